@@ -13,8 +13,8 @@ import (
 // AcceptPath takes requests to keep what AWS has.
 const AcceptPath = "/api/v1/accept"
 
-// AcceptRequest asks for a pull request that keeps what AWS has of a pool: all that has
-// drifted, or fields that are named.
+// AcceptRequest requests a pull request that keeps AWS's values of a pool: of all drifted fields,
+// or of named ones.
 type AcceptRequest struct {
 	// By names the user if nobody has proved it.
 	By     string   `json:"by,omitempty"`
@@ -32,7 +32,7 @@ type Accepted struct {
 	URL    string         `json:"url"`
 	Branch string         `json:"branch"`
 	Fields []accept.Field `json:"fields"`
-	// More are the steps that weir makes once it is merged beside leaving the fields alone.
+	// More lists the steps that weir makes after the merge in addition to leaving the fields alone.
 	More []string `json:"more"`
 }
 
@@ -61,7 +61,7 @@ func (h handler) accept(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-// keeps opens the pull request, and says in a sentence who asked for it.
+// keeps opens the pull request, and returns a sentence that names the requester.
 func (h handler) keeps(ctx context.Context, in AcceptRequest) (out Accepted, text string, err error) {
 	in.By = gates.Who(in.By)
 	if in.Target == "" || in.Pool == "" || len(in.Fields) > 100 || slices.ContainsFunc(in.Fields, func(f string) bool { return f == "" || len(f) > 500 }) {

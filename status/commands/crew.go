@@ -8,13 +8,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
-// The addresses of what moves work between the members of an instance.
+// The paths of the commands that move work between the members of an instance.
 const (
 	DrainPath = "/api/v1/drain"
 	TakePath  = "/api/v1/take"
 )
 
-// Move asks for work to be moved between members.
+// Move requests to move work between members.
 type Move struct {
 	// By names the user if nobody has proved it.
 	By string `json:"by,omitempty"`
@@ -30,7 +30,7 @@ type Move struct {
 // Moved is the result of a move.
 type Moved struct {
 	Member string `json:"member"`
-	// Scope is the key of what was taken.
+	// Scope is the key of the taken work.
 	Scope string `json:"scope,omitempty"`
 	Undo  bool   `json:"undo,omitempty"`
 	// Heeded says that it is done; else it is stored, and the member does it once it can.
@@ -39,14 +39,14 @@ type Moved struct {
 	Left int `json:"left,omitempty"`
 }
 
-// Crew are the members of an instance. The engine stores requests to them, and each member
-// reads its own there. A *gates.Fault says what is wrong with a request.
+// Crew gives access to the members of an instance. The engine stores requests to them, and each
+// member reads its own there. A *gates.Fault says what is wrong with a request.
 type Crew interface {
 	Drain(ctx context.Context, m Move) (Moved, error)
 	Take(ctx context.Context, m Move) (Moved, error)
-	// Heeded waits a few seconds until the owners of targets, of all where none are named,
-	// have read what was stored before, and names those that have. All says that these are
-	// all of them.
+	// Heeded waits a few seconds until the owners of targets, of all if none are named, have read
+	// what was stored before, and returns the names of those that have. all reports whether every
+	// owner has.
 	Heeded(ctx context.Context, targets []string) (by []string, all bool)
 }
 
@@ -108,7 +108,7 @@ func request(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// alone has nobody to move work to.
+// alone is a Crew without other members.
 type alone struct{}
 
 // Drain implements Crew.

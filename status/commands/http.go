@@ -37,7 +37,7 @@ func fault(hint, format string, args ...any) error {
 	return &gates.Fault{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// Options of what answers commands over HTTP.
+// Options holds the options of the HTTP handler of commands.
 type Options struct {
 	Book   *gates.Book
 	Daemon gates.Daemon
@@ -46,7 +46,7 @@ type Options struct {
 	// Rollouts are those of FleetRollouts; nil takes no command about them.
 	Rollouts Rollouts
 	Logger   *slog.Logger
-	// Redact takes secrets out of what people wrote.
+	// Redact removes secrets from texts of people.
 	Redact func(string) string
 	// Who returns the name of a caller who has proved who they are and that they may. An
 	// empty name stands for an unknown caller; of these, only programs on this machine may

@@ -13,7 +13,7 @@ const (
 	RolloutPath  = "/api/v1/rollout"
 )
 
-// RolloutRequest asks for something to be done with a FleetRollout.
+// RolloutRequest requests an action on a FleetRollout.
 type RolloutRequest struct {
 	// By names the user if nobody has proved it.
 	By string `json:"by,omitempty"`
@@ -22,12 +22,13 @@ type RolloutRequest struct {
 	Name   string `json:"name"`
 	Source string `json:"source,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Revision is the change that was looked at: where another one is rolled out by then,
-	// nothing is done. Empty is whichever there is.
+	// Revision is the change that the user saw: if another one is rolled out by then, nothing is
+	// done. Empty means any change.
 	Revision string `json:"revision,omitempty"`
 }
 
-// Rollouts are the records of rollouts. A *gates.Fault says what is wrong with a request.
+// Rollouts gives access to the records of rollouts. A *gates.Fault says what is wrong with a
+// request.
 type Rollouts interface {
 	List() (waves.List, error)
 	Do(r RolloutRequest) (waves.Rollout, error)

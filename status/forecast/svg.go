@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// The picture is a drawing of the machines over time: its own document, or a part of a
-// page. Its colours are attributes, so it needs no style sheet, and it has a ground of its
-// own, so that it is the same whatever is around it. A page may give the classes others.
+// The picture is a drawing of the machines over time: its own document, or a part of a page. Its
+// colours are attributes, so it needs no style sheet, and it has a background of its own, so that
+// it looks the same in every surrounding. A page may restyle the classes.
 const (
 	pictureWidth = 760
 	chartLeft    = 56

@@ -72,7 +72,7 @@ func waitLine(t *timeline.Timeline) string {
 	return ""
 }
 
-// wait says what waits, for what and until when.
+// wait returns what waits, for what and until when.
 func wait(t *timeline.Timeline, w timeline.Wait) string {
 	text := fmt.Sprintf("target %s: %s (%s)", wording.Clean(w.Target), wording.Count(w.Pools, "pool")+" held", wording.Clean(w.Hold))
 	if w.Why != "" {
@@ -217,7 +217,7 @@ func bar(p timeline.Point, most int32) string {
 	return b.String()
 }
 
-// counts says what a point has, without what it has none of.
+// counts returns the non-zero counts of a point.
 func counts(p timeline.Point) string {
 	var out []string
 	for _, part := range []struct {

@@ -32,7 +32,7 @@ type Filter struct {
 	// Target and Pool, where they are set, must both be those of an event; Pool is
 	// namespace/name. For a run only the target matters.
 	Target, Pool string
-	// Since leaves out what was before, if it is not zero, and Until what was after.
+	// Since leaves out earlier entries, if it is not zero, and Until later ones.
 	Since, Until time.Time
 	// Skip leaves out as many of the newest that are wanted; MaxSkip at most.
 	Skip int
@@ -55,7 +55,7 @@ func (f Filter) Most() int {
 	return min(f.Limit, MaxLimit)
 }
 
-// WantsEvent reports whether the filter wants an event, whatever its limit.
+// WantsEvent reports whether the filter selects an event, independent of its limit.
 func (f Filter) WantsEvent(e events.Event) bool {
 	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.Kind) || len(f.Levels) > 0 && !slices.Contains(f.Levels, cmp.Or(e.Level, kinds.LevelOf(e.Kind))) ||
 		f.Target != "" && e.Target != f.Target || f.Pool != "" && e.Pool != f.Pool || !f.within(e.Time) {
@@ -67,7 +67,7 @@ func (f Filter) WantsEvent(e events.Event) bool {
 	})
 }
 
-// WantsRun reports whether the filter wants a run, whatever its limit and kinds.
+// WantsRun reports whether the filter selects a run, independent of its limit and kinds.
 func (f Filter) WantsRun(r Run) bool {
 	return f.within(r.Time) && (f.Target == "" || r.Target == f.Target) && (len(f.About) == 0 || slices.Contains(f.About, r.Target))
 }

@@ -33,7 +33,7 @@ var (
 	knownBucket = state.Bucket[events.Known]{Name: "told"}
 )
 
-// Logs are the names of what is kept as logs.
+// Logs holds the names of the stored logs.
 var Logs = []string{eventLog.Name, runLog.Name}
 
 // Archive is a board.Archive in a store.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Limits of what weir sends to open pages.
+// Limits of the messages to open pages.
 const (
 	// maxWatchers bounds the pages that weir sends changes to; one more asks by
 	// itself now and then.
@@ -47,9 +47,9 @@ type Watcher struct {
 	all   bool
 }
 
-// add makes a watcher for a caller. It returns nil if there are too many or none is wanted
-// any more. Where all are taken, the caller who has most of them gives one up to a caller
-// who has at least two less: so nobody keeps others from having one.
+// add makes a watcher for a caller. It returns nil if there are too many or Watchers is closed. If
+// all are in use, the caller with the most gives one up to a caller who has at least two less: so
+// no caller can keep others out.
 func (w *Watchers) add(by string) *Watcher {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,13 +1,16 @@
-// Package members says who shares the work of an instance: which daemons are alive, which of them owns which account and region or source and since
-// when, what nobody owns, and whose clock differs. It derives that from package coord's reads of the engine, for the page, the API, metrics and the
-// command line, and changes nothing.
+// Package members shows the members that share the work of an instance: which daemons are alive,
+// which of them owns which account and region or source and since when, what is unowned, and whose
+// clock differs. It derives that from package coord's reads of the engine, for the page, the API,
+// metrics and the command line, and changes nothing.
 //
 // # Terms
 //
-// A member is a daemon that is alive. It owns scopes (a partition, an account and a region, and a custom endpoint if there is one) and sources. All
-// times are by the clock of the member that answers the request.
+// A member is a daemon that is alive. It owns scopes (a partition, an account and a region, and a
+// custom endpoint if there is one) and sources. All times are by the clock of the member that
+// answers the request.
 //
-// Something is unowned while nobody alive owns it, and somebody should: some seconds of that are a takeover, more than a minute is a fault.
+// Something is unowned while no living member owns it, and one should: some seconds of that are a
+// takeover, more than a minute is a fault.
 package members
 
 import (
@@ -52,7 +55,7 @@ type Member struct {
 	Address string `json:"address,omitempty"`
 	// Answers says that this member answers the request.
 	Answers bool `json:"answers,omitempty"`
-	// Draining says that it hands over what it owns, and takes nothing.
+	// Draining says that it hands over everything that it owns, and takes nothing.
 	Draining bool `json:"draining,omitempty"`
 	// Differs are the sections of its configuration that differ from the answering member's, where both have one version.
 	Differs []string `json:"differs,omitempty"`
@@ -75,12 +78,12 @@ type Owned struct {
 	Partition string `json:"partition,omitempty"`
 	Account   string `json:"account,omitempty"`
 	Region    string `json:"region,omitempty"`
-	// Owner is a living member, empty while nobody owns it; Last is the previous owner, if any.
+	// Owner is a living member, empty while it is unowned; Last is the previous owner, if any.
 	Owner string `json:"owner"`
 	Last  string `json:"last,omitempty"`
 	// Since is the time at which it was taken, or first seen unowned.
 	Since time.Time `json:"since,omitzero"`
-	// Epoch tells this taking from every other.
+	// Epoch distinguishes this ownership from every other.
 	Epoch string `json:"epoch,omitempty"`
 	// Targets are the scope's, or the name of the source.
 	Targets []string `json:"targets"`
@@ -95,7 +98,7 @@ type Wanted struct {
 	Targets []string
 }
 
-// Unowned returns those that nobody owns.
+// Unowned returns the unowned ones.
 func (v *View) Unowned() (out []Owned) {
 	for _, o := range v.Owned {
 		if o.Owner == "" {

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// The moves of a scope or source that this member owns, or comes to own.
+// The moves of a scope or source that this member owns, or starts to own.
 const (
-	TakenNew      = "taken-new"      // nobody owned it before
+	TakenNew      = "taken-new"      // it was unowned before
 	TakenReleased = "taken-released" // its owner gave it up
 	TakenOver     = "taken-over"     // its owner was gone
 	HandedOver    = "handed-over"
@@ -45,13 +45,13 @@ func MoveOf(e coord.Event) (kind, event string, ok bool) {
 	return kind, event, e.Key != "" && event != ""
 }
 
-// EventOf is the event by which the member self tells people of a move; ok is false if it is no news, such as the release of a key that nobody wants
-// any more.
+// EventOf returns the event with which the member self announces a move; ok is false if it is no
+// news, such as the release of a key that is no longer wanted.
 func EventOf(e coord.Event, self string, now time.Time) (out events.Event, ok bool) {
 	return counted(e, self, now, 1)
 }
 
-// counted is the event of n moves like e.
+// counted returns the event of n moves like e.
 func counted(e coord.Event, self string, now time.Time, n int) (out events.Event, ok bool) {
 	kind, event, moved := MoveOf(e)
 	what := kind + " " + strings.TrimPrefix(e.Key, kind+"/")
@@ -71,7 +71,7 @@ func counted(e coord.Event, self string, now time.Time, n int) (out events.Event
 	case !moved && e.Kind == coord.Lost:
 		out.Kind, out.Text = "member-lost", self+" lost its lease, and owns nothing until it has a new one"
 		if e.Err != nil {
-			cause, _, _ := strings.Cut(e.Err.Error(), "\n") // not the whole statement that a policy lacks
+			cause, _, _ := strings.Cut(e.Err.Error(), "\n") // without the whole statement that is missing in a policy
 			out.Text += ": " + strings.TrimSuffix(cause, ":")
 		}
 	case !moved || event == Released:

@@ -9,7 +9,8 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// A member that stops moves hundreds of scopes within seconds. News of a move waits until none came for newsQuiet, and newsMost at the longest.
+// A member that stops releases hundreds of scopes within seconds. News of a move waits until none
+// followed for newsQuiet, and at most for newsMost.
 const (
 	newsQuiet = 2 * time.Second
 	newsMost  = 15 * time.Second
@@ -17,7 +18,8 @@ const (
 	namedKeys = 10
 )
 
-// News tells people of moves: of those that are alike by one event that counts them. It tells events about the member as a whole at once.
+// News announces moves to people: similar ones by one event that counts them. It announces events
+// about the member as a whole at once.
 type News struct {
 	self string
 	tell func(events.Event)
@@ -29,7 +31,7 @@ type News struct {
 	over   bool
 }
 
-// group are moves that are alike: of scopes or of sources, of one kind, from and to the same members.
+// group holds similar moves: of scopes or of sources, of one kind, from and to the same members.
 type group struct {
 	kind, event, before, to string
 
@@ -94,7 +96,7 @@ func (n *News) flush() {
 	n.groups, n.timer = nil, nil
 }
 
-// Close tells waiting moves; it tells later ones one by one, at once.
+// Close announces waiting moves; later ones are announced one by one, at once.
 func (n *News) Close() {
 	n.mu.Lock()
 	n.over = true

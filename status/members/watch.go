@@ -19,8 +19,8 @@ const Apart = 5 * time.Second
 // TooLong bounds the time that something may be unowned: a takeover takes less.
 const TooLong = time.Minute
 
-// Watch looks at the engine again and again, and so knows more than one look: since when something is unowned, and whose clock differs. The zero
-// Watch has seen nothing. It is safe for concurrent use.
+// Watch reads the engine repeatedly, and so knows more than one read shows: since when something is
+// unowned, and whose clock differs. The zero Watch has seen nothing. It is safe for concurrent use.
 type Watch struct {
 	mu sync.Mutex
 	// clocks are the times that members gave, and how much they were ahead.
@@ -77,7 +77,8 @@ func reference(self string, list []coord.Alive) (like coord.Member) {
 	return like
 }
 
-// Differing returns the living members that work by another configuration than self, whatever the engine says of self: it hears of a reload a moment later.
+// Differing returns the living members with another configuration than self, independent of the
+// engine's record of self: the engine receives a reload a moment later.
 func Differing(self coord.Member, list []coord.Alive) (out []Member) {
 	for _, a := range list {
 		if d := differs(self, a.Member); a.Member.Name != self.Name && len(d) > 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// askedGauges are those whose value is asked for when they are read: how old
-// something is, how much waits.
+// askedGauges holds the gauges whose value is computed at each scrape: how old something is, how
+// much waits.
 type askedGauges struct {
 	m                       *Metrics
 	target, source, waiting *prometheus.Desc
@@ -84,10 +84,10 @@ func (m *Metrics) Know(sources, targets []string) {
 	}
 }
 
-// Queue makes each reading of the metrics ask for the length of a queue. It is
-// called before the metrics are first read.
+// Queue registers a function that returns the length of a queue at each scrape. It is called before
+// the first scrape.
 func (m *Metrics) Queue(name string, length func() int) { m.gauges.queues[name] = length }
 
-// HistorySize makes each reading of the metrics ask for the size of the history's
-// file, in bytes. It is called before the metrics are first read.
+// HistorySize registers a function that returns the size of the history's file in bytes at each
+// scrape. It is called before the first scrape.
 func (m *Metrics) HistorySize(bytes func() int64) { m.gauges.historySize = bytes }

@@ -42,8 +42,8 @@ func newCoordination(d *definer) *coordination {
 	return c
 }
 
-// Coordination makes each reading of the metrics ask who owns what, and what is left of the
-// lease. It is called before the metrics are first read, by a daemon that is not alone.
+// Coordination registers functions that return the owners and the remaining time of the lease at
+// each scrape. A daemon that is not alone calls it before the first scrape.
 func (m *Metrics) Coordination(view func() members.View, lease func() time.Duration) {
 	m.coordination.view, m.coordination.lease = view, lease
 	for _, kind := range []string{members.Scope, members.Source} {

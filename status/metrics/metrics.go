@@ -75,8 +75,8 @@ type Metrics struct {
 	eventKinds   map[string]bool
 
 	mu sync.Mutex
-	// series are the values of a second label beside a target's, by metric and
-	// target: a value that is over becomes 0, so that a graph shows it.
+	// series holds the values of a second label next to a target's, by metric and target: a value
+	// that ended becomes 0, so that a graph shows it.
 	series map[seriesKey]map[string]bool
 	// targetSince and sourceSince hold the time at which a target or source was last seen complete,
 	// or else became known.
@@ -103,7 +103,7 @@ func (m *Metrics) Definitions() []Definition {
 	return out
 }
 
-// definer makes metrics, registers them and remembers what they are.
+// definer makes metrics, registers them and remembers their descriptions.
 type definer struct {
 	reg     prometheus.Registerer
 	defined []Definition
@@ -204,7 +204,7 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	return m
 }
 
-// StateLost says whether all writes are held because state was lost.
+// StateLost records whether all writes are held because state was lost.
 func (m *Metrics) StateLost(is bool) {
 	m.stateLost.Set(map[bool]float64{true: 1}[is])
 }

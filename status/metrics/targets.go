@@ -42,7 +42,7 @@ func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 	}
 }
 
-// heldTo is to what a target is held, of what it may be.
+// heldTo returns to what a target is held, out of the possible values.
 func heldTo(r *plan.Report) map[string]int {
 	out := map[string]int{"earlier": 0, "nothing": 0}
 	switch {
@@ -121,8 +121,8 @@ func (m *Metrics) RemoveTarget(target string) {
 	}
 }
 
-// Elsewhere ends what is measured of how a target stands: another member passes over it now
-// and says so. What this one counted stays.
+// Elsewhere ends the metrics of a target's state: another member passes over it now and reports it.
+// The counters of this member stay.
 func (m *Metrics) Elsewhere(target string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -200,7 +200,7 @@ func (w *sender) inherit(old *sender) {
 	w.box.Nudge()
 }
 
-// Run sends until ctx ends. It leaves the rest to Close, or to another Notifier's
+// Run sends until ctx ends. It leaves the waiting events to Close, or to another Notifier's
 // Inherit.
 func (n *Notifier) Run(ctx context.Context) error {
 	n.each(func(w *sender) { outbox.Work(ctx, w.box, false, w.next, w.deliver) })

@@ -93,7 +93,7 @@ func Work[T any](ctx context.Context, o *Outbox, drain bool, next func() (T, tim
 			return
 		}
 		if wait <= 0 {
-			wait = time.Minute // for what time alone changes
+			wait = time.Minute // for changes by time alone
 		}
 		o.pause(ctx, wait)
 	}
@@ -162,7 +162,7 @@ func (e *Entry) GaveUp() bool { return e.gaveUp }
 type Failure struct {
 	// After is the wait that the destination requests, 0 if it did not say.
 	After time.Duration
-	// Denied says that it does not accept the token, whatever is written.
+	// Denied says that it does not accept the token, for any text.
 	Denied bool
 	// Final says that it will never take this.
 	Final bool
@@ -175,7 +175,7 @@ type Outcome int
 
 // The consequences of a failure.
 const (
-	// Superseded says that something else is to be written by now.
+	// Superseded says that another text has to be written now.
 	Superseded Outcome = iota
 	// Denied says that the token is tried again later; it was denied before.
 	Denied
@@ -188,8 +188,8 @@ const (
 	GivenUp
 )
 
-// Failed notes how a write failed, for the destination and for its entry, which is nil
-// where something else is to be written by now.
+// Failed notes how a write failed, for the destination and for its entry, which is nil if another
+// text has to be written now.
 func (o *Outbox) Failed(e *Entry, f Failure) Outcome {
 	o.mu.Lock()
 	defer o.mu.Unlock()

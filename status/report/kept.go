@@ -15,16 +15,16 @@ type Kept struct {
 	ObservedOnly bool   `json:"observedOnly"`
 	// Since is the time of the first report of this, zero if it is unknown.
 	Since time.Time `json:"since,omitzero"`
-	// Why says what is wrong with the followed commit, Text all of it, and Ends who can end it.
+	// Why is the fault of the followed commit, Text all of it, and Ends says who can end it.
 	Why  string `json:"why"`
 	Text string `json:"text"`
 	Ends string `json:"ends"`
 }
 
-// KeptEnds says who ends that a target is held to an earlier commit, or only observed.
+// KeptEnds says what ends the hold of a target at an earlier commit, or its observation only.
 const KeptEnds = "a commit that mends this, or takes it back; or weir's configuration, where that has changed"
 
-// KeptOf says how the target of a report is held; nil where it is not.
+// KeptOf describes how the target of a report is held; nil if it is not.
 func KeptOf(r *plan.Report, since time.Time) *Kept {
 	if r == nil || r.Holds == nil {
 		return nil

@@ -23,9 +23,9 @@ func PhaseOf(r *plan.Report) Phase {
 	}
 }
 
-// onlyHeld reports whether nothing goes on until an approval, an open window or the
-// like: every step is held, and no pool moves by itself. A target that needs a
-// person's attention does not wait in this sense either.
+// onlyHeld reports whether nothing continues without an approval, an open window or the like: every
+// step is held, and no pool is changing by itself. A target that needs a person's attention does
+// not wait in this sense either.
 func onlyHeld(r *plan.Report) bool {
 	if r.Plan == nil || r.Plan.Runnable() > 0 {
 		return false

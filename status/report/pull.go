@@ -76,7 +76,7 @@ type Pull struct {
 	Differs, Uncompared []string
 	// PageURL is its address on weir's page, or "".
 	PageURL string
-	// Unkept says that the reports are not held here any more.
+	// Unkept says that the reports are no longer in memory here.
 	Unkept bool
 	// Forecast is what it would do over time; nil if that is unknown.
 	Forecast *Forecast

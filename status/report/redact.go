@@ -25,10 +25,10 @@ func (f Redact) Text(s string) string {
 	return f(s)
 }
 
-// Report is r with every free text redacted, as deep as any sink reads it. The actions of
-// the steps are left out, as they hold user data, but for what shows in which batches
-// instances are replaced. What needs no redaction is shared with r: neither is to be
-// changed any more.
+// Report returns r with every free text redacted, as deep as any sink reads it. The actions of the
+// steps are left out, because they contain user data, except for the fields that show in which
+// batches instances are replaced. Parts without secrets are shared with r: neither may be changed
+// any more.
 func (f Redact) Report(r *plan.Report) *plan.Report {
 	out := *r
 	out.Subject = f.Text(r.Subject)
@@ -217,7 +217,7 @@ func (f Redact) step(s step.Step) step.Step {
 
 func (f Redact) stepChange(c *step.Change) bool {
 	inFrom, inTo := f.value(&c.From), f.value(&c.To)
-	// A part of user data is named by what the user data says, such as a file's path.
+	// The field name of a part of user data comes from the user data, such as a file's path.
 	return f.change(&c.Field, &c.Words) || inFrom || inTo
 }
 

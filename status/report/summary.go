@@ -57,7 +57,7 @@ func Diagnostics(r *plan.Report) diag.List {
 	return list
 }
 
-// SummaryWords count the pools of a target by what happens to them.
+// SummaryWords counts the pools of a target by their changes.
 func SummaryWords(r *plan.Report) string {
 	if r.Plan == nil {
 		return "no plan"

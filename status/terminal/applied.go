@@ -120,7 +120,8 @@ func rollout(r plan.RolloutStatus) string {
 	return text
 }
 
-// LaunchConfigs prints a table of what pools share; nothing where they share none.
+// LaunchConfigs prints a table of the launch configurations that pools share; nothing if they share
+// none.
 func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
 	if len(configs) == 0 {
 		return

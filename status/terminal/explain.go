@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Explained is a field and, if it was asked for, how its value came about.
+// Explained is a field and, if requested, the origin of its value.
 type Explained struct {
 	render.Field
 	Chain []kust.Step

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// GitHub prints findings as workflow commands, which GitHub Actions shows beside
-// the lines of a change. Files are relative to the repository's root.
+// GitHub prints findings as workflow commands, which GitHub Actions shows next to the lines of a
+// change. Files are relative to the repository's root.
 func GitHub(w io.Writer, findings []diag.Finding) error {
 	for _, f := range findings {
 		command := map[diag.Severity]string{diag.Error: "error", diag.Warning: "warning", diag.Info: "notice"}[f.Severity]

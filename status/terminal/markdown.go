@@ -108,7 +108,7 @@ func heading(b *strings.Builder, r *plan.Report) {
 	b.WriteString("\n\n")
 }
 
-// waitsMarkdown says what held steps wait for, a line for each wait.
+// waitsMarkdown writes what held steps wait for, a line for each wait.
 func waitsMarkdown(b *strings.Builder, p *plan.Plan) {
 	waits := wording.WaitsOf(p.Target, p.Steps)
 	for _, w := range waits {

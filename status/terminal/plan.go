@@ -63,7 +63,7 @@ func (p Printer) stays(r *plan.Report) {
 	}
 }
 
-// waits says what held steps wait for, a line for each wait.
+// waits prints what held steps wait for, a line for each wait.
 func (p Printer) waits(pl *plan.Plan) {
 	for _, w := range wording.WaitsOf(pl.Target, pl.Steps) {
 		p.line("  ", p.paint(yellow, w.Text()))
@@ -153,7 +153,7 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }
 
-// remarks prints what was found, the gravest last: it stands beside the summary.
+// remarks prints the findings, the gravest last: it is next to the summary.
 func (p Printer) remarks(pl *plan.Plan) {
 	folded := pl.Diagnostics.Fold()
 	slices.SortStableFunc(folded, func(a, b diag.Folded) int { return cmp.Compare(b.Severity, a.Severity) })
@@ -218,7 +218,7 @@ func emptyPlan(pl *plan.Plan) string {
 	return "Nothing to do. Nothing changes: " + wording.Count(pl.Summary.Unchanged, "pool") + " as wanted."
 }
 
-// summary describes a plan's numbers of pools, and how many steps are held.
+// summary returns a plan's numbers of pools, and the number of held steps.
 func summary(pl *plan.Plan) string {
 	s := pl.Summary
 	var parts []string
