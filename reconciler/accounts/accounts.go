@@ -77,8 +77,8 @@ type Set struct {
 	open map[reconciler.ScopeKey]*opened
 	// answered holds the time of AWS's last answer to a call of each scope.
 	answered map[reconciler.ScopeKey]time.Time
-	// known are the accounts as AWS said last, also of scopes that were forgotten: whose
-	// lease a scope needs is known before it is opened again.
+	// known holds AWS's last answer about the account of each scope, also of forgotten scopes. So
+	// weir knows which lease a scope needs before it opens the scope again.
 	known map[reconciler.ScopeKey]string
 }
 
@@ -95,8 +95,8 @@ type opened struct {
 	failed error
 }
 
-// askEmulator is for how long an endpoint that is not AWS itself is not asked about a
-// rollout whose machines show nothing new: emulators roll in seconds.
+// askEmulator is the time for which weir does not read a rollout whose machines show nothing new
+// from an endpoint other than AWS itself: emulators roll in seconds.
 const askEmulator = 3 * time.Second
 
 // New opens nothing yet.
@@ -121,8 +121,8 @@ func (s *Set) ForPlans() *Set {
 	return &Set{o: o, limits: s.limits, lanes: s.lanes, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
 }
 
-// Attach opens the accounts of the batches, one beside the other, and guards what
-// they share with each other and with others, which stay as they are.
+// Attach opens the accounts of the batches in parallel, and guards what they share with each other
+// and with others. It does not change others.
 func (s *Set) Attach(ctx context.Context, batches []reconciler.Batch, others ...reconciler.Batch) {
 	var wg sync.WaitGroup
 	for i := range batches {

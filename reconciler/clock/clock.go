@@ -19,9 +19,9 @@ const (
 	otherValid = 10 * time.Minute
 )
 
-// Moment is the time as far as it is known: both are the same unless clocks were set,
-// or this machine has slept, since AWS was heard last. A hold that a person asked for
-// lasts until Earliest is behind its end; a permission ends with Latest.
+// Moment is the time, as precisely as it is known: Earliest and Latest are the same unless clocks
+// were set, or this machine has slept, since AWS's last answer. A person's hold lasts until
+// Earliest is past its end; a permission ends with Latest.
 type Moment struct {
 	Earliest, Latest time.Time
 	// Heard says that this process has heard the time from AWS.

@@ -70,7 +70,7 @@ func beside(r *field.Row) (d intent.TemplateData) {
 	return d
 }
 
-// special are values of members whose texts or numbers have a form that no row tells.
+// special holds values of members whose texts or numbers have a special form that no row describes.
 var special = map[string][2]any{
 	"BlockDeviceMappings[].Ebs.Iops":                                 {4000, 5000},
 	"BlockDeviceMappings[].Ebs.Throughput":                           {200, 250},

@@ -63,8 +63,8 @@ func rollouts(p *plan.Plan, in basis.Input) (out []rollout) {
 // Due reports whether a plan has a rollout about which the cluster is worth asking.
 func Due(p *plan.Plan, in basis.Input) bool { return len(rollouts(p, in)) > 0 }
 
-// Undrained says of the groups that a plan's rollouts are of that nothing drains them, where
-// nothing says how to reach the cluster: what Git declares needs none to be read.
+// Undrained reports the groups of a plan's rollouts that nothing drains, for targets without access
+// to the cluster. Git alone shows this.
 func Undrained(p *plan.Plan, in basis.Input) diag.List {
 	return nothingDrains(undrained(in, rollouts(p, in)), nil)
 }

@@ -57,8 +57,8 @@ var operations = []operation{
 	{"ec2:DescribeSubnets", are(readAll)},
 	{"ec2:DescribeVpcs", are(readAll)},
 	{"ec2:ModifyLaunchTemplate", are(ownTemplates)},
-	// weir calls it as a dry run alone. Auto Scaling and EKS ask whether who gives them a
-	// launch template may launch from it, so who applies has it anyway.
+	// weir calls it only as a dry run. Auto Scaling and EKS check whether the caller that passes a
+	// launch template may launch from it, so the role that applies has this permission anyway.
 	{"ec2:RunInstances", are(launch)},
 
 	{"eks:CreateNodegroup", are(makeOwn)},

@@ -108,7 +108,7 @@ var (
 	readRoles    = rule{"ReadNodeRoles", reading, func(s Scope) []string {
 		return append(nodeRoles(s), s.serviceRole("eks-nodegroup.amazonaws.com")+"/*", s.arn("iam", "", "instance-profile/*"))
 	}, nil}
-	// AWS shows composite alarms only to who may read all alarms.
+	// AWS shows composite alarms only to callers that may read all alarms.
 	// Assumed of AWS: alarms-asked-for.
 	readAlarms     = rule{"ReadInRegions", reading, where(func(s Scope) bool { return s.Alarms }, everything), inRegions}
 	readParameters = rule{"ReadImageParameters", reading, func(s Scope) []string {
@@ -151,8 +151,8 @@ var (
 		return c
 	}}
 
-	// EKS asks for the permission to tag when a nodegroup is made with tags, and no
-	// condition distinguishes creation from later tagging.
+	// EKS requires the permission to tag for a creation of a nodegroup with tags, and no condition
+	// distinguishes creation from later tagging.
 	// Assumed of AWS: nodegroup-tags-asked-for.
 	newNodegroupTags = rule{"TagNewNodegroups", writing, nodegroups, unowned}
 	ownNodegroups    = rule{"ChangeOwnNodegroups", writing, nodegroups, owned}
@@ -203,8 +203,8 @@ func (s Scope) serviceRole(service string) string {
 	return s.arn("iam", "", "role/aws-service-role/"+service)
 }
 
-// nodeRoles are those that nodegroups get. EKS looks at them, and for its own, with
-// the permissions of who makes a nodegroup. Where none is known, it may be any.
+// nodeRoles returns the roles that nodegroups get. EKS reads them, and its own roles, with the
+// permissions of the caller that makes a nodegroup. If no role is known, it may be any.
 func nodeRoles(s Scope) (out []string) {
 	for _, p := range s.PassRoles {
 		if strings.Contains(p.ARN, ":role/") && slices.Contains(p.Services, EKS) {

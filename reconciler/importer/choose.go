@@ -10,8 +10,8 @@ import (
 
 // Choice says what of a region is imported; the zero value says everything.
 type Choice struct {
-	// Cluster limits it to what is of one cluster. A group that Groups names and whose
-	// tags name no cluster is of this one.
+	// Cluster limits the import to one cluster. A group in Groups whose tags name no cluster
+	// belongs to it.
 	Cluster string
 	// Groups and Nodegroups are names; with any, nothing else is imported.
 	Groups, Nodegroups []string

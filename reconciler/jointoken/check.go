@@ -239,8 +239,8 @@ func (s scrubbed) Error() string {
 	return secret.New(s.t.secret, s.t.id+"."+s.t.secret).Finder().Redact(s.err.Error())
 }
 
-// leftovers keeps the tokens that machines may still fetch, and deletes the rest:
-// tokens first, so that no credential is left whose parameter is gone.
+// leftovers keeps the tokens that machines may still fetch, and deletes all others: tokens first,
+// so that no credential is left without its parameter.
 func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[string]bool) {
 	needed := map[string]bool{}
 	for _, p := range c.req.Wanted {

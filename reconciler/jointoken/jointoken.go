@@ -228,7 +228,7 @@ func random(n int) string {
 	return string(out)
 }
 
-// clusterHash stands for what a parameter says of the cluster.
+// clusterHash identifies a parameter's facts about the cluster.
 func clusterHash(i workload.ClusterInfo) string {
 	sum := sha256.Sum256([]byte(i.Endpoint + " " + strings.Join(i.CAHashes, " ")))
 	return hex.EncodeToString(sum[:6])

@@ -36,8 +36,8 @@ func Again(ctx context.Context) error {
 	return again(context.WithValue(ctx, key{}, looking{}))
 }
 
-// Looking reports whether a call looks at what another one is about to change. It is not to
-// wait for weir's own limits: what it sees would be old by then.
+// Looking reports whether a call reads what another one is about to change. Such a call must not
+// wait for weir's own limits: its result would be outdated by then.
 func Looking(ctx context.Context) bool {
 	_, yes := ctx.Value(key{}).(looking)
 	return yes

@@ -59,7 +59,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Passes reports whether the failure goes away by itself: nobody has to mend anything.
+// Passes reports whether the failure is transient: nobody needs to fix anything.
 func (e *Error) Passes() bool {
 	switch e.Kind {
 	case Throttled, Transient, Busy, TokenClash, Cancelled, Fenced:
@@ -76,8 +76,9 @@ type Unread struct {
 	// Clusters are EKS clusters whose nodegroups could not be listed.
 	Clusters   map[string]*Error
 	Nodegroups map[NodegroupName]*Error
-	// Updates are nodegroups whose updates could not be read, Refreshes groups
-	// whose instance refreshes, Versions templates whose versions, by name.
+	// Updates holds nodegroups whose updates could not be read, Refreshes groups whose instance
+	// refreshes could not be read, and Versions templates whose versions could not be read, by
+	// name.
 	Updates   map[NodegroupName]*Error
 	Refreshes map[string]*Error
 	// Hooks are groups whose lifecycle hooks could not be read.

@@ -155,6 +155,6 @@ type Activities struct {
 // reads it when the machines have not changed for AskEvery, and the reconciler reads it before a
 // step that uses the answer.
 
-// DefaultAskEvery is for how long AWS is not asked about a refresh whose machines
-// show nothing new.
+// DefaultAskEvery is the time for which weir does not read a refresh whose machines show nothing
+// new.
 const DefaultAskEvery = time.Minute

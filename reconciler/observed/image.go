@@ -21,8 +21,8 @@ var eksName = regexp.MustCompile(`^amazon-eks-(?:(gpu|arm64)-)?node-(?:(al2023)-
 // capaName matches the names of the images that Cluster API Provider AWS publishes.
 var capaName = regexp.MustCompile(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-\d+$`)
 
-// Family is the kind of a published image, and the Kubernetes version that it is made for;
-// empty for one whose name says neither.
+// Family returns the kind of a published image, and its Kubernetes version; empty if the name
+// contains neither.
 func (im *Image) Family() (of, version string) {
 	if m := capaName.FindStringSubmatch(im.Name); m != nil {
 		return "CAPA " + m[1], m[2]

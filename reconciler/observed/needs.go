@@ -47,18 +47,17 @@ type Needs struct {
 	Versions []TemplateRef
 	// Refreshes are groups whose newest instance refresh is needed.
 	Refreshes []string
-	// Polls are groups whose newest instance refresh is known and may have gone on.
-	// No step waits for the answer: what AWS's limits do not leave a call for is
-	// left out, and asked for by a later pass.
+	// Polls holds groups whose newest instance refresh is known and may have changed. No step waits
+	// for the answer: if AWS's limits leave no call for a group, a later pass reads it.
 	Polls []string
 	// Hooks are groups whose lifecycle hooks are needed.
 	Hooks []string
 	// Activities holds groups for which weir asks why sizes or machines differ.
 	Activities []ActivityQuery
-	// Short are groups whose report says why machines do not come, as far as spare
-	// calls allow. Planning does not need it.
+	// Short holds groups whose report says why machines do not come, as far as spare calls allow.
+	// Planning does not need it.
 	Short []string
-	// Failures are groups whose failed launches are to be known, as far as spare calls allow.
+	// Failures holds groups whose failed launches are needed, as far as spare calls allow.
 	Failures []string
 	// Updates are nodegroups whose newest update is needed.
 	Updates []NodegroupName

@@ -22,9 +22,8 @@ import (
 type State struct {
 	Account string
 	Region  string
-	// Templates, Groups and Nodegroups hold what was found, by name. A name
-	// that is in Absent was asked for and does not exist; a name in neither
-	// was not asked for.
+	// Templates, Groups and Nodegroups hold the resources that were found, by name. For a name in
+	// Absent, weir asked and the resource does not exist. For a name in neither, weir did not ask.
 	Templates  map[string]Template
 	Groups     map[string]Group
 	Nodegroups map[NodegroupName]Nodegroup
@@ -93,9 +92,8 @@ type Template struct {
 	// holds numbers that were asked for and do not exist (any more).
 	Versions map[int64]TemplateVersion
 	Missing  map[int64]bool
-	// Numbers are those of all versions that exist, ascending; nil where they
-	// were not asked for. Contents says of those among them that weir made what
-	// they hold, as content.Of does.
+	// Numbers holds the numbers of all existing versions, ascending; nil if weir did not read them.
+	// Contents describes the contents of weir's own versions, in the form of content.Of.
 	Numbers  []int64
 	Contents map[int64]string
 }

@@ -161,8 +161,7 @@ func (f *facts) expire(now time.Time) {
 	f.templates.expire(now)
 }
 
-// renew drops what was asked before fresh and may be answered otherwise now: what
-// plan.LevelOf tells of.
+// renew drops answers from before fresh that may have changed: those with a level (plan.LevelOf).
 func (f *facts) renew(fresh time.Time) {
 	f.parameters.renew(fresh)
 	f.namedImages.renew(fresh)

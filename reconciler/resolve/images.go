@@ -60,8 +60,8 @@ func (q *question) imageByParameter(name string) observed.Answer {
 	if !ok {
 		return a
 	}
-	// A manifest may name any parameter that weir may read. A value that is no image's
-	// id may be anything, so weir neither shows nor sends it anywhere.
+	// A manifest may name any parameter that weir may read. A value that is not an image id may be
+	// anything, so weir neither shows it nor sends it anywhere.
 	if !imageID.MatchString(id) {
 		return problem("parameter-no-image", "the SSM parameter "+name+" does not hold the id of an image")
 	}

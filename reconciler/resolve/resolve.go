@@ -36,7 +36,7 @@ type Request struct {
 	// Image asks whether the image with this id still answers an image lookup, as it
 	// did when a person reviewed it.
 	Image string
-	// Since asks for an answer that is no older: a reviewed plan has seen one of then.
+	// Since is the minimum time of the answer: a reviewed plan has seen an answer of that time.
 	Since time.Time
 }
 
@@ -51,8 +51,8 @@ type Image struct {
 	State string
 }
 
-// ImageQuery asks for images: either those of IDs, or those of Owner whose name
-// matches the pattern Name and which have Architecture.
+// ImageQuery selects images: either those of IDs, or those of Owner whose name matches the pattern
+// Name and which have Architecture.
 type ImageQuery struct {
 	IDs          []string
 	Owner        string

@@ -149,8 +149,8 @@ func (q *question) image() (a observed.Answer, asks bool) {
 
 func problem(code, text string) observed.Answer { return observed.Answer{Code: code, Problem: text} }
 
-// know looks at a fact. ok is false where there is no value; a is then the answer
-// to give, unless the question waits. missing is the answer to absence.
+// know reads a fact. ok is false without a value; a is then the answer to return, unless the
+// question waits. missing is the answer for an absent thing.
 func know[V any](q *question, f fact[V], missing observed.Answer) (v V, a observed.Answer, ok bool) {
 	switch f.state {
 	case present:

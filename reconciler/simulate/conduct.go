@@ -144,8 +144,8 @@ func (w *staging) conduct(s *source, now time.Time) {
 	}
 }
 
-// answers are those of gates: what owners report is judged, and who knows nothing of the
-// simulation is taken to let it go on.
+// answers returns the answers of gates: it judges the owners' reports, and assumes that gates
+// outside of the simulation let it continue.
 func (s *source) answers(asks []rollout.Ask, pools []rollout.Pool) map[string]rollout.Answer {
 	var judged []rollout.Ask
 	out := map[string]rollout.Answer{}

@@ -58,8 +58,8 @@ type Assumptions struct {
 	NodegroupDelete time.Duration
 	// Approved takes it that each approval is given at once.
 	Approved bool
-	// Free takes it that windows are open, nothing is suspended, and no rollout of earlier
-	// changes goes on: what the change does by itself, whenever it is made.
+	// Free assumes that windows are open, nothing is suspended, and no earlier rollout is in
+	// progress: it shows the effect of the change alone, whenever it is made.
 	Free bool
 	// Share is the part of AWS's rates for writes that weir takes, the default if 0.
 	Share float64

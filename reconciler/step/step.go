@@ -75,8 +75,8 @@ type Step struct {
 	Held       Hold `json:"held"`
 	// HeldReason says more about a hold: until when, or what it waits for.
 	HeldReason string `json:"heldReason,omitempty"`
-	// HeldEnds says who or what ends the hold, where more is known than the hold's own words;
-	// in a plan as JSON always.
+	// HeldEnds names who or what ends the hold, if that is more specific than the hold's own words.
+	// A plan as JSON always has it.
 	HeldEnds string   `json:"heldEnds,omitempty"`
 	Changes  []Change `json:"changes"`
 	// Drift is set where the step puts right what changed outside Git.

@@ -39,8 +39,8 @@ func WaitOf(h Hold) Wait {
 	return Wait{Hold: h, For: string(h)}
 }
 
-// Ends says who or what ends the hold of a step of a target, empty where nobody knows or
-// nothing holds it.
+// Ends names who or what ends the hold of a step of a target, empty if that is unknown or nothing
+// holds it.
 func (s Step) Ends(target string) string {
 	if s.HeldEnds != "" || s.Held == "" {
 		return s.HeldEnds

@@ -267,8 +267,8 @@ func merged(all []*cluster) []*cluster {
 	return slices.DeleteFunc(all, func(c *cluster) bool { return c.dead })
 }
 
-// absorbed puts each further cluster to the one with which it saves most. One that saves
-// nothing with any stays by itself, and others are compared with it while there are few.
+// absorbed adds each further cluster to the cluster with which it saves most. A cluster that saves
+// nothing stays alone, and others are compared with it while there are few.
 func absorbed(all, further []*cluster) []*cluster {
 	var alone []*cluster
 	for _, c := range further {

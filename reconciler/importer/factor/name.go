@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// name gives each shape a name as people would: what the names of its pools have in
-// common beside that of their cluster; else what it is.
+// name gives each shape a readable name: the common part of its pools' names without that of their
+// cluster, or else its kind.
 func (w *writer) name() {
 	taken := map[string]bool{}
 	slices.SortFunc(w.shapes, func(a, b *shape) int {

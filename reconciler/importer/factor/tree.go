@@ -46,8 +46,8 @@ func nameOf(o Object) string {
 	return str(meta["name"])
 }
 
-// newPart looks at a pool. What a patch cannot express leaves it alone, and an object
-// that is called otherwise is written beside the rest.
+// newPart prepares a pool. If a patch cannot express the pool, it stays alone, and an object with
+// another name is written separately.
 func newPart(p *Pool) *part {
 	out := &part{pool: p, objects: map[string]Object{}}
 	for _, o := range p.Objects {

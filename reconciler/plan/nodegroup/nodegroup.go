@@ -244,8 +244,7 @@ func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	}
 }
 
-// Fingerprint identifies what a pool wants its nodegroup to be, for the memory
-// of failed updates.
+// fingerprint identifies the wanted nodegroup of a pool, for the memory of failed updates.
 func (w wantNodegroup) fingerprint() string {
 	return content.ShortHash(content.Canonical(w.pool.Nodegroup), content.Canonical(w.pool.Replicas), []byte(w.version.Version()))
 }

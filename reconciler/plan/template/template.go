@@ -60,7 +60,7 @@ type Version struct {
 	// Alike are instances, by id, that run the same from what somebody else made: another
 	// launch template, a launch configuration.
 	Alike map[string]bool
-	// Want is the content of the version; nil where another makes the template.
+	// want is the content of the version; nil if somebody else makes the template.
 	want *Want
 }
 

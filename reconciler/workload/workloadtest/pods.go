@@ -78,7 +78,7 @@ func (s *Server) Pods(node string) []string {
 	return out
 }
 
-// Evicted are the pods whose eviction was taken, in order, each as often as it was asked for.
+// Evicted returns the pods with an accepted eviction, in order, once for every request.
 func (s *Server) Evicted() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
