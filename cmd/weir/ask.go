@@ -51,7 +51,7 @@ func (s surroundings) confirm(ctx context.Context, question string) bool {
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(s.ask(ctx, question+" [y/N]")))
 }
 
-// withoutYes is why nothing is deleted where no user can be asked.
+// withoutYes is the reason why nothing is deleted if no user can be asked.
 const withoutYes = "--yes was not given"
 
 // agree shows on a terminal what an apply would do, and asks the user. An apply then runs exactly

@@ -37,7 +37,7 @@ type surroundings struct {
 	open io.Writer
 	// color is auto, always or never. run makes it.
 	color *string
-	// clock and member are those of a daemon among others; nil and empty for this machine's.
+	// clock and member belong to a daemon among others; nil and empty for this machine's.
 	clock  coord.Clock
 	member string
 }

@@ -114,7 +114,7 @@ func known(ctx context.Context, s surroundings, file string, server serverFlags)
 
 func (n names) targets() []cobra.Completion { return slices.Sorted(maps.Keys(n)) }
 
-// pools are those of a target, or of all.
+// pools returns the pools of a target, or of all targets.
 func (n names) pools(target string) (out []cobra.Completion) {
 	for name, pools := range n {
 		if target == "" || name == target {

@@ -281,7 +281,7 @@ type importReport struct {
 	// Overlays are directories below the directory, a target each; none with --flat.
 	Overlays []string      `json:"overlays,omitempty"`
 	Bases    []factor.Base `json:"bases,omitempty"`
-	// Lines are those of YAML, FlatLines how many a file for each pool would have.
+	// Lines counts the lines of YAML, FlatLines those that a file for each pool would have.
 	Lines     int `json:"lines,omitempty"`
 	FlatLines int `json:"flatLines,omitempty"`
 	// Notice says why the requested bases are missing.

@@ -162,7 +162,7 @@ stores the request: a member that is away follows it once it can. A new process 
 another member, and takes work.
 `
 
-// moveFlags are those of commands that move work between members.
+// moveFlags holds the flags of commands that move work between members.
 type moveFlags struct {
 	commandFlags
 	move commands.Move

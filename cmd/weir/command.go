@@ -97,7 +97,7 @@ type offline struct{ config *config.Config }
 // Knows reports whether the configuration may give a target of the name.
 func (o offline) Knows(target string) bool { return o.config.MayHave(target) }
 
-// Targets are those that the configuration names without a wildcard.
+// Targets returns the targets that the configuration names without a wildcard.
 func (o offline) Targets() (out []string) {
 	for _, t := range o.config.Targets {
 		out = append(out, t.Name)
@@ -105,7 +105,7 @@ func (o offline) Targets() (out []string) {
 	return out
 }
 
-// Pools are not known without a daemon.
+// Pools returns nil: without a daemon the pools are unknown.
 func (o offline) Pools(string) []string { return nil }
 
 // Planned knows no plans.

@@ -27,7 +27,7 @@ import (
 // factored is the repository that was written in place of a file for each pool.
 type factored struct {
 	factor.Repository
-	// Lines are those of YAML, and Flat how many a file for each pool would have.
+	// Lines counts the lines of YAML, and Flat those that a file for each pool would have.
 	Lines, Flat int
 }
 

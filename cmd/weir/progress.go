@@ -137,7 +137,7 @@ func (h *stepHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &stepHandler{progress: h.progress, attrs: append(append([]slog.Attr(nil), h.attrs...), attrs...)}
 }
 
-// WithGroup is not used by the reconciler; groups are flattened.
+// WithGroup returns h: the reconciler uses no groups, so they are flattened.
 func (h *stepHandler) WithGroup(string) slog.Handler { return h }
 
 // say shows a line in place of the bar, on a terminal only.

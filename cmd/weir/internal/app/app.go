@@ -159,7 +159,7 @@ type App struct {
 	metrics    *metrics.Metrics
 	accounts   *accounts.Set
 	hooks      *forge.Receiver
-	// planAccounts are those in which pull requests are planned.
+	// planAccounts holds the accounts for plans of pull requests.
 	planAccounts *accounts.Set
 	// turns bounds the concurrent plans of pull requests and drafts together.
 	turns  *pulls.Turns

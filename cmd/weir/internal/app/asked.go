@@ -16,7 +16,7 @@ func (d daemon) Knows(target string) bool {
 	return ok
 }
 
-// Targets are those that there are.
+// Targets returns the names of all targets.
 func (d daemon) Targets() (out []string) {
 	for _, t := range d.app.board.Targets() {
 		out = append(out, t.Name)
@@ -24,7 +24,7 @@ func (d daemon) Targets() (out []string) {
 	return out
 }
 
-// Pools are those that the target was last seen to have.
+// Pools returns the pools that the target was last seen to have.
 func (d daemon) Pools(target string) (out []string) {
 	t, _ := d.app.board.Target(target)
 	for _, p := range t.Pools {

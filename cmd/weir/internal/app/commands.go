@@ -20,13 +20,14 @@ import (
 // configuration.
 type memory struct {
 	before gates.Before
-	// conditions are those of the targets that there are.
+	// conditions holds the conditions of the existing targets.
 	conditions map[string]gates.Conditions
 	// blank lists the targets that have no render yet.
 	blank map[string]bool
 	// batches holds the batches of the last composition; nil during a reload.
 	batches map[reconciler.ScopeKey]reconciler.Batch
-	// scopes are those of the batches that a target is in, by its name: each report asks.
+	// scopes holds the scopes of the batches that contain a target, by its name, because each
+	// report needs them.
 	scopes map[string][]reconciler.ScopeKey
 	// waiting are the scopes with targets that wait for a target, by its name.
 	waiting map[string][]reconciler.ScopeKey

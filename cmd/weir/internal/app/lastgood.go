@@ -37,7 +37,7 @@ type marks struct {
 	known map[string]lastgood.Record
 }
 
-// marksOf are those of a loop, for as long as it runs. Its passes alone use them.
+// marksOf returns the marks of a loop, for as long as it runs. Only its passes use them.
 func (p *passes) marksOf(l *loop) reconciler.Marks {
 	if l.marks == nil {
 		l.marks = &marks{app: p.app, known: map[string]lastgood.Record{}}

@@ -148,7 +148,7 @@ const (
 	noAnswer      = 15 * time.Second
 )
 
-// key is that of the lease under which this daemon reads a source and speaks for it.
+// key returns the key of the lease under which this daemon reads and owns a source.
 func (f *follower) key() string { return crew.SourceKey(f.view.ID) }
 
 // place returns the key of a scope's account and region; false while the account is unknown.

@@ -49,7 +49,7 @@ type passes struct {
 	seeking          sync.WaitGroup
 }
 
-// loop is that of one scope.
+// loop is the loop of one scope.
 type loop struct {
 	*reconciler.Loop
 	key reconciler.ScopeKey
@@ -62,7 +62,7 @@ type loop struct {
 	in    []string
 	// records holds the requests of people at the start of the pass under way.
 	records gates.Records
-	// permits are those, by source, of the governed pools that may roll in that pass.
+	// permits holds the permits, by source, of the governed pools that may roll in that pass.
 	permits map[string][]rollout.Permit
 	// lease permits its passes; nil if this daemon is alone.
 	lease *coord.Lease

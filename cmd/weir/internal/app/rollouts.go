@@ -288,7 +288,7 @@ func (r *rollouts) changed(old, now *rollout.Record) {
 	}
 }
 
-// permits are those of the pools of a target that are governed; nil for none.
+// permits returns the permits of the governed pools of a target; nil for none.
 func (p *passes) permits(d *reconciler.Desired, by map[string]*rollout.Governor) map[string]rollout.Permit {
 	if d.Set == nil {
 		return nil

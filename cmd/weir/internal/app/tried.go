@@ -23,7 +23,7 @@ var (
 // againFor is the time that the engine keeps a request for another try.
 const againFor = time.Hour
 
-// tries are those of a scope that this daemon owns.
+// tries implements reconciler.Tries for a scope that this daemon owns.
 type tries struct {
 	app           *App
 	place, prefix string

@@ -26,7 +26,7 @@ var (
 	accountPattern = pattern(`^[0-9]{12}$`)
 	rolePattern    = pattern(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
 	kmsKeyPattern  = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
-	// sharedKeyPattern is that of a key without its aliases.
+	// sharedKeyPattern matches the ARN of a key, but not of its alias.
 	sharedKeyPattern = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
 	// ssmPattern matches a path of AWS Systems Manager that leaves room for names below it: a
 	// parameter has at most 15 levels, and a join token takes five of them.

@@ -24,7 +24,7 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// APIVersion and Kind are what the head of a configuration must say.
+// APIVersion and Kind must be the head of a configuration.
 const (
 	APIVersion = "weir.dev/v1alpha1"
 	Kind       = "Config"
@@ -189,9 +189,8 @@ func isPath(url string) bool {
 	return url != "" && (colon < 0 || slash >= 0 && slash < colon)
 }
 
-// Load reads the configuration in file. The list holds everything that is wrong
-// with it, sorted; the configuration is nil if one of them is an error. The
-// error is about reading the file.
+// Load reads the configuration in file. The list holds all its faults, sorted; the configuration is
+// nil if one of them is an error. The error is about reading the file.
 func Load(file string, env Env) (*Config, diag.List, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

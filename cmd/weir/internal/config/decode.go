@@ -14,7 +14,7 @@ import (
 // maxBytes is the size of the largest configuration that is read.
 const maxBytes = 4 << 20
 
-// language is that of configurations.
+// language describes the language of configurations.
 var language = &strict.Language{Tag: "yaml", Whole: "the configuration", Code: "unknown-key"}
 
 // decoder reads a Config and remembers where each value stands, so that later checks can

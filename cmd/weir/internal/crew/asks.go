@@ -13,7 +13,8 @@ import (
 
 // Ask is a hint: something that any member that can should do soon. A lost one costs only time.
 type Ask struct {
-	// Source is one to look at, and Pull the number of a pull request with news, if any; or a pass over Targets is due.
+	// Source names a source to read, and Pull the number of a pull request with news, if any; or a
+	// pass over Targets is due.
 	Source  string   `json:"source,omitempty"`
 	Pulls   bool     `json:"pulls,omitempty"`
 	Pull    int64    `json:"pull,omitempty"`

@@ -61,7 +61,7 @@ type Crew struct {
 	uses map[*coord.Lease]*use
 	// began is closed when work on a key begins.
 	began chan struct{}
-	// asks are those done already, or from before this process.
+	// asks lists the requests that are done already, or from before this process.
 	asks map[string]bool
 	// reports has, by target, the last record read.
 	reports map[string]readReport

@@ -43,7 +43,7 @@ type pullKey struct {
 	number int64
 }
 
-// waitingPull is one to be sent, under a lease of its source.
+// waitingPull is a pull request to send, under a lease of its source.
 type waitingPull struct {
 	Pull
 	lease *coord.Lease

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// Member is one of several daemons of a demo, which is yet to be started.
+// Member is one of several daemons of a demo, before its start.
 type Member struct {
 	Config string // its configuration file
 	Page   string // where its page is going to be

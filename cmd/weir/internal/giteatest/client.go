@@ -110,7 +110,7 @@ func (u *User) Token(scopes ...string) string {
 	return out.Sha1
 }
 
-// Repository is one on the server.
+// Repository is a repository on the server.
 type Repository struct {
 	Owner *User
 	Name  string
@@ -259,7 +259,7 @@ func (r *Repository) Say(u *User, number int64, body string) Comment {
 	return out
 }
 
-// Comments are those of a pull request, oldest first.
+// Comments returns the comments of a pull request, oldest first.
 func (r *Repository) Comments(number int64) []Comment {
 	r.Owner.tb.Helper()
 	var out []Comment

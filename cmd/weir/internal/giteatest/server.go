@@ -99,9 +99,8 @@ func freePort(tb testing.TB) int {
 	return port
 }
 
-// settings are those of a server that is quick, has no outside, and calls its hooks at
-// once. Containers often have no user but root, which Gitea accepts only with a setting
-// that says so.
+// settings configure a server that is quick, contacts no other hosts, and calls its hooks at once.
+// Containers often have no user but root, which Gitea accepts only with a setting.
 const settings = `APP_NAME = Gitea of a test
 RUN_MODE = prod
 WORK_PATH = %[1]s

@@ -36,7 +36,7 @@ type Draft struct {
 	Path, Ref string
 	// Pull is a pull request, in place of them.
 	Pull Pull
-	// Targets are those to plan, all that it changes where none is named.
+	// Targets lists the targets to plan, all changed ones if none is named.
 	Targets []string
 
 	// all plans all targets where none is named, and files take the place of those of the

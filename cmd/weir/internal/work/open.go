@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/source/worktree"
 )
 
-// Path is one directory that is worked on without a configuration.
+// Path is a directory that is planned without a configuration.
 type Path struct {
 	Path string
 	// Region is the environment's where it is empty, and Target named after the directory.

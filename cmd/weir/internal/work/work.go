@@ -105,7 +105,7 @@ func (w *Work) Each(f func(reconciler.ScopeKey, *reconciler.Desired)) {
 	}
 }
 
-// Held is why nothing is written at all, empty where something may be.
+// Held returns the reason why nothing is written at all, or "".
 func (w *Work) Held() string { return w.gating.held() }
 
 // mirrorDir returns the directory in which one command keeps its mirrors. It differs from the
