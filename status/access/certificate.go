@@ -41,7 +41,7 @@ func (c *Certificate) Set(certFile, keyFile string) error {
 	return nil
 }
 
-// Config is for a server: TLS 1.2 and newer, and HTTP/2.
+// Config returns the configuration of a server: TLS 1.2 and newer, and HTTP/2.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: c.get}
 }

@@ -312,7 +312,7 @@ func (u *uncached) WriteHeader(code int) {
 	u.ResponseWriter.WriteHeader(code)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (u *uncached) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
 // ownName reports whether a request names this machine, by a name that no one else

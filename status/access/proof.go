@@ -51,7 +51,7 @@ func LocalProof(stateDir, user string) (p Proof, ok bool) {
 	return Proof{seals{key: key}, user}, err == nil
 }
 
-// TokenProof is by a token.
+// TokenProof returns a proof with a token.
 func TokenProof(token string) Proof { return Proof{key: seals{key: []byte(token)}} }
 
 // Hello is the header Authorization of a question to ProofPath.

@@ -83,7 +83,7 @@ const (
 	DefaultUserHeader   = "X-Forwarded-User"
 	DefaultGroupsHeader = "X-Forwarded-Groups"
 	DefaultSecretHeader = "X-Weir-Proxy-Secret"
-	// AnonymousNone and AnonymousRead are what may be done without a login.
+	// AnonymousNone and AnonymousRead are the permissions without a login.
 	AnonymousNone = "none"
 	AnonymousRead = RoleRead
 	// BehindProxy and Insecure are the reasons for running without TLS.
@@ -94,7 +94,7 @@ const (
 // Named reports whether callers are distinguished: by a token or by a proxy.
 func (a Access) Named() bool { return len(a.Tokens) > 0 || len(a.Proxy.Addresses) > 0 }
 
-// Files are those with tokens and secrets.
+// Files lists the files with tokens and secrets.
 func (a Access) Files() []string {
 	var out []string
 	for _, t := range a.Tokens {

@@ -32,7 +32,7 @@ type Source struct {
 	FetchedAt time.Time `json:"fetchedAt,omitzero"`
 	// ChangedAt is the time at which Revision was first seen; the board fills it in.
 	ChangedAt time.Time `json:"changedAt,omitzero"`
-	// Error is why the last fetch failed, empty where it did not.
+	// Error is the reason why the last fetch failed, or "".
 	Error string `json:"error,omitempty"`
 	// WebURL is the repository's address on its forge for a browser, and Forge the
 	// kind of forge: github, gitlab, gitea or forgejo. Where they are empty they

@@ -42,9 +42,9 @@ type Facts struct {
 	Instance string
 	// Configuration is the configuration in force, as text.
 	Configuration string
-	// Refused is why the configuration on the disk is not taken, empty where it is.
+	// Refused is the reason why the configuration on the disk is refused, or "".
 	Refused string
-	// Unwritten is why nothing is written, empty where something may be.
+	// Unwritten is the reason why nothing is written, or "".
 	Unwritten string
 	// HasPulls says that a pull request is known.
 	HasPulls bool

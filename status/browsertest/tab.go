@@ -218,7 +218,7 @@ func quoted(text string) string {
 	return string(raw)
 }
 
-// keys are those that tests press by a name.
+// keys holds the keys that tests press by a name.
 var keys = map[string]string{"Tab": kb.Tab, "Enter": kb.Enter, "ArrowDown": kb.ArrowDown}
 
 // Press presses a key: Tab, Enter, ArrowDown, or a character. One event carries the key and its

@@ -43,7 +43,7 @@ type Options struct {
 	Daemon gates.Daemon
 	// Crew are the members that share the work; nil where a daemon is alone.
 	Crew Crew
-	// Rollouts are those of FleetRollouts; nil takes no command about them.
+	// Rollouts executes commands about FleetRollouts; nil refuses them.
 	Rollouts Rollouts
 	Logger   *slog.Logger
 	// Redact removes secrets from texts of people.
@@ -70,7 +70,7 @@ type Action struct {
 	Command string
 	By      string
 	Request gates.Request
-	// Targets are those that it is about, none for all or none that is known.
+	// Targets lists the affected targets; empty for all or unknown ones.
 	Targets []string
 	// Text says in a sentence who did what.
 	Text string

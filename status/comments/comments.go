@@ -34,7 +34,7 @@ import (
 // identify them.
 type Comments struct {
 	o Options
-	// statuses are those of the heads.
+	// statuses posts the statuses of the heads.
 	statuses *commits.Commits
 	writers  map[string]*writer // by source
 }
@@ -47,7 +47,7 @@ type Options struct {
 	PageURL string
 	// Forges holds the forge of each source whose pull requests are reported.
 	Forges map[string]PullForge
-	// Store and Held are as commits.Options has them.
+	// Store and Held have the meaning of those in commits.Options.
 	Store  state.Store
 	Held   func(source string) state.Store
 	Redact report.Redact

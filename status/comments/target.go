@@ -97,8 +97,8 @@ func ends(r *plan.Report) (machines int, batches string) {
 	return machines, strings.Join(list, ", ")
 }
 
-// waveOf is in which waves a target's machines roll: as foreseen, else that they wait for an
-// earlier one.
+// waveOf describes the waves in which a target's machines roll: from the forecast, or otherwise
+// that they wait for an earlier one.
 func (c *comment) waveOf(r *plan.Report) string {
 	if c.Forecast != nil && c.Forecast.Timeline != nil {
 		return strings.Join(forecast.WavesOf(c.Forecast.Timeline, r.Target), ", ")

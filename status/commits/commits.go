@@ -81,7 +81,7 @@ type Revision struct {
 	// it names all targets of the source. Removed names those that the commit removed: their
 	// resources stay in AWS.
 	Touched, Removed []string
-	// Err is why the commit as a whole cannot be rendered.
+	// Err is the reason why the commit as a whole cannot be rendered.
 	Err error
 }
 
@@ -183,7 +183,7 @@ type track struct {
 	// this one.
 	Turn  int `json:"turn"`
 	Parts int `json:"parts"`
-	// Fault is why the commit as a whole cannot be rendered.
+	// Fault is the reason why the commit as a whole cannot be rendered.
 	Fault string `json:"fault,omitempty"`
 	// Pull is the number of the pull request that its head's status is about, 0 for
 	// none.
@@ -213,7 +213,8 @@ type contextTrack struct {
 	// written says that this process wrote it, and reads it again: an earlier write may
 	// be taken after it.
 	written bool
-	// late is until when a write of an earlier process may be taken; zero for none.
+	// late is the time until which a write of an earlier process may still be executed; zero for
+	// none.
 	late time.Time
 }
 

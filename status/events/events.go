@@ -47,7 +47,7 @@ type Event struct {
 // Known holds what was announced of a target or a source: as much as it takes to announce the next
 // milestone once, however often weir restarts. It is kept as JSON.
 type Known struct {
-	// Revision and Phase are those of the last pass that was announced.
+	// Revision and Phase belong to the last pass that was announced.
 	Revision string       `json:"revision,omitempty"`
 	Phase    report.Phase `json:"phase,omitempty"`
 	// Fault is the last fault, or "".
@@ -58,7 +58,7 @@ type Known struct {
 	Held *KnownHeld `json:"held,omitempty"`
 	// Standing are facts that were announced and still hold, sorted.
 	Standing []string `json:"standing,omitempty"`
-	// Pools are by namespace/name.
+	// Pools holds the pools by namespace/name.
 	Pools map[string]KnownPool `json:"pools,omitempty"`
 	// Drift lists the pools and AWSLaunchConfigs that were found to differ, sorted; Mended lists
 	// those of them with a completed step since.
@@ -72,8 +72,8 @@ type KnownPool struct {
 	Failure   string `json:"failure,omitempty"`
 	// FailedSince is the time at which the pool was first seen failing; zero if it does not fail.
 	FailedSince time.Time `json:"failedSince,omitzero"`
-	// Causes are those for which AWS launched no machine or called the nodegroup
-	// degraded, and that were announced since the pool had converged.
+	// Causes lists the reasons for which AWS launched no machine or called the nodegroup degraded,
+	// and that were announced since the pool had converged.
 	Causes  []string      `json:"causes,omitempty"`
 	Rollout *KnownRollout `json:"rollout,omitempty"`
 	// Seen is the last seen state of the pool.

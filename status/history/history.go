@@ -29,7 +29,7 @@ const (
 var (
 	eventLog = state.Log[events.Event]{Name: "events", At: func(e events.Event) time.Time { return e.Time }}
 	runLog   = state.Log[Run]{Name: "passes", At: func(r Run) time.Time { return r.Time }}
-	// knownBucket is by target or source.
+	// knownBucket is keyed by target or source.
 	knownBucket = state.Bucket[events.Known]{Name: "told"}
 )
 

@@ -51,7 +51,7 @@ type Engine struct {
 type Member struct {
 	Name    string `json:"name"`
 	Version string `json:"version,omitempty"`
-	// Address is that of its page.
+	// Address is the address of its page.
 	Address string `json:"address,omitempty"`
 	// Answers says that this member answers the request.
 	Answers bool `json:"answers,omitempty"`

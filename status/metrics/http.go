@@ -89,7 +89,7 @@ func (w *countedWriter) Flush() {
 	_ = http.NewResponseController(w.ResponseWriter).Flush() // what cannot be flushed is sent at the end
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (w *countedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // ForgeTransport returns a way to the forge of a source that counts what goes over

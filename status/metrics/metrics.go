@@ -96,7 +96,7 @@ type Definition struct {
 	Labels []string `json:"labels"`
 }
 
-// Definitions are those of all metrics that begin with weir_, by name.
+// Definitions returns the definitions of all metrics that begin with weir_, by name.
 func (m *Metrics) Definitions() []Definition {
 	out := slices.Clone(m.defined)
 	slices.SortFunc(out, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
@@ -126,7 +126,8 @@ func (d *definer) gauge(name, help string, labels ...string) *prometheus.GaugeVe
 	return g
 }
 
-// histogram is one of seconds: from 5 ms to 98 s, each bucket three times the one before.
+// histogram makes a histogram of seconds: from 5 ms to 98 s, each bucket three times the one
+// before.
 func (d *definer) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: d.define("histogram", name, help, labels), Help: help, Buckets: prometheus.ExponentialBuckets(0.005, 3, 10),

@@ -22,7 +22,7 @@ func (w *web) apiPools(rw http.ResponseWriter, r *http.Request) {
 }
 
 type apiTargets struct {
-	// Held is why nothing is written, missing where something may be.
+	// Held is the reason why nothing is written, missing if weir may write.
 	Held    string      `json:"held,omitempty"`
 	Targets []apiTarget `json:"targets"`
 }

@@ -27,7 +27,7 @@ type apiPull struct {
 	BaseSHA  string           `json:"baseSHA,omitempty"`
 	MergeSHA string           `json:"mergeSHA,omitempty"`
 	Digest   string           `json:"digest,omitempty"`
-	// Digests are by target: of a plan with redacted values its own would differ.
+	// Digests holds the digests by target: the digest of a plan with redacted values would differ.
 	Digests    map[string]string `json:"digests"`
 	Approved   string            `json:"approved,omitempty"`
 	AsReviewed bool              `json:"asReviewed"`

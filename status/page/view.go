@@ -37,9 +37,9 @@ type layout struct {
 	// About are the targets that the page shows, whose changes it hears of; an
 	// empty list stands for all.
 	About string
-	// Refused is why the configuration on the disk is not taken, empty where it is.
+	// Refused is the reason why the configuration on the disk is refused, or "".
 	Refused string
-	// Unwritten is why nothing is written, empty where something may be.
+	// Unwritten is the reason why nothing is written, or "".
 	Unwritten string
 	// JSON is the address of the same content for programs.
 	JSON string

@@ -45,7 +45,7 @@ type findForm struct {
 	Phases []choice
 	Kinds  []choice
 	Sorts  []choice
-	// Targets are those to choose from, none where the page is about one.
+	// Targets lists the targets to choose from, none if the page is about one.
 	Targets []string
 	Clear   string
 }

@@ -172,7 +172,7 @@ type standing struct {
 	Instance string `json:"instance"`
 	// Waiting lists what the daemon still waits for, until each target had a pass.
 	Waiting []string `json:"waiting"`
-	// Held is why nothing is written, missing where something may be.
+	// Held is the reason why nothing is written, missing if weir may write.
 	Held string `json:"held,omitempty"`
 	members.View
 }

@@ -26,7 +26,7 @@ type Viewer struct {
 	Said string
 	// Holds lists the suspensions that people have requested.
 	Holds []Suspension
-	// Approvals are those in force.
+	// Approvals lists the approvals in force.
 	Approvals []Approval
 	// Accepts are the sources for which weir may propose to keep what AWS has.
 	Accepts []string
@@ -89,7 +89,7 @@ func waitsOf(t board.TargetState) (w waits) {
 	return w
 }
 
-// suspended are those of the target, and of one pool where it is named.
+// suspended returns the suspensions of the target, and of a pool if one is named.
 func (v *Viewer) suspended(target, pool string) (out []Suspension) {
 	for _, s := range v.Holds {
 		if s.Target == "" || s.Target == target && (pool == "" || s.Pool == "" || s.Pool == pool) {

@@ -202,7 +202,8 @@ func (w *web) nothing(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, "/assets/") {
-		// Assets are for those as well who may see no page, which has our name on it.
+		// Users who may see no page request assets too. A page would show our name, so they get
+		// plain text.
 		plain(rw, http.StatusNotFound, "there is nothing here")
 		return
 	}

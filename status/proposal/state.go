@@ -27,8 +27,8 @@ type State struct {
 	Number int64  `json:"number,omitempty"`
 	URL    string `json:"url,omitempty"`
 	Title  string `json:"title,omitempty"`
-	// Branch is at Commit, which weir pushed, on top of On. It was at Before until then, and a
-	// forge may show Before a moment longer. Paths are the files that Commit changes.
+	// Branch points to Commit, which weir pushed, on top of On. It pointed to Before until then,
+	// and a forge may show Before a moment longer. Paths lists the files that Commit changes.
 	Branch string   `json:"branch,omitempty"`
 	Commit string   `json:"commit,omitempty"`
 	Before string   `json:"before,omitempty"`

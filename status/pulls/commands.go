@@ -35,7 +35,7 @@ const helpText = "Commands are the first line of a comment:\n\n" +
 	"- `weir help` shows this\n\n" +
 	"Planning and approving need write access to this repository."
 
-// comments are those of one poll. Rights are read at their first use, once for all
+// comments reads the comments of one poll. Rights are read at their first use, once for all
 // comments of the poll.
 type comments struct {
 	*Watcher

@@ -232,7 +232,7 @@ func (c commit) clone() commit {
 // bringing returns the first commit of the source that contains another one, "" if the source has
 // not reached one yet: it may have reached several at once.
 func (l *commits) bringing(ctx context.Context, what string) (found string, err error) {
-	const most = 8 // that are asked about where main was moved away from it again
+	const most = 8 // bounds the commits that are checked after main was moved away from it again
 	l.mu.Lock()
 	known, order := l.known[what] != nil, slices.Clone(l.order)
 	l.mu.Unlock()

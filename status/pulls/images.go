@@ -19,7 +19,7 @@ import (
 // others, and whether the forge has reported it yet.
 
 const (
-	// imagesFor is for how long a plan's images hold.
+	// imagesFor is the time for which a plan's images are valid.
 	imagesFor = 14 * 24 * time.Hour
 	// imagesOf bounds of how many versions one pull request's images are kept, and
 	// imagesMerged of how many merged pull requests.

@@ -15,8 +15,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// errSilent is why a plan that waits for AWS too long is given up, errSlow one whose
-// render takes too long.
+// errSilent ends a plan that waits for AWS too long, errSlow a plan whose render takes too long.
 var (
 	errSilent = fmt.Errorf("AWS did not answer within %s", answering)
 	errSlow   = fmt.Errorf("its changes were not rendered within %s", rendering)

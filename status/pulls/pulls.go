@@ -100,7 +100,7 @@ type Options struct {
 	Follows func(ref string) bool
 	// Base is the fleet that was composed last, nil before the first time.
 	Base func() *fleet.Base
-	// Accounts are for plans alone.
+	// Accounts must only be used for plans.
 	Accounts fleet.Accounts
 	Policy   Policy
 	Display  Display

@@ -54,7 +54,7 @@ type record struct {
 
 func (r *record) merged() bool { return !r.MergedAt.IsZero() }
 
-// readTo is up to when comments were read, by source.
+// readTo holds the time up to which comments were read, by source.
 var readTo = state.Bucket[time.Time]{Name: "pull-comments"}
 
 var bucket = state.Bucket[record]{Name: "pulls"}
@@ -151,8 +151,8 @@ func (r records) save(k *work) {
 	r.write(func(tx *state.Tx) error { return bucket.Put(tx, r.key(k.Number), k.record) })
 }
 
-// since is up to when comments were read. weir ignores comments that were written
-// before it first looked.
+// since returns the time up to which comments were read. weir ignores comments from before its
+// first poll.
 func (r records) since() (at time.Time, err error) {
 	err = r.DB.Update(func(tx *state.Tx) error {
 		var known bool

@@ -156,8 +156,8 @@ func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (ou
 	return compare(shown, m), true, nil
 }
 
-// explains is about the plans that other pull requests showed, of those that came with
-// the same commit too.
+// explains compares with the plans that other pull requests showed, including those of the same
+// commit.
 func (w *Watcher) explains(k *work, at commit) func(target, digest string) bool {
 	return func(target, digest string) bool {
 		if slices.Contains(at.Reviewed[target], digest) {

@@ -45,7 +45,7 @@ type ruling struct {
 	Prunes map[string][]string `json:"prunes,omitempty"`
 }
 
-// rulings are by source.
+// rulings holds the rulings by source.
 var rulings = state.Bucket[ruling]{Name: "trailers"}
 
 // inquiry is a commit whose ruling is still open.

@@ -104,7 +104,7 @@ const (
 	Waiting   Phase = "waiting"   // no pass yet
 	Held      Phase = "held"      // every step waits for an approval, a window or its turn
 	Suspended Phase = "suspended" // planned, never written
-	Converged Phase = "converged" // AWS is what Git says
+	Converged Phase = "converged" // AWS matches Git
 )
 
 func PoolKey(p plan.PoolStatus) string { return p.Namespace + "/" + p.Name }

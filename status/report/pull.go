@@ -55,12 +55,12 @@ type Pull struct {
 	Gone []string
 	// Unaffected counts the targets that stay as they are.
 	Unaffected int
-	// Digest is of all plans together, "" without one. Digests are the targets';
-	// empty, they are taken from the reports.
+	// Digest covers all plans together, "" without one. Digests holds the targets' digests; if
+	// empty, they come from the reports.
 	Digest  string
 	Digests map[string]string
-	// Approved is by whom the plan is approved, "" while it is not. AsReviewed says
-	// that some target holds its steps until then.
+	// Approved names the user who approved the plan, or "". AsReviewed says that some target holds
+	// its steps until then.
 	Approved   string
 	AsReviewed bool
 	// Stale says why weir may no longer apply exactly this plan, "" if it does.
@@ -78,7 +78,7 @@ type Pull struct {
 	PageURL string
 	// Unkept says that the reports are no longer in memory here.
 	Unkept bool
-	// Forecast is what it would do over time; nil if that is unknown.
+	// Forecast is the simulation of its change over time; nil if it is unknown.
 	Forecast *Forecast
 }
 
@@ -145,7 +145,7 @@ func firstOf(list []string) []string {
 	return append(slices.Clone(list[:mostLast-1]), fmt.Sprintf("and %d more", len(list)-mostLast+1))
 }
 
-// Bytes is about what the reports of a pull request hold.
+// Bytes returns the approximate size of the reports of a pull request.
 func (p Pull) Bytes() (n int) {
 	found := func(l diag.List) {
 		for _, d := range l {

@@ -81,8 +81,8 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 	return &out
 }
 
-// Pull copies p as deep as any sink reads it, with every free text redacted.
-// Digests are of the plans as they are.
+// Pull copies p as deep as any sink reads it, with every free text redacted. Digests belong to the
+// plans before redaction.
 func (f Redact) Pull(p Pull) Pull {
 	out := p
 	out.Title, out.Author, out.Reason, out.Stale, out.Approved = f.Text(p.Title), f.Text(p.Author), f.Text(p.Reason), f.Text(p.Stale), f.Text(p.Approved)

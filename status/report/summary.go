@@ -34,7 +34,7 @@ func FindingKey(d diag.Diagnostic) string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// FindingKeys are those of the warnings and notes of a report.
+// FindingKeys returns the keys of the warnings and notes of a report.
 func FindingKeys(r *plan.Report) (out []string) {
 	for _, d := range Diagnostics(r) {
 		if d.Severity != diag.Error {

@@ -42,7 +42,7 @@ func Explanation(pool intent.Key, fields []Explained) any {
 	}{"weir.dev/explain/v1", pool.String(), explained(fields)}
 }
 
-// RolloutExplanation is that of a FleetRollout.
+// RolloutExplanation returns the explanation of a FleetRollout.
 func RolloutExplanation(rollout intent.Key, fields []Explained) any {
 	return struct {
 		Schema  string          `json:"schema"`

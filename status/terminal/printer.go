@@ -23,7 +23,7 @@ type Printer struct {
 	W io.Writer
 	// Color uses the terminal's colours.
 	Color bool
-	// Width is that of the terminal in characters; 0 elsewhere, where nothing is cut.
+	// Width is the width of the terminal in characters; 0 elsewhere, where nothing is cut.
 	Width int
 	// Full cuts nothing on a terminal either.
 	Full bool
@@ -122,7 +122,7 @@ type plansJSON struct {
 	Plans  []*plan.Plan `json:"plans"`
 }
 
-// Plans is one target's plan as weir.dev/plan/v1, or several as weir.dev/plans/v1.
+// Plans returns one target's plan as weir.dev/plan/v1, or several as weir.dev/plans/v1.
 func Plans(reports []*plan.Report) any {
 	plans := make([]*plan.Plan, len(reports))
 	for i, r := range reports {
@@ -139,7 +139,7 @@ type Applied struct {
 	// First is the first pass, which planned the work; Last is the pass after
 	// which the apply ended.
 	First, Last *plan.Report
-	// Outcomes are those of all passes, in order.
+	// Outcomes holds the outcomes of all passes, in order.
 	Outcomes []step.Outcome
 }
 
@@ -148,9 +148,8 @@ type appliesJSON struct {
 	Applies []json.RawMessage `json:"applies"`
 }
 
-// Applies is one target as weir.dev/apply/v1: the members of weir.dev/plan/v1 as
-// the first pass had them, with outcomes, pools and converged beside them; or
-// several as weir.dev/applies/v1.
+// Applies returns one target as weir.dev/apply/v1: the members of weir.dev/plan/v1 as in the first
+// pass, with outcomes, pools and converged added; or several as weir.dev/applies/v1.
 func Applies(targets []Applied) (any, error) {
 	var all []json.RawMessage
 	for _, a := range targets {

@@ -17,14 +17,14 @@ type Turn struct {
 	// Hold is wave or rollout-limit.
 	Hold  string `json:"hold"`
 	Steps int    `json:"steps"`
-	// Pools are those that the steps are of.
+	// Pools lists the pools of the steps.
 	Pools []string `json:"pools"`
 	// Waits says what they wait for, until when, and who or what ends it.
 	Waits string `json:"waits"`
 }
 
-// Turns are those of the last passes over targets, by target. Texts are as reports have
-// them.
+// Turns returns the turns of the last passes over targets, by target. Texts are those of the
+// reports.
 func Turns(reports []*plan.Report) []Turn {
 	out := []Turn{}
 	for _, r := range reports {

@@ -48,8 +48,8 @@ type Rollout struct {
 	// Waits says what it waits for, Do what people can do about that.
 	Waits string   `json:"waits,omitempty"`
 	Do    []string `json:"do,omitempty"`
-	// BakesFrom and BakesUntil are of the bake time that runs; BakeAhead is the least of
-	// what is left of all bake times, in seconds.
+	// BakesFrom and BakesUntil bound the current bake time; BakeAhead is the least remaining time
+	// of all bake times together, in seconds.
 	BakesFrom  time.Time `json:"bakesFrom,omitzero"`
 	BakesUntil time.Time `json:"bakesUntil,omitzero"`
 	BakeAhead  int64     `json:"bakeSecondsLeft,omitempty"`
@@ -62,7 +62,7 @@ type Rollout struct {
 	Moves         int32 `json:"moves"`
 	Failed        int   `json:"failedPools"`
 	FailureBudget int32 `json:"failureBudget"`
-	// Waves are those that have pools, in their order, Empty the names of those that have none.
+	// Waves lists the waves with pools, in their order, Empty the names of those without.
 	Waves []Wave       `json:"waves"`
 	Empty []string     `json:"emptyWaves,omitempty"`
 	Pools []Pool       `json:"pools"`
@@ -190,7 +190,7 @@ type GateAnswer struct {
 	Asks    string `json:"asks"`
 	Verdict string `json:"verdict"`
 	What    string `json:"what,omitempty"`
-	// At is of when what it rests on was read.
+	// At is the time at which its data was read.
 	At time.Time `json:"at,omitzero"`
 }
 
@@ -203,7 +203,7 @@ type BadHash struct {
 	Hash string    `json:"hash,omitempty"`
 	Why  string    `json:"why"`
 	At   time.Time `json:"at,omitzero"`
-	// Fields are those that the stopped change set: one of them has to change before
+	// Fields lists the fields that the stopped change set: one of them has to change before
 	// anything is rolled out to the pool again.
 	Fields string `json:"fields,omitempty"`
 }

@@ -11,7 +11,7 @@ import (
 // step shows only the name of its hold, and until when it lasts.
 type Wait struct {
 	Hold step.Hold
-	// Steps are those that wait for the same, for the same reason and until the same.
+	// Steps wait for the same, for the same reason and until the same time.
 	Steps []step.Step
 	// Reason says until when or for what in particular, Ends who or what ends it; either may
 	// be empty.
@@ -71,7 +71,7 @@ func (w Wait) Of(n int) string {
 	return text + w.end()
 }
 
-// end is left out where the reason says it.
+// end returns Ends unless the reason contains it.
 func (w Wait) end() string {
 	if w.Ends == "" || strings.Contains(w.Reason, w.Ends) {
 		return ""

@@ -67,8 +67,7 @@ func ReplacesNone(s step.Step) bool {
 	return s.Verb == step.Rollout && !s.Disruptive && s.Instances == 0 && !s.Stops && !s.About().EndsRefresh()
 }
 
-// Ends says what becomes of the instances that a step is disruptive to, empty where
-// it is to none.
+// Ends describes what happens to the instances that a step disrupts, empty if it disrupts none.
 func Ends(s step.Step) string {
 	word, what := "ends ", "instances"
 	if Replaces(s) {

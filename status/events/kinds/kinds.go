@@ -119,7 +119,7 @@ var otherKinds = []string{
 	"member-joined", "member-lost", "owner-changed", "owner-replaced", "owner-stuck", "owner-lost",
 }
 
-// levels are those of the kinds that are more than information.
+// levels holds the levels of the kinds that are more than information.
 var levels = map[string]Level{
 	"conflict-found": Error, "prune-refused": Error, "step-failed": Error, "pool-failed": Error,
 	"target-failed": Error, "target-only-observed": Error, "target-held": Warning, "source-failed": Error, "configuration-refused": Error, "state-lost": Error,

@@ -44,7 +44,7 @@ func (k *kind) title(family string, pins []newer.Pin) string {
 	return "Pin newer images: " + visible.Clip(k.Words().Line(family), 100) + ", " + wording.Count(len(pins), "pool")
 }
 
-// move is one image that takes the place of another one, in some pools.
+// move replaces an image by another one, in some pools.
 type move struct {
 	from, to           string
 	fromImage, toImage *observed.Image

@@ -101,7 +101,7 @@ func (s mortal) Update(fn func(*state.Tx) error) error {
 // Revive lets the next process write.
 func (w *World) Revive() { w.crashed = false }
 
-// Options are those of a process in this world, which hides the word hunter2.
+// Options returns the options of a process in this world, which hides the word hunter2.
 func (w *World) Options(every time.Duration) proposal.Options {
 	return proposal.Options{
 		Source: "s", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Every: every, Forge: host{w}, Git: w.Git, Pusher: pusher{w},

@@ -64,7 +64,7 @@ type Fleet interface {
 // Standing is the state of a source's rollouts.
 type Standing struct {
 	Record *rollout.Record
-	// Pools are as their owners reported them. Missing are targets without a report.
+	// Pools holds the last reports of their owners. Missing lists targets without a report.
 	Pools   []rollout.Pool
 	Missing map[string]string
 }
