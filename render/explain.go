@@ -31,7 +31,7 @@ type Field struct {
 	// Path is inside the pool, as intents are printed. It is empty for a field
 	// of a manifest that no field of the pool takes its value from.
 	Path intent.Path
-	// Value is as YAML prints it, with secrets taken out.
+	// Value is the value as YAML prints it, with secrets removed.
 	Value  string
 	Source Source
 	// Object and Manifest name the manifest's field that holds the value, or

@@ -77,11 +77,11 @@ func (r *Result) Alone() *Kept {
 // that changes everything asks for them all, once.
 const mostKnown = 500
 
-// Origins says where fields of the render were set, with an unknown position where it
-// cannot find out. It builds path once more, from a tree that must hold what the render
-// read, with the options that it was made with, unless everything was asked before: by
-// this call, the last one, or the one before that. Where the context has no build to spare,
-// what is not remembered stays unknown. It is safe for concurrent use.
+// Origins returns the places that set fields of the render, with an unknown position if it cannot
+// find one. It builds path once more, from a tree that must contain what the render read, with the
+// options that it was made with. It needs no build if all questions were asked before: by this
+// call, the last one, or the one before that. If the context has no build to spare, the places that
+// are not remembered stay unknown. It is safe for concurrent use.
 func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options, asked []intent.Question) []diag.Position {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -43,8 +43,8 @@ type Options struct {
 	// For says for whom the render is made. Renders wait for each other, and sources
 	// take turns.
 	For slot.Caller
-	// BuildOnly says that only the objects are wanted: nothing is made of them, and the
-	// findings are those of the build.
+	// BuildOnly requests the objects only: nothing is derived from them, and the findings are those
+	// of the build.
 	BuildOnly bool
 	// Partial accepts a base that no target renders by itself: a base with only MachinePools, or
 	// only infrastructure pools.
@@ -267,12 +267,12 @@ func (r *Result) setUnplannedFaults() {
 	}
 }
 
-// Unused are those of the names that no variable of the manifests has. ok is false
-// where that is unknown, because nothing was built.
+// Unused returns those of the names that no variable of the manifests has. ok is false if that is
+// unknown, because nothing was built.
 func (r *Result) Unused(names []string) (unused []string, ok bool) { return r.built.Unused(names) }
 
-// Origin returns the place that set a field of a rendered object. ok is false if the
-// place is not known for sure.
+// Origin returns the place that set a field of a rendered object. ok is false if the place is
+// uncertain.
 func (r *Result) Origin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
 	return r.built.Origin(ref, p)
 }

@@ -19,7 +19,7 @@ import (
 // nearly the same, and weir keeps the wanted state of each for as long as it holds.
 // Callers must not change the values that it returns. It is safe for concurrent use.
 type Shared struct {
-	// under is asked first, and given nothing.
+	// under is searched first, and never changed.
 	under *Shared
 
 	mu     sync.Mutex
@@ -102,7 +102,7 @@ func (s *Shared) count(bytes int) {
 	s.fresh.bytes += bytes
 }
 
-// Bytes is about how much memory is held, without what is under it.
+// Bytes returns the approximate memory in use, without that of under.
 func (s *Shared) Bytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

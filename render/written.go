@@ -14,7 +14,7 @@ type Stored struct {
 	diags diag.List
 }
 
-// fields are those of a Stored as they are packed.
+// fields holds the packed fields of a Stored.
 type fields struct {
 	Set   intent.Set
 	Diags diag.List

@@ -24,8 +24,8 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Length is that of a stand-in, in bytes: a multiple of 3 and of 4, so that neither it
-// nor its base64 needs padding.
+// Length is the length of a stand-in, in bytes: a multiple of 3 and of 4, so that neither it nor
+// its base64 needs padding.
 const Length = 48
 
 // headLength is the length in bytes of the prefix that all stand-ins of a process share.

@@ -9,7 +9,7 @@ import (
 type Rule struct {
 	// Code is stable across releases, in kebab case.
 	Code string
-	// Severities are those that it is reported with, gravest first.
+	// Severities lists the severities that it is reported with, gravest first.
 	Severities []Severity
 	// Short describes it: one sentence without a full stop.
 	Short string

@@ -1,6 +1,6 @@
 package diag
 
-// awsRules are those of checks that compare manifests with what AWS documents.
+// awsRules lists the rules of checks that compare manifests with AWS's documentation.
 var awsRules = []rule{
 	{"another-vpc", "w", "a pool looks for subnets in another VPC than its cluster's", "Name the cluster's VPC, or leave the filter out."},
 	{"architecture-mismatch", "ew", "an instance type has another architecture than the pool's image", "Choose an image or an instance type of the other architecture, as the message says."},

@@ -46,7 +46,7 @@ import (
 
 // Place is a path that is applied to a target.
 type Place struct {
-	// Name is that of the target.
+	// Name is the name of the target.
 	Name string
 	// Dir is its path: a directory, or one file of objects.
 	Dir     string
@@ -57,7 +57,8 @@ type Place struct {
 type Wish struct {
 	// Place is the name of one.
 	Place string
-	// Object is as rendered; Field is its path there, as in spec.awsLaunchTemplate.ami.id.
+	// Object names the rendered object; Field is its path there, as in
+	// spec.awsLaunchTemplate.ami.id.
 	Object intent.ObjectRef
 	// Field may name an item of a list by a text that it holds, as hooks[name=drain].
 	Field intent.Path
@@ -96,7 +97,7 @@ type Result struct {
 	Tree tree.Tree
 }
 
-// Paths are those of the files that change, in order.
+// Paths returns the paths of the files that change, in order.
 func (r *Result) Paths() []string { return slices.Sorted(maps.Keys(r.Files)) }
 
 // Image says which field pins a pool's image, where weir chooses it: ok is false for pools
@@ -159,7 +160,7 @@ type setter struct {
 	tree   tree.Tree
 	files  map[string][]byte // what changed so far
 	places []Place
-	// renders are those of the tree with files, by place.
+	// renders holds the renders of the tree with files, by place.
 	renders map[string]*render.Result
 	wishes  []Wish
 	state   []state
@@ -333,7 +334,7 @@ func faultOf(r *render.Result) string {
 	return ""
 }
 
-// variables are those in a text that is not yet substituted.
+// variables matches the variables in a text that is not yet substituted.
 var variables = regexp.MustCompile(`(^|[^$])\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
 // variable names the variable that decides the field; empty if none does.

@@ -140,7 +140,8 @@ func (f *finder) asPatch() (out []change) {
 	return out
 }
 
-// kustomization is that of the directory; doc is nil where it has none that can be changed.
+// kustomization returns the kustomization of the directory; doc is nil if it has none that can be
+// changed.
 func (f *finder) kustomization() (file string, content []byte, doc *yaml.Node) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		file = path.Join(f.dir, name)
@@ -162,7 +163,7 @@ func (f *finder) first(p intent.Path) (kust.Step, bool) {
 	return steps[0], true
 }
 
-// values are those that a scalar of the object had, the last first.
+// values returns the values that a scalar of the object had, the last first.
 func (f *finder) values(p intent.Path) (out []string) {
 	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.wish.Object, Manifest: p})
 	for _, s := range slices.Backward(steps) {

@@ -24,7 +24,7 @@ type Step struct {
 type compiled struct {
 	rows    map[Kind][]*Row
 	members map[Kind]*node
-	// steps are those to any row's member, by the struct that has the field.
+	// steps holds the steps to any row's member, by the struct that has the field.
 	steps map[reflect.Type]map[string]*Step
 	// refused says why, by the struct that would have a member, and its key.
 	refused map[reflect.Type]map[string]string

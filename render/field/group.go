@@ -8,7 +8,7 @@ var group = []Row{
 	{AWS: "CapacityRebalance", Pool: "capacityRebalance", Default: "false", Absent: "false"},
 }
 
-// groupOptions are those that PoolOptions sets: intent.GroupOptions.
+// groupOptions lists the members that PoolOptions sets: intent.GroupOptions.
 var groupOptions = []Row{
 	{AWS: "AvailabilityZoneDistribution.CapacityDistributionStrategy", Required: true, Values: "balanced-only|balanced-best-effort|reservations-then-balanced", Absent: "balanced-best-effort"},
 	{AWS: "AvailabilityZoneImpairmentPolicy.ImpairedZoneHealthCheckBehavior", Values: "ReplaceUnhealthy|IgnoreUnhealthy", Absent: "ReplaceUnhealthy"},

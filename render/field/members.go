@@ -42,11 +42,11 @@ type Member struct {
 	missing reflect.Value // what AWS takes an absent one for
 }
 
-// GroupMembers are those of an Auto Scaling group, in intent.GroupSettings, in the order
+// GroupMembers returns the members of an Auto Scaling group, in intent.GroupSettings, in the order
 // of the rows.
 var GroupMembers = sync.OnceValue(func() []*Member { return membersOf[intent.GroupSettings](Group) })
 
-// NodegroupMembers are those of a managed nodegroup, in intent.NodegroupSettings.
+// NodegroupMembers returns the members of a managed nodegroup, in intent.NodegroupSettings.
 var NodegroupMembers = sync.OnceValue(func() []*Member {
 	members := membersOf[intent.NodegroupSettings](Nodegroup)
 	for _, m := range members {

@@ -7,7 +7,7 @@ import (
 
 // Drainer asks weir to move the pods off the machines that Auto Scaling ends.
 type Drainer struct {
-	// Timeout is for how long pods have to go, in seconds.
+	// Timeout is the time that pods have to terminate, in seconds.
 	Timeout int32 `json:"timeout"`
 	// Abandon says that a machine whose pods did not go in time is given up: its lifecycle
 	// action is answered with ABANDON, and the group's policy retains it. Otherwise it
@@ -32,7 +32,7 @@ const (
 	heartbeats        = 90  // of the 100, with some to spare
 )
 
-// Heartbeat is for how many seconds AWS waits for a heartbeat.
+// Heartbeat returns the time in seconds that AWS waits for a heartbeat.
 func (d Drainer) Heartbeat() int32 {
 	return max(shortestHeartbeat, (d.Timeout+heartbeats-1)/heartbeats)
 }

@@ -14,7 +14,7 @@ type GroupSettings struct {
 	DefaultCooldown       *int32 `json:"defaultCooldown,omitzero"`       // seconds
 	DefaultInstanceWarmup *int32 `json:"defaultInstanceWarmup,omitzero"` // seconds
 	CapacityRebalance     *bool  `json:"capacityRebalance,omitzero"`
-	// Options are those that Cluster API Provider AWS's types cannot say.
+	// Options holds the options that Cluster API Provider AWS's types cannot express.
 	Options GroupOptions `json:"options,omitzero"`
 }
 

@@ -209,7 +209,7 @@ type Pool struct {
 	// remembered, or EKS chooses the image (see NewestRelease).
 	Family Lookup `json:"-"`
 
-	// Labels are those of its MachinePool, which FleetRollouts select by.
+	// Labels holds the labels of its MachinePool, which FleetRollouts select by.
 	Labels map[string]string `json:"-"`
 
 	// Blocked says why the pool cannot be planned although its manifests are

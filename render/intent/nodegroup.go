@@ -24,7 +24,7 @@ type Nodegroup struct {
 	RemoteAccessGroups []Lookup `json:"remoteAccessGroups,omitempty"`
 	// Force has version updates end pods that a disruption budget protects.
 	Force bool `json:"force,omitempty"`
-	// LifecycleHooks are those of the group behind the nodegroup, sorted by name.
+	// LifecycleHooks holds the hooks of the group behind the nodegroup, sorted by name.
 	LifecycleHooks []LifecycleHook   `json:"lifecycleHooks,omitempty"`
 	Tags           map[string]string `json:"tags,omitempty"`
 }

@@ -5,8 +5,8 @@ import "github.com/weir-gitops/weir/render/diag"
 // Unplanned is a pool, a part of one or a launch configuration in the manifests without a resulting
 // Pool: it is broken, half of it is missing, or nothing refers to it. Its resources stay in AWS.
 type Unplanned struct {
-	// Key is that of the MachinePool, or of the infrastructure pool where no MachinePool
-	// refers to it.
+	// Key is the key of the MachinePool, or of the infrastructure pool if no MachinePool refers to
+	// it.
 	Key Key `json:"key"`
 	// Kind is empty where the manifests do not say it, and for a launch configuration.
 	Kind PoolKind `json:"kind,omitempty"`
@@ -24,8 +24,8 @@ type Unplanned struct {
 
 	// Pools are the values of the tag weir.dev/pool that AWS's resources of it may have.
 	Pools []string `json:"pools,omitempty"`
-	// Names are those of its Auto Scaling group and launch template, Nodegroups those of
-	// its nodegroup.
+	// Names lists the names of its Auto Scaling group and launch template, Nodegroups that of its
+	// nodegroup.
 	Names      []string `json:"names,omitempty"`
 	Nodegroups []string `json:"nodegroups,omitempty"`
 	// LaunchConfigs are the launch configurations that it is or refers to. The names of

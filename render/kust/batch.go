@@ -21,8 +21,8 @@ import (
 // errWhole says that a build must be done as a whole.
 var errWhole = errors.New("the build cannot be done in batches")
 
-// trusted is from how many objects on a fault that kustomize finds in a batch is not
-// looked for again in the whole, which would take minutes.
+// trusted is the number of objects from which a fault that kustomize finds in a batch is not
+// checked in the whole build, which would take minutes.
 const trusted = 500
 
 // apart is the parts of a plan, found once; they are nil where it is built as a whole.

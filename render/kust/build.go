@@ -76,8 +76,8 @@ type Limits struct {
 	// Nodes bounds the YAML nodes in the files, and those in the resulting objects; default
 	// 400,000.
 	Nodes int
-	// Batch is about how many objects kustomize gets at a time where there are more than
-	// twice as many, and the outcome is the same; default 50.
+	// Batch is the approximate number of objects that kustomize gets at a time if there are more
+	// than twice as many and the result is the same; default 50.
 	Batch int
 	// Duration of the build; default 10 min. The CPU time of its worker ends a build
 	// that takes much; this limit is for a machine that has other things to do.

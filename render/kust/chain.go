@@ -151,8 +151,8 @@ func (o *Origins) without(cut []*yaml.Node) *Origins {
 	return s
 }
 
-// same finds the field of another build in this one. The node is nil if the
-// field is not there, and ok is false if the object is not known.
+// same finds the field of another build in this one. The node is nil if the field is missing, and
+// ok is false if the object is unknown.
 func (o *Origins) same(other *Origins, f located) (located, bool) {
 	was := other.raw[f.object]
 	o.naming.Do(func() {
@@ -176,7 +176,7 @@ func (o *Origins) same(other *Origins, f located) (located, bool) {
 	return out, true
 }
 
-// atNode is at for a path of the substituted object.
+// atNode returns the node at a path of the substituted object.
 func atNode(n *yaml.Node, p intent.Path) *yaml.Node {
 	for _, elem := range p {
 		i := position(n, elem)

@@ -92,7 +92,7 @@ func cutDiagnostic(at diag.Position) diag.Diagnostic {
 		"kustomize sees a stand-in in the place of each secret, so it cannot take a part of one. Encrypt the part as a value of its own, and replace by the whole value.")
 }
 
-// delimiters are those of all replacements, and where the first one stands.
+// delimiters returns the delimiters of all replacements, and the position of the first one.
 func (p *plan) delimiters() (out []string, at diag.Position) {
 	for _, k := range p.kusts {
 		if !bytes.Contains(bytes.ToLower(k.content), []byte("delimiter")) && len(k.growth) < 2 {

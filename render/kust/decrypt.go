@@ -24,7 +24,7 @@ type decryption struct {
 	// secretless says that some content is made of placeholders, retry that a later try may open
 	// what could not be opened now.
 	secretless, retry bool
-	// files are those that were opened, by physical path.
+	// files holds the opened files, by physical path.
 	files map[string]sops.File
 	// texts are the secret texts, of files and of variables, places where those of files
 	// stand, by their IDs.

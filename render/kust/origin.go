@@ -91,7 +91,7 @@ type Origins struct {
 	naming   sync.Once
 	byName   map[string]int // objects of the raw build by their identity, the first of each
 	cuts     []*yaml.Node   // parts that are left out to see what was below
-	// proof is not nil where raw is the marked build without its marks, which are in marked.
+	// proof is not nil if raw is the marked build without its marks, which are in marked.
 	proof  Proof
 	marked []*yaml.Node
 }

@@ -79,7 +79,7 @@ type batch struct {
 	others   []int
 }
 
-// apartFields are those of a kustomization that can be built in batches.
+// apartFields lists the fields of a kustomization that can be built in batches.
 var apartFields = []string{"apiVersion", "kind", "metadata", "resources", "components", "patches", "namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations", "images", "configurations"}
 
 // cutter makes parts of a plan.

@@ -71,7 +71,7 @@ func (c *cutter) patches(s *split, own []int) bool {
 // literal is a regular expression that matches itself alone.
 var literal = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
-// of are those members that have a kind.
+// of returns those members that have a kind.
 func of(members []*member, among []int, kind string) (out []int) {
 	for _, i := range among {
 		if members[i].kind == kind {

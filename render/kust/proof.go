@@ -18,7 +18,7 @@ type Proof []uint64
 
 var proofSeed = maphash.MakeSeed()
 
-// Proof is that of the objects for which of is true.
+// Proof returns the proof of the objects for which of is true.
 func (r *Result) Proof(of func(intent.ObjectRef) bool) Proof {
 	var out Proof
 	for i, n := range r.raw {

@@ -19,9 +19,8 @@ import (
 // maxValues is the size of the largest file with values, in bytes.
 const maxValues = 64 << 10
 
-// values are those of files of the tree, the later over the earlier, and over them
-// those that are given: nothing in the tree changes a value that is fixed outside of
-// it.
+// values returns the values in files of the tree, where later files override earlier ones,
+// overridden by the given ones: nothing in the tree changes a value that is fixed outside of it.
 func (r *reader) values(files []string, given map[string]string) map[string]string {
 	if len(files) == 0 {
 		return given
@@ -84,8 +83,8 @@ func (r *reader) valuesOf(file string) map[string]values.Value {
 	return found
 }
 
-// Unused are those of the names that no variable of the build has. ok is false where
-// that is unknown, because nothing was built.
+// Unused returns those of the names that no variable of the build has. ok is false if that is
+// unknown, because nothing was built.
 func (r *Result) Unused(names []string) (unused []string, ok bool) {
 	if r.raw == nil {
 		return nil, false

@@ -27,7 +27,7 @@ type Decoded struct {
 	// Spec is the object's spec with its defaults, as JSON has it: maps, lists,
 	// text, int64, float64 and bool. Members that weir ignores are left out.
 	Spec map[string]any
-	// Faults are those of decoding and of the rules for the object alone.
+	// Faults holds the faults of decoding and of the rules for the object alone.
 	Faults []kinds.Fault
 }
 

@@ -192,7 +192,7 @@ type comments struct {
 	doc   document
 	key   []byte
 	paths []string // nil before the first comment
-	tries int      // that are left
+	tries int      // the remaining ones
 }
 
 // commentTries bounds the work for one file.

@@ -27,7 +27,7 @@ const (
 // errNoKey says that none of the keys at hand is among those of a group.
 var errNoKey = errors.New("no key")
 
-// keySize is that of a data key, in bytes.
+// keySize is the size of a data key, in bytes.
 const keySize = 32
 
 // dataKey decrypts the data key of a file, or reports the missing keys. retry says that a later try

@@ -85,7 +85,7 @@ func newField(sf reflect.StructField, name string) Field {
 	return f
 }
 
-// versions are those that a tag names, nil for all.
+// versions returns the versions that a tag names, nil for all.
 func versions(sf reflect.StructField) []string {
 	if in := sf.Tag.Get("in"); in != "" {
 		return strings.Split(in, ",")

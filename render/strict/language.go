@@ -61,7 +61,7 @@ type Value interface {
 // Decoder reads one document.
 type Decoder struct {
 	*Language
-	// Version is that of the document: fields of other versions are unknown in it.
+	// Version is the version of the document: fields of other versions are unknown in it.
 	Version string
 	// Limits holds the limits of the schema, in addition to the limits of the fields; nil for none.
 	Limits *Limits

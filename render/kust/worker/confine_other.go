@@ -9,7 +9,7 @@ import (
 
 func attributes() *syscall.SysProcAttr { return nil }
 
-// usedCPU is not known here: the worker is kept as long as it is small.
+// usedCPU returns 0, because the time is unknown here: the worker is kept as long as it is small.
 func usedCPU() time.Duration { return 0 }
 
 // confine can take nothing from this process here: a build is ended by its time alone.

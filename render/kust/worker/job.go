@@ -56,8 +56,8 @@ type Job struct {
 	Root  string            // the directory that kustomize starts in
 	Paths map[string]Path   // what a path leads to
 	Files map[string][]byte // content by physical path
-	// Reads and Bytes are how many files, and how much of them, may be read, each as
-	// often as kustomize reads it. Nodes is how many YAML nodes the objects may have.
+	// Reads and Bytes bound the number and the size of the files that may be read, each counted as
+	// often as kustomize reads it. Nodes bounds the YAML nodes of the objects.
 	Reads int
 	Bytes int64
 	Nodes int

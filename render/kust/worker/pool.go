@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits are those of one worker.
+// Limits holds the limits of one worker.
 type Limits struct {
 	// Memory in bytes, code and stacks included. Small is that of one whose jobs are.
 	Memory, Small int64

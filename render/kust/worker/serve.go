@@ -30,7 +30,7 @@ func Asked() bool { return len(os.Args) == 4 && os.Args[1] == Name }
 // it: of a small worker's memory 56 MiB are left for its heap before Go asks for 64 MiB more.
 const garbage = 9
 
-// idle is after what time without a job a worker gives back what memory it has free.
+// idle is the time without a job after which a worker gives back its free memory.
 const idle = time.Second
 
 // Serve runs a worker: it confines itself, builds the jobs that it receives, and ends when its

@@ -167,7 +167,7 @@ func (p *parser) path() Path {
 	return Path{File: flags&1 != 0, Missing: flags&2 != 0, At: p.text(), Fault: p.text()}
 }
 
-// tags are those that have a number of their own, which is their index.
+// tags lists the tags that have a number of their own, which is their index.
 var tags = []string{"", "!!str", "!!map", "!!seq", "!!int", "!!bool", "!!float", "!!null"}
 
 var tagNumbers = func() map[string]uint64 {

@@ -79,7 +79,7 @@ func (b *Builder) Intents() intent.Set {
 	return b.set
 }
 
-// objects are those of the render, and what the build gave other names.
+// objects holds the objects of the render, and the objects that the build renamed.
 type objects struct {
 	index   *kinds.Index
 	renamed func(kind, oldName string) (newName string, ok bool)
@@ -330,8 +330,8 @@ func (b *Builder) claimName(d *draft, kind, name string, c claim) {
 	b.awsNames[id] = c
 }
 
-// zones are those that the pool's own object names, else the failure domains of
-// its MachinePool, for a lookup.
+// zones returns the zones in the pool's own object, or otherwise the failure domains of its
+// MachinePool, for a lookup.
 func (d *draft) zones(own []string) string {
 	if joined := intent.JoinList(own); joined != "" {
 		return joined

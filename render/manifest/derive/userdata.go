@@ -16,7 +16,7 @@ import (
 // writer writes the user data of pools.
 type writer struct {
 	objects
-	// known are those of the pools, each once; their texts have as many bytes.
+	// known holds the user data of the pools, each once; bytes is the size of their texts.
 	known map[intent.UserData]userData
 	bytes int
 	// anySize accepts user data that is larger than EC2 takes.

@@ -157,7 +157,7 @@ func EKSFamily(image intent.Lookup) ImageFamily {
 	return FamilyAL2
 }
 
-// Family is that of the images of an amiType, or "" for CUSTOM.
+// Family returns the family of the images of an amiType, or "" for CUSTOM.
 func (t AMIType) Family() ImageFamily {
 	for prefix, f := range map[string]ImageFamily{"AL2_": FamilyAL2, "AL2023_": FamilyAL2023, "BOTTLEROCKET_": FamilyBottlerocket, "WINDOWS_": FamilyWindows} {
 		if strings.HasPrefix(string(t), prefix) {

@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// language is that of manifests. A member of a struct of package intent is read as its
-// row in package field says, every other field as its tags say.
+// language describes the language of manifests. A member of a struct of package intent is read as
+// its row in package field says, every other field as its tags say.
 var language = &strict.Language{Tag: "json", Whole: "the object", Code: "unknown-field", Kubernetes: true, Refine: ofRow, Hint: hint}
 
 // limitsText holds what Cluster API's and CAPA's schemas say about values and

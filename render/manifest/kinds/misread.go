@@ -28,7 +28,7 @@ func IsPoolKind(kind string) bool {
 
 const kindMachinePool = "MachinePool"
 
-// mostEdits is by how many letters a misspelled kind or group differs from the right one.
+// mostEdits bounds the letters by which a misspelled kind or group differs from the right one.
 const mostEdits = 2
 
 // mostGroupEdits is the same for the group of a kind whose name no other project has.

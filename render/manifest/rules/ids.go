@@ -13,14 +13,14 @@ import (
 // list and {} for each value of a mapping.
 type idField struct{ field, prefix string }
 
-// idsOfTemplate are those of awsLaunchTemplate. Its image may also be named by a parameter.
+// idsOfTemplate lists the ids in awsLaunchTemplate. Its image may also be named by a parameter.
 var idsOfTemplate = []idField{
 	{"additionalSecurityGroups.[].id", "sg-"},
 	{"ami.id", "ami-"},
 	{"capacityReservationId", "cr-"},
 }
 
-// idsOfNetwork are those of spec.network of a cluster that weir uses. The id of a subnet may
+// idsOfNetwork lists the ids in spec.network of a cluster that weir uses. The id of a subnet may
 // also be a name under which CAPA makes one.
 var idsOfNetwork = []idField{
 	{"spec.network.vpc.id", "vpc-"},

@@ -41,8 +41,8 @@ func likelyTypes(name string) string {
 	return said + "see the instance types of the region" + newer
 }
 
-// nearTypes are up to three instance types that differ from a name by one
-// character or by none, those that begin like it first.
+// nearTypes returns up to three instance types that differ from a name by at most one character,
+// those with the same beginning first.
 func nearTypes(name string) []string {
 	type candidate struct {
 		name             string
