@@ -130,7 +130,7 @@ func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []p
 	return out, nil
 }
 
-// commits are those that are here under a name, in full or short.
+// commits returns the local commits with a name, in full or short.
 func (r repository) commits(name string) ([]plumbing.Hash, error) {
 	var all []plumbing.Hash
 	if git.IsHash(name) {

@@ -51,7 +51,7 @@ type Merge struct {
 const (
 	// MaxConflicts bounds the conflicts of one merge that are listed.
 	MaxConflicts = 100
-	// maxBehind is up to where Merge.Behind counts.
+	// maxBehind is the highest value of Merge.Behind.
 	maxBehind = 10_000
 )
 
@@ -72,8 +72,8 @@ const (
 	maxConflictPathText              = 200
 )
 
-// Conflict is one path that was changed on both sides, or, without a path, what
-// stands against merging at all.
+// Conflict is a path that was changed on both sides, or, without a path, a reason that prevents
+// merging at all.
 type Conflict struct {
 	// Path is the path in Git, in any encoding.
 	Path string

@@ -28,10 +28,10 @@ type Commit struct {
 	Paths    []string
 	// Files are the contents of files by path; From and Paths are empty then.
 	Files map[string][]byte
-	// After is the commit that a branch is at, which the commit comes after as well: nothing
-	// that is on the branch is lost. It need not be here, and is empty for a new branch.
+	// After is the current commit of a branch, another parent of the commit: nothing on the branch
+	// is lost. It need not be in the repository, and is empty for a new branch.
 	After string
-	// Author and Address are who it is by, At is when.
+	// Author and Address name the author, At is the time.
 	Author, Address string
 	At              time.Time
 	Message         string

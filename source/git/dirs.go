@@ -68,7 +68,7 @@ func IOCause(err error) error {
 	return err
 }
 
-// Settings are those of the repository's own config.
+// Settings returns the settings of the repository's own config.
 func (d Dirs) Settings() (*gitconfig.Config, error) {
 	cfg := gitconfig.New()
 	f, err := os.Open(filepath.Join(d.Common, "config"))

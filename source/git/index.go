@@ -206,7 +206,7 @@ func (x *indexer) unfold(root int32) error {
 	return nil
 }
 
-// deltas are those to an object whose name is known, the largest family last.
+// deltas returns the deltas to an object whose name is known, the largest family last.
 func (x *indexer) deltas(i int32) []int32 {
 	o := &x.objects[i]
 	var out []int32

@@ -156,7 +156,7 @@ func (t *Tree) put(dir plumbing.Hash, path []string, e tree.Entry, h plumbing.Ha
 		if at >= 0 && n.Entries[at].Mode == tree.Dir {
 			below = n.Hashes[at]
 		} else if e.Mode == 0 {
-			return dir, nil // it is not there
+			return dir, nil // it is missing
 		}
 		sub, err := t.put(below, path[1:], e, h)
 		if err != nil {

@@ -115,8 +115,8 @@ func (k *pgpKeys) check(payload, data []byte, made *packet.Signature, at time.Ti
 	return entity, err
 }
 
-// strongHashes are those over which a signature is accepted. The library takes
-// SHA-1 too, for which two contents with one hash can be made.
+// strongHashes lists the hashes over which a signature is accepted. The library accepts SHA-1 too,
+// for which two contents with one hash can be made.
 var strongHashes = []crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512, crypto.SHA3_256, crypto.SHA3_512}
 
 // describePGP reads a signature, and names its key. It accepts exactly one signature, so that

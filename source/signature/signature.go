@@ -39,13 +39,13 @@ type Policy struct {
 	SSH  SSH  `yaml:"ssh"`
 }
 
-// PGP are those who may sign with PGP.
+// PGP configures the keys that may sign with PGP.
 type PGP struct {
 	// KeyFiles hold public keys, as gpg --export --armor writes them.
 	KeyFiles []string `yaml:"keyFiles"`
 }
 
-// SSH are those who may sign with SSH.
+// SSH configures the keys that may sign with SSH.
 type SSH struct {
 	// AllowedSignersFile has the form of ssh-keygen's ALLOWED SIGNERS, as Git's
 	// gpg.ssh.allowedSignersFile. Lines with cert-authority are left out.

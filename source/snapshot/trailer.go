@@ -6,7 +6,7 @@ import "strings"
 type Trailer struct {
 	// Key is the key as written: keys that differ in case alone are the same.
 	Key string
-	// Value is on one line, however it was folded.
+	// Value is the unfolded value, on one line.
 	Value string
 }
 
