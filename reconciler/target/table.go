@@ -32,9 +32,9 @@ const defaultKey = "{1}"
 // so that no other directory's name comes to the same.
 func (t *Target) KeyFor(m Match) string { return fillIn(t.Key, m.Texts) }
 
-// For is the target as it holds for one of its directories: with its row, and with
-// what the wildcards stand for in values and names of files. It is the target itself
-// where nothing differs, and nil where there is a table that lacks the directory.
+// For returns the target for one of its directories: with its row, and with the wildcards' values
+// in values and names of files. It returns the target itself if nothing differs, and nil if the
+// target has a table without the directory.
 func (t *Target) For(m Match) *Target {
 	row, found := t.Table[t.KeyFor(m)]
 	switch {

@@ -63,8 +63,8 @@ func (in *describeMembersInput) Check() error {
 	return in.bound(50, 50)
 }
 
-// describeAutoScalingInstances writes members of all groups, and of their warm pools. An
-// instance that is of no group is no fault.
+// describeAutoScalingInstances writes members of all groups, and of their warm pools. An instance
+// outside of any group is no fault.
 func describeAutoScalingInstances(rq *request, in describeMembersInput) error {
 	r := rq.Region
 	rows, groups := map[string]*Member{}, map[string]string{}

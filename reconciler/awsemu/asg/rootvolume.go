@@ -15,8 +15,8 @@ const (
 	replaceRootVolume = "ReplaceRootVolume"
 )
 
-// memberReplacing is the state of a member whose root volume is being replaced. Lifecycle
-// hooks are not asked about it.
+// memberReplacing is the state of a member whose root volume is being replaced. Lifecycle hooks do
+// not run for it.
 const memberReplacing = "ReplacingRootVolume"
 
 // checkRootVolumes refuses what "Replace root volumes during instance refresh" in the user

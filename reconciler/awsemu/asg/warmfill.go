@@ -55,7 +55,7 @@ type Warming struct {
 // Warm is the work on a group's warm pool.
 func Warm(r *Region, g *Group) *Warming { return &Warming{r, g} }
 
-// fill launches what the warm pool lacks and ends what it has too many of.
+// fill launches the instances that are missing from the warm pool and ends surplus ones.
 func (r *Warming) fill() {
 	have, want := r.g.Staying(), r.g.warmTarget()
 	for _, m := range have {

@@ -71,7 +71,7 @@ type Settings struct {
 	EvaluateLowSampleCountPercentile string `json:",omitempty"`
 }
 
-// StateOf is the state of an alarm, "" where there is no such alarm.
+// StateOf returns the state of an alarm, "" if the alarm does not exist.
 func (r *Region) StateOf(name string) string {
 	if a := r.Alarms.Get(name); a != nil {
 		return a.State

@@ -26,7 +26,7 @@ type LaunchSpec struct {
 	Owner        string
 }
 
-// launcher places a machine that is asked for, and says why it cannot be had.
+// launcher places a requested machine, or says why that fails.
 type launcher struct{ *Region }
 
 // LaunchInstance starts one instance: pending now, running after the timings'

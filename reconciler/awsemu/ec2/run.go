@@ -7,9 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// runInstances starts machines for a caller, by parameters of its own, a launch template
-// or both. A dry run tells what the configuration has wrong: it looks at neither quotas
-// nor addresses nor capacity, which is why those who wanted to know these by it gave up.
+// runInstances starts machines for a caller, by parameters of its own, a launch template or both. A
+// dry run checks only the configuration: it ignores quotas, addresses and capacity.
 func runInstances(rq *request, in wire.Data) error {
 	r := launcher{rq.Region}
 	least, most := in.Integer("MinCount"), in.Integer("MaxCount")

@@ -61,8 +61,8 @@ func (f *Form) Numbered() []string {
 	return names
 }
 
-// Field is the name of a member in a form, and its shape; the case of the name's
-// letters does not matter. The shape is nil where there is no such member.
+// Field returns the name of a member in a form, and its shape; the case of the name's letters does
+// not matter. The shape is nil if no such member exists.
 func (s *Shape) Field(sv *Service, name string) (string, *Shape) {
 	if s == nil {
 		return "", nil

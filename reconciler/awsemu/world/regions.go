@@ -30,7 +30,7 @@ var partitionTable = sync.OnceValue(func() []partition {
 	return out
 })
 
-// optIn are the regions that an account asks for. The emulator's accounts have asked for all.
+// optIn lists the regions that an account must enable. The emulator's accounts have enabled all.
 var optIn = []string{
 	"af-south-1", "ap-east-1", "ap-east-2", "ap-south-2",
 	"ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7",
