@@ -9,15 +9,15 @@ type FleetRollout struct {
 	Object ObjectRef `json:"object"`
 	// Selector says which pools of the source are governed.
 	Selector PoolSelector `json:"selector"`
-	// Waves are one after another; pools that none of them selects come after the last.
+	// Waves run one after another; pools that none of them selects come after the last.
 	Waves []Wave `json:"waves"`
-	// BakeTime is how long a share and a wave must have run before the next one begins.
+	// BakeTime is the time that a share and a wave must have run before the next one starts.
 	BakeTime time.Duration `json:"bakeTime,omitempty"`
 	// MaxMachines bounds the machines that are replaced at a time; 0 is no bound.
 	MaxMachines int32 `json:"maxMachines,omitempty"`
-	// FailureBudget is how many pools may fail before the change is stopped.
+	// FailureBudget is the number of pools that may fail before the change is stopped.
 	FailureBudget int32 `json:"failureBudget,omitempty"`
-	// Rollback says that pools go back to what they ran when the change is stopped.
+	// Rollback says that pools return to their earlier version when the change is stopped.
 	Rollback bool          `json:"rollback,omitempty"`
 	Gates    []RolloutGate `json:"gates,omitempty"`
 }
@@ -27,7 +27,7 @@ type PoolSelector struct {
 	// Targets are names of targets, in which * stands for any text.
 	Targets    []string `json:"targets,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Labels are those of the pool's MachinePool.
+	// Labels are labels of the pool's MachinePool.
 	Labels map[string]string `json:"matchLabels,omitempty"`
 }
 
@@ -58,10 +58,10 @@ type RolloutGate struct {
 
 // NodesReadyGate asks that the machines of the new version are ready nodes.
 type NodesReadyGate struct {
-	// Within is how long a machine may take from its launch.
+	// Within is the time that a machine may take from its launch.
 	Within time.Duration `json:"within" check:"required"`
-	// Required says that instances in service do not count where the workload cluster
-	// cannot be asked.
+	// Required says that instances in service do not count if the workload cluster
+	// cannot be reached.
 	Required bool `json:"required,omitempty"`
 }
 

@@ -20,8 +20,8 @@ var Roles = []string{RoleMetrics, RoleRead, RoleOperate}
 // loopback interface alone, where everybody may read and the weir command on the
 // same machine may command.
 type Access struct {
-	// Anonymous is what may be done without a login: read or none. Without it, none
-	// where there are tokens or a proxy, else read on the loopback interface.
+	// Anonymous is the permission without a login: read or none. The default is none
+	// if tokens or a proxy are configured, otherwise read on the loopback interface.
 	Anonymous string `yaml:"anonymous"`
 	// WithoutTLS lets weir listen elsewhere than on the loopback interface without tls:
 	// behind-proxy where a proxy in front has TLS, or insecure where no one else can
@@ -31,10 +31,10 @@ type Access struct {
 	// any, commands on weir's own machine need one too, or --config and the right to
 	// read the state directory.
 	Tokens []Token `yaml:"tokens"`
-	// Proxy is a proxy in front that says who asks, such as oauth2-proxy.
+	// Proxy is a proxy in front that identifies users, such as oauth2-proxy.
 	Proxy Proxy `yaml:"proxy"`
-	// Rules give roles to those whom the proxy names. The first that fits decides;
-	// without one, nothing may be done.
+	// Rules give roles to the users that the proxy names. The first matching rule
+	// decides; a user without one has no permission.
 	Rules []Rule `yaml:"rules"`
 }
 
@@ -52,8 +52,8 @@ type Token struct {
 
 // Proxy is a proxy in front that logs people in and passes on who they are.
 type Proxy struct {
-	// Addresses are those that the proxy connects from, such as 10.0.1.7 or
-	// 10.0.0.0/16. The guard ignores what others say about who they are.
+	// Addresses are the addresses that the proxy connects from, such as 10.0.1.7 or
+	// 10.0.0.0/16. The guard ignores these headers from other addresses.
 	Addresses []string `yaml:"addresses"`
 	// UserHeader names the user, X-Forwarded-User if left out. The proxy must take it
 	// out of what browsers send.

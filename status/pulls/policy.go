@@ -28,8 +28,8 @@ type Policy struct {
 	// Drafts is plan (the default), or wait: a draft is planned once it is ready for
 	// review, or once a user who may write to the repository comments weir plan.
 	Drafts string `yaml:"drafts"`
-	// Forecast is always (the default) or never: whether weir finds out what a plan would
-	// do over time, for a second at most, and says so beside it.
+	// Forecast is always (the default) or never: whether weir simulates a plan over time,
+	// for up to one second, and shows the result next to it.
 	Forecast string `yaml:"forecast"`
 	// Forks says what lets a pull request from another repository be planned; without
 	// it none is. Such a plan sees no secret and uses planRoleARN alone.
@@ -39,7 +39,7 @@ type Policy struct {
 // Forks lets people allow plans of pull requests from forks, for one commit each.
 type Forks struct {
 	// AllowBy lists comment (weir plan, by a user who may write to the repository)
-	// and label. Later pushes must be allowed anew.
+	// and label. Later pushes need a new permission.
 	AllowBy []string `yaml:"allowBy"`
 	// Label is the label's name, weir-plan if left out. It must be set after weir
 	// has seen the commit.

@@ -50,16 +50,16 @@ type Config struct {
 	Listen string `yaml:"listen"`
 	// PublicURL is the page's address as people reach it, such as
 	// https://weir.example.com: commit statuses and comments link to it. Without one
-	// they have no links, as nobody but this machine may know the address in listen.
+	// they have no links, because the address in listen may be reachable from this machine only.
 	PublicURL string        `yaml:"publicURL"`
 	TLS       TLS           `yaml:"tls"`
 	Access    access.Access `yaml:"access"`
-	// Interval is the time between passes while nothing moves.
+	// Interval is the time between passes while nothing is changing.
 	Interval time.Duration `yaml:"interval"`
 	AWS      AWS           `yaml:"aws"`
-	// KeepVersions is how many versions of a launch template are kept beside
-	// the wanted one, where a pool's annotation weir.dev/keep-versions says
-	// nothing else: 1 to 9998.
+	// KeepVersions is the number of versions of a launch template that are kept in
+	// addition to the wanted one: 1 to 9998. A pool's annotation
+	// weir.dev/keep-versions overrides it.
 	KeepVersions Versions      `yaml:"keepVersions"`
 	Limits       target.Limits `yaml:"limits"`
 	Coordination Coordination  `yaml:"coordination"`
@@ -70,7 +70,7 @@ type Config struct {
 	GateProviders []GateProvider  `yaml:"gateProviders"`
 	Targets       []target.Target `yaml:"targets"`
 
-	// File is where the configuration was read from, as it was given.
+	// File is the path of the configuration, as it was given.
 	File string `yaml:"-"`
 }
 
@@ -79,17 +79,16 @@ type AWS struct {
 	// Endpoint is empty for AWS itself, "embedded", or a URL that takes the
 	// place of every service's own.
 	Endpoint string `yaml:"endpoint"`
-	// ShareOfLimits is how much of AWS's limits for requests that change something weir takes
-	// in each account and region, in percent: 1 to 100. They are shared with all others who
-	// call AWS there. Once AWS throttles, weir takes less by itself, for as long as that lasts.
+	// ShareOfLimits is the percentage of AWS's limits for mutating requests that weir uses in
+	// each account and region: 1 to 100. All other callers there share these limits. While
+	// AWS throttles, weir uses less by itself.
 	ShareOfLimits int `yaml:"shareOfLimits"`
 }
 
 // Share is ShareOfLimits as a fraction.
 func (a AWS) Share() float64 { return float64(a.ShareOfLimits) / 100 }
 
-// Forge is where commit statuses of a source's commits are written, and from where
-// webhooks about the source come.
+// Forge receives commit statuses of a source's commits, and sends webhooks about the source.
 type Forge struct {
 	Type string `yaml:"type"`
 	// URL is the repository's address on the forge, as a browser has it. It may be

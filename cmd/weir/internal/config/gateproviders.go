@@ -12,9 +12,9 @@ const Prometheus = "prometheus"
 // GateProvider is a server that answers queries of the gates of FleetRollouts. Git names
 // the provider and the query, and never an address or a credential.
 type GateProvider struct {
-	// Name is what gates name it by.
+	// Name is its name in gates.
 	Name string `yaml:"name"`
-	// Type is prometheus, for Prometheus and all that speaks its API, such as Thanos and
+	// Type is prometheus, for Prometheus and servers with its API, such as Thanos and
 	// Mimir.
 	Type string `yaml:"type"`
 	// URL is its address, to which /api/v1/query is added. Redirects are not followed.
@@ -22,7 +22,7 @@ type GateProvider struct {
 	// TokenFile holds a token that is sent in a Bearer header. Like the password's file, it
 	// is read for each query.
 	TokenFile string `yaml:"tokenFile"`
-	// Username is who logs in by basic authentication, in place of a token.
+	// Username is the user for basic authentication, in place of a token.
 	Username string `yaml:"username"`
 	// PasswordFile holds that user's password.
 	PasswordFile string `yaml:"passwordFile"`

@@ -26,8 +26,8 @@ var purposes = []string{Revert, Images, Accept}
 
 // ImageUpdates says how often newer images are proposed.
 type ImageUpdates struct {
-	// Every is how often AWS is asked for newer images, and how often a pull request is opened
-	// or changed at most. None are proposed without it.
+	// Every is the time between checks for newer images in AWS, and the least time between
+	// two changes of a pull request. Without it no images are proposed.
 	Every time.Duration `yaml:"every"`
 }
 
@@ -41,9 +41,9 @@ type Push struct {
 	TokenFile string `yaml:"tokenFile"`
 	// For lists what may be proposed: revert, which is the revert of a change that a
 	// FleetRollout stopped, images, which pins newer images as the source's imageUpdates say,
-	// and accept, which keeps what somebody changed in AWS, where people ask for that.
+	// and accept, which keeps a change made in AWS when a user requests that.
 	For []string `yaml:"for"`
-	// Author is who weir's commits are by.
+	// Author is the author of weir's commits.
 	Author string `yaml:"author"`
 }
 

@@ -1,13 +1,13 @@
 package config
 
-// Notify is where events are sent to, signed, as they happen.
+// Notify sends events to a receiver, signed, as they happen.
 type Notify struct {
 	// URL takes a POST with JSON for each event. Redirects are not followed.
 	URL string `yaml:"url"`
 	// SecretFile holds what the events are signed with, of at least 16 characters. It
 	// is read for each.
 	SecretFile string `yaml:"secretFile"`
-	// Events are the kinds of events that are sent; all if there are none.
+	// Events are the kinds of events that are sent; all if the list is empty.
 	Events []string `yaml:"events"`
 }
 
