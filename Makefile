@@ -94,7 +94,7 @@ race-passes:
 	$(GO) test -race -vet=off -ldflags=-w -run 'Concurrent|Abandoned|TimeUp|Golden' $$(grep -rlE --include='*_test.go' '^func Test[A-Za-z]*(Concurrent|Abandoned|TimeUp|Golden)' render | xargs -n1 dirname | sort -u | sed 's,^,./,')
 
 lint: ## formatting and the linters of .golangci.yml, of which govet has all that go vet has
-	@test -z "$$(gofmt -l . | tee /dev/stderr)"
+	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "$$files" >&2; exit 1; fi
 	@if command -v golangci-lint >/dev/null 2>&1; then golangci-lint run ./...; else $(GO) run $(LINTER) run ./...; fi
 
 fuzz: ## each fuzzer of FUZZPKG for FUZZTIME
