@@ -40,7 +40,7 @@ type Field struct {
 	Manifest intent.Path
 	// Origin is the place of a written value.
 	Origin diag.Position
-	// Note says what there is to know of a default.
+	// Note describes what there is to know of a default.
 	Note string
 
 	candidates []manifestField

@@ -104,7 +104,7 @@ func tellAccepted(s surroundings, out commands.Accepted) {
 	fmt.Fprintf(s.stdout, "pull request #%d: %s\n", out.Number, wording.Clean(out.URL))
 }
 
-// fieldLine says how a field is written, or why it is not.
+// fieldLine describes the value that accept writes for a field, or why it writes none.
 func fieldLine(f accept.Field) string {
 	what := f.Pool + ": " + f.Field + ": "
 	switch {

@@ -284,7 +284,7 @@ type importReport struct {
 	// Lines counts the lines of YAML, FlatLines those that a file for each pool would have.
 	Lines     int `json:"lines,omitempty"`
 	FlatLines int `json:"flatLines,omitempty"`
-	// Notice says why the requested bases are missing.
+	// Notice explains why the requested bases are missing.
 	Notice string `json:"notice,omitempty"`
 }
 

@@ -109,8 +109,14 @@ func (s *docShell) do(t *testing.T, page string, b docBlock) {
 		return
 	}
 	if b.needs != "" {
-		if _, err := exec.LookPath(b.needs); err != nil {
-			t.Run(fmt.Sprintf("line %d", b.line), func(t *testing.T) { t.Skipf("%s is not installed", b.needs) })
+		present := false
+		t.Run(fmt.Sprintf("line %d", b.line), func(t *testing.T) {
+			if _, err := exec.LookPath(b.needs); err != nil {
+				t.Skipf("%s is not installed", b.needs)
+			}
+			present = true
+		})
+		if !present {
 			return
 		}
 	}

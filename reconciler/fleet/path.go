@@ -57,7 +57,7 @@ type PathOptions struct {
 	Endpoint string
 }
 
-// OnCommandLine says how to give a variable a value with a PATH.
+// OnCommandLine describes how to give a variable a value with a PATH.
 const OnCommandLine = "with --var NAME=VALUE or --vars-file FILE"
 
 // UnusedVariable warns of a value that was given on the command line for nothing.

@@ -243,7 +243,7 @@ func (f *Fleet) propose(ctx context.Context, followed map[string]View, p Proposa
 	return c, items, ctx.Err()
 }
 
-// newReview says which targets a proposal touches.
+// newReview returns the targets that a proposal touches.
 func newReview(c *Composition, items []*item, p Proposal) *Review {
 	out := &Review{Places: places(items, p.Source), after: map[string][]string{}, conditions: c.Conditions}
 	for _, t := range c.Targets {

@@ -50,7 +50,7 @@ type Suspension struct {
 	Unsure time.Duration `json:"unsure,omitempty"`
 }
 
-// Text says who suspended the target, until when, and why.
+// Text names who suspended the target, until when, and why.
 func (s Suspension) Text() string {
 	return fmt.Sprintf("suspended by %s until %s: %s", s.By, s.Until.UTC().Format("2 Jan 2006 15:04 MST"), s.Reason)
 }

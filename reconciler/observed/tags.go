@@ -161,7 +161,7 @@ const TagAdopted = "weir.dev/adopted"
 // drops their lifecycle actions.
 const TagDelete = OwnTagPrefix + "delete"
 
-// TagDrainer says how weir drains the machines of a group, in the words of intent.Drainer.Text. The
+// TagDrainer describes how weir drains the machines of a group, in the words of intent.Drainer.Text. The
 // drainer uses what AWS holds, so weir also drains a group that Git has dropped and that is scaled
 // to zero.
 const TagDrainer = OwnTagPrefix + "drainer"

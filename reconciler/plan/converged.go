@@ -130,7 +130,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 	return c
 }
 
-// progress says what is on its way.
+// progress describes the changes that AWS has not finished yet.
 func (s *PoolStatus) progress(in basis.Input, pool *intent.Pool, left basis.Outstanding) (reason, message string) {
 	text, n := launch.Pending(in, pool), s.Nodegroup
 	switch {

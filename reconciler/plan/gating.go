@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// gated plans and holds what the gates hold. A grant of deletions beyond the limit
-// changes what weir must read before, so that it then makes the plan a second time.
+// gated computes the plan and marks the steps that gates hold. A grant of deletions beyond the
+// limit changes what weir must read first, so it then computes the plan a second time.
 func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*Plan, observed.Needs) {
 	p, needs := compute(in)
 	grant := in.Policy.Gates.Grant
@@ -36,14 +36,14 @@ type gating struct {
 	basis.Gates
 	in   basis.Input
 	plan *Plan
-	// approve says how a person approves the plan, or why nobody can; approved is what then
+	// approve describes how a person approves the plan, or why nobody can; approved is what then
 	// ends a hold.
 	approve, approved string
 	// unmade are the template versions that are not made because their steps are held.
 	unmade map[step.MadeKey]bool
 }
 
-// withSecrets ends that a plan cannot be approved.
+// withSecrets names the plan that people can approve instead.
 const withSecrets = "a plan that is made with the target's secrets"
 
 func newGating(in basis.Input, p *Plan) *gating {
@@ -168,7 +168,7 @@ func (g *gating) hold(s *step.Step) {
 	}
 }
 
-// approveMore is approve for what an approval at work does not cover.
+// approveMore is approve for steps that the approval in effect does not cover.
 func (g *gating) approveMore() string {
 	if g.plan.Granted && !g.Grant.Exact {
 		return g.approve + fmt.Sprintf("; it is more than was approved with %.12s", g.Grant.Digest)
@@ -176,7 +176,7 @@ func (g *gating) approveMore() string {
 	return g.approve
 }
 
-// undecidedWhy says why a step waits that would be the first to replace machines of a pool
+// undecidedWhy explains why a step waits that would be the first to replace machines of a pool
 // since it was taken over; undecided says who ends that.
 const undecidedWhy = "it would be the first to replace machines since the pool was adopted: "
 

@@ -50,7 +50,7 @@ func (c *computation) noteHeld(p *basis.PoolPlan, r *basis.Result) {
 var unlike = []string{basis.CodeImmutable, basis.CodeRenamed, "image-not-found", "parameter-not-found", "parameter-no-image", "launch-template-not-found", "launch-template-version-not-found"}
 
 // hold takes out of the plan of a target that is held what does not put something back,
-// and says whether the target is held to the revision; it says nothing if no target is.
+// and reports whether the target is held to the revision; it says nothing if no target is.
 func (c *computation) hold() lastgood.Verdict {
 	h := c.in.Policy.Held
 	if h == nil {

@@ -32,7 +32,7 @@ type Plan struct {
 	pools basis.PoolPlans
 	// resolved is the result of Resolved.
 	resolved map[string]basis.ReviewedImage
-	// verdict says whether the target is held to the revision of the policy.
+	// verdict reports whether the target is held to the revision of the policy.
 	verdict lastgood.Verdict
 	// Digested is the digest of the plan that this one is a copy of, for who is shown it:
 	// its steps lack what the digest is made of. It is empty for the plan itself.

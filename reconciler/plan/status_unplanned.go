@@ -146,7 +146,7 @@ const (
 	doesHold    = "the pool is held to "
 )
 
-// doesOf says what weir does about a broken pool for now.
+// doesOf describes what weir does about a broken pool for now.
 func (v *faulty) doesOf(pool string) string {
 	h := v.held[pool]
 	if h == nil {

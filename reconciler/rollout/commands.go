@@ -52,7 +52,7 @@ func (r Record) Pause(name string, w Word) (Record, error) {
 	})
 }
 
-// PauseText says who paused a paused run, and how to end the pause.
+// PauseText names who paused a paused run, and how to end the pause.
 func (r *Run) PauseText() string {
 	return "is paused by " + r.Paused.By + because(r.Paused.Why) + ": weir rollout resume " + r.Name
 }

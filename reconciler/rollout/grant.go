@@ -171,7 +171,7 @@ func (b *Bad) text() string {
 	return "was stopped by " + b.Rollout + " on " + clock(b.At) + ": " + b.Why + "; what ends it: " + b.ends()
 }
 
-// ends says how a stop of a bad change ends.
+// ends describes how users can end the stop of a bad change.
 func (b *Bad) ends() string {
 	what := "what its machines are"
 	if len(b.Fields) > 0 {

@@ -25,7 +25,7 @@ func (n *next) done(m Member, share int32) (done, unknown bool) {
 	return share < 100 && p.New >= Need(p.Machines, share), false
 }
 
-// waits says what the share that runs waits for, empty for nothing, and notes if it is a gate.
+// waits describes what the share that runs waits for, empty for nothing, and notes if it is a gate.
 func (n *next) waits(r *Run) string {
 	share, _ := r.Spec.share(r.Wave, r.Share)
 	where := r.Spec.WaveName(r.Wave)
@@ -91,7 +91,7 @@ func (n *next) waveOf(r *Run, share int32) (w wave) {
 	return w
 }
 
-// proves says what a share that has rolled waits for until the next one may: it bakes, and its
+// proves describes what a share that has rolled waits for until the next one may: it bakes, and its
 // gates must pass afterwards.
 func (n *next) proves(r *Run, where string) string {
 	if r.Baked.IsZero() {

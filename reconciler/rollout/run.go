@@ -194,7 +194,7 @@ func (n *next) hear(r *Run) {
 	}
 }
 
-// wrong says why the change is bad; empty if nothing shows that it is.
+// wrong explains why the change is bad; empty if nothing shows that it is.
 func (n *next) wrong(r *Run) string {
 	if len(r.Failed) > int(r.Spec.FailureBudget) {
 		first := n.pools[r.Failed[len(r.Failed)-1]]

@@ -152,7 +152,7 @@ func At(t reflect.Type, name string) (s Step, ok bool) {
 	return Step{}, false
 }
 
-// Refused says why a struct of the intent has no member of AWS's, by the key that a manifest would
+// Refused explains why a struct of the intent has no member of AWS's, by the key that a manifest would
 // have; "" if no reason is recorded.
 func Refused(t reflect.Type, key string) string { return table().refused[t][key] }
 

@@ -82,7 +82,7 @@ type Block struct {
 	Absent string
 }
 
-// Form says how AWS's request changes a block.
+// Form describes how AWS's request changes a block.
 type Form string
 
 // Forms of blocks.

@@ -35,7 +35,7 @@ type Member struct {
 	Replaces bool
 	// Path is the position in requests and answers, with AWS's names.
 	Path []string
-	// Block says how it is changed as a whole; nil for a single member.
+	// Block describes how it is changed as a whole; nil for a single member.
 	Block   *Block
 	index   []int
 	normal  reflect.Value // where no manifest writes it

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Origins answers which line of which file gave a field of a build its value. Reviews use it, and
+// Origins finds the file and line that set a field of a build. Reviews use it, and
 // so does each diagnostic about an object. Code of our own finds it: kustomize's originAnnotations
 // name the file of an object, and its transformerAnnotations what changed it, but no field and no
 // line.

@@ -62,7 +62,7 @@ func below(text string) string {
 	return u.RequestURI()
 }
 
-// action says what a command did, for use after the name of the requester.
+// action describes what a command did, for use after the name of the requester.
 func action(name string, in gates.Request, out gates.Answer) string {
 	switch name {
 	case "suspend":

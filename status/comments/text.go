@@ -273,7 +273,7 @@ func (c *comment) footer() {
 	}
 }
 
-// shortened says what was left out, and how to read it.
+// shortened describes what was left out, and how to read it.
 func (c *comment) shortened() string {
 	where := "Run `weir plan` to see the whole plan."
 	if page := report.SafeURL(c.PageURL); page != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// keptText says how a target is held if its commit cannot be rendered, before the fault itself: the
+// keptText describes how a target is held if its commit cannot be rendered, before the fault itself: the
 // fault may be long.
 func keptText(r *plan.Report) string {
 	switch h := r.Holds; {

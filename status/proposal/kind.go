@@ -37,9 +37,9 @@ type Kind[E any] interface {
 	Finish(ctx context.Context, all []E)
 }
 
-// Want says what should become of an entry. The zero value leaves it as it is.
+// Want describes what should become of an entry. The zero value leaves it as it is.
 type Want struct {
-	// Gone says why the proposal is no longer needed. An open pull request is closed then.
+	// Gone explains why the proposal is no longer needed. An open pull request is closed then.
 	Gone string
 	// Branches are the exact names that the branch may have. weir searches the forge for their pull
 	// requests before it opens one.
@@ -77,7 +77,7 @@ type Texts struct {
 	Unneeded, Refused, ByHand         string
 }
 
-// What says what happened to a proposal. The kinds of events end with it.
+// What describes what happened to a proposal. The kinds of events end with it.
 type What string
 
 // What happens.
@@ -89,7 +89,7 @@ const (
 	WasRefused What = "refused"
 )
 
-// Refusal says why weir cannot propose something, and what to do by hand.
+// Refusal explains why weir cannot propose something, and what to do by hand.
 type Refusal struct{ Text string }
 
 func (e *Refusal) Error() string { return e.Text }

@@ -85,7 +85,8 @@ func (t *turn[E, P]) save() error {
 	return t.store.Update(func(tx *state.Tx) error { return t.records.Put(tx, t.Source, record[E]{all}) })
 }
 
-// Turn does what is missing. again is the time of the next turn without news, or zero. The store is
+// Turn checks the open pull requests, then opens, updates or closes what is due. again is the time
+// of the next turn if no event comes earlier, or zero. The store is
 // that of the source's lease if several weirs share the work.
 func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (again time.Time, err error) {
 	m.mu.Lock()
@@ -129,7 +130,8 @@ func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (a
 	return again, t.save()
 }
 
-// step does what is missing of one entry, and returns the time of its next step.
+// step opens, updates or closes the pull request of one entry if that is due, and returns the time
+// of its next step.
 func (t *turn[E, P]) step(ctx context.Context, e P) (at time.Time) {
 	s := e.state()
 	var err error

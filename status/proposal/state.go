@@ -2,7 +2,7 @@ package proposal
 
 import "time"
 
-// Phase says how far a proposal is.
+// Phase describes how far a proposal is.
 type Phase string
 
 // Phases. An open pull request is in Open or Theirs. In all other phases the proposal has no open

@@ -146,7 +146,7 @@ func chosenBy(combined string, all []string, digest string) []string {
 	}
 }
 
-// unread says why the author of c cannot have read the plan with a digest in weir's comment, by the
+// unread explains why the author of c cannot have read the plan with a digest in weir's comment, by the
 // forge's own clock and by what weir wrote; "" if they can. A comment that is gone, or that
 // somebody else edited, is rewritten.
 func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest string) (string, error) {

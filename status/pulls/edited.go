@@ -56,7 +56,7 @@ func (l *comments) level(ctx context.Context, user string) (forge.Level, error) 
 	return level, err
 }
 
-// doubt says why a comment's text may not be the original text of its author, or "" if it is. The
+// doubt explains why a comment's text may not be the original text of its author, or "" if it is. The
 // forge confirms the original. If the forge does not show edits, a webhook confirms it that brought
 // the same text when the comment was written.
 func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {

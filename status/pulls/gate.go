@@ -23,7 +23,7 @@ func (r *work) label(p Policy, fresh bool) {
 	}
 }
 
-// wait says why a pull request is not planned, or returns "" if it must be planned.
+// wait explains why a pull request is not planned, or returns "" if it must be planned.
 func (r *work) wait(p Policy) string {
 	// A permission of an earlier configuration does not stay valid.
 	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA && (!r.pr.Fork || len(p.Forks.AllowBy) > 0) {

@@ -21,7 +21,7 @@ type Kept struct {
 	Ends string `json:"ends"`
 }
 
-// KeptEnds says what ends the hold of a target at an earlier commit, or its observation only.
+// KeptEnds describes what ends the hold of a target at an earlier commit, or its observation only.
 const KeptEnds = "a commit that mends this, or takes it back; or weir's configuration, where that has changed"
 
 // KeptOf describes how the target of a report is held; nil if it is not.

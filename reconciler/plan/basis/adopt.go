@@ -108,7 +108,7 @@ func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Own
 	return owner == "" || !ours && a.Asked && a.From == owner
 }
 
-// remedy says what to do about a resource of owner; an empty owner means no weir. The plan of a
+// remedy describes what to do about a resource of owner; an empty owner means no weir. The plan of a
 // directory by itself does not advise to adopt a daemon's resource: both would go on changing it.
 func (p Policy) remedy(owner string) string {
 	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {

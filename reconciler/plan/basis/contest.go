@@ -62,7 +62,7 @@ func (in Input) started(pool *intent.Pool, rollout string, within time.Duration)
 	return n
 }
 
-// TimesUndone says how often a resource has been rolled to the wanted configuration if that is
+// TimesUndone returns how often a resource has been rolled to the wanted configuration if that is
 // so often that something else must be at work, else 0: by this process, or displaced as often
 // by a rollout to another configuration, as AWS lists them.
 func (in Input) TimesUndone(pool *intent.Pool, rollout string, displaced int) int {

@@ -151,7 +151,7 @@ func (g Gates) EndsSuspended(p Policy, pool string) string {
 	return "weir resume " + p.Target + " " + cmp.Or(pool, "POOL") + ", or its time"
 }
 
-// EarlierEnds says when a target stops waiting for a target that it depends on.
+// EarlierEnds returns when a target stops waiting for a target that it depends on.
 const EarlierEnds = "the earlier target, once it has converged with the same"
 
 // HoldOfAll is the hold of what pools share: it moves while any of them does.

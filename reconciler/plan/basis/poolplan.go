@@ -23,10 +23,10 @@ type PoolPlan struct {
 	// SharedVersion is the version that the pool wants of a template that several pools
 	// share, zero if that version does not exist yet.
 	SharedVersion int64
-	// RunsShared says that the pool's machines run that version. TakenOver says that the
-	// version has the content that was there before weir, so only its maker changes.
+	// RunsShared reports whether the pool's machines run SharedVersion. TakenOver reports whether
+	// that version has the content from before the adoption, so adopting replaces no machine.
 	RunsShared, TakenOver bool
-	// Moved names the launch template aliases that mean another version than the pool has.
+	// Moved names the launch template aliases that now resolve to another version than the pool's.
 	Moved string
 	// Behind says that the pool follows images and leaves a newer one to a later plan.
 	Behind bool
@@ -60,12 +60,12 @@ type PoolPlan struct {
 	Unclear          string
 	// Undone says that work is left until the pool follows Git again.
 	Undone bool
-	// Verdict says whether the pool is held to its revision, nil if no revision of its own
+	// Verdict reports whether the pool is held to its revision, nil if no revision of its own
 	// was tried.
 	Verdict *lastgood.Verdict
 }
 
-// Unplanned says why it is unknown whether the pool is as Git wants it; empty if it is known.
+// Unplanned explains why it is unknown whether the pool is as Git wants it; empty if it is known.
 func (p *PoolPlan) Unplanned() string {
 	if p == nil || !p.Blocked && !p.Waits {
 		return ""
@@ -83,11 +83,11 @@ func (p *PoolPlan) Fails(code, cause string) {
 	p.Outstanding.Failure, p.Outstanding.Cause = code, cause
 }
 
-// Outstanding is a wish of Git that AWS does not fulfil yet although no step is left to
+// Outstanding is something that Git asks for and AWS does not hold yet although no step is left to
 // plan: it passes by itself, or a person has to look at it.
 type Outstanding struct {
 	// Severity is Info for what passes by itself, Warning for what needs a person's
-	// look; it, Reason and Message are those of the condition Ready.
+	// look. Severity, Reason and Message go into the condition Ready.
 	Severity, Reason, Message string
 	// Failure is the pool's FailureReason, "" where it has not failed, and Cause its
 	// FailureCause.

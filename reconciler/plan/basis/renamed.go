@@ -71,7 +71,7 @@ func (c *Work) RefuseRenamed(pool *intent.Pool) {
 	c.Blocked = true
 	c.NoteAt(diag.Error, object, at, CodeRenamed,
 		"the pool has the "+what+" "+old[0]+" in AWS, which cannot be renamed to "+now+", so nothing of the pool is changed",
-		"keep the name with "+field+": "+old[0]+"; or write the annotation weir.dev/replace: allowed in the pool, which makes weir create "+now+", and delete "+old[0]+" once the machines of "+now+" are in service")
+		"to keep the name, set "+field+": "+old[0]+"; or write the annotation weir.dev/replace: allowed in the pool, which makes weir create "+now+", and delete "+old[0]+" once the machines of "+now+" are in service")
 }
 
 // RefuseTaken blocks a pool that Git gives the name of another pool's group. weir would turn

@@ -208,7 +208,7 @@ func (r *roll) actOnMachines(is situation) {
 	}
 }
 
-// noteEnd says how a refresh ended that weir does not try again.
+// noteEnd describes how a refresh ended that weir does not try again.
 func (r *roll) noteEnd(is situation) {
 	of := "the instance refresh " + r.latest.ID + " of " + r.have.Name
 	again := Again(*r.In, "the pool's launch configuration")

@@ -118,7 +118,7 @@ type Pool struct {
 	// version of its launch template that is the newest or in use has the hash of what the
 	// candidate wants; where EKS alone decides, if no other nodegroup is wanted.
 	Exists, Recorded bool
-	// Unclear says why that is unknown now.
+	// Unclear explains why that is unknown now.
 	Unclear string
 	// Hash identifies a configuration for marks as bad. Bad lists the pool's bad hashes.
 	Hash string

@@ -39,7 +39,7 @@ type Options struct {
 	Refused func(intent.ObjectRef) bool
 }
 
-// Judgement says how to check the text of user data. The zero value checks it by its text.
+// Judgement describes how to check the text of user data. The zero value checks it by its text.
 type Judgement struct {
 	// Format is the format that the text is said to have; empty detects it.
 	Format string

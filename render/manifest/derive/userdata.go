@@ -25,7 +25,7 @@ type writer struct {
 	judged func(intent.ObjectRef) Judgement
 }
 
-// judgement says how to check the text of a Secret.
+// judgement describes how to check the text of a Secret.
 func (w *writer) judgement(secret intent.ObjectRef) (j Judgement) {
 	if w.judged != nil {
 		j = w.judged(secret)

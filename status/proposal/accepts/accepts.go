@@ -41,7 +41,7 @@ type Fleet interface {
 	Find(ctx context.Context, on string, a Asked) (Found, error)
 }
 
-// Asked says what somebody wants to keep: everything that has drifted in one pool, or the fields they
+// Asked describes what somebody wants to keep: everything that has drifted in one pool, or the fields they
 // name.
 type Asked struct {
 	Target string   `json:"target"`

@@ -33,9 +33,9 @@ type Planned struct {
 	Target string
 	// Pools roll, with Machines.
 	Pools, Machines int
-	// Fault says why the plan is missing.
+	// Fault explains why the plan is missing.
 	Fault string
-	// Schedule says when the target rolls: its windows, and the targets that it comes after.
+	// Schedule describes when the target rolls: its windows, and the targets that it comes after.
 	Schedule string
 }
 

@@ -72,7 +72,7 @@ type Fleet interface {
 	Pin(ctx context.Context, on string, pins []newer.Pin) (Pinned, error)
 }
 
-// Survey says which pools could have newer images.
+// Survey returns which pools could have newer images.
 type Survey struct {
 	// Head is the commit at which the pools were planned.
 	Head     string

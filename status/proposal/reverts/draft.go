@@ -87,7 +87,7 @@ func (k *kind) body(e *Entry, f Found) string {
 	return b.String() + proposal.Page(k.PageURL)
 }
 
-// evidence says what was stopped, why, and where it stands.
+// evidence describes what was stopped, why, and where it stands.
 func (k *kind) evidence(b *strings.Builder, e *Entry) {
 	say := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 	for _, name := range e.Rollouts {

@@ -72,7 +72,7 @@ type Standing struct {
 // Target is a rendered target.
 type Target struct {
 	Name string
-	// Fault says why it does not render whole; empty if it does.
+	// Fault explains why it does not render whole; empty if it does.
 	Fault string
 	// Launches identifies, by pool, what Git says its machines are launched from.
 	Launches map[string]string
@@ -213,7 +213,7 @@ func (k *kind) tell(ctx context.Context, e *Entry) {
 	e.Told = said
 }
 
-// obsolete says why nobody needs a revert any more: no pool still asks for what was
+// obsolete explains why nobody needs a revert any more: no pool still asks for what was
 // stopped, or all of it was rolled out after all.
 func (k *kind) obsolete(e *Entry, head string) string {
 	moved, done := true, true

@@ -150,7 +150,7 @@ func (a peers) describe(ctx context.Context) {
 	}
 }
 
-// kept says why nothing is deleted while another member might keep it. A member with an older
+// kept explains why nothing is deleted while another member might keep it. A member with an older
 // configuration, or with another path, must not end machines based on it. The result is empty if
 // all members that are alive have the same configuration. The first pass after a reload already
 // uses the new configuration, which the engine does not know yet.

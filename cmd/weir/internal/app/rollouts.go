@@ -240,7 +240,7 @@ func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.
 	return in, true
 }
 
-// planless says why a report has no plan. AWS gives each refusal another request ID: with it, the
+// planless explains why a report has no plan. AWS gives each refusal another request ID: with it, the
 // record would change in every pass.
 func (r *rollouts) planless(of *plan.Report) string {
 	why, more := report.FirstFault(of)

@@ -270,7 +270,7 @@ func (d Client) send(ctx context.Context, method, path string, body []byte, most
 	return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status), "look at the daemon's log, and whether weir listens there")
 }
 
-// unreached says why the daemon did not answer.
+// unreached explains why the daemon did not answer.
 func unreached(shown string, err error) error {
 	var failed *url.Error // it repeats the address with the user in it
 	if errors.As(err, &failed) {

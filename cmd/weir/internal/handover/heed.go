@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// heeds is the prefix of records that ask owners whether they have read earlier ones: heed/ID is
-// the question, and heed/ID/MEMBER an answer. A member that reads the question has read everything
-// that the caller wrote before it.
+// heeds is the prefix of two kinds of records. The record heed/ID asks the owners whether they have
+// read all earlier records. A member replies with the record heed/ID/MEMBER. Records are read in the
+// order of their writes, so a member that reads the question has read all records before it.
 const heeds = "heed/"
 
 // question is the value of such a record. No targets stand for all.

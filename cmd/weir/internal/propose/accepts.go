@@ -45,7 +45,7 @@ func (p Accepts) look(ctx context.Context, s snapshot.Snapshot, target string) (
 	return nil, nil, nil, nil, &gates.Fault{Message: "the target " + target + " does not render", Hint: "look at weir's page"}
 }
 
-// unknownOf says why a plan does not contain the differences of a pool in AWS.
+// unknownOf explains why a plan does not contain the differences of a pool in AWS.
 func unknownOf(d *reconciler.Desired, p *plan.Plan, pool string) string {
 	if d.Whole || slices.ContainsFunc(d.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == pool }) {
 		return p.Unplanned(pool)

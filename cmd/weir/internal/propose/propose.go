@@ -69,7 +69,7 @@ func write(ctx context.Context, t tree.Tree, of *fleet.Review, wishes []edit.Wis
 	return edit.Set(ctx, t, places, wishes)
 }
 
-// partly says why a target's manifests do not hold all that they should.
+// partly explains why a target's manifests do not hold all that they should.
 func partly(d *reconciler.Desired) string {
 	if i := slices.IndexFunc(d.Diagnostics, func(x diag.Diagnostic) bool { return x.Severity == diag.Error }); i >= 0 {
 		return d.Diagnostics[i].String()

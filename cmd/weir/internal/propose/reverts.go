@@ -15,10 +15,10 @@ import (
 	"github.com/weir-gitops/weir/status/proposal/reverts"
 )
 
-// Reverts says what commits launch, and writes what pools ran before. It implements reverts.Fleet.
+// Reverts describes what commits launch, and writes what pools ran before. It implements reverts.Fleet.
 type Reverts struct {
 	Source
-	// Rollouts says how the rollouts stand at a commit.
+	// Rollouts describes how the rollouts stand at a commit.
 	Rollouts func(head string) (reverts.Standing, error)
 }
 

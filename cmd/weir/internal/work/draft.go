@@ -274,7 +274,7 @@ func (w *Work) mergeLacks(name string, head snapshot.Snapshot) func(context.Cont
 	}
 }
 
-// Notes says what was planned, and what the plans leave out.
+// Notes describes what was planned, and what the plans leave out.
 func (r Drafted) Notes() (out []string) {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	compared := "commit " + r.against[:min(7, len(r.against))] + ", which it follows"
