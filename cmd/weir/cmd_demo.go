@@ -81,18 +81,18 @@ func runDemo(ctx context.Context, s surroundings, dir string, logs *logFlags) er
 	}
 	log, err := logs.logger(s)
 	if err != nil {
-		return errors.Join(err, d.AWS.Close())
+		return errors.Join(err, d.Close())
 	}
 	cfg, err := s.loadConfig(d.Config)
 	if err != nil {
-		return errors.Join(err, d.AWS.Close())
+		return errors.Join(err, d.Close())
 	}
 	a, err := app.New(ctx, app.Options{
 		Config: cfg, Load: func() (*config.Config, error) { return reloadConfig(d.Config, s.env(), log) },
-		Logger: log, Getenv: s.getenv, Version: buildOf().Version,
+		Logger: log, Getenv: s.getenv, Version: buildOf().Version, Listen: d.Listen,
 	})
 	if err != nil {
-		return errors.Join(err, d.AWS.Close())
+		return errors.Join(err, d.Close())
 	}
 	// AWS outlives the daemon, which finishes its last call to it.
 	awsContext, stopAWS := context.WithCancel(context.WithoutCancel(ctx))

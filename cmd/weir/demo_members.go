@@ -44,7 +44,7 @@ func runMembers(ctx context.Context, s surroundings, dir string, n int) (err err
 		return err
 	}
 	defer etcd.Close()
-	list, err := d.Members(ctx, n, etcd.Address)
+	list, err := d.Members(n, etcd.Address)
 	if err != nil {
 		return err
 	}

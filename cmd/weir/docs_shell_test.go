@@ -23,6 +23,19 @@ var docPatience = flag.Duration("patience", 3*time.Minute, "how long a documente
 
 const docEnd = "\x01end "
 
+// docFunctions are what pages call in their sandbox comments. wait_for_demo waits until the pools of
+// a demo that runs in the background have converged; it prints what the demo printed if they do not.
+const docFunctions = `wait_for_demo() {
+	for _ in $(seq 1500); do
+		grep -q 'All 5 pools run' demo.out && return
+		kill -0 $! || break
+		sleep 0.1
+	done
+	cat demo.out demo.err
+	return 1
+}
+`
+
 // docShell is a shell in a directory and with a home of its own, in which the
 // commands of one page run one after the other.
 type docShell struct {
@@ -79,6 +92,9 @@ func newDocShell(t *testing.T) *docShell {
 		t.Fatal(err)
 	}
 	_, _ = w.Close(), held.Close()
+	if _, err := io.WriteString(in, docFunctions); err != nil {
+		t.Fatal(err)
+	}
 	s := &docShell{in: in, lines: make(chan string, 1024)}
 	go func() {
 		defer close(s.lines)

@@ -36,6 +36,9 @@ type Demo struct {
 	AWS *embedded.Server
 	// Git says that git is installed, so that commits can be made.
 	Git bool
+	// page listens at the configured address, so that no other process can take it before
+	// the daemon starts.
+	page net.Listener
 }
 
 // New creates what is missing in dir: a demo that was kept continues.
@@ -66,27 +69,50 @@ func New(ctx context.Context, dir string, files fs.FS) (*Demo, error) {
 			return nil, fmt.Errorf("make demo: %w", err)
 		}
 	}
-	page, err := freeAddress(ctx, kept.page.or(pageAddress))
-	if err == nil {
-		err = d.configure(kept, page)
-	}
-	if err != nil {
+	if d.page, err = listen(ctx, kept.page.or(pageAddress)); err != nil {
 		return nil, errors.Join(fmt.Errorf("make demo: %w", err), d.AWS.Close())
+	}
+	if err := d.configure(kept, d.page.Addr().String()); err != nil {
+		return nil, errors.Join(fmt.Errorf("make demo: %w", err), d.Close())
 	}
 	return d, nil
 }
 
-// freeAddress is the preferred address if no program listens there, or one with another
-// port.
-func freeAddress(ctx context.Context, preferred string) (string, error) {
+// Close closes the listeners of a demo that does not run.
+func (d *Demo) Close() error { return errors.Join(d.AWS.Close(), d.releasePage()) }
+
+// releasePage closes the page's listener unless Listen has given it to a daemon.
+func (d *Demo) releasePage() error {
+	if d.page == nil {
+		return nil
+	}
+	l := d.page
+	d.page = nil
+	return l.Close()
+}
+
+// Listen opens the page's listener for the daemon. For the address that the demo configured it
+// returns the listener that the demo opened.
+func (d *Demo) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	if l := d.page; l != nil && l.Addr().String() == address {
+		d.page = nil
+		return l, nil
+	}
+	if err := d.releasePage(); err != nil {
+		return nil, err
+	}
+	return new(net.ListenConfig).Listen(ctx, network, address)
+}
+
+// listen opens a listener at the preferred address, or with another port if a program listens
+// there.
+func listen(ctx context.Context, preferred string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", preferred)
 	if err != nil {
-		if l, err = lc.Listen(ctx, "tcp", anyPort); err != nil {
-			return "", err
-		}
+		return lc.Listen(ctx, "tcp", anyPort)
 	}
-	return l.Addr().String(), l.Close()
+	return l, nil
 }
 
 const configText = `# The demo's configuration: a real one. weir reads it again when it changes.

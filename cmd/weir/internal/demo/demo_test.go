@@ -2,11 +2,14 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
@@ -108,8 +111,41 @@ func TestDemoWritesAValidConfiguration(t *testing.T) {
 		t.Errorf("the command of the next steps finds nothing to change: %v", err)
 	}
 	cancel()
-	if err := <-done; err != nil {
+	if err := errors.Join(<-done, d.releasePage()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDemosBesideEachOther: until its daemon starts, a demo keeps its page's address from all other
+// processes.
+func TestDemosBesideEachOther(t *testing.T) {
+	const n = 4
+	demos, errs := make([]*Demo, n), make([]error, n)
+	var all sync.WaitGroup
+	for i := range n {
+		dir := t.TempDir()
+		all.Go(func() { demos[i], errs[i] = New(t.Context(), dir, examplerepo.Files) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	for i, d := range demos {
+		c, faults, err := config.Load(d.Config, config.Env{Getenv: os.Getenv})
+		if err != nil || c == nil {
+			t.Fatalf("%v, %v", err, faults)
+		}
+		if l, err := net.Listen("tcp", c.Listen); err == nil {
+			t.Errorf("demo %d: another process can listen at %s", i, c.Listen)
+			_ = l.Close()
+		}
+		l, err := d.Listen(t.Context(), "tcp", c.Listen)
+		if err != nil {
+			t.Fatalf("demo %d: %v", i, err)
+		}
+		if err := errors.Join(l.Close(), d.Close()); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
@@ -129,7 +165,7 @@ func TestAKeptConfigurationIsItsOwners(t *testing.T) {
 	if err := os.WriteFile(d.Config, []byte(edited), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// The first demo's AWS still listens, so that the second needs another address.
+	// The first demo still listens, so that the second needs other addresses.
 	second, err := New(t.Context(), dir, examplerepo.Files)
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +179,7 @@ func TestAKeptConfigurationIsItsOwners(t *testing.T) {
 		t.Fatalf("%v, %v", err, faults)
 	}
 	want := strings.Replace(edited, d.AWS.URL(), second.AWS.URL(), 1)
-	want = strings.Replace(want, listenOf(edited), c.Listen, 1) // another process may have taken the port
+	want = strings.Replace(want, listenOf(edited), c.Listen, 1)
 	if string(got) != want || second.AWS.URL() == d.AWS.URL() || c.AWS.Endpoint != second.AWS.URL() {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -159,12 +195,12 @@ func TestAKeptConfigurationIsItsOwners(t *testing.T) {
 		if got, err := os.ReadFile(d.Config); err != nil || string(got) != kept {
 			t.Errorf("%q became %q, %v", kept, got, err)
 		}
-		if err := third.AWS.Close(); err != nil {
+		if err := third.Close(); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, s := range []*Demo{d, second} {
-		if err := s.AWS.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/ports"
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
@@ -37,7 +38,7 @@ const etcdWithin = time.Minute
 // StartEtcd starts an etcd that keeps its data in the demo's directory.
 func (d *Demo) StartEtcd(ctx context.Context) (*Etcd, error) {
 	free := func() (url.URL, error) {
-		address, err := freeAddress(ctx, anyPort)
+		address, err := ports.Address()
 		return url.URL{Scheme: "http", Host: address}, err
 	}
 	client, err := free()
@@ -76,9 +77,9 @@ const coordinationText = `coordination: # several daemons share the work of the 
   etcd: {endpoints: [%s]}
 `
 
-// Members configures n daemons that share an etcd. It always creates them again from the demo's
-// current configuration.
-func (d *Demo) Members(ctx context.Context, n int, etcd string) (out []Member, err error) {
+// Members configures n daemons that share an etcd, the first one at the address of the demo's page.
+// It always creates them again from the demo's current configuration.
+func (d *Demo) Members(n int, etcd string) (out []Member, err error) {
 	text, err := os.ReadFile(d.Config)
 	if err != nil {
 		return nil, fmt.Errorf("make members: %w", err)
@@ -92,13 +93,11 @@ func (d *Demo) Members(ctx context.Context, n int, etcd string) (out []Member, e
 		return nil, fmt.Errorf("make members: %w", err)
 	}
 	for i := 1; i <= n; i++ {
-		preferred := anyPort
-		if i == 1 {
-			preferred = found.page.or(anyPort)
-		}
-		page, err := freeAddress(ctx, preferred)
-		if err != nil {
-			return nil, fmt.Errorf("make members: %w", err)
+		page := d.page.Addr().String()
+		if i > 1 {
+			if page, err = ports.Address(); err != nil {
+				return nil, fmt.Errorf("make members: %w", err)
+			}
 		}
 		name := fmt.Sprintf("member-%d", i)
 		m := Member{Config: filepath.Join(d.Dir, name+".yaml"), Page: "http://" + page, Log: filepath.Join(d.Dir, name+".log")}
@@ -111,6 +110,9 @@ func (d *Demo) Members(ctx context.Context, n int, etcd string) (out []Member, e
 			return nil, fmt.Errorf("make members: %w", err)
 		}
 		out = append(out, m)
+	}
+	if err := d.releasePage(); err != nil { // for the first member
+		return nil, fmt.Errorf("make members: %w", err)
 	}
 	return out, nil
 }

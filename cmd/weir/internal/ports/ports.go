@@ -1,4 +1,4 @@
-// Package ports finds addresses of this machine for servers of tests that stop and start again.
+// Package ports finds addresses of this machine for servers that start later, or stop and start again.
 package ports
 
 import (
