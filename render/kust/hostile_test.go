@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weir-gitops/weir/render/kust"
@@ -113,7 +114,6 @@ func TestLimits(t *testing.T) {
 		"one file": {kust.Limits{FileBytes: 40}, "too-large"},
 		"nodes":    {kust.Limits{Nodes: 20}, "too-large"},
 		"depth":    {kust.Limits{Depth: 1}, "too-large"},
-		"time":     {kust.Limits{Duration: time.Nanosecond}, "timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := kust.Build(context.Background(), m, ".", kust.Options{Limits: c.lim})
@@ -125,6 +125,20 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTimeLimit reads from a source that takes longer than the build may.
+func TestTimeLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := slow{tree.Map{"kustomization.yaml": "resources: [a.yaml]\n", "a.yaml": configMap}, "a.yaml", time.Minute}
+		r, err := kust.Build(context.Background(), m, ".", kust.Options{Limits: kust.Limits{Duration: 30 * time.Second}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !hasCode(r, "timeout") {
+			t.Errorf("got\n%s", printDiags(r.Diags))
+		}
+	})
 }
 
 // failing is a tree with an object missing.
