@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -346,13 +345,6 @@ func asError(err error) *observed.Error {
 		return e
 	}
 	return &observed.Error{Kind: observed.Unknown, Code: "Internal", Message: err.Error(), Err: err}
-}
-
-func (s *Scope) logger() *slog.Logger {
-	if s.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return s.Logger
 }
 
 // tokenReplays is the number of requests for the same version with the same token. After a read

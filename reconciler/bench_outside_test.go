@@ -78,7 +78,7 @@ func BenchmarkSteadyPassOutside(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			scope := &reconciler.Scope{Cloud: cloud, Resolver: resolve.New(cloud, nil)}
+			scope := reconciler.NewScope(reconciler.Options{Cloud: cloud, Resolver: resolve.New(cloud, nil)})
 			targets := []reconciler.Desired{fleet(n)}
 			pass := func() bool {
 				reports, err := scope.Pass(context.Background(), targets, reconciler.Apply)

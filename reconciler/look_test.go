@@ -34,7 +34,7 @@ func (w *world) inASharedScope(f sdk.Fence) {
 	w.t.Helper()
 	cloud, err := awscloud.Open(context.Background(), sdk.Options{Region: testRegion, EndpointURL: w.url, Embedded: true, Attempts: 1, Now: w.clock.Now, Fence: f})
 	w.check(nil, err)
-	w.scope = &reconciler.Scope{Cloud: cloud, Resolver: resolve.New(cloud, w.clock.Now), Now: w.clock.Now, Shared: true, Concurrency: 1}
+	w.scope = reconciler.NewScope(reconciler.Options{Cloud: cloud, Resolver: resolve.New(cloud, w.clock.Now), Now: w.clock.Now, Shared: true, Concurrency: 1})
 }
 
 // usurped is an AWS in which another owner takes each resource over between a pass's look

@@ -3,14 +3,12 @@ package reconciler
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/drain"
-	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
@@ -20,45 +18,14 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// defaultConcurrency is the default of Concurrency.
-const defaultConcurrency = 8
-
 // Scope reconciles the targets of one account and region. It remembers between
-// passes only what AWS cannot tell: which attempts were refused.
+// passes only what AWS cannot tell: which attempts were refused. NewScope makes one.
 type Scope struct {
-	Cloud    Cloud
-	Resolver Resolver
-	// Preflight asks AWS about plans with changes; nil asks nothing.
-	Preflight Preflight
-	// Parameters stores join tokens for machines; nil keeps none.
-	Parameters jointoken.Parameters
-	Logger     *slog.Logger
-	Now        func() time.Time
-	// Clock returns the time that weir compares with what AWS and others say, and reports to them.
-	// Nil means Now, which measures durations.
-	Clock func() time.Time
-	// Concurrency is the number of pools to apply at once, defaultConcurrency if 0.
-	Concurrency int
-	// Lanes holds the limits that all scopes of the process share; nil bounds nothing.
-	Lanes Lanes
-	// StepsFor bounds the time in which a pass begins with pools: what it does not
-	// come to, because AWS takes only so many calls a second, is left to the next
-	// one, which knows newer commits. 0 is no bound.
-	StepsFor time.Duration
-	// AskEvery is the time for which weir does not read an instance refresh whose machines show
-	// nothing new, observed.DefaultAskEvery if 0.
-	AskEvery time.Duration
-	// Round is the time in which weir describes each idle nodegroup once; 0 describes all of them
-	// in every pass.
-	Round time.Duration
-
-	// Shared says that other weirs may own the account and region before or after this one.
-	Shared bool
+	Options
 
 	// busy is full while a pass is under way. There is one at a time: the memory
 	// between passes, here and in the resolver, is not made for two.
 	busy chan struct{}
-	once sync.Once
 
 	mu     sync.Mutex
 	memory basis.Memory
@@ -104,6 +71,11 @@ type Scope struct {
 	waiting []plan.Waiting
 }
 
+// NewScope returns a Scope that remembers nothing yet.
+func NewScope(o Options) *Scope {
+	return &Scope{Options: o, busy: make(chan struct{}, 1)}
+}
+
 // Retry has parked pools ("namespace/name") tried again in the next pass.
 func (s *Scope) Retry(pools []string) {
 	s.mu.Lock()
@@ -138,7 +110,6 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		reports[i] = newReport(t, started)
 		reports[i].Fresh = b.Fresh
 	}
-	s.once.Do(func() { s.busy = make(chan struct{}, 1) })
 	select {
 	case s.busy <- struct{}{}:
 		defer func() { <-s.busy }()
@@ -323,20 +294,6 @@ func (s *Scope) retried(inputs []basis.Input, plans []*plan.Plan) {
 			}
 		}
 	}
-}
-
-func (s *Scope) clock() time.Time {
-	if s.Clock == nil {
-		return s.now()
-	}
-	return s.Clock()
-}
-
-func (s *Scope) now() time.Time {
-	if s.Now == nil {
-		return time.Now()
-	}
-	return s.Now()
 }
 
 func newReport(t Desired, started time.Time) *plan.Report {

@@ -43,7 +43,7 @@ func within(w *world, limits *sdk.Limits) *reconciler.Scope {
 		w.t.Fatal(err)
 	}
 	// One pool after the other, so that moving the clock moves it for one alone.
-	return &reconciler.Scope{Cloud: cloud, Resolver: resolve.New(cloud, w.clock.Now), Now: w.clock.Now, Concurrency: 1}
+	return reconciler.NewScope(reconciler.Options{Cloud: cloud, Resolver: resolve.New(cloud, w.clock.Now), Now: w.clock.Now, Concurrency: 1})
 }
 
 // answered counts the calls since the last reset, and the throttled ones.

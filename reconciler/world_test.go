@@ -112,7 +112,7 @@ func newScope(w *world) *reconciler.Scope {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return &reconciler.Scope{Cloud: cloud, Resolver: resolve.New(cloud, w.clock.Now), Now: w.clock.Now}
+	return reconciler.NewScope(reconciler.Options{Cloud: cloud, Resolver: resolve.New(cloud, w.clock.Now), Now: w.clock.Now})
 }
 
 // pass makes one pass; a failed one is returned as such.

@@ -261,18 +261,18 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 		if err != nil {
 			return Access{Err: err}
 		}
-		scope := &reconciler.Scope{
-			Cloud: cloud, Resolver: resolve.New(cloud, s.o.Now), Parameters: cloud, Logger: s.o.Logger, StepsFor: s.o.StepsFor, Round: s.o.Round,
-			Clock: s.o.Clock.Earliest, Now: s.o.Now, Shared: s.o.Shared, Lanes: s.lanes,
-		}
 		var launcher preflight.Launcher
 		if !s.o.ReadsOnly {
 			launcher = cloud
 		}
-		scope.Preflight = preflight.New(cloud, launcher, time.Now)
-		if key.Endpoint != "" {
-			scope.AskEvery = askEmulator
+		options := reconciler.Options{
+			Cloud: cloud, Resolver: resolve.New(cloud, s.o.Now), Preflight: preflight.New(cloud, launcher, time.Now), Parameters: cloud,
+			Logger: s.o.Logger, StepsFor: s.o.StepsFor, Round: s.o.Round, Clock: s.o.Clock.Earliest, Now: s.o.Now, Shared: s.o.Shared, Lanes: s.lanes,
 		}
+		if key.Endpoint != "" {
+			options.AskEvery = askEmulator
+		}
+		scope := reconciler.NewScope(options)
 		s.mu.Lock()
 		have.scope, have.account, have.cloud = scope, cloud.Account(), cloud
 		s.known[key] = have.account

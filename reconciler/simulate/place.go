@@ -48,7 +48,7 @@ func newPlace(ctx context.Context, st *Stage, now time.Time, a Assumptions) (*pl
 	}
 	p.srv.ResetCalls()
 	// One pool after the other: the order of calls is then the same each time.
-	p.batch.Scope = &reconciler.Scope{Cloud: p.cloud, Resolver: recorded(st.Sight), Now: r.clock.Now, Concurrency: 1}
+	p.batch.Scope = reconciler.NewScope(reconciler.Options{Cloud: p.cloud, Resolver: recorded(st.Sight), Now: r.clock.Now, Concurrency: 1})
 	p.batch.Sight, p.batch.Strays, p.batch.Witness, p.batch.Tries, p.batch.Marks, p.batch.Overtaken = &p.sight, false, nil, nil, nil, nil
 	p.batch.Targets = slices.Clone(st.Batch.Targets)
 	for i := range p.batch.Targets {

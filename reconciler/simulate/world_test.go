@@ -75,7 +75,7 @@ func newFleet(t testing.TB, seed int) *fleet {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.cloud.Close)
-	f.scope = &reconciler.Scope{Cloud: f.cloud, Resolver: resolve.New(f.cloud, f.clock.Now), Now: f.clock.Now, Concurrency: 1}
+	f.scope = reconciler.NewScope(reconciler.Options{Cloud: f.cloud, Resolver: resolve.New(f.cloud, f.clock.Now), Now: f.clock.Now, Concurrency: 1})
 	return f
 }
 
