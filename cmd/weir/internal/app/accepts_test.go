@@ -39,6 +39,7 @@ func followed(t *testing.T, a *App, revision string) {
 // keep what it is about to put right; of a pool that is suspended it opens one pull request, also
 // over a restart, closes it once the change is gone, and after a merge there is nothing to do.
 func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	all := w.servePushes()
 	w.forgeExtra = strings.Replace(w.forgeExtra, "[revert, images]", "[accept]", 1)
@@ -134,6 +135,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 
 // TestNothingIsKeptUnlessItMayBePushed: the answer says what to set.
 func TestNothingIsKeptUnlessItMayBePushed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.servePushes() // for reverts and images alone
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))

@@ -47,6 +47,7 @@ func guardedConfig(w *world, token string) *config.Config {
 // TestSomebodyActsByTheKeyboard logs in, suspends a target, resumes it, approves its
 // plan and logs out, in a real browser and without a mouse.
 func TestSomebodyActsByTheKeyboard(t *testing.T) {
+	t.Parallel()
 	browser := browsertest.Start(t)
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"

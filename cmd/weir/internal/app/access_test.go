@@ -15,6 +15,7 @@ import (
 // TestEverythingIsGuarded asks a whole daemon for all kinds of things, and has its
 // configuration change while it runs.
 func TestEverythingIsGuarded(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m6i.large", 3)}))
 	revision := w.repo.Commit("a pool")

@@ -201,6 +201,7 @@ func troubles(a *App) string {
 }
 
 func TestCorruptMirror(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
@@ -259,6 +260,7 @@ func TestPruneTrailer(t *testing.T) {
 var awsStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestStopLeavesNothingPending(t *testing.T) {
+	t.Parallel()
 	clock := awsemu.NewManualClock(awsStart)
 	w := newWorld(t, awsemu.Options{Clock: clock})
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))

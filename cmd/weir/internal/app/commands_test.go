@@ -25,6 +25,7 @@ import (
 // TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse: the pass goes on, and another
 // approval is used.
 func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
 	db, err := state.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 // Accounts, regions and targets that come and go with the configuration are forgotten.
 func TestADaemonForgetsWhatIsGone(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	files := overlay(map[string]string{"web": pool("web", "m5.large", 1)})
 	for i := range 4 {

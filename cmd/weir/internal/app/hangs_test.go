@@ -12,6 +12,7 @@ import (
 
 // A pass that AWS leaves without an answer for fifteen seconds is no progress with its account and region: after two minutes of that another member has it.
 func TestAPassThatHangsIsNoProgress(t *testing.T) {
+	t.Parallel()
 	const place, other = "scope/aws/111111111111/eu-west-1", "scope/aws/222222222222/eu-west-1"
 	key := reconciler.ScopeKey{Account: "111111111111", Region: "eu-west-1"}
 	began, end := make(chan struct{}), make(chan struct{})

@@ -283,10 +283,10 @@ func (m idle) Run() int {
 	return code
 }
 
-// TestMain runs twice as many tests beside each other as there are processors: they wait for
-// passes, mostly.
+// TestMain runs four times as many tests in parallel as there are processors: mostly they wait for
+// passes.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil { // before the command line is read
+	if err := flag.Set("test.parallel", strconv.Itoa(4*runtime.GOMAXPROCS(0))); err != nil { // before the command line is read
 		panic(err)
 	}
 	goleak.VerifyTestMain(idle{m})

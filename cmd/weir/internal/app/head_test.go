@@ -16,6 +16,7 @@ import (
 // With several daemons only the published commit may be applied, whatever a member has read or kept from before; and a commit counts by the number under
 // which it was published last.
 func TestOnlyThePublishedCommitMayBeApplied(t *testing.T) {
+	t.Parallel()
 	engine := coord.New(coordtest.NewMemory(), coord.Options{})
 	c, err := crew.Open(t.Context(), crew.Options{Engine: engine, Member: coord.Member{Name: "a"}, Logger: slog.New(slog.DiscardHandler), Scopes: func() []coord.Scope { return nil }})
 	if err != nil {

@@ -97,6 +97,7 @@ func behind(t *testing.T) (w *world, a *App, second string) {
 }
 
 func TestWebhookStartsAPass(t *testing.T) {
+	t.Parallel()
 	w, a, second := behind(t)
 	if code, err := deliver(a, "forged", second, "no-such-secret-is-known"); code != http.StatusUnauthorized || err != nil {
 		t.Errorf("a forged webhook: %d, %v", code, err)
@@ -154,6 +155,7 @@ func TestWebhookStartsAPass(t *testing.T) {
 
 // A push is seen at once where somebody asks for it, however long the interval is.
 func TestReconcileLooksAtGit(t *testing.T) {
+	t.Parallel()
 	_, a, second := behind(t)
 	command(t, a, commands.ReconcilePath, gates.Request{})
 	converged(t, a, second, 1)
@@ -162,6 +164,7 @@ func TestReconcileLooksAtGit(t *testing.T) {
 // TestWebhookStorm sends a thousand deliveries of a thousand commits, of which only
 // the last one is there: each look is worth it, so they are few, and one fetches.
 func TestWebhookStorm(t *testing.T) {
+	t.Parallel()
 	w, a, second := behind(t)
 	before, fetchedBefore := looks(w.repo)
 	began := time.Now()
@@ -190,6 +193,7 @@ func TestWebhookStorm(t *testing.T) {
 // a stranger who guesses holds up nobody else; what anybody else says of where a
 // delivery comes from is not believed.
 func TestWebhooksCountAgainstTheirOrigin(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
 	commit := w.repo.Commit("first")
@@ -229,6 +233,7 @@ func TestWebhooksCountAgainstTheirOrigin(t *testing.T) {
 }
 
 func TestGenericWebhookWithoutStatuses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 3)}))
 	first := w.repo.Commit("first")

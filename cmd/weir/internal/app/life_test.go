@@ -19,6 +19,7 @@ import (
 // TestASlowStepOfStopLeavesTheOthersTheirTime: also where the whole is over
 // before it began.
 func TestASlowStepOfStopLeavesTheOthersTheirTime(t *testing.T) {
+	t.Parallel()
 	for name, within := range map[string]time.Duration{"in time": 10 * time.Second, "too late": -time.Second} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -58,6 +59,7 @@ func TestASlowStepOfStopLeavesTheOthersTheirTime(t *testing.T) {
 
 // TestASlowSourceHoldsUpItsOwnTargetsOnly and not every pass.
 func TestASlowSourceHoldsUpItsOwnTargetsOnly(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		heard int
 		wait  time.Duration
@@ -112,6 +114,7 @@ func (w *world) startReloading() (a *App, reload func(change func(*config.Config
 
 // TestAReloadTakesWhatTheForgeIsReachedBy and what the interval decides.
 func TestAReloadTakesWhatTheForgeIsReachedBy(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	a, reload, stop := w.startReloading()
 	defer stop()
@@ -141,6 +144,7 @@ func TestAReloadTakesWhatTheForgeIsReachedBy(t *testing.T) {
 // TestAChangedFileActsAtOnce: values start a pass, though none is due for an hour,
 // and a better token is tried though the old one was refused.
 func TestAChangedFileActsAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	values := filepath.Join(w.dir, "values")
 	write := func(file, text string) {

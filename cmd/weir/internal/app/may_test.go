@@ -21,6 +21,7 @@ import (
 // What somebody asks any member for holds the next write of a pass under way, as soon as the records have it: whether the pass is told to end is another
 // matter.
 func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
+	t.Parallel()
 	const digest = "d1"
 	pool := rollout.ID{Target: "prod", Pool: "default/web"}
 	permits := func(seq int64, share int32) rollout.Record {
@@ -109,6 +110,7 @@ func (e edge) Until() time.Time { return e.until }
 
 // A write to a workload cluster begins only where the fence lets it, and is cut when the fence would cut a call to AWS.
 func TestAWriteToAWorkloadClusterIsCut(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("4 s of the lease are left")
 		if err := guarded(t.Context(), edge{refuses: refused, until: time.Now().Add(time.Hour)}, func(context.Context) error { t.Error("it begins"); return nil }); !errors.Is(err, refused) {

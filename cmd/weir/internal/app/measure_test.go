@@ -30,6 +30,7 @@ func scrape(t testing.TB, a *App) string {
 // TestMetricsOfADaemon: what a daemon does from the fetch to the commit's status is
 // to be found in what it serves, under the names that are documented.
 func TestMetricsOfADaemon(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	revision := w.repo.Commit("first")

@@ -19,6 +19,7 @@ import (
 // TestNotifications runs a daemon with a receiver that verifies what it gets, and
 // one that a reload puts in its place.
 func TestNotifications(t *testing.T) {
+	t.Parallel()
 	const secret = "a-secret-for-notifications"
 	var mu sync.Mutex
 	got := map[string][]string{} // kinds by path

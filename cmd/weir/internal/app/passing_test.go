@@ -31,6 +31,7 @@ func (m *mute) Commit(ctx context.Context, t coord.Txn) error {
 // A pass that cannot note what it begins, as the member owns nothing any more, is no failure
 // of the commit: the next owner makes it.
 func TestALostLeaseIsNoFailureOfACommit(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")

@@ -16,6 +16,7 @@ import (
 
 // A pass makes one line: at debug level where it did nothing and found nothing new.
 func TestPassLog(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	p := newPassLog(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	pass := func(r plan.Report) (level, message string, keys []string) {

@@ -12,6 +12,7 @@ import (
 
 // TestAWaveSaysWhyATargetHasNoPlan, and says the same of the next pass.
 func TestAWaveSaysWhyATargetHasNoPlan(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(fleetOf("m5.large", "prod"))
 	first := w.repo.Commit("first")
@@ -39,6 +40,7 @@ func TestAWaveSaysWhyATargetHasNoPlan(t *testing.T) {
 
 // TestOnlyItsOwnNewsWakesTheConductor: what else members write leaves it alone.
 func TestOnlyItsOwnNewsWakesTheConductor(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(inWaves("m5.large", "  waves: [{pools: 1}]\n"))
 	first := s.repo.Commit("first")

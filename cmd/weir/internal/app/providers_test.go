@@ -19,6 +19,7 @@ import (
 // TestGatesGoByThePresentConfiguration: a provider whose files are not there yet makes its
 // gates unknown and nothing else, and a reload that names another server is asked there.
 func TestGatesGoByThePresentConfiguration(t *testing.T) {
+	t.Parallel()
 	serve := func(value string) *httptest.Server {
 		hs := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprintf(w, `{"status":"success","data":{"resultType":"scalar","result":[1,%q]}}`, value)
@@ -66,6 +67,7 @@ func TestGatesGoByThePresentConfiguration(t *testing.T) {
 // TestGatesGoByTheClockOfAWS: on a machine whose clock is wrong, what owners reported just now
 // is neither old nor of a time to come.
 func TestGatesGoByTheClockOfAWS(t *testing.T) {
+	t.Parallel()
 	aws := time.Now().Add(-3 * time.Hour)
 	a := &App{clock: clock.By(func() time.Time { return aws })}
 	a.gen.Store(&generation{app: a, config: &config.Config{Interval: time.Minute}})

@@ -260,6 +260,7 @@ func approveNow(t testing.TB, a *App) {
 
 // A fork's pull request is not planned, and nothing is asked of AWS for it.
 func TestAForkWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
@@ -281,6 +282,7 @@ func TestAForkWaits(t *testing.T) {
 // TestPullRequestsArePlannedAgainAfterAnotherReload: a journal that cannot be read at
 // one reload is read at the next, though the forges are the same.
 func TestPullRequestsArePlannedAgainAfterAnotherReload(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	a, reload, stop := w.startReloading()
 	defer stop()
@@ -307,6 +309,7 @@ func TestPullRequestsArePlannedAgainAfterAnotherReload(t *testing.T) {
 // Before a merge, the pull request and the page show what AWS would refuse of the plan, with the line that names it; weir launches nothing to find
 // out.
 func TestAPullRequestSaysWhatAWSWouldRefuse(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	var launches atomic.Int32
 	door := w.door(func(body string) {

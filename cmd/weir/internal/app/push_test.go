@@ -16,6 +16,7 @@ import (
 // many targets: all groups and templates are listed once, and then what moves alone is
 // looked at.
 func TestPushToFinalStatus(t *testing.T) {
+	t.Parallel()
 	const targets = 120 // two pages of groups, one of templates
 	w := newWorld(t, manyAWS(targets))
 	w.repo.Write(manyPools(targets))

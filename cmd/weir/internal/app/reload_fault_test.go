@@ -151,6 +151,7 @@ func TestAReloadThatCannotStartLeavesTheOldOne(t *testing.T) {
 // TestAReloadThatFailsHalfWay starts the old configuration again: the journal went away
 // after it had been looked at, when the old one left it.
 func TestAReloadThatFailsHalfWay(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
@@ -184,6 +185,7 @@ func TestAReloadThatFailsHalfWay(t *testing.T) {
 // TestAWebhookDuringAReload is acted on, whatever the reload is at: the sources are polled
 // each hour.
 func TestAWebhookDuringAReload(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")

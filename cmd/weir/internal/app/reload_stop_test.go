@@ -17,6 +17,7 @@ import (
 // TestNothingStartsAfterTheEnd of a daemon, though a reload was under way: it starts no
 // generation once it is to end.
 func TestNothingStartsAfterTheEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	a := w.open(w.config(), nil)
 	a.openPasses(t.Context())
@@ -38,6 +39,7 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 
 // TestAStopAfterAReload that went by a call in flight: the call is finished.
 func TestAStopAfterAReload(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	called, answer := make(chan struct{}, 1), make(chan struct{})
 	w.before = func(body string) {
@@ -79,6 +81,7 @@ func TestAStopAfterAReload(t *testing.T) {
 // TestAReloadIsNotSeenFromOutside: no request fails meanwhile, weir stays ready, and the
 // status of a commit that is being applied does not change.
 func TestAReloadIsNotSeenFromOutside(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	called, answer := make(chan struct{}, 1), make(chan struct{})
 	var hold atomic.Bool

@@ -12,6 +12,7 @@ import (
 // TestReload swaps a running daemon's configuration: the forge goes and comes
 // back, the source is another one, a target appears and one goes.
 func TestReload(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	files := overlay(map[string]string{"web": pool("web", "m5.large", 3)})
 	files["overlays/dev/pool.yaml"] = pool("dev", "m5.large", 3)
@@ -90,6 +91,7 @@ func TestReload(t *testing.T) {
 }
 
 func TestThePageIsServed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")

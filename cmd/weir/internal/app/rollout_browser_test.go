@@ -14,6 +14,7 @@ import (
 // TestSomebodyStopsARolloutByTheKeyboard pauses a rollout that bakes, lets it go on and stops
 // it, in a real browser and without a mouse.
 func TestSomebodyStopsARolloutByTheKeyboard(t *testing.T) {
+	t.Parallel()
 	browser := browsertest.Start(t)
 	w := newWorld(t, quickAWS())
 	w.extra = otherTargets

@@ -45,6 +45,7 @@ func (w *world) shownBy(a *App) map[string]string {
 // the name of one of whose pools, hold it: when the commit is fetched, nobody knows
 // that it is one.
 func TestSecretsThatARenderFinds(t *testing.T) {
+	t.Parallel()
 	const canary = "canary0secret0value"
 	w := newWorld(t, quickAWS())
 	values := filepath.Join(w.dir, "values.yaml")
@@ -89,6 +90,7 @@ func TestSecretsThatARenderFinds(t *testing.T) {
 
 // TestASubjectIsShownOnceItWasRendered looks at the page before and after.
 func TestASubjectIsShownOnceItWasRendered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	w.repo.Commit("larger machines for the web")
@@ -105,6 +107,7 @@ func TestASubjectIsShownOnceItWasRendered(t *testing.T) {
 // TestARotatedTokenIsHiddenAtOnce has a server that repeats the password which it is
 // sent in what becomes an error: no pass has read the new one by then.
 func TestARotatedTokenIsHiddenAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	echo := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		_, password, _ := r.BasicAuth()
@@ -168,6 +171,7 @@ func TestARotatedTokenIsHiddenAtOnce(t *testing.T) {
 
 // TestTheStateDirectoryIsPrivate has a directory that was made for everybody to read.
 func TestTheStateDirectoryIsPrivate(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	revision := w.repo.Commit("first")

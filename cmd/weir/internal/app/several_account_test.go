@@ -86,6 +86,7 @@ func TestAnOwnerKeepsWhatItsOwnCredentialsMayReach(t *testing.T) {
 // A report that comes late, from another account or region than its target is in by now, is dropped; while the account is not known, the region alone
 // tells.
 func TestALateReportOfAnotherPlaceIsDropped(t *testing.T) {
+	t.Parallel()
 	const role = "arn:aws:iam::111122223333:role/one"
 	for name, tc := range map[string]struct {
 		keys   []reconciler.ScopeKey

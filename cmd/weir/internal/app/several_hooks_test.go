@@ -12,6 +12,7 @@ import (
 // which runs on the one that owns the account. Nobody asks by himself for an hour. Each status
 // is written once.
 func TestAWebhookOfACommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.extra = "  apply: as-reviewed\n"
 	s.hooks = true

@@ -15,6 +15,7 @@ import (
 
 // Keys that the engine holds encrypted lie plain in no state directory: the first daemon brings its own along, and none makes another.
 func TestSharedKeysLieNowherePlain(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	s.repo.Commit("first")

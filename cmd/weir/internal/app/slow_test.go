@@ -146,6 +146,7 @@ func (w *world) door(before func(body string)) string {
 // TestAWriteThatIsNotAnswered holds up neither a reload nor other scopes. Its pass goes
 // on with the old wishes no further, and a stop leaves it as a lost answer.
 func TestAWriteThatIsNotAnswered(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	called, answer := make(chan struct{}, 8), make(chan struct{})
 	door := w.door(func(body string) {
@@ -207,6 +208,7 @@ func TestAWriteThatIsNotAnswered(t *testing.T) {
 // those that are opened meanwhile, have their plans before it is given up, and a stop
 // does not wait for it.
 func TestAPlanThatAWSDoesNotAnswerHoldsUpItself(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(w.stuck(1, silent(t)))
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))

@@ -31,6 +31,7 @@ import (
 
 // TestUnsignedCommitsAreNotApplied follows a branch that must be signed.
 func TestUnsignedCommitsAreNotApplied(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	alice := sourcetest.NewSSHKey(t)
 	allowed := filepath.Join(w.dir, "allowed_signers")
@@ -97,6 +98,7 @@ func TestUnsignedCommitsAreNotApplied(t *testing.T) {
 // TestVerifyIsAskedForWhileItRuns has a reload ask for signatures where an unsigned
 // commit was rendered already, and at the same time let its target be written.
 func TestVerifyIsAskedForWhileItRuns(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	alice := sourcetest.NewSSHKey(t)
 	allowed := filepath.Join(w.dir, "allowed_signers")
@@ -190,6 +192,7 @@ func (g *gitHub) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 
 // TestGitHubAppServesGitAndStatuses has one token for both, until it is revoked.
 func TestGitHubAppServesGitAndStatuses(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	g := &gitHub{repo: w.repo, git: map[string]int{}, statuses: map[string]int{}, states: map[string]string{}}
 	server := httptest.NewServer(g)
@@ -241,6 +244,7 @@ func TestGitHubAppServesGitAndStatuses(t *testing.T) {
 
 // TestCredentialsOfSourcesAreHidden writes each kind of secret to the log.
 func TestCredentialsOfSourcesAreHidden(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	w.repo.Commit("first")

@@ -37,6 +37,7 @@ func (w *world) told(sha, context, want, text string) {
 // A commit that was refused, and that a reload lets through, is followed on its targets:
 // it is no commit that affects none.
 func TestARefusedCommitThatIsAppliedLater(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	alice := sourcetest.NewSSHKey(t)
 	allowed := filepath.Join(w.dir, "allowed_signers")
@@ -67,6 +68,7 @@ func TestARefusedCommitThatIsAppliedLater(t *testing.T) {
 // A reload while Git does not answer takes no target away, as weir does not know which
 // directories there are.
 func TestAReloadWithoutGitForgetsNoTarget(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	to, err := url.Parse(w.repo.URL())
 	if err != nil {
@@ -109,6 +111,7 @@ func TestAReloadWithoutGitForgetsNoTarget(t *testing.T) {
 // Without a commit of the source at hand, nobody knows whether a target of a pattern is
 // gone; one that no pattern gives is.
 func TestTargetsThatNobodyCanList(t *testing.T) {
+	t.Parallel()
 	before := []fleet.Target{{Name: "dev", Source: "pools"}, {Name: "lab-1", Source: "pools"}, {Name: "prod-1", Source: "pools"}}
 	now := []fleet.Target{{Name: "dev", Source: "pools"}, {Name: "prod-{1}", Source: "pools", Unlisted: true}}
 	var names []string

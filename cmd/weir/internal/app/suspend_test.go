@@ -99,6 +99,7 @@ func TestASuspensionHoldsTheNextWriteOfADaemonAlone(t *testing.T) {
 
 // TestASuspensionHoldsTheNextEviction of a daemon alone.
 func TestASuspensionHoldsTheNextEviction(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	d := newDrainage(t, w)
 	var s suspends

@@ -17,6 +17,7 @@ import (
 
 // The next owner of an account shows a step that AWS refused the previous one, and tries it only when somebody asks any member for it, and then once.
 func TestWhatAWSRefusedIsNotTriedByTheNextOwner(t *testing.T) {
+	t.Parallel()
 	const update = "autoscaling:UpdateAutoScalingGroup"
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
@@ -70,6 +71,7 @@ func TestWhatAWSRefusedIsNotTriedByTheNextOwner(t *testing.T) {
 
 // If somebody asks for another try while nobody owns the account, its next owner tries.
 func TestARetryIsKeptUntilSomebodyOwnsTheAccount(t *testing.T) {
+	t.Parallel()
 	const update = "autoscaling:UpdateAutoScalingGroup"
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
@@ -131,6 +133,7 @@ func (c *secrets) DeleteSecret(context.Context, string, string, string) error { 
 
 // Only the owner of an account writes the Secrets of its workload clusters.
 func TestSecretsAreWrittenByTheOwnerAlone(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := s.repo.Commit("first")

@@ -13,6 +13,7 @@ import (
 
 // TestAnApprovalIsTakenBack before anything of it runs, and once it has begun: nothing more does.
 func TestAnApprovalIsTakenBack(t *testing.T) {
+	t.Parallel()
 	for _, begun := range []bool{false, true} {
 		w := newWorld(t, quickAWS())
 		w.extra = "  apply: as-reviewed\n"
@@ -50,6 +51,7 @@ func TestAnApprovalIsTakenBack(t *testing.T) {
 
 // TestAnApprovalOfAnEarlierPlanIsTold where the plan waits: it is not the one that waits now.
 func TestAnApprovalOfAnEarlierPlanIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	w.repo.Write(fleetOf("m5.large", "prod"))
@@ -69,6 +71,7 @@ func TestAnApprovalOfAnEarlierPlanIsTold(t *testing.T) {
 // TestAnApprovalAtACommit comes after the commit is known, and before the pass over it: it is no
 // approval of what the earlier commit had begun.
 func TestAnApprovalAtACommit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	w.repo.Write(fleetOf("m5.large", "prod"))
@@ -86,6 +89,7 @@ func TestAnApprovalAtACommit(t *testing.T) {
 
 // TestTwoApproveAtOnce through two members: the plan runs once, and each is told by whose approval.
 func TestTwoApproveAtOnce(t *testing.T) {
+	t.Parallel()
 	s := newSeveral(t)
 	s.extra = "  apply: as-reviewed\n"
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))

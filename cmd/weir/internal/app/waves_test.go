@@ -109,6 +109,7 @@ const secondWave = `- name: second
 `
 
 func TestAChangeReachesTheSecondWaveAfterTheFirst(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = secondWave
 	w.repo.Write(fleetOf("m5.large", "prod", "second"))
@@ -134,6 +135,7 @@ func TestAChangeReachesTheSecondWaveAfterTheFirst(t *testing.T) {
 }
 
 func TestAFailedRolloutStopsTheNextWave(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = secondWave
 	w.repo.Write(fleetOf("m5.large", "prod", "second"))
@@ -164,6 +166,7 @@ func TestAFailedRolloutStopsTheNextWave(t *testing.T) {
 }
 
 func TestASuspensionHoldsUntilItEnds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.repo.Write(fleetOf("m5.large", "prod"))
 	first := w.repo.Commit("first")
@@ -192,6 +195,7 @@ func TestASuspensionHoldsUntilItEnds(t *testing.T) {
 }
 
 func TestAnApprovalLetsAPlanRun(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = "  apply: as-reviewed\n"
 	w.repo.Write(fleetOf("m5.large", "prod"))
@@ -222,6 +226,7 @@ func TestAnApprovalLetsAPlanRun(t *testing.T) {
 }
 
 func TestAnApprovalLiftsThePruneLimit(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	three := map[string]string{}
 	for _, name := range []string{"pool-a", "pool-b", "pool-c"} {
@@ -245,6 +250,7 @@ func TestAnApprovalLiftsThePruneLimit(t *testing.T) {
 }
 
 func TestAClosedWindowHoldsWhatDisrupts(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	// Open on the day before yesterday alone.
 	day := strings.ToLower(time.Now().UTC().AddDate(0, 0, -2).Format("Mon"))
@@ -279,6 +285,7 @@ func TestAClosedWindowHoldsWhatDisrupts(t *testing.T) {
 // TestAnApprovalOutlivesARestart approves while nothing runs, and has a grant that
 // had begun when the process ended: the plan is no longer the one that was approved.
 func TestAnApprovalOutlivesARestart(t *testing.T) {
+	t.Parallel()
 	for _, begun := range []bool{false, true} {
 		w := newWorld(t, quickAWS())
 		w.extra = "  apply: as-reviewed\n"
@@ -317,6 +324,7 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 
 // TestAPullRequestSaysWhichTargetMovesFirst has one change both waves.
 func TestAPullRequestSaysWhichTargetMovesFirst(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = secondWave
 	w.repo.Write(fleetOf("m5.large", "prod", "second"))
@@ -361,6 +369,7 @@ func (w *world) publish(day string) {
 // to be told of a newer image: in the region before it, what AWS said minutes ago
 // still counts.
 func TestAFollowedImageReachesTheSecondWaveAfterTheFirst(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = strings.Replace(secondWave, "eu-west-1", "us-east-1", 1)
 	w.publish("01")
@@ -402,6 +411,7 @@ func TestAFollowedImageReachesTheSecondWaveAfterTheFirst(t *testing.T) {
 // TestDriftIsPutBackBehindAWave has the first wave stand still while somebody changes
 // something of the second.
 func TestDriftIsPutBackBehindAWave(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = secondWave
 	w.repo.Write(fleetOf("m5.large", "prod", "second"))
@@ -441,6 +451,7 @@ func TestDriftIsPutBackBehindAWave(t *testing.T) {
 // TestAWaveHoldsOverOthersThatHaveNothingToDo has a commit leave the second of three
 // as it is.
 func TestAWaveHoldsOverOthersThatHaveNothingToDo(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, quickAWS())
 	w.extra = secondWave + "- {name: third, path: overlays/third, region: eu-west-1, dependsOn: [second]}\n"
 	w.repo.Write(fleetOf("m5.large", "prod", "second", "third"))

@@ -13,6 +13,7 @@ import (
 // An account in which AWS holds nothing says nothing of another one that is reached by another role, also where the numbers of both are not configured: in
 // a store that lost its records, what AWS holds there is a loss.
 func TestAnAccountIsNoWitnessOfAnother(t *testing.T) {
+	t.Parallel()
 	p := &passes{app: &App{store: statetest.Join(t, coordtest.NewMemory(), "a")}}
 	by := func(account string) reconciler.ScopeKey {
 		return reconciler.ScopeKey{Region: "eu-west-1", RoleARN: "arn:aws:iam::" + account + ":role/weir"}
