@@ -13,6 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"golang.org/x/sync/errgroup"
@@ -182,8 +183,8 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 	for _, i := range positions {
 		own = append(own, steps[i])
 	}
-	key, digest := poolKey(r.Target, own[0].Owner()), requestOf(own)
-	refused := s.refusal(key, digest)
+	key, digest := refusals.Key{Target: r.Target, Owner: own[0].Owner()}, requestOf(own)
+	refused := s.refusals.Refused(key, digest, s.now())
 	stopped, parked := false, false
 	for _, i := range positions {
 		st := steps[i]
@@ -206,12 +207,12 @@ func (s *Scope) turn(ctx context.Context, r *plan.Report, positions []int, made 
 		}
 		*out = s.do(ctx, r, st, made)
 		if out.Status != step.Done && !optional(st, out.Err) {
-			stopped, parked = true, out.Err != nil && s.park(key, digest, out.Err)
+			stopped, parked = true, out.Err != nil && s.refusals.Refuse(key, digest, out.Err, s.now())
 			out.Parked = parked
 		}
 	}
 	if !stopped {
-		s.unpark(key)
+		s.refusals.Succeeded(key)
 	}
 }
 
@@ -375,13 +376,12 @@ func (s *Scope) answered(token string) int { return max(s.sent[token], s.sentBef
 // started for which intent, which refresh weir cancelled, which token was answered,
 // what was written.
 func (s *Scope) remember(r *plan.Report, st step.Step, res step.Result) {
+	s.refusals.Wrote(r.Target, r.Revision, st, s.clock())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.memory.Wrote(r.Target, st)
-	s.memory.Corrected(r.Target, r.Revision, st, s.clock())
 	s.looks.wrote(st.About())
 	if st.Rollout != "" {
-		s.memory.Begun(basis.RolloutKey(r.Target, st.Pool, r.Revision, st.Rollout), s.clock())
+		s.refusals.Started(refusals.RolloutKey(r.Target, st.Pool, r.Revision, st.Rollout), s.clock())
 	}
 	switch a := st.Do.(type) {
 	case step.CreateLaunchTemplateVersion:

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -15,20 +16,20 @@ func independent(st step.Step) bool {
 }
 
 // one runs a step that parks alone.
-func (s *Scope) one(ctx context.Context, r *plan.Report, i int, key string, made step.Made) {
+func (s *Scope) one(ctx context.Context, r *plan.Report, i int, key refusals.Key, made step.Made) {
 	st, out := r.Plan.Steps[i], &r.Outcomes[i]
 	digest := requestOf([]step.Step{st})
-	key += "\x00" + digest
-	switch refused := s.refusal(key, digest); {
+	key.What = digest
+	switch refused := s.refusals.Refused(key, digest, s.now()); {
 	case refused != nil:
 		out.Status, out.Err, out.Parked = refusedStatus(refused), refused, true
 	case st.Later || ctx.Err() != nil || step.Unmade(step.WithTemplate(st.Do, made)):
 		out.Status = step.Skipped
 	default:
 		if *out = s.do(ctx, r, st, made); out.Status != step.Done {
-			out.Parked = out.Err != nil && s.park(key, digest, out.Err)
+			out.Parked = out.Err != nil && s.refusals.Refuse(key, digest, out.Err, s.now())
 		} else {
-			s.unpark(key)
+			s.refusals.Succeeded(key)
 		}
 	}
 }

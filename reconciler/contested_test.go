@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -57,7 +58,7 @@ func TestCorrectionsPause(t *testing.T) {
 			}
 			writes, last := undone(20)
 			// The first correction is a write; three more follow it.
-			if most := basis.MostCorrections + 1; writes < 1 || writes > most {
+			if most := refusals.MostCorrections + 1; writes < 1 || writes > most {
 				t.Errorf("%d corrections, want at most %d", writes, most)
 			}
 			if last.Plan.Runnable() > 0 || last.Plan.Steps[0].Held != step.HeldStopped || hasCode(last, "drift") {
@@ -75,7 +76,7 @@ func TestCorrectionsPause(t *testing.T) {
 				t.Error("it is not corrected although somebody asked")
 			}
 			undone(20)
-			w.clock.Advance(basis.CorrectionsFor + time.Minute)
+			w.clock.Advance(refusals.CorrectionsFor + time.Minute)
 			if n, _ := undone(1); n != 1 {
 				t.Error("it is not corrected after six hours")
 			}
@@ -90,7 +91,7 @@ func TestTwoWritersOfASizeComeToRest(t *testing.T) {
 	ahead, behind := at(nil, c[1], target("blue", groupPool("web", "m5.large", 4))), at(nil, c[0], target("blue", groupPool("web", "m5.large", 3)))
 	w.settle(behind)
 	first, second, calls := w.beside(200, ahead, behind)
-	if n := calls["autoscaling:UpdateAutoScalingGroup"]; n > 2*(basis.MostCorrections+1) {
+	if n := calls["autoscaling:UpdateAutoScalingGroup"]; n > 2*(refusals.MostCorrections+1) {
 		t.Errorf("%d updates: %v", n, calls)
 	}
 	said := strings.Join(append(errorsOf(first), errorsOf(second)...), "\n")

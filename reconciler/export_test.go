@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"maps"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
@@ -10,12 +11,13 @@ import (
 func (s *Scope) Remembered() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return map[string]int{
-		"clusters": len(s.clusters), "keepers": len(s.keepers), "parked": len(s.parked), "left": len(s.left), "unsure": len(s.unsure),
+	out := s.refusals.Sizes()
+	maps.Copy(out, map[string]int{
+		"clusters": len(s.clusters), "keepers": len(s.keepers), "left": len(s.left), "unsure": len(s.unsure),
 		"started": len(s.memory.Started), "in service": len(s.memory.InService), "settled": len(s.memory.Settled),
-		"refreshes": len(s.memory.Refreshes), "retry": len(s.memory.Retry), "rollouts": len(s.memory.Rollouts),
-		"written": len(s.memory.Written),
-	}
+		"refreshes": len(s.memory.Refreshes),
+	})
+	return out
 }
 
 // PassBatch makes a pass over a batch that applies.

@@ -25,12 +25,8 @@ func (s *Scope) forget(targets []Desired, state *observed.State) {
 	for _, t := range targets {
 		known[t.Policy.Target], tokens[t.Policy.Target], owner = true, t.Tokens != nil, t.Policy.Instance
 	}
+	s.refusals.Forget(known, now)
 	maps.DeleteFunc(s.keepers, func(target string, _ tokenKeeper) bool { return !tokens[target] })
-	maps.DeleteFunc(s.parked, func(key string, p parking) bool {
-		target, _, _ := cutTarget(key)
-		return !known[target] || now.After(p.until) && (p.changed == 0 || now.After(p.until.Add(changedMost)))
-	})
-	s.memory.ForgetWrites(known)
 	owned := map[string]bool{}
 	for name, n := range state.Nodegroups {
 		owned[name.Cluster] = owned[name.Cluster] || n.Tags[observed.TagOwner] == owner

@@ -16,6 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/preflight"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload"
@@ -73,10 +74,10 @@ type Ancestry interface {
 // Tries keeps failed attempts for the next owner of a scope.
 type Tries interface {
 	// Recall returns the kept attempts, by target.
-	Recall() (map[string]Tried, error)
+	Recall() (map[string]refusals.Stored, error)
 	// Keep takes the place of what was kept of a target. It fails where somebody else owns
 	// the scope by now.
-	Keep(target string, t Tried) error
+	Keep(target string, attempts refusals.Stored) error
 }
 
 // Reporter gets the actions and findings of a pass.

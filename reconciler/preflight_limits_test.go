@@ -121,7 +121,7 @@ func TestAnAWSThatDoesNotAnswerHoldsUpOnePass(t *testing.T) {
 	d := w.written(writtenText("web", "", webSpec+"  iamInstanceProfile: nodes.cluster-api-provider-aws.sigs.k8s.io\n  sshKeyName: gone"))
 	began := time.Now()
 	codes := func() (out []string) {
-		for _, f := range refusals(w.must(reconciler.PlanOnly, d)[0]) {
+		for _, f := range refusalsOf(w.must(reconciler.PlanOnly, d)[0]) {
 			out = append(out, f.Code)
 		}
 		slices.Sort(out)

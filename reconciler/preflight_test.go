@@ -62,8 +62,8 @@ func optionsOfWeb(spec string) string {
 	return "\n---\napiVersion: weir.dev/v1alpha1\nkind: PoolOptions\nmetadata: {name: web}\nspec:\n  poolRef: {kind: AWSMachinePool, name: web}\n  " + strings.ReplaceAll(strings.TrimSpace(spec), "\n", "\n  ")
 }
 
-// refusals are the findings of a plan but for the network that tests have.
-func refusals(r *plan.Report) (out diag.List) {
+// refusalsOf returns the findings of a plan but for the network that tests have.
+func refusalsOf(r *plan.Report) (out diag.List) {
 	for _, d := range r.Diagnostics {
 		if d.Code != "default-network" {
 			out = append(out, d)
@@ -140,7 +140,7 @@ func TestWhatAWSWouldRefuseHasItsLine(t *testing.T) {
 		d := w.written(tt.text)
 		d.Network = network
 		r := w.must(reconciler.PlanOnly, d)[0]
-		found := refusals(r)
+		found := refusalsOf(r)
 		if tt.code == "" {
 			if len(found) > 0 {
 				t.Errorf("%s: %v", name, found)
@@ -205,7 +205,7 @@ func (w *world) dryRuns() (n int) {
 func TestEC2RefusesADryRun(t *testing.T) {
 	w := newWorld(t).asks()
 	d := w.written(writtenText("web", "", webSpec))
-	if r := w.must(reconciler.PlanOnly, d)[0]; len(refusals(r)) > 0 || w.dryRuns() != 1 {
+	if r := w.must(reconciler.PlanOnly, d)[0]; len(refusalsOf(r)) > 0 || w.dryRuns() != 1 {
 		t.Fatalf("%d dry runs: %v", w.dryRuns(), r.Diagnostics)
 	}
 	for code, want := range map[string]string{"InvalidParameterCombination": "dry-run-refused", "Unsupported": "dry-run-refused", "UnauthorizedOperation": "preflight-unasked", "RequestLimitExceeded": "preflight-unasked", "InternalError": "preflight-unasked"} {
@@ -214,7 +214,7 @@ func TestEC2RefusesADryRun(t *testing.T) {
 		remove := w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "RunInstances", Code: code, Message: "not so", Times: -1})
 		r := w.must(reconciler.PlanOnly, d)[0]
 		remove()
-		found := refusals(r)
+		found := refusalsOf(r)
 		if len(found) != 1 || found[0].Code != want || r.Plan.Runnable() != len(r.Plan.Steps) {
 			t.Errorf("%s: %v", code, found)
 		}
@@ -239,7 +239,7 @@ func TestAProposalIsNeverTried(t *testing.T) {
 		if n := w.dryRuns(); n != 0 {
 			t.Errorf("%s: %d dry runs", name, n)
 		}
-		if name == "proposed" && (len(refusals(r)) != 1 || refusals(r)[0].Code != "unknown-name") {
+		if name == "proposed" && (len(refusalsOf(r)) != 1 || refusalsOf(r)[0].Code != "unknown-name") {
 			t.Errorf("%s: %v", name, r.Diagnostics)
 		}
 	}
@@ -310,7 +310,7 @@ func TestEveryQuestionMayFail(t *testing.T) {
 			fault.Operation, fault.Times = op, -1
 			w.srv.Faults().Add(fault)
 			r := w.must(reconciler.Apply, d)[0]
-			found := refusals(r)
+			found := refusalsOf(r)
 			if len(found) != 1 || found[0].Code != "preflight-unasked" || found[0].Severity != diag.Info || !strings.Contains(found[0].Summary, op) {
 				t.Errorf("%s %s: %v", op, name, found)
 			}

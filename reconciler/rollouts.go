@@ -3,6 +3,7 @@ package reconciler
 import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -29,8 +30,8 @@ func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *obse
 			for _, i := range turn {
 				own = append(own, p.Steps[i])
 			}
-			key := poolKey(p.Target, own[0].Owner())
-			if s.refusal(key, requestOf(own)) != nil {
+			key := refusals.Key{Target: p.Target, Owner: own[0].Owner()}
+			if s.refusals.Refused(key, requestOf(own), s.now()) != nil {
 				refused[plan.Waiting{Target: p.Target, Owner: own[0].Owner()}] = true
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/plan/orphan"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -27,9 +28,11 @@ type Scope struct {
 	// between passes, here and in the resolver, is not made for two.
 	busy chan struct{}
 
+	// refusals holds what weir must not try again.
+	refusals refusals.Record
+
 	mu     sync.Mutex
 	memory basis.Memory
-	parked map[string]parking
 	// clusters are the EKS clusters in which nodegroups are wanted, or were and may be
 	// still, and when that was last said; queried is when the last pass said it.
 	clusters map[string]time.Time
@@ -58,8 +61,6 @@ type Scope struct {
 	looks looks
 	// sight is that of the batch; only passes use it.
 	sight *Sight
-	// kept is the content of Tries, by target; nil before it was read.
-	kept map[string]Tried
 	// near lists what a partial read fetches again, for the targets of the last pass. nearAt is the
 	// start of that pass. Only passes use them.
 	near   *near
@@ -76,23 +77,8 @@ func NewScope(o Options) *Scope {
 	return &Scope{Options: o, busy: make(chan struct{}, 1)}
 }
 
-// Retry has parked pools ("namespace/name") tried again in the next pass.
-func (s *Scope) Retry(pools []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.memory.Retry == nil {
-		s.memory.Retry = map[string]bool{}
-	}
-	for _, p := range pools {
-		s.memory.Retry[p] = true
-		s.memory.WriteAgain(p)
-		for key := range s.parked {
-			if _, owner, _ := cutTarget(key); owner == p || step.OfLaunchConfig(owner) {
-				delete(s.parked, key)
-			}
-		}
-	}
-}
+// Retry makes the next pass try again what failed of pools ("namespace/name").
+func (s *Scope) Retry(pools []string) { s.refusals.Retry(pools) }
 
 // Pass observes once, plans every target and, in mode Apply, does what the
 // plans say. It returns a report for each target, in order, and fails as a
@@ -151,7 +137,9 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	refuse()
 	s.limitRollouts(plans, b.Targets, &state) // a rollout that AWS would refuse takes no turn
 	s.keepRefreshes(plans, targets, &state, began)
-	s.retried(inputs, plans)
+	if len(inputs) > 0 {
+		s.refusals.Retried(inputs[0].Memory.Refusals, waiting(plans)) // which all inputs share
+	}
 	inService, settled := map[string]time.Time{}, s.settledElsewhere(targets)
 	asking, asked := sparing(ctx, mode)
 	defer asked()
@@ -195,7 +183,11 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 		if err := b.witness(&state); err != nil {
 			return reports, err
 		}
-		s.taken(reports)
+		for _, r := range reports {
+			if r.Plan != nil {
+				s.refusals.Taken(r.Target, r.Plan.Steps, plan.Unclear(r.Pools))
+			}
+		}
 		s.keepPlanned(reports)
 		s.joinTokens(ctx, targets, inputs, reports)
 		begin(ctx, targets, reports)
@@ -260,40 +252,20 @@ func (s *Scope) keepInService(seen map[string]time.Time, state *observed.State) 
 	s.memory.InService = seen
 }
 
-// taken forgets what was written for the targets and has been taken.
-func (s *Scope) taken(reports []*plan.Report) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range reports {
-		if r.Plan != nil {
-			plan.Taken(&s.memory, r.Target, r.Plan, r.Pools)
-		}
-	}
-}
-
-// retried forgets the requests to try again that this pass has planned for. A request stays if its
-// steps wait for something else: without it these steps would not exist.
-func (s *Scope) retried(inputs []basis.Input, plans []*plan.Plan) {
-	wait := map[string]bool{}
+// waiting returns the pools ("namespace/name") with a step that waits for something else.
+func waiting(plans []*plan.Plan) map[string]bool {
+	out := map[string]bool{}
 	for _, p := range plans {
 		if p == nil {
 			continue
 		}
 		for _, st := range p.Steps {
 			if st.Held.Passes() || st.Held == step.HeldStopped {
-				wait[st.Pool] = true
+				out[st.Pool] = true
 			}
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, in := range inputs {
-		for pool := range in.Memory.Retry {
-			if !wait[pool] {
-				delete(s.memory.Retry, pool)
-			}
-		}
-	}
+	return out
 }
 
 func newReport(t Desired, started time.Time) *plan.Report {
@@ -345,14 +317,13 @@ func (s *Scope) prepare(ctx context.Context, targets []Desired) ([]basis.Input, 
 	}
 	s.levels = levels(s.levels, answers, s.now())
 	s.mu.Lock()
-	s.memory.ForgetRollouts(s.clock())
-	s.memory.ForgetCorrections(s.clock())
 	memory := s.memory.Clone()
 	memory.Cancelled = make(map[string]bool, len(s.cancelled)+len(s.cancelledBefore))
 	maps.Copy(memory.Cancelled, s.cancelledBefore)
 	maps.Copy(memory.Cancelled, s.cancelled)
 	planned := s.planned
 	s.mu.Unlock()
+	memory.Refusals = s.refusals.View(s.clock())
 	for i, t := range targets {
 		inputs[i] = basis.Input{
 			Reviewed: t.Reviewed, Checked: checked[i], Base: t.Base,

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 )
 
 // tries keeps what was tried in vain as JSON, as an engine does.
@@ -19,10 +20,10 @@ type tries struct {
 	fails  bool
 }
 
-func (k *tries) Recall() (map[string]reconciler.Tried, error) {
-	out := map[string]reconciler.Tried{}
+func (k *tries) Recall() (map[string]refusals.Stored, error) {
+	out := map[string]refusals.Stored{}
 	for target, data := range k.kept {
-		var t reconciler.Tried
+		var t refusals.Stored
 		if err := json.Unmarshal(data, &t); err != nil {
 			return nil, err
 		}
@@ -31,12 +32,12 @@ func (k *tries) Recall() (map[string]reconciler.Tried, error) {
 	return out, nil
 }
 
-func (k *tries) Keep(target string, t reconciler.Tried) error {
+func (k *tries) Keep(target string, t refusals.Stored) error {
 	if k.fails {
 		return errors.New("the engine does not answer")
 	}
 	k.writes++
-	if delete(k.kept, target); t.Nothing() {
+	if delete(k.kept, target); t.Empty() {
 		return nil
 	}
 	data, err := json.Marshal(t)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -14,7 +15,7 @@ import (
 // contested holds the steps that set fields which somebody else has changed back again and again. A
 // step that sets something else as well runs.
 func (c *computation) contested() {
-	if len(c.in.Memory.Corrections) == 0 {
+	if !c.in.Memory.Refusals.HasCorrections() {
 		return
 	}
 	for i := range c.Steps {
@@ -23,8 +24,8 @@ func (c *computation) contested() {
 			continue
 		}
 		times := 0
-		for _, w := range basis.WritesOf(*s, c.in.Policy.Target) {
-			n := c.in.Memory.Contested(*s, w, c.in.Now)
+		for _, w := range refusals.WritesOf(*s, c.in.Policy.Target) {
+			n := c.in.Memory.Refusals.Contested(*s, w, c.in.Now)
 			if times = max(times, n); n == 0 {
 				times = 0
 				break
@@ -70,8 +71,8 @@ func (c *computation) otherWriter(s *step.Step) string {
 	}
 	// A tag with the commit that weir wrote there itself says nothing of anybody else.
 	var wrote []string
-	for _, w := range basis.WritesOf(*s, c.in.Policy.Target) {
-		if commit, known := c.in.Memory.WroteAt(w.Key); known {
+	for _, w := range refusals.WritesOf(*s, c.in.Policy.Target) {
+		if commit, known := c.in.Memory.Refusals.WroteAt(w.Key); known {
 			wrote = append(wrote, commit)
 		}
 	}

@@ -1,50 +1,32 @@
 package plan
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Taken forgets the changes of a target that AWS has come to hold: those that its
-// plan no longer asks for. While a rollout moves, or a pool cannot be planned, that a
-// change is not asked for says nothing.
-func Taken(m *basis.Memory, target string, p *Plan, pools []PoolStatus) {
-	if len(m.Written)+len(m.Corrections) == 0 {
-		return
-	}
-	asked := map[basis.WriteKey]bool{}
-	for _, s := range p.Steps {
-		for _, w := range basis.WritesOf(s, target) {
-			asked[w.Key] = true
-		}
-	}
-	unclear, some := map[string]bool{}, false
+// Unclear returns the pools ("namespace/name") of which a plan does not show whether AWS returns what
+// weir wrote: a rollout is in progress, or the pool cannot be planned.
+func Unclear(pools []PoolStatus) map[string]bool {
+	unclear := map[string]bool{}
 	for _, s := range pools {
 		if s.Rollout != nil || s.FailureReason != "" && s.FailureReason != basis.CodeNotTaken && s.FailureReason != basis.CodeContested {
-			unclear[s.Namespace+"/"+s.Name], some = true, true
+			unclear[s.Namespace+"/"+s.Name] = true
 		}
 	}
-	taken := func(key basis.WriteKey) bool {
-		return key.Target == target && !asked[key] && !unclear[key.Owner] && (!some || !step.OfLaunchConfig(key.Owner))
-	}
-	maps.DeleteFunc(m.Written, func(key basis.WriteKey, _ basis.Written) bool { return taken(key) })
-	for key := range m.Corrections {
-		if taken(key) {
-			m.Kept(key)
-		}
-	}
+	return unclear
 }
 
 // notTaken holds the steps that AWS has taken often enough, and what needs a version
 // that one of them would make. A step that has something else to change as well runs.
 func (c *computation) notTaken() {
-	if len(c.in.Memory.Written) == 0 {
+	if !c.in.Memory.Refusals.HasWrites() {
 		return
 	}
 	waits, ends := map[step.MadeKey]string{}, "a commit that changes the pool, AWS as it answers otherwise, or weir reconcile "+c.in.Policy.Target+" --retry"
@@ -53,8 +35,8 @@ func (c *computation) notTaken() {
 		if s.Held != "" {
 			continue
 		}
-		all := basis.WritesOf(*s, c.in.Policy.Target)
-		if slices.ContainsFunc(all, func(w basis.Write) bool { return !c.in.Memory.Spent(*s, w) }) {
+		all := refusals.WritesOf(*s, c.in.Policy.Target)
+		if slices.ContainsFunc(all, func(w refusals.Write) bool { return !c.in.Memory.Refusals.Spent(*s, w) }) {
 			continue
 		}
 		s.Held = step.HeldStopped

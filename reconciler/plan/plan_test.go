@@ -162,7 +162,7 @@ func TestAFailedRefreshIsParkedUntilTheIntentChanges(t *testing.T) {
 			if s := Statuses(full, p)[0]; s.Phase != PhaseFailed || s.FailureReason != code {
 				t.Errorf("status: got %s %s", s.Phase, s.FailureReason)
 			}
-			in.Memory.Retry = map[string]bool{"default/web": true}
+			in.Memory.Refusals.Retry = map[string]bool{"default/web": true}
 			if p, _ = m.pass(t, in); len(p.Steps) != 1 {
 				t.Errorf("retry: got %v, want the rollout", verbs(p))
 			}

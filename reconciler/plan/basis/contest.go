@@ -1,13 +1,12 @@
 package basis
 
 import (
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -19,55 +18,28 @@ import (
 // have started.
 const (
 	// mostRollouts bounds the rollouts that one process starts from one commit to one configuration
-	// of a pool within rolloutsFor. A pool that keeps disappearing is recreated as often within
+	// of a pool within refusals.RolloutsFor. A pool that keeps disappearing is recreated as often within
 	// Lately.
 	mostRollouts = 3
-	rolloutsFor  = 6 * time.Hour
 	// mostDisplaced bounds the refreshes to one configuration that AWS lists within Lately and that
 	// a refresh to another configuration followed. It counts refreshes of any origin and any commit.
 	mostDisplaced = 3
 )
-
-// RolloutKey is the key under which a rollout is remembered.
-func RolloutKey(target, pool, revision, rollout string) string {
-	return strings.Join([]string{target, pool, revision, rollout}, "\x00")
-}
-
-// Begun adds the start of a rollout to those that are remembered.
-func (m *Memory) Begun(key string, now time.Time) {
-	if m.Rollouts == nil {
-		m.Rollouts = map[string][]time.Time{}
-	}
-	m.Rollouts[key] = append(slices.Clone(m.Rollouts[key]), now)
-}
-
-// ForgetRollouts forgets those that were started too long ago to matter.
-func (m *Memory) ForgetRollouts(now time.Time) {
-	maps.DeleteFunc(m.Rollouts, func(_ string, starts []time.Time) bool {
-		return now.Sub(starts[len(starts)-1]) >= rolloutsFor
-	})
-}
 
 // Made is the key under which the creation of a pool is remembered.
 const Made = "made"
 
 // started counts the rollouts that this process started within a time.
 func (in Input) started(pool *intent.Pool, rollout string, within time.Duration) int {
-	n := 0
-	for _, at := range in.Memory.Rollouts[RolloutKey(in.Policy.Target, pool.Key.String(), in.Commit.Revision, rollout)] {
-		if in.Now.Sub(at) < within {
-			n++
-		}
-	}
-	return n
+	return in.Memory.Refusals.Started(refusals.RolloutKey(in.Policy.Target, pool.Key.String(), in.Commit.Revision, rollout), within, in.Now)
 }
 
 // TimesUndone returns how often a resource has been rolled to the wanted configuration if that is
 // so often that something else must be at work, else 0: by this process, or displaced as often
 // by a rollout to another configuration, as AWS lists them.
 func (in Input) TimesUndone(pool *intent.Pool, rollout string, displaced int) int {
-	own := in.started(pool, rollout, rolloutsFor)
-	if own < mostRollouts && displaced < mostDisplaced || in.Memory.Retry[pool.Key.String()] {
+	own := in.started(pool, rollout, refusals.RolloutsFor)
+	if own < mostRollouts && displaced < mostDisplaced || in.Memory.Refusals.Retry[pool.Key.String()] {
 		return 0
 	}
 	return max(own, displaced)
@@ -86,7 +58,7 @@ func (c *Work) Undone(pool *intent.Pool, what, rollout string, displaced int) bo
 // weir does that knows of a commit without it.
 func (c *Work) Lost(pool *intent.Pool, what string) bool {
 	own := c.In.started(pool, Made, observed.Lately)
-	if own < mostRollouts || c.In.Memory.Retry[pool.Key.String()] {
+	if own < mostRollouts || c.In.Memory.Refusals.Retry[pool.Key.String()] {
 		return false
 	}
 	c.contest(pool, what+" was made "+strconv.Itoa(own)+" times for this commit, and each time something deleted it; it is not made again")

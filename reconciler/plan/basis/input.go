@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -268,20 +269,14 @@ type Memory struct {
 	Cancelled map[string]bool
 	// Refreshes holds the instance refreshes that pools wait for, by group name.
 	Refreshes map[string]Watched
-	// Rollouts holds when this process started rollouts, by RolloutKey.
-	Rollouts map[string][]time.Time
 	// Settled holds what pools wanted when they last had converged, by SettledKey.
 	// It is replaced as a whole and never changed.
 	Settled map[string]Settled
-	// Retry names pools ("namespace/name") whose parked rollouts this pass must try again.
-	Retry map[string]bool
 	// InService holds since when instances are in service, of pools with
 	// minReadySeconds; nil in the first pass of a process.
 	InService map[string]time.Time
-	// Written holds the changes that AWS took and has yet to answer with.
-	Written map[WriteKey]Written
-	// Corrections holds the fields that weir has set of late.
-	Corrections map[WriteKey]Correction
+	// Refusals holds what weir must not try again.
+	Refusals refusals.View
 }
 
 // StartedUpdate is a nodegroup update that this process started.
@@ -292,6 +287,5 @@ type StartedUpdate struct {
 
 // Clone returns a memory that shares no map with m.
 func (m Memory) Clone() Memory {
-	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Refreshes: maps.Clone(m.Refreshes), Retry: maps.Clone(m.Retry), Rollouts: maps.Clone(m.Rollouts),
-		Settled: m.Settled, InService: maps.Clone(m.InService), Written: maps.Clone(m.Written), Corrections: maps.Clone(m.Corrections)}
+	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Refreshes: maps.Clone(m.Refreshes), Settled: m.Settled, InService: maps.Clone(m.InService)}
 }

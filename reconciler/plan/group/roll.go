@@ -129,7 +129,7 @@ func (c Planner) newRoll(pool *intent.Pool, have observed.Group, version templat
 	r.direct = c.updatesDirectly(pool, have, version)
 	r.unreadable = c.In.State.Unread.Refreshes[have.Name] != nil
 	r.undone = c.In.TimesUndone(pool, r.rolloutID(), r.displaced()) > 0
-	if r.same && c.tried(pool, r.latest, &r.g) && !c.In.Memory.Retry[pool.Key.String()] {
+	if r.same && c.tried(pool, r.latest, &r.g) && !c.In.Memory.Refusals.Retry[pool.Key.String()] {
 		r.ended = r.endOf(r.latest)
 	}
 	r.updatable = !have.UnknownPolicy && (observed.Refresh{MixedInstancesPolicy: have.MixedInstancesPolicy}).Brings(pool.Group.MixedInstancesPolicy)

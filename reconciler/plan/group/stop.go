@@ -70,7 +70,7 @@ func (r *roll) stop() {
 	f.set = r.set || r.stoppedBefore(r.pool, r.have, r.version, &r.g, r.have.Template)
 	back, returns := r.back(r.pool, r.have, r.version, r.g.Permit.Back)
 	f.returns = returns
-	f.triedBack = returns && sameRef(f.latest.Template, back.Template) && f.latest.Brings(back.MixedInstancesPolicy) && !r.In.Memory.Retry[r.pool.Key.String()]
+	f.triedBack = returns && sameRef(f.latest.Template, back.Template) && f.latest.Brings(back.MixedInstancesPolicy) && !r.In.Memory.Refusals.Retry[r.pool.Key.String()]
 	id := "back " + r.g.Hash
 	f.undone = r.In.TimesUndone(r.pool, id, 0) > 0
 	toVersion := "version " + back.Template.Version

@@ -254,7 +254,7 @@ func (w wantNodegroup) fingerprint() string {
 // never end.
 func (c Planner) failedBefore(w wantNodegroup, have observed.Nodegroup) bool {
 	started, tried := c.In.Memory.Started[have.NodegroupName]
-	if !tried || started.Fingerprint != w.fingerprint() || c.In.Memory.Retry[w.pool.Key.String()] {
+	if !tried || started.Fingerprint != w.fingerprint() || c.In.Memory.Refusals.Retry[w.pool.Key.String()] {
 		return false
 	}
 	u, read := c.In.State.Updates[have.NodegroupName]

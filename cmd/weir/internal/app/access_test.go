@@ -97,10 +97,10 @@ func TestEverythingIsGuarded(t *testing.T) {
 		func(c *config.Config) { c.TLS = config.TLS{}; c.Access.Tokens = nil },
 		func(c *config.Config) { c.TLS.CertFile = c.TLS.KeyFile },
 	} {
-		before := refusals(a)
+		before := refusedConfigs(a)
 		swap(change)
 		eventually(t, "a refusal", func() string {
-			if refusals(a) == before {
+			if refusedConfigs(a) == before {
 				return "none"
 			}
 			return ""
@@ -111,8 +111,8 @@ func TestEverythingIsGuarded(t *testing.T) {
 	}
 }
 
-// refusals counts the configurations that were refused.
-func refusals(a *App) (n int) {
+// refusedConfigs counts the configurations that were refused.
+func refusedConfigs(a *App) (n int) {
 	for _, e := range a.board.Events() {
 		if e.Kind == "configuration-refused" {
 			n++

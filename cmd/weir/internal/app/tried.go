@@ -10,12 +10,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
 var (
 	// tried has failed attempts, by place, role and target.
-	tried = state.Bucket[reconciler.Tried]{Name: "tried"}
+	tried = state.Bucket[refusals.Stored]{Name: "tried"}
 	// again has the targets for which somebody asked another try, until their owner takes that up.
 	again = state.Bucket[time.Time]{Name: "again"}
 )
@@ -39,10 +40,10 @@ func (p *passes) triesOf(l *loop) reconciler.Tries {
 }
 
 // Recall implements reconciler.Tries.
-func (t tries) Recall() (out map[string]reconciler.Tried, err error) {
+func (t tries) Recall() (out map[string]refusals.Stored, err error) {
 	err = t.app.store.View(func(tx *state.Tx) error {
-		out = map[string]reconciler.Tried{}
-		return tried.ForEach(tx, t.prefix, func(key string, v reconciler.Tried) error {
+		out = map[string]refusals.Stored{}
+		return tried.ForEach(tx, t.prefix, func(key string, v refusals.Stored) error {
 			target, is := strings.CutPrefix(key, t.prefix)
 			if !is {
 				return state.ErrStop
@@ -55,7 +56,7 @@ func (t tries) Recall() (out map[string]reconciler.Tried, err error) {
 }
 
 // Keep implements reconciler.Tries.
-func (t tries) Keep(target string, v reconciler.Tried) error {
+func (t tries) Keep(target string, v refusals.Stored) error {
 	store := t.app.crew.Held(t.place)
 	if store == nil {
 		return fmt.Errorf("keep what was tried: %w", coord.ErrLost)
@@ -66,7 +67,7 @@ func (t tries) Keep(target string, v reconciler.Tried) error {
 		v.Refused[i].Err = &err
 	}
 	return store.Update(func(tx *state.Tx) error {
-		if v.Nothing() {
+		if v.Empty() {
 			return tried.Delete(tx, t.prefix+target)
 		}
 		return tried.Put(tx, t.prefix+target, v)

@@ -1,0 +1,122 @@
+// Package refusals is the record of what weir must not try again, and until when. Each entry belongs
+// to a target and to an owner of steps in it, which is a pool or a launch configuration:
+//
+//   - Refused steps: AWS refused them, or weir did not send them because the resource had changed.
+//     They wait for a time that depends on the error.
+//   - Writes: AWS accepted a change and keeps returning the old value. weir writes it a few times.
+//   - Corrections: weir set a field again because somebody else had changed it. After a few of them
+//     weir leaves the field alone for some hours.
+//   - Rollouts: weir started a rollout, or made a pool, and something undid it. weir repeats it a few
+//     times within some hours.
+//
+// A commit that asks for something else lifts an entry, and so does a person with Retry. The planner
+// reads a View. A Stored is what the next owner of an account and region has to know.
+package refusals
+
+import (
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// Key names the subject of an entry.
+type Key struct {
+	Target string
+	// Owner is the pool ("namespace/name") or launch configuration that the steps belong to.
+	Owner string
+	// What identifies a single change or step of the owner. It is empty for all its steps together.
+	What string
+}
+
+const separator = "\x00"
+
+// String returns the stored form of a key.
+func (k Key) String() string {
+	if k.What == "" {
+		return k.Target + separator + k.Owner
+	}
+	return k.Target + separator + k.Owner + separator + k.What
+}
+
+func parseKey(s string) Key {
+	target, rest, _ := strings.Cut(s, separator)
+	owner, what, _ := strings.Cut(rest, separator)
+	return Key{target, owner, what}
+}
+
+// Record is the record of one account and region. Its zero value is empty and ready for use, also by
+// several goroutines. It does not survive the process, except for what its user stores.
+type Record struct {
+	mu      sync.Mutex
+	refused map[Key]refused
+	view    View
+	// stored is what the store holds, by target. It is nil until Recall.
+	stored map[string]Stored
+}
+
+// View is a copy of the part of a Record that planning depends on.
+type View struct {
+	// Retry names the pools ("namespace/name") for which somebody asked for another attempt.
+	Retry       map[string]bool
+	writes      map[Key]written
+	corrections map[Key]correction
+	rollouts    map[string][]time.Time
+}
+
+// View returns the entries that still matter at a time.
+func (r *Record) View(now time.Time) View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := &r.view
+	maps.DeleteFunc(v.rollouts, func(_ string, starts []time.Time) bool { return now.Sub(starts[len(starts)-1]) >= RolloutsFor })
+	maps.DeleteFunc(v.corrections, func(_ Key, c correction) bool { return now.Sub(c.last) >= CorrectionsFor })
+	return View{maps.Clone(v.Retry), maps.Clone(v.writes), maps.Clone(v.corrections), maps.Clone(v.rollouts)}
+}
+
+// Retry lifts the entries of pools ("namespace/name") and of all launch configurations. The next plan
+// retries failed rollouts of these pools too.
+func (r *Record) Retry(pools []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.view.Retry == nil {
+		r.view.Retry = map[string]bool{}
+	}
+	lifted := func(key Key, pool string) bool { return key.Owner == pool || step.OfLaunchConfig(key.Owner) }
+	for _, pool := range pools {
+		r.view.Retry[pool] = true
+		maps.DeleteFunc(r.refused, func(key Key, _ refused) bool { return lifted(key, pool) })
+		maps.DeleteFunc(r.view.writes, func(key Key, _ written) bool { return lifted(key, pool) })
+		maps.DeleteFunc(r.view.corrections, func(key Key, _ correction) bool { return lifted(key, pool) })
+	}
+}
+
+// Retried forgets the requests to try again that plans with the view have followed. The requests for
+// waiting pools stay: without them the steps that wait would not exist.
+func (r *Record) Retried(planned View, waiting map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for pool := range planned.Retry {
+		if !waiting[pool] {
+			delete(r.view.Retry, pool)
+		}
+	}
+}
+
+// Forget forgets the entries of targets that are not among the known ones, and expired refusals.
+func (r *Record) Forget(known map[string]bool, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.refused, func(key Key, e refused) bool { return !known[key.Target] || e.over(now) })
+	maps.DeleteFunc(r.view.writes, func(key Key, _ written) bool { return !known[key.Target] })
+	maps.DeleteFunc(r.view.corrections, func(key Key, _ correction) bool { return !known[key.Target] })
+}
+
+// Sizes returns the number of entries of each kind.
+func (r *Record) Sizes() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return map[string]int{"parked": len(r.refused), "retry": len(r.view.Retry), "rollouts": len(r.view.rollouts), "written": len(r.view.writes)}
+}

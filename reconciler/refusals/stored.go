@@ -1,0 +1,160 @@
+package refusals
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Stored holds the entries of a target that the next owner of the account and region has to know, so
+// that it does not repeat failed attempts.
+type Stored struct {
+	// Wanted identifies what Git and the configuration wanted then.
+	Wanted  string          `json:"wanted"`
+	Refused []StoredRefusal `json:"refused,omitempty"`
+	Writes  []StoredWrite   `json:"vain,omitempty"`
+}
+
+// StoredRefusal are steps that AWS refused.
+type StoredRefusal struct {
+	Key    string          `json:"key"` // Key.String
+	Digest string          `json:"digest"`
+	Until  time.Time       `json:"until"`
+	Err    *observed.Error `json:"error"`
+}
+
+// StoredWrite is a change that weir wrote more than once and AWS did not keep.
+type StoredWrite struct {
+	Owner string `json:"owner"`
+	// Pool identifies the pool that Git wanted then, empty for none.
+	Pool      string `json:"pool,omitempty"`
+	What      string `json:"what"`
+	From      string `json:"from"`
+	Unchanged int    `json:"unchanged"`
+	Writes    int    `json:"writes"`
+}
+
+// Empty reports whether no attempt failed.
+func (s Stored) Empty() bool { return len(s.Refused)+len(s.Writes) == 0 }
+
+// Wanted is what is wanted of a target now.
+type Wanted struct {
+	Target string
+	// Wanted is Stored.Wanted of now, and Pools the target's pools. Rendered says that there is a
+	// render, also one without pools.
+	Wanted   string
+	Rendered bool
+	Pools    []intent.Pool
+}
+
+// Recalled reports whether the record holds the entries of the owner before.
+func (r *Record) Recalled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stored != nil
+}
+
+// Recall adds the stored entries of targets, by target. It leaves out entries that a request to try
+// again lifts, and the writes of a target that wants something else now.
+func (r *Record) Recall(stored map[string]Stored, targets []Wanted, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stored = map[string]Stored{}
+	for target, s := range stored {
+		r.stored[target] = s
+		i := slices.IndexFunc(targets, func(w Wanted) bool { return w.Target == target })
+		if i < 0 {
+			continue
+		}
+		for _, e := range s.Refused {
+			if key := parseKey(e.Key); e.Err != nil && !r.view.Retry[key.Owner] {
+				until := now.Add(WaitFor(e.Err)) // the clock of the owner before may have been ahead
+				if e.Until.Before(until) {
+					until = e.Until
+				}
+				r.refuse(key, refused{digest: e.Digest, until: until, err: e.Err})
+			}
+		}
+		if w := targets[i]; w.Rendered && w.Wanted == s.Wanted {
+			r.recallWrites(target, s.Writes, w.Pools)
+		}
+	}
+}
+
+func (r *Record) recallWrites(target string, stored []StoredWrite, pools []intent.Pool) {
+	for _, s := range stored {
+		if r.view.Retry[s.Owner] {
+			continue
+		}
+		w := written{from: s.From, unchanged: s.Unchanged, writes: s.Writes}
+		for i := range pools {
+			if pools[i].Key.String() == s.Pool {
+				w.pool = &pools[i]
+			}
+		}
+		if r.view.writes == nil {
+			r.view.writes = map[Key]written{}
+		}
+		r.view.writes[Key{target, s.Owner, s.What}] = w
+	}
+}
+
+// ToStore returns what must be stored of targets because it differs from what the store holds. An
+// empty Stored takes the place of one that is no longer needed. ToStore returns nothing before Recall.
+func (r *Record) ToStore(targets []Wanted, now time.Time) map[string]Stored {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.stored == nil {
+		return nil
+	}
+	out := map[string]Stored{}
+	for target := range r.stored {
+		out[target] = Stored{}
+	}
+	for _, w := range targets {
+		if s := r.store(w, now); !s.Empty() {
+			out[w.Target] = s
+		}
+	}
+	maps.DeleteFunc(out, func(target string, s Stored) bool { return reflect.DeepEqual(s, r.stored[target]) })
+	return out
+}
+
+func (r *Record) store(w Wanted, now time.Time) Stored {
+	s := Stored{Wanted: w.Wanted}
+	for key, e := range r.refused {
+		if key.Target == w.Target && e.unsent == 0 && !now.After(e.until) {
+			err := *e.err
+			err.Err = nil // it repeats the message, and may hold anything
+			s.Refused = append(s.Refused, StoredRefusal{key.String(), e.digest, e.until.UTC().Round(0), &err})
+		}
+	}
+	slices.SortFunc(s.Refused, func(x, y StoredRefusal) int { return cmp.Compare(x.Key, y.Key) })
+	for key, e := range r.view.writes {
+		if key.Target == w.Target && max(e.unchanged, e.writes) > 1 {
+			v := StoredWrite{Owner: key.Owner, What: key.What, From: e.from, Unchanged: e.unchanged, Writes: e.writes}
+			if e.pool != nil {
+				v.Pool = e.pool.Key.String()
+			}
+			s.Writes = append(s.Writes, v)
+		}
+	}
+	slices.SortFunc(s.Writes, func(a, b StoredWrite) int { return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.What, b.What)) })
+	return s
+}
+
+// Stored notes that the store holds what ToStore returned for a target.
+func (r *Record) Stored(target string, s Stored) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.Empty() {
+		delete(r.stored, target)
+		return
+	}
+	r.stored[target] = s
+}
