@@ -54,7 +54,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "right at its next pass") {
 		t.Errorf("it would be put right: %v", err)
 	}
-	if _, err := gates.Suspend(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+	if _, err := gates.Suspend(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "nothing otherwise") {
@@ -63,7 +63,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 	w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=9")
 	var got commands.Accepted
 	eventually(t, "a pull request", func() string {
-		a.passAll()
+		a.requests.passAll()
 		var err error
 		if got, err = ask(); err != nil {
 			return err.Error()
@@ -122,7 +122,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 	w.repo.Git("update-ref", "refs/heads/main", p.Head)
 	followed(t, a, w.repo.Tip("main"))
 	w.aws.ResetCalls()
-	if _, err := gates.Resume(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {
+	if _, err := gates.Resume(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, a, w.repo.Tip("main"), 1)
@@ -184,18 +184,18 @@ func TestAMemberSaysWhomToAskToKeepWhatAWSHas(t *testing.T) {
 		}
 		return says.Message + ": " + says.Hint
 	}
-	if _, err := gates.Suspend(a.book, daemon{a.App}, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+	if _, err := gates.Suspend(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a pass of the owner that knows of it", func() string {
 		for _, m := range []*member{a, b} {
 			m.passes.mu.Lock()
-			knows := slices.ContainsFunc(slices.Collect(maps.Values(m.passes.of)), func(l *loop) bool { return len(l.records.Suspensions) == 1 })
+			knows := slices.ContainsFunc(slices.Collect(maps.Values(m.passes.loops.of)), func(l *loop) bool { return len(l.records.Suspensions) == 1 })
 			m.passes.mu.Unlock()
 			if knows {
 				return ""
 			}
-			m.passAll()
+			m.requests.passAll()
 		}
 		return "the suspension was read by none"
 	})
@@ -207,7 +207,7 @@ func TestAMemberSaysWhomToAskToKeepWhatAWSHas(t *testing.T) {
 		return ""
 	})
 	eventually(t, "a pull request by the one that was named", func() string {
-		a.passAll()
+		a.requests.passAll()
 		if _, err := a.site.accept(t.Context(), commands.AcceptRequest{Target: "prod", Pool: "web", By: "ann"}); err != nil {
 			return err.Error()
 		}
@@ -241,12 +241,12 @@ func TestWhatIsNotKnownIsNotTheSame(t *testing.T) {
 			a, stop := w.start()
 			defer stop()
 			converged(t, a, first, 2)
-			if _, err := gates.Suspend(a.book, daemon{a}, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+			if _, err := gates.Suspend(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 				t.Fatal(err)
 			}
 			w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=9")
 			eventually(t, "a pull request", func() string {
-				a.passAll()
+				a.requests.passAll()
 				if _, err := a.site.accept(t.Context(), commands.AcceptRequest{Target: "prod", Pool: "web", By: "ann"}); err != nil {
 					return err.Error()
 				}

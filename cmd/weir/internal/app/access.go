@@ -2,103 +2,119 @@ package app
 
 import (
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
 	"os"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/state/keys"
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status/access"
+	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/page"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// site holds the handlers of the daemon's HTTP server and the access checks before them.
-type site struct {
-	app   *App
+// entrance checks who may do what at the daemon's HTTP server.
+type entrance struct {
 	guard *access.Guard
 	// certificate is nil without TLS.
 	certificate *access.Certificate
 	notices     *page.Notices
+	log         *slog.Logger
 }
 
-// newSite makes the handlers and access checks of the page and the API.
-func newSite(a *App) (*site, error) {
-	c := a.o.Config
-	key, err := peers{a}.keyOf(keys.Session, access.Key)
-	if err != nil {
-		return nil, err
-	}
-	s := &site{app: a, notices: page.NewNotices()}
-	s.guard = access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: key, Notices: s.notices, Logger: a.log, Uploads: map[string]int64{commands.PlanPath: upload.MaxPacked}})
+// newEntrance makes the access checks of the page and the API. key signs sessions.
+func newEntrance(c *config.Config, key []byte, log *slog.Logger) (*entrance, error) {
+	e := &entrance{notices: page.NewNotices(), log: log}
+	e.guard = access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: key, Notices: e.notices, Logger: log, Uploads: map[string]int64{commands.PlanPath: upload.MaxPacked}})
 	if c.TLS.CertFile == "" {
-		return s, nil
+		return e, nil
 	}
-	s.certificate, err = access.OpenCertificate(c.TLS.CertFile, c.TLS.KeyFile, a.log)
-	return s, err
+	var err error
+	e.certificate, err = access.OpenCertificate(c.TLS.CertFile, c.TLS.KeyFile, log)
+	return e, err
 }
 
 // check says what keeps a configuration from saying who may do what.
-func (s *site) check(c *config.Config) error {
-	if s.certificate == nil {
+func (e *entrance) check(c *config.Config) error {
+	if e.certificate == nil {
 		return nil
 	}
-	_, err := access.OpenCertificate(c.TLS.CertFile, c.TLS.KeyFile, s.app.log)
+	_, err := access.OpenCertificate(c.TLS.CertFile, c.TLS.KeyFile, e.log)
 	return err
 }
 
 // set makes a configuration decide who may do what, from the next request on.
-func (s *site) set(c *config.Config) {
-	if s.certificate != nil {
-		if err := s.certificate.Set(c.TLS.CertFile, c.TLS.KeyFile); err != nil {
-			s.app.log.Error("the new certificate cannot be used, the one before stays", "error", err) // it could a moment ago
+func (e *entrance) set(c *config.Config) {
+	if e.certificate != nil {
+		if err := e.certificate.Set(c.TLS.CertFile, c.TLS.KeyFile); err != nil {
+			e.log.Error("the new certificate cannot be used, the one before stays", "error", err) // it could a moment ago
 		}
 	}
-	s.guard.Set(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)))
+	e.guard.Set(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)))
+}
+
+// site holds the handlers of the daemon's HTTP server.
+type site struct {
+	entrance   *entrance
+	now        *current
+	daemon     daemon
+	board      *board.Board
+	book       *gates.Book
+	rollouts   *rollouts
+	drafts     *pulls.Drafts
+	dispatcher *handover.Dispatcher // nil if this daemon is alone
+	hooks      *forge.Receiver
+	registry   *prometheus.Registry
+	metrics    *metrics.Metrics
+	log        *slog.Logger
+	redact     func(string) string
 }
 
 // handler serves everything that the daemon serves. Webhooks prove themselves, so they may come
 // from anywhere and change one thing: when sources are read. All other requests go through the
 // guard.
 func (s *site) handler() http.Handler {
-	shown := page.Options{Metrics: promhttp.HandlerFor(s.app.registry, promhttp.HandlerOpts{}), Logger: s.app.log, Viewer: s.viewer, Rollouts: s.app.rollouts}
+	shown := page.Options{Metrics: promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), Logger: s.log, Viewer: s.viewer, Rollouts: s.rollouts}
 	var crew commands.Crew
-	if s.app.dispatcher != nil {
-		shown.Members, crew = s.app.dispatcher.View, s.app.dispatcher
+	if s.dispatcher != nil {
+		shown.Members, crew = s.dispatcher.View, s.dispatcher
 	}
-	pages := page.Handler(s.app.board, shown)
+	pages := page.Handler(s.board, shown)
 	commands := commands.Handler(commands.Options{
-		Crew: crew, Rollouts: s.app.rollouts,
-		Book: s.app.book, Daemon: daemon{s.app}, Logger: s.app.log, Redact: s.app.o.Secrets.Redact,
+		Crew: crew, Rollouts: s.rollouts,
+		Book: s.book, Daemon: s.daemon, Logger: s.log, Redact: s.redact,
 		Who:  func(r *http.Request) string { return access.CallerOf(r.Context()).Name },
-		Plan: s.planDraft, Accept: s.accept, Done: s.commanded, Say: s.guard.Say, Refuse: s.refuse,
+		Plan: s.planDraft, Accept: s.accept, Done: s.commanded, Say: s.entrance.guard.Say, Refuse: s.refuse,
 	}, pages)
 	mux := http.NewServeMux()
-	mux.Handle(forge.Prefix, page.Secured(s.app.hooks))
-	mux.Handle("/", s.guard.Handler(commands))
-	return s.app.metrics.Count(mux)
+	mux.Handle(forge.Prefix, page.Secured(s.hooks))
+	mux.Handle("/", s.entrance.guard.Handler(commands))
+	return s.metrics.Count(mux)
 }
 
 // refuse shows why a form had no effect.
 func (s *site) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back string) {
-	s.notices.Notice(w, code, page.Notice{Headline: "Nothing was done: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
+	s.entrance.notices.Notice(w, code, page.Notice{Headline: "Nothing was done: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
 }
 
 // viewer returns the user of a request, with the suspensions in force.
 func (s *site) viewer(r *http.Request) page.Viewer {
 	v := access.Viewer(r)
-	if g := s.app.gen.Load(); g != nil {
-		v.Accepts = slices.Sorted(maps.Keys(g.accepts))
-	}
-	now := s.app.book.Read()
+	v.Accepts = slices.Sorted(maps.Keys(s.now.proposals().accepts))
+	now := s.book.Read()
 	for _, held := range now.Suspensions {
 		v.Holds = append(v.Holds, page.Suspension{Target: held.Target, Pool: held.Pool, Text: held.Text()})
 	}
@@ -117,8 +133,8 @@ func (s *site) commanded(d commands.Action) {
 	if len(d.Targets) == 1 {
 		e.Target = d.Targets[0]
 	}
-	s.app.board.Event(e)
-	s.app.passAll()
+	s.board.Event(e)
+	s.daemon.requests.passAll()
 }
 
 // Addr is the address of the page.
@@ -135,15 +151,8 @@ func (a *App) PageURL() string {
 		}
 	}
 	scheme := "http://"
-	if a.site.certificate != nil {
+	if a.entrance.certificate != nil {
 		scheme = "https://"
 	}
 	return scheme + net.JoinHostPort(host, port)
-}
-
-func (a *App) embeddedURL() string {
-	if a.emulator == nil {
-		return ""
-	}
-	return a.emulator.URL()
 }

@@ -81,7 +81,7 @@ func TestEverythingIsGuarded(t *testing.T) {
 		other := *c
 		change(&other)
 		next.Store(&other)
-		a.configChanged()
+		a.reloadDue.send()
 	}
 	swap(func(c *config.Config) { c.Access = access.Access{Anonymous: access.AnonymousRead} })
 	eventually(t, "everybody reads", func() string {

@@ -38,7 +38,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -54,19 +53,20 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/coord"
-	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/lineage"
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/state/keys"
 	"github.com/weir-gitops/weir/reconciler/state/renders"
 	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
-	"github.com/weir-gitops/weir/status/members"
 	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/pulls"
 )
@@ -131,69 +131,65 @@ type Options struct {
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
 
-// App is a daemon.
+// App is a daemon: what it opened, and what runs.
 type App struct {
-	o     Options
-	log   *slog.Logger
-	state *State
+	lifetime
+	services
+	o        Options
+	manager  *manager
+	state    *State
+	keys     *keyring
+	listener net.Listener
+	emulator *embedded.Server
+	// embedded is the address of the emulator; empty without one.
+	embedded string
+	files    fileWatch
+	registry *prometheus.Registry
+	entrance *entrance
+	site     *site
+	daemon   daemon
+	reporter *reporter
+	rollouts *rollouts
+	// peers and dispatcher, which asks members to move work and shows them, are nil if this daemon
+	// is alone.
+	peers      *peers
+	dispatcher *handover.Dispatcher
+	// gen holds everything that depends on the configuration. A reload replaces it while no
+	// conductor runs and no pass adopts or hands on anything.
+	gen       current
+	reloadDue signal
+}
+
+// services outlive reloads: the records, the renders and the loops of passes, and where results go.
+// Each generation uses them.
+type services struct {
+	log *slog.Logger
 	// store are the records.
 	store state.Store
-	// crew holds the daemons that share the work; nil if this daemon is alone. heeded holds the requests
-	// of people at the last read.
-	crew       *crew.Crew
-	news       *members.News        // reports owners to people; nil like crew
-	dispatcher *handover.Dispatcher // asks members to move work, and shows them; nil like crew
-	shared     map[string][]byte    // keys of the instance, by use
-	heeded     gates.Records
-	clock      *clock.Clock
-	// clockWrong says that weir has reported that this machine's clock differs from
-	// AWS's.
-	clockWrong atomic.Bool
-	key        []byte
-	tracing    *telemetry.Tracing
-	watchdog   time.Duration // how often the service manager must hear of it at least; 0 for never
-	listener   net.Listener
-	emulator   *embedded.Server
-	board      *board.Board
-	registry   *prometheus.Registry
-	metrics    *metrics.Metrics
-	accounts   *accounts.Set
-	hooks      *forge.Receiver
+	// crew holds the daemons that share the work; nil if this daemon is alone.
+	crew     *crew.Crew
+	clock    *clock.Clock
+	key      []byte // of digests
+	tracing  *telemetry.Tracing
+	board    *board.Board
+	metrics  *metrics.Metrics
+	accounts *accounts.Set
+	hooks    *forge.Receiver
 	// planAccounts holds the accounts for plans of pull requests.
 	planAccounts *accounts.Set
 	// turns bounds the concurrent plans of pull requests and drafts together.
-	turns  *pulls.Turns
-	drafts *pulls.Drafts
-	// gen holds everything that depends on the configuration. A reload replaces it while no
-	// conductor runs and no pass adopts or hands on anything.
-	gen atomic.Pointer[generation]
-	// shown are the targets that the page shows. The conductor uses them, and a reload.
-	shown []fleet.Target
-
-	cleanups  []cleanup
-	fatal     chan error
-	reloadDue chan struct{}
-	// wakeup wakes the conductor; all makes it nudge every scope.
-	wakeup chan struct{}
-	all    atomic.Bool
-	// sourcesDue says that a command wants the sources to look at Git.
-	sourcesDue atomic.Bool
-
+	turns    *pulls.Turns
+	drafts   *pulls.Drafts
 	book     *gates.Book
-	rollouts *rollouts
+	ledger   *ledger.Ledger
 	lineages *lineage.Book
 	renders  *renders.Dir
-	site     *site
-
-	reporter *reporter
-	passes   *passes
-}
-
-// cleanup is a named step of Stop.
-type cleanup struct {
-	name  string
-	share time.Duration
-	run   func(context.Context) error
+	requests *requests
+	// conduct wakes the conductor of rollouts.
+	conduct signal
+	passes  *passes
+	// loss reports whether all writes are held.
+	loss func(*state.Loss)
 }
 
 // New opens the state directory, the listeners and the sources. It starts no
@@ -203,9 +199,14 @@ func New(ctx context.Context, o Options) (*App, error) {
 		o.Secrets = &redact.Registry{}
 		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
 	}
-	a := &App{o: o, log: o.Logger, fatal: make(chan error, 8), reloadDue: make(chan struct{}, 1), wakeup: make(chan struct{}, 1)}
-	a.passes = &passes{app: a, of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}, replay: map[string]bool{}, finding: map[reconciler.ScopeKey]bool{}}
-	a.reporter = &reporter{app: a, log: newPassLog(a.log)}
+	a := &App{
+		o: o, lifetime: lifetime{fatal: make(chan error, 8)}, manager: &manager{log: o.Logger}, reloadDue: newSignal(),
+		files:    fileWatch{watch: o.Watch, log: o.Logger},
+		services: services{log: o.Logger, requests: newRequests(), conduct: newSignal()},
+	}
+	if a.files.watch == nil {
+		a.files.watch = config.Watch
+	}
 	if err := a.open(ctx); err != nil {
 		return nil, errors.Join(err, a.Stop(ctx))
 	}
@@ -221,7 +222,7 @@ func (a *App) open(ctx context.Context) error {
 		a.openPage,       // the state directory's keys
 		a.openEmbedded,   // the state directory
 		a.openReporting,  // records, and the guard, which knows where webhooks come from
-		a.openAccounts,   // the clock, metrics, and the address of an embedded AWS
+		a.openPasses,     // the clock, metrics, and the address of an embedded AWS
 		a.openGeneration, // all of them
 	} {
 		if err := step(ctx); err != nil {
@@ -233,22 +234,23 @@ func (a *App) open(ctx context.Context) error {
 
 // openState opens the state directory, and the records in it.
 func (a *App) openState(ctx context.Context) (err error) {
-	if a.watchdog, err = watchdog(); err != nil {
+	if a.manager.watchdog, err = watchdog(); err != nil {
 		return err
 	}
-	a.starting("opens its state")
+	a.manager.starting("opens its state")
 	if a.state, err = OpenState(a.o.Config.StateDir); err != nil {
 		return err
 	}
 	a.onStop("state directory", 0, func(context.Context) error { return a.state.Close() })
+	a.keys = &keyring{dir: a.state.Dir}
 	if err = a.openRecords(ctx); err != nil {
 		return err
 	}
 	a.clock = cmp.Or(a.o.Clock, clock.New())
 	a.book = gates.NewBook(a.store, a.clock.Moment)
-	a.rollouts = newRollouts(a)
+	a.ledger = ledger.Open(a.store)
 	a.lineages = lineage.Open(a.store, a.log)
-	a.key, err = peers{a}.keyOf(keys.Digest, DigestKey)
+	a.key, err = a.keys.key(keys.Digest, DigestKey)
 	a.renders = renders.Open(a.state.path("renders"), a.key, a.log)
 	return err
 }
@@ -256,7 +258,7 @@ func (a *App) openState(ctx context.Context) (err error) {
 // openRecords opens those of the state directory, or those that several daemons share.
 func (a *App) openRecords(ctx context.Context) error {
 	if a.o.Engine != nil || a.o.Config.Several() {
-		return peers{a}.reach(ctx)
+		return reach(ctx, a.manager, a.openEngine, a.openCrew)
 	}
 	db, err := state.Open(a.state.Dir)
 	if err != nil {
@@ -285,7 +287,11 @@ func (a *App) openTracing(ctx context.Context) (err error) {
 
 // openPage opens the page's listener, and the access checks before the page.
 func (a *App) openPage(ctx context.Context) (err error) {
-	if a.site, err = newSite(a); err != nil {
+	key, err := a.keys.key(keys.Session, access.Key)
+	if err != nil {
+		return err
+	}
+	if a.entrance, err = newEntrance(a.o.Config, key, a.log); err != nil {
 		return err
 	}
 	listen := a.o.Listen
@@ -308,6 +314,7 @@ func (a *App) openEmbedded(ctx context.Context) (err error) {
 		Listen: "127.0.0.1:0", State: a.state.path("embedded-aws.json"), Logger: a.o.Logger,
 	})
 	if err == nil {
+		a.embedded = a.emulator.URL()
 		a.onStop("listener of the embedded AWS", 0, func(context.Context) error { return ignoreClosed(a.emulator.Close()) })
 	}
 	return err
@@ -319,47 +326,93 @@ func (a *App) openReporting(context.Context) error {
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics = metrics.New(a.registry, a.o.Version)
 	a.board = board.New(board.Options{
-		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log, Archive: history.New(a.store, history.Options{Now: a.sinceWhen}), Notify: a.notify,
+		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log,
+		Archive: history.New(a.store, history.Options{Now: func() time.Time { return since(a.clock) }}),
+		Notify: func(list []events.Event) {
+			a.metrics.Events(list)
+			a.gen.notify(list)
+		},
 	})
-	a.measure()
-	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.site.guard.Origin, Received: func(label string, result forge.Result) {
+	a.loss = reportLoss(a.board, a.metrics)
+	measure(a.metrics, a.board, &a.gen, a.state.path(state.File))
+	if a.dispatcher != nil {
+		a.metrics.Coordination(a.dispatcher.View, func() time.Duration {
+			if s := a.crew.Keeper().Session(); s != nil {
+				return s.Left()
+			}
+			return 0
+		})
+	}
+	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.entrance.guard.Origin, Received: func(label string, result forge.Result) {
 		a.metrics.Webhook(label, string(result))
 	}})
 	return nil
 }
 
-// openAccounts makes the opener of accounts; it opens no account.
-func (a *App) openAccounts(context.Context) error {
+// openPasses makes the opener of accounts, and everything around passes. It opens no account, and
+// starts no pass.
+func (a *App) openPasses(context.Context) error {
+	drift := &clockCheck{clock: a.clock, log: a.log}
 	a.accounts = accounts.New(accounts.Options{
-		Fence: peers{a}.fence, Shared: a.crew != nil,
-		Logger: a.o.Logger, Getenv: a.o.Getenv, Embedded: a.embeddedURL(), Round: nodegroupRound, StepsFor: stepsFor,
+		Fence: func(key reconciler.ScopeKey) sdk.Fence { return a.passes.fence(key) }, Shared: a.crew != nil,
+		Logger: a.o.Logger, Getenv: a.o.Getenv, Embedded: a.embedded, Round: nodegroupRound, StepsFor: stepsFor,
 		Clock: a.clock,
 		OnCall: func(c sdk.CallInfo) {
-			a.checkClock()
+			drift.check()
 			a.metrics.AWSCall(metrics.AWSCall{Service: c.Service, Operation: c.Operation, Kind: c.Kind, Throttled: c.Throttled, Duration: c.Duration})
 		},
 	})
 	a.accounts.SetShare(a.o.Config.AWS.Share())
 	a.planAccounts, a.turns = a.accounts.ForPlans(), pulls.NewTurns()
 	a.drafts = &pulls.Drafts{Accounts: a.planAccounts, Turns: a.turns, Within: commands.PlanWithin}
+	redact := a.o.Secrets.Redact
+	a.passes = newPasses(passesOptions{
+		log: a.log, tracing: a.tracing, rand: a.o.Rand, redact: redact, spawn: a.spawn, clock: a.clock, accounts: a.accounts, crew: a.crew,
+		store: a.store, ledger: a.ledger, lineages: a.lineages, approvals: approvals{a.book, a.board, a.log}, wake: a.requests.wake, conduct: a.conduct, loss: a.loss,
+	})
+	a.passes.setPace(a.o.Config)
+	a.reporter = &reporter{log: newPassLog(a.log), passes: a.passes, board: a.board, metrics: a.metrics, now: &a.gen, crew: a.crew, redact: redact}
+	a.passes.reporter = a.reporter.under
+	a.rollouts = newRollouts(rolloutsOptions{
+		ledger: a.ledger, due: a.conduct, gates: newGates(a.clock, &a.gen), passes: a.passes, sources: a.gen.followers,
+		stopped: func(source string) { a.gen.proposals().wake(source) }, clock: a.clock, board: a.board, log: a.log, redact: redact,
+	})
+	a.daemon = daemon{board: a.board, book: a.book, passes: a.passes, rollouts: a.rollouts, requests: a.requests, crew: a.crew, wishes: wishes{a.store, a.log}}
+	a.site = &site{
+		entrance: a.entrance, now: &a.gen, daemon: a.daemon, board: a.board, book: a.book, rollouts: a.rollouts, drafts: a.drafts,
+		dispatcher: a.dispatcher, hooks: a.hooks, registry: a.registry, metrics: a.metrics, log: a.log, redact: redact,
+	}
+	if a.peers != nil {
+		a.peers.peerLinks = peerLinks{now: &a.gen, passes: a.passes, reporter: a.reporter, rollouts: a.rollouts, book: a.book, requests: a.requests, board: a.board, metrics: a.metrics}
+		a.passes.kept = a.peers.kept
+	}
 	return nil
 }
 
 // openGeneration makes what the configuration decides. It hides credentials before it
 // reports anything.
 func (a *App) openGeneration(context.Context) error {
-	a.starting("opens sources and forges")
+	a.manager.starting("opens sources and forges")
 	g, err := a.newGeneration(a.o.Config)
 	if err != nil {
 		return err
 	}
 	a.gen.Store(g)
-	g.hideCredentials()
-	if err = g.openPulls(); err != nil {
+	hideCredentials(a.o.Secrets, g.config)
+	if err = g.publisher.openPulls(); err != nil {
 		return err
 	}
-	g.setHooks()
-	return g.openStatuses()
+	g.webhooks.set()
+	return g.publisher.openStatuses()
+}
+
+// newGeneration makes a generation for a configuration. It opens nothing: a generation that was not
+// opened can be dropped as it is.
+func (a *App) newGeneration(c *config.Config) (*generation, error) {
+	return newGeneration(c, generationOptions{
+		services: a.services, secrets: a.o.Secrets, stateDir: a.state.Dir, embedded: a.embedded, version: a.o.Version, rand: a.o.Rand,
+		foreseeing: a.o.Foreseeing, spawn: a.spawn, rolled: a.rollouts.standing, withdrawn: a.daemon.Pass, gone: a.reporter.log.forget,
+	})
 }
 
 // ignoreClosed forgives closing what its server has closed before.
@@ -377,21 +430,8 @@ const stepsFor = 30 * time.Second
 // nodegroupRound is the time in which each resting nodegroup is described once.
 const nodegroupRound = 5 * time.Minute
 
-// onStop adds a step that Stop runs before the steps that were added earlier.
-func (a *App) onStop(name string, share time.Duration, run func(context.Context) error) {
-	a.cleanups = append(a.cleanups, cleanup{name, share, run})
-}
-
 // Pools are all pools as the last passes found them.
 func (a *App) Pools() []plan.PoolStatus { return a.board.Pools() }
 
 // Ready reports whether every target had its first pass.
-func (a *App) Ready() bool {
-	targets := a.board.Targets()
-	for _, t := range targets {
-		if t.Last == nil {
-			return false
-		}
-	}
-	return len(targets) > 0
-}
+func (a *App) Ready() bool { return ready(a.board.Targets()) }

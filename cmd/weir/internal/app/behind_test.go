@@ -87,7 +87,7 @@ func TestADaemonAtAnOldCommitDoesNotFight(t *testing.T) {
 
 	// Somebody decides that it is right: with the other one stopped, it writes.
 	stop()
-	if got, _ := (daemon{b}).Reconcile([]string{"prod"}, true); len(got) != 1 {
+	if got, _ := b.daemon.Reconcile([]string{"prod"}, true); len(got) != 1 {
 		t.Errorf("reconciles %v", got)
 	}
 	converged(t, b, first, 2)
@@ -196,7 +196,7 @@ func TestGoingBack(t *testing.T) {
 		return ""
 	})
 	before := w.rollouts()
-	_, _ = (daemon{a}).Reconcile(nil, true)
+	_, _ = a.daemon.Reconcile(nil, true)
 	converged(t, a, first, 1)
 	if n := w.rollouts() - before; n != 1 {
 		t.Errorf("retried: %d rollouts", n)

@@ -71,8 +71,8 @@ func TestHistoryOutlivesAWrongClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	a := &App{clock: clock.New()}
-	h := history.New(db, history.Options{Now: a.sinceWhen, MaxAge: time.Hour})
+	now := clock.New()
+	h := history.New(db, history.Options{Now: func() time.Time { return since(now) }, MaxAge: time.Hour})
 	add := func(ago time.Duration) int {
 		t.Helper()
 		if err := h.Append(history.Record{Events: []events.Event{{Time: time.Now().Add(-ago), Kind: "x"}}}); err != nil {
@@ -88,12 +88,12 @@ func TestHistoryOutlivesAWrongClock(t *testing.T) {
 	if n := add(year) + add(0); n != 3 {
 		t.Errorf("%d events before the time is known", n)
 	}
-	a.clock.Hear(time.Now().Add(-year)) // it is a year ago
+	now.Hear(time.Now().Add(-year)) // it is a year ago
 	if n := add(0); n != 3 {
 		t.Errorf("%d events with a clock that is a year ahead", n)
 	}
-	a.clock = clock.New()
-	a.clock.Hear(time.Now())
+	now = clock.New()
+	now.Hear(time.Now())
 	if n := add(0); n != 3 {
 		t.Errorf("%d events, want those of the last hour", n)
 	}

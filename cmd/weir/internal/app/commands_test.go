@@ -31,25 +31,23 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	a := &App{
-		log: slog.New(slog.DiscardHandler), clock: clock.New(), book: gates.NewBook(db, clock.At(time.Now)),
-		board: board.New(board.Options{}), metrics: metrics.New(prometheus.NewRegistry(), ""),
-	}
-	a.passes = &passes{app: a}
+	log, book, b := slog.New(slog.DiscardHandler), gates.NewBook(db, clock.At(time.Now)), board.New(board.Options{})
+	p := newPasses(passesOptions{
+		log: log, clock: clock.New(), accounts: accounts.New(accounts.Options{}), approvals: approvals{book, b, log}, loss: reportLoss(b, metrics.New(prometheus.NewRegistry(), "")),
+	})
 	long := strings.Repeat("x", 1<<16) // the state takes no key as long as this
 	c := &fleet.Composition{Batches: []reconciler.Batch{{}}, Conditions: map[string]gates.Conditions{}}
 	for _, target := range []string{long, "prod"} {
-		p := &plan.Plan{Target: target, Steps: []step.Step{{Verb: step.Create, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "web"}}}
-		a.passes.memory.before.Note(&plan.Report{Target: target, Plan: p})
-		if _, err := a.book.Approve(p.Digest(), "somebody"); err != nil {
+		of := &plan.Plan{Target: target, Steps: []step.Step{{Verb: step.Create, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "web"}}}
+		p.memory.before.Note(&plan.Report{Target: target, Plan: of})
+		if _, err := book.Approve(of.Digest(), "somebody"); err != nil {
 			t.Fatal(err)
 		}
 		c.Conditions[target] = gates.Conditions{Rendered: "w"}
 		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: basis.Policy{Target: target}})
 	}
-	a.passes.memory.take(c)
-	a.accounts = accounts.New(accounts.Options{})
-	batch := a.passes.gated(&loop{Loop: &reconciler.Loop{}}, accounts.Access{})
+	p.memory.take(c)
+	batch := p.gated(&loop{Loop: &reconciler.Loop{}}, accounts.Access{})
 	if len(batch.Targets) != 2 {
 		t.Fatalf("no target is reconciled: %+v", batch)
 	}
@@ -63,7 +61,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 	if failed[0] == nil || failed[1] != nil {
 		t.Errorf("begun: %v", errors.Join(failed...))
 	}
-	r := a.book.Read()
+	r := book.Read()
 	if r.Lost != nil || len(r.Approvals) != 1 || len(r.Grants) != 1 || r.Grants[0].Target != "prod" {
 		t.Errorf("approvals %v, grants %v, %v", r.Approvals, r.Grants, r.Lost)
 	}

@@ -2,41 +2,93 @@ package app
 
 import (
 	"context"
+	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/metrics"
 )
 
-// conductor puts together what Git wants by a generation of the configuration.
-type conductor struct{ *generation }
+// conductor puts together what Git wants by one configuration. Only its goroutine, and a reload
+// while that does not run, use what it remembers.
+type conductor struct {
+	conductorOptions
+	// asked is when it first wanted to know what the sources say.
+	asked time.Time
+	// begun holds, by source, the revision that the commit statuses know, or that they know to be
+	// refused.
+	begun map[string]string
+	// renders are the commits that targets were last said to be rendered at.
+	renders map[string]string
+	// shown are the targets that the page shows.
+	shown []fleet.Target
+}
+
+// conductorOptions are what a conductor reads and wakes.
+type conductorOptions struct {
+	config    *config.Config
+	followers followers
+	fleet     *fleet.Fleet
+	publisher *publisher
+	webhooks  *webhooks
+	// base gets what pull requests are compared with.
+	base     *atomic.Pointer[fleet.Base]
+	requests *requests
+	news     signal
+	passes   *passes
+	// planAccounts holds the accounts for plans of pull requests.
+	planAccounts *accounts.Set
+	crew         *crew.Crew
+	board        *board.Board
+	metrics      *metrics.Metrics
+	tracing      *telemetry.Tracing
+	secrets      *redact.Registry
+	log          *slog.Logger
+	// gone gets the names of targets that have gone; loss reports whether all writes are held.
+	gone func(target string)
+	loss func()
+}
+
+func newConductor(o conductorOptions) *conductor {
+	return &conductor{conductorOptions: o, begun: map[string]string{}}
+}
 
 // conduct composes what Git wants, again and again, and makes the scopes' loops pass
 // over it. It waits for neither AWS nor a forge: the daemon is healthy as long as this
 // loop turns.
-func (g conductor) conduct(ctx context.Context) error {
-	defer g.fleet.Wait()
+func (c *conductor) conduct(ctx context.Context) error {
+	defer c.fleet.Wait()
 	look := time.NewTicker(silenceCheck)
 	defer look.Stop()
 	for {
-		if err := g.compose(ctx); err != nil && ctx.Err() == nil {
-			g.app.log.Error("cannot compose what Git wants", "error", err)
+		if err := c.compose(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error("cannot compose what Git wants", "error", err)
 		}
-		timer := time.NewTimer(g.config.Interval)
+		timer := time.NewTimer(c.config.Interval)
 		for due := false; !due; {
 			select {
 			case <-ctx.Done():
 				timer.Stop()
 				return nil
 			case <-look.C:
-				g.reportSilence(time.Now())
+				c.board.Unanswered(c.passes.unanswered(time.Now()))
 				continue
-			case <-g.app.wakeup:
-			case <-g.fleet.Ended():
+			case <-c.requests.wakeup:
+			case <-c.fleet.Ended():
 			case <-timer.C:
 			}
 			due = true
@@ -45,139 +97,220 @@ func (g conductor) conduct(ctx context.Context) error {
 	}
 }
 
-// silence is the time after which weir says that AWS does not answer, silenceCheck how
-// often it checks that.
-const (
-	silence      = 15 * time.Second
-	silenceCheck = 5 * time.Second
-)
-
-// reportSilence says on the page and in the log which passes AWS does not answer.
-func (g conductor) reportSilence(now time.Time) {
-	since := map[string]time.Time{}
-	g.app.passes.mu.Lock()
-	for key, l := range g.app.passes.of {
-		began := l.Began()
-		if answered := g.app.accounts.Answered(key); answered.After(began) && !began.IsZero() {
-			began = answered
-		}
-		silent := !began.IsZero() && now.Sub(began) > silence
-		if silent {
-			for _, d := range g.app.passes.memory.batches[key].Targets {
-				since[d.Policy.Target] = began
-			}
-		}
-		if silent != l.silent {
-			l.silent = silent
-			log := g.app.log.With("account", key.Account, "region", key.Region, "role", key.RoleARN, "endpoint", key.Endpoint)
-			if silent {
-				log.Warn("AWS does not answer: this account and region wait, and no others", "since", began)
-			} else {
-				log.Info("AWS answers again, or the pass has ended")
-			}
-		}
-	}
-	g.app.passes.mu.Unlock()
-	g.app.board.Unanswered(since)
-}
-
-// passAll starts a pass over every scope now.
-func (a *App) passAll() {
-	a.all.Store(true)
-	a.wake()
-}
-
-// wake makes the conductor compose now what Git wants, and pass over the scopes of
-// which something else is wanted than before. It never blocks.
-func (a *App) wake() {
-	select {
-	case a.wakeup <- struct{}{}:
-	default:
-	}
-}
+// silenceCheck is the interval between checks whether AWS answers.
+const silenceCheck = 5 * time.Second
 
 // renderPatience bounds the time that a composition waits for quick renders.
 const renderPatience = time.Second
-
-// reportRenders says which targets' newest commits are still rendered: in the log where
-// that takes long.
-func (g conductor) reportRenders(now []fleet.Rendering) {
-	shown := map[string]board.Rendering{}
-	said := map[string]string{}
-	for _, r := range now {
-		shown[r.Target] = board.Rendering{Revision: r.Revision, Since: r.Since}
-		if said[r.Target] = r.Revision; g.renders[r.Target] != r.Revision {
-			g.app.log.Info("a render takes long: the target stays at its last one until then", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
-		}
-	}
-	for target := range g.renders {
-		if said[target] == "" {
-			g.app.log.Info("a render that took long is done", "target", target)
-		}
-	}
-	g.renders = said
-	g.app.board.Renders(shown)
-}
 
 // plansUnused is the time after which the planners of pull requests let go of an
 // account for which they planned none.
 const plansUnused = time.Hour
 
-// compose puts together what Git wants now. The conductor alone calls it.
-func (g conductor) compose(ctx context.Context) error {
-	all := g.app.all.Swap(false)
-	g.app.board.Beat(3 * g.config.Interval)
-	g.hideCredentials()
-	if g.app.sourcesDue.Swap(false) {
-		g.nudgeSources()
+// compose puts together what Git wants now.
+func (c *conductor) compose(ctx context.Context) error {
+	all := c.requests.all.Swap(false)
+	c.board.Beat(3 * c.config.Interval)
+	hideCredentials(c.secrets, c.config)
+	if c.requests.sourcesDue.Swap(false) {
+		c.nudgeSources()
 	}
-	views, err := g.views(ctx, g.news)
+	views, err := c.views(ctx, c.news)
 	if err != nil {
 		return err
 	}
-	ctx, s := g.app.tracing.Tracer().Start(ctx, "compose")
+	ctx, s := c.tracing.Tracer().Start(ctx, "compose")
 	defer s.End()
-	g.fleet.Judge(g.app.passes.verdicts())
-	c, err := g.fleet.Advance(ctx, views, renderPatience)
+	c.passes.read(func(m *memory) { c.fleet.Judge(m.verdicts()) })
+	now, err := c.fleet.Advance(ctx, views, renderPatience)
 	if err != nil {
 		return err
 	}
-	g.app.planAccounts.ForgetUnused(plansUnused)
-	g.remember(views)
-	g.rule(c.Batches, views)
-	g.announce(c)
-	g.reportRenders(c.Rendering)
+	c.planAccounts.ForgetUnused(plansUnused)
+	c.remember(views)
+	c.rule(now.Batches, views)
+	c.announce(now)
+	c.reportRenders(now.Rendering)
 	for name, v := range views {
-		if !slices.ContainsFunc(c.Rendering, func(r fleet.Rendering) bool { return r.Source == name }) {
-			g.app.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
+		if !slices.ContainsFunc(now.Rendering, func(r fleet.Rendering) bool { return r.Source == name }) {
+			c.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
 		}
 	}
-	g.app.reportLoss(g.app.book.Read().Lost) // also where every pass waits for AWS
-	g.app.passes.pass(c, all)
+	c.loss() // also where every pass waits for AWS
+	c.passes.pass(now, all)
 	return nil
 }
 
-// announce reports a composition to the board and the forges before the passes start on it.
-func (g conductor) announce(c *fleet.Composition) {
-	if targets := withUnlisted(g.app.shown, c.Targets); !slices.Equal(g.app.shown, targets) {
-		g.configure(targets)
+// nudgeSources makes every source look at its repository, and at its pull requests.
+func (c *conductor) nudgeSources() {
+	for name, f := range c.followers {
+		if !f.leads() {
+			continue
+		}
+		f.git.Nudge()
+		if w := c.publisher.review.watcher(name); w != nil {
+			w.Changed(0)
+		}
 	}
-	spoken := g.app.passes.spoken()
-	defer g.replay(spoken)
-	if g.commits == nil {
+}
+
+// firstSource bounds the time that the first pass waits for the first source, otherSources the time
+// that it then waits for all other sources: a source that does not answer delays only its own
+// targets.
+const (
+	firstSource  = 15 * time.Second
+	otherSources = time.Second
+)
+
+// views are the sources as they stand, once each has said something or has had the time
+// for it. news wakes it when one does.
+func (c *conductor) views(ctx context.Context, news <-chan struct{}) (map[string]fleet.View, error) {
+	if c.asked.IsZero() {
+		c.asked = time.Now()
+	}
+	for {
+		wait := c.patience() - time.Since(c.asked)
+		if wait <= 0 {
+			break
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-news:
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+		timer.Stop()
+	}
+	out := map[string]fleet.View{}
+	for name, f := range c.followers {
+		out[name] = f.now()
+	}
+	return out, nil
+}
+
+// patience returns how long a pass waits, from its request, for the sources that have not answered
+// yet.
+func (c *conductor) patience() time.Duration {
+	heard := 0
+	for _, f := range c.followers {
+		select {
+		case <-f.heard:
+			heard++
+		default:
+		}
+	}
+	switch heard {
+	case len(c.followers):
+		return 0
+	case 0:
+		return firstSource
+	default:
+		return otherSources
+	}
+}
+
+// remember keeps what pull requests, and drafts of them, are compared with.
+func (c *conductor) remember(views map[string]fleet.View) {
+	if c.publisher.review.learned() {
+		c.webhooks.set() // which learn what to ignore
+	}
+	base := c.fleet.Base(views)
+	if c.base.Swap(base) != base {
+		c.publisher.review.moved()
+	}
+}
+
+// rule adds to targets what is known of the commits of their sources: how those relate to each
+// other, and what trailers of commits that merge pull requests count for.
+func (c *conductor) rule(batches []reconciler.Batch, views map[string]fleet.View) {
+	c.publisher.review.reread()
+	for i := range batches {
+		for j := range batches[i].Targets {
+			d := &batches[i].Targets[j]
+			if f := c.followers[d.Source]; f != nil {
+				d.Ancestry = f.line
+			}
+			if w := c.publisher.review.watcher(d.Source); w != nil {
+				w.Rule(d, views[d.Source].Snapshot)
+				w.Images(d, views[d.Source].Snapshot)
+			}
+		}
+	}
+}
+
+// reportRenders says which targets' newest commits are still rendered: in the log where
+// that takes long.
+func (c *conductor) reportRenders(now []fleet.Rendering) {
+	shown := map[string]board.Rendering{}
+	said := map[string]string{}
+	for _, r := range now {
+		shown[r.Target] = board.Rendering{Revision: r.Revision, Since: r.Since}
+		if said[r.Target] = r.Revision; c.renders[r.Target] != r.Revision {
+			c.log.Info("a render takes long: the target stays at its last one until then", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
+		}
+	}
+	for target := range c.renders {
+		if said[target] == "" {
+			c.log.Info("a render that took long is done", "target", target)
+		}
+	}
+	c.renders = said
+	c.board.Renders(shown)
+}
+
+// announce reports a composition to the board and the forges before the passes start on it.
+func (c *conductor) announce(now *fleet.Composition) {
+	if targets := withUnlisted(c.shown, now.Targets); !slices.Equal(c.shown, targets) {
+		c.configure(targets)
+	}
+	spoken := c.requests.spoken()
+	defer c.replay(spoken)
+	if c.publisher.commits == nil {
 		return
 	}
 	for source := range spoken {
-		delete(g.begun, source)
+		delete(c.begun, source)
 	}
-	refused := g.announceRefused()
-	for _, r := range c.Revisions {
-		if refused[r.Source] || g.begun[r.Source] == r.SHA {
+	refused := c.announceRefused()
+	for _, r := range now.Revisions {
+		if refused[r.Source] || c.begun[r.Source] == r.SHA {
 			continue
 		}
-		g.begun[r.Source] = r.SHA
-		g.commits.Begin(commits.Revision{Source: r.Source, SHA: r.SHA, Touched: slices.Concat(r.Touched, r.Faulty), Removed: r.Removed})
+		c.begun[r.Source] = r.SHA
+		c.publisher.commits.Begin(commits.Revision{Source: r.Source, SHA: r.SHA, Touched: slices.Concat(r.Touched, r.Faulty), Removed: r.Removed})
 	}
+}
+
+// announceRefused reports commits that are not applied to the forges, and returns their sources.
+func (c *conductor) announceRefused() map[string]bool {
+	out := map[string]bool{}
+	for name, f := range c.followers {
+		sha, why := f.refused()
+		if sha == "" {
+			continue
+		}
+		out[name] = true
+		if refused := "refused " + sha; c.begun[name] != refused {
+			c.begun[name] = refused
+			c.publisher.commits.Begin(commits.Revision{Source: name, SHA: sha, Err: fmt.Errorf("not applied: %w", why)})
+		}
+	}
+	return out
+}
+
+// replay posts to the forges the reports of the sources that this daemon has just started to own,
+// after it has announced the commit.
+func (c *conductor) replay(sources map[string]bool) {
+	if len(sources) == 0 {
+		return
+	}
+	c.passes.handAgain(func(r *plan.Report) {
+		if sources[r.Source] {
+			c.publisher.report(context.Background(), r)
+		}
+	})
 }
 
 // withUnlisted are the targets that there are, and those of before for which one may stand
@@ -203,28 +336,28 @@ func mayHave(targets []fleet.Target, name string) bool {
 }
 
 // configure shows the existing sources and targets, and forgets all others.
-func (g conductor) configure(targets []fleet.Target) {
-	for _, old := range g.app.shown {
+func (c *conductor) configure(targets []fleet.Target) {
+	for _, old := range c.shown {
 		if !has(targets, old.Name) {
-			g.app.metrics.RemoveTarget(old.Name)
-			g.app.reporter.log.forget(old.Name)
-			if g.app.crew != nil {
-				g.app.crew.DropSoon(old.Name)
+			c.metrics.RemoveTarget(old.Name)
+			c.gone(old.Name)
+			if c.crew != nil {
+				c.crew.DropSoon(old.Name)
 			}
-			g.forget(old.Name)
+			c.publisher.review.forget(old.Name)
 		}
 	}
-	if g.commits != nil {
-		for _, name := range g.commits.Unfinished() { // includes those that disappeared while weir was stopped
+	if statuses := c.publisher.commits; statuses != nil {
+		for _, name := range statuses.Unfinished() { // includes those that disappeared while weir was stopped
 			if !has(targets, name) && !mayHave(targets, name) {
-				g.commits.Forget(name)
+				statuses.Forget(name)
 			}
 		}
 	}
 	var sources []board.Source
-	for _, s := range g.config.Sources {
+	for _, s := range c.config.Sources {
 		shown := board.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)}
-		for _, f := range g.config.Forges {
+		for _, f := range c.config.Forges {
 			if f.Source == s.Name && !f.Profile().WebhooksOnly {
 				shown.WebURL, shown.Forge = f.URL, f.Type
 			}
@@ -235,7 +368,7 @@ func (g conductor) configure(targets []fleet.Target) {
 	for i, t := range targets {
 		shown[i] = board.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
 	}
-	g.app.board.Configure(sources, shown)
-	g.know(sources, shown)
-	g.app.shown = targets
+	c.board.Configure(sources, shown)
+	know(c.metrics, sources, shown)
+	c.shown = targets
 }

@@ -6,32 +6,33 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
 )
 
 // hideCredentials keeps the credentials of sources, forges and gate providers out of all output:
 // each use reads the files again, so it hides their current contents. A file that cannot be read
 // has nothing to hide; its user reports the error.
-func (g *generation) hideCredentials() {
+func hideCredentials(secrets *redact.Registry, c *config.Config) {
 	var values []string
 	file := func(name string) { values = append(values, content(name)...) }
-	for _, s := range g.config.Sources {
+	for _, s := range c.Sources {
 		values = append(values, sourceCredentials(s)...)
 	}
-	for _, f := range g.config.Forges {
+	for _, f := range c.Forges {
 		file(f.TokenFile)
 	}
-	for _, name := range append(g.config.GateProviderFiles(), g.config.PushFiles()...) {
+	for _, name := range append(c.GateProviderFiles(), c.PushFiles()...) {
 		if text, err := os.ReadFile(name); err == nil {
 			values = append(values, strings.TrimSpace(string(text)))
 		}
 	}
-	for _, name := range append(g.config.WebhookFiles(), g.config.Access.Files()...) {
+	for _, name := range append(c.WebhookFiles(), c.Access.Files()...) {
 		if text, err := os.ReadFile(name); err == nil {
 			values = append(values, strings.Fields(string(text))...) // one a line
 		}
 	}
-	for _, t := range g.config.Targets {
+	for _, t := range c.Targets {
 		for _, name := range t.AgeKeyFiles {
 			if text, err := os.ReadFile(name); err == nil {
 				for word := range strings.FieldsSeq(string(text)) {
@@ -42,12 +43,12 @@ func (g *generation) hideCredentials() {
 			}
 		}
 	}
-	g.app.o.Secrets.Set("credentials", secret.New(values...))
+	secrets.Set("credentials", secret.New(values...))
 	sources := map[string]bool{}
-	for _, s := range g.config.Sources {
+	for _, s := range c.Sources {
 		sources[ofSource+s.Name] = true
 	}
-	g.app.o.Secrets.Only(ofSource, sources)
+	secrets.Only(ofSource, sources)
 }
 
 // ofSource begins the names of those whose credentials are hidden for a source.
@@ -55,8 +56,8 @@ const ofSource = "source "
 
 // hideSource keeps a source's current credentials out of its output: they may have been replaced
 // since the last pass, and a server may repeat them.
-func (g *generation) hideSource(s config.Source) {
-	g.app.o.Secrets.Set(ofSource+s.Name, secret.New(sourceCredentials(s)...))
+func hideSource(secrets *redact.Registry, s config.Source) {
+	secrets.Set(ofSource+s.Name, secret.New(sourceCredentials(s)...))
 }
 
 // sourceCredentials returns the current contents of the files of a source and the passwords in its

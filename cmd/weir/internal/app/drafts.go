@@ -23,20 +23,18 @@ import (
 // planDraft plans a work tree that a user sent, as it plans a pull request from a fork:
 // it trusts nothing of it, keeps nothing, and shows nothing to other users.
 func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Planned, error) {
-	a := s.app
 	slices.Sort(d.Targets)
 	d.Targets = slices.Compact(d.Targets)
-	end, err := a.drafts.Begin(d.By)
+	end, err := s.drafts.Begin(d.By)
 	if err != nil {
 		return nil, busy(err)
 	}
 	defer end()
-	g := a.gen.Load()
-	base := g.base.Load()
+	c, base := s.now.compared()
 	if base == nil {
 		return nil, busy(pulls.ErrEarly)
 	}
-	from, err := g.config.SourceOf(d.Targets, d.Repositories)
+	from, err := c.SourceOf(d.Targets, d.Repositories)
 	if wrong := config.AsSourceError(err); wrong != nil {
 		return nil, &gates.Fault{Message: wrong.Message, Hint: wrong.Hint}
 	}
@@ -55,7 +53,7 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 	// Nothing was decrypted: the hidden texts of the draft are its sender's own, and
 	// must hide nothing from other users.
 	own := &redact.Registry{}
-	review, reports, err := a.drafts.Plan(ctx, base, fleet.Proposal{
+	review, reports, err := s.drafts.Plan(ctx, base, fleet.Proposal{
 		Secrets: own,
 		Source:  from.Name, Owner: "draft of " + d.By, Only: d.Targets, Head: &snapshot.Snapshot{},
 		Snapshot: snapshot.Snapshot{Revision: "draft", Tree: tree},
@@ -79,7 +77,7 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 		out.Unaffected = review.Targets - len(review.Touched)
 	}
 	for _, r := range reports {
-		r = report.Redact(func(text string) string { return a.o.Secrets.Redact(own.Redact(text)) }).Report(r)
+		r = report.Redact(func(text string) string { return s.redact(own.Redact(text)) }).Report(r)
 		out.Plans = append(out.Plans, r.Shown())
 		out.Locations[r.Target] = commands.Location{Account: r.Account, Region: r.Region}
 	}

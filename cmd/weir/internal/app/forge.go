@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
@@ -54,19 +55,19 @@ func newForge(f config.Forge, of *follower, ref string, metrics *metrics.Metrics
 	return forge.New(o)
 }
 
-// makeForges makes the clients of the forges that get commit statuses.
-func (g *generation) makeForges() error {
-	g.forges = map[string]commits.Forge{}
-	for _, f := range g.config.Forges {
+// makeForges makes the clients of the forges that get commit statuses, by source.
+func makeForges(c *config.Config, fs followers, metrics *metrics.Metrics, tracing *telemetry.Tracing) (map[string]commits.Forge, error) {
+	out := map[string]commits.Forge{}
+	for _, f := range c.Forges {
 		if f.Profile().WebhooksOnly {
 			continue
 		}
-		of := g.followers[f.Source]
-		forge, err := newForge(f, of, cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag), g.app.metrics)
+		of := fs[f.Source]
+		forge, err := newForge(f, of, cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag), metrics)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		g.forges[f.Source] = g.app.tracing.Forge(forge)
+		out[f.Source] = tracing.Forge(forge)
 	}
-	return nil
+	return out, nil
 }

@@ -27,7 +27,7 @@ func TestADaemonForgetsWhatIsGone(t *testing.T) {
 		a.passes.mu.Lock()
 		defer a.passes.mu.Unlock()
 		return map[string]int{
-			"loops": len(a.passes.of), "running": len(a.passes.run), "reports": len(a.passes.memory.before.Reports), "standings": len(a.passes.memory.before.Standings),
+			"loops": len(a.passes.loops.of), "running": len(a.passes.loops.run), "reports": len(a.passes.memory.before.Reports), "standings": len(a.passes.memory.before.Standings),
 			"said": len(a.reporter.log.said), "batches": len(a.passes.memory.batches), "conditions": len(a.passes.memory.conditions),
 		}
 	}
@@ -47,11 +47,11 @@ func TestADaemonForgetsWhatIsGone(t *testing.T) {
 			w.extra += fmt.Sprintf("- {name: t%d, path: overlays/t%d, region: %s}\n", i, i, region)
 		}
 		next = w.config()
-		a.configChanged()
+		a.reloadDue.send()
 		become(5)
 		w.extra = ""
 		next = w.config()
-		a.configChanged()
+		a.reloadDue.send()
 		become(1)
 	}
 	// Each was opened each time it was wanted, and at no other time.

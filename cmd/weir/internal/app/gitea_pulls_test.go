@@ -45,7 +45,7 @@ func newReviewed(t *testing.T, s *giteatest.Server, owner string, change func(*c
 		if _, err := r.app.book.Approve(digest, "the test"); err != nil {
 			t.Fatal(err)
 		}
-		r.app.passAll()
+		r.app.requests.passAll()
 	}
 	g.finally(r.main, "fleet/apply", "success")
 	return r

@@ -22,7 +22,7 @@ func TestAPassThatHangsIsNoProgress(t *testing.T) {
 		<-end
 		return reconciler.Batch{}, nil
 	}, Interval: time.Hour}
-	p := &passes{app: &App{accounts: accounts.New(accounts.Options{})}, of: map[reconciler.ScopeKey]*loop{key: l}}
+	p := &passes{passesOptions: passesOptions{accounts: accounts.New(accounts.Options{})}, loops: loops{of: map[reconciler.ScopeKey]*loop{key: l}}}
 	goes := func(what, place string, after time.Duration, want bool) {
 		t.Helper()
 		if got := p.goesOn(place, time.Now().Add(after)); got != want {

@@ -2,90 +2,63 @@ package app
 
 import (
 	"cmp"
-	"strings"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// setHooks takes the webhooks that the configuration wants.
-func (g *generation) setHooks() {
+// webhooks are the webhooks that a configuration wants.
+type webhooks struct {
+	receiver  *forge.Receiver
+	forges    []config.Forge
+	followers followers
+	publisher *publisher
+	crew      *crew.Crew
+}
+
+// set makes the receiver take the webhooks, with the present planners of pull requests.
+func (h *webhooks) set() {
 	hooks := map[string]forge.Hook{}
-	for _, f := range g.config.Forges {
+	for _, f := range h.forges {
 		if f.WebhookSecretFile == "" {
 			continue
 		}
-		follower := g.followers[f.Source]
-		h := forge.Hook{
+		follower := h.followers[f.Source]
+		hook := forge.Hook{
 			Kind: f.Profile().Kind, SecretFile: f.WebhookSecretFile, Address: cmp.Or(f.URL, follower.config.URL), Source: follower,
 		}
-		if w := g.watcher(f.Source); w != nil {
-			h.Pulls, h.Self = w, w.Self()
-			if g.app.crew != nil {
-				h.Pulls = pullHints{g, f.Source}
+		if w := h.publisher.review.watcher(f.Source); w != nil {
+			hook.Pulls, hook.Self = w, w.Self()
+			if h.crew != nil {
+				hook.Pulls = pullHints{h.publisher.review.watcher, follower}
 			}
 		}
-		hooks[f.Source] = h
+		hooks[f.Source] = hook
 	}
-	g.app.hooks.Set(hooks)
+	h.receiver.Set(hooks)
 }
 
-// Follows reports whether the source follows a ref. It errs towards yes: a look at
-// the source is cheap.
-func (f *follower) Follows(ref string) bool {
-	switch r := f.config.Ref; {
-	case r.Branch != "":
-		return ref == "refs/heads/"+r.Branch
-	case r.Tag != "":
-		return ref == "refs/tags/"+r.Tag
-	case r.SemVer != "":
-		return strings.HasPrefix(ref, "refs/tags/")
-	case r.Name != "":
-		return ref == r.Name
-	case r.Commit != "":
-		return f.At() == "" // any ref may bring it
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if at := f.view.Snapshot.Ref; strings.HasPrefix(at, "refs/heads/") {
-		return ref == at
-	}
-	return strings.HasPrefix(ref, "refs/heads/")
+// pullHints are webhooks about pull requests, for the member that speaks for the source.
+type pullHints struct {
+	watcher func(source string) *pulls.Watcher
+	of      *follower
 }
 
-// At is the commit that the source was last seen at.
-func (f *follower) At() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.view.Snapshot.Revision
-}
-
-// isAt reports whether the source was read at a commit, and nothing was wrong since: it was if a reload took the commit over, or if this daemon could not
-// read the repository while it led.
-func (f *follower) isAt(commit string) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.view.Err == nil && f.view.Snapshot.Revision == commit
-}
-
-// nudgeSources makes every source look at its repository, and at its pull requests.
-func (g *generation) nudgeSources() {
-	for name, f := range g.followers {
-		if !f.leads() {
-			continue
-		}
-		f.git.Nudge()
-		if w := g.watcher(name); w != nil {
-			w.Changed(0)
-		}
-	}
-}
-
-// Nudge makes the source look at its repository, here or in the daemon that reads it.
-func (f *follower) Nudge() {
-	if f.leads() {
-		f.git.Nudge()
+// Changed implements forge.Pulls.
+func (h pullHints) Changed(number int64) {
+	source := h.of.config.Name
+	if w := h.watcher(source); w != nil && h.of.leads() {
+		w.Changed(number)
 		return
 	}
-	f.crew.AskSoon(crew.Ask{Source: f.config.Name})
+	h.of.crew.AskSoon(crew.Ask{Source: source, Pulls: true, Pull: number})
+}
+
+// Heard implements forge.Pulls. All members remember the comment, because any of them may later
+// read it.
+func (h pullHints) Heard(number int64, comment forge.Heard) {
+	heard := crew.Heard(comment)
+	h.of.crew.AskSoon(crew.Ask{Source: h.of.config.Name, Pulls: true, Pull: number, Heard: &heard})
 }

@@ -242,7 +242,7 @@ func TestGenericWebhookWithoutStatuses(t *testing.T) {
 	a, stop := w.startConfig(c, nil)
 	defer stop()
 	converged(t, a, first, 1)
-	if a.gen.Load().commits != nil {
+	if a.gen.Load().publisher.commits != nil {
 		t.Error("a generic forge has commit statuses")
 	}
 	w.repo.Write(overlay(map[string]string{"workers": pool("workers", "m5.large", 4)}))

@@ -74,7 +74,7 @@ func TestABrokenCommitAndOtherVariables(t *testing.T) {
 	with := func(vars map[string]string) {
 		next = w.config()
 		next.Targets[0].Vars = vars
-		a.configChanged()
+		a.reloadDue.send()
 	}
 	with(map[string]string{"MAX": "4"})
 	eventually(t, "what waits", func() string {
@@ -135,7 +135,7 @@ func TestABrokenCommitAndSignatures(t *testing.T) {
 			converged(t, a, first, 1)
 			next = w.config()
 			next.Sources[0].Verify = signature.Policy{Mode: signature.Commit, SSH: signature.SSH{AllowedSignersFile: allowed}}
-			a.configChanged()
+			a.reloadDue.send()
 			w.repo.Write(map[string]string{"overlays/prod/web.yaml": "a: [\n"})
 			broken := commit("broken", true)
 			if !sign {

@@ -162,7 +162,7 @@ func TestABrokenConfigurationKeepsTheLastGood(t *testing.T) {
 	before := len(w.writes())
 
 	next = with(nil)
-	a.configChanged()
+	a.reloadDue.send()
 	heldTo(t, a, first, "") // no commit renders without the variable
 	s, _ := a.board.Target("prod")
 	if text := s.Last.Holds.Text(); !strings.Contains(text, "TYPE") {

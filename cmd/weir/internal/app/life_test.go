@@ -68,17 +68,17 @@ func TestASlowSourceHoldsUpItsOwnTargetsOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				g := &generation{followers: map[string]*follower{}}
+				c := &conductor{conductorOptions: conductorOptions{followers: followers{}}}
 				for i := range 2 {
 					f := &follower{heard: make(chan struct{}), view: fleet.View{ID: fmt.Sprint(i)}}
 					if i < tc.heard {
 						close(f.heard)
 					}
-					g.followers[fmt.Sprint(i)] = f
+					c.followers[fmt.Sprint(i)] = f
 				}
 				for _, want := range []time.Duration{tc.wait, 0} {
 					began := time.Now()
-					views, err := conductor{g}.views(t.Context(), nil)
+					views, err := c.views(t.Context(), nil)
 					if took := time.Since(began); err != nil || len(views) != 2 || took != want {
 						t.Errorf("%d views after %s, want %s: %v", len(views), took, want, err)
 					}
@@ -102,7 +102,7 @@ func (w *world) startReloading() (a *App, reload func(change func(*config.Config
 		next = w.config()
 		change(next)
 		reloads++
-		a.configChanged()
+		a.reloadDue.send()
 		eventually(w.t, "reload", func() string {
 			if got := reloadsOf(w.t, a, "success"); got != reloads {
 				return fmt.Sprint(got)

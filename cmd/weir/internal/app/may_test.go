@@ -66,8 +66,7 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 			memory := coordtest.NewMemory()
 			owner, other := statetest.Join(t, memory, "owner"), statetest.Join(t, memory, "other")
 			now := clock.At(time.Now)
-			a := &App{book: gates.NewBook(owner, now)}
-			a.rollouts = &rollouts{app: a, ledger: ledger.Open(owner)}
+			book := gates.NewBook(owner, now)
 			theirs := gates.NewBook(other, now)
 			if _, err := theirs.Approve(digest, "bob"); err != nil {
 				t.Fatal(err)
@@ -80,11 +79,11 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 			}
 			owner.Sync(t)
 			key := reconciler.ScopeKey{Account: "111111111111", Region: "eu-west-1"}
-			p := &passes{app: a, of: map[reconciler.ScopeKey]*loop{}}
+			p := newPasses(passesOptions{approvals: approvals{book: book}, ledger: ledger.Open(owner)})
 			if p.may(key) == nil {
 				t.Error("a write without a pass")
 			}
-			p.of[key] = &loop{in: []string{"prod"}, records: a.book.Read(), permits: map[string][]rollout.Permit{"pools": permits(1, 30).Permits}}
+			p.loops.of[key] = &loop{in: []string{"prod"}, records: book.Read(), permits: map[string][]rollout.Permit{"pools": permits(1, 30).Permits}}
 			if err := p.may(key); err != nil {
 				t.Fatal(err)
 			}

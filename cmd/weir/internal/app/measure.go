@@ -1,46 +1,32 @@
 package app
 
 import (
+	"log/slog"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/metrics"
 )
 
-// measure registers functions with the metrics for the figures that are in no report.
-func (a *App) measure() {
-	if a.dispatcher != nil {
-		a.metrics.Coordination(a.dispatcher.View, func() time.Duration {
-			if s := a.crew.Keeper().Session(); s != nil {
-				return s.Left()
-			}
-			return 0
-		})
-	}
-	a.metrics.Queue("history", a.board.Unwritten)
-	a.metrics.Queue("statuses", func() int {
-		if c := a.gen.Load().commits; c != nil {
-			return c.Pending()
-		}
-		return 0
-	})
-	a.metrics.Queue("notifications", func() int {
-		if n := a.gen.Load().notifier; n != nil {
-			return n.Waiting()
-		}
-		return 0
-	})
+// measure registers functions with the metrics for the figures that are in no report. file has the
+// records.
+func measure(m *metrics.Metrics, b *board.Board, now *current, file string) {
+	m.Queue("history", b.Unwritten)
+	m.Queue("statuses", func() int { return now.publisher().unposted() })
+	m.Queue("notifications", func() int { return now.publisher().unsent() })
 	count := func(is func(board.TargetState) bool) func() int {
 		return func() int {
-			return len(slices.DeleteFunc(a.board.Targets(), func(t board.TargetState) bool { return !is(t) }))
+			return len(slices.DeleteFunc(b.Targets(), func(t board.TargetState) bool { return !is(t) }))
 		}
 	}
-	a.metrics.Queue("renders", count(func(t board.TargetState) bool { return !t.Rendering.Since.IsZero() }))
-	a.metrics.Queue("passes", count(func(t board.TargetState) bool { return !t.Unanswered.IsZero() }))
-	a.metrics.HistorySize(func() int64 {
-		info, err := os.Stat(a.state.path(state.File))
+	m.Queue("renders", count(func(t board.TargetState) bool { return !t.Rendering.Since.IsZero() }))
+	m.Queue("passes", count(func(t board.TargetState) bool { return !t.Unanswered.IsZero() }))
+	m.HistorySize(func() int64 {
+		info, err := os.Stat(file)
 		if err != nil {
 			return 0
 		}
@@ -49,7 +35,7 @@ func (a *App) measure() {
 }
 
 // know registers the names of sources and targets with the metrics.
-func (g *generation) know(sources []board.Source, targets []board.Target) {
+func know(m *metrics.Metrics, sources []board.Source, targets []board.Target) {
 	var s, t []string
 	for _, source := range sources {
 		s = append(s, source.Name)
@@ -57,29 +43,36 @@ func (g *generation) know(sources []board.Source, targets []board.Target) {
 	for _, target := range targets {
 		t = append(t, target.Name)
 	}
-	g.app.metrics.Know(s, t)
+	m.Know(s, t)
 }
 
 // wrongClock is the difference from which on the log says that the clock is wrong.
 const wrongClock = 5 * time.Minute
 
-// checkClock says once that this machine's clock differs from AWS's, and once that it
-// is right again.
-func (a *App) checkClock() {
-	ahead := a.clock.Ahead()
+// clockCheck compares this machine's clock with AWS's.
+type clockCheck struct {
+	clock *clock.Clock
+	log   *slog.Logger
+	// wrong says that weir has reported that the clocks differ.
+	wrong atomic.Bool
+}
+
+// check says once that this machine's clock differs from AWS's, and once that it is right again.
+func (c *clockCheck) check() {
+	ahead := c.clock.Ahead()
 	wrong := ahead.Abs() >= wrongClock
-	switch was := a.clockWrong.Swap(wrong); {
+	switch was := c.wrong.Swap(wrong); {
 	case wrong && !was:
-		a.log.Error("this machine's clock differs from AWS's: set it right; suspensions, approvals, windows and join tokens go by AWS's", "ahead", ahead)
+		c.log.Error("this machine's clock differs from AWS's: set it right; suspensions, approvals, windows and join tokens go by AWS's", "ahead", ahead)
 	case was && !wrong:
-		a.log.Info("this machine's clock is right again")
+		c.log.Info("this machine's clock is right again")
 	}
 }
 
-// sinceWhen returns the time that the age of history is measured from. Until AWS has reported the
+// since returns the time that the age of history is measured from. Until AWS has reported the
 // time, it returns the zero time, because a clock that runs ahead would remove the whole history.
-func (a *App) sinceWhen() time.Time {
-	if m := a.clock.Moment(); m.Heard {
+func since(c *clock.Clock) time.Time {
+	if m := c.Moment(); m.Heard {
 		return m.Earliest
 	}
 	return time.Time{}

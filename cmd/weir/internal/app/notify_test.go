@@ -65,7 +65,7 @@ func TestNotifications(t *testing.T) {
 		}
 		return ""
 	})
-	a.configChanged()
+	a.reloadDue.send()
 	eventually(t, "the reload", func() string {
 		if k := kinds("/two"); k["configuration-reloaded"] != 1 {
 			return fmt.Sprint(k)

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -10,12 +11,17 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/rollout"
-	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/reconciler/lineage"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/target"
 )
@@ -24,7 +30,11 @@ import (
 // commands. A loop lives as long as a target wants something of its scope, also over
 // reloads of the configuration.
 type passes struct {
-	app *App
+	passesOptions
+	// reporter gets the reports of passes, which are under a lease among several daemons. kept says
+	// why nothing is deleted while another member might keep it.
+	reporter func(*coord.Lease) reconciler.Reporter
+	kept     func() string
 	// handing is locked while a pass takes what is wanted, while it hands a report on, and while a
 	// reload replaces the receivers of reports; locked before mu.
 	handing state.Turn
@@ -33,63 +43,52 @@ type passes struct {
 
 	mu     sync.Mutex // guards what follows
 	memory memory
-	of     map[reconciler.ScopeKey]*loop
-	// run are the loops that have not ended, wanted or not.
-	run map[*loop]bool
-
-	// The fields below are for several daemons. weights are the pools of each account and region
-	// that should be owned, replay the sources for which this daemon has begun to speak.
-	weights map[string]int
-	replay  map[string]bool
-	// finding lists the scopes whose account seeking is asking AWS for, unfound those whose account
-	// AWS did not return at the last try. kept lists the places whose leases are kept during the
-	// first such request of a scope: the scope may be in one of them.
-	finding, unfound map[reconciler.ScopeKey]bool
-	kept             map[string]reconciler.ScopeKey
-	seeking          sync.WaitGroup
+	loops  loops
+	// interval and moving are the pace of the loops.
+	interval, moving time.Duration
+	// work is the work of each account and region, for several daemons. seeking asks AWS for
+	// accounts.
+	work    shares
+	seeking sync.WaitGroup
 }
 
-// loop is the loop of one scope.
-type loop struct {
-	*reconciler.Loop
-	key reconciler.ScopeKey
-	// leave ends it, and wait waits for the end.
-	leave context.CancelFunc
-	wait  func(context.Context) error
-	// scope is nil before it was opened; in names the targets of the pass under way.
-	// Both are guarded by passes.mu.
-	scope *reconciler.Scope
-	in    []string
-	// records holds the requests of people at the start of the pass under way.
-	records gates.Records
-	// permits holds the permits, by source, of the governed pools that may roll in that pass.
-	permits map[string][]rollout.Permit
-	// lease permits its passes; nil if this daemon is alone.
-	lease *coord.Lease
-	// marks write the last good revisions; nil before the first pass. Only passes use it.
-	marks *marks
-	// silent says that AWS did not answer at the last check.
-	silent bool
+// passesOptions are what passes use, and whom they wake.
+type passesOptions struct {
+	log       *slog.Logger
+	tracing   *telemetry.Tracing
+	rand      func() float64
+	redact    func(string) string
+	spawn     spawner
+	clock     *clock.Clock
+	accounts  *accounts.Set
+	crew      *crew.Crew // nil if this daemon is alone
+	store     state.Store
+	ledger    *ledger.Ledger
+	lineages  *lineage.Book
+	approvals approvals
+	// wake wakes the conductor, conduct the conductor of rollouts.
+	wake    func()
+	conduct signal
+	// loss reports whether all writes are held.
+	loss func(*state.Loss)
 }
 
-// openPasses makes room for loops. They live until the step of Stop that it adds.
-func (a *App) openPasses(ctx context.Context) {
-	a.passes.ctx, a.passes.stop = context.WithCancel(span.Watch(ctx, a.metrics.Stage))
-	a.onStop("passes", passesShare, a.passes.closeLoops)
+func newPasses(o passesOptions) *passes {
+	return &passes{passesOptions: o, kept: func() string { return "" }, loops: loops{of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}}, work: shares{finding: map[reconciler.ScopeKey]bool{}}}
 }
 
-// closeLoops ends all loops at once, and waits for them. The conductor has ended.
-func (p *passes) closeLoops(ctx context.Context) error {
+// open makes room for loops. They live until close.
+func (p *passes) open(ctx context.Context) { p.ctx, p.stop = context.WithCancel(ctx) }
+
+// close ends all loops at once, and waits for them. The conductor has ended.
+func (p *passes) close(ctx context.Context) error {
 	p.stop()
 	p.mu.Lock()
-	all := maps.Clone(p.run)
+	all := maps.Clone(p.loops.run)
 	p.mu.Unlock()
 	var errs []error
 	for l := range all {
 		errs = append(errs, l.wait(ctx))
-	}
-	if wait := p.app.rollouts.wait; wait != nil {
-		errs = append(errs, wait(ctx))
 	}
 	p.seeking.Wait()
 	return errors.Join(errs...)
@@ -103,12 +102,12 @@ func (p *passes) pass(c *fleet.Composition, all bool) {
 	before, known := p.memory.batches, p.memory.conditions
 	p.memory.take(c)
 	p.weigh()
-	p.app.rollouts.wake()
-	if p.app.crew != nil && !maps.EqualFunc(known, c.Conditions, func(gates.Conditions, gates.Conditions) bool { return true }) {
-		p.app.crew.Again() // some targets have no report yet
+	p.conduct.send()
+	if p.crew != nil && !maps.EqualFunc(known, c.Conditions, func(gates.Conditions, gates.Conditions) bool { return true }) {
+		p.crew.Again() // some targets have no report yet
 	}
 	for key, b := range p.memory.batches {
-		l := p.of[key]
+		l := p.loops.of[key]
 		switch old, known := before[key]; {
 		case l == nil:
 			p.startLoop(key)
@@ -118,32 +117,19 @@ func (p *passes) pass(c *fleet.Composition, all bool) {
 			l.Nudge()
 		}
 	}
-	for key, l := range p.of {
+	for key, l := range p.loops.of {
 		if _, wanted := p.memory.batches[key]; !wanted && l.Began().IsZero() {
-			delete(p.of, key)
+			delete(p.loops.of, key)
 			l.leave()
 		}
 	}
-	p.app.accounts.Keep(p.needs)
+	p.accounts.Keep(p.needs)
 }
 
 // needs reports whether a scope is wanted, or passed over yet. The caller holds mu.
 func (p *passes) needs(key reconciler.ScopeKey) bool {
 	_, wanted := p.memory.batches[key]
-	return wanted || p.runs(key)
-}
-
-// runs reports whether a scope has a loop that has not ended. The caller holds mu.
-func (p *passes) runs(key reconciler.ScopeKey) bool {
-	if p.of[key] != nil {
-		return true
-	}
-	for l := range p.run {
-		if l.key == key {
-			return true
-		}
-	}
-	return false
+	return wanted || p.loops.runs(key)
 }
 
 // quickDelay is the time to the next read while something is changing at an endpoint that is not
@@ -152,23 +138,25 @@ const quickDelay = 250 * time.Millisecond
 
 // startLoop starts the loop of a scope. The caller holds mu.
 func (p *passes) startLoop(key reconciler.ScopeKey) {
-	lease, done, owned := p.lease(key)
+	lease, done, owned := p.use(key)
 	if !owned {
 		return
 	}
 	l := &loop{key: key, lease: lease}
 	l.Loop = &reconciler.Loop{
 		Desired: func(ctx context.Context) (reconciler.Batch, error) { return p.batch(ctx, l) },
-		Logger:  p.app.log, Tracer: p.app.tracing.Tracer(), Reporter: p.app.reporter, Rand: p.app.o.Rand,
+		Logger:  p.log, Tracer: p.tracing.Tracer(), Reporter: p.reporter(lease), Rand: p.rand,
 	}
-	p.pace(l)
+	l.SetPace(p.interval, p.moving)
 	ctx, leave := context.WithCancel(p.ctx)
 	l.leave = leave
 	if lease != nil {
-		p.under(l, lease)
+		// It looks often at first, as calls of the previous owner may still have their effect.
+		l.Watchful = coord.TTL
+		context.AfterFunc(lease.Context(), leave)
 	}
-	p.of[key], p.run[l] = l, true
-	l.wait = p.app.spawn(ctx, "passes", func(ctx context.Context) error {
+	p.loops.of[key], p.loops.run[l] = l, true
+	l.wait = p.spawn(ctx, "passes", func(ctx context.Context) error {
 		defer done()
 		defer p.ended(l)
 		return l.Run(ctx)
@@ -179,31 +167,25 @@ func (p *passes) startLoop(key reconciler.ScopeKey) {
 func (p *passes) ended(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.run, l)
-	if l.lease != nil && p.of[l.key] == l {
-		delete(p.of, l.key)
+	delete(p.loops.run, l)
+	if l.lease != nil && p.loops.of[l.key] == l {
+		delete(p.loops.of, l.key)
 	}
-	if !p.runs(l.key) {
-		p.app.accounts.Forget(l.key)
+	if !p.loops.runs(l.key) {
+		p.accounts.Forget(l.key)
 	}
 }
 
-// pace makes the loop run as often as the configuration says.
-func (p *passes) pace(l *loop) {
-	moving := time.Duration(0)
-	c := p.app.gen.Load().config
-	if quick(c) {
-		moving = quickDelay
-	}
-	l.SetPace(c.Interval, moving)
-}
-
-// repace gives all loops the pace of the configuration.
-func (p *passes) repace() {
+// setPace gives all loops the pace of a configuration.
+func (p *passes) setPace(c *config.Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.of {
-		p.pace(l)
+	p.interval, p.moving = c.Interval, 0
+	if quick(c) {
+		p.moving = quickDelay
+	}
+	for _, l := range p.loops.of {
+		l.SetPace(p.interval, p.moving)
 	}
 }
 
@@ -219,7 +201,7 @@ func (p *passes) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
 	p.mu.Lock()
 	l.in = nil
 	p.mu.Unlock()
-	access := p.app.accounts.Open(ctx, l.key)
+	access := p.accounts.Open(ctx, l.key)
 	if err := ctx.Err(); err != nil {
 		return reconciler.Batch{}, err
 	}
@@ -229,14 +211,110 @@ func (p *passes) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
 	return p.gated(l, access), nil
 }
 
+// silence is the time after which weir says that AWS does not answer.
+const silence = 15 * time.Second
+
+// unanswered returns the targets whose passes AWS does not answer, with the time since when, and
+// writes to the log where that changes.
+func (p *passes) unanswered(now time.Time) map[string]time.Time {
+	since := map[string]time.Time{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, l := range p.loops.of {
+		began := l.Began()
+		if answered := p.accounts.Answered(key); answered.After(began) && !began.IsZero() {
+			began = answered
+		}
+		silent := !began.IsZero() && now.Sub(began) > silence
+		if silent {
+			for _, d := range p.memory.batches[key].Targets {
+				since[d.Policy.Target] = began
+			}
+		}
+		if silent != l.silent {
+			l.silent = silent
+			log := p.log.With("account", key.Account, "region", key.Region, "role", key.RoleARN, "endpoint", key.Endpoint)
+			if silent {
+				log.Warn("AWS does not answer: this account and region wait, and no others", "since", began)
+			} else {
+				log.Info("AWS answers again, or the pass has ended")
+			}
+		}
+	}
+	return since
+}
+
 // interrupt ends the passes under way without a new step. No pass begins before there is a
 // new composition.
 func (p *passes) interrupt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.memory.batches = nil
-	for _, l := range p.of {
+	for _, l := range p.loops.of {
 		l.Interrupt()
+	}
+}
+
+// end ends passes under way before their next step.
+func (p *passes) end(which func(*loop) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.loops.of {
+		if which(l) {
+			l.Interrupt()
+		}
+	}
+}
+
+// again ends the passes over targets of which a permit is withdrawn, and starts passes over those
+// whose permits have changed.
+func (p *passes) again(withdrawn, changed map[string]bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.loops.of {
+		if slices.ContainsFunc(l.in, func(target string) bool { return withdrawn[target] }) {
+			l.Interrupt()
+		}
+	}
+	for target := range changed {
+		p.loops.nudge(p.memory.scopesOf(target))
+	}
+}
+
+// retry makes the next pass try again what AWS refused of a target's pools. It forgets the commits
+// that stopped the steps of the target, so that they no longer stop anything: the person who
+// requests it knows better which weir fell behind.
+func (p *passes) retry(target string, pools []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.memory.before.Reports[target]
+	for key, b := range p.memory.batches {
+		for i := range b.Targets {
+			if d := &b.Targets[i]; d.Policy.Target == target && d.Ancestry != nil && last != nil && last.Plan != nil {
+				p.lineages.Lift(d.Policy.Source, last.Plan.Ahead)
+			}
+		}
+		if l := p.loops.of[key]; l != nil && l.scope != nil && slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.Target == target }) {
+			l.scope.Retry(pools)
+		}
+	}
+}
+
+// read gives a function what passes remember.
+func (p *passes) read(f func(*memory)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f(&p.memory)
+}
+
+// handAgain hands the last reports on, while no pass hands on another one.
+func (p *passes) handAgain(to func(*plan.Report)) {
+	p.handing.Lock()
+	defer p.handing.Unlock()
+	var reports []*plan.Report
+	p.read(func(m *memory) { reports = m.reports() })
+	for _, r := range reports {
+		to(r)
 	}
 }
 

@@ -1,17 +1,21 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/propose"
+	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/proposal"
 	"github.com/weir-gitops/weir/status/proposal/accepts"
 	"github.com/weir-gitops/weir/status/proposal/images"
@@ -25,7 +29,7 @@ type proposer struct {
 	turn         turn
 	pusher       *transport.Pusher
 	// due says that there is news: something was stopped, somebody asked, or a commit is followed.
-	due chan struct{}
+	due signal
 }
 
 // turn does what is missing, and returns the time of the next turn without news.
@@ -40,36 +44,60 @@ const (
 	mostAccepts = 5 * time.Minute
 )
 
-// makeProposers makes what proposes changes, for the sources whose forge the configuration lets weir
-// push to.
-func (g *generation) makeProposers() error {
-	g.accepts = map[string]*accepts.Source{}
-	for _, f := range g.config.Forges {
-		_, newer := g.config.Proposes(f)
+// proposals open the pull requests of the sources whose forge the configuration lets weir push to.
+type proposals struct {
+	proposalOptions
+	proposers []*proposer
+	// accepts are those that people may ask to keep what AWS has, by source.
+	accepts map[string]*accepts.Source
+}
+
+// proposalOptions are the surroundings of proposals.
+type proposalOptions struct {
+	config    *config.Config
+	followers followers
+	// base is compared with proposals; nil before the first composition.
+	base   func() *fleet.Base
+	drafts *pulls.Drafts
+	// statuses are the forges of sources, by source.
+	statuses map[string]commits.Forge
+	// rolled returns the state of a source's rollouts at a commit.
+	rolled  func(source, head string) (reverts.Standing, error)
+	board   *board.Board
+	metrics *metrics.Metrics
+	store   state.Store
+	log     *slog.Logger
+	redact  func(string) string
+}
+
+func makeProposals(o proposalOptions) (*proposals, error) {
+	p := &proposals{proposalOptions: o, accepts: map[string]*accepts.Source{}}
+	for _, f := range o.config.Forges {
+		_, newer := o.config.Proposes(f)
 		for _, kind := range []struct {
 			wanted bool
 			what   string
 			make   func(config.Forge, proposal.Options) turn
-		}{{f.Reverts(), "reverts", g.newReverts}, {f.Accepts(), "what AWS has", g.newAccepts}, {newer, "newer images", g.newImages}} {
+		}{{f.Reverts(), "reverts", p.newReverts}, {f.Accepts(), "what AWS has", p.newAccepts}, {newer, "newer images", p.newImages}} {
 			if !kind.wanted {
 				continue
 			}
-			o, pusher, err := g.pushing(f)
+			o, pusher, err := p.pushing(f)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			g.proposers = append(g.proposers, &proposer{f.Source, kind.what, kind.make(f, o), pusher, make(chan struct{}, 1)})
+			p.proposers = append(p.proposers, &proposer{f.Source, kind.what, kind.make(f, o), pusher, newSignal()})
 		}
 	}
-	return nil
+	return p, nil
 }
 
 // pushing makes what all kinds of proposals need, with the token that may push.
-func (g *generation) pushing(f config.Forge) (o proposal.Options, pusher *transport.Pusher, err error) {
-	a, of := g.app, g.followers[f.Source]
+func (p *proposals) pushing(f config.Forge) (o proposal.Options, pusher *transport.Pusher, err error) {
+	of := p.followers[f.Source]
 	own := f
 	own.TokenFile = f.Push.TokenFile
-	client, err := newForge(own, of, "", a.metrics)
+	client, err := newForge(own, of, "", p.metrics)
 	if err != nil {
 		return o, nil, err
 	}
@@ -78,31 +106,21 @@ func (g *generation) pushing(f config.Forge) (o proposal.Options, pusher *transp
 	pusher, err = transport.NewPusher(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git")+".git", settings)
 	name, address := f.Push.By()
 	return proposal.Options{
-		Source: f.Source, PageURL: g.config.PublicURL, Author: name, Address: address, Forge: client, Git: of.git, Pusher: pusher,
-		Redact: a.o.Secrets.Redact, Event: a.board.Event, Logger: a.log,
+		Source: f.Source, PageURL: p.config.PublicURL, Author: name, Address: address, Forge: client, Git: of.git, Pusher: pusher,
+		Redact: p.redact, Event: p.board.Event, Logger: p.log,
 	}, pusher, err
 }
 
 // planned renders and plans commits of a source.
-func (g *generation) planned(source string) propose.Source {
-	return propose.Source{Name: source, Git: g.followers[source].git, Base: g.base.Load, Drafts: g.app.drafts}
+func (p *proposals) planned(source string) propose.Source {
+	return propose.Source{Name: source, Git: p.followers[source].git, Base: p.base, Drafts: p.drafts}
 }
 
-func (g *generation) newReverts(f config.Forge, o proposal.Options) turn {
-	r := g.app.rollouts
-	standing := func(head string) (out reverts.Standing, err error) {
-		if out.Record, err = r.ledger.Read(f.Source); err != nil {
-			return out, err
-		}
-		input, known := r.input(f.Source, head, out.Record)
-		if out.Pools, out.Missing = input.Pools, input.Missing; !known {
-			err = pulls.ErrEarly
-		}
-		return out, err
-	}
+func (p *proposals) newReverts(f config.Forge, o proposal.Options) turn {
+	standing := func(head string) (reverts.Standing, error) { return p.rolled(f.Source, head) }
 	s := reverts.New(reverts.Options{
-		Options: o, Instance: g.config.Instance, Statuses: g.forges[f.Source], Git: g.followers[f.Source].git,
-		Fleet: propose.Reverts{Source: g.planned(f.Source), Rollouts: standing},
+		Options: o, Instance: p.config.Instance, Statuses: p.statuses[f.Source], Git: p.followers[f.Source].git,
+		Fleet: propose.Reverts{Source: p.planned(f.Source), Rollouts: standing},
 	})
 	return func(ctx context.Context, store state.Store, now proposal.Now) (again time.Time, err error) {
 		if _, err := standing(now.Head); err != nil { // so the forge is not asked either
@@ -112,64 +130,56 @@ func (g *generation) newReverts(f config.Forge, o proposal.Options) turn {
 	}
 }
 
-func (g *generation) newImages(f config.Forge, o proposal.Options) turn {
-	o.Every, _ = g.config.Proposes(f)
+func (p *proposals) newImages(f config.Forge, o proposal.Options) turn {
+	o.Every, _ = p.config.Proposes(f)
 	return images.New(images.Options{
-		Options: o, Settle: min(o.Every, settleImages), Git: g.followers[f.Source].git, Fleet: propose.Images{Source: g.planned(f.Source)},
-		Counted: func(pools, open int) { g.app.metrics.Images(f.Source, pools, open) },
+		Options: o, Settle: min(o.Every, settleImages), Git: p.followers[f.Source].git, Fleet: propose.Images{Source: p.planned(f.Source)},
+		Counted: func(pools, open int) { p.metrics.Images(f.Source, pools, open) },
 	}).Turn
 }
 
-func (g *generation) newAccepts(f config.Forge, o proposal.Options) turn {
-	o.Every = min(g.followers[f.Source].config.Interval, mostAccepts)
+func (p *proposals) newAccepts(f config.Forge, o proposal.Options) turn {
+	o.Every = min(p.followers[f.Source].config.Interval, mostAccepts)
 	last := func(target string) *plan.Plan {
-		t, _ := g.app.board.Target(target)
+		t, _ := p.board.Target(target)
 		if t.Last == nil {
 			return nil
 		}
 		return t.Last.Plan
 	}
-	s := accepts.New(accepts.Options{Options: o, Fleet: propose.Accepts{Source: g.planned(f.Source), Last: last}})
-	g.accepts[f.Source] = s
+	s := accepts.New(accepts.Options{Options: o, Fleet: propose.Accepts{Source: p.planned(f.Source), Last: last}})
+	p.accepts[f.Source] = s
 	return s.Turn
 }
 
 // wake makes the proposers of a source look at it now. It never blocks.
-func (g *generation) wake(source string) {
-	for _, p := range g.proposers {
-		if p.source == source {
-			select {
-			case p.due <- struct{}{}:
-			default:
-			}
+func (p *proposals) wake(source string) {
+	for _, of := range p.proposers {
+		if of.source == source {
+			of.due.send()
 		}
 	}
 }
 
-// branch returns the branch that the source follows, and that changes are proposed into.
-func (f *follower) branch() string {
-	return cmp.Or(f.config.Ref.Branch, strings.TrimPrefix(f.now().Snapshot.Ref, "refs/heads/"))
-}
-
 // standing returns the state of a source, and the store of its proposals. The store is nil if this
 // daemon does not own the source; early reports that nothing was read yet.
-func (g *generation) standing(source string) (store state.Store, now proposal.Now, early bool) {
-	of := g.followers[source]
-	store = state.Store(g.app.store)
-	if g.app.crew != nil {
-		store = g.held(source)
+func (p *proposals) standing(source string) (store state.Store, now proposal.Now, early bool) {
+	of := p.followers[source]
+	store = p.store
+	if of.crew != nil {
+		store = p.followers.held(source)
 	}
 	if !of.leads() {
 		store = nil
 	}
 	head := of.now().Snapshot
-	return store, proposal.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch()}, head.Revision == "" || g.base.Load() == nil
+	return store, proposal.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch()}, head.Revision == "" || p.base() == nil
 }
 
 // propose turns while the daemon runs and speaks for a source: when there is news, when a turn asks
 // for it, and in any case as often as the source asks Git.
-func (g *generation) propose(ctx context.Context, p *proposer) error {
-	defer p.pusher.Close()
+func (p *proposals) propose(ctx context.Context, of *proposer) error {
+	defer of.pusher.Close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -177,22 +187,22 @@ func (g *generation) propose(ctx context.Context, p *proposer) error {
 		case <-ctx.Done():
 			return nil
 		case <-timer.C:
-		case <-p.due:
+		case <-of.due:
 		}
-		store, now, early := g.standing(p.source)
+		store, now, early := p.standing(of.source)
 		if store == nil || early {
 			timer.Reset(unled)
 			continue
 		}
-		again, err := p.turn(ctx, store, now)
+		again, err := of.turn(ctx, store, now)
 		if errors.Is(err, pulls.ErrEarly) || errors.Is(err, pulls.ErrBusy) {
 			timer.Reset(unled)
 			continue
 		}
 		if err != nil && ctx.Err() == nil {
-			g.app.log.Error("proposals cannot be looked at", "what", p.what, "source", p.source, "error", g.app.o.Secrets.Redact(err.Error()))
+			p.log.Error("proposals cannot be looked at", "what", of.what, "source", of.source, "error", p.redact(err.Error()))
 		}
-		wait := g.followers[p.source].config.Interval
+		wait := p.followers[of.source].config.Interval
 		if !again.IsZero() {
 			wait = min(wait, max(time.Until(again), time.Second))
 		}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/rollout/gate"
 	"github.com/weir-gitops/weir/reconciler/rollout/prometheus"
 )
@@ -49,33 +51,36 @@ func (p *provider) close() {
 	}
 }
 
-// makeProviders makes the gate providers of the configuration, by name.
-func (g *generation) makeProviders() {
-	g.providers = map[string]*provider{}
-	for _, p := range g.config.GateProviders {
-		g.providers[p.Name] = &provider{options: prometheus.Options{
+// providers are the gate providers of a configuration, by name.
+type providers map[string]*provider
+
+func makeProviders(list []config.GateProvider) providers {
+	out := providers{}
+	for _, p := range list {
+		out[p.Name] = &provider{options: prometheus.Options{
 			URL: p.URL, TokenFile: p.TokenFile, Username: p.Username, PasswordFile: p.PasswordFile, CAFile: p.CAFile,
 		}}
 	}
+	return out
 }
 
-func (g *generation) closeProviders() {
-	for _, p := range g.providers {
+func (ps providers) close() {
+	for _, p := range ps {
 		p.close()
 	}
 }
 
 // newGates answers gates based on the present configuration. A report of an owner is valid for two
 // intervals and a minute.
-func (a *App) newGates() *gate.Asker {
+func newGates(c *clock.Clock, now *current) *gate.Asker {
 	return &gate.Asker{
-		Now: a.clock.Earliest, // what owners report is by AWS's clock
+		Now: c.Earliest, // what owners report is by AWS's clock
 		Provider: func(name string) gate.Provider {
-			if p := a.gen.Load().providers[name]; p != nil {
+			if p := now.Load().providers[name]; p != nil {
 				return p
 			}
 			return nil
 		},
-		MaxAge: func() time.Duration { return 2*a.gen.Load().config.Interval + time.Minute },
+		MaxAge: func() time.Duration { return 2*now.interval() + time.Minute },
 	}
 }

@@ -29,21 +29,20 @@ func TestGatesGoByThePresentConfiguration(t *testing.T) {
 	}
 	good, bad := serve("0"), serve("7")
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	a := &App{}
+	now := &current{}
 	reload := func(url string) {
-		g := &generation{app: a, config: &config.Config{Interval: time.Minute, GateProviders: []config.GateProvider{{Name: "main", Type: config.Prometheus, URL: url, CAFile: ca}}}}
-		g.makeProviders()
-		if before := a.gen.Swap(g); before != nil {
-			before.closeProviders()
+		g := &generation{config: &config.Config{Interval: time.Minute}, providers: makeProviders([]config.GateProvider{{Name: "main", Type: config.Prometheus, URL: url, CAFile: ca}})}
+		if before := now.Swap(g); before != nil {
+			before.providers.close()
 		}
-		t.Cleanup(g.closeProviders)
+		t.Cleanup(g.providers.close)
 	}
-	gates := a.newGates()
-	now := time.Now()
-	gates.Now = func() time.Time { return now }
+	gates := newGates(clock.New(), now)
+	at := time.Now()
+	gates.Now = func() time.Time { return at }
 	most := 1.0
 	ask := func(provider string) rollout.Answer {
-		now = now.Add(time.Minute)
+		at = at.Add(time.Minute)
 		q := rollout.Ask{Rollout: "fleet/nodes", Gate: intent.RolloutGate{Name: "errors", Prometheus: &intent.PrometheusGate{Provider: provider, Query: "up", Max: &most}}}
 		return gates.Answers(t.Context(), []rollout.Ask{q}, nil)[q.Key()]
 	}
@@ -69,11 +68,11 @@ func TestGatesGoByThePresentConfiguration(t *testing.T) {
 func TestGatesGoByTheClockOfAWS(t *testing.T) {
 	t.Parallel()
 	aws := time.Now().Add(-3 * time.Hour)
-	a := &App{clock: clock.By(func() time.Time { return aws })}
-	a.gen.Store(&generation{app: a, config: &config.Config{Interval: time.Minute}})
+	now := &current{}
+	now.Store(&generation{config: &config.Config{Interval: time.Minute}})
 	pool := rollout.Pool{ID: rollout.ID{Target: "prod", Pool: "default/web"}, Hash: "new", Machines: 1, New: 1, Facts: rollout.Facts{NodesFrom: rollout.FromNodes, Ready: 1, ReadAt: aws.Add(-time.Second)}}
 	q := rollout.Ask{Rollout: "fleet/nodes", Gate: intent.RolloutGate{Name: "ready", NodesReady: &intent.NodesReadyGate{Within: time.Minute}}, Pools: []rollout.Subject{{ID: pool.ID, Hash: "new"}}, Since: aws.Add(-time.Minute)}
-	if got := a.newGates().Answers(t.Context(), []rollout.Ask{q}, []rollout.Pool{pool})[q.Key()]; got.Verdict != rollout.Pass {
+	if got := newGates(clock.By(func() time.Time { return aws }), now).Answers(t.Context(), []rollout.Ask{q}, []rollout.Pool{pool})[q.Key()]; got.Verdict != rollout.Pass {
 		t.Errorf("%+v", got)
 	}
 }

@@ -1,23 +1,28 @@
 package app
 
 import (
+	"cmp"
+	"context"
+	"log/slog"
 	"maps"
 	"sync"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/simulate"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/comments"
 	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/pulls"
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// review plans the pull requests of one generation.
+// review plans the pull requests of one generation. A nil review plans none.
 type review struct {
+	reviewOptions
 	comments *comments.Comments
 	clients  map[string]forge.Client // by source
 
@@ -29,56 +34,122 @@ type review struct {
 	known int
 }
 
-// openPulls makes the planners of pull requests, if the configuration wants any
-// planned.
-func (g *generation) openPulls() error {
-	a := g.app
-	r := &review{watchers: map[string]*pulls.Watcher{}, clients: map[string]forge.Client{}, heard: map[string]*pulls.Heard{}}
+// reviewOptions are the surroundings of the planners of pull requests.
+type reviewOptions struct {
+	config    *config.Config
+	followers followers
+	crew      *crew.Crew
+	// common is what the planners of all sources share.
+	common  pulls.Options
+	board   *board.Board
+	metrics *metrics.Metrics
+	store   state.Store
+	log     *slog.Logger
+	redact  func(string) string
+}
+
+// openReview makes the planners of pull requests; nil if the configuration wants none planned.
+func openReview(o reviewOptions) (*review, error) {
+	r := &review{reviewOptions: o, watchers: map[string]*pulls.Watcher{}, clients: map[string]forge.Client{}, heard: map[string]*pulls.Heard{}}
 	commenters := map[string]comments.PullForge{}
-	for _, f := range g.config.Forges {
-		if !g.config.PlansPulls(f) {
+	for _, f := range r.config.Forges {
+		if !r.config.PlansPulls(f) {
 			continue
 		}
 		// A pull request's head is on a branch of its own.
-		client, err := newForge(f, g.followers[f.Source], "", a.metrics)
+		client, err := newForge(f, r.followers[f.Source], "", r.metrics)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r.clients[f.Source], commenters[f.Source], r.heard[f.Source] = client, client, &pulls.Heard{}
 	}
 	if len(r.clients) == 0 {
-		return nil
+		return nil, nil
 	}
 	var err error
 	r.comments, err = comments.New(comments.Options{
-		Instance: g.config.Instance, PageURL: g.config.PublicURL, Forges: commenters, Store: a.store, Held: g.heldBy(),
-		Redact: a.o.Secrets.Redact, Logger: a.log, Wrote: a.metrics.StatusWrite, WroteComment: a.metrics.CommentWrite,
+		Instance: r.config.Instance, PageURL: r.config.PublicURL, Forges: commenters, Store: r.store, Held: r.followers.heldBy(r.crew),
+		Redact: r.redact, Logger: r.log, Wrote: r.metrics.StatusWrite, WroteComment: r.metrics.CommentWrite,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, f := range g.config.Forges {
+	for _, f := range r.config.Forges {
 		if r.clients[f.Source] == nil {
 			continue
 		}
 		// Among several daemons, each starts without owning a source.
-		if r.watchers[f.Source], err = g.newWatcher(f, r, a.crew != nil); err != nil {
-			return err
+		if r.watchers[f.Source], err = r.newWatcher(f, r.crew != nil); err != nil {
+			return nil, err
 		}
 	}
-	g.review = r
+	return r, nil
+}
+
+func (r *review) newWatcher(f config.Forge, passive bool) (*pulls.Watcher, error) {
+	of, o := r.followers[f.Source], r.common
+	o.Source, o.Forge, o.Git, o.Follows, o.Policy = f.Source, r.clients[f.Source], of.git, of.Follows, f.PullRequests
+	o.Display, o.Passive, o.Heard = display{r.comments, r.board, r.publish}, passive, r.heard[f.Source]
+	o.Marker, o.Interval = report.PullMarker(r.config.Instance, f.Source), of.config.Interval
+	return pulls.New(o)
+}
+
+// start starts the planners of pull requests: all of them, or among several daemons those that wait
+// until this one speaks for a source. It calls changed whenever a source has another planner.
+func (r *review) start(ctx context.Context, spawn func(ctx context.Context, name string, run func(context.Context) error), changed func()) {
+	spawn(ctx, "pull request statuses", r.comments.Run)
+	if r.crew == nil {
+		for name, w := range r.all() {
+			spawn(ctx, "pull requests of "+name, w.Run)
+		}
+		return
+	}
+	for _, f := range r.config.Forges {
+		if r.clients[f.Source] != nil {
+			spawn(ctx, "pull requests of "+f.Source, func(ctx context.Context) error { return r.speaker(ctx, f, changed) })
+		}
+	}
+}
+
+// speaker plans the pull requests of a source while this daemon owns it. Each term has a new
+// watcher, which continues with the records.
+func (r *review) speaker(ctx context.Context, f config.Forge, changed func()) error {
+	r.crew.While(ctx, r.followers[f.Source].key(), func(ctx context.Context, _ *coord.Lease) error {
+		w, err := r.newWatcher(f, false)
+		if err != nil {
+			return err
+		}
+		r.set(f.Source, w)
+		changed()
+		err = w.Run(ctx)
+		r.comments.Rest(f.Source)
+		r.metrics.Pulls(f.Source, nil) // who speaks counts them
+		passive, again := r.newWatcher(f, true)
+		if again == nil {
+			r.set(f.Source, passive)
+		}
+		return cmp.Or(err, again)
+	})
 	return nil
 }
 
-func (g *generation) newWatcher(f config.Forge, r *review, passive bool) (*pulls.Watcher, error) {
-	a, follower := g.app, g.followers[f.Source]
-	return pulls.New(pulls.Options{
-		Source: f.Source, Forge: r.clients[f.Source], Git: follower.git, Follows: follower.Follows, Base: g.base.Load, Accounts: a.planAccounts,
-		Policy: f.PullRequests, Display: display{r.comments, a.board, g.tellPull}, Redact: a.o.Secrets.Redact, Approver: a.book, Approved: a.passAll, Withdrawn: daemon{a}.Pass, DB: a.store, Passive: passive,
-		PageURL: g.config.PublicURL, Marker: report.PullMarker(g.config.Instance, f.Source), Interval: follower.config.Interval, Turns: a.turns, Heard: r.heard[f.Source],
-		Assume: simulate.Assumptions{Share: g.config.AWS.Share()}, Within: a.o.Foreseeing,
-		Event: a.board.Event, Metrics: a.metrics, Logger: a.log,
-	})
+// leave ends the comments, which another review continues.
+func (r *review) leave() error {
+	if r == nil {
+		return nil
+	}
+	return r.comments.Leave()
+}
+
+// close posts what has not been posted yet of pull requests.
+func (r *review) close(ctx context.Context) error {
+	switch {
+	case r == nil:
+		return nil
+	case r.crew != nil:
+		return r.comments.Leave()
+	}
+	return r.comments.Close(ctx)
 }
 
 // set replaces the watcher of a source.
@@ -90,17 +161,106 @@ func (r *review) set(source string, w *pulls.Watcher) {
 
 // all are the watchers, by source.
 func (r *review) all() map[string]*pulls.Watcher {
+	if r == nil {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.watchers)
 }
 
 // watcher plans the pull requests of a source; nil if nothing does.
-func (g *generation) watcher(source string) *pulls.Watcher {
-	if g.review == nil {
+func (r *review) watcher(source string) *pulls.Watcher { return r.all()[source] }
+
+// learned reports whether a watcher has learned its own login, or forgot it, since the last call.
+// The conductor alone calls it.
+func (r *review) learned() bool {
+	if r == nil {
+		return false
+	}
+	known := 0
+	for _, w := range r.all() {
+		if w.Self() != "" {
+			known++
+		}
+	}
+	changed := known != r.known
+	r.known = known
+	return changed
+}
+
+// retry tries again what a forge refused.
+func (r *review) retry() {
+	if r != nil {
+		r.comments.Retry()
+	}
+}
+
+// takeOver continues the comments of a source where its previous owner stopped.
+func (r *review) takeOver(source string) error {
+	if r == nil {
 		return nil
 	}
-	return g.review.all()[source]
+	return r.comments.TakeOver(source)
+}
+
+// moved says that the base of pull requests has changed.
+func (r *review) moved() {
+	for _, w := range r.all() {
+		w.Moved()
+	}
+}
+
+// reported hands a report to the planner of pull requests.
+func (r *review) reported(of *plan.Report) {
+	if w := r.watcher(of.Source); w != nil {
+		w.Reported(of)
+	}
+}
+
+// forget makes the planners of pull requests let go of a target that has gone.
+func (r *review) forget(target string) {
+	for _, w := range r.all() {
+		w.Forget(target)
+	}
+}
+
+// reread reads what other members found out about the commits of the sources that they own.
+func (r *review) reread() {
+	if r == nil || r.crew == nil {
+		return
+	}
+	for source, w := range r.all() {
+		if r.followers[source].leads() {
+			continue
+		}
+		if err := w.Reread(); err != nil {
+			r.log.Warn("cannot read what another member found out about pull requests", "source", source, "error", err)
+		}
+	}
+}
+
+// publish sends a pull request to the other members, if there are any.
+func (r *review) publish(p report.Pull) {
+	f := r.followers[p.Source]
+	if f.crew == nil {
+		return
+	}
+	l := f.crew.Lease(f.key())
+	if l == nil {
+		return // the current owner sends it
+	}
+	redact := r.redact
+	p = p.Lean() // no inputs of its plans stay in memory until it is sent
+	f.crew.PublishPull(l, crew.Pull{
+		Source: p.Source, Number: p.Number, Ended: p.Ended(),
+		Data: func() (data, same []byte, err error) { return p.Record(redact) },
+		Short: func() (data, same []byte, err error) {
+			short := p
+			short.Reports, short.Unkept = nil, true
+			return short.Record(redact)
+		},
+	})
 }
 
 // display shows pull requests on the forge, and on the page of each member.
@@ -139,67 +299,3 @@ func (t display) Again(source string, number int64) { t.forge.Again(source, numb
 
 // Owes reports whether the forge is yet to get the newest of a pull request.
 func (t display) Owes(source string, number int64) bool { return t.forge.Owes(source, number) }
-
-// retry tries again what a forge refused.
-func (r *review) retry() {
-	if r != nil {
-		r.comments.Retry()
-	}
-}
-
-// remember keeps what pull requests, and drafts of them, are compared with.
-func (g conductor) remember(views map[string]fleet.View) {
-	known := 0
-	if g.review != nil {
-		for _, w := range g.review.all() {
-			if w.Self() != "" {
-				known++
-			}
-		}
-		if known != g.review.known {
-			g.review.known = known
-			g.setHooks() // which learn what to ignore
-		}
-	}
-	base := g.fleet.Base(views)
-	if g.base.Swap(base) != base && g.review != nil {
-		for _, w := range g.review.all() {
-			w.Moved()
-		}
-	}
-}
-
-// rule adds to targets what is known of the commits of their sources: how those relate to each
-// other, and what trailers of commits that merge pull requests count for.
-func (g conductor) rule(batches []reconciler.Batch, views map[string]fleet.View) {
-	g.reread()
-	for i := range batches {
-		for j := range batches[i].Targets {
-			d := &batches[i].Targets[j]
-			if f := g.followers[d.Source]; f != nil {
-				d.Ancestry = f.line
-			}
-			if w := g.watcher(d.Source); w != nil {
-				w.Rule(d, views[d.Source].Snapshot)
-				w.Images(d, views[d.Source].Snapshot)
-			}
-		}
-	}
-}
-
-// reported hands a report to the planner of pull requests.
-func (g *generation) reported(r *plan.Report) {
-	if w := g.watcher(r.Source); w != nil {
-		w.Reported(r)
-	}
-}
-
-// forget makes the planners of pull requests let go of a target that has gone.
-func (g *generation) forget(target string) {
-	if g.review == nil {
-		return
-	}
-	for _, w := range g.review.all() {
-		w.Forget(target)
-	}
-}

@@ -255,7 +255,7 @@ func approveNow(t testing.TB, a *App) {
 	if _, err := a.book.Approve(s.Last.Plan.Digest(), "test"); err != nil {
 		t.Fatal(err)
 	}
-	a.passAll()
+	a.requests.passAll()
 }
 
 // A fork's pull request is not planned, and nothing is asked of AWS for it.

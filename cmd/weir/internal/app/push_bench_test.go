@@ -56,7 +56,7 @@ type pusher struct {
 // measure waits until all is at rest at the first commit, and then pushes.
 func (p *pusher) measure(b *testing.B, a *App, first string) {
 	atRest := func(sha string) {
-		waitLong(b, "rest", func() bool { return p.state(sha) == "success" && a.gen.Load().commits.Pending() == 0 })
+		waitLong(b, "rest", func() bool { return p.state(sha) == "success" && a.gen.Load().publisher.commits.Pending() == 0 })
 	}
 	atRest(first)
 	var pushed, seen, final []time.Duration

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -17,14 +18,14 @@ import (
 // reloader reads the configuration again at a signal or when the file changes, and acts on changes
 // of the files that it names, until ctx ends.
 func (a *App) reloader(ctx context.Context) error {
-	named := a.gen.Load().watchNamed(ctx)
+	named := a.watchNamed(ctx, a.gen.Load())
 	defer func() { named() }()
 	if a.o.Load == nil {
 		<-ctx.Done()
 		return nil
 	}
 	// This one lives on over reloads, so that it misses no change.
-	defer a.watch(ctx, []string{a.gen.Load().config.File}, a.configChanged)()
+	defer a.files.start(ctx, []string{a.gen.Load().config.File}, a.reloadDue.send)()
 	for {
 		select {
 		case <-ctx.Done():
@@ -34,25 +35,17 @@ func (a *App) reloader(ctx context.Context) error {
 		}
 		a.reload(ctx)
 		named()
-		named = a.gen.Load().watchNamed(ctx)
-	}
-}
-
-// configChanged requests a reload; it never blocks.
-func (a *App) configChanged() {
-	select {
-	case a.reloadDue <- struct{}{}:
-	default:
+		named = a.watchNamed(ctx, a.gen.Load())
 	}
 }
 
 // reload replaces the configuration by a new one. A configuration with a fault, or with a change
 // that needs a restart, is refused as a whole.
 func (a *App) reload(ctx context.Context) {
-	a.notifyManager(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
+	a.manager.notify(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
 	defer func() {
 		if ctx.Err() == nil { // otherwise weir stops
-			a.notifyManager(systemd.SdNotifyReady)
+			a.manager.notify(systemd.SdNotifyReady)
 		}
 	}()
 	began := time.Now()
@@ -71,8 +64,10 @@ func (a *App) reload(ctx context.Context) {
 		return
 	}
 	a.metrics.Reload(true)
-	a.showConfiguration(c)
-	peers{a}.describe(ctx)
+	showConfiguration(a.board, c, a.log)
+	if a.peers != nil {
+		a.peers.describe(ctx)
+	}
 	a.board.Event(events.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
 	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets), "took", time.Since(began).Round(time.Millisecond))
 }
@@ -111,14 +106,14 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 	if key := fixed(old.config, c); key != "" {
 		return fmt.Errorf("%s cannot change while weir runs: restart it", key)
 	}
-	if err := a.site.check(c); err != nil {
+	if err := a.entrance.check(c); err != nil {
 		return err
 	}
 	next, err := a.newGeneration(c)
 	if err != nil {
 		return err
 	}
-	if err := next.check(); err != nil {
+	if err := next.publisher.check(); err != nil {
 		return err
 	}
 	if err := old.halt(ctx, conductorPart); err != nil {
@@ -129,50 +124,54 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 	defer a.passes.handing.Unlock()
 	bound, cancel := context.WithTimeout(ctx, reloadStopBound)
 	defer cancel()
-	left := old.leave(bound)
+	left, unordered := old.leave(bound)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if left != nil {
-		a.log.Warn("the old configuration did not stop in order, and the reload goes on", "error", left)
+	if unordered != nil {
+		a.log.Warn("the old configuration did not stop in order, and the reload goes on", "error", unordered)
 	}
-	if err = next.openStatuses(); err != nil {
+	if err = next.publisher.openStatuses(); err != nil {
 		again := error(nil)
 		if next, again = a.newGeneration(old.config); again == nil {
-			again = next.openStatuses()
+			again = next.publisher.openStatuses()
 		}
 		if again != nil {
 			a.fatal <- again
 			return errors.Join(err, again)
 		}
 	}
-	next.fleet.Adopt(old.fleet)
-	next.inherit(old)
-	if err := next.openPulls(); err != nil { // a journal that cannot be read holds up nothing else
+	a.take(next, left)
+	a.accounts.SetShare(c.AWS.Share())
+	next.conductor.configure(left.shown)
+	a.startGeneration(context.WithoutCancel(ctx), next)
+	return err
+}
+
+// take makes a generation the one that holds, with what the one before has left to it.
+func (a *App) take(next *generation, left inherited) {
+	next.inherit(left)
+	if err := next.publisher.openPulls(); err != nil { // a journal that cannot be read holds up nothing else
 		a.log.Error("pull requests are not planned", "error", err)
 	}
-	for name := range old.followers {
+	for name := range left.followers {
 		if next.followers[name] == nil {
 			a.metrics.RemoveSource(name)
 		}
 	}
 	a.gen.Store(next)
-	next.takeNotifications(old)
-	a.site.set(next.config)
-	next.setHooks()
-	a.passes.repace()
-	a.accounts.SetShare(c.AWS.Share())
-	conductor{next}.configure(a.shown)
-	ctx = context.WithoutCancel(ctx)
-	next.start(ctx)
-	next.startConductor(ctx)
-	return err
+	if dropped := next.publisher.inherit(left.publisher); dropped > 0 {
+		a.log.Warn("notifications are dropped: their receiver is not configured any more", "count", dropped)
+	}
+	a.entrance.set(next.config)
+	next.webhooks.set()
+	a.passes.setPace(next.config)
 }
 
 // watchNamed watches the files that the configuration names, until stop
 // is called: a new value starts a pass, a new token is tried at once, and new
 // certificates are taken by a reload.
-func (g *generation) watchNamed(ctx context.Context) (stop func()) {
+func (a *App) watchNamed(ctx context.Context, g *generation) (stop func()) {
 	var values, tokens, credentials, certificates []string
 	for _, t := range g.config.Targets {
 		for _, from := range t.VarsFrom {
@@ -188,15 +187,10 @@ func (g *generation) watchNamed(ctx context.Context) (stop func()) {
 		tokens = append(tokens, s.Auth.GitHubApp.PrivateKeyFile)
 	}
 	stops := []func(){
-		g.app.watch(ctx, values, g.app.passAll),
-		g.app.watch(ctx, certificates, g.app.configChanged),
-		g.app.watch(ctx, tokens, func() {
-			if g.commits != nil {
-				g.commits.Retry()
-			}
-			g.review.retry()
-		}),
-		g.app.watch(ctx, credentials, func() {
+		a.files.start(ctx, values, a.requests.passAll),
+		a.files.start(ctx, certificates, a.reloadDue.send),
+		a.files.start(ctx, tokens, g.publisher.retry),
+		a.files.start(ctx, credentials, func() {
 			for _, f := range g.followers {
 				f.git.Nudge()
 			}
@@ -209,9 +203,16 @@ func (g *generation) watchNamed(ctx context.Context) (stop func()) {
 	}
 }
 
-// watch calls changed after any of the files has changed, until stop is called,
+// fileWatch watches files.
+type fileWatch struct {
+	// watch is config.Watch, or what a test has in its place.
+	watch func(ctx context.Context, files []string, changed func()) error
+	log   *slog.Logger
+}
+
+// start calls changed after any of the files has changed, until stop is called,
 // which waits for the end.
-func (a *App) watch(ctx context.Context, files []string, changed func()) (stop func()) {
+func (w fileWatch) start(ctx context.Context, files []string, changed func()) (stop func()) {
 	files = slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f == "" })
 	if len(files) == 0 {
 		return func() {}
@@ -220,13 +221,9 @@ func (a *App) watch(ctx context.Context, files []string, changed func()) (stop f
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		watch := a.o.Watch
-		if watch == nil {
-			watch = config.Watch
-		}
-		if err := watch(ctx, files, changed); err != nil {
+		if err := w.watch(ctx, files, changed); err != nil {
 			// They are read at the next pass, and a signal reloads.
-			a.log.Error("changes of files are not seen at once", "files", files, "error", err)
+			w.log.Error("changes of files are not seen at once", "files", files, "error", err)
 		}
 	}()
 	return func() {

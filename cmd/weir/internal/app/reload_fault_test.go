@@ -55,7 +55,7 @@ func TestAForgeThatDoesNotAnswerHoldsUpNoReload(t *testing.T) {
 			a, stop := w.startConfig(w.config(), func() (*config.Config, error) { return next, nil })
 			defer stop()
 			<-asked
-			a.configChanged()
+			a.reloadDue.send()
 			eventually(t, "the reload", func() string {
 				if got := reloadsOf(t, a, "success"); got != 1 {
 					return fmt.Sprint(got)
@@ -119,7 +119,7 @@ func TestAReloadThatCannotStartLeavesTheOldOne(t *testing.T) {
 			a.store = records
 			old := a.gen.Load()
 			reload := func(result string) {
-				a.configChanged()
+				a.reloadDue.send()
 				eventually(t, "the reload", func() string {
 					if got := reloadsOf(t, a, result); got != 1 {
 						return fmt.Sprint(result, " ", got)
@@ -168,7 +168,7 @@ func TestAReloadThatFailsHalfWay(t *testing.T) {
 		records.once.Store(true)
 		return nil
 	})
-	a.configChanged()
+	a.reloadDue.send()
 	eventually(t, "the reload", func() string {
 		if got := reloadsOf(t, a, "refused"); got != 1 {
 			return fmt.Sprint(got)
@@ -206,7 +206,7 @@ func TestAWebhookDuringAReload(t *testing.T) {
 			}
 			return err
 		})
-		a.configChanged()
+		a.reloadDue.send()
 		eventually(t, "the reload", func() string {
 			if got := reloadsOf(t, a, "success"); got != float64(n+1) {
 				return fmt.Sprint(got)
@@ -253,7 +253,7 @@ func TestNotificationsWaitOverAReload(t *testing.T) {
 	defer stop()
 	<-asked
 	converged(t, a, first, 1)
-	a.configChanged()
+	a.reloadDue.send()
 	eventually(t, "the reload", func() string {
 		if n := reloadsOf(t, a, "success"); n != 1 {
 			return fmt.Sprint(n)

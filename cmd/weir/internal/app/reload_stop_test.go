@@ -58,7 +58,7 @@ func TestAStopAfterAReload(t *testing.T) {
 	a := w.open(w.config(), func() (*config.Config, error) { return next, nil })
 	a.Start(t.Context())
 	<-called
-	a.configChanged()
+	a.reloadDue.send()
 	eventually(t, "the reload", func() string {
 		if got := reloadsOf(t, a, "success"); got != 1 {
 			return fmt.Sprint(got)
@@ -136,7 +136,7 @@ func TestAReloadIsNotSeenFromOutside(t *testing.T) {
 		next = w.config()
 		next.Interval += time.Duration(n)
 		before := a.gen.Load()
-		a.configChanged()
+		a.reloadDue.send()
 		eventually(t, "the reload", func() string {
 			if got := reloadsOf(t, a, "success"); got != float64(n+1) {
 				return fmt.Sprint(got)

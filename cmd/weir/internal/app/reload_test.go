@@ -30,7 +30,7 @@ func TestReload(t *testing.T) {
 
 	reloads := func(result string, n float64) {
 		t.Helper()
-		a.configChanged()
+		a.reloadDue.send()
 		eventually(t, "reload", func() string {
 			if got := reloadsOf(t, a, result); got != n {
 				return fmt.Sprintf("%s: %v", result, got)

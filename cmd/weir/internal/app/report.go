@@ -10,20 +10,30 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/events"
-	"github.com/weir-gitops/weir/status/notify"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/metrics"
+	"github.com/weir-gitops/weir/status/report"
 )
 
-// reporter hands reports to the board, the metrics, the current generation's statuses
+// reporter hands reports to the board, the metrics, the publisher of the present configuration
 // and the log: one at a time, and none while a reload is under way.
 type reporter struct {
-	app *App
-	log *passLog
+	log     *passLog
+	passes  *passes
+	board   *board.Board
+	metrics *metrics.Metrics
+	now     *current
+	crew    *crew.Crew
+	redact  func(string) string
 }
 
 // Report implements reconciler.Reporter.
@@ -31,29 +41,76 @@ func (r *reporter) Report(ctx context.Context, report *plan.Report) { r.hand(ctx
 
 // hand hands a report on, if there still is such a target there; it reports whether there is.
 func (r *reporter) hand(ctx context.Context, report *plan.Report) bool {
-	a := r.app
-	a.passes.handing.Lock()
-	defer a.passes.handing.Unlock()
-	if !a.passes.noted(report, true) {
+	r.passes.handing.Lock()
+	defer r.passes.handing.Unlock()
+	if !r.passes.noted(report, true) {
 		return false
 	}
-	a.board.Report(ctx, report)
-	a.metrics.Report(ctx, report)
-	g := a.gen.Load()
-	if g.commits != nil {
-		g.commits.Report(ctx, report)
-	}
-	g.reported(report)
-	wait := g.config.Interval
+	r.board.Report(ctx, report)
+	r.metrics.Report(ctx, report)
+	r.now.publisher().report(ctx, report)
+	wait := r.now.interval()
 	if reconciler.Moving(report) {
 		wait = min(wait, reconciler.DefaultMovingDelay)
 	}
 	if slices.ContainsFunc(report.Governed, func(p rollout.Pool) bool { return p.Watched }) {
 		wait = min(wait, watchEvery)
 	}
-	a.board.Due(report.Target, time.Now().Add(wait))
+	r.board.Due(report.Target, time.Now().Add(wait))
 	r.log.report(report)
 	return true
+}
+
+// under is the reporter of passes under a lease, or without one.
+func (r *reporter) under(l *coord.Lease) reconciler.Reporter {
+	if l == nil {
+		return r
+	}
+	return owned{r, l}
+}
+
+// owned hands on reports of passes under a lease.
+type owned struct {
+	*reporter
+	lease *coord.Lease
+}
+
+// Report implements reconciler.Reporter.
+func (o owned) Report(ctx context.Context, r *plan.Report) {
+	if o.hand(ctx, r) {
+		o.publish(o.lease, r)
+	}
+}
+
+// publish sends a report of a pass to the other members.
+func (r *reporter) publish(l *coord.Lease, of *plan.Report) {
+	redact := report.Redact(r.redact).Report
+	same, err := of.Same(redact)
+	if err != nil {
+		r.log.log.Error("cannot publish a report", "target", of.Target, "error", err)
+		return
+	}
+	did := slices.ContainsFunc(of.Outcomes, func(o step.Outcome) bool { return o.Status == step.Done || o.Status == step.Failed })
+	r.crew.Publish(l, of.Target, did, same, func() ([]byte, error) { return of.Record(redact) })
+}
+
+// take takes in a report of another member, for the page, waves and forges, and makes no event of it.
+func (r *reporter) take(target string, data []byte) {
+	report, err := plan.ReadRecord(data)
+	if err != nil {
+		r.log.log.Warn("cannot read a report of another member", "target", target, "error", err)
+		return
+	}
+	r.passes.handing.Lock()
+	defer r.passes.handing.Unlock()
+	own := false
+	r.passes.read(func(m *memory) { own = r.passes.loops.any(m.scopesOf(target)) })
+	if own || report.Target != target || !r.passes.noted(report, false) {
+		return
+	}
+	r.board.Take(report)
+	r.metrics.Elsewhere(target)
+	r.now.publisher().report(context.Background(), report)
 }
 
 // passLog writes one line for a pass that did something or found something new,
@@ -120,51 +177,23 @@ func problems(r *plan.Report) string {
 }
 
 // showConfiguration puts the configuration that holds on the page.
-func (a *App) showConfiguration(c *config.Config) {
+func showConfiguration(b *board.Board, c *config.Config, log *slog.Logger) {
 	text, err := c.Shown()
 	if err != nil {
-		a.log.Error("the configuration cannot be shown", "error", err)
+		log.Error("the configuration cannot be shown", "error", err)
 		return
 	}
-	a.board.ShowConfiguration(text)
+	b.ShowConfiguration(text)
 }
 
-// notify hands events to the notifier of the current configuration. It never blocks.
-func (a *App) notify(events []events.Event) {
-	a.metrics.Events(events)
-	if g := a.gen.Load(); g != nil && g.notifier != nil {
-		g.notifier.Add(events)
-	}
-}
-
-// openNotifier makes the notifier that sends events, if the configuration names a
-// receiver.
-func (g *generation) openNotifier() (err error) {
-	if len(g.config.Notify) == 0 {
-		return nil
-	}
-	o := notify.Options{
-		Instance: g.config.Instance, Logger: g.app.log, Version: g.app.o.Version,
-		Sent: g.app.metrics.Notification,
-	}
-	for _, n := range g.config.Notify {
-		o.Receivers = append(o.Receivers, notify.Receiver{URL: n.URL, SecretFile: n.SecretFile, Events: n.Events})
-	}
-	g.notifier, err = notify.New(o)
-	return err
-}
-
-// takeNotifications inherits the notifications that wait in the previous generation.
-func (g *generation) takeNotifications(before *generation) {
-	left := 0
-	switch {
-	case before.notifier == nil:
-	case g.notifier == nil:
-		left = before.notifier.Waiting()
-	default:
-		left = g.notifier.Inherit(before.notifier)
-	}
-	if left > 0 {
-		g.app.log.Warn("notifications are dropped: their receiver is not configured any more", "count", left)
+// reportLoss reports on the page and in the metrics that all writes are held, or no longer held.
+func reportLoss(b *board.Board, m *metrics.Metrics) func(*state.Loss) {
+	return func(lost *state.Loss) {
+		why := ""
+		if lost != nil {
+			why = gates.LossText(*lost)
+		}
+		b.HoldWrites(why)
+		m.StateLost(lost != nil)
 	}
 }

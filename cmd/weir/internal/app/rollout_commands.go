@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/status/commands"
 	"github.com/weir-gitops/weir/status/waves"
@@ -15,10 +15,11 @@ import (
 // Any reports whether there is a FleetRollout, or a target that may have to wait for its
 // turn.
 func (r *rollouts) Any() bool {
-	if r.app.passes.takeTurns() {
+	turns := false
+	if r.passes.read(func(m *memory) { turns = m.takesTurns() }); turns {
 		return true
 	}
-	for source := range r.app.gen.Load().followers {
+	for source := range r.sources() {
 		if record, err := r.ledger.Read(source); err != nil || len(record.Runs) > 0 {
 			return true
 		}
@@ -29,9 +30,9 @@ func (r *rollouts) Any() bool {
 // List implements commands.Rollouts. Any member answers: the record and what owners
 // reported are read by all.
 func (r *rollouts) List() (waves.List, error) {
-	out := waves.List{Rollouts: []waves.Rollout{}, Turns: r.app.passes.turns(r.app.o.Secrets.Redact)}
+	out := waves.List{Rollouts: []waves.Rollout{}, Turns: r.turns()}
 	var pools map[rollout.ID]rollout.Pool
-	for _, source := range slices.Sorted(maps.Keys(r.app.gen.Load().followers)) {
+	for _, source := range slices.Sorted(maps.Keys(r.sources())) {
 		record, err := r.ledger.Read(source)
 		if err != nil {
 			return out, err
@@ -46,49 +47,25 @@ func (r *rollouts) List() (waves.List, error) {
 	return out, nil
 }
 
-// takeTurns reports whether a target depends on another, or bounds what rolls at a time.
-func (p *passes) takeTurns() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, c := range p.memory.conditions {
-		if len(c.DependsOn) > 0 {
-			return true
-		}
-	}
-	for _, b := range p.memory.batches {
-		if slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool { return d.Policy.MaxRollouts > 0 }) {
-			return true
-		}
-	}
-	return false
-}
-
 // turns are the targets that waited for their turn as they were last seen.
-func (p *passes) turns(redact func(string) string) []waves.Turn {
-	p.mu.Lock()
-	reports := slices.Collect(maps.Values(p.memory.before.Reports))
-	p.mu.Unlock()
+func (r *rollouts) turns() []waves.Turn {
+	var reports []*plan.Report
+	r.passes.read(func(m *memory) { reports = m.reports() })
 	out := waves.Turns(reports)
 	for i := range out {
-		out[i].Waits = redact(out[i].Waits)
+		out[i].Waits = r.redact(out[i].Waits)
 	}
 	return out
 }
 
 // reported are the governed pools as they were last seen.
-func (r *rollouts) reported() map[rollout.ID]rollout.Pool {
-	p := r.app.passes
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := map[rollout.ID]rollout.Pool{}
-	for _, report := range p.memory.before.Reports {
-		out = waves.Reported(report.Governed, out)
-	}
+func (r *rollouts) reported() (out map[rollout.ID]rollout.Pool) {
+	r.passes.read(func(m *memory) { out = m.governed() })
 	return out
 }
 
 func (r *rollouts) shown(source string, record *rollout.Record, run *rollout.Run, pools map[rollout.ID]rollout.Pool) waves.Rollout {
-	return waves.Of(source, record, run, pools, r.now()).Redacted(r.app.o.Secrets.Redact)
+	return waves.Of(source, record, run, pools, r.now()).Redacted(r.redact)
 }
 
 // Do implements commands.Rollouts.
@@ -144,7 +121,7 @@ func (r *rollouts) Do(in commands.RolloutRequest) (out waves.Rollout, err error)
 		return out, err
 	}
 	r.changed(old, &now)
-	r.wake()
+	r.due.send()
 	run, err := now.Find(in.Name)
 	if err != nil {
 		return out, err

@@ -3,18 +3,23 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/proposal/reverts"
+	"github.com/weir-gitops/weir/status/pulls"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -22,14 +27,7 @@ import (
 // from the reports, and triggers a read of pools whose permits have changed. Owners of accounts
 // only read the record.
 type rollouts struct {
-	app    *App
-	ledger *ledger.Ledger
-	// due says that there is something new to conduct by.
-	due chan struct{}
-	// wait waits for the end of run; nil before it has begun.
-	wait func(context.Context) error
-	// gates answers the gates' questions.
-	gates answerer
+	rolloutsOptions
 	// answers are the last ones, by source. The conductor's goroutine alone uses them.
 	answers map[string]map[string]rollout.Answer
 	// heeded holds the records of other members at the last read.
@@ -39,8 +37,26 @@ type rollouts struct {
 	leads map[string]bool
 }
 
-func newRollouts(a *App) *rollouts {
-	return &rollouts{app: a, ledger: ledger.Open(a.store), gates: a.newGates(), due: make(chan struct{}, 1), answers: map[string]map[string]rollout.Answer{}, heeded: map[string]*rollout.Record{}}
+// rolloutsOptions are what rollouts read and wake.
+type rolloutsOptions struct {
+	ledger *ledger.Ledger
+	// due says that there is something new to conduct by.
+	due signal
+	// gates answers the gates' questions.
+	gates  answerer
+	passes *passes
+	// sources are the sources of the present configuration. stopped makes the proposers of a source
+	// look at it.
+	sources func() followers
+	stopped func(source string)
+	clock   *clock.Clock
+	board   *board.Board
+	log     *slog.Logger
+	redact  func(string) string
+}
+
+func newRollouts(o rolloutsOptions) *rollouts {
+	return &rollouts{rolloutsOptions: o, answers: map[string]map[string]rollout.Answer{}, heeded: map[string]*rollout.Record{}}
 }
 
 // answerer answers gates as far as it can now. It waits for a provider at most a few seconds;
@@ -82,18 +98,6 @@ func specsOf(batches map[reconciler.ScopeKey]reconciler.Batch) map[string]fleetS
 	return out
 }
 
-// wake makes the conductor of rollouts take its next turn now. It never blocks.
-func (r *rollouts) wake() {
-	select {
-	case r.due <- struct{}{}:
-	default:
-	}
-}
-
-// watchEvery is the longest interval between reads of pools that gates check: a bad sign in such a
-// read stops the change within a minute.
-const watchEvery = 20 * time.Second
-
 // askEvery is the interval between checks of gates while part of a FleetRollout is changing, bakes
 // or waits for them.
 const askEvery = 5 * time.Second
@@ -119,22 +123,22 @@ func (r *rollouts) run(ctx context.Context) error {
 // turn conducts all sources for which this daemon speaks, and says when to do that again
 // without news.
 func (r *rollouts) turn(ctx context.Context) (again time.Time) {
-	g := r.app.gen.Load()
-	for _, name := range slices.Sorted(maps.Keys(g.followers)) {
-		f := g.followers[name]
+	sources := r.sources()
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		f := sources[name]
 		if !f.leads() {
 			continue
 		}
 		var in state.Store
-		if r.app.crew != nil {
-			if in = g.held(name); in == nil {
+		if f.crew != nil {
+			if in = sources.held(name); in == nil {
 				again = time.Now().Add(askEvery) // the lease ends, or is not in use yet
 				continue
 			}
 		}
 		at, err := r.conduct(ctx, in, name, f.At())
 		if err != nil && ctx.Err() == nil {
-			r.app.log.Error("rollouts cannot be conducted: what is governed waits", "source", name, "error", err)
+			r.log.Error("rollouts cannot be conducted: what is governed waits", "source", name, "error", err)
 			at = time.Now().Add(askEvery)
 		}
 		if again.IsZero() || !at.IsZero() && at.Before(again) {
@@ -173,9 +177,9 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 		return again, err
 	}
 	for _, e := range out.Events {
-		r.app.board.Event(events.Event{Kind: string(e.Kind), Source: source, Revision: revision, Name: e.Rollout, Text: e.Text})
+		r.board.Event(events.Event{Kind: string(e.Kind), Source: source, Revision: revision, Name: e.Rollout, Text: e.Text})
 		if e.Kind == rollout.Stopped {
-			r.app.gen.Load().wake(source)
+			r.stopped(source)
 		}
 	}
 	r.changed(old, &out.Record)
@@ -185,7 +189,7 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 // now is the time by AWS's clock, as what owners report of machines, activities and alarms
 // is: this machine's own may be set at any time.
 func (r *rollouts) now() time.Time {
-	return r.app.clock.Earliest().UTC().Truncate(time.Millisecond)
+	return r.clock.Earliest().UTC().Truncate(time.Millisecond)
 }
 
 // soon returns the time of the next turn if no news arrives first.
@@ -205,12 +209,14 @@ func (r *rollouts) soon(out rollout.Output) time.Time {
 
 // input returns the input of a source's turn. It returns false while nothing is composed, and if
 // there is nothing to conduct.
-func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.Input, bool) {
-	p := r.app.passes
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, composed := p.memory.specs[source]
-	if p.memory.batches == nil || !composed || len(s.specs)+len(old.Runs)+len(old.Permits)+len(old.Bad) == 0 {
+func (r *rollouts) input(source, revision string, old *rollout.Record) (in rollout.Input, known bool) {
+	r.passes.read(func(m *memory) { in, known = r.inputOf(m, source, revision, old) })
+	return in, known
+}
+
+func (r *rollouts) inputOf(m *memory, source, revision string, old *rollout.Record) (rollout.Input, bool) {
+	s, composed := m.specs[source]
+	if m.batches == nil || !composed || len(s.specs)+len(old.Runs)+len(old.Permits)+len(old.Bad) == 0 {
 		return rollout.Input{}, false
 	}
 	in := rollout.Input{Revision: revision, Specs: s.specs, Unread: s.unread, Missing: map[string]string{}, Fresh: map[string]time.Time{}}
@@ -219,7 +225,7 @@ func (r *rollouts) input(source, revision string, old *rollout.Record) (rollout.
 			slices.ContainsFunc(old.Runs, func(run rollout.Run) bool { return run.Spec.Concerns(target) })
 	}
 	for target, rendered := range s.targets {
-		last := p.memory.before.Reports[target]
+		last := m.before.Reports[target]
 		if last != nil && last.Plan != nil {
 			in.Pools, in.Fresh[target] = append(in.Pools, last.Governed...), last.Fresh
 		}
@@ -251,7 +257,7 @@ func (r *rollouts) planless(of *plan.Report) string {
 	if why == "" {
 		return "has no plan"
 	}
-	return "has no plan: " + r.app.o.Secrets.Redact(report.AndMore(why, more))
+	return "has no plan: " + r.redact(report.AndMore(why, more))
 }
 
 // changed triggers a read of the pools whose permits have changed, and ends passes that started
@@ -275,73 +281,21 @@ func (r *rollouts) changed(old, now *rollout.Record) {
 			nudged[p.Target] = true
 		}
 	}
-	p := r.app.passes
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, l := range p.of {
-		if slices.ContainsFunc(l.in, func(target string) bool { return withdrawn[target] }) {
-			l.Interrupt()
-		}
-	}
-	for target := range nudged {
-		p.nudge(p.memory.scopesOf(target))
-	}
-}
-
-// permits returns the permits of the governed pools of a target; nil for none.
-func (p *passes) permits(d *reconciler.Desired, by map[string]*rollout.Governor) map[string]rollout.Permit {
-	if d.Set == nil {
-		return nil
-	}
-	g, known := by[d.Source]
-	if !known {
-		record, err := p.app.rollouts.ledger.Read(d.Source)
-		if err != nil {
-			// What may be governed waits: it may have been stopped.
-			p.app.log.Error("the record of rollouts cannot be read", "source", d.Source, "error", err)
-			out := map[string]rollout.Permit{}
-			for i := range d.Set.Pools {
-				out[d.Set.Pools[i].Key.String()] = rollout.Permit{Wait: "waits until the record of rollouts can be read: see weir's log"}
-			}
-			return out
-		}
-		g = rollout.NewGovernor(record, p.memory.specs[d.Source].specs)
-		by[d.Source] = g
-	}
-	return g.Permits(d.Policy.Target, d.Set.Pools)
-}
-
-// errWithdrawn keeps a write back that a permit allowed which is withdrawn since.
-var errWithdrawn = errors.New("a rollout was held since the pass began: it begins anew")
-
-// withdrawn fails where a pool of the pass may do less than when it began.
-func (r *rollouts) withdrawn(began map[string][]rollout.Permit) error {
-	for source, permits := range began {
-		record, err := r.ledger.Read(source)
-		if err != nil {
-			return err
-		}
-		for _, had := range permits {
-			if now, is := record.PermitOf(had.ID); !is || now.Hash != had.Hash || now.Share < had.Share {
-				return errWithdrawn
-			}
-		}
-	}
-	return nil
+	r.passes.again(withdrawn, nudged)
 }
 
 // heed triggers a read of pools whose permits another member has written. It wakes the conductor if
 // a record has changed, or if this daemon owns other sources than before; reports of other members
 // wake it by themselves.
 func (r *rollouts) heed() {
-	g, leads, news := r.app.gen.Load(), map[string]bool{}, false
-	for source, f := range g.followers {
-		if f.leads() && g.held(source) != nil {
+	sources, leads, news := r.sources(), map[string]bool{}, false
+	for source, f := range sources {
+		if f.leads() && sources.held(source) != nil {
 			leads[source] = true
 		}
 		now, err := r.ledger.Read(source)
 		if err != nil {
-			r.app.log.Error("the record of rollouts cannot be read", "source", source, "error", err)
+			r.log.Error("the record of rollouts cannot be read", "source", source, "error", err)
 			continue
 		}
 		if old := r.heeded[source]; old == nil || old.Seq != now.Seq {
@@ -353,13 +307,13 @@ func (r *rollouts) heed() {
 	}
 	if news || !maps.Equal(leads, r.leads) {
 		r.leads = leads
-		r.wake()
+		r.due.send()
 	}
 }
 
 // retry permits the stopped changes of a target to be rolled out again.
 func (r *rollouts) retry(target string) error {
-	t, _ := r.app.board.Target(target)
+	t, _ := r.board.Target(target)
 	record, err := r.ledger.Read(t.Source)
 	if err != nil || !slices.ContainsFunc(record.Bad, func(b rollout.Bad) bool { return b.Target == target }) {
 		return err
@@ -368,4 +322,16 @@ func (r *rollouts) retry(target string) error {
 		next, _ := now.Retry(target, nil)
 		return next, nil
 	})
+}
+
+// standing returns the state of a source's rollouts at a commit.
+func (r *rollouts) standing(source, head string) (out reverts.Standing, err error) {
+	if out.Record, err = r.ledger.Read(source); err != nil {
+		return out, err
+	}
+	input, known := r.input(source, head, out.Record)
+	if out.Pools, out.Missing = input.Pools, input.Missing; !known {
+		err = pulls.ErrEarly
+	}
+	return out, err
 }

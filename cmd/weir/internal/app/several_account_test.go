@@ -48,7 +48,7 @@ func TestAnOwnerKeepsWhatItsOwnCredentialsMayReach(t *testing.T) {
 	s.reload(b, "b", own)
 	<-asked
 	wants := func(m *member, key string) bool {
-		return slices.ContainsFunc(peers{m.App}.keys(), func(of coord.Scope) bool { return of.Key == key })
+		return slices.ContainsFunc(m.peers.keys(), func(of coord.Scope) bool { return of.Key == key })
 	}
 	if !wants(b, s.scope()) {
 		t.Error("it gives up what it owns while it does not know its account")
@@ -103,15 +103,15 @@ func TestALateReportOfAnotherPlaceIsDropped(t *testing.T) {
 		"nothing is composed":        {nil, plan.Report{Region: "eu-west-2"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &passes{app: &App{accounts: accounts.New(accounts.Options{Logger: slog.New(slog.DiscardHandler)})}}
-			p.memory.batches, p.memory.scopes = map[reconciler.ScopeKey]reconciler.Batch{}, map[string][]reconciler.ScopeKey{"prod": tc.keys}
+			known, m := accounts.New(accounts.Options{Logger: slog.New(slog.DiscardHandler)}), memory{}
+			m.batches, m.scopes = map[reconciler.ScopeKey]reconciler.Batch{}, map[string][]reconciler.ScopeKey{"prod": tc.keys}
 			for _, key := range tc.keys {
 				d := reconciler.Desired{}
 				d.Policy.Target = "prod"
-				p.memory.batches[key] = reconciler.Batch{Key: key, Targets: []reconciler.Desired{d}}
+				m.batches[key] = reconciler.Batch{Key: key, Targets: []reconciler.Desired{d}}
 			}
 			tc.report.Target = "prod"
-			if got := p.moved(&tc.report); got != tc.moved {
+			if got := m.moved(&tc.report, known.Probably); got != tc.moved {
 				t.Errorf("dropped: %v, want %v", got, tc.moved)
 			}
 		})

@@ -61,7 +61,7 @@ func TestWhileConfigurationsDifferNothingIsDeleted(t *testing.T) {
 		t.Errorf("deleted while configurations differ: %v", gone)
 	}
 	s.reloads = "a"
-	a.configChanged()
+	a.reloadDue.send()
 	eventually(t, "the deletion once both have the same", func() string {
 		if n := s.aws.CallCounts()["ec2:DeleteLaunchTemplate"]; n != 1 {
 			return fmt.Sprintf("%d templates deleted, %v", n, s.deletes())

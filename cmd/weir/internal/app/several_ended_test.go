@@ -116,7 +116,7 @@ func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
 				}
 				return left
 			})
-			b.gen.Load().watcher("pools").Changed(1)
+			b.gen.Load().publisher.review.watcher("pools").Changed(1)
 			s.owned(s.source(), b)
 			if told := s.forge.told(1); len(told) != 1 || told[0] != text || edits.Load() != 1 {
 				t.Errorf("written %d times: %v", edits.Load(), told)

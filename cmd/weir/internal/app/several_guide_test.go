@@ -40,13 +40,13 @@ func TestRolesIntoOneAccountShareAnOwner(t *testing.T) {
 	}
 	// prod is where the daemon's own credentials are, which STS tells; of roles the configuration does.
 	want := []coord.Scope{{Key: s.scope(), Weight: 3}, {Key: shared, Weight: 2}, {Key: s.source(), Weight: 1}}
-	if got := (peers{a.App}).keys(); !slices.Equal(got, want) {
+	if got := a.peers.keys(); !slices.Equal(got, want) {
 		t.Errorf("owned are %+v, want %+v", got, want)
 	}
 	a.passes.mu.Lock()
 	defer a.passes.mu.Unlock()
 	leases := map[*coord.Lease]int{}
-	for of, l := range a.passes.of {
+	for of, l := range a.passes.loops.of {
 		if of.RoleARN != "" { // prod has none, and either member may own it
 			leases[l.lease]++
 		}

@@ -70,7 +70,7 @@ func TestAnyMemberShowsPullRequests(t *testing.T) {
 	}
 	before := version()
 	for range 3 {
-		a.gen.Load().watcher("pools").Changed(1)
+		a.gen.Load().publisher.review.watcher("pools").Changed(1)
 		time.Sleep(300 * time.Millisecond)
 	}
 	if now := version(); len(before) == 0 || fmt.Sprint(now) != fmt.Sprint(before) {

@@ -22,7 +22,7 @@ func (s *several) reload(m *member, name string, change func(*config.Config)) {
 	s.t.Helper()
 	before := m.gen.Load()
 	s.change, s.reloads = change, name
-	m.configChanged()
+	m.reloadDue.send()
 	eventually(s.t, "the reload of "+name, func() string {
 		if m.gen.Load() == before {
 			return "there is none"
@@ -205,7 +205,7 @@ func TestAReloadChangesARoleWhileATargetRolls(t *testing.T) {
 	eventually(t, "the new role", func() string {
 		b.passes.mu.Lock()
 		defer b.passes.mu.Unlock()
-		for of := range b.passes.of {
+		for of := range b.passes.loops.of {
 			if strings.HasSuffix(of.RoleARN, "two") {
 				return ""
 			}
@@ -229,8 +229,8 @@ func TestAReloadChangesARoleWhileATargetRolls(t *testing.T) {
 	eventually(t, "the end of the old role", func() string {
 		b.passes.mu.Lock()
 		defer b.passes.mu.Unlock()
-		if len(b.passes.of)+len(b.passes.run) > 2 {
-			return fmt.Sprintf("%d passes", len(b.passes.run))
+		if len(b.passes.loops.of)+len(b.passes.loops.run) > 2 {
+			return fmt.Sprintf("%d passes", len(b.passes.loops.run))
 		}
 		return ""
 	})

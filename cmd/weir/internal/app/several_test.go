@@ -188,7 +188,7 @@ func TestAnotherMemberTakesOver(t *testing.T) {
 	if n := s.aws.CallCounts()["autoscaling:CreateAutoScalingGroup"]; n != 1 {
 		t.Errorf("the group was made %d times: %v", n, s.writes())
 	}
-	if a.passes.owns("prod") || len(a.passes.run) > 0 {
+	if a.passes.loops.any(a.passes.memory.scopesOf("prod")) || len(a.passes.loops.run) > 0 {
 		t.Error("a member passes over what another owns")
 	}
 	began := time.Now()
@@ -281,8 +281,8 @@ func TestASuspensionHoldsTheNextWriteOfAPass(t *testing.T) {
 		t.Errorf("written: %v", wrote)
 	}
 	for key := range b.passes.memory.batches {
-		place, _ := b.passes.place(key)
-		if err := (peers{a.App}).fence(key).MayBegin(); err == nil && s.ownerOf(place) != "a" {
+		place, _ := placeOf(b.accounts, key)
+		if err := a.passes.fence(key).MayBegin(); err == nil && s.ownerOf(place) != "a" {
 			t.Error("a member that does not own the region may write")
 		}
 	}
@@ -432,19 +432,19 @@ func TestAMemberThatIsCutOffWritesNothing(t *testing.T) {
 	key := func() reconciler.ScopeKey {
 		b.passes.mu.Lock()
 		defer b.passes.mu.Unlock()
-		for key := range b.passes.of {
+		for key := range b.passes.loops.of {
 			return key
 		}
 		t.Fatal("nothing is owned")
 		return reconciler.ScopeKey{}
 	}()
-	if err := (peers{b.App}).fence(key).MayBegin(); err != nil {
+	if err := b.passes.fence(key).MayBegin(); err != nil {
 		t.Fatal(err)
 	}
 	ways.cut.Store(true)
 	cut := time.Now()
 	time.Sleep(coord.InputsWithin)
-	if err := (peers{b.App}).fence(key).MayBegin(); err == nil {
+	if err := b.passes.fence(key).MayBegin(); err == nil {
 		t.Error("a member that is cut off may write")
 	}
 	s.aws.ResetCalls()
@@ -524,7 +524,7 @@ func TestAReloadKeepsWhatIsOwned(t *testing.T) {
 	for _, m := range []*member{a, b} {
 		before := m.gen.Load()
 		s.reloads = filepath.Base(before.config.StateDir)
-		m.configChanged()
+		m.reloadDue.send()
 		eventually(t, "the reload", func() string {
 			if m.gen.Load() == before {
 				return "there is none"
@@ -561,7 +561,7 @@ func TestAHintThatReachesOneMemberIsHeededByAnother(t *testing.T) {
 	converged(t, b.App, second, 1)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
 	third := s.repo.Commit("third")
-	if got, err := (daemon{b.App}).Reconcile(nil, true); err != nil || !slices.Equal(got, []string{"prod"}) {
+	if got, err := b.daemon.Reconcile(nil, true); err != nil || !slices.Equal(got, []string{"prod"}) {
 		t.Errorf("passes over %v", got)
 	}
 	for _, m := range []*member{b, a} {
@@ -582,7 +582,7 @@ func TestWhoCannotReadASourceMakesNoProgressWithIt(t *testing.T) {
 	goes := func(want bool) {
 		t.Helper()
 		eventually(t, "progress", func() string {
-			if got := (peers{a.App}).goesOn(s.source(), time.Now()); got != want {
+			if got := a.peers.goesOn(s.source(), time.Now()); got != want {
 				return fmt.Sprint("progress: ", got)
 			}
 			return ""
@@ -609,7 +609,7 @@ func TestWhoCannotFetchTheHeadMakesNoProgress(t *testing.T) {
 	goes := func(want bool) {
 		t.Helper()
 		eventually(t, "progress", func() string {
-			if got := (peers{b.App}).goesOn(s.scope(), time.Now()); got != want {
+			if got := b.peers.goesOn(s.scope(), time.Now()); got != want {
 				return fmt.Sprint("progress: ", got)
 			}
 			return ""
@@ -665,7 +665,7 @@ func TestWhatWasLostAndIsOwnedAgainIsPassedOver(t *testing.T) {
 	eventually(t, "passes", func() string {
 		b.passes.mu.Lock()
 		defer b.passes.mu.Unlock()
-		for _, of := range b.passes.of {
+		for _, of := range b.passes.loops.of {
 			if of.lease == l {
 				return ""
 			}

@@ -109,7 +109,7 @@ func TestAnEndpointThatDoesNotAnswerHoldsUpItself(t *testing.T) {
 			// A reload does not wait for them, nor does the end.
 			next = w.config()
 			next.Targets[0].Suspend = true
-			a.configChanged()
+			a.reloadDue.send()
 			eventually(t, "the reload", func() string {
 				if s, _ := a.board.Target("prod"); s.Last == nil || !s.Last.Suspended {
 					return "not suspended"
@@ -171,7 +171,7 @@ func TestAWriteThatIsNotAnswered(t *testing.T) {
 	next = w.config()
 	next.Targets[1].EndpointURL = other
 	old := a.gen.Load()
-	a.configChanged()
+	a.reloadDue.send()
 	eventually(t, "the target is held", func() string {
 		s, _ := a.board.Target("stuck-0")
 		if s.Last == nil || s.Last.Plan == nil || len(s.Last.Plan.Steps) == 0 {

@@ -10,10 +10,8 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/source"
-	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
@@ -63,33 +61,4 @@ func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 			hide("github-app/"+s.Name, secret.New(tokens...))
 		},
 	})
-}
-
-// refused returns a commit that a source reached without the signature that the configuration
-// requires: it is reported as a failure, though another commit stays applied.
-func (f *follower) refused() (sha string, why error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var ue *fault.UnavailableError
-	if errors.As(f.view.Err, &ue) && ue.Reason == fault.Unverified {
-		return ue.Revision, ue.Err
-	}
-	return "", nil
-}
-
-// announceRefused reports commits that are not applied to the forges, and returns their sources.
-func (g conductor) announceRefused() map[string]bool {
-	out := map[string]bool{}
-	for name, f := range g.followers {
-		sha, why := f.refused()
-		if sha == "" {
-			continue
-		}
-		out[name] = true
-		if refused := "refused " + sha; g.begun[name] != refused {
-			g.begun[name] = refused
-			g.commits.Begin(commits.Revision{Source: name, SHA: sha, Err: fmt.Errorf("not applied: %w", why)})
-		}
-	}
-	return out
 }

@@ -124,7 +124,7 @@ func TestVerifyIsAskedForWhileItRuns(t *testing.T) {
 		})
 	}
 	pass("the unsigned commit is planned", func(s board.TargetState) bool { return s.Last.Revision == unsigned && s.Last.Suspended })
-	a.configChanged()
+	a.reloadDue.send()
 	pass("it is refused", func(s board.TargetState) bool {
 		return !s.Last.Suspended && s.Last.Err != nil && strings.Contains(s.Last.Err.Error(), "it is not signed")
 	})
@@ -270,7 +270,7 @@ func TestCredentialsOfSourcesAreHidden(t *testing.T) {
 	s.Auth.GitHubApp.PrivateKeyFile = write("app", "-----BEGIN RSA PRIVATE KEY-----\ncanary5AppKeyLine000\n-----END RSA PRIVATE KEY-----\n")
 	var logged bytes.Buffer
 	secrets := &redact.Registry{}
-	(&generation{app: &App{o: Options{Secrets: secrets}}, config: c}).hideCredentials()
+	hideCredentials(secrets, c)
 	log := slog.New(secrets.Handler(slog.NewTextHandler(&logged, nil)))
 	lines := strings.Split(string(key), "\n")
 	log.LogAttrs(context.Background(), slog.LevelInfo, "all", slog.String("text", "canary1Bearer canary2Passphrase canary3Proxy canary4ClientKeyLine canary5AppKeyLine000 "+lines[2]))

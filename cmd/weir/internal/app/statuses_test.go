@@ -53,11 +53,11 @@ func TestARefusedCommitThatIsAppliedLater(t *testing.T) {
 	a, stop := w.startConfig(strict, func() (*config.Config, error) { return next, nil })
 	defer stop()
 	w.told(first, "fleet/apply", "failure", "not applied")
-	a.configChanged()
+	a.reloadDue.send()
 	w.told(first, "fleet/apply", "pending", "wait for the end of a suspension")
 	w.told(first, "fleet/apply/prod", "pending", "wait for the end of a suspension")
 	next = w.config()
-	a.configChanged()
+	a.reloadDue.send()
 	w.told(first, "fleet/apply", "success", "1 pool created")
 	w.told(first, "fleet/apply/prod", "success", "1 pool created")
 	if got := w.forge.states(first, "fleet/apply"); strings.Contains(got[:strings.LastIndex(got, " ")], "success") {
@@ -98,7 +98,7 @@ func TestAReloadWithoutGitForgetsNoTarget(t *testing.T) {
 	defer stop()
 	w.told(first, "fleet/apply/prod", "pending", "the end of a suspension")
 	away.Store(true)
-	a.configChanged()
+	a.reloadDue.send()
 	deadline := time.Now().Add(firstSource + 2*time.Second)
 	for time.Now().Before(deadline) {
 		if state, text := w.forge.last(first, "fleet/apply"); state != "pending" {

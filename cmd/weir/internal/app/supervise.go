@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -39,33 +40,40 @@ func watchdog() (time.Duration, error) {
 	return every, nil
 }
 
+// manager is the service manager that started the process, if any.
+type manager struct {
+	log *slog.Logger
+	// watchdog is the longest interval between two signs of life; 0 if the manager waits for none.
+	watchdog time.Duration
+}
+
 // starting reports the next step of the start to the service manager. The manager grants time for
 // that step alone, so that a slow start continues and a stuck one ends.
-func (a *App) starting(step string) {
-	a.notifyManager(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
+func (m *manager) starting(step string) {
+	m.notify(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
 }
 
 // supervise reports to the service manager that the daemon is ready, which it is before its first
 // pass. From then on it reports that the daemon is alive, as long as the loop shows signs of life.
-func (a *App) supervise(ctx context.Context) error {
+func (m *manager) supervise(ctx context.Context, b *board.Board) error {
 	started, sent := time.Now(), ""
 	lines := []string{systemd.SdNotifyReady}
 	for {
-		if _, alive := a.board.Silence(started, 0); a.watchdog > 0 && alive {
+		if _, alive := b.Silence(started, 0); m.watchdog > 0 && alive {
 			lines = append(lines, systemd.SdNotifyWatchdog)
 		}
-		if text := standing(a.board.Targets()); text != sent {
+		if text := standing(b.Targets()); text != sent {
 			sent = text
 			lines = append(lines, "STATUS="+text)
 		}
-		a.notifyManager(lines...)
+		m.notify(lines...)
 		lines = nil
 		pace := statusPace
-		if !a.Ready() {
+		if !ready(b.Targets()) {
 			pace = firstPace
 		}
-		if a.watchdog > 0 {
-			pace = min(pace, a.watchdog/2)
+		if m.watchdog > 0 {
+			pace = min(pace, m.watchdog/2)
 		}
 		timer := time.NewTimer(pace)
 		select {
@@ -77,14 +85,13 @@ func (a *App) supervise(ctx context.Context) error {
 	}
 }
 
-// notifyManager sends lines to the service manager. If it no longer listens, that is no reason to
-// stop.
-func (a *App) notifyManager(lines ...string) {
+// notify sends lines to the service manager. If it no longer listens, that is no reason to stop.
+func (m *manager) notify(lines ...string) {
 	if len(lines) == 0 {
 		return
 	}
 	if _, err := systemd.SdNotify(false, strings.Join(lines, "\n")); err != nil {
-		a.log.Debug("service manager is not told", "error", err)
+		m.log.Debug("service manager is not told", "error", err)
 	}
 }
 
@@ -117,4 +124,14 @@ func standing(targets []board.TargetState) string {
 		text = fmt.Sprintf("first pass: %d of %d targets done; %s", passed, len(targets), text)
 	}
 	return text
+}
+
+// ready reports whether every target had its first pass.
+func ready(targets []board.TargetState) bool {
+	for _, t := range targets {
+		if t.Last == nil {
+			return false
+		}
+	}
+	return len(targets) > 0
 }

@@ -3,12 +3,10 @@ package app
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"log/slog"
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/state"
@@ -26,22 +24,16 @@ const againFor = time.Hour
 
 // tries implements reconciler.Tries for a scope that this daemon owns.
 type tries struct {
-	app           *App
-	place, prefix string
-}
-
-// triesOf returns nil for a daemon alone.
-func (p *passes) triesOf(l *loop) reconciler.Tries {
-	if l.lease == nil {
-		return nil
-	}
-	place := l.lease.Owner.Key
-	return tries{p.app, place, place + "\x00" + l.key.RoleARN + "\x00"}
+	store state.Store
+	// writes returns the store to write to; nil once this daemon no longer owns the scope.
+	writes func() state.Store
+	prefix string
+	redact func(string) string
 }
 
 // Recall implements reconciler.Tries.
 func (t tries) Recall() (out map[string]refusals.Stored, err error) {
-	err = t.app.store.View(func(tx *state.Tx) error {
+	err = t.store.View(func(tx *state.Tx) error {
 		out = map[string]refusals.Stored{}
 		return tried.ForEach(tx, t.prefix, func(key string, v refusals.Stored) error {
 			target, is := strings.CutPrefix(key, t.prefix)
@@ -57,13 +49,13 @@ func (t tries) Recall() (out map[string]refusals.Stored, err error) {
 
 // Keep implements reconciler.Tries.
 func (t tries) Keep(target string, v refusals.Stored) error {
-	store := t.app.crew.Held(t.place)
+	store := t.writes()
 	if store == nil {
 		return fmt.Errorf("keep what was tried: %w", coord.ErrLost)
 	}
 	for i := range v.Refused {
 		err := *v.Refused[i].Err
-		err.Message = t.app.o.Secrets.Redact(err.Message)
+		err.Message = t.redact(err.Message)
 		v.Refused[i].Err = &err
 	}
 	return store.Update(func(tx *state.Tx) error {
@@ -74,10 +66,16 @@ func (t tries) Keep(target string, v refusals.Stored) error {
 	})
 }
 
-// tryAgain asks the owners of targets to try again what failed.
-func (a peers) tryAgain(targets []string) error {
+// wishes are requests to try again what failed, from any member to the owners of targets.
+type wishes struct {
+	store state.Store
+	log   *slog.Logger
+}
+
+// put asks the owners of targets to try again what failed.
+func (w wishes) put(targets []string) error {
 	now := time.Now()
-	return a.store.Update(func(tx *state.Tx) error {
+	return w.store.Update(func(tx *state.Tx) error {
 		err := again.Remove(tx, func(at time.Time, err error) bool { return err != nil || now.Sub(at) > againFor })
 		for _, target := range targets {
 			err = errors.Join(err, again.Put(tx, target, now))
@@ -86,28 +84,9 @@ func (a peers) tryAgain(targets []string) error {
 	})
 }
 
-// retryAsked makes the beginning pass try again what somebody asked of any member.
-func (p *passes) retryAsked(l *loop, access accounts.Access) {
-	if l.lease == nil || access.Scope == nil {
-		return
-	}
-	var targets []string
-	p.mu.Lock()
-	l.scope = access.Scope
-	for _, d := range p.memory.batches[l.key].Targets {
-		targets = append(targets, d.Policy.Target)
-	}
-	p.mu.Unlock()
-	d := daemon{p.app}
-	targets = slices.DeleteFunc(targets, func(name string) bool { return len(d.Pools(name)) == 0 }) // what has failed is not known yet
-	for _, name := range (peers{p.app}).takeUp(targets) {
-		p.retry(name, d.Pools(name))
-	}
-}
-
-// takeUp returns the targets of a pass that somebody wants tried again, once for all members: after a crash now, somebody must ask again, as a
+// take returns the targets of a pass that somebody wants tried again, once for all members: after a crash now, somebody must ask again, as a
 // rollout that starts twice costs more.
-func (a peers) takeUp(targets []string) (out []string) {
+func (w wishes) take(targets []string) (out []string) {
 	now := time.Now()
 	find := func(tx *state.Tx) error {
 		out = nil
@@ -120,9 +99,9 @@ func (a peers) takeUp(targets []string) (out []string) {
 		}
 		return nil
 	}
-	err := a.store.View(find)
+	err := w.store.View(find)
 	if err == nil && len(out) > 0 {
-		err = a.store.Update(func(tx *state.Tx) error {
+		err = w.store.Update(func(tx *state.Tx) error {
 			err := find(tx)
 			for _, target := range out {
 				err = errors.Join(err, again.Delete(tx, target))
@@ -131,7 +110,7 @@ func (a peers) takeUp(targets []string) (out []string) {
 		})
 	}
 	if err != nil {
-		a.log.Error("cannot read what to try again: it waits", "error", err)
+		w.log.Error("cannot read what to try again: it waits", "error", err)
 		return nil
 	}
 	return out

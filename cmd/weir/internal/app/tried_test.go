@@ -51,7 +51,7 @@ func TestWhatAWSRefusedIsNotTriedByTheNextOwner(t *testing.T) {
 	c := s.member("c")
 	defer c.stop()
 	refused(c, time.Time{})
-	if _, err := (daemon{c.App}).Reconcile([]string{"prod"}, true); err != nil {
+	if _, err := c.daemon.Reconcile([]string{"prod"}, true); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "another try", func() string {
@@ -62,7 +62,7 @@ func TestWhatAWSRefusedIsNotTriedByTheNextOwner(t *testing.T) {
 	})
 	asked := time.Now()
 	refused(a, asked)
-	a.passAll()
+	a.requests.passAll()
 	refused(a, time.Now())
 	if n := s.aws.CallCounts()[update]; n != 2 {
 		t.Errorf("it was tried %d times", n)
@@ -100,7 +100,7 @@ func TestARetryIsKeptUntilSomebodyOwnsTheAccount(t *testing.T) {
 	if err := a.crew.Keeper().Drain(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (daemon{b.App}).Reconcile([]string{"prod"}, true); err != nil {
+	if _, err := b.daemon.Reconcile([]string{"prod"}, true); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(2 * coord.PollEvery) // each member has read that by now

@@ -382,7 +382,7 @@ func TestAFollowedImageReachesTheSecondWaveAfterTheFirst(t *testing.T) {
 	w.aws.ResetCalls()
 	w.publish("02")
 	a.passes.mu.Lock()
-	for key, l := range a.passes.of {
+	for key, l := range a.passes.loops.of {
 		if key.Region == "us-east-1" {
 			l.scope.Resolver.Renew(time.Now())
 			l.Nudge()
@@ -425,7 +425,7 @@ func TestDriftIsPutBackBehindAWave(t *testing.T) {
 	heldBy(t, a, "prod", second, step.HeldSuspended, "incident 17")
 	w.aws.ResetCalls()
 	w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=second-web&MaxSize=7")
-	a.passAll()
+	a.requests.passAll()
 	eventually(t, "the size is put back", func() string {
 		if got := w.query("autoscaling", "DescribeAutoScalingGroups&AutoScalingGroupNames.member.1=second-web"); !strings.Contains(got, "<MaxSize>3</MaxSize>") {
 			return got

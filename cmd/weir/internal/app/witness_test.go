@@ -14,21 +14,21 @@ import (
 // a store that lost its records, what AWS holds there is a loss.
 func TestAnAccountIsNoWitnessOfAnother(t *testing.T) {
 	t.Parallel()
-	p := &passes{app: &App{store: statetest.Join(t, coordtest.NewMemory(), "a")}}
+	store := statetest.Join(t, coordtest.NewMemory(), "a")
 	by := func(account string) reconciler.ScopeKey {
 		return reconciler.ScopeKey{Region: "eu-west-1", RoleARN: "arn:aws:iam::" + account + ":role/weir"}
 	}
 	empty, ours := "111111111111", "222222222222"
 	for range 2 {
-		if err := p.witness(empty, by(empty))(false); err != nil {
+		if err := witness(store, false, empty, by(empty))(false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := p.witness(empty, by(empty))(true); err != nil {
+	if err := witness(store, false, empty, by(empty))(true); err != nil {
 		t.Errorf("what weir made since is taken for something of before: %v", err)
 	}
 	var lost *state.LossError
-	if err := p.witness(ours, by(ours))(true); !errors.As(err, &lost) {
+	if err := witness(store, false, ours, by(ours))(true); !errors.As(err, &lost) {
 		t.Errorf("AWS holds resources of ours, of which the store knows nothing: %v", err)
 	}
 }

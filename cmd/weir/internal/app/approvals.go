@@ -1,0 +1,52 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/events"
+)
+
+// approvals change the records of approvals as passes need.
+type approvals struct {
+	book  *gates.Book
+	board *board.Board
+	log   *slog.Logger
+}
+
+// severalPlans is an approval of several plans, which are all ready.
+type severalPlans struct {
+	approval gates.Approval
+	ready    []gates.Grant
+}
+
+// split splits approvals of several plans. It returns why it could not, and logs only what was not
+// said before.
+func (a approvals) split(list []severalPlans, said map[string]bool) map[string]bool {
+	unused := map[string]bool{}
+	for _, s := range list {
+		if err := a.book.Split(s.approval, s.ready); err != nil {
+			text := err.Error()
+			if !said[text] && !unused[text] {
+				a.log.Error("an approval waits until it can be written to the state directory", "digest", s.approval.Digest, "error", err)
+			}
+			unused[text] = true
+		}
+	}
+	return unused
+}
+
+// supersede ends approvals that are partly applied, for targets whose desired resources have
+// changed.
+func (a approvals) supersede(ended []gates.Grant) error {
+	if err := a.book.Supersede(ended); err != nil {
+		return err
+	}
+	for _, g := range ended {
+		a.board.Event(events.Event{Kind: "approval-ended", Target: g.Target, Text: fmt.Sprintf(
+			"the approval by %s of the plan %.12s at %.12s has ended: the target wants something else by now, and what is left needs an approval of its own", g.By, g.Digest, g.Revision)})
+	}
+	return nil
+}

@@ -1,0 +1,229 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
+	"github.com/weir-gitops/weir/reconciler/state"
+)
+
+// gated returns the batch of a scope with its account and guard. Requests of people, windows and
+// waves restrict its steps. The caller holds handing.
+func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
+	records := p.settled(l.key)
+	p.loss(records.Lost)
+	kept := p.kept()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.Taken()
+	l.scope = access.Scope
+	l.records = records
+	b, wanted := p.memory.batches[l.key]
+	if !wanted {
+		return reconciler.Batch{} // a new composition is on its way
+	}
+	b.Targets = slices.Clone(b.Targets)
+	access.Attach(&b)
+	p.attachRecords(&b, l)
+	b.Witness = witness(p.store, p.crew != nil, access.Account, l.key)
+	p.accounts.Guard(&b, func(yield func(reconciler.ScopeKey) bool) {
+		for key := range p.memory.batches {
+			if key != l.key && !yield(key) {
+				return
+			}
+		}
+	})
+	batches := []reconciler.Batch{b}
+	pending := gates.Pending{Ready: p.memory.pending(records), Begin: func(g gates.Grant) error { return p.begin(l, g) }}
+	gates.Gate(batches, p.memory.conditions, records, p.memory.before, pending, p.clock.Moment())
+	b = batches[0]
+	l.permits = map[string][]rollout.Permit{}
+	gating := newGating(p.ledger, p.memory.specs, p.log)
+	for i := range b.Targets {
+		d := &b.Targets[i]
+		d.Policy.Prune.Kept, d.Policy.Disputed = kept, kept
+		if d.Tokens != nil {
+			d.Tokens = fencedTokens{d.Tokens, p, l.key}
+		}
+		if d.Drains != nil {
+			d.Drains = fencedDrains{d.Drains, p, l.key}
+		}
+		if rolls := gating.restrict(&b, d); len(rolls) > 0 {
+			l.permits[d.Source] = append(l.permits[d.Source], rolls...)
+		}
+		if fresh := p.memory.fresh[d.Policy.Target]; fresh.After(b.Fresh) {
+			b.Fresh = fresh
+		}
+		l.in = append(l.in, d.Policy.Target)
+		if p.loops.elsewhere(l, d.Policy.Target) {
+			d.Policy.Gates.Waits = "waits for the end of a pass that reaches it by another role, region or endpoint"
+		}
+	}
+	return b
+}
+
+// attachRecords gives a pass its records of failed attempts, if this daemon is one of several, and
+// of last good revisions.
+func (p *passes) attachRecords(b *reconciler.Batch, l *loop) {
+	writes := func() state.Store { return p.store }
+	if l.lease != nil {
+		place := l.lease.Owner.Key
+		writes = func() state.Store { return p.crew.Held(place) }
+		b.Tries = tries{p.store, writes, place + "\x00" + l.key.RoleARN + "\x00", p.redact}
+	}
+	if l.marks == nil {
+		l.marks = newMarks(p.store, writes)
+	}
+	b.Marks = l.marks
+}
+
+// begin records that a pass begins an approved plan.
+func (p *passes) begin(l *loop, g gates.Grant) error {
+	if err := p.approvals.book.Begin(g); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.records.Grants = append(slices.DeleteFunc(slices.Clone(l.records.Grants), func(old gates.Grant) bool { return old.Target == g.Target }), g)
+	return nil
+}
+
+// settled returns what people requested, after it has written the changes due before a pass over a
+// scope: it splits approvals of several plans, and ends grants for something that is no longer
+// desired. It writes without mu, so that mu never waits for an engine.
+func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
+	records := p.approvals.book.Read()
+	var split []severalPlans
+	p.mu.Lock()
+	ended := gates.Superseded(p.memory.batches[key].Targets, p.memory.conditions, records)
+	for _, approval := range records.Approvals {
+		if ready := gates.Approved(approval, p.memory.before); together(approval, ready) {
+			split = append(split, severalPlans{approval, ready})
+		}
+	}
+	said := p.memory.unused
+	p.mu.Unlock()
+	unused := p.approvals.split(split, said)
+	if len(ended) > 0 {
+		if err := p.approvals.supersede(ended); err != nil {
+			p.log.Error("an approval of an earlier commit cannot be ended: the same plan is not approved anew before it is", "error", err)
+		}
+	}
+	p.mu.Lock()
+	p.memory.unused = unused
+	p.mu.Unlock()
+	if len(ended)+len(split) > 0 {
+		records = p.approvals.book.Read()
+	}
+	return records
+}
+
+// retryAsked makes the beginning pass try again what somebody asked of any member.
+func (p *passes) retryAsked(l *loop, access accounts.Access) {
+	if l.lease == nil || access.Scope == nil {
+		return
+	}
+	var targets []string
+	p.mu.Lock()
+	l.scope = access.Scope
+	for _, d := range p.memory.batches[l.key].Targets {
+		targets = append(targets, d.Policy.Target)
+	}
+	p.mu.Unlock()
+	of := p.approvals.board
+	targets = slices.DeleteFunc(targets, func(name string) bool { return len(poolsOf(of, name)) == 0 }) // what has failed is not known yet
+	for _, name := range (wishes{p.store, p.log}).take(targets) {
+		p.retry(name, poolsOf(of, name))
+	}
+}
+
+// noted stores a report: for targets that wait for this one, and for holds that last until it has
+// converged. It returns false if the target no longer exists there, or has nothing to report yet.
+// Own says that this daemon made the pass.
+func (p *passes) noted(r *plan.Report, own bool) bool {
+	p.mu.Lock()
+	m := &p.memory
+	if _, known := m.conditions[r.Target]; !known || m.blank[r.Target] && r.Plan == nil || m.moved(r, p.accounts.Probably) {
+		p.mu.Unlock()
+		return false
+	}
+	next, first := m.note(r)
+	if first {
+		for _, target := range p.loops.awaited(r.Target, m.before) {
+			next = append(next, m.scopesOf(target)...)
+		}
+	}
+	p.loops.nudge(next)
+	done := own && m.busy[r.Target] && r.Converged()
+	if done {
+		p.loops.done(r.Target)
+	}
+	p.mu.Unlock()
+	p.conduct.send()
+	if done {
+		if err := p.approvals.book.Done(r.Target); err != nil {
+			p.log.Error("state cannot be written", "error", err)
+		}
+	}
+	return true
+}
+
+// fence guards each write to an account and region.
+func (p *passes) fence(key reconciler.ScopeKey) sdk.Fence {
+	may := func() error { return p.may(key) }
+	if p.crew == nil {
+		return alone(may)
+	}
+	return crew.Fence{Crew: p.crew, Key: func() string { place, _ := placeOf(p.accounts, key); return place }, May: may}
+}
+
+// may fails if people have suspended targets of the pass, or taken back an approval that it acts under, since it began.
+func (p *passes) may(key reconciler.ScopeKey) error {
+	now := p.approvals.book.Read()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.loops.of[key]
+	if l == nil {
+		return errors.New("no pass is made over the account and region")
+	}
+	if now.Lost != nil {
+		return errors.New(gates.LossText(*now.Lost))
+	}
+	for _, s := range newSuspensions(l.records, now) {
+		if s.Target == "" || slices.Contains(l.in, s.Target) {
+			return fmt.Errorf("%s is suspended since this pass began: %s", orAll(s.Target), s.Text())
+		}
+	}
+	if g := l.withdrawn(now); g != nil {
+		return fmt.Errorf("the approval by %s of the plan of %s has ended since this pass began", g.By, g.Target)
+	}
+	return permitted(p.ledger, l.permits)
+}
+
+// errWithdrawn keeps a write back that a permit allowed which is withdrawn since.
+var errWithdrawn = errors.New("a rollout was held since the pass began: it begins anew")
+
+// permitted fails where a pool of a pass may do less than when it began.
+func permitted(records *ledger.Ledger, began map[string][]rollout.Permit) error {
+	for source, permits := range began {
+		record, err := records.Read(source)
+		if err != nil {
+			return err
+		}
+		for _, had := range permits {
+			if now, is := record.PermitOf(had.ID); !is || now.Hash != had.Hash || now.Share < had.Share {
+				return errWithdrawn
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,332 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/state/files"
+	"github.com/weir-gitops/weir/reconciler/state/keys"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/members"
+	"github.com/weir-gitops/weir/status/metrics"
+	"github.com/weir-gitops/weir/status/report"
+)
+
+// peers connect the daemon with the other members of its instance. A daemon alone has none.
+type peers struct {
+	crew    *crew.Crew
+	version string
+	log     *slog.Logger
+	peerLinks
+	// news reports owners to people.
+	news *members.News
+	// heeded holds the requests of people at the last read.
+	heeded gates.Records
+}
+
+// peerLinks are the parts of the daemon to which members give work. They are opened after the crew,
+// and before it runs.
+type peerLinks struct {
+	now      *current
+	passes   *passes
+	reporter *reporter
+	rollouts *rollouts
+	book     *gates.Book
+	requests *requests
+	board    *board.Board
+	metrics  *metrics.Metrics
+}
+
+// keys returns what somebody should own: the sources, and the known accounts and regions for which Git wants something.
+func (a *peers) keys() (out []coord.Scope) {
+	if a.now == nil || a.now.Load() == nil {
+		return nil
+	}
+	weights := map[string]int{}
+	for _, f := range a.now.followers() {
+		weights[f.key()] = 1
+	}
+	a.passes.addWeights(weights)
+	for key, weight := range weights {
+		out = append(out, coord.Scope{Key: key, Weight: weight})
+	}
+	slices.SortFunc(out, func(x, y coord.Scope) int { return cmp.Compare(x.Key, y.Key) })
+	return out
+}
+
+// wanted returns what somebody should own, with its targets and sources.
+func (a *peers) wanted() []members.Wanted {
+	about := map[string][]string{}
+	for name, f := range a.now.followers() {
+		about[f.key()] = append(about[f.key()], name)
+	}
+	a.passes.inPlaces(func(place string, d *reconciler.Desired) { about[place] = append(about[place], d.Policy.Target) })
+	out := make([]members.Wanted, 0, len(about))
+	for key, names := range about {
+		slices.Sort(names)
+		out = append(out, members.Wanted{Key: key, Targets: names})
+	}
+	slices.SortFunc(out, func(x, y members.Wanted) int { return cmp.Compare(x.Key, y.Key) })
+	return out
+}
+
+// begin begins to work on a key that this daemon owns from now on.
+func (a *peers) begin(l *coord.Lease) {
+	if crew.IsSource(l.Owner.Key) {
+		a.speak(l.Owner.Key)
+	} else {
+		a.passes.own(l.Owner.Key)
+	}
+}
+
+// speak makes this daemon write the statuses for the sources of a repository. It continues where
+// the previous owner stopped.
+func (a *peers) speak(key string) {
+	for name, f := range a.now.followers() {
+		if f.key() != key {
+			continue
+		}
+		for _, err := range a.now.publisher().takeOver(name) {
+			if err != nil {
+				a.log.Error("cannot read the statuses to write of a source", "source", name, "error", err)
+			}
+		}
+		a.requests.speak(name)
+	}
+	a.requests.wake()
+}
+
+// progressEvery is the interval at which the daemon checks that passes make progress.
+const progressEvery = 5 * time.Second
+
+// work returns when the lease has ended; work under way then ends by itself.
+func (a *peers) work(l *coord.Lease) {
+	look := time.NewTicker(progressEvery)
+	defer look.Stop()
+	for {
+		if a.goesOn(l.Owner.Key, time.Now()) {
+			l.Progress()
+		}
+		select {
+		case <-l.Context().Done():
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// goesOn reports whether the work on a key makes progress: if not, another member may reach what this one cannot.
+func (a *peers) goesOn(key string, now time.Time) bool {
+	if !crew.IsSource(key) {
+		return a.passes.goesOn(key, now) && a.upToDate(key)
+	}
+	for _, f := range a.now.followers() {
+		if f.key() == key && !f.reads() {
+			return false
+		}
+	}
+	return true
+}
+
+// upToDate reports whether this member has the commits to apply in an account and region. Another may reach the Git server that this one does not.
+func (a *peers) upToDate(place string) bool {
+	sources := map[string]bool{}
+	a.passes.inPlaces(func(at string, d *reconciler.Desired) {
+		if at == place {
+			sources[d.Source] = true
+		}
+	})
+	for name, f := range a.now.followers() {
+		if head, known := a.crew.Head(f.view.ID, name); sources[name] && known && head.Commit != f.At() {
+			return false
+		}
+	}
+	return true
+}
+
+// heedOthers takes in what other members wrote, as soon as the mirror has read it.
+func (a *peers) heedOthers(ctx context.Context) error {
+	for {
+		synced := a.crew.Synced()
+		a.heed()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-synced:
+		}
+	}
+}
+
+// heed processes news of other members. Only its goroutine calls it.
+func (a *peers) heed() {
+	a.crew.Reports(a.reporter.take)
+	a.crew.Pulls(a.showsPulls(a.now.Load()), a.takePull)
+	a.crew.Asks(a.heedAsk)
+	a.rollouts.heed()
+	records := a.book.Read()
+	if !reflect.DeepEqual(a.heeded, records) {
+		a.hold(newSuspensions(a.heeded, records), records)
+		a.heeded = records
+		a.requests.passAll()
+	}
+}
+
+// hold ends passes over targets that were suspended, or whose approval was taken back.
+func (a *peers) hold(list []gates.Suspension, now gates.Records) {
+	a.passes.end(func(l *loop) bool {
+		return l.withdrawn(now) != nil || slices.ContainsFunc(list, func(s gates.Suspension) bool { return s.Target == "" || slices.Contains(l.in, s.Target) })
+	})
+}
+
+// heedAsk executes a request to all members, if it concerns this one.
+func (a *peers) heedAsk(ask crew.Ask) {
+	if ask.Source == "" {
+		a.requests.readSources()
+		return
+	}
+	if ask.Pulls {
+		if w := a.now.publisher().review.watcher(ask.Source); w != nil {
+			if ask.Heard != nil {
+				w.Heard(ask.Pull, forge.Heard(*ask.Heard))
+			}
+			w.Changed(ask.Pull)
+		}
+	} else if f := a.now.followers()[ask.Source]; f != nil && f.leads() {
+		f.git.Nudge()
+	}
+}
+
+// showsPulls reports whether this member itself finds out about a source's pull requests, or has no such source.
+func (a *peers) showsPulls(g *generation) func(source string) bool {
+	return func(source string) bool {
+		return g.publisher.review.watcher(source) == nil || g.followers[source].leads()
+	}
+}
+
+// takePull takes in a pull request as the member shows it that speaks for its source.
+func (a *peers) takePull(source string, number int64, data []byte) {
+	p, err := report.ReadPull(data)
+	if err != nil || p.Source != source || p.Number != number {
+		a.log.Warn("cannot read a pull request of another member", "source", source, "number", number, "error", err)
+		return
+	}
+	a.board.Pull(p)
+}
+
+// tell counts and reports moves of leases.
+func (a *peers) tell(e coord.Event) {
+	if kind, event, ok := members.MoveOf(e); ok {
+		a.metrics.Move(kind, event)
+	}
+	if !a.news.Add(e) && e.Err != nil && !errors.Is(e.Err, context.Canceled) {
+		a.log.Warn("coordination: the engine refused or did not answer", "what", e.Kind, "key", e.Key, "error", e.Err)
+	}
+}
+
+// describe publishes the configuration of this member to the other members.
+func (a *peers) describe(ctx context.Context) {
+	if err := a.crew.Keeper().Describe(ctx, a.now.common()); err != nil {
+		a.log.Warn("coordination: the others hear of the new configuration with the next renewal of the lease", "error", err)
+	}
+}
+
+// kept explains why nothing is deleted while another member might keep it. A member with an older
+// configuration, or with another path, must not end machines based on it. The result is empty if
+// all members that are alive have the same configuration. The first pass after a reload already
+// uses the new configuration, which the engine does not know yet.
+func (a *peers) kept() string {
+	now := a.crew.Mirror().Snapshot()
+	for _, m := range members.Differing(coord.Member{Name: a.crew.Name(), Version: a.version, Config: a.now.common()}, now.Alive) {
+		for _, section := range []string{"sources", "targets", "limits", "aws"} {
+			if slices.Contains(m.Differs, section) {
+				return "the configuration of the member " + m.Name + " differs in " + section
+			}
+		}
+	}
+	return ""
+}
+
+// keyring has the keys of this daemon, by use.
+type keyring struct {
+	// dir is the state directory, shared the keys that all daemons of the instance share.
+	dir    string
+	shared map[string][]byte
+}
+
+// key is the key of a use: the instance's, or, for a daemon alone, the state directory's.
+func (k *keyring) key(use string, own func(dir string) ([]byte, error)) ([]byte, error) {
+	if key := k.shared[use]; key != nil {
+		return key, nil
+	}
+	return own(k.dir)
+}
+
+// share reads the keys that all daemons of the instance share, or makes them from those that this one had alone. Those then lie plain in no state
+// directory any more: to go back to one daemon, weir state move writes them there.
+func (k *keyring) share(ctx context.Context, c *config.Config, records *state.Shared, log *slog.Logger) error {
+	if !c.Several() {
+		return nil
+	}
+	ring, err := engine.Keys(c, records)
+	if err != nil {
+		return err
+	}
+	k.shared = map[string][]byte{}
+	for _, use := range []string{keys.Digest, keys.Session} {
+		file := (&State{Dir: k.dir}).path(use + ".key")
+		first, err := files.ReadKey(file, use+" key", "the daemons share another one")
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if k.shared[use], err = ring.Key(ctx, use, first); err != nil {
+			return err
+		}
+		if first != nil && bytes.Equal(first, k.shared[use]) {
+			if err := os.Remove(file); err != nil {
+				return fmt.Errorf("remove the plain copy of a key that is encrypted in the engine: %w", err)
+			}
+			log.Info("coordination: the key is encrypted in the engine, and its plain copy is removed", "file", file)
+		}
+	}
+	return nil
+}
+
+// addressOf is the address of this daemon's own page, empty if unknown before it listens.
+func addressOf(c *config.Config) string {
+	host, port, err := net.SplitHostPort(c.Listen)
+	if err != nil || port == "0" {
+		return ""
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		if host, err = os.Hostname(); err != nil {
+			return ""
+		}
+	}
+	scheme := "http://"
+	if c.TLS.CertFile != "" {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(host, port)
+}
+
+// reportMove makes an event of a move.
+func (a *peers) reportMove(e events.Event) { a.board.Event(e) }

@@ -1,0 +1,156 @@
+package app
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/notify"
+)
+
+// publisher brings results to forges and to the receivers of events. Each part is nil where the
+// configuration wants none of it.
+type publisher struct {
+	// forges take commit statuses, by source.
+	forges   map[string]commits.Forge
+	commits  *commits.Commits
+	review   *review
+	notifier *notify.Notifier
+	// statuses and pulls open commits and review.
+	statuses commits.Options
+	pulls    reviewOptions
+	// shared says that several daemons share the sources. The next owner of a source writes the
+	// statuses that this daemon leaves.
+	shared bool
+}
+
+// check fails where openStatuses would.
+func (p *publisher) check() error {
+	if len(p.forges) == 0 {
+		return nil
+	}
+	return commits.Check(p.statuses.Store)
+}
+
+// openStatuses reads the journal, if there is a forge.
+func (p *publisher) openStatuses() (err error) {
+	if len(p.forges) == 0 {
+		return nil
+	}
+	p.commits, err = commits.New(p.statuses)
+	return err
+}
+
+// openPulls makes the planners of pull requests, if the configuration wants any planned.
+func (p *publisher) openPulls() (err error) {
+	p.review, err = openReview(p.pulls)
+	return err
+}
+
+// openNotifier makes the notifier that sends events, if the configuration names a
+// receiver.
+func (p *publisher) openNotifier(receivers []config.Notify, o notify.Options) (err error) {
+	if len(receivers) == 0 {
+		return nil
+	}
+	for _, n := range receivers {
+		o.Receivers = append(o.Receivers, notify.Receiver{URL: n.URL, SecretFile: n.SecretFile, Events: n.Events})
+	}
+	p.notifier, err = notify.New(o)
+	return err
+}
+
+// report brings a report to commits and pull requests.
+func (p *publisher) report(ctx context.Context, r *plan.Report) {
+	if p.commits != nil {
+		p.commits.Report(ctx, r)
+	}
+	p.review.reported(r)
+}
+
+// notify hands events to the notifier. It never blocks.
+func (p *publisher) notify(events []events.Event) {
+	if p.notifier != nil {
+		p.notifier.Add(events)
+	}
+}
+
+// retry tries again what a forge refused.
+func (p *publisher) retry() {
+	if p.commits != nil {
+		p.commits.Retry()
+	}
+	p.review.retry()
+}
+
+// takeOver makes this daemon write the statuses of a source. It continues where the previous owner
+// stopped.
+func (p *publisher) takeOver(source string) (errs []error) {
+	if p.commits != nil {
+		errs = append(errs, p.commits.TakeOver(source))
+	}
+	return append(errs, p.review.takeOver(source))
+}
+
+// unposted counts the commit statuses that wait, unsent the notifications.
+func (p *publisher) unposted() int {
+	if p.commits == nil {
+		return 0
+	}
+	return p.commits.Pending()
+}
+
+func (p *publisher) unsent() int {
+	if p.notifier == nil {
+		return 0
+	}
+	return p.notifier.Waiting()
+}
+
+// leave lets another publisher continue. Wanted statuses wait for it in their journals,
+// notifications in their notifier.
+func (p *publisher) leave() error {
+	var err error
+	if p.commits != nil {
+		err = p.commits.Leave()
+	}
+	return errors.Join(err, p.review.leave())
+}
+
+// inherit takes the notifications that wait in another publisher. It returns how many it drops,
+// because no receiver is configured any more.
+func (p *publisher) inherit(before *publisher) (dropped int) {
+	switch {
+	case before.notifier == nil:
+		return 0
+	case p.notifier == nil:
+		return before.notifier.Waiting()
+	default:
+		return p.notifier.Inherit(before.notifier)
+	}
+}
+
+// closeStatuses posts the wanted statuses and leaves nothing pending.
+func (p *publisher) closeStatuses(ctx context.Context) error {
+	switch {
+	case p.commits == nil:
+		return nil
+	case p.shared:
+		return p.commits.Leave() // the next owner continues
+	}
+	return p.commits.Close(ctx)
+}
+
+// closePulls posts what has not been posted yet of pull requests.
+func (p *publisher) closePulls(ctx context.Context) error { return p.review.close(ctx) }
+
+// closeNotifier sends what waits, for a moment.
+func (p *publisher) closeNotifier(ctx context.Context) error {
+	if p.notifier != nil {
+		p.notifier.Close(ctx)
+	}
+	return nil
+}
