@@ -71,30 +71,6 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// stopWithin bounds the whole shutdown: less than the 30 s that Kubernetes and systemd wait by
-// default or by custom before they kill. Every step may use the time that other steps leave, and
-// always has its own share: what must be saved is saved, however slow AWS or a forge is. Steps
-// without a share of their own only close something, or end work that nothing waits for: each has
-// leastShare for that.
-const (
-	stopWithin      = 25 * time.Second
-	reloadShare     = 2 * time.Second
-	conductorShare  = time.Second
-	passesShare     = reconciler.LastCall + time.Second
-	sourcesShare    = 1500 * time.Millisecond
-	statusesShare   = 5 * time.Second
-	pullsShare      = 3 * time.Second
-	pageShare       = 3500 * time.Millisecond // its own bound is 3 s
-	embeddedShare   = 5 * time.Second         // its own bound is 5 s
-	notifyShare     = time.Second             // its own bound is 0.9 s
-	crewShare       = 2 * time.Second
-	handOverShare   = reconciler.LastCall + coord.Quiet + 2*time.Second
-	historyShare    = 500 * time.Millisecond
-	tracingShare    = 500 * time.Millisecond
-	leastShare      = 500 * time.Millisecond
-	reloadStopBound = 5 * time.Second
-)
-
 // Options of a daemon.
 type Options struct {
 	Config *config.Config
