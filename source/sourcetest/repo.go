@@ -53,12 +53,24 @@ func newRepo(t testing.TB, initArgs ...string) *Repo {
 	}
 	root := t.TempDir()
 	r := &Repo{t: t, dir: filepath.Join(root, "fleet.git"), home: t.TempDir(), branch: "main"}
-	args := append([]string{"init", "--quiet", "--bare", "--initial-branch=main"}, initArgs...)
+	args := append([]string{"init", "--quiet", "--bare", "--template=", "--initial-branch=main"}, initArgs...)
 	r.run(root, nil, append(args, r.dir)...)
-	r.Git("config", "http.receivepack", "true")
-	r.Git("config", "gc.auto", "0")
+	r.configure("[http]\n\treceivepack = true\n[gc]\n\tauto = 0\n")
 	r.Server = newServer(t, root, r.env())
 	return r
+}
+
+// configure appends to the repository's configuration, without a process.
+func (r *Repo) configure(text string) {
+	r.t.Helper()
+	f, err := os.OpenFile(filepath.Join(r.dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // env keeps the user's own configuration of Git out.
@@ -209,6 +221,9 @@ func (r *Repo) Tip(branch string) string {
 	ref := "refs/heads/" + branch
 	if data, err := os.ReadFile(filepath.Join(r.dir, filepath.FromSlash(ref))); err == nil {
 		return strings.TrimSpace(string(data))
+	}
+	if _, err := os.Stat(filepath.Join(r.dir, "packed-refs")); errors.Is(err, fs.ErrNotExist) {
+		return ""
 	}
 	return r.Git("for-each-ref", "--format=%(objectname)", ref)
 }

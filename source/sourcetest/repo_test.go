@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -45,6 +47,35 @@ func TestGitAgrees(t *testing.T) {
 	if got := repo.Git("rev-parse", repo.Commit("four")+"~3"); got != one {
 		t.Errorf("a commit after the push does not build on it: main~3 is %s", got)
 	}
+}
+
+// TestRefsAreNeverOld asks for the refs right after each kind of change.
+func TestRefsAreNeverOld(t *testing.T) {
+	t.Parallel()
+	repo := sourcetest.New(t)
+	ask := func(what, want string) {
+		t.Helper()
+		for range 2 { // the second answer is a kept one
+			if got := repo.GitIn(repo.Dir(), "ls-remote", repo.URL()); (want == "") != (got == "") || !strings.Contains(got, want) {
+				t.Errorf("%s: %q, want %s in it", what, got, want)
+			}
+		}
+	}
+	ask("an empty repository", "")
+	for i := range 5 {
+		repo.Write(map[string]string{"a.yaml": strconv.Itoa(i)})
+		ask("a commit", repo.Commit("next")+"\trefs/heads/main")
+	}
+	first := repo.Git("rev-parse", "main~4")
+	repo.Branch("main", first)
+	ask("a forced update", first+"\tHEAD")
+	repo.Branch("other", first)
+	repo.SetHead("other")
+	repo.DeleteBranch("main")
+	ask("another HEAD", first+"\trefs/heads/other")
+	repo.Git("pack-refs", "--all")
+	tag := repo.AnnotatedTag("v1", first)
+	ask("a tag", tag+"\trefs/tags/v1\n"+first+"\trefs/tags/v1^{}")
 }
 
 // TestSSHAgrees clones over SSH with OpenSSH's own client, which also reads the

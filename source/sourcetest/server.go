@@ -24,7 +24,7 @@ type Request struct {
 // and writing. Tests can make it misbehave, from the next request on.
 type Server struct {
 	http *httptest.Server
-	git  *cgi.Handler
+	git  http.Handler
 
 	mu         sync.Mutex
 	requests   []Request
@@ -37,19 +37,25 @@ type Server struct {
 	before     func(*http.Request)
 }
 
+// gitPrograms finds the directory of git's own programs.
+var gitPrograms = sync.OnceValues(func() (string, error) {
+	out, err := exec.Command("git", "--exec-path").Output()
+	return strings.TrimSpace(string(out)), err
+})
+
 func newServer(t testing.TB, root string, env []string) *Server {
 	t.Helper()
-	out, err := exec.Command("git", "--exec-path").Output()
+	programs, err := gitPrograms()
 	if err != nil {
 		t.Fatalf("find git http-backend: %v", err)
 	}
-	s := &Server{git: &cgi.Handler{
-		Path: filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
+	s := &Server{git: &adverts{root: root, kept: map[string]advert{}, git: &cgi.Handler{
+		Path: filepath.Join(programs, "git-http-backend"),
 		Root: "/",
 		Env:  append(env, "GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=test"),
 		// git's complaints about misbehaviour on purpose are noise.
 		Stderr: io.Discard, Logger: log.New(io.Discard, "", 0),
-	}}
+	}}}
 	s.http = httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.Stall(false)
