@@ -21,36 +21,52 @@ import (
 // both is reported. What is found with the texts alone would answer questions about them:
 // it is reported without saying what it is, and at most once.
 
+// decoding makes the set and the findings of a result from its objects.
+type decoding struct {
+	of      *Result
+	secrets secrecy
+	// refused are the objects whose pools are refused because of a secret.
+	refused []intent.ObjectRef
+	// unasked says that pools of a proposal are missing for faults that are not reported.
+	unasked bool
+}
+
+// secrecy answers where secrets are in a build.
+type secrecy struct {
+	built *kust.Result
+	class slot.Class
+}
+
 // intents makes intents of the objects, and returns what may be reported of them.
-func (r *Result) intents(make func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options) []kinds.Fault {
-	if o.AnySize = r.built.Secretive && r.class == slot.Proposed; o.AnySize {
-		o.Judged = r.judged
+func (dec *decoding) intents(make func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options) []kinds.Fault {
+	if o.AnySize = dec.secrets.built.Secretive && dec.secrets.class == slot.Proposed; o.AnySize {
+		o.Judged = dec.secrets.judged
 	}
-	set, faults := make(r.Objects, o)
-	r.Set = set
+	set, faults := make(dec.of.Objects, o)
+	dec.of.Set = set
 	var public intent.Set
 	open := o
 	open.AnySize = false
-	if r.built.Secretive {
+	if dec.secrets.built.Secretive {
 		var others []kinds.Fault
-		public, others = make(r.built.Shaped(), open)
-		faults = append(r.answers(faults, others), r.outside(public)...)
+		public, others = make(dec.secrets.built.Shaped(), open)
+		faults = append(dec.answers(faults, others), dec.outside(public)...)
 	}
-	faults = append(faults, r.guard()...)
-	if len(r.refused) > 0 { // to list what is in the files and is not planned
-		refused, all := r.refuses()
+	faults = append(faults, dec.guard()...)
+	if len(dec.refused) > 0 { // to list what is in the files and is not planned
+		refused, all := dec.refuses()
 		o.Refused = refused
-		if r.Set, _ = make(r.Objects, o); all {
-			r.Set.Clusters = nil
+		if dec.of.Set, _ = make(dec.of.Objects, o); all {
+			dec.of.Set.Clusters = nil
 		}
 	}
-	if r.unasked {
+	if dec.unasked {
 		open.Refused = o.Refused
-		others, _ := make(r.built.Shaped(), open)
-		r.restore(others)
+		others, _ := make(dec.secrets.built.Shaped(), open)
+		dec.restore(others)
 	}
-	if r.built.Secretive {
-		r.conceal(public)
+	if dec.secrets.built.Secretive {
+		dec.conceal(public)
 	}
 	return faults
 }
@@ -59,14 +75,14 @@ func (r *Result) intents(make func([]kinds.Object, manifest.Options) (intent.Set
 // secret with other text, the author of the other text could learn about the secret from
 // format errors, such as its first character or whether a number is above a limit. weir
 // therefore checks the form only after the merge.
-func (r *Result) judged(secret intent.ObjectRef) (j derive.Judgement) {
-	for _, o := range r.built.Public {
+func (s secrecy) judged(secret intent.ObjectRef) (j derive.Judgement) {
+	for _, o := range s.built.Public {
 		if o.Ref != secret {
 			continue
 		}
 		var data kinds.SecretData
 		kinds.Decode(o, &kinds.Faults{}, &data)
-		if text, ok := data.Value("value"); ok && r.built.Mixed(text) {
+		if text, ok := data.Value("value"); ok && s.built.Mixed(text) {
 			j = derive.Judgement{Format: userdata.Detect(text), AnyForm: true}
 		}
 	}
@@ -76,51 +92,51 @@ func (r *Result) judged(secret intent.ObjectRef) (j derive.Judgement) {
 // restore adds back the pools that only the render with secrets left out, and takes the
 // unplanned pools from public, the set that was made with stand-ins. Reporting why would
 // reveal something about a secret. A mark replaces the user data of these pools.
-func (r *Result) restore(public intent.Set) {
-	pools := slices.Clone(r.Set.Pools)
+func (dec *decoding) restore(public intent.Set) {
+	pools := slices.Clone(dec.of.Set.Pools)
 	for _, p := range public.Pools {
 		key := p.Key.String()
-		if r.Set.Pool(key) != nil || !slices.ContainsFunc(r.Set.Unplanned, func(u intent.Unplanned) bool { return u.Key == p.Key }) {
+		if dec.of.Set.Pool(key) != nil || !slices.ContainsFunc(dec.of.Set.Unplanned, func(u intent.Unplanned) bool { return u.Key == p.Key }) {
 			continue
 		}
 		if p.LaunchTemplate != nil && p.LaunchTemplate.UserData.Text != "" {
 			t := *p.LaunchTemplate
-			t.UserData.Text = r.markOf(p.Bootstrap) // stand-ins differ between processes
+			t.UserData.Text = dec.secrets.markOf(p.Bootstrap) // stand-ins differ between processes
 			p.LaunchTemplate = &t
 		}
 		pools = append(pools, p)
 	}
-	r.Set.Pools, r.Set.Unplanned = pools, public.Unplanned
-	r.Set.Sort()
+	dec.of.Set.Pools, dec.of.Set.Unplanned = pools, public.Unplanned
+	dec.of.Set.Sort()
 }
 
 // form reports whether a finding is about the form of a value that is wholly secret.
-func (r *Result) form(f kinds.Fault) bool {
+func (s secrecy) form(f kinds.Fault) bool {
 	if f.Path.String() == "spec.template.spec.bootstrap.dataSecretName" {
 		return true // a mixed text is not judged
 	}
-	return f.Code != "duplicate" && r.wholly(f.Ref, f.Path)
+	return f.Code != "duplicate" && s.wholly(f.Ref, f.Path)
 }
 
 // conceal removes from the set what would reveal a secret.
-func (r *Result) conceal(public intent.Set) {
-	r.Set.Ignored = slices.Clone(r.Set.Ignored)
-	for i, k := range r.Set.Ignored {
-		r.Set.Ignored[i].APIVersion, r.Set.Ignored[i].Kind = r.built.Masked(k.APIVersion), r.built.Masked(k.Kind)
+func (dec *decoding) conceal(public intent.Set) {
+	dec.of.Set.Ignored = slices.Clone(dec.of.Set.Ignored)
+	for i, k := range dec.of.Set.Ignored {
+		dec.of.Set.Ignored[i].APIVersion, dec.of.Set.Ignored[i].Kind = dec.secrets.built.Masked(k.APIVersion), dec.secrets.built.Masked(k.Kind)
 	}
-	r.block(public)
-	r.mark()
+	dec.block(public)
+	dec.mark()
 }
 
 const dataSize = "user-data-too-large"
 
 // answers returns the findings that weir may report: those that are the same with stand-ins,
 // and one general finding for all others.
-func (r *Result) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
+func (dec *decoding) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 	same, at := map[string]bool{}, map[string]bool{}
 	for _, f := range public {
 		same[wordingOf(f)] = true
-		at[f.Ref.String()+" "+f.Path.String()] = f.Severity == diag.Error && r.mixed(f.Ref, f.Path)
+		at[f.Ref.String()+" "+f.Path.String()] = f.Severity == diag.Error && dec.secrets.mixed(f.Ref, f.Path)
 	}
 	known, told := map[string]bool{}, false
 	for _, f := range faults {
@@ -131,16 +147,16 @@ func (r *Result) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 		case f.Code == dataSize:
 			f.Summary, f.Detail, f.Related = "the user data is larger than EC2 takes", "Move files out of it, to where the nodes fetch them.", nil
 			out = append(out, f)
-		case f.Severity == diag.Error && r.class == slot.Proposed && !r.form(f):
-			r.unasked = true // it says something of a secret together with what somebody wrote
+		case f.Severity == diag.Error && dec.secrets.class == slot.Proposed && !dec.secrets.form(f):
+			dec.unasked = true // it says something of a secret together with what somebody wrote
 		case f.Severity == diag.Error:
-			r.refused = append(r.refused, f.Ref)
+			dec.refused = append(dec.refused, f.Ref)
 			if !told {
 				out = append(out, kinds.Fault{Severity: diag.Error, Code: "secret-value", Ref: f.Ref, Path: intent.Path{"spec"},
 					Summary: "a secret value does not fit where it is used", Detail: "weir does not say which one, or why: that would answer questions about it. Look at the values with sops, and at the fields that take them."})
 			}
 			told = true
-		case f.Severity == diag.Warning && !r.built.Mixes: // of a text that nobody but its owner has written
+		case f.Severity == diag.Warning && !dec.secrets.built.Mixes: // of a text that nobody but its owner has written
 			rule, _ := diag.RuleOf(f.Code)
 			f.Summary, f.Detail, f.Related = rule.Short, rule.Help, nil
 			out = append(out, f)
@@ -148,8 +164,8 @@ func (r *Result) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 	}
 	for _, f := range public {
 		// A text that is wholly secret is judged by itself, one with more in it without it.
-		if f.Severity == diag.Error && !known[wordingOf(f)] && (f.Code == dataSize && r.class == slot.Proposed || r.mixed(f.Ref, f.Path)) {
-			r.refused = append(r.refused, f.Ref)
+		if f.Severity == diag.Error && !known[wordingOf(f)] && (f.Code == dataSize && dec.secrets.class == slot.Proposed || dec.secrets.mixed(f.Ref, f.Path)) {
+			dec.refused = append(dec.refused, f.Ref)
 			out = append(out, f)
 		}
 	}
@@ -157,21 +173,21 @@ func (r *Result) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 }
 
 // mixed reports whether a field holds a secret beside other text.
-func (r *Result) mixed(ref intent.ObjectRef, p intent.Path) bool {
-	text, ok := r.public(ref, p)
-	return ok && r.built.Mixed(text)
+func (s secrecy) mixed(ref intent.ObjectRef, p intent.Path) bool {
+	text, ok := s.public(ref, p)
+	return ok && s.built.Mixed(text)
 }
 
 // wholly reports whether a field is a secret.
-func (r *Result) wholly(ref intent.ObjectRef, p intent.Path) bool {
-	text, ok := r.public(ref, p)
-	_, secretive := r.built.Marked(text)
-	return ok && secretive && !r.built.Mixed(text)
+func (s secrecy) wholly(ref intent.ObjectRef, p intent.Path) bool {
+	text, ok := s.public(ref, p)
+	_, secretive := s.built.Marked(text)
+	return ok && secretive && !s.built.Mixed(text)
 }
 
 // public is the text of a field, with stand-ins.
-func (r *Result) public(ref intent.ObjectRef, p intent.Path) (text string, ok bool) {
-	for _, o := range r.built.Public {
+func (s secrecy) public(ref intent.ObjectRef, p intent.Path) (text string, ok bool) {
+	for _, o := range s.built.Public {
 		if o.Ref != ref {
 			continue
 		}
@@ -193,11 +209,11 @@ func wordingOf(f kinds.Fault) string {
 
 // outside reports fields outside of user data that weir itself derived from a secret. No
 // current field is; TestUserDataDecidesNothingElse checks that.
-func (r *Result) outside(public intent.Set) []kinds.Fault {
-	for _, p := range r.Set.Pools {
+func (dec *decoding) outside(public intent.Set) []kinds.Fault {
+	for _, p := range dec.of.Set.Pools {
 		other := public.Pool(p.Key.String())
 		if other != nil && !reflect.DeepEqual(bare(p), bare(*other)) {
-			r.refused = append(r.refused, p.MachinePool)
+			dec.refused = append(dec.refused, p.MachinePool)
 			return []kinds.Fault{{Severity: diag.Error, Code: "secret-in-plain-field", Ref: p.MachinePool, Path: intent.Path{"spec"}, Summary: "a field outside of the user data depends on a secret value", Detail: outOfField}}
 		}
 	}
@@ -219,9 +235,9 @@ func bare(p intent.Pool) intent.Pool {
 
 // block keeps the reasons for blocked pools that are the same with stand-ins, and makes all
 // others general.
-func (r *Result) block(public intent.Set) {
-	for i := range r.Set.Pools {
-		p := &r.Set.Pools[i]
+func (dec *decoding) block(public intent.Set) {
+	for i := range dec.of.Set.Pools {
+		p := &dec.of.Set.Pools[i]
 		if len(p.Blocked) == 0 {
 			continue
 		}
@@ -240,10 +256,10 @@ func (r *Result) block(public intent.Set) {
 // misused returns the findings about secrets in places where secrets are not allowed. It
 // returns one finding for each kind of place, so that the number of findings and their fields
 // reveal no more than the files do.
-func (r *Result) misused() (out []kinds.Fault) {
+func (dec *decoding) misused() (out []kinds.Fault) {
 	told := map[kust.MisuseKind]bool{}
-	for _, m := range r.built.Misuses {
-		if r.refused = append(r.refused, m.Ref); told[m.Kind] {
+	for _, m := range dec.secrets.built.Misuses {
+		if dec.refused = append(dec.refused, m.Ref); told[m.Kind] {
 			continue
 		}
 		told[m.Kind] = true

@@ -79,7 +79,7 @@ func (r *Result) Fields(p *intent.Pool) ([]Field, error) {
 }
 
 func (r *Result) field(p *intent.Pool, path intent.Path, value string) Field {
-	f := Field{Path: path, Value: r.hide(value), Source: Default, candidates: r.manifestFields(p, path)}
+	f := Field{Path: path, Value: r.hide(value), Source: Default, candidates: r.manifests().manifestFields(p, path)}
 	for _, c := range f.candidates {
 		if at, ok := r.Origin(c.ref, c.path); ok {
 			f.Object, f.Manifest, f.Origin, f.Source = c.ref, c.path, at, Written
@@ -87,7 +87,7 @@ func (r *Result) field(p *intent.Pool, path intent.Path, value string) Field {
 		}
 	}
 	for _, c := range f.candidates {
-		if r.node(c.ref, c.path) != nil {
+		if r.manifests().node(c.ref, c.path) != nil {
 			f.Object, f.Manifest, f.Source = c.ref, c.path, Unknown
 			return f
 		}
@@ -144,7 +144,7 @@ func (r *Result) ofManifest(fields []Field, ref intent.ObjectRef, name intent.Pa
 			out = append(out, f)
 		}
 	}
-	n := r.node(ref, name)
+	n := r.manifests().node(ref, name)
 	if n == nil {
 		return out
 	}
@@ -206,8 +206,8 @@ func Names(fields []Field) []string {
 }
 
 // node is a field of a rendered object, nil if it is not there.
-func (r *Result) node(ref intent.ObjectRef, path intent.Path) *yaml.Node {
-	n := r.objects.of(r.Objects).nodes[ref]
+func (m manifests) node(ref intent.ObjectRef, path intent.Path) *yaml.Node {
+	n := m.nodes[ref]
 	if n == nil {
 		return nil
 	}

@@ -273,8 +273,8 @@ func noteOf(field intent.Path) (Source, string) {
 
 // manifestFields returns the manifest fields that may have set a field of a
 // pool, the likeliest first.
-func (r *Result) manifestFields(p *intent.Pool, field intent.Path) []manifestField {
-	if special, ok := r.listFields(p, field); ok {
+func (m manifests) manifestFields(p *intent.Pool, field intent.Path) []manifestField {
+	if special, ok := m.listFields(p, field); ok {
 		return shared(p, special)
 	}
 	if c := p.LaunchConfig; c != nil && field.String() == "launchTemplate.name" {
@@ -286,7 +286,7 @@ func (r *Result) manifestFields(p *intent.Pool, field intent.Path) []manifestFie
 		if !ok {
 			continue
 		}
-		for _, ref := range r.objectsOf(p, line.word) {
+		for _, ref := range m.objectsOf(p, line.word) {
 			if c := p.LaunchConfig; c != nil && line.field == "launchTemplate.tags.Name" {
 				ref = c.Source
 			}
@@ -312,13 +312,13 @@ func shared(p *intent.Pool, fields []manifestField) []manifestField {
 
 // poolNode is a field of the pool's object, or of what declares its launch
 // template; nil if it is not there.
-func (r *Result) poolNode(p *intent.Pool, path intent.Path) *yaml.Node {
+func (m manifests) poolNode(p *intent.Pool, path intent.Path) *yaml.Node {
 	f := shared(p, []manifestField{{p.Infrastructure, path}})[0]
-	return r.node(f.ref, f.path)
+	return m.node(f.ref, f.path)
 }
 
 // objectsOf are the objects that a word of sources stands for.
-func (r *Result) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
+func (m manifests) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
 	switch word {
 	case fromPool:
 		return []intent.ObjectRef{p.Infrastructure}
@@ -338,24 +338,24 @@ func (r *Result) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
 		return []intent.ObjectRef{p.LaunchConfig.Source}
 	}
 	named := func(kind, name string) []intent.ObjectRef {
-		return r.objects.of(r.Objects).named[[3]string{kind, p.ClusterKey.Namespace, name}]
+		return m.names[[3]string{kind, p.ClusterKey.Namespace, name}]
 	}
 	switch word {
 	case fromCluster:
 		return slices.DeleteFunc(slices.Clone(named("Cluster", p.ClusterKey.Name)), func(ref intent.ObjectRef) bool { return ref.Group() != "cluster.x-k8s.io" })
 	case fromControl:
-		cluster, _ := r.Set.Cluster(p.ClusterKey)
+		cluster, _ := m.cluster(p.ClusterKey)
 		return named("AWSManagedControlPlane", cluster.ControlPlaneName)
 	case fromInfra:
-		return named("AWSCluster", r.infraName(p))
+		return named("AWSCluster", m.infraName(p))
 	}
 	return nil
 }
 
 // infraName is the name of the pool's AWSCluster.
-func (r *Result) infraName(p *intent.Pool) string {
-	for _, ref := range r.objectsOf(p, fromCluster) {
-		if n := r.node(ref, intent.Path{"spec", "infrastructureRef", "name"}); n != nil {
+func (m manifests) infraName(p *intent.Pool) string {
+	for _, ref := range m.objectsOf(p, fromCluster) {
+		if n := m.node(ref, intent.Path{"spec", "infrastructureRef", "name"}); n != nil {
 			return n.Value
 		}
 	}

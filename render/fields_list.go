@@ -11,18 +11,18 @@ import (
 
 // listFields are the manifest fields of what stands in a list that the pool has
 // in an order of its own; ok is false for all else.
-func (r *Result) listFields(p *intent.Pool, field intent.Path) (out []manifestField, ok bool) {
+func (m manifests) listFields(p *intent.Pool, field intent.Path) (out []manifestField, ok bool) {
 	if len(field) > 2 && field[0] == "group" && field[1] == "options" {
 		return []manifestField{{p.Options, intent.Path{"spec", "autoScalingGroup"}.Join(field[2:]...)}}, true
 	}
 	if len(field) > 4 && field[0] == "group" && field[2] == "overrides" {
-		return r.overrideFields(p, field[3], field[4:]), true
+		return m.overrideFields(p, field[3], field[4:]), true
 	}
 	i, rest, list := listed(field)
 	if out, ok := foreignFields(p, field, i, list); out != nil {
 		return out, ok
 	}
-	if out, ok := r.itemFields(p, field, i, rest, list); ok {
+	if out, ok := m.itemFields(p, field, i, rest, list); ok {
 		return out, true
 	}
 	if len(field) > 2 && field[0] == "launchTemplate" && field[1] == "data" {
@@ -51,20 +51,20 @@ func foreignFields(p *intent.Pool, field intent.Path, i int, list string) (out [
 }
 
 // itemFields are the manifest fields of item i of a list; rest is what follows the item.
-func (r *Result) itemFields(p *intent.Pool, field intent.Path, i int, rest, list string) (out []manifestField, ok bool) {
+func (m manifests) itemFields(p *intent.Pool, field intent.Path, i int, rest, list string) (out []manifestField, ok bool) {
 	pool := func(path intent.Path) []manifestField { return []manifestField{{p.Infrastructure, path}} }
 	spec := intent.Path{"spec"}
 	switch list {
 	case "launchTemplate.data.TagSpecifications":
-		return r.tagFields(p, field, i), true
+		return m.tagFields(p, field, i), true
 	case "launchTemplate.data.SecurityGroupIds":
-		return pool(r.nth(p, spec.Join("awsLaunchTemplate", "additionalSecurityGroups"), i, "id").Join("id")), true
+		return pool(m.nth(p, spec.Join("awsLaunchTemplate", "additionalSecurityGroups"), i, "id").Join("id")), true
 	case "launchTemplate.securityGroups":
 		// The first is the cluster's.
 		if rest != "filters" && rest != "kind" || i == 0 {
 			return nil, strings.HasPrefix(rest, "filters") || rest == "kind"
 		}
-		return pool(r.nth(p, spec.Join("awsLaunchTemplate", "additionalSecurityGroups"), i-1, "filters").Join("filters")), true
+		return pool(m.nth(p, spec.Join("awsLaunchTemplate", "additionalSecurityGroups"), i-1, "filters").Join("filters")), true
 	case "group.suspendedProcesses":
 		name := p.Group.SuspendedProcesses[i].Name
 		name = strings.ToLower(name[:1]) + name[1:]
@@ -74,25 +74,25 @@ func (r *Result) itemFields(p *intent.Pool, field intent.Path, i int, rest, list
 		at := spec.Join("suspendProcesses")
 		return append(pool(at.Join("processes", name)), pool(at.Join("all"))...), true
 	case "group.lifecycleHooks":
-		return pool(r.named(p, spec.Join("lifecycleHooks"), map[string]string{"name": p.Group.LifecycleHooks[i].Name}).Join(rest)), true
+		return pool(m.named(p, spec.Join("lifecycleHooks"), map[string]string{"name": p.Group.LifecycleHooks[i].Name}).Join(rest)), true
 	case "nodegroup.lifecycleHooks":
-		return pool(r.named(p, spec.Join("lifecycleHooks"), map[string]string{"name": p.Nodegroup.LifecycleHooks[i].Name}).Join(rest)), true
+		return pool(m.named(p, spec.Join("lifecycleHooks"), map[string]string{"name": p.Nodegroup.LifecycleHooks[i].Name}).Join(rest)), true
 	case "nodegroup.taints":
 		taint := p.Nodegroup.Taints[i]
 		effect := strings.ToLower(strings.ReplaceAll(taint.Effect, "_", "-"))
-		return pool(r.named(p, spec.Join("taints"), map[string]string{"key": taint.Key, "value": taint.Value, "effect": effect}).Join(rest)), true
+		return pool(m.named(p, spec.Join("taints"), map[string]string{"key": taint.Key, "value": taint.Value, "effect": effect}).Join(rest)), true
 	}
 	return nil, false
 }
 
 // tagFields are the manifest fields of a tag: [i].Tags[j].Key and .Value.
-func (r *Result) tagFields(p *intent.Pool, field intent.Path, i int) []manifestField {
+func (m manifests) tagFields(p *intent.Pool, field intent.Path, i int) []manifestField {
 	of := p.LaunchTemplate.Data.TagSpecifications
 	j, _, inner := listed(field[4:])
 	if inner != "Tags" || i >= len(of) || j >= len(of[i].Tags) {
 		return nil
 	}
-	return r.manifestFields(p, intent.Path{"launchTemplate", "tags", of[i].Tags[j].Key})
+	return m.manifestFields(p, intent.Path{"launchTemplate", "tags", of[i].Tags[j].Key})
 }
 
 // rowFields are the manifest fields that the row of a field of a group or nodegroup
@@ -140,16 +140,16 @@ func templateFields(p *intent.Pool, member intent.Path) (out []manifestField) {
 
 // overrideFields are the manifest fields of an override: the pool's own names an
 // instance type, and the PoolOptions has what goes with it.
-func (r *Result) overrideFields(p *intent.Pool, index string, rest intent.Path) (out []manifestField) {
+func (m manifests) overrideFields(p *intent.Pool, index string, rest intent.Path) (out []manifestField) {
 	own := intent.Path{"spec", "mixedInstancesPolicy", "overrides"}
 	more := intent.Path{"spec", "autoScalingGroup", "mixedInstancesPolicy", "overrides"}
-	if rest.String() == "instanceType" && r.node(p.Infrastructure, own) != nil {
+	if rest.String() == "instanceType" && m.node(p.Infrastructure, own) != nil {
 		return []manifestField{{p.Infrastructure, own.Join(index, "instanceType")}}
 	}
 	i, _ := strconv.Atoi(strings.Trim(index, "[]"))
-	if list := r.node(p.Options, more); list != nil && r.node(p.Infrastructure, own) != nil {
+	if list := m.node(p.Options, more); list != nil && m.node(p.Infrastructure, own) != nil {
 		for j := range list.Content {
-			if n := r.node(p.Options, more.Join(intent.Index(j), "instanceType")); n != nil && n.Value == p.Group.MixedInstancesPolicy.Overrides[i].InstanceType {
+			if n := m.node(p.Options, more.Join(intent.Index(j), "instanceType")); n != nil && n.Value == p.Group.MixedInstancesPolicy.Overrides[i].InstanceType {
 				index = intent.Index(j)
 			}
 		}
@@ -171,9 +171,9 @@ func listed(field intent.Path) (i int, rest, list string) {
 }
 
 // nth is the path of the i-th item of a list that has a field.
-func (r *Result) nth(p *intent.Pool, list intent.Path, i int, field string) intent.Path {
-	return r.item(p, list, func(at intent.Path) bool {
-		if r.poolNode(p, at.Join(field)) == nil {
+func (m manifests) nth(p *intent.Pool, list intent.Path, i int, field string) intent.Path {
+	return m.item(p, list, func(at intent.Path) bool {
+		if m.poolNode(p, at.Join(field)) == nil {
 			return false
 		}
 		i--
@@ -182,10 +182,10 @@ func (r *Result) nth(p *intent.Pool, list intent.Path, i int, field string) inte
 }
 
 // named is the path of the item of a list whose fields have the given values.
-func (r *Result) named(p *intent.Pool, list intent.Path, values map[string]string) intent.Path {
-	return r.item(p, list, func(at intent.Path) bool {
+func (m manifests) named(p *intent.Pool, list intent.Path, values map[string]string) intent.Path {
+	return m.item(p, list, func(at intent.Path) bool {
 		for name, value := range values {
-			if n := r.poolNode(p, at.Join(name)); n == nil || n.Value != value {
+			if n := m.poolNode(p, at.Join(name)); n == nil || n.Value != value {
 				return false
 			}
 		}
@@ -193,8 +193,8 @@ func (r *Result) named(p *intent.Pool, list intent.Path, values map[string]strin
 	})
 }
 
-func (r *Result) item(p *intent.Pool, list intent.Path, is func(intent.Path) bool) intent.Path {
-	n := r.poolNode(p, list)
+func (m manifests) item(p *intent.Pool, list intent.Path, is func(intent.Path) bool) intent.Path {
+	n := m.poolNode(p, list)
 	for i := 0; n != nil && i < len(n.Content); i++ {
 		if at := list.Join(intent.Index(i)); is(at) {
 			return at

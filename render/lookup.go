@@ -14,24 +14,35 @@ import (
 // field of each pool.
 type lookup struct {
 	making sync.Once
-	// nodes are the objects, the first where one is given twice, and named the
+	// nodes are the objects, the first where one is given twice, and names the
 	// identities by kind, namespace and name, in the order of the build.
 	nodes map[intent.ObjectRef]*yaml.Node
-	named map[[3]string][]intent.ObjectRef
+	names map[[3]string][]intent.ObjectRef
 }
 
 func (l *lookup) of(objects []kinds.Object) *lookup {
 	l.making.Do(func() {
-		l.nodes, l.named = make(map[intent.ObjectRef]*yaml.Node, len(objects)), make(map[[3]string][]intent.ObjectRef, len(objects))
+		l.nodes, l.names = make(map[intent.ObjectRef]*yaml.Node, len(objects)), make(map[[3]string][]intent.ObjectRef, len(objects))
 		for _, o := range objects {
 			if l.nodes[o.Ref] == nil {
 				l.nodes[o.Ref] = o.Node
 			}
 			id := [3]string{o.Ref.Kind, o.Ref.Namespace, o.Ref.Name}
-			l.named[id] = append(l.named[id], o.Ref)
+			l.names[id] = append(l.names[id], o.Ref)
 		}
 	})
 	return l
+}
+
+// manifests are the rendered objects, among which the fields of pools are looked up.
+type manifests struct {
+	*lookup
+	cluster func(intent.Key) (intent.Cluster, bool)
+}
+
+// manifests returns the rendered objects for lookups.
+func (r *Result) manifests() manifests {
+	return manifests{r.objects.of(r.Objects), r.Set.Cluster}
 }
 
 // sourceLine is a line of sources.

@@ -19,8 +19,9 @@ func TestAPanicIsAFinding(t *testing.T) {
 	if err != nil || r.Diags.HasErrors() {
 		t.Fatalf("render: %v, %v", err, r.Diags)
 	}
-	r.guarded("pools", func() {
-		r.decode(func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault) { panic("hunter2") }, manifest.Options{})
+	dec := &decoding{of: r, secrets: secrecy{built: r.built}}
+	dec.guarded("pools", func() {
+		dec.decode(func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault) { panic("hunter2") }, manifest.Options{})
 	})
 	if !r.Diags.HasErrors() || len(r.Set.Pools) > 0 {
 		t.Errorf("the render counts as whole: %v", r.Diags)

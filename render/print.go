@@ -133,7 +133,7 @@ func member(n *yaml.Node, key string) *yaml.Node {
 // eachOrigin visits the scalars of a printed pool whose origin is known.
 func (r *Result) eachOrigin(p *intent.Pool, n *yaml.Node, visit func(intent.Path, *yaml.Node, diag.Position)) {
 	eachScalar(n, nil, func(path intent.Path, n *yaml.Node) {
-		for _, f := range r.manifestFields(p, path) {
+		for _, f := range r.manifests().manifestFields(p, path) {
 			if at, ok := r.Origin(f.ref, f.path); ok {
 				visit(path, n, at)
 				return

@@ -78,11 +78,6 @@ type Result struct {
 
 	built *kust.Result
 	path  string
-	class slot.Class
-	// refused are the objects whose pools are refused because of a secret.
-	refused []intent.ObjectRef
-	// unasked says that pools of a proposal are missing for faults that are not reported.
-	unasked bool
 	// open is Kept's.
 	open bool
 
@@ -121,7 +116,7 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 	if err != nil {
 		return nil, fmt.Errorf("render %s: %w", path, err)
 	}
-	r := &Result{path: path, class: o.For.Class, Diags: gathered(built.Diags).Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
+	r := &Result{path: path, Diags: gathered(built.Diags).Hinted(), Reads: built.Reads, Objects: built.Objects, built: built, Secretless: built.Secretless, Retry: built.Retry}
 	secrets := slices.Clone(built.Secrets)
 	for _, name := range o.SecretVars {
 		secrets = append(secrets, o.Vars[name])
@@ -133,18 +128,19 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 		r.redact()
 		built.Given = nil
 	}()
+	dec := &decoding{of: r, secrets: secrecy{built, o.For.Class}}
 	switch {
 	case built.Unset:
 		r.Objects = nil
-		r.guarded(path, func() { r.checkUnset(built) })
+		dec.guarded(path, dec.checkUnset)
 	case built.Diags.HasErrors():
 	case o.BuildOnly:
-		r.guarded(path, func() {
-			r.find(r.misused())
+		dec.guarded(path, func() {
+			dec.find(dec.misused())
 			r.Diags = r.Diags.Hinted().Sorted()
 		})
 	default:
-		r.guarded(path, func() { r.decode(manifest.Intents, manifest.Options{Partial: o.Partial}) })
+		dec.guarded(path, func() { dec.decode(manifest.Intents, manifest.Options{Partial: o.Partial}) })
 	}
 	isSecret := func(o kinds.Object) bool { return o.Ref.Kind == "Secret" }
 	r.open = !built.Secretive && len(secrets) == 0 && r.Hidden.Len() == 0 && !r.Secretless && !r.Retry && !slices.ContainsFunc(built.Objects, isSecret) && !slices.ContainsFunc(built.Given, isSecret)
@@ -154,11 +150,11 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 // guarded runs one stage. A panic is a finding and leaves no set: one target
 // must not take the others with it, and what is missing from a render in error
 // is not taken for gone.
-func (r *Result) guarded(path string, stage func()) {
+func (dec *decoding) guarded(path string, stage func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.Set = intent.Set{}
-			r.Diags = append(r.built.Diags.Hinted(), diag.Diagnostic{Severity: diag.Error, Code: "build-failed", Position: diag.Position{File: path},
+			dec.of.Set = intent.Set{}
+			dec.of.Diags = append(dec.secrets.built.Diags.Hinted(), diag.Diagnostic{Severity: diag.Error, Code: "build-failed", Position: diag.Position{File: path},
 				Summary: "weir itself failed at these manifests", Detail: "Report it, with the files if they may be shown."})
 		}
 	}()
@@ -166,13 +162,13 @@ func (r *Result) guarded(path string, stage func()) {
 }
 
 // decode fills the set and the findings with what intents makes of the objects.
-func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options) {
-	o.Renamed = r.built.Renamed
-	faults := r.intents(intents, o)
-	r.find(faults)
-	r.setBlockedPositions()
-	r.Diags = r.Diags.Hinted().Sorted()
-	r.setUnplannedFaults()
+func (dec *decoding) decode(intents func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options) {
+	o.Renamed = dec.secrets.built.Renamed
+	faults := dec.intents(intents, o)
+	dec.find(faults)
+	dec.setBlockedPositions()
+	dec.of.Diags = dec.of.Diags.Hinted().Sorted()
+	dec.setUnplannedFaults()
 }
 
 // maxFindings bounds the findings about objects in a render: a reader has no use for more, and each
@@ -180,38 +176,38 @@ func (r *Result) decode(intents func([]kinds.Object, manifest.Options) (intent.S
 const maxFindings = 500
 
 // find adds faults to the findings, errors first where they are too many.
-func (r *Result) find(faults []kinds.Fault) {
+func (dec *decoding) find(faults []kinds.Fault) {
 	if more := len(faults) - maxFindings; more > 0 {
 		slices.SortStableFunc(faults, func(a, b kinds.Fault) int { return cmp.Compare(a.Severity, b.Severity) })
 		hidden := min(faults[maxFindings].Severity, diag.Warning)
 		faults = faults[:maxFindings]
-		r.Diags = append(r.Diags, diag.Diagnostic{Severity: hidden, Code: "too-large", Summary: fmt.Sprintf("there are %d findings more than the %d that are shown", more, maxFindings), Detail: "Mend those that are shown."})
+		dec.of.Diags = append(dec.of.Diags, diag.Diagnostic{Severity: hidden, Code: "too-large", Summary: fmt.Sprintf("there are %d findings more than the %d that are shown", more, maxFindings), Detail: "Mend those that are shown."})
 	}
 	for _, f := range faults {
-		r.Diags = append(r.Diags, r.position(f))
+		dec.of.Diags = append(dec.of.Diags, dec.position(f))
 	}
 }
 
 // position turns a fault into a diagnostic that knows its place.
-func (r *Result) position(f kinds.Fault) diag.Diagnostic {
+func (dec *decoding) position(f kinds.Fault) diag.Diagnostic {
 	d := f.Diagnostic()
 	if f.Ref == (intent.ObjectRef{}) { // about the build as a whole
-		d.Object, d.File = "", r.path
+		d.Object, d.File = "", dec.of.path
 		return d
 	}
 	if f.Key {
-		if at, ok := r.built.KeyOrigin(f.Ref, f.Path); ok {
+		if at, ok := dec.secrets.built.KeyOrigin(f.Ref, f.Path); ok {
 			d.Position = at
 		}
 	}
 	if !d.Known() {
-		d.Position, _ = r.built.Near(f.Ref, f.Path)
+		d.Position, _ = dec.secrets.built.Near(f.Ref, f.Path)
 	}
 	if !d.Known() {
-		d.Position = r.secretIn(f.Ref, f.Path)
+		d.Position = dec.secrets.secretIn(f.Ref, f.Path)
 	}
 	for _, rel := range f.Related {
-		if at, ok := r.built.Near(rel.Ref, rel.Path); ok {
+		if at, ok := dec.secrets.built.Near(rel.Ref, rel.Path); ok {
 			d.Related = append(d.Related, diag.Related{Position: at, Message: rel.Message})
 		}
 	}
@@ -219,15 +215,15 @@ func (r *Result) position(f kinds.Fault) diag.Diagnostic {
 }
 
 // setBlockedPositions copies the positions of the findings that block pools to them.
-func (r *Result) setBlockedPositions() {
+func (dec *decoding) setBlockedPositions() {
 	type key struct{ code, object, field string }
 	at := map[key]diag.Position{}
-	for _, d := range r.Diags {
+	for _, d := range dec.of.Diags {
 		at[key{d.Code, d.Object, d.Field}] = d.Position
 	}
-	for i := range r.Set.Pools {
-		for j := range r.Set.Pools[i].Blocked {
-			b := &r.Set.Pools[i].Blocked[j]
+	for i := range dec.of.Set.Pools {
+		for j := range dec.of.Set.Pools[i].Blocked {
+			b := &dec.of.Set.Pools[i].Blocked[j]
 			b.Position = at[key{b.Code, b.Object, b.Field}]
 		}
 	}
@@ -235,10 +231,10 @@ func (r *Result) setBlockedPositions() {
 
 // setUnplannedFaults gives each broken pool the first error about it, and takes out what
 // is named by a secret.
-func (r *Result) setUnplannedFaults() {
+func (dec *decoding) setUnplannedFaults() {
 	first := map[string]diag.Diagnostic{}
 	var firstOfAll diag.Diagnostic
-	for _, d := range r.Diags {
+	for _, d := range dec.of.Diags {
 		if d.Severity != diag.Error {
 			continue
 		}
@@ -249,11 +245,11 @@ func (r *Result) setUnplannedFaults() {
 			first[d.Object] = d
 		}
 	}
-	r.Set.Unplanned = slices.DeleteFunc(r.Set.Unplanned, func(u intent.Unplanned) bool {
-		return slices.ContainsFunc(u.Objects, func(ref intent.ObjectRef) bool { return r.built.Masked(ref.String()) != ref.String() })
+	dec.of.Set.Unplanned = slices.DeleteFunc(dec.of.Set.Unplanned, func(u intent.Unplanned) bool {
+		return slices.ContainsFunc(u.Objects, func(ref intent.ObjectRef) bool { return dec.secrets.built.Masked(ref.String()) != ref.String() })
 	})
-	for i := range r.Set.Unplanned {
-		u := &r.Set.Unplanned[i]
+	for i := range dec.of.Set.Unplanned {
+		u := &dec.of.Set.Unplanned[i]
 		for _, ref := range u.Objects {
 			d, ok := first[ref.String()]
 			// What nobody can read goes before what misses it.

@@ -23,7 +23,7 @@ func (r *Result) RolloutFields(f *intent.FleetRollout) ([]Field, error) {
 		field := Field{Path: path, Value: r.hide(n.Value), Source: Unknown, Object: m.ref, Manifest: m.path, candidates: []manifestField{m}}
 		if at, ok := r.Origin(m.ref, m.path); ok {
 			field.Origin, field.Source = at, Written
-		} else if r.node(m.ref, m.path) == nil {
+		} else if r.manifests().node(m.ref, m.path) == nil {
 			field.Source, field.Note = Default, "Kubernetes's default"
 		}
 		out = append(out, field)

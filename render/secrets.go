@@ -18,26 +18,26 @@ import (
 
 // guard returns the objects whose pools are left out: they would show a secret, or give encrypted
 // text to their nodes.
-func (r *Result) guard() []kinds.Fault {
-	sealed := rules.Ciphertext(&r.Set)
+func (dec *decoding) guard() []kinds.Fault {
+	sealed := rules.Ciphertext(&dec.of.Set)
 	for _, f := range sealed {
-		r.refused = append(r.refused, f.Ref)
+		dec.refused = append(dec.refused, f.Ref)
 	}
-	return append(r.misused(), sealed...)
+	return append(dec.misused(), sealed...)
 }
 
 // refuses reports whether the pools of an object are left out, and whether all pools are.
-func (r *Result) refuses() (one func(intent.ObjectRef) bool, all bool) {
-	for _, ref := range r.refused {
+func (dec *decoding) refuses() (one func(intent.ObjectRef) bool, all bool) {
+	for _, ref := range dec.refused {
 		// An object of another kind may reach every pool.
 		all = all || !slices.Contains([]string{"MachinePool", "AWSMachinePool", "AWSManagedMachinePool", "KubeadmConfig", "EKSConfig", "NodeadmConfig"}, ref.Kind)
 	}
-	return func(ref intent.ObjectRef) bool { return all || slices.Contains(r.refused, ref) }, all
+	return func(ref intent.ObjectRef) bool { return all || slices.Contains(dec.refused, ref) }, all
 }
 
 // secretIn returns the position of the secret in a field that must not contain one.
-func (r *Result) secretIn(ref intent.ObjectRef, p intent.Path) diag.Position {
-	for _, m := range r.built.Misuses {
+func (s secrecy) secretIn(ref intent.ObjectRef, p intent.Path) diag.Position {
+	for _, m := range s.built.Misuses {
 		if m.Ref == ref && slices.Equal(m.Path, p) {
 			return m.Secret
 		}
@@ -47,33 +47,33 @@ func (r *Result) secretIn(ref intent.ObjectRef, p intent.Path) diag.Position {
 
 // mark notes of user data that holds secrets how it was made of them: the objects that it
 // is made of, with the identity of each secret in the place of its text.
-func (r *Result) mark() {
-	for i := range r.Set.Pools {
-		p := &r.Set.Pools[i]
+func (dec *decoding) mark() {
+	for i := range dec.of.Set.Pools {
+		p := &dec.of.Set.Pools[i]
 		if p.LaunchTemplate == nil || p.LaunchTemplate.UserData.Text == "" {
 			continue
 		}
-		if mark := r.markOf(p.Bootstrap); mark != "" {
+		if mark := dec.secrets.markOf(p.Bootstrap); mark != "" {
 			t := *p.LaunchTemplate
-			t.UserData.Mark, t.UserData.AnySize = mark, r.class == slot.Proposed
+			t.UserData.Mark, t.UserData.AnySize = mark, dec.secrets.class == slot.Proposed
 			p.LaunchTemplate = &t
 		}
 	}
 }
 
 // markOf is the mark of what user data is made of; empty where that holds no secret.
-func (r *Result) markOf(bootstrap intent.ObjectRef) string {
+func (s secrecy) markOf(bootstrap intent.ObjectRef) string {
 	sum, secretive := sha256.New(), false
 	var add func(ref intent.ObjectRef)
 	add = func(ref intent.ObjectRef) {
-		for _, o := range r.built.Public {
+		for _, o := range s.built.Public {
 			if o.Ref != ref {
 				continue
 			}
 			for i := 0; i+1 < len(o.Node.Content); i += 2 {
 				if key := o.Node.Content[i].Value; key != "metadata" { // what it is called is in no user data
 					fmt.Fprintf(sum, "%q\n", key)
-					secretive = r.marked(sum, o.Node.Content[i+1]) || secretive
+					secretive = s.marked(sum, o.Node.Content[i+1]) || secretive
 				}
 			}
 			for _, name := range secretNames(o.Node) {
@@ -92,18 +92,18 @@ func (r *Result) markOf(bootstrap intent.ObjectRef) string {
 
 // marked writes a node with the identities of its secrets, and reports whether there are
 // any. Names that end in a hash over a secret are not written.
-func (r *Result) marked(to hash.Hash, n *yaml.Node) bool {
+func (s secrecy) marked(to hash.Hash, n *yaml.Node) bool {
 	if n.Kind == yaml.AliasNode {
-		return r.marked(to, n.Alias)
+		return s.marked(to, n.Alias)
 	}
 	text := n.Value
-	if base, ok := r.built.Hashed[text]; ok {
+	if base, ok := s.built.Hashed[text]; ok {
 		text = base
 	}
-	text, secretive := r.built.Marked(text)
+	text, secretive := s.built.Marked(text)
 	fmt.Fprintf(to, "%d %d %q\n", n.Kind, len(n.Content), text)
 	for _, c := range n.Content {
-		secretive = r.marked(to, c) || secretive
+		secretive = s.marked(to, c) || secretive
 	}
 	return secretive
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/manifest"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"go.yaml.in/yaml/v3"
@@ -60,21 +59,23 @@ var despiteUnset = []string{"unknown-field", "wrong-type", "bad-enum", "missing-
 // checkUnset looks for such findings in objects some of whose variables have no
 // value. Fields that hold a variable are passed over, and nothing is made of
 // the objects.
-func (r *Result) checkUnset(built *kust.Result) {
-	r.find(slices.DeleteFunc(unsetFaults(built.Public), func(f kinds.Fault) bool { return r.built.Masked(f.Summary) != f.Summary || r.secretAt(f.Ref, f.Path) }))
-	r.Diags = r.Diags.Hinted().Sorted()
+func (dec *decoding) checkUnset() {
+	dec.find(slices.DeleteFunc(unsetFaults(dec.secrets.built.Public), func(f kinds.Fault) bool {
+		return dec.secrets.built.Masked(f.Summary) != f.Summary || dec.secrets.secretAt(f.Ref, f.Path)
+	}))
+	dec.of.Diags = dec.of.Diags.Hinted().Sorted()
 }
 
 // secretAt reports whether a field holds a secret.
-func (r *Result) secretAt(ref intent.ObjectRef, p intent.Path) bool {
-	for _, o := range r.built.Public {
+func (s secrecy) secretAt(ref intent.ObjectRef, p intent.Path) bool {
+	for _, o := range s.built.Public {
 		if n := o.Node; o.Ref == ref {
 			for _, e := range p {
 				if next := child(n, e); next != nil {
 					n = next
 				}
 			}
-			return r.built.Masked(n.Value) != n.Value
+			return s.built.Masked(n.Value) != n.Value
 		}
 	}
 	return false
