@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/disruption"
-	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/workload"
 )
 
@@ -21,57 +19,83 @@ const (
 	noBudgetsFor = 5 * time.Minute
 )
 
-// budgetAnswer is an answer that is kept.
+// budgetMemory keeps the answers of clusters about their disruption budgets.
+type budgetMemory struct {
+	answers map[Workload]*budgetAnswer
+}
+
 type budgetAnswer struct {
 	disruption.Answer
 	until time.Time
 }
 
-// budgets asks the clusters of targets in which a rollout is due, each once, and adds to
-// their plans what gets in the way. What it returns waits for the answers.
-func (s *Scope) budgets(ctx context.Context, targets []Desired, inputs []basis.Input, plans []*plan.Plan) func() {
-	now := s.now()
-	maps.DeleteFunc(s.disruptions, func(_ Workload, a *budgetAnswer) bool { return !now.Before(a.until) })
+// read reads the budgets of a cluster in a goroutine of wg, unless an answer is kept or being read.
+func (m *budgetMemory) read(ctx context.Context, w Workload, now time.Time, wg *sync.WaitGroup) {
+	if m.answers[w] != nil {
+		return
+	}
+	if m.answers == nil {
+		m.answers = map[Workload]*budgetAnswer{}
+	}
+	a := &budgetAnswer{}
+	m.answers[w] = a
+	wg.Go(func() {
+		a.Answer = budgetsOf(ctx, w)
+		switch a.until = now.Add(budgetsFor); {
+		case ctx.Err() != nil:
+			a.until = now // the next caller reads it again
+		case errors.Is(a.Err, errSlow), workload.KindOf(a.Err) == workload.Forbidden:
+			a.until = now.Add(noBudgetsFor)
+		}
+	})
+}
+
+// forget drops the answers that are too old.
+func (m *budgetMemory) forget(now time.Time) {
+	maps.DeleteFunc(m.answers, func(_ Workload, a *budgetAnswer) bool { return !now.Before(a.until) })
+}
+
+// of returns the answer of a cluster, nil if it was not asked.
+func (m *budgetMemory) of(w Workload) *disruption.Answer {
+	if a := m.answers[w]; a != nil {
+		return &a.Answer
+	}
+	return nil
+}
+
+// readBudgets asks the clusters of targets in which a rollout is due, each once. It returns a function
+// that waits for the answers and adds to the plans what prevents a rollout.
+func (ps *passState) readBudgets(ctx context.Context) (add func()) {
+	now, budgets := ps.now(), &ps.memory.budgets
+	budgets.forget(now)
 	var wg sync.WaitGroup
-	due := make([]bool, len(targets))
-	for i := range targets {
-		t := &targets[i]
-		due[i] = plans[i] != nil && !t.Policy.Adoption.Asked && disruption.Due(plans[i], inputs[i])
-		if !due[i] || t.Workload == nil || s.disruptions[t.Workload] != nil {
-			continue
+	due := make([]bool, len(ps.targets))
+	for i := range ps.targets {
+		t := &ps.targets[i]
+		due[i] = ps.plans[i] != nil && !t.Policy.Adoption.Asked && disruption.Due(ps.plans[i], ps.inputs[i])
+		if due[i] && t.Workload != nil {
+			budgets.read(ctx, t.Workload, now, &wg)
 		}
-		if s.disruptions == nil {
-			s.disruptions = map[Workload]*budgetAnswer{}
-		}
-		a := &budgetAnswer{}
-		s.disruptions[t.Workload] = a
-		wg.Go(func() {
-			a.Answer = budgetsOf(ctx, t.Workload)
-			switch a.until = now.Add(budgetsFor); {
-			case ctx.Err() != nil:
-				a.until = now // the next caller reads it again
-			case errors.Is(a.Err, errSlow), workload.KindOf(a.Err) == workload.Forbidden:
-				a.until = now.Add(noBudgetsFor)
-			}
-		})
 	}
 	return func() {
 		wg.Wait()
-		for i := range targets {
-			if !due[i] {
-				continue
+		for i := range ps.targets {
+			if due[i] {
+				ps.addBudgets(i, budgets.of(ps.targets[i].Workload))
 			}
-			var answer *disruption.Answer
-			switch a := s.disruptions[targets[i].Workload]; {
-			case a != nil:
-				answer = &a.Answer
-			case targets[i].Policy.JoinTokens.Prefix == "": // nothing says how to reach the cluster
-				plans[i].Diagnostics = append(plans[i].Diagnostics, disruption.Undrained(plans[i], inputs[i])...)
-				continue
-			}
-			plans[i].Diagnostics = append(plans[i].Diagnostics, disruption.Of(plans[i], inputs[i], answer)...)
 		}
 	}
+}
+
+// addBudgets adds to a plan what prevents its rollouts. answer is nil if weir has no access to the
+// cluster.
+func (ps *passState) addBudgets(i int, answer *disruption.Answer) {
+	p, in := ps.plans[i], ps.inputs[i]
+	if answer == nil && ps.targets[i].Policy.JoinTokens.Prefix == "" { // nothing says how to reach the cluster
+		p.Diagnostics = append(p.Diagnostics, disruption.Undrained(p, in)...)
+		return
+	}
+	p.Diagnostics = append(p.Diagnostics, disruption.Of(p, in, answer)...)
 }
 
 func budgetsOf(ctx context.Context, w Workload) disruption.Answer {

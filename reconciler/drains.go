@@ -25,17 +25,17 @@ const drainTimeout = 20 * time.Second
 
 // drain goes on with the machines that wait for weir's lifecycle hook, whatever holds the
 // steps of their pools: AWS ends these machines anyway.
-func (s *Scope) drain(ctx context.Context, targets []Desired, inputs []basis.Input, reports []*plan.Report, state *observed.State) {
-	waiting := waitingGroups(state)
+func (ps *passState) drain(ctx context.Context) error {
+	waiting := waitingGroups(ps.state)
 	var g errgroup.Group
 	g.SetLimit(parallelTokens)
 	drains := map[string]*drain.Drainer{}
-	for i := range targets {
-		t, r := &targets[i], reports[i]
+	for i := range ps.targets {
+		t, r := &ps.targets[i], ps.reports[i]
 		if t.Set == nil || r.Plan == nil || t.Policy.Suspended || t.Policy.ReportOnly || t.Policy.Adoption.Asked {
 			continue
 		}
-		machines := leaving(inputs[i], waiting[t.Policy.Target])
+		machines := leaving(ps.inputs[i], waiting[t.Policy.Target])
 		if len(machines) == 0 {
 			continue
 		}
@@ -45,22 +45,23 @@ func (s *Scope) drain(ctx context.Context, targets []Desired, inputs []basis.Inp
 			}
 			continue
 		}
-		drainer := s.drainers[t.Policy.Target]
+		drainer := ps.memory.drainers[t.Policy.Target]
 		if drainer == nil {
-			drainer = &drain.Drainer{Now: s.now, Clock: s.clock}
+			drainer = &drain.Drainer{Now: ps.now, Clock: ps.clock}
 		}
 		drains[t.Policy.Target] = drainer
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, drainTimeout)
 			defer cancel()
-			for _, st := range drainer.Step(ctx, machines, drainNodes(inputs[i].Nodes), t.Drains, hookActions{s}) {
+			for _, st := range drainer.Step(ctx, machines, drainNodes(ps.inputs[i].Nodes), t.Drains, hookActions{ps.applier}) {
 				tellDraining(r, t.Set, st)
 			}
 			return nil
 		})
 	}
 	_ = g.Wait() // what fails is in the reports
-	s.drainers = drains
+	ps.memory.drainers = drains
+	return nil
 }
 
 // waitingGroups are the groups with machines that wait for weir's hook, by target and
@@ -114,7 +115,7 @@ func drainNodes(n *basis.Nodes) drain.Nodes {
 
 // hookActions answers lifecycle hooks, as steps are done: behind the fence, and after
 // another look where other weirs may own the scope.
-type hookActions struct{ s *Scope }
+type hookActions struct{ applier *applier }
 
 // Hold implements drain.Actions.
 func (a hookActions) Hold(ctx context.Context, m drain.Machine) error {
@@ -134,7 +135,7 @@ func (a hookActions) do(ctx context.Context, do step.Action) error {
 	defer cancel()
 	ctx, late := context.WithTimeout(ctx, drainTimeout)
 	defer late()
-	_, err := a.s.execute(ctx, step.Step{Do: do}, nil)
+	_, err := a.applier.execute(ctx, step.Step{Do: do}, nil)
 	var e *observed.Error
 	if errors.As(err, &e) && (e.Kind == observed.Invalid || e.Kind == observed.NotFound) {
 		return fmt.Errorf("%w: %w", drain.ErrGone, err)

@@ -1,25 +1,13 @@
 package reconciler
 
 import (
+	"context"
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
-	"github.com/weir-gitops/weir/reconciler/step"
 )
-
-// Marks keep of targets at which commits they were begun and had converged, and which
-// instance refreshes weir cancelled: AWS does not say who did that.
-type Marks interface {
-	Begin(target string, m lastgood.Mark) error
-	Reach(target string, m lastgood.Mark) error
-	// Cancel adds refreshes by the names of their groups, and forgets those of groups that
-	// are not among present.
-	Cancel(target string, refreshes map[string]string, present func(group string) bool) error
-	Cancelled(target string) (map[string]string, error)
-}
 
 // recallSettled takes the pools of targets that are held for settled where the record says
 // that they had converged: a process that has just begun tells drift by that alone.
@@ -68,6 +56,15 @@ func reachedAny(held map[string]*basis.Held) bool {
 	return false
 }
 
+// selectTargets decides which targets the rest of the pass is about. A target of which a partial read has no
+// news is unknown in this pass. So is a target whose followed commit cannot be rendered, unless it is
+// held to the revision that was planned.
+func (ps *passState) selectTargets(context.Context) error {
+	ps.targets = ps.partial.leaveOut(ps.batch.Targets, ps.inputs)
+	ps.targets = judge(ps.targets, ps.inputs, ps.plans, ps.reports)
+	return nil
+}
+
 // judge decides for targets whose followed commit cannot be rendered whether they are held to the
 // planned revision. If a target is not, the rest of the pass treats it as a target without a
 // render.
@@ -106,84 +103,4 @@ func holdsOfPools(held map[string]*basis.Held, p *plan.Plan) map[string]*plan.Ho
 		out[pool] = &plan.Holds{Revision: held[pool].Revision, Why: held[pool].Why, Verdict: verdict}
 	}
 	return out
-}
-
-// begun records what is about to be applied. Where that fails, steps run all the same: a
-// target would then be held to a commit before, or to none.
-func (s *Scope) begun(m Marks, targets []Desired) {
-	s.mark(m, targets, func(i int) error { return m.Begin(targets[i].Policy.Target, targets[i].mark()) })
-}
-
-// reached records what has converged.
-func (s *Scope) reached(m Marks, targets []Desired, inputs []basis.Input, reports []*plan.Report) {
-	s.mark(m, targets, func(i int) error {
-		if !reports[i].Converged() {
-			return nil
-		}
-		mark := targets[i].mark()
-		mark.Network = basis.NetworkOf(targets[i].Set, inputs[i].Answers)
-		return m.Reach(targets[i].Policy.Target, mark)
-	})
-}
-
-// recallCancelled takes for cancelled by weir what the record says, as another process may
-// have done it.
-func (s *Scope) recallCancelled(m Marks, targets []Desired) {
-	if m == nil {
-		return
-	}
-	for i := range targets {
-		known, err := m.Cancelled(targets[i].Policy.Target)
-		if err != nil {
-			s.logger().Warn("which instance refreshes weir cancelled cannot be read", "target", targets[i].Policy.Target, "error", err)
-		}
-		s.mu.Lock()
-		for _, id := range known {
-			s.cancelled, s.cancelledBefore = keep(s.cancelled, s.cancelledBefore, id, true, remembered)
-		}
-		s.mu.Unlock()
-	}
-}
-
-// cancelling records which refreshes are about to be cancelled: before that, as nobody could
-// tell afterwards. Where it fails they are cancelled all the same: a process after this one
-// would then hold a pool that comes back to what was rolled out, and ask who did it.
-func (s *Scope) cancelling(m Marks, reports []*plan.Report, state *observed.State) {
-	if m == nil {
-		return
-	}
-	present := func(group string) bool { _, there := state.Groups[group]; return there }
-	for _, r := range reports {
-		if r.Plan == nil {
-			continue
-		}
-		refreshes := map[string]string{}
-		for _, st := range r.Plan.Steps {
-			if c, ok := st.Do.(step.CancelRefresh); ok && st.Held == "" {
-				refreshes[c.Group] = c.RefreshID
-			}
-		}
-		if len(refreshes) == 0 {
-			continue
-		}
-		if err := m.Cancel(r.Target, refreshes, present); err != nil {
-			s.logger().Warn("which instance refreshes weir cancels cannot be recorded", "target", r.Target, "error", err)
-		}
-	}
-}
-
-func (d *Desired) mark() lastgood.Mark {
-	return lastgood.Mark{Revision: d.Commit.Revision, Wants: d.Wishes}
-}
-
-func (s *Scope) mark(m Marks, targets []Desired, record func(i int) error) {
-	for i := range targets {
-		d := &targets[i]
-		if m == nil || !d.Whole || d.Set == nil || d.Policy.Held != nil || d.Commit.Revision == "" || d.Wishes == "" {
-			continue
-		}
-		if err := record(i); err != nil {
-			s.logger().Warn("the last good revision cannot be recorded", "target", d.Policy.Target, "error", err)
-		}
-	}
 }

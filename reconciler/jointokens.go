@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/jointoken"
@@ -15,10 +16,38 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
+// tokenKeepers holds what keeps the join tokens of targets.
+type tokenKeepers struct {
+	mu      sync.Mutex
+	keepers map[string]tokenKeeper // by target
+}
+
 // tokenKeeper keeps the tokens of a target in one cluster.
 type tokenKeeper struct {
 	cluster jointoken.Cluster
 	keeper  *jointoken.Keeper
+}
+
+// of returns the keeper of a target. It makes one if there is none for the target's cluster.
+func (k *tokenKeepers) of(t *Desired, o *Options) *jointoken.Keeper {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	have, known := k.keepers[t.Policy.Target]
+	if !known || have.cluster != t.Tokens {
+		if k.keepers == nil {
+			k.keepers = map[string]tokenKeeper{}
+		}
+		have = tokenKeeper{t.Tokens, &jointoken.Keeper{Parameters: o.Parameters, Cluster: t.Tokens, Now: o.clock}}
+		k.keepers[t.Policy.Target] = have
+	}
+	return have.keeper
+}
+
+// forget drops the keepers of all targets but some.
+func (k *tokenKeepers) forget(except map[string]bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.keepers, func(target string, _ tokenKeeper) bool { return !except[target] })
 }
 
 // tokensTimeout bounds the keeping of one target's tokens in a pass: a cluster that
@@ -31,28 +60,29 @@ const parallelTokens = 4
 // joinTokens keeps the join tokens of the targets before their steps run, so that
 // no machine starts without one. A pool without a token that holds gets no step
 // that could start a machine; what fails is in the report.
-func (s *Scope) joinTokens(ctx context.Context, targets []Desired, inputs []basis.Input, reports []*plan.Report) {
-	if s.Parameters == nil {
-		return
+func (ps *passState) joinTokens(ctx context.Context) error {
+	if ps.Parameters == nil {
+		return nil
 	}
 	var g errgroup.Group
 	g.SetLimit(parallelTokens)
-	for i := range targets {
-		t := &targets[i]
-		if t.Tokens == nil || t.Set == nil || reports[i].Plan == nil || t.Policy.Suspended || t.Policy.ReportOnly || t.Policy.Adoption.Asked || t.Policy.JoinTokens.Prefix == "" {
+	for i := range ps.targets {
+		t := &ps.targets[i]
+		if t.Tokens == nil || t.Set == nil || ps.reports[i].Plan == nil || t.Policy.Suspended || t.Policy.ReportOnly || t.Policy.Adoption.Asked || t.Policy.JoinTokens.Prefix == "" {
 			continue
 		}
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, tokensTimeout)
 			defer cancel()
-			s.keepTokens(ctx, t, inputs[i], reports[i])
+			ps.keepTokens(ctx, t, ps.inputs[i], ps.reports[i])
 			return nil
 		})
 	}
 	_ = g.Wait() // what fails is in the reports
+	return nil
 }
 
-func (s *Scope) keepTokens(ctx context.Context, t *Desired, in basis.Input, r *plan.Report) {
+func (ps *passState) keepTokens(ctx context.Context, t *Desired, in basis.Input, r *plan.Report) {
 	converged := map[string]bool{}
 	for _, p := range r.Pools {
 		converged[p.Namespace+"/"+p.Name] = p.Converged
@@ -65,9 +95,9 @@ func (s *Scope) keepTokens(ctx context.Context, t *Desired, in basis.Input, r *p
 	for _, key := range slices.Sorted(maps.Keys(needs.Wanted)) {
 		req.Wanted = append(req.Wanted, jointoken.Pool{Key: key, Parameter: needs.Wanted[key]})
 	}
-	kept := s.tokenKeeper(t).Keep(ctx, req)
+	kept := ps.memory.keepers.of(t, ps.Options).Keep(ctx, req)
 	if kept.Writes > 0 {
-		s.logger().Info("join tokens kept", "target", t.Policy.Target, "tokens", len(kept.Until), "writes", kept.Writes)
+		ps.logger().Info("join tokens kept", "target", t.Policy.Target, "tokens", len(kept.Until), "writes", kept.Writes)
 		r.Milestones = append(r.Milestones, step.Milestone{
 			Kind: "join-tokens-renewed", Text: fmt.Sprintf("%d join tokens hold", len(kept.Until)), Facts: map[string]string{"writes": strconv.Itoa(kept.Writes)},
 		})
@@ -75,16 +105,16 @@ func (s *Scope) keepTokens(ctx context.Context, t *Desired, in basis.Input, r *p
 	// The keeper's own list is not changed.
 	r.Plan.Diagnostics = append(slices.Clone(r.Plan.Diagnostics), kept.Diagnostics...).Sorted()
 	r.Diagnostics = r.Plan.Diagnostics
-	s.awaitTokens(t, needs, kept, r)
+	ps.awaitTokens(t, needs, kept, r)
 }
 
 // awaitTokens leaves the steps of pools without a token to a later pass.
-func (s *Scope) awaitTokens(t *Desired, needs basis.JoinNeeds, kept jointoken.Result, r *plan.Report) {
+func (ps *passState) awaitTokens(t *Desired, needs basis.JoinNeeds, kept jointoken.Result, r *plan.Report) {
 	lacking := map[string]bool{}
 	for i := range t.Set.Pools {
 		pool := &t.Set.Pools[i]
 		key := basis.JoinKey(pool)
-		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(s.clock()) {
+		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(ps.clock()) {
 			lacking[pool.Key.String()] = true
 		}
 	}
@@ -97,19 +127,4 @@ func (s *Scope) awaitTokens(t *Desired, needs basis.JoinNeeds, kept jointoken.Re
 			p.BootstrapReady = false
 		}
 	}
-}
-
-// tokenKeeper is the keeper of a target, a new one where its cluster changed.
-func (s *Scope) tokenKeeper(t *Desired) *jointoken.Keeper {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	have, known := s.keepers[t.Policy.Target]
-	if !known || have.cluster != t.Tokens {
-		if s.keepers == nil {
-			s.keepers = map[string]tokenKeeper{}
-		}
-		have = tokenKeeper{t.Tokens, &jointoken.Keeper{Parameters: s.Parameters, Cluster: t.Tokens, Now: s.clock}}
-		s.keepers[t.Policy.Target] = have
-	}
-	return have.keeper
 }

@@ -3,6 +3,7 @@ package reconciler
 import (
 	"context"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -11,14 +12,21 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// knownRefreshes are the instance refreshes that earlier passes have seen, of the
-// groups that there are. One that began before its group was made was another
-// group's.
-func (s *Scope) knownRefreshes(state *observed.State) map[string]observed.Refresh {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make(map[string]observed.Refresh, len(s.memory.Refreshes))
-	for name, w := range s.memory.Refreshes {
+// refreshMemory remembers the instance refreshes that pools wait for, so that a pass need not read
+// them again, and the ones that weir cancelled: AWS does not say who did.
+type refreshMemory struct {
+	mu        sync.Mutex
+	watched   map[string]basis.Watched // by group
+	cancelled recent[bool]             // by id
+}
+
+// known returns the refreshes of the groups that exist. It leaves out a refresh that started before
+// its group was made: it belonged to another group.
+func (m *refreshMemory) known(state *observed.State) map[string]observed.Refresh {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make(map[string]observed.Refresh, len(m.watched))
+	for name, w := range m.watched {
 		g, there := state.Groups[name]
 		if there && (w.Refresh.ID == "" || !w.Refresh.StartedAt.Before(g.CreatedAt)) {
 			out[name] = w.Refresh
@@ -27,82 +35,35 @@ func (s *Scope) knownRefreshes(state *observed.State) map[string]observed.Refres
 	return out
 }
 
-// keepRefreshes remembers the refreshes that pools wait for. A refresh that a target
-// waited for that was not planned in this pass is kept while the group is there.
-func (s *Scope) keepRefreshes(plans []*plan.Plan, targets []Desired, state *observed.State, began time.Time) {
-	next, planned, unsure := map[string]basis.Watched{}, map[string]bool{}, map[string]observed.Refresh{}
-	for i, p := range plans {
-		if p != nil {
-			planned[targets[i].Policy.Target] = true
-			maps.Copy(next, p.Watched())
-		}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for name, w := range s.memory.Refreshes {
+// keep remembers the refreshes that pools of the planned targets wait for. Those of other targets stay
+// while their groups exist.
+func (m *refreshMemory) keep(watched map[string]basis.Watched, planned map[string]bool, state *observed.State) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, w := range m.watched {
 		if g, there := state.Groups[name]; there && !planned[g.Tags[observed.TagTarget].Value] {
-			next[name] = w
+			watched[name] = w
 		}
 	}
-	for name, r := range state.Refreshes {
-		if r.ReadAt.Before(began) {
-			unsure[name] = r
-		}
-	}
-	s.memory.Refreshes, s.unsure = next, unsure
+	m.watched = watched
 }
 
-// knownLongSince are the refreshes that an action must not go by without a look: those that
-// an earlier pass read, and for what ends one all that were not read moments ago.
-func (s *Scope) knownLongSince(do step.Action) map[string]observed.Refresh {
-	if !do.About().EndsRefresh() || s.sinceLook() < seenMoments {
-		return s.unsure
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.looks.state.Refreshes
-}
-
-// confirmRefresh fails unless a group's newest refresh is as it was planned with, if an action uses
-// it and it is among the known ones: weir reads an earlier pass's answer again right before it acts
-// on it. If the refresh has changed, the next pass plans again.
-func (s *Scope) confirmRefresh(ctx context.Context, do step.Action, known map[string]observed.Refresh) error {
-	group := do.About().RefreshOf()
-	was, unsure := known[group]
-	if !unsure {
-		return nil
-	}
-	got, err := s.Cloud.Fill(ctx, observed.State{}, observed.Needs{Refreshes: []string{group}})
-	if err != nil {
-		return err
-	}
-	now, read := got.Refreshes[group]
-	if read && now.ID == was.ID && now.Status == was.Status {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.memory.Refreshes, group)
-	return step.ErrLater
-}
-
-// noteRefresh remembers what a step made of a group's refreshes. Where that is not
-// known, because it failed or its answer was lost, the next pass asks.
-func (s *Scope) noteRefresh(do step.Action, instances int, res step.Result, err error) {
+// note remembers what a step made of a group's refreshes. If that is unknown, because the step failed
+// or its answer was lost, the next pass reads it.
+func (m *refreshMemory) note(do step.Action, instances int, res step.Result, err error, now, clock time.Time) {
 	group := do.About().RefreshOf()
 	if group == "" {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.now()
-	w, known := s.memory.Refreshes[group]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	w, known := m.watched[group]
 	switch a := do.(type) {
 	case step.StartRefresh:
 		known = true
 		w = basis.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: observed.Refresh{
 			ID: res.RefreshID, Status: "Pending", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy, Preferences: a.Preferences,
-			StartedAt: s.clock(), ReadAt: now,
+			StartedAt: clock, ReadAt: now,
 		}}
 	case step.CancelRefresh:
 		w.Refresh.Status, w.Refresh.ReadAt = "Cancelling", now
@@ -114,8 +75,100 @@ func (s *Scope) noteRefresh(do step.Action, instances int, res step.Result, err 
 		known = false
 	}
 	if err != nil || !known {
-		delete(s.memory.Refreshes, group)
+		delete(m.watched, group)
 		return
 	}
-	s.memory.Refreshes[group] = w
+	if m.watched == nil {
+		m.watched = map[string]basis.Watched{}
+	}
+	m.watched[group] = w
+}
+
+// forget makes the next pass read the refresh of a group.
+func (m *refreshMemory) forget(group string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.watched, group)
+}
+
+// cancel remembers that weir cancelled a refresh.
+func (m *refreshMemory) cancel(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.cancelled.set(id, true)
+}
+
+func (m *refreshMemory) view() (watched map[string]basis.Watched, cancelled map[string]bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.watched), m.cancelled.all()
+}
+
+// watch remembers the refreshes that pools wait for, and forgets the requests to try again that the
+// plans follow.
+func (ps *passState) watch(context.Context) error {
+	watched, planned := map[string]basis.Watched{}, map[string]bool{}
+	for i, p := range ps.plans {
+		if p != nil {
+			planned[ps.targets[i].Policy.Target] = true
+			maps.Copy(watched, p.Watched())
+		}
+	}
+	ps.memory.refreshes.keep(watched, planned, ps.state)
+	ps.unread = map[string]observed.Refresh{}
+	for name, r := range ps.state.Refreshes {
+		if r.ReadAt.Before(ps.began) {
+			ps.unread[name] = r
+		}
+	}
+	if len(ps.inputs) > 0 {
+		ps.memory.refusals.Retried(ps.inputs[0].Memory.Refusals, waiting(ps.plans)) // which all inputs share
+	}
+	return nil
+}
+
+// waiting returns the pools ("namespace/name") with a step that waits for something else.
+func waiting(plans []*plan.Plan) map[string]bool {
+	out := map[string]bool{}
+	for _, p := range plans {
+		if p == nil {
+			continue
+		}
+		for _, st := range p.Steps {
+			if st.Held.Passes() || st.Held == step.HeldStopped {
+				out[st.Pool] = true
+			}
+		}
+	}
+	return out
+}
+
+// uncertain returns the refreshes that an action must not rely on without another read: those that an
+// earlier pass read, and for an action that ends one all that were not read moments ago.
+func (a *applier) uncertain(do step.Action) map[string]observed.Refresh {
+	if !do.About().EndsRefresh() || a.now().Sub(a.checks.since) < seenMoments {
+		return a.unread
+	}
+	return a.checks.state.Refreshes
+}
+
+// confirmRefresh fails unless a group's newest refresh is as it was planned with, if an action uses
+// it and it is among the known ones: weir reads an earlier pass's answer again right before it acts
+// on it. If the refresh has changed, the next pass plans again.
+func (a *applier) confirmRefresh(ctx context.Context, do step.Action, known map[string]observed.Refresh) error {
+	group := do.About().RefreshOf()
+	was, uncertain := known[group]
+	if !uncertain {
+		return nil
+	}
+	got, err := a.Cloud.Fill(ctx, observed.State{}, observed.Needs{Refreshes: []string{group}})
+	if err != nil {
+		return err
+	}
+	now, read := got.Refreshes[group]
+	if read && now.ID == was.ID && now.Status == was.Status {
+		return nil
+	}
+	a.memory.refreshes.forget(group)
+	return step.ErrLater
 }

@@ -1,43 +1,50 @@
 package reconciler
 
 import (
-	"github.com/weir-gitops/weir/reconciler/observed"
+	"context"
+
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// limitRollouts holds what would exceed the smallest limit of the targets, and remembers the
-// waiting rollouts.
-func (s *Scope) limitRollouts(plans []*plan.Plan, targets []Desired, state *observed.State) {
-	limit := 0
+// limitRollouts holds rollouts that would exceed the smallest limit of the targets, and remembers the
+// waiting ones. A rollout that AWS would refuse takes no slot.
+func (ps *passState) limitRollouts(context.Context) error {
+	targets, limit := ps.batch.Targets, 0
 	for _, t := range targets {
 		if n := t.Policy.MaxRollouts; n > 0 && (limit == 0 || n < limit) {
 			limit = n
 		}
 	}
 	if limit == 0 {
-		s.waiting = nil
-		return
+		ps.memory.waiting = nil
+		return nil
 	}
+	moving := plan.RolloutsMoving(ps.state, targets[0].Policy.Instance)
+	ps.memory.waiting = plan.LimitRollouts(ps.plans, limit, moving, ps.memory.waiting, ps.refusedRollouts())
+	return nil
+}
+
+// refusedRollouts returns the owners whose steps AWS refused a short while ago.
+func (ps *passState) refusedRollouts() map[plan.Waiting]bool {
 	refused := map[plan.Waiting]bool{}
-	for _, p := range plans {
+	for _, p := range ps.plans {
 		if p == nil {
 			continue
 		}
-		for _, turn := range turns(p.Steps) {
+		for _, positions := range byOwner(p.Steps) {
 			var own []step.Step
-			for _, i := range turn {
+			for _, i := range positions {
 				own = append(own, p.Steps[i])
 			}
 			key := refusals.Key{Target: p.Target, Owner: own[0].Owner()}
-			if s.refusals.Refused(key, requestOf(own), s.now()) != nil {
-				refused[plan.Waiting{Target: p.Target, Owner: own[0].Owner()}] = true
+			if ps.memory.refusals.Refused(key, requestOf(own), ps.now()) != nil {
+				refused[plan.Waiting{Target: p.Target, Owner: key.Owner}] = true
 			}
 		}
 	}
-	moving := plan.RolloutsMoving(state, targets[0].Policy.Instance)
-	s.waiting = plan.LimitRollouts(plans, limit, moving, s.waiting, refused)
+	return refused
 }
 
 // heldPools returns the pools whose steps are all held.

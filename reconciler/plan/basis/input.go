@@ -284,8 +284,3 @@ type StartedUpdate struct {
 	UpdateID    string
 	Fingerprint string
 }
-
-// Clone returns a memory that shares no map with m.
-func (m Memory) Clone() Memory {
-	return Memory{Started: maps.Clone(m.Started), Cancelled: maps.Clone(m.Cancelled), Refreshes: maps.Clone(m.Refreshes), Settled: m.Settled, InService: maps.Clone(m.InService)}
-}

@@ -1,11 +1,30 @@
 package reconciler
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
 )
+
+// authorize makes the applier, without which the pass writes nothing to AWS, if the batch's Witness
+// agrees. Then it notes what the plans show: which earlier writes AWS holds, and which commits are
+// planned.
+func (ps *passState) authorize(context.Context) error {
+	if err := ps.batch.witness(ps.state); err != nil {
+		return err
+	}
+	ps.applier = &applier{Options: ps.Options, memory: ps.memory, checks: newPreconditions(ps.state, ps.observedAt, ps.targets), unread: ps.unread}
+	for _, r := range ps.reports {
+		if r.Plan != nil {
+			ps.memory.refusals.Taken(r.Target, r.Plan.Steps, plan.Unclear(r.Pools))
+		}
+	}
+	ps.memory.planned.update(ps.reports)
+	return nil
+}
 
 // witness reports to Witness whether AWS holds something of the instance, unless nothing would be
 // written anyway.

@@ -4,16 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// begin records the grants under which a first step is about to run. Without its
+// recordGrants records the grants under which a first step is about to run. Without its
 // record a plan does not run at all: after a crash in the middle of its steps
 // nothing would let the rest follow.
-func begin(ctx context.Context, targets []Desired, reports []*plan.Report) {
-	for i, r := range reports {
-		d := &targets[i]
+func (ps *passState) recordGrants(ctx context.Context) error {
+	for i, r := range ps.reports {
+		d := &ps.targets[i]
 		if d.Begin == nil || r.Plan == nil || !r.Plan.Granted || !d.Policy.Gates.Grant.Exact || r.Plan.Runnable() == 0 || ctx.Err() != nil {
 			continue
 		}
@@ -30,4 +29,5 @@ func begin(ctx context.Context, targets []Desired, reports []*plan.Report) {
 			}
 		}
 	}
+	return nil
 }

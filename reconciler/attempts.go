@@ -1,0 +1,44 @@
+package reconciler
+
+import "github.com/weir-gitops/weir/reconciler/refusals"
+
+// recallAttempts takes in the earlier owner's failed attempts, in the first pass of a scope.
+func (ps *passState) recallAttempts() {
+	b := &ps.batch
+	if b.Tries == nil || ps.memory.refusals.Recalled() {
+		return
+	}
+	stored, err := b.Tries.Recall()
+	if err != nil {
+		ps.logger().Warn("what was tried in vain before cannot be read, and is tried again", "error", err)
+		return
+	}
+	ps.memory.refusals.Recall(stored, b.wanted(), ps.now())
+}
+
+// storeAttempts stores the failed attempts if they have changed. If that fails, the next pass tries
+// again.
+func (ps *passState) storeAttempts() {
+	b := &ps.batch
+	if b.Tries == nil {
+		return
+	}
+	for target, attempts := range ps.memory.refusals.ToStore(b.wanted(), ps.now()) {
+		if err := b.Tries.Keep(target, attempts); err != nil {
+			ps.logger().Warn("what was tried in vain cannot be kept for the next owner", "target", target, "error", err)
+			continue
+		}
+		ps.memory.refusals.Stored(target, attempts)
+	}
+}
+
+func (b *Batch) wanted() []refusals.Wanted {
+	out := make([]refusals.Wanted, len(b.Targets))
+	for i, d := range b.Targets {
+		out[i] = refusals.Wanted{Target: d.Policy.Target, Wanted: d.Wanted, Rendered: d.Set != nil}
+		if d.Set != nil {
+			out[i].Pools = d.Set.Pools
+		}
+	}
+	return out
+}

@@ -1,0 +1,126 @@
+package reconciler
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// resolve makes the inputs of all targets except for the state of AWS: the fleet that they want
+// together, the answers to their lookups, and the nodes of their workload clusters.
+func (ps *passState) resolve(ctx context.Context) error {
+	read := nodes(ctx, ps.batch.Targets)
+	inputs, err := ps.prepare(ctx)
+	for i, n := range read() {
+		inputs[i].Nodes = n
+	}
+	ps.inputs = inputs
+	return err
+}
+
+func (ps *passState) prepare(ctx context.Context) ([]basis.Input, error) {
+	targets := ps.batch.Targets
+	fleet := fleetOf(targets)
+	inputs := make([]basis.Input, len(targets))
+	answers, checked, err := ps.answers(ctx)
+	if err != nil {
+		return inputs, err
+	}
+	ps.memory.levels.update(answers, ps.now())
+	memory := ps.memory.view(ps.clock())
+	for i, t := range targets {
+		inputs[i] = basis.Input{
+			Reviewed: t.Reviewed, Checked: checked[i], Base: t.Base,
+			Own:    t.Proposed || t.Reviews && t.Touched && ps.memory.planned.first(&t),
+			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Unplanned: t.Unplanned, Answers: answers[i], Levels: ps.memory.levels, Fleet: fleet, Memory: memory, Fenced: t.Ancestry != nil,
+			Now: ps.clock(), Began: ps.now(), AskEvery: ps.AskEvery,
+		}
+	}
+	holdNothingContested(inputs)
+	recallSettled(inputs, &memory)
+	return inputs, nil
+}
+
+// fleetOf returns what all targets want together.
+func fleetOf(targets []Desired) basis.Fleet {
+	claims, brought := map[string][]basis.Claim{}, map[string]bool{}
+	whole := true
+	var unplanned []intent.Unplanned
+	for _, t := range targets {
+		if t.Set == nil || !t.Whole || t.Err != nil {
+			whole = false
+		}
+		if t.Set != nil {
+			claims[t.Policy.Target] = basis.Claims(t.Set)
+			basis.Brought(t.Set, brought)
+		}
+		unplanned = append(unplanned, t.Unplanned...)
+	}
+	fleet := basis.NewFleet(claims, whole)
+	fleet.Unplanned = unplanned
+	fleet.Brought = brought
+	giveWay(targets, claims, &fleet)
+	return fleet
+}
+
+// giveWay takes back what pools that are held to an earlier revision want of AWS where
+// another target wants it by a followed one.
+func giveWay(targets []Desired, claims map[string][]basis.Claim, fleet *basis.Fleet) {
+	again := false
+	for _, t := range targets {
+		for pool := range t.Policy.HeldPools {
+			for _, c := range basis.Claims(&intent.Set{Pools: []intent.Pool{*t.Set.Pool(pool)}}) {
+				if len(fleet.Contested[c]) > 0 {
+					again = true
+					claims[t.Policy.Target] = slices.DeleteFunc(slices.Clone(claims[t.Policy.Target]), func(o basis.Claim) bool { return o == c })
+				}
+			}
+		}
+	}
+	if again {
+		with := basis.NewFleet(claims, fleet.Whole)
+		fleet.Wanted, fleet.Contested = with.Wanted, with.Contested
+	}
+}
+
+// holdNothingContested has pools only observed that are held to an earlier revision and
+// whose names another target wants.
+func holdNothingContested(inputs []basis.Input) {
+	for i := range inputs {
+		in := &inputs[i]
+		for pool, h := range in.Policy.HeldPools {
+			for _, c := range basis.Claims(&intent.Set{Pools: []intent.Pool{*in.Set.Pool(pool)}}) {
+				other := in.Fleet.Wanted[c]
+				if other == "" || other == in.Policy.Target {
+					continue
+				}
+				only := *h
+				only.Unread = "the target " + other + " wants the " + string(c.Resource) + " " + c.Name
+				in.Policy.HeldPools = maps.Clone(in.Policy.HeldPools)
+				in.Policy.HeldPools[pool] = &only
+			}
+		}
+	}
+}
+
+// clustersOf returns a function that finds a pool's cluster in the set, or makes
+// one of the names that the pool knows where the cluster's manifest is elsewhere.
+func clustersOf(set *intent.Set) func(*intent.Pool) intent.Cluster {
+	byKey := make(map[intent.Key]intent.Cluster, len(set.Clusters))
+	for _, c := range set.Clusters {
+		byKey[c.Key] = c
+	}
+	return func(pool *intent.Pool) intent.Cluster {
+		if c, ok := byKey[pool.ClusterKey]; ok {
+			return c
+		}
+		c := intent.Cluster{Key: pool.ClusterKey, TagName: pool.ClusterKey.Name}
+		if n := pool.Nodegroup; n != nil {
+			c.EKSName, c.TagName = n.ClusterName, n.ClusterName
+		}
+		return c
+	}
+}

@@ -1,0 +1,103 @@
+package reconciler
+
+import (
+	"context"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/step"
+)
+
+// Marks keep of targets at which commits they were begun and had converged, and which
+// instance refreshes weir cancelled: AWS does not say who did that.
+type Marks interface {
+	Begin(target string, m lastgood.Mark) error
+	Reach(target string, m lastgood.Mark) error
+	// Cancel adds refreshes by the names of their groups, and forgets those of groups that
+	// are not among present.
+	Cancel(target string, refreshes map[string]string, present func(group string) bool) error
+	Cancelled(target string) (map[string]string, error)
+}
+
+// recallCancelled takes for cancelled by weir what the record says, as another process may
+// have done it.
+func (ps *passState) recallCancelled() {
+	if ps.batch.Marks == nil {
+		return
+	}
+	for i := range ps.batch.Targets {
+		target := ps.batch.Targets[i].Policy.Target
+		known, err := ps.batch.Marks.Cancelled(target)
+		if err != nil {
+			ps.logger().Warn("which instance refreshes weir cancelled cannot be read", "target", target, "error", err)
+		}
+		for _, id := range known {
+			ps.memory.refreshes.cancel(id)
+		}
+	}
+}
+
+// record stores what is about to be applied, and which refreshes are about to be cancelled. If that
+// fails, steps run all the same: a target would then be held to a commit before, or to none, and a
+// process after this one would hold a pool that comes back to what was rolled out.
+func (ps *passState) record(context.Context) error {
+	m := ps.batch.Marks
+	if m == nil {
+		return nil
+	}
+	ps.mark(func(i int, mark lastgood.Mark) error { return m.Begin(ps.targets[i].Policy.Target, mark) })
+	present := func(group string) bool { _, there := ps.state.Groups[group]; return there }
+	for _, r := range ps.reports {
+		refreshes := cancelledBy(r.Plan)
+		if len(refreshes) == 0 {
+			continue
+		}
+		if err := m.Cancel(r.Target, refreshes, present); err != nil {
+			ps.logger().Warn("which instance refreshes weir cancels cannot be recorded", "target", r.Target, "error", err)
+		}
+	}
+	return nil
+}
+
+// cancelledBy returns the refreshes that a plan cancels, by the names of their groups.
+func cancelledBy(p *plan.Plan) map[string]string {
+	out := map[string]string{}
+	if p == nil {
+		return out
+	}
+	for _, st := range p.Steps {
+		if c, ok := st.Do.(step.CancelRefresh); ok && st.Held == "" {
+			out[c.Group] = c.RefreshID
+		}
+	}
+	return out
+}
+
+// recordConverged stores which targets have converged.
+func (ps *passState) recordConverged() {
+	m := ps.batch.Marks
+	if m == nil {
+		return
+	}
+	ps.mark(func(i int, mark lastgood.Mark) error {
+		if !ps.reports[i].Converged() {
+			return nil
+		}
+		mark.Network = basis.NetworkOf(ps.targets[i].Set, ps.inputs[i].Answers)
+		return m.Reach(ps.targets[i].Policy.Target, mark)
+	})
+}
+
+// mark stores the marks of the targets that can be held to their commits later.
+func (ps *passState) mark(store func(i int, mark lastgood.Mark) error) {
+	for i := range ps.targets {
+		d := &ps.targets[i]
+		if !d.Whole || d.Set == nil || d.Policy.Held != nil || d.Commit.Revision == "" || d.Wishes == "" {
+			continue
+		}
+		if err := store(i, lastgood.Mark{Revision: d.Commit.Revision, Wants: d.Wishes}); err != nil {
+			ps.logger().Warn("the last good revision cannot be recorded", "target", d.Policy.Target, "error", err)
+		}
+	}
+}

@@ -1,0 +1,225 @@
+package reconciler
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// How many groups and templates AWS gives for a page.
+const (
+	groupsOfPage    = 100
+	templatesOfPage = 200
+)
+
+// partialRead lists the groups and templates that a read fetches again: those that are changing, of
+// many. The methods of a nil partialRead are those of a full read.
+type partialRead struct {
+	read *observed.Near
+	// idle holds the targets of which the read has no news.
+	idle map[string]bool
+}
+
+// nextPartialRead returns what a partial read fetches again after a pass: the groups and templates of
+// all targets that are not idle, wanted or existing. idle holds the targets of which the pass had no
+// news itself. It returns nil if nothing is changing, if a full read takes no more pages, or if a
+// target has nodegroups, whose groups are EKS's and have any name.
+func nextPartialRead(targets []Desired, reports []*plan.Report, idle map[string]bool, state *observed.State) *partialRead {
+	c := changing{targets: map[string]bool{}, groups: map[string]bool{}, templates: map[string]bool{}}
+	next := map[string]bool{}
+	draining := waitingGroups(state) // also of pools that Git dropped, which no report names
+	for i, r := range reports {
+		if len(draining[r.Target]) == 0 && (idle[r.Target] || isIdle(r)) {
+			next[r.Target] = true
+		} else if !c.add(&targets[i], r) {
+			return nil
+		}
+	}
+	c.addExisting(state)
+	partial := pages(len(c.groups), groupsOfPage) + pages(len(c.templates), templatesOfPage)
+	if len(c.targets) == 0 || partial >= pages(len(state.Groups), groupsOfPage)+pages(len(state.Templates), templatesOfPage) {
+		return nil
+	}
+	return &partialRead{&observed.Near{Groups: slices.Sorted(maps.Keys(c.groups)), Templates: slices.Sorted(maps.Keys(c.templates))}, next}
+}
+
+// changing collects what is changing: targets, and the names of their groups and templates.
+type changing struct{ targets, groups, templates map[string]bool }
+
+// add adds a target. It reports false if the target has nodegroups.
+func (c *changing) add(t *Desired, r *plan.Report) bool {
+	c.targets[r.Target] = true
+	for _, u := range t.Unplanned {
+		if u.IsPool() && u.Kind != intent.GroupPool {
+			return false
+		}
+	}
+	if t.Set != nil {
+		for _, claim := range basis.Claims(t.Set) {
+			if !c.name(claim.Resource, claim.Name) {
+				return false
+			}
+		}
+	}
+	if r.Plan != nil {
+		for _, st := range r.Plan.Steps {
+			if !c.name(st.Resource, st.Name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c *changing) name(resource step.Resource, name string) bool {
+	switch resource {
+	case step.ManagedNodegroup:
+		return false
+	case step.AutoScalingGroup:
+		c.groups[name] = true
+	case step.LaunchTemplate:
+		c.templates[name] = true
+	}
+	return true
+}
+
+// addExisting adds what exists of the targets that were added.
+func (c *changing) addExisting(state *observed.State) {
+	for name, g := range state.Groups {
+		if c.targets[g.Tags[observed.TagTarget].Value] {
+			c.groups[name] = true
+		}
+	}
+	for name, t := range state.Templates {
+		if c.targets[t.Tags[observed.TagTarget]] {
+			c.templates[name] = true
+		}
+	}
+}
+
+func pages(n, of int) int { return (n + of - 1) / of }
+
+// beyond reports whether a step is about something that was not read again: another image or an
+// open window made it due, and it depends on the current state of AWS.
+func (n *partialRead) beyond(plans []*plan.Plan) bool {
+	if n == nil {
+		return false
+	}
+	return slices.ContainsFunc(plans, func(p *plan.Plan) bool {
+		return p != nil && slices.ContainsFunc(p.Steps, func(st step.Step) bool {
+			switch st.Resource {
+			case step.AutoScalingGroup:
+				return !slices.Contains(n.read.Groups, st.Name)
+			case step.LaunchTemplate:
+				return !slices.Contains(n.read.Templates, st.Name)
+			default:
+				return true
+			}
+		})
+	})
+}
+
+// isIdle reports whether a pass found all of a target as Git says, and did nothing.
+func isIdle(r *plan.Report) bool {
+	return r.Err == nil && r.Plan != nil && len(r.Plan.Steps)+len(r.Outcomes) == 0 &&
+		!slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return !p.Converged || p.Rollout != nil || len(p.Draining) > 0 })
+}
+
+// skips reports whether the read has no news of a target, which is then not planned.
+func (n *partialRead) skips(t Desired) bool { return n != nil && n.idle[t.Policy.Target] }
+
+// names returns the names to read again; nil for everything.
+func (n *partialRead) names() *observed.Near {
+	if n == nil {
+		return nil
+	}
+	return n.read
+}
+
+// leaveOut marks the targets of which the read has no news as unknown in this pass: their earlier
+// state stays.
+func (n *partialRead) leaveOut(targets []Desired, inputs []basis.Input) []Desired {
+	if n == nil {
+		return targets
+	}
+	out := slices.Clone(targets)
+	for i := range out {
+		if n.skips(out[i]) {
+			out[i].Set, inputs[i].Set = nil, nil
+		}
+	}
+	return out
+}
+
+// reported returns the reports of the targets of which the read has news.
+func (n *partialRead) reported(targets []Desired, reports []*plan.Report) []*plan.Report {
+	if n == nil {
+		return reports
+	}
+	var out []*plan.Report
+	for i, r := range reports {
+		if !n.skips(targets[i]) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// partialReads decides which passes read AWS partially. Nothing but the last pass may have changed what
+// the next one needs, so it remembers what that pass was about.
+type partialReads struct {
+	// next is what a partial read would fetch, nil if the next read must be a full one. targets are
+	// those of the last pass, and at is its start.
+	next    *partialRead
+	targets []targetInput
+	at      time.Time
+}
+
+// take returns what the pass that starts now reads again, nil for everything. If the pass fails, the
+// next one reads everything.
+func (p *partialReads) take(b *Batch, mode Mode, now time.Time) *partialRead {
+	last := *p
+	*p = partialReads{at: now}
+	alike := func(x, y targetInput) bool { return x == y && !x.failed }
+	if !b.Look || mode != Apply || !b.Fresh.IsZero() && b.Fresh.After(last.at) || !slices.EqualFunc(last.targets, inputsOf(b.Targets), alike) {
+		return nil
+	}
+	return last.next
+}
+
+// keep remembers what is changing after a pass. listed is what that pass read first.
+func (p *partialReads) keep(targets []Desired, reports []*plan.Report, n *partialRead, state *observed.State, listed observed.Listed) {
+	var idle map[string]bool
+	if n != nil {
+		idle = n.idle
+	}
+	p.next, p.targets = nextPartialRead(targets, reports, idle, state), inputsOf(targets)
+	if p.next != nil {
+		p.next.read.Listed = listed
+	}
+}
+
+// targetInput is the part of a target's desired state on which a partial read depends. All other
+// inputs wake the loop and lead to a full read.
+type targetInput struct {
+	target string
+	set    *intent.Set
+	whole  bool
+	commit content.Commit
+	failed bool
+}
+
+func inputsOf(targets []Desired) []targetInput {
+	out := make([]targetInput, len(targets))
+	for i, t := range targets {
+		out[i] = targetInput{t.Policy.Target, t.Set, t.Whole, t.Commit, t.Err != nil}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package reconciler
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/orphan"
+)
+
+// newReports returns the reports of a pass before it starts.
+func newReports(b Batch, started time.Time) []*plan.Report {
+	reports := make([]*plan.Report, len(b.Targets))
+	for i, t := range b.Targets {
+		reports[i] = newReport(t, started)
+		reports[i].Fresh = b.Fresh
+	}
+	return reports
+}
+
+func newReport(t Desired, started time.Time) *plan.Report {
+	var holds *plan.Holds
+	switch h := t.Policy.Held; {
+	case h != nil && t.Set == nil:
+		holds = &plan.Holds{Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: h.None}}
+		t.Diagnostics = append(slices.Clone(t.Diagnostics), holds.Diagnostic()).Sorted()
+	case h != nil: // until AWS has said what it holds
+		holds = &plan.Holds{Revision: h.Revision, Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS has not answered"}}
+	}
+	subject := t.Commit.Subject
+	if t.HideSubject {
+		subject = ""
+	}
+	return &plan.Report{
+		Holds:  holds,
+		Target: t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
+		Revision: t.Commit.Revision, Subject: subject, Ref: t.Ref, Seq: t.Seq, Touched: t.Touched,
+		Diagnostics: t.Diagnostics, Err: t.Err, StartedAt: started, Suspended: t.Policy.Suspended,
+		ReportOnly: t.Policy.ReportOnly, Wanted: t.Wanted,
+	}
+}
+
+// report puts into the reports what the pass found: plans with the places of their changes in Git, and
+// the states of pools.
+func (ps *passState) report(ctx context.Context) error {
+	ps.inService, ps.settled = map[string]time.Time{}, ps.memory.pools.settledElsewhere(ps.targets)
+	origins, done := sparing(ctx, ps.mode)
+	defer done()
+	for i := range ps.targets {
+		if ps.targets[i].Set == nil {
+			ps.reportUnplanned(i)
+		} else {
+			ps.reportPlanned(origins, i)
+		}
+	}
+	if ps.batch.Strays {
+		strays(ps.targets, ps.reports, ps.partial, ps.state)
+	}
+	return nil
+}
+
+// reportUnplanned reports a target without a plan.
+func (ps *passState) reportUnplanned(i int) {
+	if t := ps.targets[i]; t.shown() && !ps.partial.skips(t) && ps.state.Groups != nil {
+		ps.inputs[i].State, ps.inputs[i].Index = ps.state, nil
+		ps.reports[i].Pools = plan.WithFaults(ps.inputs[i], nil, nil, ps.reports[i].Holds)
+	}
+}
+
+// reportPlanned reports a target with a plan. ctx bounds the search for places in Git.
+func (ps *passState) reportPlanned(ctx context.Context, i int) {
+	t, p, r, in := ps.targets[i], ps.plans[i], ps.reports[i], &ps.inputs[i]
+	in.State = ps.state
+	maps.Copy(ps.inService, basis.InService(*in))
+	own := plan.Apt(*in, slices.Clone(t.Diagnostics))
+	attachOrigins(ctx, p, own, t)
+	r.Pools = plan.Statuses(*in, p)
+	plan.Settle(ps.settled, in.Memory.Settled, *in, p, r.Pools)
+	r.Pools = plan.WithFaults(*in, r.Pools, r.HeldPools, r.Holds)
+	r.Governed = p.Governed()
+	r.Levels = plan.Levels(t.Set, ps.memory.levels)
+	r.LaunchConfigs = plan.LaunchConfigStatuses(*in, p)
+	p.Diagnostics = append(own, p.Diagnostics...).Sorted()
+	r.Plan, r.Diagnostics = p, p.Diagnostics
+	in.NoteAlarms(r.Governed)
+	in.NoteActivities(r.Governed)
+}
+
+// strays reports the resources of targets that are no longer configured, with the first target of
+// the pass that has a plan. A partial read without news of the first target reports none.
+func strays(targets []Desired, reports []*plan.Report, partial *partialRead, state *observed.State) {
+	known := map[string]bool{}
+	for _, t := range targets {
+		known[t.Policy.Target] = true
+	}
+	for i, r := range reports {
+		if partial.skips(targets[i]) {
+			return
+		}
+		if r.Plan != nil {
+			found := orphan.Strays(state, targets[i].Policy, known)
+			r.Plan.Diagnostics = append(r.Plan.Diagnostics, found...)
+			r.Diagnostics = r.Plan.Diagnostics
+			return
+		}
+	}
+}

@@ -1,0 +1,179 @@
+package reconciler
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/span"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"golang.org/x/sync/errgroup"
+)
+
+// An apply runs the steps of one pool in order, because each needs the result of the one before.
+// Pools run concurrently, after the launch templates that several of them share. The first failed
+// step ends the slot of its pool and of no other. Once ctx is cancelled, the call in flight is
+// finished and no further step starts: a call that AWS may have accepted is never left without its
+// answer being read. The next pass plans again what did not run, from what AWS then holds.
+
+// slot is the part of one pool or launch configuration in an apply.
+type slot struct {
+	report int
+	key    string // slotKey
+	steps  []int
+	// shared says that the steps belong to a launch configuration, on which pools rely.
+	shared bool
+}
+
+func slotKey(target, owner string) string { return target + "\x00" + owner }
+
+// applySteps does what the plans say, and records it in the reports. It makes a span if there is
+// something to do.
+func (ps *passState) applySteps(ctx context.Context) error {
+	if slices.ContainsFunc(ps.reports, func(r *plan.Report) bool { return r.Plan != nil && r.Plan.Runnable() > 0 }) {
+		spanned, sp := span.Start(ctx, "apply")
+		defer sp.End()
+		ctx = spanned
+	}
+	ps.memory.skipped = ps.applier.apply(ctx, ps.reports, ps.batch.Overtaken)
+	return nil
+}
+
+// application is one apply.
+type application struct {
+	*applier
+	reports   []*plan.Report
+	overtaken <-chan struct{}
+	limit     int
+	began     time.Time
+	own       chan struct{} // the lanes of the scope
+
+	mu      sync.Mutex
+	started int
+	skipped map[string]bool
+	made    []step.Made // by steps of launch configurations, for each report
+}
+
+// apply does what the plans of all reports say. It returns the slots that it did not start.
+func (a *applier) apply(ctx context.Context, reports []*plan.Report, overtaken <-chan struct{}) skippedSlots {
+	run := &application{
+		applier: a, reports: reports, overtaken: overtaken, limit: cmp.Or(a.Concurrency, defaultConcurrency), began: a.now(),
+		own: make(chan struct{}, ownLanes), skipped: map[string]bool{}, made: make([]step.Made, len(reports)),
+	}
+	for i := range run.made {
+		run.made[i] = step.Made{}
+	}
+	slots := slotsOf(reports)
+	for _, s := range slots {
+		if r := reports[s.report]; r.Outcomes == nil {
+			r.Outcomes = make([]step.Outcome, len(r.Plan.Steps))
+		}
+	}
+	a.memory.skipped.sort(slots)
+	for _, shared := range []bool{true, false} {
+		var g errgroup.Group
+		g.SetLimit(run.limit)
+		for _, s := range slots {
+			if s.shared == shared {
+				g.Go(func() error { run.run(ctx, s); return nil })
+			}
+		}
+		_ = g.Wait() // every outcome is in its report
+	}
+	return skippedSlots{run.skipped, closed(overtaken)}
+}
+
+// run runs a slot, or skips it.
+func (a *application) run(ctx context.Context, s slot) {
+	defer a.Lanes.enter(a.own)()
+	r := a.reports[s.report]
+	if a.skips(s) {
+		skip(r, s.steps)
+		return
+	}
+	made := step.Made{}
+	if !s.shared {
+		maps.Copy(made, a.made[s.report])
+	}
+	a.slot(ctx, r, s.steps, made)
+	if s.shared {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		maps.Copy(a.made[s.report], made)
+	}
+}
+
+// skips reports whether a slot is left to the next pass: the time is up, or the pass is overtaken and
+// as many slots have started as run at once.
+func (a *application) skips(s slot) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	over := a.started >= a.limit && closed(a.overtaken)
+	a.started++
+	if over || a.StepsFor > 0 && a.now().Sub(a.began) > a.StepsFor {
+		a.skipped[s.key] = true
+		return true
+	}
+	return false
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// slotsOf returns the slots of all reports, one of each at a time: if calls have to wait, a target
+// with many slots does not hold up one with few.
+func slotsOf(reports []*plan.Report) (out []slot) {
+	all := make([][][]int, len(reports))
+	for i, r := range reports {
+		if r.Plan != nil {
+			all[i] = byOwner(r.Plan.Steps)
+		}
+	}
+	for n, more := 0, true; more; n++ {
+		more = false
+		for i, list := range all {
+			if n < len(list) {
+				owner := reports[i].Plan.Steps[list[n][0]].Owner()
+				out, more = append(out, slot{i, slotKey(reports[i].Target, owner), list[n], step.OfLaunchConfig(owner)}), true
+			}
+		}
+	}
+	return out
+}
+
+// byOwner groups the positions of steps by their owner, in order.
+func byOwner(steps []step.Step) [][]int {
+	index := map[string]int{}
+	var out [][]int
+	for i, st := range steps {
+		n, ok := index[st.Owner()]
+		if !ok {
+			n = len(out)
+			index[st.Owner()] = n
+			out = append(out, nil)
+		}
+		out[n] = append(out[n], i)
+	}
+	return out
+}
+
+// skip leaves steps to a later pass.
+func skip(r *plan.Report, positions []int) {
+	for _, i := range positions {
+		st := r.Plan.Steps[i]
+		r.Outcomes[i] = step.Outcome{Step: st, Status: step.Skipped}
+		if st.Held != "" {
+			r.Outcomes[i].Status = step.Held
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package reconciler
+
+import "context"
+
+// fact is something that a pass knows or has done. A fact with the name of a field of passState is its
+// value. Every other fact is an effect, on which the order of stages depends.
+type fact string
+
+// Effects.
+const (
+	recalled   fact = "memory recalled"
+	selected   fact = "targets selected"
+	explained  fact = "shortages explained"
+	checked    fact = "plans checked"
+	limited    fact = "rollouts limited"
+	reported   fact = "plans reported"
+	authorized fact = "writes authorized"
+	tokens     fact = "tokens stored"
+	granted    fact = "grants recorded"
+	recorded   fact = "start recorded"
+	applied    fact = "steps applied"
+	diagnosed  fact = "failures explained"
+)
+
+// stage is one part of a pass.
+type stage struct {
+	name string
+	// applies says that only passes that apply have the stage.
+	applies bool
+	// needs are facts that earlier stages make, and makes those that this one makes. A stage may complete
+	// in place what it needs.
+	needs, makes []fact
+	// does says what happens, in the words of ARCHITECTURE.md.
+	does string
+	run  func(*passState, context.Context) error
+}
+
+// stages are the stages of a pass, in order. A test compares them with what their functions read and
+// write, with real passes, and with ARCHITECTURE.md.
+var stages = []stage{
+	{
+		name: "recall", makes: []fact{"due", recalled}, run: (*passState).recall,
+		does: "takes in what earlier passes and owners learned: failed attempts, cancelled refreshes, what is changing",
+	},
+	{
+		name: "resolve", needs: []fact{recalled}, makes: []fact{"inputs"}, run: (*passState).resolve,
+		does: "answers all lookups in batches, from a cache with expiry; reads the nodes of workload clusters",
+	},
+	{
+		name: "plan", needs: []fact{"due", "inputs"}, makes: []fact{"partial", "observedAt", "listed", "plans", "state"}, run: (*passState).plan,
+		does: "reads groups and launch templates by owner tag, nodegroups by cluster, or only what is changing; plans every target; if a plan names needs, reads them and plans again",
+	},
+	{
+		name: "select", needs: []fact{"partial", "inputs", "plans"}, makes: []fact{"targets", selected}, run: (*passState).selectTargets,
+		does: "leaves out targets without news, and those that fit no earlier revision while their commit is broken",
+	},
+	{
+		name: "explain", needs: []fact{"inputs", "plans", "state", selected}, makes: []fact{explained}, run: (*passState).explain,
+		does: "finds out why machines are missing, and names the images that change",
+	},
+	{
+		name: "check", needs: []fact{"inputs", "plans", "targets"}, makes: []fact{checked}, run: (*passState).check,
+		does: "finds out what AWS would refuse, and which disruption budgets block; holds what cannot succeed",
+	},
+	{
+		name: "limit", needs: []fact{"plans", "state", checked}, makes: []fact{limited}, run: (*passState).limitRollouts,
+		does: "holds the rollouts that exceed the limit of parallel ones",
+	},
+	{
+		name: "watch", needs: []fact{"inputs", "plans", "state", "targets", limited}, makes: []fact{"unread"}, run: (*passState).watch,
+		does: "remembers the refreshes that pools wait for",
+	},
+	{
+		name: "report", needs: []fact{"partial", "inputs", "plans", "state", "targets", explained, limited}, makes: []fact{"settled", "inService", reported}, run: (*passState).report,
+		does: "puts plans, places in Git and states of pools into the reports",
+	},
+	{
+		name: "remember", needs: []fact{"inputs", "observedAt", "state", "targets", "settled", "inService"}, run: (*passState).remember,
+		does: "keeps what later passes need, and forgets what neither Git nor AWS has",
+	},
+	{
+		name: "authorize", applies: true, needs: []fact{"observedAt", "state", "targets", "unread", reported}, makes: []fact{"applier", authorized}, run: (*passState).authorize,
+		does: "checks that the daemon may write here at all",
+	},
+	{
+		name: "tokens", applies: true, needs: []fact{"inputs", "targets", authorized}, makes: []fact{tokens}, run: (*passState).joinTokens,
+		does: "renews join tokens, so that no machine starts without one",
+	},
+	{
+		name: "grant", applies: true, needs: []fact{"targets", tokens}, makes: []fact{granted}, run: (*passState).recordGrants,
+		does: "records the approvals that the steps use; without its record a plan does not run",
+	},
+	{
+		name: "drain", applies: true, needs: []fact{"inputs", "state", "targets", "applier"}, run: (*passState).drain,
+		does: "moves pods off machines that end, and answers their lifecycle hooks",
+	},
+	{
+		name: "record", applies: true, needs: []fact{"state", "targets", granted}, makes: []fact{recorded}, run: (*passState).record,
+		does: "stores what another process has to know if this one ends during the steps",
+	},
+	{
+		name: "apply", applies: true, needs: []fact{"applier", tokens, granted, recorded}, makes: []fact{applied}, run: (*passState).applySteps,
+		does: "reads again what a step is based on, and executes it; leases and suspensions are checked before each call",
+	},
+	{
+		name: "diagnose", applies: true, needs: []fact{"targets", applied}, makes: []fact{diagnosed}, run: (*passState).diagnose,
+		does: "says why steps failed, and when they are tried again",
+	},
+	{
+		name: "store", applies: true, needs: []fact{"partial", "inputs", "listed", "state", "targets", diagnosed}, run: (*passState).store,
+		does: "stores failed attempts and converged targets, and what is changing",
+	},
+	{
+		name: "finish", needs: []fact{"partial", "targets", reported}, makes: []fact{"result"}, run: (*passState).finish,
+		does: "returns a report for each target",
+	},
+}
+
+// runStages runs the stages of a pass, up to the first that fails.
+func runStages(ctx context.Context, ps *passState) error {
+	for _, s := range stages {
+		if s.applies && ps.mode != Apply {
+			continue
+		}
+		if err := s.run(ps, ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
