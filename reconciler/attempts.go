@@ -3,32 +3,30 @@ package reconciler
 import "github.com/weir-gitops/weir/reconciler/refusals"
 
 // recallAttempts takes in the earlier owner's failed attempts, in the first pass of a scope.
-func (ps *passState) recallAttempts() {
-	b := &ps.batch
-	if b.Tries == nil || ps.memory.refusals.Recalled() {
+func recallAttempts(b *Batch, r *refusals.Record, o *Options) {
+	if b.Tries == nil || r.Recalled() {
 		return
 	}
 	stored, err := b.Tries.Recall()
 	if err != nil {
-		ps.logger().Warn("what was tried in vain before cannot be read, and is tried again", "error", err)
+		o.logger().Warn("what was tried in vain before cannot be read, and is tried again", "error", err)
 		return
 	}
-	ps.memory.refusals.Recall(stored, b.wanted(), ps.now())
+	r.Recall(stored, b.wanted(), o.now())
 }
 
 // storeAttempts stores the failed attempts if they have changed. If that fails, the next pass tries
 // again.
-func (ps *passState) storeAttempts() {
-	b := &ps.batch
+func storeAttempts(b *Batch, r *refusals.Record, o *Options) {
 	if b.Tries == nil {
 		return
 	}
-	for target, attempts := range ps.memory.refusals.ToStore(b.wanted(), ps.now()) {
+	for target, attempts := range r.ToStore(b.wanted(), o.now()) {
 		if err := b.Tries.Keep(target, attempts); err != nil {
-			ps.logger().Warn("what was tried in vain cannot be kept for the next owner", "target", target, "error", err)
+			o.logger().Warn("what was tried in vain cannot be kept for the next owner", "target", target, "error", err)
 			continue
 		}
-		ps.memory.refusals.Stored(target, attempts)
+		r.Stored(target, attempts)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/disruption"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/workload"
 )
 
@@ -81,7 +83,7 @@ func (ps *passState) readBudgets(ctx context.Context) (add func()) {
 		wg.Wait()
 		for i := range ps.targets {
 			if due[i] {
-				ps.addBudgets(i, budgets.of(ps.targets[i].Workload))
+				addBudgets(&ps.targets[i], ps.plans[i], ps.inputs[i], budgets.of(ps.targets[i].Workload))
 			}
 		}
 	}
@@ -89,9 +91,8 @@ func (ps *passState) readBudgets(ctx context.Context) (add func()) {
 
 // addBudgets adds to a plan what prevents its rollouts. answer is nil if weir has no access to the
 // cluster.
-func (ps *passState) addBudgets(i int, answer *disruption.Answer) {
-	p, in := ps.plans[i], ps.inputs[i]
-	if answer == nil && ps.targets[i].Policy.JoinTokens.Prefix == "" { // nothing says how to reach the cluster
+func addBudgets(t *Desired, p *plan.Plan, in basis.Input, answer *disruption.Answer) {
+	if answer == nil && t.Policy.JoinTokens.Prefix == "" { // nothing says how to reach the cluster
 		p.Diagnostics = append(p.Diagnostics, disruption.Undrained(p, in)...)
 		return
 	}

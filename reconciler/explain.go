@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -19,7 +20,7 @@ func (ps *passState) explain(ctx context.Context) error {
 	if err := ps.explainShortages(ctx); err != nil {
 		return err
 	}
-	ps.nameImages(ctx)
+	nameImages(ctx, ps.Resolver, ps.plans)
 	return nil
 }
 
@@ -40,10 +41,10 @@ func (ps *passState) explainShortages(ctx context.Context) error {
 
 // nameImages says of images that plans change which they are. A step that cannot be
 // read shows only its id: a plan does not depend on it.
-func (ps *passState) nameImages(ctx context.Context) {
+func nameImages(ctx context.Context, r Resolver, plans []*plan.Plan) {
 	images := map[string]*observed.Image{}
 	each := func(do func(*step.Change)) {
-		for _, p := range ps.plans {
+		for _, p := range plans {
 			if p != nil {
 				p.ImageChanges(do)
 			}
@@ -64,7 +65,7 @@ func (ps *passState) nameImages(ctx context.Context) {
 	for i, id := range ids {
 		requests[i].Lookup = intent.Lookup{Kind: intent.ImageByID, Name: id}
 	}
-	answers, err := ps.Resolver.Answer(ctx, requests)
+	answers, err := r.Answer(ctx, requests)
 	if err != nil {
 		return
 	}

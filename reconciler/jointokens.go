@@ -74,7 +74,7 @@ func (ps *passState) joinTokens(ctx context.Context) error {
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, tokensTimeout)
 			defer cancel()
-			ps.keepTokens(ctx, t, ps.inputs[i], ps.reports[i])
+			ps.memory.keepers.keep(ctx, ps.Options, t, ps.inputs[i], ps.reports[i])
 			return nil
 		})
 	}
@@ -82,7 +82,8 @@ func (ps *passState) joinTokens(ctx context.Context) error {
 	return nil
 }
 
-func (ps *passState) keepTokens(ctx context.Context, t *Desired, in basis.Input, r *plan.Report) {
+// keep keeps the tokens of a target, and reports what fails.
+func (k *tokenKeepers) keep(ctx context.Context, o *Options, t *Desired, in basis.Input, r *plan.Report) {
 	converged := map[string]bool{}
 	for _, p := range r.Pools {
 		converged[p.Namespace+"/"+p.Name] = p.Converged
@@ -95,9 +96,9 @@ func (ps *passState) keepTokens(ctx context.Context, t *Desired, in basis.Input,
 	for _, key := range slices.Sorted(maps.Keys(needs.Wanted)) {
 		req.Wanted = append(req.Wanted, jointoken.Pool{Key: key, Parameter: needs.Wanted[key]})
 	}
-	kept := ps.memory.keepers.of(t, ps.Options).Keep(ctx, req)
+	kept := k.of(t, o).Keep(ctx, req)
 	if kept.Writes > 0 {
-		ps.logger().Info("join tokens kept", "target", t.Policy.Target, "tokens", len(kept.Until), "writes", kept.Writes)
+		o.logger().Info("join tokens kept", "target", t.Policy.Target, "tokens", len(kept.Until), "writes", kept.Writes)
 		r.Milestones = append(r.Milestones, step.Milestone{
 			Kind: "join-tokens-renewed", Text: fmt.Sprintf("%d join tokens hold", len(kept.Until)), Facts: map[string]string{"writes": strconv.Itoa(kept.Writes)},
 		})
@@ -105,16 +106,16 @@ func (ps *passState) keepTokens(ctx context.Context, t *Desired, in basis.Input,
 	// The keeper's own list is not changed.
 	r.Plan.Diagnostics = append(slices.Clone(r.Plan.Diagnostics), kept.Diagnostics...).Sorted()
 	r.Diagnostics = r.Plan.Diagnostics
-	ps.awaitTokens(t, needs, kept, r)
+	awaitTokens(t, needs, kept, r, o.clock())
 }
 
 // awaitTokens leaves the steps of pools without a token to a later pass.
-func (ps *passState) awaitTokens(t *Desired, needs basis.JoinNeeds, kept jointoken.Result, r *plan.Report) {
+func awaitTokens(t *Desired, needs basis.JoinNeeds, kept jointoken.Result, r *plan.Report, now time.Time) {
 	lacking := map[string]bool{}
 	for i := range t.Set.Pools {
 		pool := &t.Set.Pools[i]
 		key := basis.JoinKey(pool)
-		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(ps.clock()) {
+		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(now) {
 			lacking[pool.Key.String()] = true
 		}
 	}

@@ -22,18 +22,18 @@ type Marks interface {
 
 // recallCancelled takes for cancelled by weir what the record says, as another process may
 // have done it.
-func (ps *passState) recallCancelled() {
-	if ps.batch.Marks == nil {
+func recallCancelled(b *Batch, m *refreshMemory, o *Options) {
+	if b.Marks == nil {
 		return
 	}
-	for i := range ps.batch.Targets {
-		target := ps.batch.Targets[i].Policy.Target
-		known, err := ps.batch.Marks.Cancelled(target)
+	for i := range b.Targets {
+		target := b.Targets[i].Policy.Target
+		known, err := b.Marks.Cancelled(target)
 		if err != nil {
-			ps.logger().Warn("which instance refreshes weir cancelled cannot be read", "target", target, "error", err)
+			o.logger().Warn("which instance refreshes weir cancelled cannot be read", "target", target, "error", err)
 		}
 		for _, id := range known {
-			ps.memory.refreshes.cancel(id)
+			m.cancel(id)
 		}
 	}
 }

@@ -15,14 +15,14 @@ import (
 func (ps *passState) diagnose(ctx context.Context) error {
 	for i, r := range ps.reports {
 		addUnknownNames(ctx, ps.targets[i], r)
-		ps.noteParked(ps.targets[i].Policy, r)
+		noteParked(ps.targets[i].Policy, r, &ps.memory.refusals)
 	}
 	return nil
 }
 
 // noteParked says, with the parked steps and for their pools, what makes weir try them
 // again. A command that works on a PATH tries each time that it is called.
-func (ps *passState) noteParked(policy basis.Policy, r *plan.Report) {
+func noteParked(policy basis.Policy, r *plan.Report, record *refusals.Record) {
 	if policy.OwnTargetOnly {
 		return
 	}
@@ -36,7 +36,7 @@ func (ps *passState) noteParked(policy basis.Policy, r *plan.Report) {
 			wait = "a while, each time twice as long, up to " + in(refusals.UnsentMost)
 		}
 		o.Lift = "weir leaves it alone for " + wait + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, makes weir try at once"
-		if o.Err.Code == observed.CodeChanged && ps.memory.refusals.Unsent(refusals.Key{Target: r.Target, Owner: o.Step.Owner()}) < 2 {
+		if o.Err.Code == observed.CodeChanged && record.Unsent(refusals.Key{Target: r.Target, Owner: o.Step.Owner()}) < 2 {
 			continue // once is no fault: somebody changed it meanwhile
 		}
 		for j := range r.Pools {

@@ -48,15 +48,15 @@ type passState struct {
 // recall takes in what earlier passes and owners have learned.
 func (ps *passState) recall(context.Context) error {
 	ps.due = ps.memory.reads.take(&ps.batch, ps.mode, ps.clock())
-	ps.recallAttempts()
-	ps.recallCancelled()
+	recallAttempts(&ps.batch, &ps.memory.refusals, ps.Options)
+	recallCancelled(&ps.batch, &ps.memory.refreshes, ps.Options)
 	ps.Resolver.Renew(ps.batch.Fresh)
 	return nil
 }
 
 // store stores what the pass learned from its steps, for later passes and for the next owner.
 func (ps *passState) store(context.Context) error {
-	ps.storeAttempts()
+	storeAttempts(&ps.batch, &ps.memory.refusals, ps.Options)
 	ps.memory.reads.keep(ps.batch.Targets, ps.reports, ps.partial, ps.state, ps.listed)
 	ps.recordConverged()
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -19,70 +20,84 @@ const planRounds = 8
 // plan observes and plans. If a plan has a step about something that a partial read left out, the pass
 // reads everything and plans again.
 func (ps *passState) plan(ctx context.Context) error {
-	ps.partial = ps.due
-	plans, state, err := ps.observeAndPlan(ctx)
-	if err == nil && ps.partial.beyond(plans) {
-		ps.partial = nil
-		plans, state, err = ps.observeAndPlan(ctx)
+	p := &planning{Options: ps.Options, memory: ps.memory, targets: ps.batch.Targets, inputs: ps.inputs, partial: ps.due}
+	plans, state, err := p.observeAndPlan(ctx)
+	if err == nil && p.partial.beyond(plans) {
+		p.partial = nil
+		plans, state, err = p.observeAndPlan(ctx)
 	}
 	if err != nil {
 		return err
 	}
+	ps.partial, ps.observedAt, ps.listed = p.partial, p.observedAt, p.listed
 	ps.plans, ps.state = plans, &state
 	return nil
 }
 
-func (ps *passState) observeAndPlan(ctx context.Context) ([]*plan.Plan, observed.State, error) {
-	state, read, err := ps.observe(ctx)
+// planning reads AWS and plans in turn.
+type planning struct {
+	*Options
+	memory  *memory
+	targets []Desired
+	inputs  []basis.Input // completed with the state
+	// partial is what is read, nil for everything.
+	partial *partialRead
+
+	// observedAt is the start of the read, and listed what it listed.
+	observedAt time.Time
+	listed     observed.Listed
+}
+
+func (p *planning) observeAndPlan(ctx context.Context) ([]*plan.Plan, observed.State, error) {
+	state, read, err := p.observe(ctx)
 	if err != nil || !read {
-		return make([]*plan.Plan, len(ps.inputs)), observed.State{}, err
+		return make([]*plan.Plan, len(p.inputs)), observed.State{}, err
 	}
-	return ps.compute(ctx, state)
+	return p.compute(ctx, state)
 }
 
 // observe reads AWS. read is false if there is nothing to plan and nothing to show.
-func (ps *passState) observe(ctx context.Context) (state observed.State, read bool, err error) {
-	targets := ps.batch.Targets
-	wanted := slices.ContainsFunc(targets, func(t Desired) bool { return t.Set != nil })
-	if !wanted && !slices.ContainsFunc(targets, Desired.shown) {
+func (p *planning) observe(ctx context.Context) (state observed.State, read bool, err error) {
+	wanted := slices.ContainsFunc(p.targets, func(t Desired) bool { return t.Set != nil })
+	if !wanted && !slices.ContainsFunc(p.targets, Desired.shown) {
 		return observed.State{}, false, nil
 	}
 	observing, sp := span.Start(ctx, "observe")
-	state, err = ps.Cloud.Observe(observing, ps.query())
+	state, err = p.Cloud.Observe(observing, p.query())
 	span.End(sp, err)
 	if err != nil && !wanted && ctx.Err() == nil {
 		// AWS was read only to show pools that have a fault in Git: their faults come first.
-		ps.logger().Warn("pools that cannot be rendered cannot be shown as AWS has them", "error", err)
+		p.logger().Warn("pools that cannot be rendered cannot be shown as AWS has them", "error", err)
 		return observed.State{}, false, nil
 	}
 	if err != nil {
 		return observed.State{}, false, fmt.Errorf("observe: %w", err)
 	}
-	ps.listed = observed.Listed{Groups: state.Groups, Templates: state.Templates}
-	state.Refreshes = ps.memory.refreshes.known(&state)
+	p.listed = observed.Listed{Groups: state.Groups, Templates: state.Templates}
+	state.Refreshes = p.memory.refreshes.known(&state)
 	return state, true, nil
 }
 
 // query returns what to observe, and notes when that starts.
-func (ps *passState) query() observed.Query {
-	ps.observedAt = ps.now()
-	q := observed.Query{Groups: true, Templates: true, Round: ps.Round, AskEvery: ps.AskEvery, Near: ps.partial.names()}
-	for _, t := range ps.batch.Targets {
+func (p *planning) query() observed.Query {
+	p.observedAt = p.now()
+	q := observed.Query{Groups: true, Templates: true, Round: p.Round, AskEvery: p.AskEvery, Near: p.partial.names()}
+	for _, t := range p.targets {
 		q.Owner = t.Policy.Instance
 	}
-	q.EKSClusters = ps.memory.clusters.query(ps.batch.Targets, ps.observedAt)
+	q.EKSClusters = p.memory.clusters.query(p.targets, p.observedAt)
 	return q
 }
 
 // compute plans until no plan needs further facts.
-func (ps *passState) compute(ctx context.Context, state observed.State) ([]*plan.Plan, observed.State, error) {
-	plans := make([]*plan.Plan, len(ps.inputs))
+func (p *planning) compute(ctx context.Context, state observed.State) ([]*plan.Plan, observed.State, error) {
+	plans := make([]*plan.Plan, len(p.inputs))
 	polled := false
 	index := basis.NewIndex(&state)
 	var only map[int]bool // nil: all
 	for range planRounds {
 		_, sp := span.Start(ctx, "plan")
-		needs, asked := ps.planOnce(ctx, plans, &state, index, only)
+		needs, asked := p.planOnce(ctx, plans, &state, index, only)
 		sp.End()
 		if polled {
 			needs.Polls = nil // a later pass asks for what this one did not get
@@ -96,7 +111,7 @@ func (ps *passState) compute(ctx context.Context, state observed.State) ([]*plan
 		}
 		polled = polled || len(needs.Polls) > 0
 		filling, sp := span.Start(ctx, "fill")
-		filled, err := ps.Cloud.Fill(filling, state, needs)
+		filled, err := p.Cloud.Fill(filling, state, needs)
 		span.End(sp, err)
 		if err != nil {
 			return nil, observed.State{}, fmt.Errorf("observe: %w", err)
@@ -109,17 +124,17 @@ func (ps *passState) compute(ctx context.Context, state observed.State) ([]*plan
 
 // planOnce plans the targets, or only some, and returns which facts the plans need. It asks the sources
 // about commits that they need, and returns the targets for which it did.
-func (ps *passState) planOnce(ctx context.Context, plans []*plan.Plan, state *observed.State, index *basis.Index, only map[int]bool) (observed.Needs, map[int]bool) {
+func (p *planning) planOnce(ctx context.Context, plans []*plan.Plan, state *observed.State, index *basis.Index, only map[int]bool) (observed.Needs, map[int]bool) {
 	var needs observed.Needs
 	asked := map[int]bool{}
-	for i := range ps.inputs {
-		t, in := &ps.batch.Targets[i], &ps.inputs[i]
-		if t.Set == nil || ps.partial.skips(*t) || only != nil && !only[i] {
+	for i := range p.inputs {
+		t, in := &p.targets[i], &p.inputs[i]
+		if t.Set == nil || p.partial.skips(*t) || only != nil && !only[i] {
 			continue
 		}
 		in.State, in.Index = state, index
-		p, n := plan.Compute(*in)
-		plans[i] = p
+		one, n := plan.Compute(*in)
+		plans[i] = one
 		needs.Add(n)
 		if len(n.Commits) > 0 {
 			asked[i] = true

@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/refusals"
@@ -22,14 +23,14 @@ func (ps *passState) limitRollouts(context.Context) error {
 		return nil
 	}
 	moving := plan.RolloutsMoving(ps.state, targets[0].Policy.Instance)
-	ps.memory.waiting = plan.LimitRollouts(ps.plans, limit, moving, ps.memory.waiting, ps.refusedRollouts())
+	ps.memory.waiting = plan.LimitRollouts(ps.plans, limit, moving, ps.memory.waiting, refusedRollouts(ps.plans, &ps.memory.refusals, ps.now()))
 	return nil
 }
 
 // refusedRollouts returns the owners whose steps AWS refused a short while ago.
-func (ps *passState) refusedRollouts() map[plan.Waiting]bool {
+func refusedRollouts(plans []*plan.Plan, record *refusals.Record, now time.Time) map[plan.Waiting]bool {
 	refused := map[plan.Waiting]bool{}
-	for _, p := range ps.plans {
+	for _, p := range plans {
 		if p == nil {
 			continue
 		}
@@ -39,7 +40,7 @@ func (ps *passState) refusedRollouts() map[plan.Waiting]bool {
 				own = append(own, p.Steps[i])
 			}
 			key := refusals.Key{Target: p.Target, Owner: own[0].Owner()}
-			if ps.memory.refusals.Refused(key, requestOf(own), ps.now()) != nil {
+			if record.Refused(key, requestOf(own), now) != nil {
 				refused[plan.Waiting{Target: p.Target, Owner: key.Owner}] = true
 			}
 		}
