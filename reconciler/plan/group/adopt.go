@@ -28,65 +28,72 @@ func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Owner
 	return true
 }
 
+// adoption looks at a group that somebody else made: what machines of it stay.
+type adoption struct {
+	planner template.Planner
+	want    *template.Want
+	have    observed.Group
+}
+
 // keepMachines finds the machines that an adoption must not replace, and marks their versions in w.
 // Cluster API Provider AWS makes a version for each join token and replaces no machine for it. So a
 // pool's machines run many versions that differ only in user data, and some of these versions are
 // deleted since. keepMachines keeps them all as long as weir did not make the wanted version. It
 // also keeps them for weir's first version after such a one, if the two differ only in the user data
 // of a KubeadmConfig. The next change in Git is rolled out to all of them.
-func (c Planner) keepMachines(pool *intent.Pool, want *template.Want, have observed.Group, w *template.Version) {
-	if !w.Found || want == nil || !w.Foreign && !c.firstOfWeir(pool, want, have, *w) {
+func (a adoption) keepMachines(pool *intent.Pool, w *template.Version) {
+	if !w.Found || a.want == nil || !w.Foreign && !a.firstOfWeir(pool, *w) {
 		return
 	}
 	w.TakenOver = w.TakenOver || !w.Foreign
 	w.Kept = map[int64]bool{}
 	n := 0
-	for _, i := range have.Instances {
+	for _, i := range a.have.Instances {
 		number := basis.VersionOf(w.Template, i.Template)
-		if !i.Leaving() && !w.Resolves(i.Template) && number != 0 && c.stays(*w, want, number) {
+		if !i.Leaving() && !w.Resolves(i.Template) && number != 0 && a.stays(*w, number) {
 			w.Kept[number] = true
 			n++
 		}
 	}
 	if n > 0 {
-		c.Note(diag.Info, pool, nil, "adopted-instances",
-			strconv.Itoa(n)+" instances of "+have.Name+" run versions from before weir took the group over, which differ from version "+w.Version()+" in user data at most; they stay",
+		a.planner.Note(diag.Info, pool, nil, "adopted-instances",
+			strconv.Itoa(n)+" instances of "+a.have.Name+" run versions from before weir took the group over, which differ from version "+w.Version()+" in user data at most; they stay",
 			"they are replaced when the pool's launch configuration changes in Git")
 	}
 }
 
 // firstOfWeir reports whether the wanted version is the first of weir's after one of somebody
 // else, differs from that one in the user data of a KubeadmConfig alone, and is not rolled out.
-func (c Planner) firstOfWeir(pool *intent.Pool, want *template.Want, have observed.Group, w template.Version) bool {
-	stale := slices.ContainsFunc(have.Instances, func(i observed.Instance) bool { return !i.Leaving() && !w.Resolves(i.Template) })
+func (a adoption) firstOfWeir(pool *intent.Pool, w template.Version) bool {
+	stale := slices.ContainsFunc(a.have.Instances, func(i observed.Instance) bool { return !i.Leaving() && !w.Resolves(i.Template) })
 	if pool.Bootstrap.Kind != "KubeadmConfig" || !w.Made() && !stale && w.Template.DefaultVersion == w.Number {
 		return false
 	}
-	before, read := c.Version(w.Template, w.Number-1)
-	return read && !template.MadeByWeir(before) && template.SameMachines(before, w.Content(want), false)
+	before, read := a.planner.Version(w.Template, w.Number-1)
+	return read && !template.MadeByWeir(before) && template.SameMachines(before, w.Content(a.want), false)
 }
 
 // stays reports whether machines of another version of the template stay: somebody else made
 // it, and it differs in user data at most. One that is gone counts too, if it cannot have been
 // weir's.
-func (c Planner) stays(w template.Version, want *template.Want, number int64) bool {
-	v, known := c.Version(w.Template, number)
+func (a adoption) stays(w template.Version, number int64) bool {
+	v, known := a.planner.Version(w.Template, number)
 	if !known {
 		return w.Template.Missing[number] && !w.OwnBefore()
 	}
-	return !template.MadeByWeir(v) && template.SameMachines(v, w.Content(want), false)
+	return !template.MadeByWeir(v) && template.SameMachines(v, w.Content(a.want), false)
 }
 
 // keepAlike finds machines of an adopted, undecided group that run what Git wants although another
 // launch template or a launch configuration started them. The group launches from a template of
 // weir's from now on, and these machines stay.
-func (c Planner) keepAlike(want *template.Want, have observed.Group, w *template.Version) {
-	data := w.Content(want)
-	for _, i := range have.Instances {
+func (a adoption) keepAlike(w *template.Version) {
+	data := w.Content(a.want)
+	for _, i := range a.have.Instances {
 		if i.Leaving() || w.Runs(i.Template) {
 			continue
 		}
-		if v, known := c.startedBy(i, w); known && !template.MadeByWeir(v) && template.SameButTags(v, data) {
+		if v, known := a.startedBy(i, w); known && !template.MadeByWeir(v) && template.SameButTags(v, data) {
 			if w.Alike == nil {
 				w.Alike = map[string]bool{}
 			}
@@ -97,21 +104,21 @@ func (c Planner) keepAlike(want *template.Want, have observed.Group, w *template
 
 // startedBy returns what an instance was started from. If that is not read yet, startedBy requests
 // it.
-func (c Planner) startedBy(i observed.Instance, w *template.Version) (v observed.TemplateVersion, known bool) {
+func (a adoption) startedBy(i observed.Instance, w *template.Version) (v observed.TemplateVersion, known bool) {
 	if name := i.LaunchConfiguration; name != "" {
-		if v, known = c.In.State.LaunchConfigurations[name]; !known {
-			c.Needs.LaunchConfigurations = append(c.Needs.LaunchConfigurations, name)
+		if v, known = a.planner.In.State.LaunchConfigurations[name]; !known {
+			a.planner.Needs.LaunchConfigurations = append(a.planner.Needs.LaunchConfigurations, name)
 		}
 		return v, known
 	}
 	t := w.Template
 	if !w.Found || i.Template.ID != t.ID {
-		if t, known = c.In.State.Templates[i.Template.Name]; !known && i.Template.Name != "" && !c.In.State.Absent.Templates[i.Template.Name] {
-			c.Needs.TemplateNames = append(c.Needs.TemplateNames, i.Template.Name)
+		if t, known = a.planner.In.State.Templates[i.Template.Name]; !known && i.Template.Name != "" && !a.planner.In.State.Absent.Templates[i.Template.Name] {
+			a.planner.Needs.TemplateNames = append(a.planner.Needs.TemplateNames, i.Template.Name)
 		}
 		if !known || t.ID != i.Template.ID {
 			return v, false
 		}
 	}
-	return c.Version(t, basis.VersionOf(t, i.Template))
+	return a.planner.Version(t, basis.VersionOf(t, i.Template))
 }

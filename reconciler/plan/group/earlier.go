@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -28,10 +27,10 @@ type before struct {
 // one among its machines first. The group's own setting is not a reliable source: AWS sets it to the
 // target of a refresh once that succeeds, so all machines may run something else by then. It decides
 // only between equally frequent versions, and where the group has no machines.
-func (c Planner) earlier(pool *intent.Pool, have observed.Group, version template.Version, set bool) []rollout.Version {
+func (l launching) earlier(set bool) []rollout.Version {
 	var all []before
 	find := func(ref observed.TemplateRef) *before {
-		t := c.templateOf(ref.Name, version)
+		t := l.templateOf(ref.Name)
 		n := basis.VersionOf(t, ref)
 		if n == 0 {
 			return nil // of a template that is none of weir's to choose
@@ -43,12 +42,12 @@ func (c Planner) earlier(pool *intent.Pool, have observed.Group, version templat
 		return &all[i]
 	}
 	if !set {
-		if b := find(have.Template); b != nil {
+		if b := find(l.have.Template); b != nil {
 			b.set = true
 		}
 	}
-	for _, i := range have.Instances {
-		if !i.Counts() || ofOverride(have.MixedInstancesPolicy, i) || ofOverride(pool.Group.MixedInstancesPolicy, i) {
+	for _, i := range l.have.Instances {
+		if !i.Counts() || ofOverride(l.have.MixedInstancesPolicy, i) || ofOverride(l.pool.Group.MixedInstancesPolicy, i) {
 			continue
 		}
 		if b := find(i.Template); b != nil {
@@ -56,7 +55,7 @@ func (c Planner) earlier(pool *intent.Pool, have observed.Group, version templat
 		}
 	}
 	all = slices.DeleteFunc(all, func(b before) bool {
-		wanted := version.Runs(observed.TemplateRef{ID: b.template.ID, Name: b.template.Name, Version: strconv.FormatInt(b.number, 10)})
+		wanted := l.version.Runs(observed.TemplateRef{ID: b.template.ID, Name: b.template.Name, Version: strconv.FormatInt(b.number, 10)})
 		return !b.set && (wanted || b.template.Missing[b.number])
 	})
 	slices.SortFunc(all, func(a, b before) int {
@@ -67,23 +66,23 @@ func (c Planner) earlier(pool *intent.Pool, have observed.Group, version templat
 	})
 	out := make([]rollout.Version, 0, len(all))
 	for _, b := range all[:min(len(all), mostEarlier)] {
-		out = append(out, c.versionBefore(pool, have, version, b))
+		out = append(out, l.versionBefore(b))
 	}
 	return out
 }
 
 // versionBefore returns the report of such a version.
-func (c Planner) versionBefore(pool *intent.Pool, have observed.Group, version template.Version, b before) rollout.Version {
+func (l launching) versionBefore(b before) rollout.Version {
 	t, n := b.template, b.number
-	out := rollout.Version{Template: t.Name, Number: n, Pin: version.PinTo(pool, t, n)}
-	policy := have.MixedInstancesPolicy // the likeliest, where nobody knows
-	if p, known := c.policyBefore(have, b); known {
+	out := rollout.Version{Template: t.Name, Number: n, Pin: l.version.PinTo(l.pool, t, n)}
+	policy := l.have.MixedInstancesPolicy // the likeliest, where nobody knows
+	if p, known := l.policyBefore(b); known {
 		policy, out.Policy, out.Plain = p, p, p == nil
 	}
-	if policy.Same(pool.Group.MixedInstancesPolicy) {
-		policy = pool.Group.MixedInstancesPolicy // as hashes that were stopped have it
+	if policy.Same(l.pool.Group.MixedInstancesPolicy) {
+		policy = l.pool.Group.MixedInstancesPolicy // as hashes that were stopped have it
 	}
-	if body := version.BodyOf(t, n); body != "" {
+	if body := l.version.BodyOf(t, n); body != "" {
 		out.Hash = hashOf(body, policy)
 	}
 	return out
@@ -91,11 +90,11 @@ func (c Planner) versionBefore(pool *intent.Pool, have observed.Group, version t
 
 // policyBefore is the mixed instances policy that went with a version: the group's, or that
 // of the newest refresh that led there.
-func (c Planner) policyBefore(have observed.Group, b before) (policy *intent.MixedInstances, known bool) {
+func (l launching) policyBefore(b before) (policy *intent.MixedInstances, known bool) {
 	if b.set {
-		return have.MixedInstancesPolicy, !have.UnknownPolicy
+		return l.have.MixedInstancesPolicy, !l.have.UnknownPolicy
 	}
-	latest := c.In.State.Refreshes[have.Name]
+	latest := l.planner.In.State.Refreshes[l.have.Name]
 	for _, r := range append([]observed.Refresh{latest}, latest.Earlier...) {
 		if r.ID != "" && r.Template.ID == b.template.ID && r.Template.Version == strconv.FormatInt(b.number, 10) {
 			return r.MixedInstancesPolicy, true

@@ -54,12 +54,14 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		if subnets.Discovered && len(have.SubnetIDs) > 0 {
 			subnets.Subnets = have.SubnetIDs // no manifest names them, so those in AWS stay
 		}
-		part.keepMachines(pool, want, have, &version)
+		own := adoption{part.Planner, want, have}
+		own.keepMachines(pool, &version)
 		if undecided && want != nil {
-			part.keepAlike(want, have, &version)
+			own.keepAlike(&version)
 		}
-		part.updateGroup(pool, have, version, subnets.Subnets)
-		part.rollGroup(pool, have, version)
+		l := launching{part.Planner, pool, have, version}
+		part.updateGroup(l, subnets.Subnets)
+		part.rollGroup(l)
 	}
 	if part.Contested {
 		made.Steps = basis.WithoutVersions(made.Steps)
@@ -197,8 +199,8 @@ func (c Planner) createGroup(pool *intent.Pool, version template.Version, subnet
 
 // updateGroup plans everything of an existing group but its launch
 // configuration. Fields that weir does not own keep their observed values.
-func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version template.Version, subnets []string) {
-	g := pool.Group
+func (c Planner) updateGroup(l launching, subnets []string) {
+	pool, have, version, g := l.pool, l.have, l.version, l.pool.Group
 	u := step.UpdateGroup{Name: g.Name}
 	var changes []step.Change
 	set := func(field string, from, to int32, dst **int32) {
@@ -218,16 +220,16 @@ func (c Planner) updateGroup(pool *intent.Pool, have observed.Group, version tem
 		u.SubnetIDs = subnets
 		changes = append(changes, basis.InfraChange(pool, "subnets", have.SubnetIDs, subnets))
 	}
-	direct := c.updatesDirectly(pool, have, version) && !c.runsWanted(pool, have, version)
-	way := c.wayOf(pool, version)
+	direct := l.updatesDirectly() && !l.runsWanted()
+	way := l.wayOf()
 	mends := !way.Stopped() && len(have.Instances) > 0 && !pool.Group.Refresh.Disable // what it is set to exists no more
 	if direct && way.Share() < 100 && !mends {
-		held := c.launchChanges(pool, have, version)
+		held := l.launchChanges()
 		c.Step(pool, way.Hold(step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(held), Changes: held, Toward: toward(pool, version),
 			Do: step.UpdateGroup{Name: g.Name, Template: new(version.Ref), MixedInstancesPolicy: g.MixedInstancesPolicy}}))
 	} else if direct {
 		u.Template, u.MixedInstancesPolicy = new(version.Ref), g.MixedInstancesPolicy
-		changes = append(changes, c.launchChanges(pool, have, version)...)
+		changes = append(changes, l.launchChanges()...)
 	}
 	changes = append(changes, changedSettings(pool, &have, &u)...)
 	if len(changes) > 0 {
@@ -258,8 +260,8 @@ func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
 
 // seenToRoll returns the state that a group must have right before machines are replaced, which is
 // after its tags are corrected.
-func (c Planner) seenToRoll(pool *intent.Pool, have observed.Group) *step.Seen {
-	return step.SeenGroup(have).ToRoll(basis.MissingGroupTags(groupTags(*c.In, pool), have.Tags))
+func (r *roll) seenToRoll() *step.Seen {
+	return step.SeenGroup(r.have).ToRoll(basis.MissingGroupTags(groupTags(*r.In, r.pool), r.have.Tags))
 }
 
 // A step's changes show the values that it sends from the manifests. People approve them, and they

@@ -5,33 +5,31 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/intent"
 )
 
 // noteProtected warns of machines that are protected from scale-in and that a rollout would
 // replace: by default AWS waits an hour for somebody to end the protection, and then fails
 // the refresh (ScaleInProtectedInstances of RefreshPreferences).
-func (c Planner) noteProtected(pool *intent.Pool, have observed.Group, version template.Version) {
+func (r *roll) noteProtected() {
 	follows := "the rollout waits until somebody ends the protection, and fails after an hour"
-	switch pool.Group.Refresh.ScaleInProtectedInstances {
+	switch r.pool.Group.Refresh.ScaleInProtectedInstances {
 	case "Refresh":
 		return // AWS replaces them like others
 	case "Ignore":
 		follows = "the rollout leaves them as they are"
 	}
-	policy, wanted := pool.Group.MixedInstancesPolicy, wantedTypes(pool)
+	policy, wanted := r.pool.Group.MixedInstancesPolicy, wantedTypes(r.pool)
 	var ids []string
-	for _, i := range have.Instances {
-		if i.Protected && !i.Leaving() && (!runs(policy, version, i) || len(wanted) > 0 && !slices.Contains(wanted, i.Type)) {
+	for _, i := range r.have.Instances {
+		if i.Protected && !i.Leaving() && (!runs(policy, r.version, i) || len(wanted) > 0 && !slices.Contains(wanted, i.Type)) {
 			ids = append(ids, i.ID)
 		}
 	}
 	if len(ids) == 0 {
 		return
 	}
-	c.Note(diag.Warning, pool, nil, "machines-protected", "the machines "+strings.Join(ids, ", ")+" of "+have.Name+" are protected from scale-in: "+follows,
-		"end the protection: aws autoscaling set-instance-protection --auto-scaling-group-name "+observed.ShellWord(have.Name)+" --instance-ids "+strings.Join(ids, " ")+
+	r.Note(diag.Warning, r.pool, nil, "machines-protected", "the machines "+strings.Join(ids, ", ")+" of "+r.have.Name+" are protected from scale-in: "+follows,
+		"end the protection: aws autoscaling set-instance-protection --auto-scaling-group-name "+observed.ShellWord(r.have.Name)+" --instance-ids "+strings.Join(ids, " ")+
 			" --no-protected-from-scale-in; or write spec.autoScalingGroup.refreshPreferences.scaleInProtectedInstances: Refresh in the pool's PoolOptions")
 }

@@ -27,9 +27,9 @@ func whyRoll(have observed.Group, version template.Version, versions, types int)
 // what is not plain from the machines that made it due. Skip matching leaves those alone
 // that have the wanted version, type and image: a change of how types are chosen then
 // replaces none. Which machines match requirements of types, only AWS knows.
-func (c Planner) replaces(pool *intent.Pool, have observed.Group, g *governed, due int) (machines int, ends bool, how string) {
-	if skip := pool.Group.Refresh.SkipMatching; skip != nil && !*skip && !g.Governed {
-		for _, i := range have.Instances {
+func (l launching) replaces(g *governed, due int) (machines int, ends bool, how string) {
+	if skip := l.pool.Group.Refresh.SkipMatching; skip != nil && !*skip && !g.Governed {
+		for _, i := range l.have.Instances {
 			if !i.Leaving() {
 				machines++
 			}
@@ -42,7 +42,7 @@ func (c Planner) replaces(pool *intent.Pool, have observed.Group, g *governed, d
 	switch {
 	case due > 0:
 		return due, true, ""
-	case have.UnknownPolicy, len(wantedTypes(pool)) == 0 && !sameOverrides(have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy):
+	case l.have.UnknownPolicy, len(wantedTypes(l.pool)) == 0 && !sameOverrides(l.have.MixedInstancesPolicy, l.pool.Group.MixedInstancesPolicy):
 		return 0, true, "; AWS replaces the instances that do not match it"
 	}
 	return 0, false, "; no instance is replaced, as all of them match it"

@@ -96,19 +96,26 @@ func (f facts) situation() situation {
 	return due
 }
 
+// launching is the launch configuration that Git wants for the machines of a group, beside what
+// the group has.
+type launching struct {
+	planner template.Planner
+	pool    *intent.Pool
+	have    observed.Group
+	version template.Version
+}
+
 // roll is the work on the launch configuration of a group.
 type roll struct {
 	Planner
 	facts
-	pool    *intent.Pool
-	have    observed.Group
-	version template.Version
-	g       governed
+	launching
+	g governed
 }
 
 // rollGroup decides whether machines of the group are replaced.
-func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version template.Version) {
-	r := c.newRoll(pool, have, version)
+func (c Planner) rollGroup(l launching) {
+	r := c.newRoll(l)
 	r.act(r.situation())
 	if r.g.Governed {
 		report := r.g.report
@@ -116,20 +123,21 @@ func (c Planner) rollGroup(pool *intent.Pool, have observed.Group, version templ
 	}
 }
 
-func (c Planner) newRoll(pool *intent.Pool, have observed.Group, version template.Version) roll {
-	f := facts{set: c.runsWanted(pool, have, version), disabled: pool.Group.Refresh.Disable}
-	f.versions, f.types = c.stale(pool, have, version)
+func (c Planner) newRoll(l launching) roll {
+	pool, have, version := l.pool, l.have, l.version
+	f := facts{set: l.runsWanted(), disabled: pool.Group.Refresh.Disable}
+	f.versions, f.types = l.stale()
 	f.latest, f.read = c.In.State.Refreshes[have.Name]
 	f.same = f.latest.ID != "" && version.Resolves(f.latest.Template) && f.latest.Brings(pool.Group.MixedInstancesPolicy)
-	g := c.govern(pool, have, version, f.left(), f.set, f.same)
-	r := roll{Planner: c, facts: f, pool: pool, have: have, version: version, g: g}
+	g := l.govern(f.left(), f.set, f.same)
+	r := roll{Planner: c, facts: f, launching: l, g: g}
 	if r.stopped = g.Stopped(); r.synced() {
 		return r // nothing else matters
 	}
-	r.direct = c.updatesDirectly(pool, have, version)
+	r.direct = l.updatesDirectly()
 	r.unreadable = c.In.State.Unread.Refreshes[have.Name] != nil
 	r.undone = c.In.TimesUndone(pool, r.rolloutID(), r.displaced()) > 0
-	if r.same && c.tried(pool, r.latest, &r.g) && !c.In.Memory.Refusals.Retry[pool.Key.String()] {
+	if r.same && l.tried(r.latest, &r.g) && !c.In.Memory.Refusals.Retry[pool.Key.String()] {
 		r.ended = r.endOf(r.latest)
 	}
 	r.updatable = !have.UnknownPolicy && (observed.Refresh{MixedInstancesPolicy: have.MixedInstancesPolicy}).Brings(pool.Group.MixedInstancesPolicy)
@@ -159,17 +167,17 @@ func (r *roll) act(is situation) {
 	case inSync:
 		r.PlanDefault(r.pool, r.version)
 	case obsolete:
-		r.watch(r.have, r.latest, progress{set: true})
-		r.supersede(r.pool, r.have, r.latest, r.version, true)
+		r.watch(progress{set: true})
+		r.supersede(r.latest, true)
 	case finishing:
-		r.watch(r.have, r.latest, progress{set: true, left: r.left(), measured: r.same, ends: true})
+		r.watch(progress{set: true, left: r.left(), measured: r.same, ends: true})
 	case direct: // updateGroup plans the update
 	case unreadable:
 		r.Unread(r.pool, "the instance refreshes of the group "+r.have.Name, r.In.State.Unread.Refreshes[r.have.Name])
 	case unknown:
 		r.Needs.Refreshes = append(r.Needs.Refreshes, r.have.Name)
 	default:
-		r.watch(r.have, r.latest, r.progressOf(r.pool, r.have, r.latest, r.version, progress{set: r.set, left: r.left(), measured: r.same}))
+		r.watch(r.progressOf(r.latest, progress{set: r.set, left: r.left(), measured: r.same}))
 		r.actOnMachines(is)
 	}
 }
@@ -183,10 +191,10 @@ func (r *roll) actOnMachines(is situation) {
 			r.start() // which is held
 		}
 	case underWay:
-		r.noteProtected(r.pool, r.have, r.version)
+		r.noteProtected()
 		if why := r.g.over(r.pool, r.latest); why != "" {
 			r.Step(r.pool, step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: r.have.Name, Disruptive: true, Stops: true, Reason: why,
-				Seen: r.seenToRoll(r.pool, r.have), Do: step.CancelRefresh{Group: r.have.Name, RefreshID: r.latest.ID}})
+				Seen: r.seenToRoll(), Do: step.CancelRefresh{Group: r.have.Name, RefreshID: r.latest.ID}})
 		}
 	case undoneOften:
 		r.Undone(r.pool, "the group "+r.have.Name, r.rolloutID(), r.displaced())
@@ -194,14 +202,14 @@ func (r *roll) actOnMachines(is situation) {
 	case otherRefresh:
 		// Also one to the wanted version that is being cancelled: wanted again
 		// after something else was wanted in between.
-		r.supersede(r.pool, r.have, r.latest, r.version, r.same || r.set)
+		r.supersede(r.latest, r.same || r.set)
 	case failed, cancelled, incomplete:
 		r.noteEnd(is)
 		if r.g.report.Pending = r.latest.Status != "Successful"; r.g.report.Pending {
 			r.g.report.Failed = "the instance refresh " + r.latest.ID + " ended as " + r.latest.Status + ": " + cmp.Or(r.latest.Reason, "AWS gives no reason")
 		}
 	case unused:
-		r.noteProtected(r.pool, r.have, r.version)
+		r.noteProtected()
 		r.setGroup()
 	default:
 		r.start()
@@ -230,7 +238,7 @@ func (r *roll) noteEnd(is situation) {
 // version, and nothing runs that yet; or it has overrides that Git dropped, which only an
 // update removes.
 func (r *roll) setGroup() {
-	changes := r.launchChanges(r.pool, r.have, r.version)
+	changes := r.launchChanges()
 	r.Step(r.pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: r.have.Name, Reason: basis.Reason(changes), Changes: changes, Toward: toward(r.pool, r.version),
 		Do: step.UpdateGroup{Name: r.have.Name, Template: new(r.version.Ref), MixedInstancesPolicy: r.pool.Group.MixedInstancesPolicy}})
 	// This goes before the growth of the group: machines launched until then would have to be
@@ -241,22 +249,22 @@ func (r *roll) setGroup() {
 
 // start starts an instance refresh to the wanted configuration.
 func (r *roll) start() {
-	r.noteProtected(r.pool, r.have, r.version)
-	replaced, ends, how := r.replaces(r.pool, r.have, &r.g, r.left())
+	r.noteProtected()
+	replaced, ends, how := r.replaces(&r.g, r.left())
 	why := whyRoll(r.have, r.version, r.versions, r.types) + how
 	preferences := r.pool.Group.Refresh
 	if preferences.Strategy == replaceRootVolume {
-		strategy, note := r.strategy(r.pool, r.have, r.version, &r.g)
+		strategy, note := r.strategy(&r.g)
 		preferences.Strategy = strategy
 		if ends {
 			why += note
 		}
 	}
-	r.Step(r.pool, r.shared(r.pool, step.Step{
+	r.Step(r.pool, r.shared(step.Step{
 		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: r.have.Name, Disruptive: ends, Instances: replaced,
 		Reason:  why,
-		Changes: append(r.launchChanges(r.pool, r.have, r.version), preferenceChanges(r.pool, preferences)...), Rollout: toward(r.pool, r.version), Toward: toward(r.pool, r.version),
-		Seen: r.seenToRoll(r.pool, r.have),
+		Changes: append(r.launchChanges(), preferenceChanges(r.pool, preferences)...), Rollout: toward(r.pool, r.version), Toward: toward(r.pool, r.version),
+		Seen: r.seenToRoll(),
 		Do: step.StartRefresh{
 			Group: r.have.Name, Template: r.version.Ref, MixedInstancesPolicy: r.pool.Group.MixedInstancesPolicy, Preferences: preferences,
 		},

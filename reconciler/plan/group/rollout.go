@@ -19,39 +19,39 @@ import (
 // group only on success, and a rollback returns to what ran before.
 // Nor is there anything to return to where the version that the group is set to
 // exists no more: until it is set to another, it can launch nothing.
-func (c Planner) updatesDirectly(pool *intent.Pool, have observed.Group, version template.Version) bool {
-	if pool.Group.Refresh.Disable || len(have.Instances) == 0 {
+func (l launching) updatesDirectly() bool {
+	if l.pool.Group.Refresh.Disable || len(l.have.Instances) == 0 {
 		return true
 	}
-	if !version.Outlived(have.Template) {
+	if !l.version.Outlived(l.have.Template) {
 		return false
 	}
-	running, read := c.In.State.Refreshes[have.Name]
-	if !read && c.In.State.Unread.Refreshes[have.Name] == nil {
-		c.Needs.Refreshes = append(c.Needs.Refreshes, have.Name)
+	running, read := l.planner.In.State.Refreshes[l.have.Name]
+	if !read && l.planner.In.State.Unread.Refreshes[l.have.Name] == nil {
+		l.planner.Needs.Refreshes = append(l.planner.Needs.Refreshes, l.have.Name)
 	}
 	return read && !running.Active()
 }
 
 // runsWanted reports whether the group is set to the wanted launch configuration.
-func (c Planner) runsWanted(pool *intent.Pool, have observed.Group, version template.Version) bool {
-	return version.Resolves(have.Template) && !have.UnknownPolicy && have.MixedInstancesPolicy.Same(pool.Group.MixedInstancesPolicy)
+func (l launching) runsWanted() bool {
+	return l.version.Resolves(l.have.Template) && !l.have.UnknownPolicy && l.have.MixedInstancesPolicy.Same(l.pool.Group.MixedInstancesPolicy)
 }
 
 // stale counts the instances that a refresh would replace: those that do not run
 // the wanted version and those of an instance type that is no longer wanted, which
 // skip matching replaces too. An adopted group keeps what it had before.
 // Assumed of AWS: skip-matching-types.
-func (c Planner) stale(pool *intent.Pool, have observed.Group, version template.Version) (versions, types int) {
-	policy := pool.Group.MixedInstancesPolicy
-	wanted := wantedTypes(pool)
-	if (version.TakenOver || version.Foreign && pool.ForeignTemplate == nil) && have.MixedInstancesPolicy.Same(policy) {
+func (l launching) stale() (versions, types int) {
+	policy := l.pool.Group.MixedInstancesPolicy
+	wanted := wantedTypes(l.pool)
+	if (l.version.TakenOver || l.version.Foreign && l.pool.ForeignTemplate == nil) && l.have.MixedInstancesPolicy.Same(policy) {
 		wanted = nil
 	}
-	for _, i := range have.Instances {
+	for _, i := range l.have.Instances {
 		switch {
 		case i.Leaving():
-		case !runs(policy, version, i):
+		case !runs(policy, l.version, i):
 			versions++
 		case len(wanted) > 0 && !slices.Contains(wanted, i.Type):
 			types++
@@ -70,23 +70,23 @@ func toward(pool *intent.Pool, version template.Version) string {
 // nothing better is possible: the wanted configuration is the failed one, or settled says that it is
 // the one to which the group returns.
 // Assumed of AWS: rollback-is-cancelled.
-func (c Planner) supersede(pool *intent.Pool, have observed.Group, running observed.Refresh, version template.Version, settled bool) {
+func (r *roll) supersede(running observed.Refresh, settled bool) {
 	rollback := running.Status == "RollbackInProgress"
 	if running.Status == "Cancelling" || rollback && settled {
-		c.Note(diag.Info, pool, nil, "refresh-ending", "the instance refresh "+running.ID+" of "+have.Name+" is ending ("+running.Status+"); the next one waits for it", "")
+		r.Note(diag.Info, r.pool, nil, "refresh-ending", "the instance refresh "+running.ID+" of "+r.have.Name+" is ending ("+running.Status+"); the next one waits for it", "")
 		return
 	}
-	versions, types := c.stale(pool, have, version)
+	versions, types := r.stale()
 	what := "instance refresh"
 	if rollback {
 		what = "rollback of the instance refresh"
 	}
-	c.Step(pool, step.Step{
-		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: have.Name, Disruptive: true, Instances: versions + types,
+	r.Step(r.pool, step.Step{
+		Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: r.have.Name, Disruptive: true, Instances: versions + types,
 		Reason:  "the running " + what + " to version " + running.Template.Version + " is superseded",
-		Changes: c.launchChanges(pool, have, version), Toward: toward(pool, version),
-		Seen: c.seenToRoll(pool, have),
-		Do:   step.CancelRefresh{Group: have.Name, RefreshID: running.ID},
+		Changes: r.launchChanges(), Toward: toward(r.pool, r.version),
+		Seen: r.seenToRoll(),
+		Do:   step.CancelRefresh{Group: r.have.Name, RefreshID: running.ID},
 	})
 }
 
@@ -108,13 +108,13 @@ func triedWith(tried, want intent.Refresh) bool {
 }
 
 // launchChanges says what of the launch configuration changes.
-func (c Planner) launchChanges(pool *intent.Pool, have observed.Group, version template.Version) []step.Change {
+func (l launching) launchChanges() []step.Change {
 	var out []step.Change
-	if !version.Resolves(have.Template) {
-		out = append(out, template.VersionChanges(pool, have.Template, version)...)
+	if !l.version.Resolves(l.have.Template) {
+		out = append(out, template.VersionChanges(l.pool, l.have.Template, l.version)...)
 	}
-	if have.UnknownPolicy {
-		out = append(out, basis.InfraChange(pool, "mixedInstancesPolicy", "members that weir does not know", nil))
+	if l.have.UnknownPolicy {
+		out = append(out, basis.InfraChange(l.pool, "mixedInstancesPolicy", "members that weir does not know", nil))
 	}
-	return append(out, policyChanges(pool, have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy)...)
+	return append(out, policyChanges(l.pool, l.have.MixedInstancesPolicy, l.pool.Group.MixedInstancesPolicy)...)
 }

@@ -3,9 +3,7 @@ package group
 import (
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -33,8 +31,8 @@ func withImages(pool *intent.Pool, image string) *intent.Pool {
 
 // strategy returns the strategy of a refresh for a pool that wants new root volumes, and the plan's
 // note about it if the refresh replaces machines.
-func (c Planner) strategy(pool *intent.Pool, have observed.Group, version template.Version, g *governed) (name, note string) {
-	if why := c.launchesAnew(pool, have, version, g); why != "" {
+func (l launching) strategy(g *governed) (name, note string) {
+	if why := l.launchesAnew(g); why != "" {
 		return usualStrategy, "; machines are launched anew, as " + why
 	}
 	return replaceRootVolume, "; they get new root volumes in place"
@@ -43,32 +41,32 @@ func (c Planner) strategy(pool *intent.Pool, have observed.Group, version templa
 // launchesAnew says why AWS would not replace root volumes for a change, "" where it would:
 // the image alone may change, and all machines must run what the group is set to.
 // Assumed of AWS: root-volume-versions.
-func (c Planner) launchesAnew(pool *intent.Pool, have observed.Group, version template.Version, g *governed) string {
-	before, after := have.MixedInstancesPolicy, pool.Group.MixedInstancesPolicy
+func (l launching) launchesAnew(g *governed) string {
+	before, after := l.have.MixedInstancesPolicy, l.pool.Group.MixedInstancesPolicy
 	switch {
 	case g.Governed && g.Share() < 100:
 		return "the rollout goes in shares"
-	case pool.ForeignTemplate != nil:
+	case l.pool.ForeignTemplate != nil:
 		return "the pool brings its launch template along"
-	case before == nil || have.UnknownPolicy || slices.ContainsFunc(before.Overrides, func(o intent.Override) bool { return o.ImageID == "" }):
+	case before == nil || l.have.UnknownPolicy || slices.ContainsFunc(before.Overrides, func(o intent.Override) bool { return o.ImageID == "" }):
 		return "the group's overrides name no images so far"
 	case !withoutImages(before).Same(withoutImages(after)):
 		return "more of the mixed instances policy changes than its images"
-	case have.Template.Alias():
+	case l.have.Template.Alias():
 		return "the group follows an alias of its launch template"
-	case have.Options.WarmPool != nil:
+	case l.have.Options.WarmPool != nil:
 		return "the group has a warm pool"
 	}
-	for _, i := range have.Instances {
-		if i.Counts() && (!sameRef(i.Template, have.Template) || !slices.ContainsFunc(before.Overrides, func(o intent.Override) bool {
+	for _, i := range l.have.Instances {
+		if i.Counts() && (!sameRef(i.Template, l.have.Template) || !slices.ContainsFunc(before.Overrides, func(o intent.Override) bool {
 			return o.InstanceType == i.Type && (o.ImageID == i.ImageID || i.ImageID == "")
 		})) {
 			return "not all machines run what the group is set to"
 		}
 	}
-	number := basis.VersionOf(version.Template, have.Template)
-	v, read := c.Version(version.Template, number)
-	if number == 0 || !read || !version.ImageAlone(v) {
+	number := basis.VersionOf(l.version.Template, l.have.Template)
+	v, read := l.planner.Version(l.version.Template, number)
+	if number == 0 || !read || !l.version.ImageAlone(v) {
 		return "the change is not of the image alone"
 	}
 	return ""

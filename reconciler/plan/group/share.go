@@ -7,7 +7,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
@@ -26,8 +25,8 @@ import (
 
 // wayOf returns how far a pool may be rolled. The hash covers the launch body and the mixed
 // instances policy: another policy replaces machines as well.
-func (c Planner) wayOf(pool *intent.Pool, version template.Version) basis.Way {
-	return c.In.WayTo(pool, func() string { return hashOf(version.Body(), pool.Group.MixedInstancesPolicy) }, func() []rollout.Field { return c.values(pool, version) })
+func (l launching) wayOf() basis.Way {
+	return l.planner.In.WayTo(l.pool, func() string { return hashOf(l.version.Body(), l.pool.Group.MixedInstancesPolicy) }, func() []rollout.Field { return l.values() })
 }
 
 func hashOf(body string, policy *intent.MixedInstances) string {
@@ -38,13 +37,13 @@ func hashOf(body string, policy *intent.MixedInstances) string {
 }
 
 // preferences are those of a refresh up to a share.
-func (c Planner) preferences(pool *intent.Pool, way basis.Way) intent.Refresh {
-	r, share := pool.Group.Refresh, way.Share()
+func (l launching) preferences(way basis.Way) intent.Refresh {
+	r, share := l.pool.Group.Refresh, way.Share()
 	if !way.Governed {
 		return r
 	}
 	r.SkipMatching = new(true)
-	r.AlarmSpecification = c.alarms(r.AlarmSpecification, way)
+	r.AlarmSpecification = l.alarms(r.AlarmSpecification, way)
 	if share < 100 {
 		r.CheckpointPercentages = slices.DeleteFunc(slices.Clone(r.CheckpointPercentages), func(p int32) bool { return p >= share })
 		if len(r.CheckpointPercentages) == 0 {
@@ -60,13 +59,13 @@ const mostAlarms = 10
 
 // alarms returns the alarms that end a refresh: Git's, and those that gates read, which thus stop
 // the change while no conductor runs. AWS refuses the name of an alarm that does not exist.
-func (c Planner) alarms(own *intent.AlarmSpecification, way basis.Way) *intent.AlarmSpecification {
+func (l launching) alarms(own *intent.AlarmSpecification, way basis.Way) *intent.AlarmSpecification {
 	var names []string
 	if own != nil {
 		names = slices.Clone(own.Alarms)
 	}
 	for _, name := range way.Permit.Alarms {
-		if c.In.State.Alarms[name] != "" && !slices.Contains(names, name) && len(names) < mostAlarms {
+		if l.planner.In.State.Alarms[name] != "" && !slices.Contains(names, name) && len(names) < mostAlarms {
 			names = append(names, name)
 		}
 	}
@@ -97,30 +96,30 @@ type governed struct {
 }
 
 // govern sees how a group stands in its waves.
-func (c Planner) govern(pool *intent.Pool, have observed.Group, version template.Version, left int, set, same bool) (g governed) {
-	g.Way = c.wayOf(pool, version)
+func (l launching) govern(left int, set, same bool) (g governed) {
+	g.Way = l.wayOf()
 	if !g.Governed {
 		return g
 	}
-	wanted := wantedTypes(pool)
+	wanted := wantedTypes(l.pool)
 	fresh := func(i observed.Instance) bool {
-		return runs(pool.Group.MixedInstancesPolicy, version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type))
+		return runs(l.pool.Group.MixedInstancesPolicy, l.version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type))
 	}
-	for _, i := range have.Instances {
+	for _, i := range l.have.Instances {
 		if i.Ready() && fresh(i) {
 			g.serving++
 		}
 	}
-	p := g.Report(*c.In, pool, have.Instances, fresh)
-	p.Machines, p.Whole, p.Keeps = have.DesiredInstances(), pool.Group.Refresh.Disable, pool.Group.Refresh.Disable
-	p.Pending = left > 0 && !pool.Group.Refresh.Disable || !set
+	p := g.Report(*l.planner.In, l.pool, l.have.Instances, fresh)
+	p.Machines, p.Whole, p.Keeps = l.have.DesiredInstances(), l.pool.Group.Refresh.Disable, l.pool.Group.Refresh.Disable
+	p.Pending = left > 0 && !l.pool.Group.Refresh.Disable || !set
 	if p.Pending {
-		if before := c.earlier(pool, have, version, set); len(before) > 0 {
-			p.Earlier, p.Others, p.Change = &before[0], before[1:], c.change(pool, have, version, before[0])
+		if before := l.earlier(set); len(before) > 0 {
+			p.Earlier, p.Others, p.Change = &before[0], before[1:], l.change(before[0])
 		}
 	}
-	if r := c.In.State.Refreshes[have.Name]; r.Active() {
-		share, _ := shareOf(pool, r.Preferences)
+	if r := l.planner.In.State.Refreshes[l.have.Name]; r.Active() {
+		share, _ := shareOf(l.pool, r.Preferences)
 		p.Moving = &rollout.Move{ID: r.ID, Share: share, Since: r.StartedAt, Cancelling: r.Status == "Cancelling", Left: p.New}
 		if same {
 			p.Moving.Hash, p.Moving.Left = g.Hash, max(0, rollout.Need(p.Machines, share)-g.serving)
@@ -130,11 +129,11 @@ func (c Planner) govern(pool *intent.Pool, have observed.Group, version template
 	return g
 }
 
-func (c Planner) templateOf(name string, version template.Version) observed.Template {
-	if version.Found && version.Template.Name == name {
-		return version.Template
+func (l launching) templateOf(name string) observed.Template {
+	if l.version.Found && l.version.Template.Name == name {
+		return l.version.Template
 	}
-	return c.In.State.Templates[name]
+	return l.planner.In.State.Templates[name]
 }
 
 // reached reports whether as many machines as the permit allows run what Git wants.
@@ -170,15 +169,15 @@ func (g *governed) cancelled(pool *intent.Pool, r observed.Refresh) bool {
 
 // tried reports whether a refresh ran with the preferences that Git writes now, whatever
 // its share was.
-func (c Planner) tried(pool *intent.Pool, r observed.Refresh, g *governed) bool {
-	want := c.preferences(pool, g.Way)
+func (l launching) tried(r observed.Refresh, g *governed) bool {
+	want := l.preferences(g.Way)
 	if g.Governed {
 		want.CheckpointPercentages, want.CheckpointDelay = nil, nil
-		if own, had := pool.Group.Refresh.AlarmSpecification, r.Preferences.AlarmSpecification; own == nil || had != nil && !slices.ContainsFunc(own.Alarms, func(name string) bool { return !slices.Contains(had.Alarms, name) }) {
+		if own, had := l.pool.Group.Refresh.AlarmSpecification, r.Preferences.AlarmSpecification; own == nil || had != nil && !slices.ContainsFunc(own.Alarms, func(name string) bool { return !slices.Contains(had.Alarms, name) }) {
 			want.AlarmSpecification = had // gates ask about others at other times
 		}
-		share, _ := shareOf(pool, r.Preferences)
-		if r.Status == "Successful" && share < 100 || g.cancelled(pool, r) {
+		share, _ := shareOf(l.pool, r.Preferences)
+		if r.Status == "Successful" && share < 100 || g.cancelled(l.pool, r) {
 			return false
 		}
 	}
@@ -186,7 +185,7 @@ func (c Planner) tried(pool *intent.Pool, r observed.Refresh, g *governed) bool 
 }
 
 // shared narrows the start of a refresh to the share that is allowed, or holds it.
-func (c Planner) shared(pool *intent.Pool, s step.Step, g *governed) step.Step {
+func (l launching) shared(s step.Step, g *governed) step.Step {
 	if !g.Governed {
 		return s
 	}
@@ -196,7 +195,7 @@ func (c Planner) shared(pool *intent.Pool, s step.Step, g *governed) step.Step {
 	}
 	start := s.Do.(step.StartRefresh)
 	strategy := start.Preferences.Strategy
-	start.Preferences = c.preferences(pool, g.Way)
+	start.Preferences = l.preferences(g.Way)
 	start.Preferences.Strategy = strategy
 	s.Do = start
 	if share < 100 {

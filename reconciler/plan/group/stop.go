@@ -6,11 +6,9 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/intent"
 )
 
 // stopSituation is the state of a group whose wanted launch configuration was found bad.
@@ -66,9 +64,9 @@ func (f stopFacts) situation() stopSituation {
 // refresh ends, and where the FleetRollout says so its machines go back to what they were.
 func (r *roll) stop() {
 	f := stopFacts{latest: r.latest, disabled: r.disabled, bad: r.bad()}
-	f.same = r.same || r.stoppedBefore(r.pool, r.have, r.version, &r.g, f.latest.Template)
-	f.set = r.set || r.stoppedBefore(r.pool, r.have, r.version, &r.g, r.have.Template)
-	back, returns := r.back(r.pool, r.have, r.version, r.g.Permit.Back)
+	f.same = r.same || r.stoppedBefore(&r.g, f.latest.Template)
+	f.set = r.set || r.stoppedBefore(&r.g, r.have.Template)
+	back, returns := r.back(r.g.Permit.Back)
 	f.returns = returns
 	f.triedBack = returns && sameRef(f.latest.Template, back.Template) && f.latest.Brings(back.MixedInstancesPolicy) && !r.In.Memory.Refusals.Retry[r.pool.Key.String()]
 	id := "back " + r.g.Hash
@@ -96,12 +94,12 @@ func (r *roll) stop() {
 		s.Instances, s.Rollout = f.bad, id
 		r.Step(r.pool, s)
 	}
-	r.noteStopped(r.pool, r.have, r.version, &r.g, f.bad, f.set)
+	r.noteStopped(f.bad, f.set)
 }
 
 // stopStep is a step that belongs to the end of the change.
 func (r *roll) stopStep(reason string, do step.Action) step.Step {
-	return step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: r.have.Name, Disruptive: true, Stops: true, Seen: r.seenToRoll(r.pool, r.have), Reason: reason, Do: do}
+	return step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: r.have.Name, Disruptive: true, Stops: true, Seen: r.seenToRoll(), Reason: reason, Do: do}
 }
 
 // endRefresh ends the refresh to the change. AWS takes the machines back by itself where the
@@ -122,7 +120,7 @@ func (r *roll) bad() (n int) {
 	wanted := wantedTypes(r.pool)
 	for _, i := range r.have.Instances {
 		wants := runs(r.pool.Group.MixedInstancesPolicy, r.version, i) && (len(wanted) == 0 || slices.Contains(wanted, i.Type))
-		if i.Counts() && (wants || r.stoppedBefore(r.pool, r.have, r.version, &r.g, i.Template)) {
+		if i.Counts() && (wants || r.stoppedBefore(&r.g, i.Template)) {
 			n++
 		}
 	}
@@ -130,22 +128,22 @@ func (r *roll) bad() (n int) {
 }
 
 // back is the configuration to which machines of a stopped change go.
-func (c Planner) back(pool *intent.Pool, have observed.Group, version template.Version, to *rollout.Version) (step.StartRefresh, bool) {
+func (r *roll) back(to *rollout.Version) (step.StartRefresh, bool) {
 	if to == nil {
 		return step.StartRefresh{}, false
 	}
-	t := c.templateOf(to.Template, version)
+	t := r.templateOf(to.Template)
 	if t.ID == "" || t.Missing[to.Number] {
-		c.Note(diag.Warning, pool, nil, "rollout-stopped", "version "+strconv.FormatInt(to.Number, 10)+" of the launch template "+to.Template+", to which "+have.Name+" would go back, exists no more; its machines stay as they are",
+		r.Note(diag.Warning, r.pool, nil, "rollout-stopped", "version "+strconv.FormatInt(to.Number, 10)+" of the launch template "+to.Template+", to which "+r.have.Name+" would go back, exists no more; its machines stay as they are",
 			"revert the commit, or push one that mends it")
 		return step.StartRefresh{}, false
 	}
-	out := step.StartRefresh{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(to.Number, 10)}, MixedInstancesPolicy: pool.Group.MixedInstancesPolicy}
+	out := step.StartRefresh{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(to.Number, 10)}, MixedInstancesPolicy: r.pool.Group.MixedInstancesPolicy}
 	switch {
 	case to.Plain || to.Policy != nil:
 		out.MixedInstancesPolicy = to.Policy
-	case sameRef(have.Template, out.Template):
-		out.MixedInstancesPolicy = have.MixedInstancesPolicy
+	case sameRef(r.have.Template, out.Template):
+		out.MixedInstancesPolicy = r.have.MixedInstancesPolicy
 	}
 	return out, true
 }
@@ -153,15 +151,15 @@ func (c Planner) back(pool *intent.Pool, have observed.Group, version template.V
 func sameRef(a, b observed.TemplateRef) bool { return a.ID == b.ID && a.Version == b.Version }
 
 // noteStopped reports the state of a group with a stopped change, and what it launches.
-func (c Planner) noteStopped(pool *intent.Pool, have observed.Group, version template.Version, g *governed, bad int, set bool) {
-	text := "version " + version.Version() + " of " + have.Name + " " + g.Wait()
+func (r *roll) noteStopped(bad int, set bool) {
+	text := "version " + r.version.Version() + " of " + r.have.Name + " " + r.g.Wait()
 	if bad > 0 || set {
-		text += "; " + strconv.Itoa(bad) + " of its " + strconv.Itoa(len(have.Instances)) + " machines run it"
+		text += "; " + strconv.Itoa(bad) + " of its " + strconv.Itoa(len(r.have.Instances)) + " machines run it"
 	}
-	if set && g.Permit.Back == nil {
+	if set && r.g.Permit.Back == nil {
 		text += ", and so will those that the group launches to grow or in place of unhealthy ones"
 	}
-	c.Note(diag.Warning, pool, nil, "rollout-stopped", text, "")
-	c.Pool.Outstands("Warning", "RolloutStopped", text)
-	c.Pool.Fails("rollout-stopped", "rollout-stopped")
+	r.Note(diag.Warning, r.pool, nil, "rollout-stopped", text, "")
+	r.Pool.Outstands("Warning", "RolloutStopped", text)
+	r.Pool.Fails("rollout-stopped", "rollout-stopped")
 }

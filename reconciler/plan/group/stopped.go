@@ -13,16 +13,16 @@ import (
 )
 
 // fields returns the wanted launch configuration of the group's machines.
-func (c Planner) fields(pool *intent.Pool, version template.Version) []rollout.Field {
-	return c.withPolicy(c.WantedFields(pool, version), pool.Group.MixedInstancesPolicy)
+func (l launching) fields() []rollout.Field {
+	return l.withPolicy(l.planner.WantedFields(l.pool, l.version), l.pool.Group.MixedInstancesPolicy)
 }
 
 // values are the fields among which a stopped change is looked for.
-func (c Planner) values(pool *intent.Pool, version template.Version) []rollout.Field {
-	out := append(c.fields(pool, version), c.Values(version)...)
-	if policy := pool.Group.MixedInstancesPolicy; policy != nil { // records of earlier releases have overrides as a whole
+func (l launching) values() []rollout.Field {
+	out := append(l.fields(), l.planner.Values(l.version)...)
+	if policy := l.pool.Group.MixedInstancesPolicy; policy != nil { // records of earlier releases have overrides as a whole
 		for _, o := range policy.Overrides {
-			out = append(out, c.Field(overrides, "mixedInstancesPolicy.overrides", o))
+			out = append(out, l.planner.Field(overrides, "mixedInstancesPolicy.overrides", o))
 		}
 	}
 	return out
@@ -32,11 +32,11 @@ const overrides = "mixedInstancesPolicy.overrides" + rollout.List
 
 // withPolicy are the fields of a launch template and a policy. Where the policy names instance types, that of the
 // template is not used.
-func (c Planner) withPolicy(of []rollout.Field, policy *intent.MixedInstances) []rollout.Field {
+func (l launching) withPolicy(of []rollout.Field, policy *intent.MixedInstances) []rollout.Field {
 	if len(typesOf(policy)) > 0 {
 		of = slices.DeleteFunc(of, func(f rollout.Field) bool { return f.Key == template.InstanceTypes })
 	}
-	return append(of, c.policyFields(policy, nil)...)
+	return append(of, l.policyFields(policy, nil)...)
 }
 
 // typesOf are the instance types that a policy names.
@@ -52,7 +52,7 @@ func typesOf(policy *intent.MixedInstances) (out []string) {
 }
 
 // policyFields are those of a policy. What it says of a type is left out where the type is one of bare.
-func (c Planner) policyFields(policy *intent.MixedInstances, bare []string) (out []rollout.Field) {
+func (l launching) policyFields(policy *intent.MixedInstances, bare []string) (out []rollout.Field) {
 	if policy == nil {
 		return nil
 	}
@@ -60,12 +60,12 @@ func (c Planner) policyFields(policy *intent.MixedInstances, bare []string) (out
 	v := reflect.ValueOf(*policy)
 	for i := range v.NumField() {
 		if key := field.JSONKey(v.Type().Field(i)); key != "overrides" && !v.Field(i).IsZero() {
-			out = append(out, c.Field(name+"."+key, name+".instancesDistribution."+key, v.Field(i).Interface()))
+			out = append(out, l.planner.Field(name+"."+key, name+".instancesDistribution."+key, v.Field(i).Interface()))
 		}
 	}
 	for _, o := range policy.Overrides {
 		if o.InstanceType != "" {
-			out = append(out, c.InstanceType(name+".overrides", o.InstanceType))
+			out = append(out, l.planner.InstanceType(name+".overrides", o.InstanceType))
 		}
 		if slices.Contains(bare, o.InstanceType) {
 			continue
@@ -73,7 +73,7 @@ func (c Planner) policyFields(policy *intent.MixedInstances, bare []string) (out
 		v := reflect.ValueOf(o)
 		for i := range v.NumField() {
 			if key := field.JSONKey(v.Type().Field(i)); key != "instanceType" && !v.Field(i).IsZero() {
-				out = append(out, c.Field(overrides, name+".overrides", []any{o.InstanceType, key, v.Field(i).Interface()}))
+				out = append(out, l.planner.Field(overrides, name+".overrides", []any{o.InstanceType, key, v.Field(i).Interface()}))
 			}
 		}
 	}
@@ -82,32 +82,32 @@ func (c Planner) policyFields(policy *intent.MixedInstances, bare []string) (out
 
 // change returns the difference between an earlier version of the group and what Git wants. For a
 // new instance type it reports only the type: another weight of the type is no other change.
-func (c Planner) change(pool *intent.Pool, have observed.Group, version template.Version, from rollout.Version) []rollout.Field {
+func (l launching) change(from rollout.Version) []rollout.Field {
 	policy := from.Policy
 	if policy == nil && !from.Plain {
-		policy = have.MixedInstancesPolicy
+		policy = l.have.MixedInstancesPolicy
 	}
-	t := c.templateOf(from.Template, version)
-	before, wanted := c.withPolicy(c.FieldsOf(pool, t, from.Number), policy), c.fields(pool, version)
-	if policy != nil && pool.Group.MixedInstancesPolicy != nil {
+	t := l.templateOf(from.Template)
+	before, wanted := l.withPolicy(l.planner.FieldsOf(l.pool, t, from.Number), policy), l.fields()
+	if policy != nil && l.pool.Group.MixedInstancesPolicy != nil {
 		was := typesOf(policy)
-		added := slices.DeleteFunc(typesOf(pool.Group.MixedInstancesPolicy), func(kind string) bool { return slices.Contains(was, kind) })
-		said, bare := c.policyFields(pool.Group.MixedInstancesPolicy, nil), c.policyFields(pool.Group.MixedInstancesPolicy, added)
+		added := slices.DeleteFunc(typesOf(l.pool.Group.MixedInstancesPolicy), func(kind string) bool { return slices.Contains(was, kind) })
+		said, bare := l.policyFields(l.pool.Group.MixedInstancesPolicy, nil), l.policyFields(l.pool.Group.MixedInstancesPolicy, added)
 		wanted = append(wanted[:len(wanted)-len(said)], bare...)
 	}
 	if out := rollout.Difference(before, wanted); len(out) > 0 {
 		return out
 	}
-	return c.Reordered(version, t, from.Number)
+	return l.planner.Reordered(l.version, t, from.Number)
 }
 
 // stoppedBefore reports whether ref is the stopped version, though Git now wants another version
 // that still contains the stopped change.
-func (c Planner) stoppedBefore(pool *intent.Pool, have observed.Group, version template.Version, g *governed, ref observed.TemplateRef) bool {
+func (l launching) stoppedBefore(g *governed, ref observed.TemplateRef) bool {
 	if g.Still == "" {
 		return false
 	}
-	t := c.templateOf(ref.Name, version)
+	t := l.templateOf(ref.Name)
 	n := basis.VersionOf(t, ref)
-	return n != 0 && c.versionBefore(pool, have, version, before{template: t, number: n}).Hash == g.Still
+	return n != 0 && l.versionBefore(before{template: t, number: n}).Hash == g.Still
 }

@@ -5,8 +5,6 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/plan/template"
-	"github.com/weir-gitops/weir/render/intent"
 )
 
 // progress is the state of a refresh as a pass sees it.
@@ -24,18 +22,18 @@ type progress struct {
 
 // progressOf completes the progress of a refresh with what the machines do beside
 // running the wanted version.
-func (c Planner) progressOf(pool *intent.Pool, have observed.Group, r observed.Refresh, version template.Version, p progress) progress {
+func (l launching) progressOf(r observed.Refresh, p progress) progress {
 	// Of the machines, done ones are of the wanted version and in service, tried ones
 	// of the refresh's own.
 	staying, done, tried, settled := 0, 0, 0, true
-	for _, i := range have.Instances {
+	for _, i := range l.have.Instances {
 		ready := i.LifecycleState == "InService"
 		settled = settled && (ready || i.LifecycleState == "Standby" || i.Retained())
 		if !i.Counts() {
 			continue
 		}
 		staying++
-		if runs(pool.Group.MixedInstancesPolicy, version, i) {
+		if runs(l.pool.Group.MixedInstancesPolicy, l.version, i) {
 			p.fresh++
 			if ready {
 				done++
@@ -45,7 +43,7 @@ func (c Planner) progressOf(pool *intent.Pool, have observed.Group, r observed.R
 			tried++
 		}
 	}
-	desired := int(have.DesiredInstances())
+	desired := int(l.have.DesiredInstances())
 	settled = settled && staying >= desired
 	switch {
 	case r.Status == "Cancelling":
@@ -59,32 +57,32 @@ func (c Planner) progressOf(pool *intent.Pool, have observed.Group, r observed.R
 	return p
 }
 
-// watch remembers how a refresh stands, and asks AWS about it where that is due.
-func (c Planner) watch(have observed.Group, r observed.Refresh, p progress) {
-	before, now := c.In.Memory.Refreshes[have.Name], c.In.Began
-	if before.Refresh.ID != r.ID {
+// watch remembers how the newest refresh stands, and asks AWS about it where that is due.
+func (r *roll) watch(p progress) {
+	before, now := r.In.Memory.Refreshes[r.have.Name], r.In.Began
+	if before.Refresh.ID != r.latest.ID {
 		before = basis.Watched{Left: int32(p.left), Total: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: now}
-		if r.Percentage < 100 { // it may have come some way already
-			before.Total = max(before.Total, r.InstancesLeft*100/(100-r.Percentage))
+		if r.latest.Percentage < 100 { // it may have come some way already
+			before.Total = max(before.Total, r.latest.InstancesLeft*100/(100-r.latest.Percentage))
 		}
 	}
-	w := basis.Watched{Group: have.Name, Refresh: r, Left: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: before.MovedAt, ShownAt: before.ShownAt}
+	w := basis.Watched{Group: r.have.Name, Refresh: r.latest, Left: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: before.MovedAt, ShownAt: before.ShownAt}
 	if p.measured {
 		w.Total = before.Total
 		w.Left = min(w.Left, w.Total)
 	}
-	back := r.Moving() && w.Left > before.Left || !r.Active() && w.Left != before.Left
+	back := r.latest.Moving() && w.Left > before.Left || !r.latest.Active() && w.Left != before.Left
 	if !back && (w.Left != before.Left || w.New > before.New) {
 		w.MovedAt = now
 	}
-	switch answered := !r.ReadAt.Before(before.ShownAt); {
+	switch answered := !r.latest.ReadAt.Before(before.ShownAt); {
 	case p.ends && before.ShownAt.IsZero(), back || p.set != before.Set:
 		w.ShownAt = now
 	case !p.ends && answered:
 		w.ShownAt = time.Time{}
 	}
-	c.Pool.Watched = &w
-	if w.Due(now, c.In.Interval()) {
-		c.Needs.Polls = append(c.Needs.Polls, have.Name)
+	r.Pool.Watched = &w
+	if w.Due(now, r.In.Interval()) {
+		r.Needs.Polls = append(r.Needs.Polls, r.have.Name)
 	}
 }
