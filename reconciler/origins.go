@@ -101,30 +101,7 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []f
 	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return !d.Known() && d.Object != "" }) {
 		return nil, nil
 	}
-	refs := map[objectName]intent.ObjectRef{}
-	for i := range found {
-		if !found[i].Known() {
-			refs[nameOf(found[i].Object)] = intent.ObjectRef{}
-		}
-	}
-	note := func(all ...intent.ObjectRef) {
-		for _, r := range all {
-			name := objectName{r.Kind, r.Namespace, r.Name}
-			if _, asked := refs[name]; asked {
-				refs[name] = r
-			}
-		}
-	}
-	for i := range t.Set.Pools {
-		pool := &t.Set.Pools[i]
-		note(pool.Infrastructure, pool.MachinePool, pool.Bootstrap, pool.Options)
-		if pool.LaunchConfig != nil {
-			note(pool.LaunchConfig.Source, pool.LaunchConfig.Options)
-		}
-	}
-	for i := range t.Set.Rollouts {
-		note(t.Set.Rollouts[i].Object)
-	}
+	refs := objectsOf(t, found)
 	for i := range found {
 		d := &found[i]
 		if d.Known() {
@@ -157,6 +134,35 @@ func ofDiagnostics(t Desired, found diag.List) (asked []intent.Question, set []f
 		}
 	}
 	return asked, set
+}
+
+// objectsOf returns the objects of a target that diagnostics without a position name.
+func objectsOf(t Desired, found diag.List) map[objectName]intent.ObjectRef {
+	refs := map[objectName]intent.ObjectRef{}
+	for i := range found {
+		if !found[i].Known() {
+			refs[nameOf(found[i].Object)] = intent.ObjectRef{}
+		}
+	}
+	note := func(all ...intent.ObjectRef) {
+		for _, r := range all {
+			name := objectName{r.Kind, r.Namespace, r.Name}
+			if _, asked := refs[name]; asked {
+				refs[name] = r
+			}
+		}
+	}
+	for i := range t.Set.Pools {
+		pool := &t.Set.Pools[i]
+		note(pool.Infrastructure, pool.MachinePool, pool.Bootstrap, pool.Options)
+		if pool.LaunchConfig != nil {
+			note(pool.LaunchConfig.Source, pool.LaunchConfig.Options)
+		}
+	}
+	for i := range t.Set.Rollouts {
+		note(t.Set.Rollouts[i].Object)
+	}
+	return refs
 }
 
 // objectName identifies an object in a diagnostic.

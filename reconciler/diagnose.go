@@ -2,6 +2,7 @@ package reconciler
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/refusals"
+	"github.com/weir-gitops/weir/render/diag"
 )
 
 // diagnose adds to the reports why steps failed, and when weir tries them again.
@@ -55,4 +57,30 @@ func in(wait time.Duration) string {
 		return "an hour"
 	}
 	return strconv.Itoa(int(wait.Minutes())) + " minutes"
+}
+
+// addUnknownNames adds to the steps that failed for it which field names what AWS does
+// not know.
+func addUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
+	var found diag.List
+	for _, o := range r.Failures() {
+		if o.Err == nil || o.Err.Unknown == (observed.UnknownName{}) {
+			continue
+		}
+		for i := range t.Set.Pools {
+			if pool := &t.Set.Pools[i]; pool.Key.String() == o.Step.Pool {
+				found = append(found, observed.DiagnoseUnknownName(pool, o.Err))
+			}
+		}
+	}
+	if len(found) == 0 {
+		return
+	}
+	attachPositions(ctx, found, t)
+	// The same diagnostics from before the step say less.
+	before := slices.DeleteFunc(slices.Clone(r.Plan.Diagnostics), func(d diag.Diagnostic) bool {
+		return slices.ContainsFunc(found, func(f diag.Diagnostic) bool { return d.Code == f.Code && d.Object == f.Object && d.Field == f.Field })
+	})
+	r.Plan.Diagnostics = append(before, found...).Sorted()
+	r.Diagnostics = r.Plan.Diagnostics
 }
