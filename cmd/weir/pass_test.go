@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/app"
+	"github.com/weir-gitops/weir/cmd/weir/internal/statedir"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -34,7 +34,7 @@ func TestASecondCommandShowsOrigins(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first, err := app.OpenState(filepath.Join(dir, "state", "commands"))
+	first, err := statedir.Open(filepath.Join(dir, "state", "commands"))
 	if err != nil {
 		t.Fatal(err)
 	}

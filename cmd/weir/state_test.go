@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
 	"github.com/weir-gitops/weir/cmd/weir/internal/records"
+	"github.com/weir-gitops/weir/cmd/weir/internal/statedir"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -50,7 +50,7 @@ func TestStateMovesToAnEngineAndBack(t *testing.T) {
 	}
 	weir(exitOK, "suspended", "suspend", "t", "--reason", "why", "--for", "1h", "--config", one)
 	weir(exitOK, "", "approve", strings.Repeat("a", 64), "--config", one)
-	key, err := app.DigestKey(filepath.Join(dir, "state"))
+	key, err := statedir.DigestKey(filepath.Join(dir, "state"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestStateMovesToAnEngineAndBack(t *testing.T) {
 	weir(exitError, "were moved to the state directory", "history", "--config", several)
 	weir(exitError, "were moved to the state directory", "resume", "u", "--config", several)
 	weir(exitOK, "target u goes on", "resume", "u", "--config", one)
-	if back, err := app.DigestKey(filepath.Join(dir, "state")); err != nil || !bytes.Equal(back, key) {
+	if back, err := statedir.DigestKey(filepath.Join(dir, "state")); err != nil || !bytes.Equal(back, key) {
 		t.Errorf("another key: %v", err)
 	}
 }

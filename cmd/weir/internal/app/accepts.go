@@ -39,7 +39,7 @@ func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out comman
 	store, now, early := open.standing(t.Source)
 	switch {
 	case store == nil:
-		return out, open.followers[t.Source].elsewhere("weir accept " + r.Target + " " + r.Pool)
+		return out, open.followers[t.Source].Elsewhere("weir accept " + r.Target + " " + r.Pool)
 	case early:
 		return out, busy(pulls.ErrEarly)
 	}

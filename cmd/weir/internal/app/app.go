@@ -25,6 +25,19 @@
 // a new step, each as soon as AWS has answered the calls in flight. No pass starts with the desired
 // resources of the old generation.
 //
+// App opens everything and connects it. Its parts have references in one direction, and none to
+// App or to a generation:
+//
+//	generation   what one configuration makes: sources, publisher, proposals, gate providers, conductor
+//	conductor    composes what Git wants, for publisher and passes
+//	publisher    commit statuses, pull requests, notifications
+//	proposals    pull requests of weir's own
+//	passes       the loops of scopes, and what passes leave for the next one
+//	rollouts     conducts FleetRollouts from what passes reported
+//	reporter     hands the reports of passes to board, metrics and publisher
+//	peers        the other members of an instance
+//	site         the page, the API and webhooks
+//
 // A reload loses nothing. Pending statuses wait in their journals, and notifications are handed on.
 // If a webhook arrives meanwhile, it triggers the read itself, or each source finds the push when
 // it first reads its repository.
@@ -46,7 +59,10 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
+	"github.com/weir-gitops/weir/cmd/weir/internal/servicemanager"
+	"github.com/weir-gitops/weir/cmd/weir/internal/statedir"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
@@ -112,9 +128,9 @@ type App struct {
 	lifetime
 	services
 	o        Options
-	manager  *manager
-	state    *State
-	keys     *keyring
+	manager  *servicemanager.Manager
+	state    *statedir.Dir
+	keys     *statedir.Keyring
 	listener net.Listener
 	emulator *embedded.Server
 	// embedded is the address of the emulator; empty without one.
@@ -176,7 +192,7 @@ func New(ctx context.Context, o Options) (*App, error) {
 		o.Logger = slog.New(o.Secrets.Handler(o.Logger.Handler()))
 	}
 	a := &App{
-		o: o, lifetime: lifetime{fatal: make(chan error, 8)}, manager: &manager{log: o.Logger}, reloadDue: newSignal(),
+		o: o, lifetime: lifetime{fatal: make(chan error, 8)}, reloadDue: newSignal(),
 		files:    fileWatch{watch: o.Watch, log: o.Logger},
 		services: services{log: o.Logger, requests: newRequests(), conduct: newSignal()},
 	}
@@ -210,15 +226,15 @@ func (a *App) open(ctx context.Context) error {
 
 // openState opens the state directory, and the records in it.
 func (a *App) openState(ctx context.Context) (err error) {
-	if a.manager.watchdog, err = watchdog(); err != nil {
+	if a.manager, err = servicemanager.Open(a.log); err != nil {
 		return err
 	}
-	a.manager.starting("opens its state")
-	if a.state, err = OpenState(a.o.Config.StateDir); err != nil {
+	a.manager.Starting("opens its state")
+	if a.state, err = statedir.Open(a.o.Config.StateDir); err != nil {
 		return err
 	}
 	a.onStop("state directory", 0, func(context.Context) error { return a.state.Close() })
-	a.keys = &keyring{dir: a.state.Dir}
+	a.keys = &statedir.Keyring{Dir: a.state}
 	if err = a.openRecords(ctx); err != nil {
 		return err
 	}
@@ -226,22 +242,22 @@ func (a *App) openState(ctx context.Context) (err error) {
 	a.book = gates.NewBook(a.store, a.clock.Moment)
 	a.ledger = ledger.Open(a.store)
 	a.lineages = lineage.Open(a.store, a.log)
-	a.key, err = a.keys.key(keys.Digest, DigestKey)
-	a.renders = renders.Open(a.state.path("renders"), a.key, a.log)
+	a.key, err = a.keys.Key(keys.Digest, statedir.DigestKey)
+	a.renders = renders.Open(a.state.Path("renders"), a.key, a.log)
 	return err
 }
 
 // openRecords opens those of the state directory, or those that several daemons share.
 func (a *App) openRecords(ctx context.Context) error {
 	if a.o.Engine != nil || a.o.Config.Several() {
-		return reach(ctx, a.manager, a.openEngine, a.openCrew)
+		return reach(ctx, a.manager, a.log, a.openEngine, a.openCrew)
 	}
-	db, err := state.Open(a.state.Dir)
+	db, err := state.Open(a.state.Name)
 	if err != nil {
 		return err
 	}
 	if err := state.Claim(db, a.o.Config.Instance); err != nil {
-		return errors.Join(fmt.Errorf("open state directory %s: %w", a.state.Dir, err), db.Close())
+		return errors.Join(fmt.Errorf("open state directory %s: %w", a.state.Name, err), db.Close())
 	}
 	a.store = db
 	a.onStop("state", 0, func(context.Context) error { return db.Close() })
@@ -263,7 +279,7 @@ func (a *App) openTracing(ctx context.Context) (err error) {
 
 // openPage opens the page's listener, and the access checks before the page.
 func (a *App) openPage(ctx context.Context) (err error) {
-	key, err := a.keys.key(keys.Session, access.Key)
+	key, err := a.keys.Key(keys.Session, access.Key)
 	if err != nil {
 		return err
 	}
@@ -287,7 +303,7 @@ func (a *App) openEmbedded(ctx context.Context) (err error) {
 		return nil
 	}
 	a.emulator, err = embedded.New(ctx, embedded.Options{
-		Listen: "127.0.0.1:0", State: a.state.path("embedded-aws.json"), Logger: a.o.Logger,
+		Listen: "127.0.0.1:0", State: a.state.Path("embedded-aws.json"), Logger: a.o.Logger,
 	})
 	if err == nil {
 		a.embedded = a.emulator.URL()
@@ -310,7 +326,7 @@ func (a *App) openReporting(context.Context) error {
 		},
 	})
 	a.loss = reportLoss(a.board, a.metrics)
-	measure(a.metrics, a.board, &a.gen, a.state.path(state.File))
+	measure(a.metrics, a.board, &a.gen, a.state.Path(state.File))
 	if a.dispatcher != nil {
 		a.metrics.Coordination(a.dispatcher.View, func() time.Duration {
 			if s := a.crew.Keeper().Session(); s != nil {
@@ -368,13 +384,13 @@ func (a *App) openPasses(context.Context) error {
 // openGeneration makes what the configuration decides. It hides credentials before it
 // reports anything.
 func (a *App) openGeneration(context.Context) error {
-	a.manager.starting("opens sources and forges")
+	a.manager.Starting("opens sources and forges")
 	g, err := a.newGeneration(a.o.Config)
 	if err != nil {
 		return err
 	}
 	a.gen.Store(g)
-	hideCredentials(a.o.Secrets, g.config)
+	follow.HideCredentials(a.o.Secrets, g.config)
 	if err = g.publisher.openPulls(); err != nil {
 		return err
 	}
@@ -386,7 +402,7 @@ func (a *App) openGeneration(context.Context) error {
 // opened can be dropped as it is.
 func (a *App) newGeneration(c *config.Config) (*generation, error) {
 	return newGeneration(c, generationOptions{
-		services: a.services, secrets: a.o.Secrets, stateDir: a.state.Dir, embedded: a.embedded, version: a.o.Version, rand: a.o.Rand,
+		services: a.services, secrets: a.o.Secrets, stateDir: a.state.Name, embedded: a.embedded, version: a.o.Version, rand: a.o.Rand,
 		foreseeing: a.o.Foreseeing, spawn: a.spawn, rolled: a.rollouts.standing, withdrawn: a.daemon.Pass, gone: a.reporter.log.forget,
 	})
 }
@@ -410,4 +426,4 @@ const nodegroupRound = 5 * time.Minute
 func (a *App) Pools() []plan.PoolStatus { return a.board.Pools() }
 
 // Ready reports whether every target had its first pass.
-func (a *App) Ready() bool { return ready(a.board.Targets()) }
+func (a *App) Ready() bool { return servicemanager.Ready(a.board.Targets()) }

@@ -75,7 +75,7 @@ func TestASupersededPlanIsApprovedAnewAfterARestart(t *testing.T) {
 	w.repo.Write(fleetOf("m5.large", "prod"))
 	first := w.repo.Commit("first")
 	a, stop := w.start()
-	p, dir := heldBy(t, a, "prod", first, step.HeldApproval, "weir approve "), a.state.Dir
+	p, dir := heldBy(t, a, "prod", first, step.HeldApproval, "weir approve "), a.state.Name
 	stop()
 	db, err := state.Open(dir)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
@@ -41,7 +42,7 @@ type conductor struct {
 // conductorOptions are what a conductor reads and wakes.
 type conductorOptions struct {
 	config    *config.Config
-	followers followers
+	followers follow.Sources
 	fleet     *fleet.Fleet
 	publisher *publisher
 	webhooks  *webhooks
@@ -111,11 +112,14 @@ const plansUnused = time.Hour
 func (c *conductor) compose(ctx context.Context) error {
 	all := c.requests.all.Swap(false)
 	c.board.Beat(3 * c.config.Interval)
-	hideCredentials(c.secrets, c.config)
+	follow.HideCredentials(c.secrets, c.config)
 	if c.requests.sourcesDue.Swap(false) {
 		c.nudgeSources()
 	}
-	views, err := c.views(ctx, c.news)
+	if c.asked.IsZero() {
+		c.asked = time.Now()
+	}
+	views, err := c.followers.Views(ctx, c.asked, c.news)
 	if err != nil {
 		return err
 	}
@@ -144,70 +148,13 @@ func (c *conductor) compose(ctx context.Context) error {
 // nudgeSources makes every source look at its repository, and at its pull requests.
 func (c *conductor) nudgeSources() {
 	for name, f := range c.followers {
-		if !f.leads() {
+		if !f.Leads() {
 			continue
 		}
-		f.git.Nudge()
+		f.Git.Nudge()
 		if w := c.publisher.review.watcher(name); w != nil {
 			w.Changed(0)
 		}
-	}
-}
-
-// firstSource bounds the time that the first pass waits for the first source, otherSources the time
-// that it then waits for all other sources: a source that does not answer delays only its own
-// targets.
-const (
-	firstSource  = 15 * time.Second
-	otherSources = time.Second
-)
-
-// views are the sources as they stand, once each has said something or has had the time
-// for it. news wakes it when one does.
-func (c *conductor) views(ctx context.Context, news <-chan struct{}) (map[string]fleet.View, error) {
-	if c.asked.IsZero() {
-		c.asked = time.Now()
-	}
-	for {
-		wait := c.patience() - time.Since(c.asked)
-		if wait <= 0 {
-			break
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-news:
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, ctx.Err()
-		}
-		timer.Stop()
-	}
-	out := map[string]fleet.View{}
-	for name, f := range c.followers {
-		out[name] = f.now()
-	}
-	return out, nil
-}
-
-// patience returns how long a pass waits, from its request, for the sources that have not answered
-// yet.
-func (c *conductor) patience() time.Duration {
-	heard := 0
-	for _, f := range c.followers {
-		select {
-		case <-f.heard:
-			heard++
-		default:
-		}
-	}
-	switch heard {
-	case len(c.followers):
-		return 0
-	case 0:
-		return firstSource
-	default:
-		return otherSources
 	}
 }
 
@@ -230,7 +177,7 @@ func (c *conductor) rule(batches []reconciler.Batch, views map[string]fleet.View
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
 			if f := c.followers[d.Source]; f != nil {
-				d.Ancestry = f.line
+				d.Ancestry = f.Line
 			}
 			if w := c.publisher.review.watcher(d.Source); w != nil {
 				w.Rule(d, views[d.Source].Snapshot)
@@ -287,7 +234,7 @@ func (c *conductor) announce(now *fleet.Composition) {
 func (c *conductor) announceRefused() map[string]bool {
 	out := map[string]bool{}
 	for name, f := range c.followers {
-		sha, why := f.refused()
+		sha, why := f.Refused()
 		if sha == "" {
 			continue
 		}
@@ -356,7 +303,7 @@ func (c *conductor) configure(targets []fleet.Target) {
 	}
 	var sources []board.Source
 	for _, s := range c.config.Sources {
-		shown := board.Source{Name: s.Name, URL: s.URL, Ref: refText(s.Ref)}
+		shown := board.Source{Name: s.Name, URL: s.URL, Ref: follow.RefText(s.Ref)}
 		for _, f := range c.config.Forges {
 			if f.Source == s.Name && !f.Profile().WebhooksOnly {
 				shown.WebURL, shown.Forge = f.URL, f.Type

@@ -7,9 +7,16 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/lineage"
+	"github.com/weir-gitops/weir/reconciler/simulate"
+	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/notify"
+	"github.com/weir-gitops/weir/status/proposal/reverts"
+	"github.com/weir-gitops/weir/status/pulls"
 )
 
 // generation holds everything that depends on one configuration. A reload stops one and starts the
@@ -18,7 +25,7 @@ import (
 type generation struct {
 	config    *config.Config
 	common    string // config.Common, which passes compare with the other members'
-	followers followers
+	followers follow.Sources
 	fleet     *fleet.Fleet
 	// base is compared with pull requests; nil before the first composition.
 	base      *atomic.Pointer[fleet.Base]
@@ -31,6 +38,83 @@ type generation struct {
 	spawner   spawner
 	// stops end the goroutines that were started, by part.
 	stops map[part][]func(context.Context) error
+}
+
+// generationOptions are the surroundings of a generation.
+type generationOptions struct {
+	services
+	secrets  *redact.Registry
+	stateDir string
+	// embedded is the address of an embedded AWS; empty without one.
+	embedded   string
+	version    string
+	rand       func() float64
+	foreseeing time.Duration
+	spawn      spawner
+	// rolled returns the state of a source's rollouts at a commit. withdrawn ends the passes over
+	// targets whose approval was withdrawn. gone gets the names of targets that have gone.
+	rolled    func(source, head string) (reverts.Standing, error)
+	withdrawn func(targets []string)
+	gone      func(target string)
+}
+
+// newGeneration makes sources and renders as c says, and what publishes results. It opens nothing.
+func newGeneration(c *config.Config, o generationOptions) (g *generation, err error) {
+	g = &generation{
+		config: c, common: c.Common(), base: &atomic.Pointer[fleet.Base]{}, providers: makeProviders(c.GateProviders), lineages: o.lineages,
+		spawner: o.spawn, stops: map[part][]func(context.Context) error{},
+	}
+	news := newSignal()
+	g.followers, err = follow.New(c.Sources, follow.Options{
+		StateDir: o.stateDir, Rand: o.rand, Metrics: o.metrics, Tracing: o.tracing, Lineages: o.lineages, PassAll: o.requests.passAll, Crew: o.crew,
+		Listeners: follow.Listeners{Logger: o.log, Secrets: o.secrets, Board: o.board, News: news.send, Wake: o.requests.wake, Conduct: o.conduct.send},
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.fleet = fleet.New(fleet.Options{
+		Config: c.Fleet(o.embedded), Accounts: o.accounts, DigestKey: o.key, Good: good{o.store}, Written: o.renders, Secrets: o.secrets, Logger: o.log,
+	})
+	if g.publisher, err = newPublisher(c, g.followers, g.base.Load, o); err != nil {
+		return nil, err
+	}
+	g.proposals, err = makeProposals(proposalOptions{
+		config: c, followers: g.followers, base: g.base.Load, drafts: o.drafts, statuses: g.publisher.forges, rolled: o.rolled,
+		board: o.board, metrics: o.metrics, store: o.store, log: o.log, redact: o.secrets.Redact,
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.webhooks = &webhooks{receiver: o.hooks, forges: c.Forges, followers: g.followers, publisher: g.publisher, crew: o.crew}
+	g.conductor = newConductor(conductorOptions{
+		config: c, followers: g.followers, fleet: g.fleet, publisher: g.publisher, webhooks: g.webhooks, base: g.base, requests: o.requests, news: news,
+		passes: o.passes, planAccounts: o.planAccounts, crew: o.crew, board: o.board, metrics: o.metrics, tracing: o.tracing, secrets: o.secrets, log: o.log,
+		gone: o.gone, loss: func() { o.loss(o.book.Read().Lost) },
+	})
+	return g, g.publisher.openNotifier(c.Notify, notify.Options{Instance: c.Instance, Logger: o.log, Version: o.version, Sent: o.metrics.Notification})
+}
+
+// newPublisher makes the clients of forges. It opens no journal.
+func newPublisher(c *config.Config, fs follow.Sources, base func() *fleet.Base, o generationOptions) (*publisher, error) {
+	forges, err := makeForges(c, fs, o.metrics, o.tracing)
+	if err != nil {
+		return nil, err
+	}
+	redact := o.secrets.Redact
+	return &publisher{
+		forges: forges, shared: o.crew != nil,
+		statuses: commits.Options{
+			Instance: c.Instance, PageURL: c.PublicURL, Forges: forges, Store: o.store, Held: fs.HeldBy(o.crew), Redact: redact, Logger: o.log, Wrote: o.metrics.StatusWrite,
+		},
+		pulls: reviewOptions{
+			config: c, followers: fs, crew: o.crew, board: o.board, metrics: o.metrics, store: o.store, log: o.log, redact: redact,
+			common: pulls.Options{
+				Base: base, Accounts: o.planAccounts, Redact: redact, Approver: o.book, Approved: o.requests.passAll, Withdrawn: o.withdrawn, DB: o.store,
+				PageURL: c.PublicURL, Turns: o.turns, Assume: simulate.Assumptions{Share: c.AWS.Share()}, Within: o.foreseeing,
+				Event: o.board.Event, Metrics: o.metrics, Logger: o.log,
+			},
+		},
+	}, nil
 }
 
 // part names goroutines of a generation that end together.
@@ -63,11 +147,11 @@ func (g *generation) start(ctx context.Context) {
 	}
 	var lines []*lineage.Line
 	for _, f := range g.followers {
-		lines = append(lines, f.line)
+		lines = append(lines, f.Line)
 	}
 	g.lineages.Follow(lines)
 	for name, f := range g.followers {
-		g.spawn(ctx, sourcesPart, "source "+name, f.run)
+		g.spawn(ctx, sourcesPart, "source "+name, f.Run)
 	}
 }
 
@@ -96,7 +180,7 @@ func (g *generation) halt(ctx context.Context, parts ...part) error {
 type inherited struct {
 	// fleet has the renders.
 	fleet     *fleet.Fleet
-	followers followers
+	followers follow.Sources
 	// publisher has the notifications that wait.
 	publisher *publisher
 	// shown are the targets that the page shows.
@@ -109,14 +193,14 @@ func (g *generation) leave(ctx context.Context) (inherited, error) {
 	err := g.halt(ctx, pullsPart, sourcesPart, statusesPart, notifierPart)
 	err = errors.Join(err, g.publisher.leave())
 	g.providers.close()
-	g.followers.closeConnections()
+	g.followers.CloseConnections()
 	return inherited{g.fleet, g.followers, g.publisher, g.conductor.shown}, err
 }
 
 // inherit takes over the renders, the last commits of sources, and the targets that the page shows.
 func (g *generation) inherit(from inherited) {
 	g.fleet.Adopt(from.fleet)
-	g.followers.inherit(from.followers)
+	g.followers.Inherit(from.followers)
 	g.conductor.shown = from.shown
 }
 
@@ -125,7 +209,7 @@ func (g *generation) inherit(from inherited) {
 type current struct{ atomic.Pointer[generation] }
 
 // followers are the sources; none before there is a generation.
-func (c *current) followers() followers {
+func (c *current) followers() follow.Sources {
 	if g := c.Load(); g != nil {
 		return g.followers
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/metrics"
@@ -35,8 +36,8 @@ func TestGitLabForge(t *testing.T) {
 	if err := os.WriteFile(file, []byte("glpat-1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	writer, err := newForge(config.Forge{Type: "gitlab", URL: server.URL + "/company/platform/deep/fleet.git", TokenFile: file},
-		&follower{config: config.Source{Name: "pools", Ref: source.Ref{Branch: "main"}}}, "main", metrics.New(prometheus.NewRegistry(), "test"))
+	writer, err := follow.NewForge(config.Forge{Type: "gitlab", URL: server.URL + "/company/platform/deep/fleet.git", TokenFile: file},
+		&follow.Source{Config: config.Source{Name: "pools", Ref: source.Ref{Branch: "main"}}}, "main", metrics.New(prometheus.NewRegistry(), "test"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/pulls"
 )
@@ -13,7 +14,7 @@ import (
 type webhooks struct {
 	receiver  *forge.Receiver
 	forges    []config.Forge
-	followers followers
+	followers follow.Sources
 	publisher *publisher
 	crew      *crew.Crew
 }
@@ -27,7 +28,7 @@ func (h *webhooks) set() {
 		}
 		follower := h.followers[f.Source]
 		hook := forge.Hook{
-			Kind: f.Profile().Kind, SecretFile: f.WebhookSecretFile, Address: cmp.Or(f.URL, follower.config.URL), Source: follower,
+			Kind: f.Profile().Kind, SecretFile: f.WebhookSecretFile, Address: cmp.Or(f.URL, follower.Config.URL), Source: follower,
 		}
 		if w := h.publisher.review.watcher(f.Source); w != nil {
 			hook.Pulls, hook.Self = w, w.Self()
@@ -43,22 +44,22 @@ func (h *webhooks) set() {
 // pullHints are webhooks about pull requests, for the member that speaks for the source.
 type pullHints struct {
 	watcher func(source string) *pulls.Watcher
-	of      *follower
+	of      *follow.Source
 }
 
 // Changed implements forge.Pulls.
 func (h pullHints) Changed(number int64) {
-	source := h.of.config.Name
-	if w := h.watcher(source); w != nil && h.of.leads() {
+	source := h.of.Config.Name
+	if w := h.watcher(source); w != nil && h.of.Leads() {
 		w.Changed(number)
 		return
 	}
-	h.of.crew.AskSoon(crew.Ask{Source: source, Pulls: true, Pull: number})
+	h.of.Crew.AskSoon(crew.Ask{Source: source, Pulls: true, Pull: number})
 }
 
 // Heard implements forge.Pulls. All members remember the comment, because any of them may later
 // read it.
 func (h pullHints) Heard(number int64, comment forge.Heard) {
 	heard := crew.Heard(comment)
-	h.of.crew.AskSoon(crew.Ask{Source: h.of.config.Name, Pulls: true, Pull: number, Heard: &heard})
+	h.of.Crew.AskSoon(crew.Ask{Source: h.of.Config.Name, Pulls: true, Pull: number, Heard: &heard})
 }

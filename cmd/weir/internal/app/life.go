@@ -51,7 +51,7 @@ func (a *App) Start(ctx context.Context) {
 	}
 	// Stop ends it after everything that sends events.
 	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
-	a.onStop("connections", 0, func(context.Context) error { a.gen.followers().closeConnections(); return nil })
+	a.onStop("connections", 0, func(context.Context) error { a.gen.followers().CloseConnections(); return nil })
 	a.onStop("gate providers", 0, func(context.Context) error { a.gen.Load().providers.close(); return nil })
 	a.onStop("notifications", notifyShare, a.stopPart(notifierPart, (*publisher).closeNotifier))
 	if a.crew != nil {
@@ -86,7 +86,7 @@ func (a *App) Start(ctx context.Context) {
 		a.onStop("hand over", handOverShare, a.crew.Keeper().Drain)
 	}
 	if os.Getenv("NOTIFY_SOCKET") != "" {
-		a.onStop("service manager", 0, a.spawn(ctx, "service manager", func(ctx context.Context) error { return a.manager.supervise(ctx, a.board) }))
+		a.onStop("service manager", 0, a.spawn(ctx, "service manager", func(ctx context.Context) error { return a.manager.Supervise(ctx, a.board) }))
 	}
 	a.log.Info("weir runs", "instance", a.o.Config.Instance, "page", a.PageURL(), "sources", len(a.o.Config.Sources), "targets", len(a.o.Config.Targets))
 }
@@ -157,7 +157,7 @@ func (a *App) Run(ctx context.Context) error {
 	case failure = <-a.fatal:
 		a.log.Error("weir stops", "error", failure)
 	}
-	a.manager.notify(systemd.SdNotifyStopping)
+	a.manager.Notify(systemd.SdNotifyStopping)
 	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 	defer cancel()
 	return errors.Join(failure, a.Stop(stop))

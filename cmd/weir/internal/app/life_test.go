@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/target"
 )
 
@@ -51,37 +50,6 @@ func TestASlowStepOfStopLeavesTheOthersTheirTime(t *testing.T) {
 				want := []time.Duration{max(within-5*time.Second, time.Second), 3 * time.Second, 2 * time.Second}
 				if fmt.Sprint(left) != fmt.Sprint(want) {
 					t.Errorf("the steps had %v, want %v", left, want)
-				}
-			})
-		})
-	}
-}
-
-// TestASlowSourceHoldsUpItsOwnTargetsOnly and not every pass.
-func TestASlowSourceHoldsUpItsOwnTargetsOnly(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		heard int
-		wait  time.Duration
-	}{
-		"none has spoken": {0, firstSource}, "one has spoken": {1, otherSources}, "both have": {2, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := &conductor{conductorOptions: conductorOptions{followers: followers{}}}
-				for i := range 2 {
-					f := &follower{heard: make(chan struct{}), view: fleet.View{ID: fmt.Sprint(i)}}
-					if i < tc.heard {
-						close(f.heard)
-					}
-					c.followers[fmt.Sprint(i)] = f
-				}
-				for _, want := range []time.Duration{tc.wait, 0} {
-					began := time.Now()
-					views, err := c.views(t.Context(), nil)
-					if took := time.Since(began); err != nil || len(views) != 2 || took != want {
-						t.Errorf("%d views after %s, want %s: %v", len(views), took, want, err)
-					}
 				}
 			})
 		})

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
 	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
+	"github.com/weir-gitops/weir/cmd/weir/internal/servicemanager"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/members"
@@ -23,7 +25,7 @@ const (
 
 // reach opens the engine and the records in it. It retries if the engine is unreachable, as when
 // machines start together, but not if the engine refuses.
-func reach(ctx context.Context, m *manager, open ...func(context.Context) error) error {
+func reach(ctx context.Context, m *servicemanager.Manager, log *slog.Logger, open ...func(context.Context) error) error {
 	for began := time.Now(); ; {
 		err := func() error {
 			ctx, cancel := context.WithTimeout(ctx, reachTry)
@@ -39,8 +41,8 @@ func reach(ctx context.Context, m *manager, open ...func(context.Context) error)
 		if err == nil || !errors.As(err, &away) && !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > reachWithin {
 			return err
 		}
-		m.log.Warn("coordination: the engine does not answer, and weir waits for it", "error", err)
-		m.starting("waits for the engine of coordination")
+		log.Warn("coordination: the engine does not answer, and weir waits for it", "error", err)
+		m.Starting("waits for the engine of coordination")
 		select {
 		case <-time.After(reachPause):
 		case <-ctx.Done():
@@ -77,7 +79,7 @@ func (a *App) openCrew(ctx context.Context) (err error) {
 	p.crew, err = crew.Open(ctx, crew.Options{
 		Random: random, Engine: a.o.Engine, Member: self, Logger: a.log, Scopes: p.keys, Begin: p.begin, Work: p.work, Tell: p.tell,
 		First: func(ctx context.Context, records *state.Shared) error {
-			return a.keys.share(ctx, a.o.Config, records, a.log)
+			return a.keys.Share(ctx, a.o.Config, records, a.log)
 		},
 	})
 	if err != nil {

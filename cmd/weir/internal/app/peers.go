@@ -1,12 +1,9 @@
 package app
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -16,13 +13,9 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
-	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/reconciler/state/files"
-	"github.com/weir-gitops/weir/reconciler/state/keys"
 	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
@@ -63,7 +56,7 @@ func (a *peers) keys() (out []coord.Scope) {
 	}
 	weights := map[string]int{}
 	for _, f := range a.now.followers() {
-		weights[f.key()] = 1
+		weights[f.Key()] = 1
 	}
 	a.passes.addWeights(weights)
 	for key, weight := range weights {
@@ -77,7 +70,7 @@ func (a *peers) keys() (out []coord.Scope) {
 func (a *peers) wanted() []members.Wanted {
 	about := map[string][]string{}
 	for name, f := range a.now.followers() {
-		about[f.key()] = append(about[f.key()], name)
+		about[f.Key()] = append(about[f.Key()], name)
 	}
 	a.passes.inPlaces(func(place string, d *reconciler.Desired) { about[place] = append(about[place], d.Policy.Target) })
 	out := make([]members.Wanted, 0, len(about))
@@ -102,7 +95,7 @@ func (a *peers) begin(l *coord.Lease) {
 // the previous owner stopped.
 func (a *peers) speak(key string) {
 	for name, f := range a.now.followers() {
-		if f.key() != key {
+		if f.Key() != key {
 			continue
 		}
 		for _, err := range a.now.publisher().takeOver(name) {
@@ -140,7 +133,7 @@ func (a *peers) goesOn(key string, now time.Time) bool {
 		return a.passes.goesOn(key, now) && a.upToDate(key)
 	}
 	for _, f := range a.now.followers() {
-		if f.key() == key && !f.reads() {
+		if f.Key() == key && !f.Reads() {
 			return false
 		}
 	}
@@ -156,7 +149,7 @@ func (a *peers) upToDate(place string) bool {
 		}
 	})
 	for name, f := range a.now.followers() {
-		if head, known := a.crew.Head(f.view.ID, name); sources[name] && known && head.Commit != f.At() {
+		if head, known := a.crew.Head(f.ID(), name); sources[name] && known && head.Commit != f.At() {
 			return false
 		}
 	}
@@ -210,15 +203,15 @@ func (a *peers) heedAsk(ask crew.Ask) {
 			}
 			w.Changed(ask.Pull)
 		}
-	} else if f := a.now.followers()[ask.Source]; f != nil && f.leads() {
-		f.git.Nudge()
+	} else if f := a.now.followers()[ask.Source]; f != nil && f.Leads() {
+		f.Git.Nudge()
 	}
 }
 
 // showsPulls reports whether this member itself finds out about a source's pull requests, or has no such source.
 func (a *peers) showsPulls(g *generation) func(source string) bool {
 	return func(source string) bool {
-		return g.publisher.review.watcher(source) == nil || g.followers[source].leads()
+		return g.publisher.review.watcher(source) == nil || g.followers[source].Leads()
 	}
 }
 
@@ -263,51 +256,6 @@ func (a *peers) kept() string {
 		}
 	}
 	return ""
-}
-
-// keyring has the keys of this daemon, by use.
-type keyring struct {
-	// dir is the state directory, shared the keys that all daemons of the instance share.
-	dir    string
-	shared map[string][]byte
-}
-
-// key is the key of a use: the instance's, or, for a daemon alone, the state directory's.
-func (k *keyring) key(use string, own func(dir string) ([]byte, error)) ([]byte, error) {
-	if key := k.shared[use]; key != nil {
-		return key, nil
-	}
-	return own(k.dir)
-}
-
-// share reads the keys that all daemons of the instance share, or makes them from those that this one had alone. Those then lie plain in no state
-// directory any more: to go back to one daemon, weir state move writes them there.
-func (k *keyring) share(ctx context.Context, c *config.Config, records *state.Shared, log *slog.Logger) error {
-	if !c.Several() {
-		return nil
-	}
-	ring, err := engine.Keys(c, records)
-	if err != nil {
-		return err
-	}
-	k.shared = map[string][]byte{}
-	for _, use := range []string{keys.Digest, keys.Session} {
-		file := (&State{Dir: k.dir}).path(use + ".key")
-		first, err := files.ReadKey(file, use+" key", "the daemons share another one")
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if k.shared[use], err = ring.Key(ctx, use, first); err != nil {
-			return err
-		}
-		if first != nil && bytes.Equal(first, k.shared[use]) {
-			if err := os.Remove(file); err != nil {
-				return fmt.Errorf("remove the plain copy of a key that is encrypted in the engine: %w", err)
-			}
-			log.Info("coordination: the key is encrypted in the engine, and its plain copy is removed", "file", file)
-		}
-	}
-	return nil
 }
 
 // addressOf is the address of this daemon's own page, empty if unknown before it listens.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/cmd/weir/internal/propose"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -55,7 +56,7 @@ type proposals struct {
 // proposalOptions are the surroundings of proposals.
 type proposalOptions struct {
 	config    *config.Config
-	followers followers
+	followers follow.Sources
 	// base is compared with proposals; nil before the first composition.
 	base   func() *fleet.Base
 	drafts *pulls.Drafts
@@ -97,29 +98,29 @@ func (p *proposals) pushing(f config.Forge) (o proposal.Options, pusher *transpo
 	of := p.followers[f.Source]
 	own := f
 	own.TokenFile = f.Push.TokenFile
-	client, err := newForge(own, of, "", p.metrics)
+	client, err := follow.NewForge(own, of, "", p.metrics)
 	if err != nil {
 		return o, nil, err
 	}
-	settings := of.config.Settings
+	settings := of.Config.Settings
 	settings.Auth = transport.Auth{TokenFile: f.Push.TokenFile, Username: f.Profile().GitUser}
 	pusher, err = transport.NewPusher(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git")+".git", settings)
 	name, address := f.Push.By()
 	return proposal.Options{
-		Source: f.Source, PageURL: p.config.PublicURL, Author: name, Address: address, Forge: client, Git: of.git, Pusher: pusher,
+		Source: f.Source, PageURL: p.config.PublicURL, Author: name, Address: address, Forge: client, Git: of.Git, Pusher: pusher,
 		Redact: p.redact, Event: p.board.Event, Logger: p.log,
 	}, pusher, err
 }
 
 // planned renders and plans commits of a source.
 func (p *proposals) planned(source string) propose.Source {
-	return propose.Source{Name: source, Git: p.followers[source].git, Base: p.base, Drafts: p.drafts}
+	return propose.Source{Name: source, Git: p.followers[source].Git, Base: p.base, Drafts: p.drafts}
 }
 
 func (p *proposals) newReverts(f config.Forge, o proposal.Options) turn {
 	standing := func(head string) (reverts.Standing, error) { return p.rolled(f.Source, head) }
 	s := reverts.New(reverts.Options{
-		Options: o, Instance: p.config.Instance, Statuses: p.statuses[f.Source], Git: p.followers[f.Source].git,
+		Options: o, Instance: p.config.Instance, Statuses: p.statuses[f.Source], Git: p.followers[f.Source].Git,
 		Fleet: propose.Reverts{Source: p.planned(f.Source), Rollouts: standing},
 	})
 	return func(ctx context.Context, store state.Store, now proposal.Now) (again time.Time, err error) {
@@ -133,13 +134,13 @@ func (p *proposals) newReverts(f config.Forge, o proposal.Options) turn {
 func (p *proposals) newImages(f config.Forge, o proposal.Options) turn {
 	o.Every, _ = p.config.Proposes(f)
 	return images.New(images.Options{
-		Options: o, Settle: min(o.Every, settleImages), Git: p.followers[f.Source].git, Fleet: propose.Images{Source: p.planned(f.Source)},
+		Options: o, Settle: min(o.Every, settleImages), Git: p.followers[f.Source].Git, Fleet: propose.Images{Source: p.planned(f.Source)},
 		Counted: func(pools, open int) { p.metrics.Images(f.Source, pools, open) },
 	}).Turn
 }
 
 func (p *proposals) newAccepts(f config.Forge, o proposal.Options) turn {
-	o.Every = min(p.followers[f.Source].config.Interval, mostAccepts)
+	o.Every = min(p.followers[f.Source].Config.Interval, mostAccepts)
 	last := func(target string) *plan.Plan {
 		t, _ := p.board.Target(target)
 		if t.Last == nil {
@@ -166,14 +167,14 @@ func (p *proposals) wake(source string) {
 func (p *proposals) standing(source string) (store state.Store, now proposal.Now, early bool) {
 	of := p.followers[source]
 	store = p.store
-	if of.crew != nil {
-		store = p.followers.held(source)
+	if of.Crew != nil {
+		store = p.followers.Held(source)
 	}
-	if !of.leads() {
+	if !of.Leads() {
 		store = nil
 	}
-	head := of.now().Snapshot
-	return store, proposal.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.branch()}, head.Revision == "" || p.base() == nil
+	head := of.Now().Snapshot
+	return store, proposal.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.Branch()}, head.Revision == "" || p.base() == nil
 }
 
 // propose turns while the daemon runs and speaks for a source: when there is news, when a turn asks
@@ -202,7 +203,7 @@ func (p *proposals) propose(ctx context.Context, of *proposer) error {
 		if err != nil && ctx.Err() == nil {
 			p.log.Error("proposals cannot be looked at", "what", of.what, "source", of.source, "error", p.redact(err.Error()))
 		}
-		wait := p.followers[of.source].config.Interval
+		wait := p.followers[of.source].Config.Interval
 		if !again.IsZero() {
 			wait = min(wait, max(time.Until(again), time.Second))
 		}

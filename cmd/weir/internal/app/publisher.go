@@ -1,13 +1,17 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
+	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/notify"
 )
 
@@ -153,4 +157,21 @@ func (p *publisher) closeNotifier(ctx context.Context) error {
 		p.notifier.Close(ctx)
 	}
 	return nil
+}
+
+// makeForges makes the clients of the forges that get commit statuses, by source.
+func makeForges(c *config.Config, fs follow.Sources, metrics *metrics.Metrics, tracing *telemetry.Tracing) (map[string]commits.Forge, error) {
+	out := map[string]commits.Forge{}
+	for _, f := range c.Forges {
+		if f.Profile().WebhooksOnly {
+			continue
+		}
+		of := fs[f.Source]
+		forge, err := follow.NewForge(f, of, cmp.Or(of.Config.Ref.Branch, of.Config.Ref.Tag), metrics)
+		if err != nil {
+			return nil, err
+		}
+		out[f.Source] = tracing.Forge(forge)
+	}
+	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
@@ -37,7 +38,7 @@ type review struct {
 // reviewOptions are the surroundings of the planners of pull requests.
 type reviewOptions struct {
 	config    *config.Config
-	followers followers
+	followers follow.Sources
 	crew      *crew.Crew
 	// common is what the planners of all sources share.
 	common  pulls.Options
@@ -57,7 +58,7 @@ func openReview(o reviewOptions) (*review, error) {
 			continue
 		}
 		// A pull request's head is on a branch of its own.
-		client, err := newForge(f, r.followers[f.Source], "", r.metrics)
+		client, err := follow.NewForge(f, r.followers[f.Source], "", r.metrics)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +69,7 @@ func openReview(o reviewOptions) (*review, error) {
 	}
 	var err error
 	r.comments, err = comments.New(comments.Options{
-		Instance: r.config.Instance, PageURL: r.config.PublicURL, Forges: commenters, Store: r.store, Held: r.followers.heldBy(r.crew),
+		Instance: r.config.Instance, PageURL: r.config.PublicURL, Forges: commenters, Store: r.store, Held: r.followers.HeldBy(r.crew),
 		Redact: r.redact, Logger: r.log, Wrote: r.metrics.StatusWrite, WroteComment: r.metrics.CommentWrite,
 	})
 	if err != nil {
@@ -88,9 +89,9 @@ func openReview(o reviewOptions) (*review, error) {
 
 func (r *review) newWatcher(f config.Forge, passive bool) (*pulls.Watcher, error) {
 	of, o := r.followers[f.Source], r.common
-	o.Source, o.Forge, o.Git, o.Follows, o.Policy = f.Source, r.clients[f.Source], of.git, of.Follows, f.PullRequests
+	o.Source, o.Forge, o.Git, o.Follows, o.Policy = f.Source, r.clients[f.Source], of.Git, of.Follows, f.PullRequests
 	o.Display, o.Passive, o.Heard = display{r.comments, r.board, r.publish}, passive, r.heard[f.Source]
-	o.Marker, o.Interval = report.PullMarker(r.config.Instance, f.Source), of.config.Interval
+	o.Marker, o.Interval = report.PullMarker(r.config.Instance, f.Source), of.Config.Interval
 	return pulls.New(o)
 }
 
@@ -114,7 +115,7 @@ func (r *review) start(ctx context.Context, spawn func(ctx context.Context, name
 // speaker plans the pull requests of a source while this daemon owns it. Each term has a new
 // watcher, which continues with the records.
 func (r *review) speaker(ctx context.Context, f config.Forge, changed func()) error {
-	r.crew.While(ctx, r.followers[f.Source].key(), func(ctx context.Context, _ *coord.Lease) error {
+	r.crew.While(ctx, r.followers[f.Source].Key(), func(ctx context.Context, _ *coord.Lease) error {
 		w, err := r.newWatcher(f, false)
 		if err != nil {
 			return err
@@ -231,7 +232,7 @@ func (r *review) reread() {
 		return
 	}
 	for source, w := range r.all() {
-		if r.followers[source].leads() {
+		if r.followers[source].Leads() {
 			continue
 		}
 		if err := w.Reread(); err != nil {
@@ -243,16 +244,16 @@ func (r *review) reread() {
 // publish sends a pull request to the other members, if there are any.
 func (r *review) publish(p report.Pull) {
 	f := r.followers[p.Source]
-	if f.crew == nil {
+	if f.Crew == nil {
 		return
 	}
-	l := f.crew.Lease(f.key())
+	l := f.Crew.Lease(f.Key())
 	if l == nil {
 		return // the current owner sends it
 	}
 	redact := r.redact
 	p = p.Lean() // no inputs of its plans stay in memory until it is sent
-	f.crew.PublishPull(l, crew.Pull{
+	f.Crew.PublishPull(l, crew.Pull{
 		Source: p.Source, Number: p.Number, Ended: p.Ended(),
 		Data: func() (data, same []byte, err error) { return p.Record(redact) },
 		Short: func() (data, same []byte, err error) {

@@ -42,10 +42,10 @@ func (a *App) reloader(ctx context.Context) error {
 // reload replaces the configuration by a new one. A configuration with a fault, or with a change
 // that needs a restart, is refused as a whole.
 func (a *App) reload(ctx context.Context) {
-	a.manager.notify(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
+	a.manager.Notify(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
 	defer func() {
 		if ctx.Err() == nil { // otherwise weir stops
-			a.manager.notify(systemd.SdNotifyReady)
+			a.manager.Notify(systemd.SdNotifyReady)
 		}
 	}()
 	began := time.Now()
@@ -192,7 +192,7 @@ func (a *App) watchNamed(ctx context.Context, g *generation) (stop func()) {
 		a.files.start(ctx, tokens, g.publisher.retry),
 		a.files.start(ctx, credentials, func() {
 			for _, f := range g.followers {
-				f.git.Nudge()
+				f.Git.Nudge()
 			}
 		}),
 	}

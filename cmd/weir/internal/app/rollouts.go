@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/observed"
@@ -47,7 +48,7 @@ type rolloutsOptions struct {
 	passes *passes
 	// sources are the sources of the present configuration. stopped makes the proposers of a source
 	// look at it.
-	sources func() followers
+	sources func() follow.Sources
 	stopped func(source string)
 	clock   *clock.Clock
 	board   *board.Board
@@ -126,12 +127,12 @@ func (r *rollouts) turn(ctx context.Context) (again time.Time) {
 	sources := r.sources()
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
 		f := sources[name]
-		if !f.leads() {
+		if !f.Leads() {
 			continue
 		}
 		var in state.Store
-		if f.crew != nil {
-			if in = sources.held(name); in == nil {
+		if f.Crew != nil {
+			if in = sources.Held(name); in == nil {
 				again = time.Now().Add(askEvery) // the lease ends, or is not in use yet
 				continue
 			}
@@ -290,7 +291,7 @@ func (r *rollouts) changed(old, now *rollout.Record) {
 func (r *rollouts) heed() {
 	sources, leads, news := r.sources(), map[string]bool{}, false
 	for source, f := range sources {
-		if f.leads() && sources.held(source) != nil {
+		if f.Leads() && sources.Held(source) != nil {
 			leads[source] = true
 		}
 		now, err := r.ledger.Read(source)

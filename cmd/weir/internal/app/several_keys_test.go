@@ -44,8 +44,8 @@ func TestSharedKeysLieNowherePlain(t *testing.T) {
 		}
 	}
 	for _, m := range all {
-		if !bytes.Equal(m.key, make([]byte, 32)) || !bytes.Equal(m.keys.shared["session"], all[0].keys.shared["session"]) || len(m.keys.shared["session"]) != 32 {
-			t.Errorf("the keys differ: %x, %x", m.key, m.keys.shared)
+		if !bytes.Equal(m.key, make([]byte, 32)) || !bytes.Equal(m.keys.Shared["session"], all[0].keys.Shared["session"]) || len(m.keys.Shared["session"]) != 32 {
+			t.Errorf("the keys differ: %x, %x", m.key, m.keys.Shared)
 		}
 	}
 }

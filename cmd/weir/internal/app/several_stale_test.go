@@ -34,7 +34,7 @@ func TestAMemberThatStartsKnowsOnlyWhatIsRecordedNow(t *testing.T) {
 	s.aws.ResetCalls()
 	b = s.member("b")
 	s.owned(s.scope(), b)
-	if last, ok := b.gen.Load().followers["pools"].git.Last(); !ok || last.Revision != first {
+	if last, ok := b.gen.Load().followers["pools"].Git.Last(); !ok || last.Revision != first {
 		t.Fatalf("its clone is at %q", last.Revision)
 	}
 	time.Sleep(2 * time.Second) // several passes of the interval here

@@ -552,7 +552,7 @@ func TestAHintThatReachesOneMemberIsHeededByAnother(t *testing.T) {
 	defer a.stop()
 	defer b.stop()
 	converged(t, b.App, first, 1)
-	if f := b.gen.Load().followers["pools"]; f.leads() {
+	if f := b.gen.Load().followers["pools"]; f.Leads() {
 		t.Fatal("the member reads the source itself")
 	}
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
@@ -619,11 +619,11 @@ func TestWhoCannotFetchTheHeadMakesNoProgress(t *testing.T) {
 	s.repo.Down(true)
 	f := a.gen.Load().followers["pools"]
 	// As if the owner of the source still reached Git.
-	if err := a.crew.Lead(a.crew.Lease(s.source()), f.view.ID, "pools", strings.Repeat("a", 40), ""); err != nil {
+	if err := a.crew.Lead(a.crew.Lease(s.source()), f.ID(), "pools", strings.Repeat("a", 40), ""); err != nil {
 		t.Fatal(err)
 	}
 	goes(false)
-	if err := a.crew.Lead(a.crew.Lease(s.source()), f.view.ID, "pools", first, ""); err != nil {
+	if err := a.crew.Lead(a.crew.Lease(s.source()), f.ID(), "pools", first, ""); err != nil {
 		t.Fatal(err)
 	}
 	goes(true)

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -270,7 +271,7 @@ func TestCredentialsOfSourcesAreHidden(t *testing.T) {
 	s.Auth.GitHubApp.PrivateKeyFile = write("app", "-----BEGIN RSA PRIVATE KEY-----\ncanary5AppKeyLine000\n-----END RSA PRIVATE KEY-----\n")
 	var logged bytes.Buffer
 	secrets := &redact.Registry{}
-	hideCredentials(secrets, c)
+	follow.HideCredentials(secrets, c)
 	log := slog.New(secrets.Handler(slog.NewTextHandler(&logged, nil)))
 	lines := strings.Split(string(key), "\n")
 	log.LogAttrs(context.Background(), slog.LevelInfo, "all", slog.String("text", "canary1Bearer canary2Passphrase canary3Proxy canary4ClientKeyLine canary5AppKeyLine000 "+lines[2]))

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -99,7 +100,7 @@ func TestAReloadWithoutGitForgetsNoTarget(t *testing.T) {
 	w.told(first, "fleet/apply/prod", "pending", "the end of a suspension")
 	away.Store(true)
 	a.reloadDue.send()
-	deadline := time.Now().Add(firstSource + 2*time.Second)
+	deadline := time.Now().Add(follow.FirstSource + 2*time.Second)
 	for time.Now().Before(deadline) {
 		if state, text := w.forge.last(first, "fleet/apply"); state != "pending" {
 			t.Fatalf("%s: %s; %s", state, text, w.forge.states(first, "fleet/apply/prod"))

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -44,11 +45,11 @@ func tellAll(t *testing.T, server *sourcetest.TLSServer) (succeeded []string) {
 		}
 	}
 	sha := strings.Repeat("1", 40)
-	of := &follower{config: config.Source{Name: "s", Settings: transport.Settings{CAFile: server.CAFile}}}
+	of := &follow.Source{Config: config.Source{Name: "s", Settings: transport.Settings{CAFile: server.CAFile}}}
 	metrics := metrics.New(prometheus.NewRegistry(), "test")
 	for _, kind := range []string{"github", "gitlab", "gitea"} {
 		f := config.Forge{Type: kind, URL: server.URL + "/platform/fleet", Source: "s", TokenFile: secret}
-		writer, err := newForge(f, of, "main", metrics)
+		writer, err := follow.NewForge(f, of, "main", metrics)
 		if err != nil {
 			t.Fatal(err)
 		}

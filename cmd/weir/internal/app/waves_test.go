@@ -293,7 +293,7 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 		first := w.repo.Commit("first")
 		a, stop := w.start()
 		p := heldBy(t, a, "prod", first, step.HeldApproval, "weir approve ")
-		dir := a.state.Dir
+		dir := a.state.Name
 		a.passes.mu.Lock()
 		wants := a.passes.memory.conditions["prod"].Rendered
 		a.passes.mu.Unlock()

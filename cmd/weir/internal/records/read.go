@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
+	"github.com/weir-gitops/weir/cmd/weir/internal/statedir"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/state/keys"
@@ -68,7 +68,7 @@ func Read(ctx context.Context, c *config.Config) (store state.Store, done func()
 // several daemons share it and this command may not read it, the key is random, and why says that.
 func DigestKey(ctx context.Context, c *config.Config) (key []byte, why, err error) {
 	if !c.Several() {
-		key, err = app.DigestKey(c.StateDir)
+		key, err = statedir.DigestKey(c.StateDir)
 		return key, nil, err
 	}
 	if key, why = sharedKey(ctx, c); why != nil {

@@ -14,9 +14,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
+	"github.com/weir-gitops/weir/cmd/weir/internal/statedir"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/state/files"
@@ -77,26 +77,26 @@ func open(ctx context.Context, c *config.Config) (*place, error) {
 	if c.Several() {
 		return openEngine(ctx, c)
 	}
-	dir, err := app.OpenState(c.StateDir)
+	dir, err := statedir.Open(c.StateDir)
 	if err != nil {
 		return nil, err
 	}
-	db, err := state.OpenToMove(dir.Dir)
+	db, err := state.OpenToMove(dir.Name)
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	if err := state.CheckInstance(db, c.Instance); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", Name(c), err), db.Close(), dir.Close())
 	}
-	file := func(use string) string { return filepath.Join(dir.Dir, use+".key") }
+	file := func(use string) string { return filepath.Join(dir.Name, use+".key") }
 	return &place{
 		Place: state.Place{Movable: db, Name: Name(c)},
 		alone: func() error { return nil }, // the directory is locked
 		keyOf: func(_ context.Context, use string) ([]byte, error) {
 			if use == keys.Session {
-				return access.Key(dir.Dir)
+				return access.Key(dir.Name)
 			}
-			return app.DigestKey(dir.Dir)
+			return statedir.DigestKey(dir.Name)
 		},
 		setKey: func(_ context.Context, use string, key []byte) error { return files.WriteKey(file(use), key) },
 		close:  func() error { return errors.Join(db.Close(), dir.Close()) },
@@ -215,11 +215,11 @@ func (m *member) Commit(ctx context.Context, ops []coord.Op) error {
 // Open opens the records of an instance whose daemons do not answer. done closes them.
 func Open(ctx context.Context, c *config.Config) (store state.Store, done func() error, err error) {
 	if !c.Several() {
-		dir, err := app.OpenState(c.StateDir)
+		dir, err := statedir.Open(c.StateDir)
 		if err != nil {
 			return nil, nil, err
 		}
-		db, err := state.Open(dir.Dir)
+		db, err := state.Open(dir.Name)
 		if err != nil {
 			return nil, nil, errors.Join(err, dir.Close())
 		}

@@ -40,8 +40,8 @@ var planted = []struct{ name, file, was, is, broken, world string }{
 		" begins ", "MEMBERS=3",
 	},
 	{
-		"members speak for a source that another owns", "cmd/weir/internal/app/follower.go",
-		"	if c == nil {\n		return nil\n	}\n	return fs.held\n", "	return nil\n",
+		"members speak for a source that another owns", "cmd/weir/internal/follow/sources.go",
+		"	if c == nil {\n		return nil\n	}\n	return s.Held\n", "	return nil\n",
 		"speaks for the source", "MEMBERS=3",
 	},
 	{

@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
-	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
@@ -228,7 +228,7 @@ const onDisk = "on disk"
 
 // fromSource is a ref of a source's own repository.
 func (w *Work) fromSource(ctx context.Context, s config.Source, dir, ref string, secrets *redact.Registry) (p proposed, err error) {
-	from, _, err := app.SourceConfig(s, dir, secrets.Set)
+	from, _, err := follow.Config(s, dir, secrets.Set)
 	if err != nil {
 		return p, err
 	}

@@ -27,8 +27,9 @@ import (
 	"sync"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
-	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
+	"github.com/weir-gitops/weir/cmd/weir/internal/statedir"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
@@ -112,8 +113,8 @@ func (w *Work) Held() string { return w.gating.held() }
 // mirrors of a daemon on the same state directory. A second command at the same time gets a
 // directory that is removed when the command ends.
 func mirrorDir(stateDir string) (dir string, done func(), err error) {
-	if own, err := app.OpenState(filepath.Join(stateDir, "commands")); err == nil {
-		return own.Dir, func() { _ = own.Close() }, nil // the lock ends with the process anyway
+	if own, err := statedir.Open(filepath.Join(stateDir, "commands")); err == nil {
+		return own.Name, func() { _ = own.Close() }, nil // the lock ends with the process anyway
 	}
 	dir, err = os.MkdirTemp("", "weir-")
 	if err != nil {
@@ -127,7 +128,7 @@ func (w *Work) readSources(ctx context.Context, env Env, c *config.Config, dir s
 	views := map[string]fleet.View{}
 	w.sources = map[string]*source.Git{}
 	for _, s := range c.Sources {
-		from, _, err := app.SourceConfig(s, dir, env.Secrets.Set)
+		from, _, err := follow.Config(s, dir, env.Secrets.Set)
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package app
+package follow
 
 import (
 	"errors"
@@ -19,9 +19,9 @@ import (
 // nil.
 type Hide func(owner string, values *secret.Set)
 
-// SourceConfig is a configured source as package source takes it, with its
+// Config is a configured source as package source takes it, with its
 // mirror below the state directory, and its GitHub App where it has one.
-func SourceConfig(s config.Source, stateDir string, hide Hide) (source.Config, *githubapp.App, error) {
+func Config(s config.Source, stateDir string, hide Hide) (source.Config, *githubapp.App, error) {
 	c := source.Config{Name: s.Name, URL: s.URL, Interval: s.Interval, Dir: filepath.Join(stateDir, "mirrors"), Ref: s.Ref, Settings: s.Settings, Verify: s.Verify}
 	if s.Auth.GitHubApp == (transport.GitHubApp{}) {
 		return c, nil, nil

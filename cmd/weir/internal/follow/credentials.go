@@ -1,4 +1,4 @@
-package app
+package follow
 
 import (
 	"net/url"
@@ -10,10 +10,10 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// hideCredentials keeps the credentials of sources, forges and gate providers out of all output:
+// HideCredentials keeps the credentials of sources, forges and gate providers out of all output:
 // each use reads the files again, so it hides their current contents. A file that cannot be read
 // has nothing to hide; its user reports the error.
-func hideCredentials(secrets *redact.Registry, c *config.Config) {
+func HideCredentials(secrets *redact.Registry, c *config.Config) {
 	var values []string
 	file := func(name string) { values = append(values, content(name)...) }
 	for _, s := range c.Sources {

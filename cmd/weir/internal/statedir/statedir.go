@@ -1,4 +1,5 @@
-package app
+// Package statedir locks the state directory of a process, and reads the keys in it.
+package statedir
 
 import (
 	"errors"
@@ -11,15 +12,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// State is a state directory that this process alone uses.
-type State struct {
-	Dir  string
+// Dir is a state directory that this process alone uses.
+type Dir struct {
+	Name string
 	lock *os.File
 }
 
-// OpenState makes the directory if need be and locks it. The lock ends with the process, also after
+// Open makes the directory if need be and locks it. The lock ends with the process, also after
 // a crash.
-func OpenState(dir string) (*State, error) {
+func Open(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open state directory: %w", err)
 	}
@@ -34,18 +35,18 @@ func OpenState(dir string) (*State, error) {
 		}
 		return nil, fmt.Errorf("open state directory: lock %s: %w", f.Name(), err)
 	}
-	return &State{Dir: dir, lock: f}, nil
+	return &Dir{Name: dir, lock: f}, nil
 }
 
 // Close gives the directory up. It unlocks by name, not by closing alone: a
 // child that is just being started holds a copy of the descriptor until it
 // runs its program, and with the copy the lock.
-func (s *State) Close() error {
-	return errors.Join(syscall.Flock(int(s.lock.Fd()), syscall.LOCK_UN), s.lock.Close())
+func (d *Dir) Close() error {
+	return errors.Join(syscall.Flock(int(d.lock.Fd()), syscall.LOCK_UN), d.lock.Close())
 }
 
-// path is a place below the directory.
-func (s *State) path(name string) string { return filepath.Join(s.Dir, name) }
+// Path is a place below the directory.
+func (d *Dir) Path(name string) string { return filepath.Join(d.Name, name) }
 
 // DigestKey reads the key that stands for user data in plans' digests from the
 // state directory dir, and makes it once if it is not there.

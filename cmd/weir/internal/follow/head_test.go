@@ -1,4 +1,4 @@
-package app
+package follow
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func TestOnlyThePublishedCommitMayBeApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &follower{crew: c, config: config.Source{Name: "pools"}, view: fleet.View{ID: "0123", Snapshot: snapshot.Snapshot{Revision: "one"}}}
+	f := &Source{Crew: c, Config: config.Source{Name: "pools"}, view: fleet.View{ID: "0123", Snapshot: snapshot.Snapshot{Revision: "one"}}}
 	wants := func(head string, seq int64) {
 		t.Helper()
 		for _, commit := range []string{"one", "two"} {
@@ -34,7 +34,7 @@ func TestOnlyThePublishedCommitMayBeApplied(t *testing.T) {
 				t.Errorf("head %q: %s may be applied: %t", head, commit, f.isHead(commit))
 			}
 		}
-		if got := f.now().Seq; got != seq {
+		if got := f.Now().Seq; got != seq {
 			t.Errorf("head %q: what was read has the number %d, want %d", head, got, seq)
 		}
 	}
@@ -52,7 +52,7 @@ func TestOnlyThePublishedCommitMayBeApplied(t *testing.T) {
 		}
 		wants(step.head, step.seq)
 	}
-	alone := &follower{config: config.Source{Name: "pools"}}
+	alone := &Source{Config: config.Source{Name: "pools"}}
 	if !alone.isHead("one") {
 		t.Error("a daemon alone applies what it reads")
 	}

@@ -1,28 +1,25 @@
-package app
+package follow
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"strings"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/metrics"
 )
 
 // forgeOptions say how a forge is reached. The certificates and the proxy of the
 // source hold for its forge too, and its GitHub App where the forge has no token.
-func forgeOptions(f config.Forge, of *follower, metrics *metrics.Metrics) (forge.ClientOptions, error) {
+func forgeOptions(f config.Forge, of *Source, metrics *metrics.Metrics) (forge.ClientOptions, error) {
 	repository, err := f.Profile().RepositoryOf(f.URL)
 	if err != nil {
 		return forge.ClientOptions{}, err
 	}
-	rt, err := transport.NewHTTP(of.config.Settings)
+	rt, err := transport.NewHTTP(of.Config.Settings)
 	if err != nil {
 		return forge.ClientOptions{}, err
 	}
@@ -44,30 +41,13 @@ func forgeOptions(f config.Forge, of *follower, metrics *metrics.Metrics) (forge
 	}, nil
 }
 
-// newForge makes the client of a source's forge; ref is the branch or tag that statuses
+// NewForge makes the client of a source's forge; ref is the branch or tag that statuses
 // are about, which may be unknown.
-func newForge(f config.Forge, of *follower, ref string, metrics *metrics.Metrics) (forge.Client, error) {
+func NewForge(f config.Forge, of *Source, ref string, metrics *metrics.Metrics) (forge.Client, error) {
 	o, err := forgeOptions(f, of, metrics)
 	if err != nil {
 		return nil, err
 	}
 	o.Ref = ref
 	return forge.New(o)
-}
-
-// makeForges makes the clients of the forges that get commit statuses, by source.
-func makeForges(c *config.Config, fs followers, metrics *metrics.Metrics, tracing *telemetry.Tracing) (map[string]commits.Forge, error) {
-	out := map[string]commits.Forge{}
-	for _, f := range c.Forges {
-		if f.Profile().WebhooksOnly {
-			continue
-		}
-		of := fs[f.Source]
-		forge, err := newForge(f, of, cmp.Or(of.config.Ref.Branch, of.config.Ref.Tag), metrics)
-		if err != nil {
-			return nil, err
-		}
-		out[f.Source] = tracing.Forge(forge)
-	}
-	return out, nil
 }

@@ -1,4 +1,5 @@
-package app
+// Package servicemanager reports to the service manager that started the process, such as systemd.
+package servicemanager
 
 import (
 	"context"
@@ -40,22 +41,28 @@ func watchdog() (time.Duration, error) {
 	return every, nil
 }
 
-// manager is the service manager that started the process, if any.
-type manager struct {
+// Manager is the service manager that started the process, if any.
+type Manager struct {
 	log *slog.Logger
 	// watchdog is the longest interval between two signs of life; 0 if the manager waits for none.
 	watchdog time.Duration
 }
 
-// starting reports the next step of the start to the service manager. The manager grants time for
-// that step alone, so that a slow start continues and a stuck one ends.
-func (m *manager) starting(step string) {
-	m.notify(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
+// Open reads what the service manager expects.
+func Open(log *slog.Logger) (*Manager, error) {
+	every, err := watchdog()
+	return &Manager{log, every}, err
 }
 
-// supervise reports to the service manager that the daemon is ready, which it is before its first
+// Starting reports the next step of the start to the service manager. The manager grants time for
+// that step alone, so that a slow start continues and a stuck one ends.
+func (m *Manager) Starting(step string) {
+	m.Notify(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
+}
+
+// Supervise reports to the service manager that the daemon is ready, which it is before its first
 // pass. From then on it reports that the daemon is alive, as long as the loop shows signs of life.
-func (m *manager) supervise(ctx context.Context, b *board.Board) error {
+func (m *Manager) Supervise(ctx context.Context, b *board.Board) error {
 	started, sent := time.Now(), ""
 	lines := []string{systemd.SdNotifyReady}
 	for {
@@ -66,10 +73,10 @@ func (m *manager) supervise(ctx context.Context, b *board.Board) error {
 			sent = text
 			lines = append(lines, "STATUS="+text)
 		}
-		m.notify(lines...)
+		m.Notify(lines...)
 		lines = nil
 		pace := statusPace
-		if !ready(b.Targets()) {
+		if !Ready(b.Targets()) {
 			pace = firstPace
 		}
 		if m.watchdog > 0 {
@@ -85,8 +92,8 @@ func (m *manager) supervise(ctx context.Context, b *board.Board) error {
 	}
 }
 
-// notify sends lines to the service manager. If it no longer listens, that is no reason to stop.
-func (m *manager) notify(lines ...string) {
+// Notify sends lines to the service manager. If it no longer listens, that is no reason to stop.
+func (m *Manager) Notify(lines ...string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -126,8 +133,8 @@ func standing(targets []board.TargetState) string {
 	return text
 }
 
-// ready reports whether every target had its first pass.
-func ready(targets []board.TargetState) bool {
+// Ready reports whether every target had its first pass.
+func Ready(targets []board.TargetState) bool {
 	for _, t := range targets {
 		if t.Last == nil {
 			return false

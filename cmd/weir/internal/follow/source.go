@@ -1,0 +1,322 @@
+package follow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
+	"github.com/weir-gitops/weir/reconciler/lineage"
+	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/githubapp"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/metrics"
+)
+
+// Source keeps the view of one source.
+type Source struct {
+	Config config.Source
+	Git    *source.Git
+	// Line compares the commits that AWS names with the commits that the source reached.
+	Line *lineage.Line
+	// app makes tokens for the source and its forge; nil without a GitHub App.
+	app *githubapp.App
+	// Crew holds the daemons that share the source; exactly one reads it. It is nil if this daemon
+	// is alone.
+	Crew *crew.Crew
+	// listeners hear what the source says.
+	listeners Listeners
+	// heard is closed once the source has said something, good or bad.
+	heard chan struct{}
+	// ways are the connections to the source's forge. They are made before it starts.
+	ways []interface{ CloseIdleConnections() }
+
+	mu   sync.Mutex
+	once sync.Once
+	view fleet.View
+}
+
+// Listeners hear what sources say.
+type Listeners struct {
+	Logger  *slog.Logger
+	Secrets *redact.Registry
+	Board   *board.Board
+	// News wakes a conductor that waits for sources. Wake makes it compose. Conduct wakes the
+	// conductor of rollouts.
+	News, Wake, Conduct func()
+}
+
+// Options are what all sources of a configuration share.
+type Options struct {
+	// StateDir has the mirrors.
+	StateDir string
+	Rand     func() float64
+	Metrics  *metrics.Metrics
+	Tracing  *telemetry.Tracing
+	Lineages *lineage.Book
+	// PassAll starts a pass over every scope.
+	PassAll   func()
+	Crew      *crew.Crew
+	Listeners Listeners
+}
+
+func open(s config.Source, o Options) (*Source, error) {
+	c, app, err := Config(s, o.StateDir, o.Listeners.Secrets.Set)
+	if err != nil {
+		return nil, err
+	}
+	var line *lineage.Line
+	git, err := source.New(c, source.Options{
+		Rand:   o.Rand,
+		Found:  func(began time.Time, revision string) { line.Found(began, revision) },
+		Logger: o.Listeners.Logger, Fetched: func(took time.Duration, err error) {
+			o.Metrics.Fetch(s.Name, took, time.Now(), err)
+			o.Tracing.Past(context.Background(), "fetch", took, err, "source", s.Name)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	line = o.Lineages.Line(git.ID(), s.Name, git, o.PassAll, time.Now)
+	return &Source{Config: s, Git: git, Line: line, app: app, Crew: o.Crew, listeners: o.Listeners, heard: make(chan struct{}), view: fleet.View{
+		ID: git.ID(), At: git.At, Earlier: git.Earlier, Parents: git.FirstParents, Verify: fmt.Sprintf("%+v", c.Verify),
+	}}, nil
+}
+
+// Run keeps the view until ctx ends.
+func (f *Source) Run(ctx context.Context) error {
+	defer f.Git.Close()
+	if f.Crew != nil {
+		var leading sync.WaitGroup
+		defer leading.Wait()
+		leading.Go(func() { f.lead(ctx) })
+		return f.follow(ctx)
+	}
+	return f.Git.Watch(ctx, f.hear)
+}
+
+// hear takes in what a source says. After an error the last good snapshot stays:
+// a source that cannot be read is never an empty one.
+func (f *Source) hear(s snapshot.Snapshot, err error) {
+	to := f.listeners
+	now := time.Now()
+	f.mu.Lock()
+	f.view.Err = err
+	if err == nil {
+		if f.Crew == nil && s.Revision != f.view.Snapshot.Revision {
+			f.view.Seq++
+		}
+		f.view.Snapshot = s
+	} else if last, ok := f.Git.Last(); ok && f.view.Snapshot.Tree == nil && f.isHead(last.Revision) {
+		f.view.Snapshot = last
+	}
+	f.mu.Unlock()
+	shown := board.Source{Name: f.Config.Name, URL: f.Config.URL, Ref: RefText(f.Config.Ref)}
+	if err != nil {
+		hideSource(to.Secrets, f.Config)
+		shown.Error = err.Error()
+		to.Logger.Error("source cannot be read", "source", f.Config.Name, "error", err)
+	} else {
+		// Without the subject, which may name a secret: see desired.
+		shown.Revision, shown.FetchedAt = s.Revision, now
+	}
+	to.Board.Source(shown)
+	f.once.Do(func() { close(f.heard) })
+	to.News()
+	to.Wake()
+}
+
+// lead polls the repository and publishes its commits, while this daemon owns the source.
+func (f *Source) lead(ctx context.Context) {
+	f.Crew.While(ctx, f.Key(), func(ctx context.Context, l *coord.Lease) error {
+		f.listeners.Conduct()
+		return f.Git.Watch(ctx, func(s snapshot.Snapshot, err error) {
+			if err == nil && f.Crew.Lead(l, f.view.ID, f.Config.Name, s.Revision, s.Ref) != nil {
+				return // somebody else leads
+			}
+			f.hear(s, err)
+		})
+	})
+}
+
+// follow reads commits that others publish, until ctx ends.
+func (f *Source) follow(ctx context.Context) error {
+	said, seq := "", int64(0)
+	for {
+		synced := f.Crew.Synced()
+		wait := time.Duration(0)
+		head, known := f.Crew.Head(f.view.ID, f.Config.Name)
+		if known && head.Seq != seq {
+			seq = head.Seq
+			f.listeners.Wake() // even for the commit that this member is at
+		}
+		if known && !f.Leads() && !f.isAt(head.Commit) {
+			s, err := f.Git.Latest(ctx)
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil && err.Error() != said:
+				said = err.Error()
+				f.hear(snapshot.Snapshot{}, err)
+			case err == nil && s.Revision == head.Commit:
+				said = ""
+				f.hear(s, nil)
+			}
+			// The server may show another commit than it showed the owner.
+			wait = min(f.Config.Interval, 2*time.Second)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-synced:
+		}
+		if !f.isAt(head.Commit) && wait > 0 {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(wait):
+			}
+		}
+	}
+}
+
+// Key returns the key of the lease under which this daemon reads and owns a source.
+func (f *Source) Key() string { return crew.SourceKey(f.view.ID) }
+
+// Leads reports whether this daemon reads the source's repository for all.
+func (f *Source) Leads() bool { return f.Crew == nil || f.Crew.Lease(f.Key()) != nil }
+
+// isHead reports whether weir may apply a commit: with several daemons only the published one.
+func (f *Source) isHead(commit string) bool {
+	if f.Crew == nil {
+		return true
+	}
+	head, known := f.Crew.Head(f.view.ID, f.Config.Name)
+	return known && head.Commit == commit
+}
+
+// ID identifies the source's repository.
+func (f *Source) ID() string { return f.view.ID }
+
+// Now is the source as it stands. If others lead, its number is that of the last published head of this commit.
+func (f *Source) Now() fleet.View {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.Crew != nil {
+		if head, known := f.Crew.Head(f.view.ID, f.Config.Name); known && head.Commit == f.view.Snapshot.Revision {
+			f.view.Seq = head.Seq
+		}
+	}
+	return f.view
+}
+
+// At is the commit that the source was last seen at.
+func (f *Source) At() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view.Snapshot.Revision
+}
+
+// isAt reports whether the source was read at a commit, and nothing was wrong since: it was if a reload took the commit over, or if this daemon could not
+// read the repository while it led.
+func (f *Source) isAt(commit string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.view.Err == nil && f.view.Snapshot.Revision == commit
+}
+
+// Reads reports whether Git answers. A faulty commit is faulty for all members.
+func (f *Source) Reads() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.view.Err == nil {
+		return true
+	}
+	switch fault.ReasonOf(f.view.Err) {
+	case fault.Unreachable, fault.Timeout, fault.AuthFailed, fault.UntrustedHost, fault.Storage:
+		return false
+	default:
+		return true
+	}
+}
+
+// Refused returns a commit that a source reached without the signature that the configuration
+// requires: it is reported as a failure, though another commit stays applied.
+func (f *Source) Refused() (sha string, why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ue *fault.UnavailableError
+	if errors.As(f.view.Err, &ue) && ue.Reason == fault.Unverified {
+		return ue.Revision, ue.Err
+	}
+	return "", nil
+}
+
+// Follows reports whether the source follows a ref. It errs towards yes: a look at
+// the source is cheap.
+func (f *Source) Follows(ref string) bool {
+	switch r := f.Config.Ref; {
+	case r.Branch != "":
+		return ref == "refs/heads/"+r.Branch
+	case r.Tag != "":
+		return ref == "refs/tags/"+r.Tag
+	case r.SemVer != "":
+		return strings.HasPrefix(ref, "refs/tags/")
+	case r.Name != "":
+		return ref == r.Name
+	case r.Commit != "":
+		return f.At() == "" // any ref may bring it
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if at := f.view.Snapshot.Ref; strings.HasPrefix(at, "refs/heads/") {
+		return ref == at
+	}
+	return strings.HasPrefix(ref, "refs/heads/")
+}
+
+// Nudge makes the source look at its repository, here or in the daemon that reads it.
+func (f *Source) Nudge() {
+	if f.Leads() {
+		f.Git.Nudge()
+		return
+	}
+	f.Crew.AskSoon(crew.Ask{Source: f.Config.Name})
+}
+
+// Branch returns the branch that the source follows, and that changes are proposed into.
+func (f *Source) Branch() string {
+	return cmp.Or(f.Config.Ref.Branch, strings.TrimPrefix(f.Now().Snapshot.Ref, "refs/heads/"))
+}
+
+// Elsewhere returns a fault that names the member that owns the source, if this member does not own
+// it, and how to reach that member.
+func (f *Source) Elsewhere(command string) *gates.Fault {
+	again := "ask again in a moment; weir members names who owns the source then"
+	now := f.Crew.Mirror().Snapshot()
+	o := now.Owner(f.Key())
+	i := slices.IndexFunc(now.Alive, func(a coord.Alive) bool { return a.Session == o.Session })
+	switch {
+	case i < 0 || o.Released:
+		return &gates.Fault{Message: "no daemon speaks for the source " + f.Config.Name + " at this moment, which proposes its changes", Hint: again}
+	case o.Member == f.Crew.Name():
+		return &gates.Fault{Message: "this daemon has just begun to speak for the source " + f.Config.Name + ", or is about to hand it over", Hint: again}
+	case now.Alive[i].Member.Address == "":
+		return &gates.Fault{Message: "the daemon " + o.Member + " speaks for the source " + f.Config.Name + ", and proposes its changes", Hint: "ask that one: " + command + " --server, with its address"}
+	}
+	return &gates.Fault{Message: "the daemon " + o.Member + " speaks for the source " + f.Config.Name + ", and proposes its changes", Hint: "ask that one: " + command + " --server " + now.Alive[i].Member.Address}
+}
