@@ -57,7 +57,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
 	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
@@ -150,38 +149,6 @@ type App struct {
 	// conductor runs and no pass adopts or hands on anything.
 	gen       current
 	reloadDue signal
-}
-
-// services outlive reloads: the records, the renders and the loops of passes, and where results go.
-// Each generation uses them.
-type services struct {
-	log *slog.Logger
-	// store are the records.
-	store state.Store
-	// crew holds the daemons that share the work; nil if this daemon is alone.
-	crew     *crew.Crew
-	clock    *clock.Clock
-	key      []byte // of digests
-	tracing  *telemetry.Tracing
-	board    *board.Board
-	metrics  *metrics.Metrics
-	accounts *accounts.Set
-	hooks    *forge.Receiver
-	// planAccounts holds the accounts for plans of pull requests.
-	planAccounts *accounts.Set
-	// turns bounds the concurrent plans of pull requests and drafts together.
-	turns    *pulls.Turns
-	drafts   *pulls.Drafts
-	book     *gates.Book
-	ledger   *ledger.Ledger
-	lineages *lineage.Book
-	renders  *renders.Dir
-	requests *requests
-	// conduct wakes the conductor of rollouts.
-	conduct signal
-	passes  *passes
-	// loss reports whether all writes are held.
-	loss func(*state.Loss)
 }
 
 // New opens the state directory, the listeners and the sources. It starts no

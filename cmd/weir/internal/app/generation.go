@@ -3,17 +3,29 @@ package app
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
+	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
+	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/lineage"
+	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/simulate"
+	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/reconciler/state/renders"
 	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/events"
+	"github.com/weir-gitops/weir/status/forge"
+	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/notify"
 	"github.com/weir-gitops/weir/status/proposal/reverts"
 	"github.com/weir-gitops/weir/status/pulls"
@@ -38,6 +50,38 @@ type generation struct {
 	spawner   spawner
 	// stops end the goroutines that were started, by part.
 	stops map[part][]func(context.Context) error
+}
+
+// services outlive reloads: the records, the renders and the loops of passes, and where results go.
+// Each generation uses them.
+type services struct {
+	log *slog.Logger
+	// store are the records.
+	store state.Store
+	// crew holds the daemons that share the work; nil if this daemon is alone.
+	crew     *crew.Crew
+	clock    *clock.Clock
+	key      []byte // of digests
+	tracing  *telemetry.Tracing
+	board    *board.Board
+	metrics  *metrics.Metrics
+	accounts *accounts.Set
+	hooks    *forge.Receiver
+	// planAccounts holds the accounts for plans of pull requests.
+	planAccounts *accounts.Set
+	// turns bounds the concurrent plans of pull requests and drafts together.
+	turns    *pulls.Turns
+	drafts   *pulls.Drafts
+	book     *gates.Book
+	ledger   *ledger.Ledger
+	lineages *lineage.Book
+	renders  *renders.Dir
+	requests *requests
+	// conduct wakes the conductor of rollouts.
+	conduct signal
+	passes  *passes
+	// loss reports whether all writes are held.
+	loss func(*state.Loss)
 }
 
 // generationOptions are the surroundings of a generation.
