@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust/variables"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
@@ -156,7 +157,7 @@ func (o *Origins) Renamed(kind, oldName string) (newName string, ok bool) {
 		if made.doc < 0 || i >= len(o.objects) || o.objects[i].Ref.Kind != kind {
 			continue
 		}
-		was, _ := substitute(text(t.docs[made.doc].node, "metadata", "name"), o.vars)
+		was, _ := variables.Substitute(text(t.docs[made.doc].node, "metadata", "name"), o.vars)
 		if now := o.objects[i].Ref.Name; was == oldName && now != oldName {
 			return now, true
 		}

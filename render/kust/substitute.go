@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust/variables"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"go.yaml.in/yaml/v3"
@@ -30,7 +31,7 @@ func (r *Result) substitute(o Options, w *walker) {
 	unsets, others := 0, 0
 	for _, f := range faults {
 		kind, most := &others, maxFaults+1
-		if f.name != "" {
+		if f.Name != "" {
 			kind, most = &unsets, maxUnset
 		}
 		if *kind++; *kind > most {
@@ -41,7 +42,7 @@ func (r *Result) substitute(o Options, w *walker) {
 		case f.twice:
 			d.Position, _ = r.Near(f.ref, intent.Path{"metadata", "name"})
 		default:
-			d.Position = r.within(f.ref, f.path, f.offset)
+			d.Position = r.within(f.ref, f.path, f.Offset)
 		}
 		if f.inKey {
 			if at, ok := r.KeyOrigin(f.ref, f.path); ok {
@@ -68,12 +69,12 @@ type substitutionFault struct {
 	// twice says that the object is there twice, key that two keys have become one,
 	// inKey that a key holds the variable.
 	twice, key, inKey bool
-	misuse
+	variables.Misuse
 }
 
 // diagnostic is the fault without its position.
 func (f substitutionFault) diagnostic(giveValue string) diag.Diagnostic {
-	d := misuseDiagnostic(f.misuse, giveValue)
+	d := misuseDiagnostic(f.Misuse, giveValue)
 	switch {
 	case f.twice:
 		d = faultAt("duplicate-object", diag.Position{}, fmt.Sprintf("%s is given twice", f.ref), "Give the two different names, or remove one.")
@@ -114,7 +115,7 @@ func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Nod
 		}
 		if o.Strict != nil && len(s.bad) > 0 && o.Strict(ref) {
 			for _, b := range s.bad {
-				faults = append(faults, substitutionFault{ref: ref, path: b.path, inKey: b.inKey, misuse: b.misuse})
+				faults = append(faults, substitutionFault{ref: ref, path: b.path, inKey: b.inKey, Misuse: b.Misuse})
 			}
 		}
 	}
@@ -148,12 +149,12 @@ func grownBy(objects []*yaml.Node, vars map[string]string) int64 {
 	return int64(uses) * int64(longest)
 }
 
-func misuseDiagnostic(m misuse, giveValue string) diag.Diagnostic {
-	if m.name != "" {
-		return faultAt("unset-variable", diag.Position{}, fmt.Sprintf("variable %s has no value and no default", m.name),
-			fmt.Sprintf("Give it a value %s, write ${%s:-default}, or $${%s} for the text itself.", cmp.Or(giveValue, "in the target's configuration or with --var"), m.name, m.name))
+func misuseDiagnostic(m variables.Misuse, giveValue string) diag.Diagnostic {
+	if m.Name != "" {
+		return faultAt("unset-variable", diag.Position{}, fmt.Sprintf("variable %s has no value and no default", m.Name),
+			fmt.Sprintf("Give it a value %s, write ${%s:-default}, or $${%s} for the text itself.", cmp.Or(giveValue, "in the target's configuration or with --var"), m.Name, m.Name))
 	}
-	return faultAt("bad-variable", diag.Position{}, fmt.Sprintf("%s is not a form of variable that is substituted", m.form),
+	return faultAt("bad-variable", diag.Position{}, fmt.Sprintf("%s is not a form of variable that is substituted", m.Form),
 		"The forms are ${VAR}, ${VAR:-default} and ${VAR:=default}, not nested. Write $${ for a literal ${.")
 }
 
@@ -168,7 +169,7 @@ type substitution struct {
 type badScalar struct {
 	path  intent.Path
 	inKey bool
-	misuse
+	variables.Misuse
 }
 
 // object returns a copy of an object with its variables substituted, or nil if it holds
@@ -183,7 +184,7 @@ func (s *substitution) object(n *yaml.Node) *yaml.Node {
 }
 
 func anyVariable(n *yaml.Node) bool {
-	if n.Kind == yaml.ScalarNode && hasVariables(n.Value) {
+	if n.Kind == yaml.ScalarNode && variables.In(n.Value) {
 		return true
 	}
 	for _, c := range n.Content {
@@ -217,12 +218,12 @@ func (s *substitution) node(n *yaml.Node, p intent.Path) {
 }
 
 func (s *substitution) key(n *yaml.Node, p intent.Path) {
-	if !hasVariables(n.Value) {
+	if !variables.In(n.Value) {
 		return
 	}
-	value, bad := substitute(n.Value, s.vars)
+	value, bad := variables.Substitute(n.Value, s.vars)
 	for _, b := range bad {
-		s.bad = append(s.bad, badScalar{path: p.Join(value), inKey: true, misuse: b})
+		s.bad = append(s.bad, badScalar{path: p.Join(value), inKey: true, Misuse: b})
 	}
 	n.Value, n.Tag = value, "!!str"
 }
@@ -231,12 +232,12 @@ func (s *substitution) key(n *yaml.Node, p intent.Path) {
 // has in YAML, if that is a number, a boolean or null; a quoted one and a block
 // stay strings. A value stays one scalar, even if it holds YAML.
 func (s *substitution) scalar(n *yaml.Node, p intent.Path) {
-	if !hasVariables(n.Value) {
+	if !variables.In(n.Value) {
 		return
 	}
-	value, bad := substitute(n.Value, s.vars)
+	value, bad := variables.Substitute(n.Value, s.vars)
 	for _, b := range bad {
-		s.bad = append(s.bad, badScalar{path: p, misuse: b})
+		s.bad = append(s.bad, badScalar{path: p, Misuse: b})
 	}
 	if value == n.Value {
 		return

@@ -1,4 +1,5 @@
-package kust
+// Package variables substitutes variables in texts.
+package variables
 
 import (
 	"regexp"
@@ -13,21 +14,21 @@ import (
 // there a variable with a value gets it, and all other variables stay unchanged.
 var variableForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)(:[-=]((?s:.*)))?$`)
 
-// misuse is a place of a text that cannot be substituted.
-type misuse struct {
-	offset int
-	name   string // the variable, if it is the value that is missing
-	form   string // the text between the braces, if that is the fault
+// Misuse is a place of a text that cannot be substituted.
+type Misuse struct {
+	Offset int
+	Name   string // the variable, if it is the value that is missing
+	Form   string // the text between the braces, if that is the fault
 }
 
-// hasVariables reports whether substitute could change a text.
-func hasVariables(s string) bool { return strings.Contains(s, "${") }
+// In reports whether Substitute could change a text.
+func In(s string) bool { return strings.Contains(s, "${") }
 
-// substitute replaces the variables of a text. A variable with neither value nor
+// Substitute replaces the variables of a text. A variable with neither value nor
 // default, or of another form, stays as it stands and is returned.
-func substitute(s string, vars map[string]string) (string, []misuse) {
+func Substitute(s string, vars map[string]string) (string, []Misuse) {
 	var b strings.Builder
-	var bad []misuse
+	var bad []Misuse
 	closed := closings(s)
 	for i := 0; i < len(s); {
 		rest := s[i:]
@@ -38,7 +39,7 @@ func substitute(s string, vars map[string]string) (string, []misuse) {
 		case strings.HasPrefix(rest, "${"):
 			end, is := closed[i]
 			if !is {
-				bad = append(bad, misuse{offset: i, form: firstLine(rest)})
+				bad = append(bad, Misuse{Offset: i, Form: firstLine(rest)})
 				b.WriteString("${")
 				i += len("${")
 				continue
@@ -46,7 +47,7 @@ func substitute(s string, vars map[string]string) (string, []misuse) {
 			whole := s[i : end+1]
 			value, fault := lookUp(s[i+2:end], vars)
 			if fault != nil {
-				fault.offset = i
+				fault.Offset = i
 				bad = append(bad, *fault)
 				value = whole
 			}
@@ -81,17 +82,17 @@ func closings(s string) map[int]int {
 	return out
 }
 
-func lookUp(inner string, vars map[string]string) (string, *misuse) {
+func lookUp(inner string, vars map[string]string) (string, *Misuse) {
 	m := variableForm.FindStringSubmatch(inner)
 	if m == nil || strings.Contains(m[3], "${") {
-		return "", &misuse{form: firstLine("${" + inner + "}")}
+		return "", &Misuse{Form: firstLine("${" + inner + "}")}
 	}
 	value, ok := vars[m[1]]
 	switch {
 	case m[2] != "" && value == "":
 		return m[3], nil
 	case !ok:
-		return "", &misuse{name: m[1]}
+		return "", &Misuse{Name: m[1]}
 	}
 	return value, nil
 }
