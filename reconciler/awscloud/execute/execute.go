@@ -39,17 +39,38 @@ import (
 
 // Executor writes to one account and region.
 type Executor struct {
-	client      *sdk.Client
+	reader     *read.Reader
+	memory     *memory.Memory
+	templates  templates
+	groups     groups
+	nodegroups nodegroups
+}
+
+// templates executes the actions on launch templates, by EC2.
+type templates struct {
+	client *sdk.Client
+	ec2    EC2Calls
+	reader *read.Reader
+	memory *memory.Memory
+}
+
+// groups executes the actions on Auto Scaling groups.
+type groups struct {
+	autoscaling AutoScalingCalls
 	reader      *read.Reader
 	memory      *memory.Memory
-	ec2         EC2Calls
-	autoscaling AutoScalingCalls
-	eks         EKSCalls
+}
+
+// nodegroups executes the actions on managed nodegroups, by EKS.
+type nodegroups struct {
+	eks    EKSCalls
+	reader *read.Reader
+	memory *memory.Memory
 }
 
 // New returns an Executor.
 func New(c *sdk.Client, r *read.Reader, m *memory.Memory, ec2 EC2Calls, autoscaling AutoScalingCalls, eks EKSCalls) *Executor {
-	return &Executor{c, r, m, ec2, autoscaling, eks}
+	return &Executor{r, m, templates{c, ec2, r, m}, groups{autoscaling, r, m}, nodegroups{eks, r, m}}
 }
 
 // Execute does one action. Its error is an *observed.Error. Doing an action twice is
@@ -92,59 +113,59 @@ func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, err
 func (x *Executor) execute(ctx context.Context, a step.Action) (step.Result, error) {
 	switch a := a.(type) {
 	case step.CreateLaunchTemplate:
-		return x.createTemplate(ctx, a)
+		return x.templates.createTemplate(ctx, a)
 	case step.CreateLaunchTemplateVersion:
-		return x.createVersion(ctx, a)
+		return x.templates.createVersion(ctx, a)
 	case step.DeleteLaunchTemplateVersions:
-		return step.Result{}, x.deleteVersions(ctx, a)
+		return step.Result{}, x.templates.deleteVersions(ctx, a)
 	case step.SetDefaultVersion:
-		return step.Result{}, x.setDefault(ctx, a)
+		return step.Result{}, x.templates.setDefault(ctx, a)
 	case step.DeleteLaunchTemplate:
-		return step.Result{}, x.deleteTemplate(ctx, a)
+		return step.Result{}, x.templates.deleteTemplate(ctx, a)
 	case step.TagLaunchTemplate:
-		return step.Result{}, x.tagTemplate(ctx, a)
+		return step.Result{}, x.templates.tagTemplate(ctx, a)
 	case step.CreateGroup:
-		return x.createGroup(ctx, a)
+		return x.groups.createGroup(ctx, a)
 	case step.UpdateGroup:
-		return step.Result{}, x.updateGroup(ctx, a)
+		return step.Result{}, x.groups.updateGroup(ctx, a)
 	case step.StartRefresh:
-		return x.startRefresh(ctx, a)
+		return x.groups.startRefresh(ctx, a)
 	case step.CancelRefresh:
-		return step.Result{}, x.cancelRefresh(ctx, a)
+		return step.Result{}, x.groups.cancelRefresh(ctx, a)
 	case step.RollbackRefresh:
-		return x.rollbackRefresh(ctx, a)
+		return x.groups.rollbackRefresh(ctx, a)
 	case step.SetProcesses:
-		return step.Result{}, x.setProcesses(ctx, a)
+		return step.Result{}, x.groups.setProcesses(ctx, a)
 	case step.SetTrafficSources:
-		return step.Result{}, x.setTrafficSources(ctx, a)
+		return step.Result{}, x.groups.setTrafficSources(ctx, a)
 	case step.PutWarmPool:
-		return step.Result{}, x.putWarmPool(ctx, a)
+		return step.Result{}, x.groups.putWarmPool(ctx, a)
 	case step.DeleteWarmPool:
-		return step.Result{}, x.deleteWarmPool(ctx, a)
+		return step.Result{}, x.groups.deleteWarmPool(ctx, a)
 	case step.SetMetrics:
-		return step.Result{}, x.setMetrics(ctx, a)
+		return step.Result{}, x.groups.setMetrics(ctx, a)
 	case step.TagGroup:
-		return step.Result{}, x.tagGroup(ctx, a)
+		return step.Result{}, x.groups.tagGroup(ctx, a)
 	case step.DeleteGroup:
-		return step.Result{}, x.deleteGroup(ctx, a)
+		return step.Result{}, x.groups.deleteGroup(ctx, a)
 	case step.PutHook:
-		return step.Result{}, x.putHook(ctx, a)
+		return step.Result{}, x.groups.putHook(ctx, a)
 	case step.DeleteHook:
-		return step.Result{}, x.deleteHook(ctx, a)
+		return step.Result{}, x.groups.deleteHook(ctx, a)
 	case step.HoldMachine:
-		return step.Result{}, x.holdMachine(ctx, a)
+		return step.Result{}, x.groups.holdMachine(ctx, a)
 	case step.ReleaseMachine:
-		return step.Result{}, x.releaseMachine(ctx, a)
+		return step.Result{}, x.groups.releaseMachine(ctx, a)
 	case step.CreateNodegroup:
-		return x.createNodegroup(ctx, a)
+		return x.nodegroups.createNodegroup(ctx, a)
 	case step.UpdateNodegroupConfig:
-		return x.updateNodegroupConfig(ctx, a)
+		return x.nodegroups.updateNodegroupConfig(ctx, a)
 	case step.UpdateNodegroupVersion:
-		return x.updateNodegroupVersion(ctx, a)
+		return x.nodegroups.updateNodegroupVersion(ctx, a)
 	case step.TagNodegroup:
-		return step.Result{}, x.tagNodegroup(ctx, a)
+		return step.Result{}, x.nodegroups.tagNodegroup(ctx, a)
 	case step.DeleteNodegroup:
-		return step.Result{}, x.deleteNodegroup(ctx, a)
+		return step.Result{}, x.nodegroups.deleteNodegroup(ctx, a)
 	}
 	return step.Result{}, &observed.Error{Kind: observed.Invalid, Service: "weir", Operation: "Execute", Code: "UnknownAction",
 		Message: fmt.Sprintf("there is no way to do a %T", a)}

@@ -22,7 +22,7 @@ const trafficBatch = 10
 
 // setTrafficSources attaches before it detaches, so that the group is never
 // without traffic. A second attachment changes nothing.
-func (x *Executor) setTrafficSources(ctx context.Context, a step.SetTrafficSources) error {
+func (x groups) setTrafficSources(ctx context.Context, a step.SetTrafficSources) error {
 	for batch := range slices.Chunk(convert.TrafficSources(a.Attach), trafficBatch) {
 		_, err := x.autoscaling.AttachTrafficSources(ctx, &autoscaling.AttachTrafficSourcesInput{
 			AutoScalingGroupName: aws.String(a.Group), TrafficSources: batch, SkipZonalShiftValidation: a.SkipZonalShiftValidation,
@@ -41,7 +41,7 @@ func (x *Executor) setTrafficSources(ctx context.Context, a step.SetTrafficSourc
 
 // detach takes a refusal for done where nothing of it is attached, and repeats it for what
 // still is: AWS refuses all where one has gone, as it has when the first answer was lost.
-func (x *Executor) detach(ctx context.Context, group string, sources []intent.TrafficSource) error {
+func (x groups) detach(ctx context.Context, group string, sources []intent.TrafficSource) error {
 	in := &autoscaling.DetachTrafficSourcesInput{AutoScalingGroupName: aws.String(group), TrafficSources: convert.TrafficSources(sources)}
 	_, err := x.autoscaling.DetachTrafficSources(ctx, in)
 	e := sdk.Classify("autoscaling", "DetachTrafficSources", err)
@@ -67,7 +67,7 @@ func (x *Executor) detach(ctx context.Context, group string, sources []intent.Tr
 }
 
 // putWarmPool sends all of a warm pool: AWS keeps what a call leaves out.
-func (x *Executor) putWarmPool(ctx context.Context, a step.PutWarmPool) error {
+func (x groups) putWarmPool(ctx context.Context, a step.PutWarmPool) error {
 	in := &autoscaling.PutWarmPoolInput{
 		AutoScalingGroupName: aws.String(a.Group), MinSize: aws.Int32(a.WarmPool.MinSize), PoolState: types.WarmPoolState(a.WarmPool.PoolState),
 		InstanceReusePolicy:      &types.InstanceReusePolicy{ReuseOnScaleIn: aws.Bool(a.WarmPool.InstanceReusePolicy.ReuseOnScaleIn)},
@@ -81,7 +81,7 @@ func (x *Executor) putWarmPool(ctx context.Context, a step.PutWarmPool) error {
 }
 
 // deleteWarmPool is done where no warm pool exists.
-func (x *Executor) deleteWarmPool(ctx context.Context, a step.DeleteWarmPool) error {
+func (x groups) deleteWarmPool(ctx context.Context, a step.DeleteWarmPool) error {
 	_, err := x.autoscaling.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: aws.String(a.Group), ForceDelete: aws.Bool(true)})
 	if e := sdk.Classify("autoscaling", "DeleteWarmPool", err); e != nil && !noWarmPool(e) {
 		return e
@@ -96,7 +96,7 @@ func noWarmPool(err error) bool {
 }
 
 // setMetrics never sends an empty list, which would mean all metrics.
-func (x *Executor) setMetrics(ctx context.Context, a step.SetMetrics) error {
+func (x groups) setMetrics(ctx context.Context, a step.SetMetrics) error {
 	if len(a.Enable) > 0 {
 		_, err := x.autoscaling.EnableMetricsCollection(ctx, &autoscaling.EnableMetricsCollectionInput{
 			AutoScalingGroupName: aws.String(a.Group), Granularity: aws.String(a.Granularity), Metrics: a.Enable,

@@ -22,7 +22,7 @@ import (
 // groupResource is the resource type of Auto Scaling's tags.
 const groupResource = "auto-scaling-group"
 
-func (x *Executor) createGroup(ctx context.Context, a step.CreateGroup) (step.Result, error) {
+func (x groups) createGroup(ctx context.Context, a step.CreateGroup) (step.Result, error) {
 	g := a.Group
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(g.Name), MinSize: aws.Int32(g.MinSize), MaxSize: aws.Int32(g.MaxSize),
@@ -54,7 +54,7 @@ func (x *Executor) createGroup(ctx context.Context, a step.CreateGroup) (step.Re
 // existingGroup decides whether the group that is in the way is this very one.
 // Auto Scaling has no client tokens, so a lost answer shows only here. The next pass
 // corrects any difference in it.
-func (x *Executor) existingGroup(ctx context.Context, a step.CreateGroup, conflict *observed.Error) error {
+func (x groups) existingGroup(ctx context.Context, a step.CreateGroup, conflict *observed.Error) error {
 	found, err := x.reader.Groups(ctx, a.Group.Name)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func groupTags(group string, tags map[string]observed.GroupTag) []types.Tag {
 }
 
 // updateGroup sends the members that are set; AWS keeps the others.
-func (x *Executor) updateGroup(ctx context.Context, a step.UpdateGroup) error {
+func (x groups) updateGroup(ctx context.Context, a step.UpdateGroup) error {
 	in := &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(a.Name), MinSize: a.MinSize, MaxSize: a.MaxSize, DesiredCapacity: a.DesiredCapacity,
 		VPCZoneIdentifier: convert.StringOrNil(strings.Join(a.SubnetIDs, ",")),
@@ -105,7 +105,7 @@ func (x *Executor) updateGroup(ctx context.Context, a step.UpdateGroup) error {
 // to the group only when the refresh succeeded, and skips instances that run it
 // already, so that a repeated refresh replaces nothing.
 // Assumed of AWS: desired-configuration-comes-back.
-func (x *Executor) startRefresh(ctx context.Context, a step.StartRefresh) (step.Result, error) {
+func (x groups) startRefresh(ctx context.Context, a step.StartRefresh) (step.Result, error) {
 	desired := &types.DesiredConfiguration{}
 	if a.MixedInstancesPolicy != nil {
 		desired.MixedInstancesPolicy = convert.PolicyRequest(a.MixedInstancesPolicy, a.Template, convert.Refreshes)
@@ -155,7 +155,7 @@ func waitsAtShare(p intent.Refresh) (out intent.Refresh, ends bool) {
 }
 
 // cancelRefresh is done where nothing is left to cancel.
-func (x *Executor) cancelRefresh(ctx context.Context, a step.CancelRefresh) error {
+func (x groups) cancelRefresh(ctx context.Context, a step.CancelRefresh) error {
 	_, err := x.autoscaling.CancelInstanceRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(a.Group)})
 	if e := sdk.Classify("autoscaling", "CancelInstanceRefresh", err); e != nil && e.Code != "ActiveInstanceRefreshNotFound" {
 		return e
@@ -166,7 +166,7 @@ func (x *Executor) cancelRefresh(ctx context.Context, a step.CancelRefresh) erro
 // rollbackRefresh is done where the refresh is on its way back, or was: the request names
 // a group and no refresh, so what became of it is read and not asked for a second time. A
 // refresh that ended otherwise is for the next pass.
-func (x *Executor) rollbackRefresh(ctx context.Context, a step.RollbackRefresh) (step.Result, error) {
+func (x groups) rollbackRefresh(ctx context.Context, a step.RollbackRefresh) (step.Result, error) {
 	_, err := x.autoscaling.RollbackInstanceRefresh(ctx, &autoscaling.RollbackInstanceRefreshInput{AutoScalingGroupName: aws.String(a.Group)}, notRepeated)
 	e := sdk.Classify("autoscaling", "RollbackInstanceRefresh", err)
 	if e == nil {
@@ -192,7 +192,7 @@ func (x *Executor) rollbackRefresh(ctx context.Context, a step.RollbackRefresh) 
 }
 
 // setProcesses never sends an empty list, which would mean all processes.
-func (x *Executor) setProcesses(ctx context.Context, a step.SetProcesses) error {
+func (x groups) setProcesses(ctx context.Context, a step.SetProcesses) error {
 	if len(a.Suspend) > 0 {
 		_, err := x.autoscaling.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: aws.String(a.Group), ScalingProcesses: a.Suspend})
 		if err != nil {
@@ -208,7 +208,7 @@ func (x *Executor) setProcesses(ctx context.Context, a step.SetProcesses) error 
 	return nil
 }
 
-func (x *Executor) tagGroup(ctx context.Context, a step.TagGroup) error {
+func (x groups) tagGroup(ctx context.Context, a step.TagGroup) error {
 	return retag(a.Put, a.Remove, func(put map[string]observed.GroupTag) error {
 		_, err := x.autoscaling.CreateOrUpdateTags(ctx, &autoscaling.CreateOrUpdateTagsInput{Tags: groupTags(a.Group, put)})
 		return sdk.AsError("autoscaling", "CreateOrUpdateTags", err)
@@ -222,7 +222,7 @@ func (x *Executor) tagGroup(ctx context.Context, a step.TagGroup) error {
 	})
 }
 
-func (x *Executor) deleteGroup(ctx context.Context, a step.DeleteGroup) error {
+func (x groups) deleteGroup(ctx context.Context, a step.DeleteGroup) error {
 	in := &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(a.Name)}
 	if a.Force {
 		in.ForceDelete = aws.Bool(true)

@@ -16,7 +16,7 @@ import (
 
 // putHook sends defaults too, because AWS leaves missing members unchanged. It first forgets the
 // group's remembered hooks, so that they are read again however the call ends.
-func (x *Executor) putHook(ctx context.Context, a step.PutHook) error {
+func (x groups) putHook(ctx context.Context, a step.PutHook) error {
 	x.memory.Hooks.Drop(a.Group)
 	h := observed.HookDefaults(a.Hook)
 	_, err := x.autoscaling.PutLifecycleHook(ctx, &autoscaling.PutLifecycleHookInput{
@@ -30,7 +30,7 @@ func (x *Executor) putHook(ctx context.Context, a step.PutHook) error {
 
 // deleteHook takes a refusal for done where the hook is not there: AWS has no special
 // code for that.
-func (x *Executor) deleteHook(ctx context.Context, a step.DeleteHook) error {
+func (x groups) deleteHook(ctx context.Context, a step.DeleteHook) error {
 	x.memory.Hooks.Drop(a.Group)
 	_, err := x.autoscaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{
 		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Name),
@@ -49,7 +49,7 @@ func (x *Executor) deleteHook(ctx context.Context, a step.DeleteHook) error {
 }
 
 // holdMachine sends AWS a heartbeat. Each request sends one.
-func (x *Executor) holdMachine(ctx context.Context, a step.HoldMachine) error {
+func (x groups) holdMachine(ctx context.Context, a step.HoldMachine) error {
 	_, err := x.autoscaling.RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
 		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Hook), InstanceId: aws.String(a.Instance),
 	})
@@ -59,7 +59,7 @@ func (x *Executor) holdMachine(ctx context.Context, a step.HoldMachine) error {
 // releaseMachine answers a lifecycle action. AWS refuses an answer to an ended action, as it does a
 // heartbeat. The caller decides who answered first.
 // Assumed of AWS: lifecycle-action-gone.
-func (x *Executor) releaseMachine(ctx context.Context, a step.ReleaseMachine) error {
+func (x groups) releaseMachine(ctx context.Context, a step.ReleaseMachine) error {
 	_, err := x.autoscaling.CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{
 		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Hook), InstanceId: aws.String(a.Instance), LifecycleActionResult: aws.String(a.Result),
 	})

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-func (x *Executor) createNodegroup(ctx context.Context, a step.CreateNodegroup) (step.Result, error) {
+func (x nodegroups) createNodegroup(ctx context.Context, a step.CreateNodegroup) (step.Result, error) {
 	n := a.Nodegroup
 	in := &eks.CreateNodegroupInput{
 		ClusterName: aws.String(n.Cluster), NodegroupName: aws.String(n.Name), NodeRole: aws.String(n.NodeRole), Subnets: n.SubnetIDs,
@@ -36,7 +36,7 @@ func (x *Executor) createNodegroup(ctx context.Context, a step.CreateNodegroup) 
 // existingNodegroup decides whether the nodegroup that is in the way is this
 // very one. The code says "in use" for a cluster that is being changed as well,
 // so a name that is not there means: later.
-func (x *Executor) existingNodegroup(ctx context.Context, n observed.Nodegroup, conflict *observed.Error) error {
+func (x nodegroups) existingNodegroup(ctx context.Context, n observed.Nodegroup, conflict *observed.Error) error {
 	have, err := x.reader.Nodegroup(ctx, n.NodegroupName)
 	switch {
 	case err != nil:
@@ -54,7 +54,7 @@ func (x *Executor) existingNodegroup(ctx context.Context, n observed.Nodegroup, 
 	return nil
 }
 
-func (x *Executor) updateNodegroupConfig(ctx context.Context, a step.UpdateNodegroupConfig) (step.Result, error) {
+func (x nodegroups) updateNodegroupConfig(ctx context.Context, a step.UpdateNodegroupConfig) (step.Result, error) {
 	in := &eks.UpdateNodegroupConfigInput{
 		ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name), ClientRequestToken: convert.StringOrNil(a.Token),
 	}
@@ -76,7 +76,7 @@ func (x *Executor) updateNodegroupConfig(ctx context.Context, a step.UpdateNodeg
 	return step.Result{UpdateID: updateID(out.Update)}, nil
 }
 
-func (x *Executor) updateNodegroupVersion(ctx context.Context, a step.UpdateNodegroupVersion) (step.Result, error) {
+func (x nodegroups) updateNodegroupVersion(ctx context.Context, a step.UpdateNodegroupVersion) (step.Result, error) {
 	in := &eks.UpdateNodegroupVersionInput{
 		ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name), ClientRequestToken: convert.StringOrNil(a.Token),
 		Version: convert.StringOrNil(a.Version), ReleaseVersion: convert.StringOrNil(a.ReleaseVersion), Force: a.Force,
@@ -100,7 +100,7 @@ func updateID(u *types.Update) string {
 	return aws.ToString(u.Id)
 }
 
-func (x *Executor) tagNodegroup(ctx context.Context, a step.TagNodegroup) error {
+func (x nodegroups) tagNodegroup(ctx context.Context, a step.TagNodegroup) error {
 	defer x.memory.Nodegroups.Forget(a.NodegroupName)
 	return retag(a.Put, a.Remove, func(put map[string]string) error {
 		_, err := x.eks.TagResource(ctx, &eks.TagResourceInput{ResourceArn: aws.String(a.ARN), Tags: put})
@@ -111,7 +111,7 @@ func (x *Executor) tagNodegroup(ctx context.Context, a step.TagNodegroup) error 
 	})
 }
 
-func (x *Executor) deleteNodegroup(ctx context.Context, a step.DeleteNodegroup) error {
+func (x nodegroups) deleteNodegroup(ctx context.Context, a step.DeleteNodegroup) error {
 	defer x.memory.Nodegroups.Forget(a.NodegroupName)
 	_, err := x.eks.DeleteNodegroup(ctx, &eks.DeleteNodegroupInput{ClusterName: aws.String(a.Cluster), NodegroupName: aws.String(a.Name)})
 	if e := sdk.Classify("eks", "DeleteNodegroup", err); e != nil && e.Kind != observed.NotFound {

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-func (x *Executor) createTemplate(ctx context.Context, a step.CreateLaunchTemplate) (step.Result, error) {
+func (x templates) createTemplate(ctx context.Context, a step.CreateLaunchTemplate) (step.Result, error) {
 	in := &ec2.CreateLaunchTemplateInput{
 		LaunchTemplateName: aws.String(a.Name), VersionDescription: convert.StringOrNil(a.Description),
 		LaunchTemplateData: convert.TemplateRequest(a.Data), ClientToken: convert.StringOrNil(a.Token),
@@ -51,7 +51,7 @@ func (x *Executor) createTemplate(ctx context.Context, a step.CreateLaunchTempla
 
 // existingTemplate decides whether the template that is in the way is this very
 // one, made by an attempt whose answer was lost.
-func (x *Executor) existingTemplate(ctx context.Context, a step.CreateLaunchTemplate, conflict *observed.Error) (step.Result, error) {
+func (x templates) existingTemplate(ctx context.Context, a step.CreateLaunchTemplate, conflict *observed.Error) (step.Result, error) {
 	found, err := x.reader.Templates(ctx, a.Name)
 	if err != nil {
 		return step.Result{}, err
@@ -86,7 +86,7 @@ func sameData(stored, asked intent.TemplateData) bool {
 // since, another token is needed.
 const replayAge = 2 * time.Minute
 
-func (x *Executor) createVersion(ctx context.Context, a step.CreateLaunchTemplateVersion) (step.Result, error) {
+func (x templates) createVersion(ctx context.Context, a step.CreateLaunchTemplateVersion) (step.Result, error) {
 	id, name := templateSelector(a.Template)
 	in := &ec2.CreateLaunchTemplateVersionInput{
 		LaunchTemplateId: id, LaunchTemplateName: name, VersionDescription: convert.StringOrNil(a.Description),
@@ -110,7 +110,7 @@ func (x *Executor) createVersion(ctx context.Context, a step.CreateLaunchTemplat
 	return step.Result{Template: ref}, nil
 }
 
-func (x *Executor) newVersion(ctx context.Context, in *ec2.CreateLaunchTemplateVersionInput) (*types.LaunchTemplateVersion, error) {
+func (x templates) newVersion(ctx context.Context, in *ec2.CreateLaunchTemplateVersionInput) (*types.LaunchTemplateVersion, error) {
 	out, err := x.ec2.CreateLaunchTemplateVersion(ctx, in)
 	if err != nil {
 		return nil, sdk.Classify("ec2", "CreateLaunchTemplateVersion", err)
@@ -124,7 +124,7 @@ func (x *Executor) newVersion(ctx context.Context, in *ec2.CreateLaunchTemplateV
 }
 
 // warn passes on what EC2 finds wrong with a template that it made all the same.
-func (x *Executor) warn(operation, name string, w *types.ValidationWarning) {
+func (x templates) warn(operation, name string, w *types.ValidationWarning) {
 	if w == nil {
 		return
 	}
@@ -133,7 +133,7 @@ func (x *Executor) warn(operation, name string, w *types.ValidationWarning) {
 	}
 }
 
-func (x *Executor) setDefault(ctx context.Context, a step.SetDefaultVersion) error {
+func (x templates) setDefault(ctx context.Context, a step.SetDefaultVersion) error {
 	if a.Patient {
 		paid, spare := x.client.TakeSpare(ctx, "ec2", "ModifyLaunchTemplate")
 		if !spare {
@@ -148,7 +148,7 @@ func (x *Executor) setDefault(ctx context.Context, a step.SetDefaultVersion) err
 	return sdk.AsError("ec2", "ModifyLaunchTemplate", err)
 }
 
-func (x *Executor) deleteTemplate(ctx context.Context, a step.DeleteLaunchTemplate) error {
+func (x templates) deleteTemplate(ctx context.Context, a step.DeleteLaunchTemplate) error {
 	id, name := templateSelector(a.Template)
 	_, err := x.ec2.DeleteLaunchTemplate(ctx, &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: id, LaunchTemplateName: name})
 	if e := sdk.Classify("ec2", "DeleteLaunchTemplate", err); e != nil && e.Kind != observed.NotFound {
@@ -158,7 +158,7 @@ func (x *Executor) deleteTemplate(ctx context.Context, a step.DeleteLaunchTempla
 	return nil
 }
 
-func (x *Executor) tagTemplate(ctx context.Context, a step.TagLaunchTemplate) error {
+func (x templates) tagTemplate(ctx context.Context, a step.TagLaunchTemplate) error {
 	resources := []string{a.Template.ID}
 	return retag(a.Put, a.Remove, func(put map[string]string) error {
 		_, err := x.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: resources, Tags: requestTags(put)})

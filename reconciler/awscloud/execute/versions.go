@@ -15,7 +15,7 @@ import (
 
 // deleteVersions reads both lists of the answer: EC2 answers 200 and says for each
 // version whether it is gone.
-func (x *Executor) deleteVersions(ctx context.Context, a step.DeleteLaunchTemplateVersions) error {
+func (x templates) deleteVersions(ctx context.Context, a step.DeleteLaunchTemplateVersions) error {
 	id, name := templateSelector(a.Template)
 	in := &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: id, LaunchTemplateName: name}
 	for _, n := range a.Versions {
