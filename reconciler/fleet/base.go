@@ -77,7 +77,7 @@ func (b *Base) still(next *Base) bool {
 func (f *Fleet) copied() *Fleet {
 	c := New(f.o)
 	c.o.Good, c.o.Written = nil, nil // a proposal is judged by itself
-	c.budget, c.sources, c.slots = f.budget.forReview(), f.sources, make(chan struct{}, besideReview)
+	c.budget, c.sources, c.runs.slots = f.budget.forReview(), f.sources, make(chan struct{}, besideReview)
 	c.renders = make(map[string]*rendered, len(f.renders))
 	for name, r := range f.renders {
 		// The reads of a render decide whether it is valid for another tree. What touched it before

@@ -38,7 +38,7 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 		Proposed: it.proposed,
 		Err:      it.err, Diagnostics: it.diags,
 	}
-	it.key = reconciler.ScopeKey{Account: t.AccountID, Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
+	it.key = reconciler.ScopeKey{Account: t.AccountID, Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.o.endpoint(t)}
 	if it.err == nil {
 		d.Err = unreadable(it.view.Err)
 	}
@@ -87,14 +87,14 @@ func (in *inputs) role(t *target.Target, configured string) string {
 func short(revision string) string { return revision[:min(7, len(revision))] }
 
 // endpoint returns the address of the target's AWS; empty for AWS itself.
-func (f *Fleet) endpoint(t *target.Target) string {
+func (o *Options) endpoint(t *target.Target) string {
 	switch {
-	case f.o.Endpoint != "":
-		return f.o.Endpoint
+	case o.Endpoint != "":
+		return o.Endpoint
 	case t.EndpointURL != "":
 		return target.Endpoint(t.EndpointURL)
 	default:
-		return target.Endpoint(f.o.Config.Endpoint)
+		return target.Endpoint(o.Config.Endpoint)
 	}
 }
 

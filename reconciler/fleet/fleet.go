@@ -21,7 +21,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
+
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -123,16 +123,10 @@ type Fleet struct {
 	sources map[string]string
 	behind  map[string]bool
 	// jobs are the renders under way, and those that are not taken over yet.
-	jobs    map[string]*job
-	running sync.WaitGroup
-	ended   chan struct{}
-	// slots bound how many renders are made, or wait to be, at a time; nil bounds none.
-	slots chan struct{}
-	// searches are those of targets that cannot be rendered, by name, wishes what is wanted
-	// of those that are held, and verdicts what reports say of them.
-	searches map[string]*search
-	wishes   map[string]string
-	verdicts map[string]Judged
+	jobs map[string]*job
+	runs *runs
+	// holds are the targets that are held to earlier revisions.
+	holds *holds
 	// made are the targets that the configuration's tables and wildcards make, by name,
 	// and earlier those of the composition before.
 	made, earlier map[string]*target.Target
@@ -142,10 +136,10 @@ type Fleet struct {
 func New(o Options) *Fleet {
 	f := &Fleet{
 		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, made: map[string]*target.Target{},
-		searches: map[string]*search{}, wishes: map[string]string{},
-		jobs: map[string]*job{}, ended: make(chan struct{}, 1),
+		jobs: map[string]*job{}, runs: &runs{ended: make(chan struct{}, 1)},
 	}
 	f.budget = newBudget(f.limits(), render.NewShared(nil))
+	f.holds = &holds{o: &f.o, runs: f.runs, budget: f.budget, searches: map[string]*search{}, wishes: map[string]string{}}
 	return f
 }
 
@@ -153,12 +147,13 @@ func New(o Options) *Fleet {
 // what it changed.
 func (f *Fleet) Adopt(earlier *Fleet) {
 	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
-	for name, s := range earlier.searches {
+	for name, s := range earlier.holds.searches {
 		if s.job == nil && s.poolJob == nil { // a job ends with its generation
-			f.searches[name], f.wishes[name] = s, earlier.wishes[name]
+			f.holds.searches[name], f.holds.wishes[name] = s, earlier.holds.wishes[name]
 		}
 	}
 	f.budget = newBudget(f.limits(), earlier.budget.shared)
+	f.holds.budget = f.budget
 }
 
 // Target is one target, its path's wildcards expanded.
@@ -200,7 +195,7 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 // Advance is Compose with the renders that are there once patience is over. The others
 // go on until ctx ends, and a later composition has them.
 func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience time.Duration) (*Composition, error) {
-	in := &inputs{views: views, variables: f, unusedRows: true}
+	in := &inputs{views: views, variables: &f.o, unusedRows: true}
 	items := f.expand(in)
 	c, err := f.compose(ctx, in, items, patience)
 	if err != nil {
@@ -208,7 +203,7 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 	}
 	for _, it := range items {
 		if r := it.render.result; r != nil {
-			f.hide("target "+it.name, r.Hidden)
+			f.o.hide("target "+it.name, r.Hidden)
 		}
 	}
 	f.forget(items)
@@ -251,7 +246,7 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 		// The subject may name a secret that the render of another target will reveal, so it
 		// is not shown yet. Versions of launch templates are described by it all the same.
 		it.desired.HideSubject = behind[it.target.Source]
-		f.hold(ctx, in, it)
+		f.holds.hold(ctx, in, it)
 	}
 	f.findRemoved(in.views, items)
 	c := &Composition{Revisions: f.revised(in.views, items)}
@@ -281,9 +276,9 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 }
 
 // hide keeps values of what is followed out of everything that is shown.
-func (f *Fleet) hide(owner string, values *secret.Set) {
-	if f.o.Secrets != nil {
-		f.o.Secrets.Set(fleetOwner+owner, values)
+func (o *Options) hide(owner string, values *secret.Set) {
+	if o.Secrets != nil {
+		o.Secrets.Set(fleetOwner+owner, values)
 	}
 }
 

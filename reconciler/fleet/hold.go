@@ -86,7 +86,7 @@ type candidateJob struct {
 }
 
 // Judge takes in the verdicts of the last reports, by target.
-func (f *Fleet) Judge(verdicts map[string]Judged) { f.verdicts = verdicts }
+func (f *Fleet) Judge(verdicts map[string]Judged) { f.holds.verdicts = verdicts }
 
 // broken says why the followed commit leaves nothing of the item to apply; empty where it
 // leaves something, or where that is not the commit's doing.
@@ -105,27 +105,39 @@ func (it *item) broken() string {
 	return faultOf(d.Diagnostics)
 }
 
+// holds keep targets at an earlier revision where the followed one cannot be rendered.
+type holds struct {
+	o      *Options
+	runs   *runs
+	budget *budget
+	// searches are those of targets that cannot be rendered, by name, wishes what is wanted
+	// of those that are held, and verdicts what reports say of them.
+	searches map[string]*search
+	wishes   map[string]string
+	verdicts map[string]Judged
+}
+
 // hold has an item held to an earlier revision where the followed one leaves nothing of it.
-func (f *Fleet) hold(ctx context.Context, in *inputs, it *item) {
-	if f.o.Good == nil {
+func (h *holds) hold(ctx context.Context, in *inputs, it *item) {
+	if h.o.Good == nil {
 		return
 	}
-	s, why := f.searches[it.name], it.broken()
+	s, why := h.searches[it.name], it.broken()
 	switch {
 	case why == "" && s != nil && it.desired.Set == nil && it.err == nil && !it.since.IsZero():
 		why = "the newest commit is being rendered" // until that is known, all stays as it is
 	case why == "" && len(it.brokenPools()) > 0:
-		f.holdPools(ctx, it, it.brokenPools())
+		h.holdPools(ctx, it, it.brokenPools())
 		return
 	case why == "":
-		f.endHold(it.name)
+		h.endHold(it.name)
 		return
 	case s == nil || !it.rendersLike(&s.of) || !s.ended.IsZero() && time.Since(s.ended) > searchEvery:
-		s = f.newSearch(it, s)
+		s = h.newSearch(it, s)
 	}
-	f.advance(ctx, it, s)
+	h.advance(ctx, it, s)
 	if s.found != nil {
-		f.fillHeld(in, it, s, why)
+		h.fillHeld(in, it, s, why)
 	}
 	if it.desired.Policy.Held == nil && !s.ended.IsZero() {
 		none := fmt.Sprintf("none of %d earlier commits can be applied in its place", len(s.order))
@@ -136,24 +148,24 @@ func (f *Fleet) hold(ctx context.Context, in *inputs, it *item) {
 	}
 }
 
-func (f *Fleet) endHold(name string) {
-	if f.searches[name] == nil {
+func (h *holds) endHold(name string) {
+	if h.searches[name] == nil {
 		return
 	}
-	delete(f.searches, name)
-	f.hide("held "+name, nil)
+	delete(h.searches, name)
+	h.o.hide("held "+name, nil)
 }
 
 // newSearch begins a search. What the one before has found stands until this one finds
 // something, where it was made of the same configuration.
-func (f *Fleet) newSearch(it *item, before *search) *search {
+func (h *holds) newSearch(it *item, before *search) *search {
 	s := &search{of: *it}
 	own := *it.render
 	s.of.render = &own
 	s.of.diags, s.of.desired = nil, reconciler.Desired{}
-	record, err := f.o.Good.Record(it.name)
+	record, err := h.o.Good.Record(it.name)
 	if err != nil {
-		f.o.Logger.Error("the last good revision cannot be read", "target", it.name, "error", err)
+		h.o.Logger.Error("the last good revision cannot be read", "target", it.name, "error", err)
 	}
 	s.record = record
 	if before != nil && len(before.pools) > 0 {
@@ -173,12 +185,12 @@ func (f *Fleet) newSearch(it *item, before *search) *search {
 			s.found = before.found
 		}
 	}
-	f.searches[it.name] = s
+	h.searches[it.name] = s
 	return s
 }
 
 // advance takes a job's result and the verdict on it, and starts the next job.
-func (f *Fleet) advance(ctx context.Context, it *item, s *search) {
+func (h *holds) advance(ctx context.Context, it *item, s *search) {
 	if j := s.job; j != nil {
 		select {
 		case <-j.done:
@@ -201,8 +213,8 @@ func (f *Fleet) advance(ctx context.Context, it *item, s *search) {
 		return
 	}
 	if s.order != nil && s.found != nil {
-		v, known := f.verdicts[it.name]
-		if !known || v.Head != s.of.view.Snapshot.Revision || v.Revision != s.found.revision || v.Wanted != f.wishes[it.name] || v.Answer == lastgood.Fits || v.Answer == lastgood.Unclear {
+		v, known := h.verdicts[it.name]
+		if !known || v.Head != s.of.view.Snapshot.Revision || v.Revision != s.found.revision || v.Wanted != h.wishes[it.name] || v.Answer == lastgood.Fits || v.Answer == lastgood.Unclear {
 			return
 		}
 		s.why = short(s.found.revision) + ": " + v.Why
@@ -211,14 +223,14 @@ func (f *Fleet) advance(ctx context.Context, it *item, s *search) {
 			return
 		}
 	}
-	s.job = f.seek(ctx, s)
+	s.job = h.seek(ctx, s)
 }
 
 // seek renders the revisions of a search that are left until one renders whole, and other
 // than what was tried.
-func (f *Fleet) seek(ctx context.Context, s *search) *candidateJob {
+func (h *holds) seek(ctx context.Context, s *search) *candidateJob {
 	it := s.of
-	it.budget, it.earlier = f.budget.forReview(), true
+	it.budget, it.earlier = h.budget.forReview(), true
 	j := &candidateJob{order: s.order, next: s.next, done: make(chan struct{})}
 	var tried []*render.Kept
 	if s.of.render.result != nil {
@@ -228,18 +240,7 @@ func (f *Fleet) seek(ctx context.Context, s *search) *candidateJob {
 		tried = append(tried, s.found.kept)
 	}
 	record := s.record
-	f.running.Go(func() {
-		defer func() {
-			close(j.done)
-			select {
-			case f.ended <- struct{}{}:
-			default:
-			}
-		}()
-		if j.err = f.enter(ctx); j.err != nil {
-			return
-		}
-		defer f.leave()
+	h.runs.start(ctx, j.done, &j.err, func() error {
 		if j.order == nil {
 			parents, err := it.view.Parents(ctx, it.view.Snapshot.Revision, lastgood.MaxParents)
 			if err != nil {
@@ -250,7 +251,7 @@ func (f *Fleet) seek(ctx context.Context, s *search) *candidateJob {
 		for ; j.next < len(j.order) && j.found == nil && ctx.Err() == nil; j.next++ {
 			j.found, tried = it.candidate(ctx, j, tried)
 		}
-		j.err = ctx.Err()
+		return ctx.Err()
 	})
 	return j
 }
@@ -298,9 +299,9 @@ func (it *item) renderEarlier(ctx context.Context, revision string, tried []*ren
 
 // fillHeld puts the found candidate into the item's Desired. The commit stays the followed one:
 // statuses are about it, and other weirs compare commits with it.
-func (f *Fleet) fillHeld(in *inputs, it *item, s *search, why string) {
+func (h *holds) fillHeld(in *inputs, it *item, s *search, why string) {
 	d, c := &it.desired, s.found
-	key := reconciler.ScopeKey{Account: it.target.AccountID, Region: it.target.Region, RoleARN: it.target.RoleARN, Endpoint: f.endpoint(it.target)}
+	key := reconciler.ScopeKey{Account: it.target.AccountID, Region: it.target.Region, RoleARN: it.target.RoleARN, Endpoint: h.o.endpoint(it.target)}
 	of := reconciler.Desired{Policy: d.Policy}
 	fill(&of, c.kept, &key, it.target.AllowedRoleARNs)
 	if of.Set == nil || it.accountUnknown() {
@@ -308,7 +309,7 @@ func (f *Fleet) fillHeld(in *inputs, it *item, s *search, why string) {
 	}
 	key.RoleARN = in.role(it.target, key.RoleARN)
 	it.key = key
-	f.hide("held "+it.name, c.kept.Hidden)
+	h.o.hide("held "+it.name, c.kept.Hidden)
 	if c.wants == "" {
 		c.wants = sumOfSet(d.Policy.DigestKey, &c.kept.Set)
 	}
@@ -321,5 +322,5 @@ func (f *Fleet) fillHeld(in *inputs, it *item, s *search, why string) {
 		return kept.Origins(ctx, tree, path, options, asked)
 	}
 	d.Policy.Held = &basis.Held{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Settled: s.record.Settled(it.wanted())}
-	f.wishes[it.name] = it.wanted() + it.configured()
+	h.wishes[it.name] = it.wanted() + it.configured()
 }

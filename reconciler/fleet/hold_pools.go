@@ -57,25 +57,25 @@ func (it *item) brokenPools() []intent.Unplanned {
 }
 
 // holdPools has the broken pools of an item held to earlier revisions.
-func (f *Fleet) holdPools(ctx context.Context, it *item, broken []intent.Unplanned) {
-	s, behind := f.searches[it.name], !it.since.IsZero()
+func (h *holds) holdPools(ctx context.Context, it *item, broken []intent.Unplanned) {
+	s, behind := h.searches[it.name], !it.since.IsZero()
 	switch {
 	case behind && s == nil:
 		return // the newest commit may mend them
 	case s == nil || !behind && !it.rendersLike(&s.of) || !s.ended.IsZero() && time.Since(s.ended) > searchEvery:
-		s = f.newSearch(it, s)
+		s = h.newSearch(it, s)
 	}
 	if s.pools == nil {
 		s.pools = map[string]*poolSearch{}
 	}
 	if !behind {
-		f.advancePools(ctx, it, s, broken)
+		h.advancePools(ctx, it, s, broken)
 	}
-	f.fillPools(it, s, broken)
+	h.fillPools(it, s, broken)
 }
 
 // advancePools takes a job's result and the reports' verdicts on it, and starts the next job.
-func (f *Fleet) advancePools(ctx context.Context, it *item, s *search, broken []intent.Unplanned) {
+func (h *holds) advancePools(ctx context.Context, it *item, s *search, broken []intent.Unplanned) {
 	if j := s.poolJob; j != nil {
 		select {
 		case <-j.done:
@@ -99,27 +99,27 @@ func (f *Fleet) advancePools(ctx context.Context, it *item, s *search, broken []
 			p = &poolSearch{}
 			s.pools[key] = p
 		}
-		f.judgePool(it, s, p)
+		h.judgePool(it, s, p)
 		if s.order == nil || p.found == nil && !p.gone && p.next < len(s.order) {
 			open[key] = p
 		}
 	}
 	if len(open) > 0 {
 		s.ended = time.Time{}
-		s.poolJob = f.seekPools(ctx, s, broken, open)
+		s.poolJob = h.seekPools(ctx, s, broken, open)
 	} else if s.ended.IsZero() {
 		s.ended = time.Now()
 	}
 }
 
 // judgePool gives up a revision that AWS does not match.
-func (f *Fleet) judgePool(it *item, s *search, p *poolSearch) {
+func (h *holds) judgePool(it *item, s *search, p *poolSearch) {
 	if p.found == nil || s.order == nil {
 		return
 	}
-	v, known := f.verdicts[it.name]
+	v, known := h.verdicts[it.name]
 	of := v.Pools[p.pool.Key.String()]
-	if !known || v.Head != s.of.view.Snapshot.Revision || v.Wanted != f.wishes[it.name] || of.Revision != p.found.revision {
+	if !known || v.Head != s.of.view.Snapshot.Revision || v.Wanted != h.wishes[it.name] || of.Revision != p.found.revision {
 		return
 	}
 	switch of.Answer {
@@ -132,9 +132,9 @@ func (f *Fleet) judgePool(it *item, s *search, p *poolSearch) {
 
 // seekPools renders revisions of a search until each open pool is in one of them, and other
 // than before.
-func (f *Fleet) seekPools(ctx context.Context, s *search, broken []intent.Unplanned, open map[string]*poolSearch) *poolJob {
+func (h *holds) seekPools(ctx context.Context, s *search, broken []intent.Unplanned, open map[string]*poolSearch) *poolJob {
 	it := s.of
-	it.budget = f.budget.forReview()
+	it.budget = h.budget.forReview()
 	j := &poolJob{order: s.order, pools: map[string]*poolSearch{}, done: make(chan struct{})}
 	for key, p := range open {
 		own := poolSearch{next: p.next, sum: p.sum}
@@ -145,24 +145,13 @@ func (f *Fleet) seekPools(ctx context.Context, s *search, broken []intent.Unplan
 		tried = append(tried, s.of.render.result)
 	}
 	record := s.record
-	f.running.Go(func() {
-		defer func() {
-			close(j.done)
-			select {
-			case f.ended <- struct{}{}:
-			default:
-			}
-		}()
-		if j.err = f.enter(ctx); j.err != nil {
-			return
-		}
-		defer f.leave()
+	h.runs.start(ctx, j.done, &j.err, func() error {
 		if j.order == nil {
 			parents, _ := it.view.Parents(ctx, it.view.Snapshot.Revision, lastgood.MaxParents) // the record is tried all the same
 			j.order = append([]string{}, record.Order(it.view.Snapshot.Revision, parents)...)
 		}
 		j.seek(ctx, &it, broken, tried)
-		j.err = ctx.Err()
+		return ctx.Err()
 	})
 	return j
 }
@@ -224,7 +213,7 @@ func poolOf(set *intent.Set, u *intent.Unplanned) *intent.Pool {
 }
 
 // fillPools puts the broken pools into the item's Desired as earlier revisions have them.
-func (f *Fleet) fillPools(it *item, s *search, broken []intent.Unplanned) {
+func (h *holds) fillPools(it *item, s *search, broken []intent.Unplanned) {
 	d, base := &it.desired, it.render.result
 	var found []*candidate
 	for _, u := range broken {
@@ -235,7 +224,7 @@ func (f *Fleet) fillPools(it *item, s *search, broken []intent.Unplanned) {
 		found = append(found, c)
 	}
 	if s.merged.base != base || !slices.Equal(s.merged.found, found) {
-		s.merged = f.merge(it, s, broken)
+		s.merged = h.merge(it, s, broken)
 		s.merged.base, s.merged.found = base, found
 	}
 	for i := range d.Unplanned {
@@ -248,11 +237,11 @@ func (f *Fleet) fillPools(it *item, s *search, broken []intent.Unplanned) {
 		}
 	}
 	if len(s.merged.held) == 0 {
-		f.hide("held "+it.name, nil)
+		h.o.hide("held "+it.name, nil)
 		return
 	}
 	d.Set, d.Policy.HeldPools, it.heldSum = s.merged.set, s.merged.held, s.merged.sum
-	f.wishes[it.name] = it.wanted() + it.configured()
+	h.wishes[it.name] = it.wanted() + it.configured()
 	hidden, origins, options := []*secret.Set{}, d.Origins, it.options()
 	of := map[intent.ObjectRef]*candidate{}
 	for i, u := range broken {
@@ -265,7 +254,7 @@ func (f *Fleet) fillPools(it *item, s *search, broken []intent.Unplanned) {
 		p := s.pools[u.Key.String()].pool
 		of[p.MachinePool], of[p.Infrastructure], of[p.Bootstrap], of[p.Options] = c, c, c, c
 	}
-	f.hide("held "+it.name, secret.Union(hidden...))
+	h.o.hide("held "+it.name, secret.Union(hidden...))
 	path := it.path
 	d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
 		return originsOf(ctx, asked, origins, of, func(c *candidate, own []intent.Question) []diag.Position {
@@ -305,7 +294,7 @@ func originsOf(ctx context.Context, asked []intent.Question, followed func(conte
 
 // merge adds the pools that a search has found to the followed set. It leaves out a pool if another
 // pool of the followed set has its names, or if its cluster names another role.
-func (f *Fleet) merge(it *item, s *search, broken []intent.Unplanned) merged {
+func (h *holds) merge(it *item, s *search, broken []intent.Unplanned) merged {
 	base := &it.render.result.Set
 	set := *base
 	set.Unplanned = nil // they are the Desired's
@@ -332,7 +321,7 @@ func (f *Fleet) merge(it *item, s *search, broken []intent.Unplanned) merged {
 			}
 		}
 		set.Pools = append(set.Pools, *p.pool)
-		out.held[p.pool.Key.String()] = &basis.Held{Revision: p.found.revision, Why: faultOf(diag.List{u.Fault}), Recorded: true, Reached: f.reached(it, s, p.found)}
+		out.held[p.pool.Key.String()] = &basis.Held{Revision: p.found.revision, Why: faultOf(diag.List{u.Fault}), Recorded: true, Reached: h.reached(it, s, p.found)}
 		set.Sort()
 	}
 	if len(out.held) > 0 {
@@ -342,7 +331,7 @@ func (f *Fleet) merge(it *item, s *search, broken []intent.Unplanned) merged {
 }
 
 // reached reports whether the target had converged with what a revision wants.
-func (f *Fleet) reached(it *item, s *search, c *candidate) bool {
+func (h *holds) reached(it *item, s *search, c *candidate) bool {
 	if c.wants == "" {
 		c.wants = sumOfSet(it.desired.Policy.DigestKey, &c.kept.Set)
 	}

@@ -71,7 +71,7 @@ func (h *harness) searched(v View) reconciler.Desired {
 	for range 20 {
 		h.compose(v)
 		h.fleet.Wait()
-		if s := h.fleet.searches["one"]; s == nil || s.poolJob == nil {
+		if s := h.fleet.holds.searches["one"]; s == nil || s.poolJob == nil {
 			_, got := h.compose(v)
 			return got["one"]
 		}
@@ -115,7 +115,7 @@ func TestPoolsAreHeldToRevisionsOfTheirOwn(t *testing.T) {
 	}
 
 	// AWS holds something else than r2 says of api.
-	h.fleet.Judge(map[string]Judged{"one": {Head: "r4", Wanted: h.fleet.wishes["one"], Pools: map[string]JudgedPool{
+	h.fleet.Judge(map[string]Judged{"one": {Head: "r4", Wanted: h.fleet.holds.wishes["one"], Pools: map[string]JudgedPool{
 		"default/api": {Revision: "r2", Verdict: lastgood.Verdict{Answer: lastgood.Differs}}, "default/bee": {Revision: "r3", Verdict: lastgood.Verdict{Answer: lastgood.Fits}}}}})
 	got = h.searched(l.view())
 	if d := cmp.Diff(map[string]string{"api": "1 of r1", "bee": "2 of r3", "cat": "3"}, sizes(got)); d != "" {
@@ -132,7 +132,7 @@ func TestPoolsAreHeldToRevisionsOfTheirOwn(t *testing.T) {
 	write("bee", "1")
 	l.commit("r6", files)
 	got = h.searched(l.view())
-	if d := cmp.Diff(map[string]string{"api": "3", "bee": "1", "cat": "3"}, sizes(got)); d != "" || !got.Whole || h.fleet.searches["one"] != nil {
+	if d := cmp.Diff(map[string]string{"api": "3", "bee": "1", "cat": "3"}, sizes(got)); d != "" || !got.Whole || h.fleet.holds.searches["one"] != nil {
 		t.Errorf("all mended: whole %t (-want +got):\n%s", got.Whole, d)
 	}
 }

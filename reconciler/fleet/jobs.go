@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -45,44 +46,13 @@ func (f *Fleet) start(ctx context.Context, it *item) *job {
 	own := *it.render
 	j.item.render, j.item.diags = &own, slices.Clone(it.diags)
 	f.jobs[it.name] = j
-	f.running.Go(func() {
-		defer func() {
-			close(j.done)
-			select {
-			case f.ended <- struct{}{}:
-			default:
-			}
-		}()
-		if j.err = f.enter(ctx); j.err == nil {
-			defer f.leave()
-			j.err = j.item.draw(ctx)
-		}
-	})
+	f.runs.start(ctx, j.done, &j.err, func() error { return j.item.draw(ctx) })
 	return j
 }
 
 // besideReview bounds the renders of one proposal that run or wait at a time, so that a proposal
 // that changes thousands of targets takes turns with all other renders.
 const besideReview = 2
-
-// enter waits until a render may ask package render for its turn.
-func (f *Fleet) enter(ctx context.Context) error {
-	if f.slots == nil {
-		return nil
-	}
-	select {
-	case f.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (f *Fleet) leave() {
-	if f.slots != nil {
-		<-f.slots
-	}
-}
 
 // rendersLike reports whether two items are rendered to the same.
 func (it *item) rendersLike(o *item) bool {
@@ -132,7 +102,7 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 	}
 	if !outstanding {
 		select {
-		case <-f.ended: // all of them are taken over
+		case <-f.runs.ended: // all of them are taken over
 		default:
 		}
 	}
@@ -224,8 +194,53 @@ func (it *item) await(j *job) {
 }
 
 // Ended is rung when a render has ended that a composition did not wait for.
-func (f *Fleet) Ended() <-chan struct{} { return f.ended }
+func (f *Fleet) Ended() <-chan struct{} { return f.runs.ended }
 
 // Wait waits for the renders under way, which end with the context of the composition
 // that began them.
-func (f *Fleet) Wait() { f.running.Wait() }
+func (f *Fleet) Wait() { f.runs.running.Wait() }
+
+// runs are the renders under way beside compositions.
+type runs struct {
+	running sync.WaitGroup
+	// ended is rung when one has ended.
+	ended chan struct{}
+	// slots bound how many renders are made, or wait to be, at a time; nil bounds none.
+	slots chan struct{}
+}
+
+// start runs do once there is a slot. It closes done when do has ended, with its error in err.
+func (r *runs) start(ctx context.Context, done chan struct{}, err *error, do func() error) {
+	r.running.Go(func() {
+		defer func() {
+			close(done)
+			select {
+			case r.ended <- struct{}{}:
+			default:
+			}
+		}()
+		if *err = r.enter(ctx); *err == nil {
+			defer r.leave()
+			*err = do()
+		}
+	})
+}
+
+// enter waits until a render may ask package render for its turn.
+func (r *runs) enter(ctx context.Context) error {
+	if r.slots == nil {
+		return nil
+	}
+	select {
+	case r.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *runs) leave() {
+	if r.slots != nil {
+		<-r.slots
+	}
+}

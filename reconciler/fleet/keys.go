@@ -50,7 +50,7 @@ func (f *Fleet) keysOf(in *inputs, t *target.Target, ages ageKeys) keyring {
 	for _, text := range ages.texts {
 		fmt.Fprintf(h, "age %d %s\n", len(text), text)
 	}
-	key := reconciler.ScopeKey{Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.endpoint(t)}
+	key := reconciler.ScopeKey{Region: t.Region, RoleARN: t.RoleARN, Endpoint: f.o.endpoint(t)}
 	fmt.Fprintf(h, "kms %q %q %q\n", t.KMSKeyARNs, key.RoleARN, key.Endpoint)
 	k := keyring{id: hex.EncodeToString(h.Sum(nil))}
 	// The encrypted text is the same for every role.

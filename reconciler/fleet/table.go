@@ -117,7 +117,7 @@ func (f *Fleet) keepUnlisted(items []*item, batches []reconciler.Batch) {
 			continue
 		}
 		for _, row := range it.target.Rows() {
-			maybe := reconciler.ScopeKey{Account: row.AccountID, Region: row.Region, RoleARN: row.RoleARN, Endpoint: f.endpoint(row)}
+			maybe := reconciler.ScopeKey{Account: row.AccountID, Region: row.Region, RoleARN: row.RoleARN, Endpoint: f.o.endpoint(row)}
 			for _, b := range batches {
 				if meet, _ := f.o.Accounts.Meet(maybe, b.Key); !meet {
 					continue

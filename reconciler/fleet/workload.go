@@ -65,7 +65,7 @@ func (f *Fleet) cluster(file string) (*workload.Cluster, error) {
 		have = client{k.ID(), c}
 		f.clusters[file] = have
 	}
-	f.hide("kubeconfig "+file, secret.New(have.cluster.Credentials()...))
+	f.o.hide("kubeconfig "+file, secret.New(have.cluster.Credentials()...))
 	return have.cluster, nil
 }
 
