@@ -14,15 +14,15 @@ import (
 
 // fields returns the wanted launch configuration of the group's machines.
 func (l launching) fields() []rollout.Field {
-	return l.withPolicy(l.planner.WantedFields(l.pool, l.version), l.pool.Group.MixedInstancesPolicy)
+	return l.withPolicy(l.planner.Fields().WantedFields(l.pool, l.version), l.pool.Group.MixedInstancesPolicy)
 }
 
 // values are the fields among which a stopped change is looked for.
 func (l launching) values() []rollout.Field {
-	out := append(l.fields(), l.planner.Values(l.version)...)
+	out := append(l.fields(), l.planner.Fields().Values(l.version)...)
 	if policy := l.pool.Group.MixedInstancesPolicy; policy != nil { // records of earlier releases have overrides as a whole
 		for _, o := range policy.Overrides {
-			out = append(out, l.planner.Field(overrides, "mixedInstancesPolicy.overrides", o))
+			out = append(out, l.planner.Fields().Field(overrides, "mixedInstancesPolicy.overrides", o))
 		}
 	}
 	return out
@@ -60,12 +60,12 @@ func (l launching) policyFields(policy *intent.MixedInstances, bare []string) (o
 	v := reflect.ValueOf(*policy)
 	for i := range v.NumField() {
 		if key := field.JSONKey(v.Type().Field(i)); key != "overrides" && !v.Field(i).IsZero() {
-			out = append(out, l.planner.Field(name+"."+key, name+".instancesDistribution."+key, v.Field(i).Interface()))
+			out = append(out, l.planner.Fields().Field(name+"."+key, name+".instancesDistribution."+key, v.Field(i).Interface()))
 		}
 	}
 	for _, o := range policy.Overrides {
 		if o.InstanceType != "" {
-			out = append(out, l.planner.InstanceType(name+".overrides", o.InstanceType))
+			out = append(out, l.planner.Fields().InstanceType(name+".overrides", o.InstanceType))
 		}
 		if slices.Contains(bare, o.InstanceType) {
 			continue
@@ -73,7 +73,7 @@ func (l launching) policyFields(policy *intent.MixedInstances, bare []string) (o
 		v := reflect.ValueOf(o)
 		for i := range v.NumField() {
 			if key := field.JSONKey(v.Type().Field(i)); key != "instanceType" && !v.Field(i).IsZero() {
-				out = append(out, l.planner.Field(overrides, name+".overrides", []any{o.InstanceType, key, v.Field(i).Interface()}))
+				out = append(out, l.planner.Fields().Field(overrides, name+".overrides", []any{o.InstanceType, key, v.Field(i).Interface()}))
 			}
 		}
 	}
@@ -88,7 +88,7 @@ func (l launching) change(from rollout.Version) []rollout.Field {
 		policy = l.have.MixedInstancesPolicy
 	}
 	t := l.templateOf(from.Template)
-	before, wanted := l.withPolicy(l.planner.FieldsOf(l.pool, t, from.Number), policy), l.fields()
+	before, wanted := l.withPolicy(l.planner.Fields().FieldsOf(l.pool, t, from.Number), policy), l.fields()
 	if policy != nil && l.pool.Group.MixedInstancesPolicy != nil {
 		was := typesOf(policy)
 		added := slices.DeleteFunc(typesOf(l.pool.Group.MixedInstancesPolicy), func(kind string) bool { return slices.Contains(was, kind) })
@@ -98,7 +98,7 @@ func (l launching) change(from rollout.Version) []rollout.Field {
 	if out := rollout.Difference(before, wanted); len(out) > 0 {
 		return out
 	}
-	return l.planner.Reordered(l.version, t, from.Number)
+	return l.planner.Fields().Reordered(l.version, t, from.Number)
 }
 
 // stoppedBefore reports whether ref is the stopped version, though Git now wants another version

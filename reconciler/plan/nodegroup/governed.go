@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -27,9 +28,9 @@ func (c Planner) wayOf(w wantNodegroup) basis.Way {
 		}
 		return w.hashOf(body)
 	}, func() []rollout.Field {
-		out := append(c.fields(w), c.Values(w.version)...)
+		out := append(c.fields(w), c.Fields().Values(w.version)...)
 		for _, t := range w.instanceTypes() {
-			out = append(out, c.Field("nodegroup.instanceType"+rollout.List, "instanceType", t)) // as records of earlier releases have it
+			out = append(out, c.Fields().Field("nodegroup.instanceType"+rollout.List, "instanceType", t)) // as records of earlier releases have it
 		}
 		return out
 	})
@@ -38,14 +39,14 @@ func (c Planner) wayOf(w wantNodegroup) basis.Way {
 // fields returns the wanted configuration of the nodegroup's machines.
 func (c Planner) fields(w wantNodegroup) (out []rollout.Field) {
 	if w.hasTemplate {
-		out = c.WantedFields(w.pool, w.version)
+		out = c.Fields().WantedFields(w.pool, w.version)
 	}
 	n := w.pool.Nodegroup
 	version := ""
 	if n.Version != "" {
 		version = strconv.Itoa(basis.MinorOf(n.Version))
 	}
-	return append(out, c.ownFields(nodegroupValues{version, n.ReleaseVersion, w.role, n.CapacityType, n.AMIType, accessText(w.access), n.DiskSize, w.writtenSubnets(), w.instanceTypes()})...)
+	return append(out, nodegroupValues{version, n.ReleaseVersion, w.role, n.CapacityType, n.AMIType, accessText(w.access), n.DiskSize, w.writtenSubnets(), w.instanceTypes()}.fields(c.Fields())...)
 }
 
 // nodegroupValues holds the values of a nodegroup outside its launch template.
@@ -55,10 +56,10 @@ type nodegroupValues struct {
 	subnets, types                                []string
 }
 
-func (c Planner) ownFields(v nodegroupValues) (out []rollout.Field) {
+func (v nodegroupValues) fields(of template.Fields) (out []rollout.Field) {
 	add := func(name, value string) {
 		if value != "" {
-			out = append(out, c.Field("nodegroup."+name, name, value))
+			out = append(out, of.Field("nodegroup."+name, name, value))
 		}
 	}
 	add("version", v.version)
@@ -71,10 +72,10 @@ func (c Planner) ownFields(v nodegroupValues) (out []rollout.Field) {
 		add("diskSize", strconv.Itoa(int(v.disk)))
 	}
 	for _, s := range v.subnets {
-		out = append(out, c.Field("nodegroup.subnetIDs"+rollout.List, "subnetIDs", s))
+		out = append(out, of.Field("nodegroup.subnetIDs"+rollout.List, "subnetIDs", s))
 	}
 	for _, t := range v.types {
-		out = append(out, c.InstanceType("instanceType", t))
+		out = append(out, of.InstanceType("instanceType", t))
 	}
 	return out
 }
@@ -83,7 +84,7 @@ func (c Planner) ownFields(v nodegroupValues) (out []rollout.Field) {
 // EKS never differs.
 func (c Planner) change(w wantNodegroup, have observed.Nodegroup) []rollout.Field {
 	wanted := c.fields(w)
-	from := c.ownFields(nodegroupValues{strconv.Itoa(basis.MinorOf(have.Version)), have.ReleaseVersion, have.NodeRole, have.CapacityType, have.AMIType, accessText(have.RemoteAccess), have.DiskSize, have.SubnetIDs, have.InstanceTypes})
+	from := nodegroupValues{strconv.Itoa(basis.MinorOf(have.Version)), have.ReleaseVersion, have.NodeRole, have.CapacityType, have.AMIType, accessText(have.RemoteAccess), have.DiskSize, have.SubnetIDs, have.InstanceTypes}.fields(c.Fields())
 	from = slices.DeleteFunc(from, func(f rollout.Field) bool {
 		return !slices.ContainsFunc(wanted, func(o rollout.Field) bool { return o.Key == f.Key })
 	})
@@ -93,12 +94,12 @@ func (c Planner) change(w wantNodegroup, have observed.Nodegroup) []rollout.Fiel
 			t = w.version.Template
 		}
 		t.Name = have.Template.Name
-		from = append(from, c.FieldsOf(w.pool, t, basis.VersionOf(t, have.Template))...)
+		from = append(from, c.Fields().FieldsOf(w.pool, t, basis.VersionOf(t, have.Template))...)
 	}
 	if out := rollout.Difference(from, wanted); len(out) > 0 {
 		return out
 	}
-	return c.Reordered(w.version, t, basis.VersionOf(t, have.Template))
+	return c.Fields().Reordered(w.version, t, basis.VersionOf(t, have.Template))
 }
 
 // hashOf is the hash of what Git wants with the launch template's content as given.
@@ -126,7 +127,7 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 		return
 	}
 	pending := slices.ContainsFunc(c.Steps, func(s step.Step) bool { return s.Verb == step.Rollout || s.Verb == step.Replace })
-	moving := c.moving(w, way, standing)
+	moving := moving(c.In, w, way, standing)
 	// Of an update that has failed no step is planned, and EKS goes back to what there was.
 	fresh := !pending && moving == nil && (len(standing) == 0 || w.runs(standing[0]))
 	p := way.Report(*c.In, w.pool, c.In.InstancesOf(w.pool), func(observed.Instance) bool { return fresh })
@@ -136,7 +137,7 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 		if p.Pending {
 			p.Change = c.change(w, standing[0])
 		}
-		if before := c.earlier(w, standing[0]); len(before) > 0 {
+		if before := earlier(c.In, w, standing[0]); len(before) > 0 {
 			p.Earlier, p.Others = &before[0], before[1:]
 		}
 	}
@@ -172,12 +173,12 @@ func (w wantNodegroup) runs(have observed.Nodegroup) bool {
 
 // earlier are the versions of the launch template that a nodegroup comes to, by an update that
 // nobody can stop, and has, where these are others than it is to have.
-func (c Planner) earlier(w wantNodegroup, n observed.Nodegroup) (out []rollout.Version) {
+func earlier(in *basis.Input, w wantNodegroup, n observed.Nodegroup) (out []rollout.Version) {
 	if !w.hasTemplate {
 		return nil
 	}
 	t := w.version.Template
-	for _, ref := range slices.Backward(c.In.NodegroupInUse(n)) {
+	for _, ref := range slices.Backward(in.NodegroupInUse(n)) {
 		number := basis.VersionOf(t, ref)
 		if number == 0 || number == w.version.Number || slices.ContainsFunc(out, func(v rollout.Version) bool { return v.Number == number }) {
 			continue
@@ -214,18 +215,18 @@ func (c Planner) noteSize(w wantNodegroup, p rollout.Pool) {
 
 // moving returns what EKS is doing to the machines of the pool, nil for nothing. EKS's status of a
 // nodegroup does not give the progress.
-func (c Planner) moving(w wantNodegroup, way basis.Way, standing []observed.Nodegroup) *rollout.Move {
+func moving(in *basis.Input, w wantNodegroup, way basis.Way, standing []observed.Nodegroup) *rollout.Move {
 	for _, n := range standing {
 		beside := len(standing) > 1 && (n.Status == "CREATING" || n.Status == "DELETING")
 		if n.Status != "UPDATING" && !beside {
 			continue
 		}
-		u := c.In.State.Updates[n.NodegroupName]
+		u := in.State.Updates[n.NodegroupName]
 		if n.Status == "UPDATING" && u.Status == "InProgress" && u.Type == "ConfigUpdate" {
 			continue
 		}
 		m := &rollout.Move{Share: 100, Left: n.DesiredSize}
-		if started, tried := c.In.Memory.Started[n.NodegroupName]; tried {
+		if started, tried := in.Memory.Started[n.NodegroupName]; tried {
 			if m.ID = started.UpdateID; started.Fingerprint == w.fingerprint() {
 				m.Hash = way.Hash
 			}

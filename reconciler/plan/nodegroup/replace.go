@@ -69,7 +69,7 @@ func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs
 		later, why = true, why+"; it waits until the nodegroup of the pool "+other+" is replaced"
 	}
 	c.leave(w, standing[1:], true, name.Name)
-	for _, s := range c.allowed(w, []step.Step{{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: c.replaceChanges(w, serving, ng, differs),
+	for _, s := range c.allowed(w, []step.Step{{Verb: step.Replace, Resource: step.ManagedNodegroup, Name: name.Name, Reason: why, Instances: int(ng.DesiredSize), Changes: w.replaceChanges(serving, ng, differs),
 		Later: later, Do: step.CreateNodegroup{Nodegroup: ng}}}) {
 		c.Step(w.pool, s)
 	}

@@ -15,7 +15,7 @@ import (
 // replaceChanges are the differences of a replacement from the nodegroup before it:
 // first why it is made, then every other difference between the two as new nodegroups.
 // So no member can be sent that only a creation tells.
-func (c Planner) replaceChanges(w wantNodegroup, old, ng observed.Nodegroup, differs []immutable) []step.Change {
+func (w wantNodegroup) replaceChanges(old, ng observed.Nodegroup, differs []immutable) []step.Change {
 	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
 	for _, d := range differs {
 		changes = append(changes, step.Change{Field: d.field, From: basis.OrNil(d.from), To: basis.OrNil(d.to), Object: d.object, Path: d.path})

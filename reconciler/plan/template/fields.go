@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -16,53 +17,59 @@ import (
 // order of a list, and white space of user data counts for nothing: an entry in front of a bad boot command, or one
 // more blank in it, must not make it another one.
 
+// Fields makes the fields of launch templates by which FleetRollouts tell changes apart.
+type Fields struct{ in *basis.Input }
+
+// Fields makes fields of the target's launch templates.
+func (c Planner) Fields() Fields { return Fields{c.In} }
+
 // FieldsOf are the fields of a version that a pool had: its number alone where weir has not read it, as that of a
 // template which the pool brings along.
-func (c Planner) FieldsOf(pool *intent.Pool, t observed.Template, number int64) []rollout.Field {
+func (f Fields) FieldsOf(pool *intent.Pool, t observed.Template, number int64) []rollout.Field {
 	if v, read := t.Versions[number]; read {
-		return c.fields(pool, v.Data)
+		return f.fields(pool, v.Data)
 	}
-	return []rollout.Field{c.Field("launchTemplate", "launchTemplate", t.Name+" "+strconv.FormatInt(number, 10))}
+	return []rollout.Field{f.Field("launchTemplate", "launchTemplate", t.Name+" "+strconv.FormatInt(number, 10))}
 }
 
 // WantedFields are those of the wanted version.
-func (c Planner) WantedFields(pool *intent.Pool, w Version) []rollout.Field {
+func (f Fields) WantedFields(pool *intent.Pool, w Version) []rollout.Field {
 	if w.want == nil {
-		return []rollout.Field{c.Field("launchTemplate", "launchTemplate", w.Ref.Name+" "+w.Version())}
+		return []rollout.Field{f.Field("launchTemplate", "launchTemplate", w.Ref.Name+" "+w.Version())}
 	}
-	return c.fields(pool, w.Content(w.want))
+	return f.fields(pool, w.Content(w.want))
 }
 
 // Whole stands for the wanted user data to the letter; nil where weir does not write it.
-func (c Planner) Whole(w Version) []rollout.Field {
+func (f Fields) Whole(w Version) []rollout.Field {
 	if w.want == nil {
 		return nil
 	}
-	return []rollout.Field{c.Field("whole", "userData", content.Decoded(w.Content(w.want).UserData))}
+	return []rollout.Field{f.Field("whole", "userData", content.Decoded(w.Content(w.want).UserData))}
 }
 
 // Values are Whole and each line: among them a stopped change is looked for. The lines are
 // there too where user data holds a secret, whose changes are recorded as a whole, so that
 // a secret beside a stopped line does not lift the stop.
-func (c Planner) Values(w Version) []rollout.Field {
+func (f Fields) Values(w Version) []rollout.Field {
 	if w.want == nil {
 		return nil
 	}
-	out := append(c.Whole(w), c.userDataFields(content.Decoded(w.Content(w.want).UserData))...)
+	out := append(f.Whole(w), f.userDataFields(content.Decoded(w.Content(w.want).UserData))...)
 	if kind := w.Content(w.want).InstanceType; kind != "" {
-		out = append(out, c.Field("InstanceType", "instanceType", kind)) // as records of earlier releases have it
+		out = append(out, f.Field("InstanceType", "instanceType", kind)) // as records of earlier releases have it
 	}
 	return out
 }
 
 // Reordered returns the change if it affects only white space or an order in the user data of a
 // version, nil for any other change.
-func (c Planner) Reordered(w Version, t observed.Template, number int64) []rollout.Field {
+func (f Fields) Reordered(w Version, t observed.Template, number int64) []rollout.Field {
 	v, read := t.Versions[number]
 	if w.want == nil || !read || content.Decoded(v.Data.UserData) == content.Decoded(w.Content(w.want).UserData) {
 		return nil
 	}
-	return c.Whole(w)
+	return f.Whole(w)
 }
 
 // InstanceTypes is the key of the instance types of the machines of a pool, wherever the manifests
@@ -70,26 +77,26 @@ func (c Planner) Reordered(w Version, t observed.Template, number int64) []rollo
 const InstanceTypes = "instanceTypes" + rollout.Choices
 
 // InstanceType is the field of a type that a pool's machines may have, which the manifest says in name.
-func (c Planner) InstanceType(name, instanceType string) rollout.Field {
-	return c.Field(InstanceTypes, name, instanceType)
+func (f Fields) InstanceType(name, instanceType string) rollout.Field {
+	return f.Field(InstanceTypes, name, instanceType)
 }
 
 // Field returns a field with the mark of a value.
-func (c Planner) Field(key, name string, value any) rollout.Field {
-	mark, _ := mask(c.In.Policy.DigestKey, key+"\x00"+string(content.Canonical(value))).(string)
+func (f Fields) Field(key, name string, value any) rollout.Field {
+	mark, _ := mask(f.in.Policy.DigestKey, key+"\x00"+string(content.Canonical(value))).(string)
 	return rollout.Field{Key: key, Name: name, Mark: mark}
 }
 
-func (c Planner) fields(pool *intent.Pool, data intent.TemplateData) (out []rollout.Field) {
+func (f Fields) fields(pool *intent.Pool, data intent.TemplateData) (out []rollout.Field) {
 	root := pool.LaunchTemplate != nil && pool.LaunchTemplate.RootDevice
 	for key, value := range flatten(data) {
 		if key == "UserData" {
 			text := content.Decoded(data.UserData)
 			if pool.LaunchTemplate != nil && pool.LaunchTemplate.UserData.Mark != "" {
-				out = append(out, c.Field(key, "userData", text)) // a mark for each line would answer guesses
+				out = append(out, f.Field(key, "userData", text)) // a mark for each line would answer guesses
 				continue
 			}
-			out = append(out, c.userDataFields(text)...)
+			out = append(out, f.userDataFields(text)...)
 			continue
 		}
 		if value == nil || value == "" || value == false || value == float64(0) || value == true && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {
@@ -102,13 +109,13 @@ func (c Planner) fields(pool *intent.Pool, data intent.TemplateData) (out []roll
 		}
 		if list := reflect.ValueOf(value); list.Kind() == reflect.Slice {
 			for i := range list.Len() {
-				out = append(out, c.Field(at+rollout.List, name, list.Index(i).Interface()))
+				out = append(out, f.Field(at+rollout.List, name, list.Index(i).Interface()))
 			}
 			continue
 		}
-		f := c.Field(at, name, value)
-		f.Tag = strings.HasPrefix(key, "TagSpecifications/")
-		out = append(out, f)
+		one := f.Field(at, name, value)
+		one.Tag = strings.HasPrefix(key, "TagSpecifications/")
+		out = append(out, one)
 	}
 	return out
 }
@@ -137,7 +144,7 @@ func fieldKey(key string, data intent.TemplateData) string {
 }
 
 // userDataFields are the lines of user data, each in its part.
-func (c Planner) userDataFields(text string) (out []rollout.Field) {
+func (f Fields) userDataFields(text string) (out []rollout.Field) {
 	for _, p := range userDataParts(text) {
 		name := p.name
 		if i := strings.LastIndex(name, ": "); i >= 0 {
@@ -152,7 +159,7 @@ func (c Planner) userDataFields(text string) (out []rollout.Field) {
 		}
 		for line := range strings.Lines(p.text) {
 			if words := strings.Join(strings.Fields(line), " "); words != "" {
-				out = append(out, c.Field("userData/"+section+rollout.List, "userData."+section, entry+"\n"+words))
+				out = append(out, f.Field("userData/"+section+rollout.List, "userData."+section, entry+"\n"+words))
 			}
 		}
 	}

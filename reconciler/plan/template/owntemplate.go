@@ -24,17 +24,17 @@ func (c Planner) foreignVersion(pool *intent.Pool, inUse []observed.TemplateRef)
 	}
 	t := a.Template
 	if pool.Group != nil {
-		c.usableByGroup(pool, f, t)
+		foreign{c.Work, pool}.usableByGroup(f, t)
 	} else {
-		c.usableByNodegroup(pool, t)
-		c.launchable(pool, f, t)
+		foreign{c.Work, pool}.usableByNodegroup(t)
+		foreign{c.Work, pool}.launchable(f, t)
 	}
 	w = Version{
 		Ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}, Number: t.Version, Found: true, Foreign: true, HasImage: t.Image != nil, Image: t.Data.ImageID,
 		Template: observed.Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default},
 	}
 	if len(inUse) > 0 {
-		c.noteMoved(pool, f, t, inUse[0])
+		foreign{c.Work, pool}.noteMoved(f, t, inUse[0])
 	}
 	return w, !c.Blocked
 }
@@ -55,9 +55,9 @@ func (c Planner) WithForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok b
 			continue
 		}
 		t := a.Template
-		c.usableByGroup(pool, f, t)
+		foreign{c.Work, pool}.usableByGroup(f, t)
 		has := overrideTemplate(*c.In, g.Name, intent.SplitList(f.Lookup.InstanceType))
-		c.noteMoved(pool, f, t, has)
+		foreign{c.Work, pool}.noteMoved(f, t, has)
 		for j := range m.Overrides {
 			if slices.Contains(intent.SplitList(f.Lookup.InstanceType), m.Overrides[j].InstanceType) {
 				m.Overrides[j].LaunchTemplate = &intent.LaunchTemplateSpecification{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.Version, 10)}
@@ -83,9 +83,15 @@ func overrideTemplate(in basis.Input, group string, types []string) observed.Tem
 	return observed.TemplateRef{}
 }
 
+// foreign checks the launch template that a pool brings along.
+type foreign struct {
+	work *basis.Work
+	pool *intent.Pool
+}
+
 // noteMoved says that an alias means another version than the pool has: that is
 // why a rollout is due although nothing changed in Git.
-func (c Planner) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *observed.ForeignTemplate, has observed.TemplateRef) {
+func (o foreign) noteMoved(f *intent.ForeignTemplate, t *observed.ForeignTemplate, has observed.TemplateRef) {
 	alias := f.Lookup.Version
 	if alias != intent.LatestVersion && alias != intent.DefaultVersion {
 		return
@@ -95,54 +101,52 @@ func (c Planner) noteMoved(pool *intent.Pool, f *intent.ForeignTemplate, t *obse
 		return
 	}
 	is := alias + " of the launch template " + t.Name + " is version " + strconv.FormatInt(t.Version, 10) + " now"
-	c.Note(diag.Info, pool, f.Field(), "template-moved", is+", and the pool has version "+strconv.FormatInt(n, 10), "")
-	if c.Pool.Moved != "" {
-		is = c.Pool.Moved + ", " + is
+	o.work.Note(diag.Info, o.pool, f.Field(), "template-moved", is+", and the pool has version "+strconv.FormatInt(n, 10), "")
+	if o.work.Pool.Moved != "" {
+		is = o.work.Pool.Moved + ", " + is
 	}
-	c.Pool.Moved = is
+	o.work.Pool.Moved = is
 }
 
 // notUsable blocks a pool whose foreign template has contents that the pool cannot use.
-func (c Planner) notUsable(pool *intent.Pool, t *observed.ForeignTemplate, path intent.Path, why, detail string) {
+func (o foreign) notUsable(t *observed.ForeignTemplate, path intent.Path, why, detail string) {
 	if path == nil {
-		path = pool.ForeignTemplate.NameField
+		path = o.pool.ForeignTemplate.NameField
 	}
-	c.Blockf(pool, path, "template-not-usable", "version "+strconv.FormatInt(t.Version, 10)+" of the launch template "+t.Name+" cannot be used: "+why, detail)
+	o.work.Blockf(o.pool, path, "template-not-usable", "version "+strconv.FormatInt(t.Version, 10)+" of the launch template "+t.Name+" cannot be used: "+why, detail)
 }
 
 // usableByGroup applies what Auto Scaling asks of a launch template:
 // CreateAutoScalingGroup and LaunchTemplateSpecification in its API reference.
-func (c Planner) usableByGroup(pool *intent.Pool, f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
-	policy := pool.Group.MixedInstancesPolicy
-	c.launchable(pool, f, t)
+func (o foreign) usableByGroup(f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
+	policy := o.pool.Group.MixedInstancesPolicy
+	o.launchable(f, t)
 	if t.Image == nil {
-		c.notUsable(pool, t, f.NameField, "it names no image, which an Auto Scaling group needs", "")
+		o.notUsable(t, f.NameField, "it names no image, which an Auto Scaling group needs", "")
 	}
 	if t.Data.InstanceType == "" && !t.Requirements && (policy == nil || len(policy.Overrides) == 0) {
-		c.notUsable(pool, t, f.NameField, "it names no instance type, and neither does the pool", "write spec.mixedInstancesPolicy.overrides in the pool, or make a version that names one")
+		o.notUsable(t, f.NameField, "it names no instance type, and neither does the pool", "write spec.mixedInstancesPolicy.overrides in the pool, or make a version that names one")
 	}
-	if back := pool.Group.Refresh.AutoRollback; back != nil && *back && strings.HasPrefix(t.Data.ImageID, "resolve:ssm:") {
-		c.notUsable(pool, t, f.NameField, "an SSM parameter names its image, and a refresh that is to roll back needs one by its id", "remove refreshPreferences.autoRollback from the PoolOptions, or make a version that names the image itself")
+	if back := o.pool.Group.Refresh.AutoRollback; back != nil && *back && strings.HasPrefix(t.Data.ImageID, "resolve:ssm:") {
+		o.notUsable(t, f.NameField, "an SSM parameter names its image, and a refresh that is to roll back needs one by its id", "remove refreshPreferences.autoRollback from the PoolOptions, or make a version that names the image itself")
 	}
 	if m := t.Data.InstanceMarketOptions; m != nil && m.MarketType == "spot" && policy != nil {
-		c.notUsable(pool, t, f.NameField, "it asks for spot instances, which Auto Scaling takes from no launch template beside a mixed instances policy",
-			"make a version without instance market options")
+		o.notUsable(t, f.NameField, "it asks for spot instances, which Auto Scaling takes from no launch template beside a mixed instances policy", "make a version without instance market options")
 	}
 }
 
 // launchable applies what EC2 asks when it launches.
-func (c Planner) launchable(pool *intent.Pool, f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
+func (o foreign) launchable(f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
 	if keys := t.Data.HiddenTags(); len(keys) > 0 {
-		c.notUsable(pool, t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+strings.Join(keys, ", ")+": EC2 refuses each launch",
-			"make a version with InstanceMetadataTags disabled, or without these tags")
+		o.notUsable(t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+strings.Join(keys, ", ")+": EC2 refuses each launch", "make a version with InstanceMetadataTags disabled, or without these tags")
 	}
 }
 
 // usableByNodegroup applies EKS's rules for a launch template and for the nodegroup's own fields:
 // "Customize managed nodes with launch templates" in its user guide, and CreateNodegroup in its API
 // reference.
-func (c Planner) usableByNodegroup(pool *intent.Pool, t *observed.ForeignTemplate) {
-	n, d := pool.Nodegroup, &t.Data
+func (o foreign) usableByNodegroup(t *observed.ForeignTemplate) {
+	n, d := o.pool.Nodegroup, &t.Data
 	for _, member := range []struct {
 		there bool
 		what  string
@@ -154,19 +158,19 @@ func (c Planner) usableByNodegroup(pool *intent.Pool, t *observed.ForeignTemplat
 		{slices.ContainsFunc(d.NetworkInterfaces, func(i intent.NetworkInterface) bool { return i.SubnetID != "" }), "a subnet, but the nodegroup's subnets decide"},
 	} {
 		if member.there {
-			c.notUsable(pool, t, nil, "EKS takes no launch template that has "+member.what, "")
+			o.notUsable(t, nil, "EKS takes no launch template that has "+member.what, "")
 		}
 	}
 	if d.InstanceType != "" && (n.InstanceType != "" || len(n.InstanceTypes) > 0) {
-		c.notUsable(pool, t, intent.Path{"spec", "instanceType"}, "it names the instance type "+d.InstanceType+", and EKS takes none beside it", "remove spec.instanceType, or make a version without one")
+		o.notUsable(t, intent.Path{"spec", "instanceType"}, "it names the instance type "+d.InstanceType+", and EKS takes none beside it", "remove spec.instanceType, or make a version without one")
 	}
 	switch image := t.Image != nil; {
 	case image && n.AMIType != "" && n.AMIType != CustomImage:
-		c.notUsable(pool, t, intent.Path{"spec", "amiType"}, "it names an image, and EKS takes no amiType beside it", "remove spec.amiType, or make a version without an image")
+		o.notUsable(t, intent.Path{"spec", "amiType"}, "it names an image, and EKS takes no amiType beside it", "remove spec.amiType, or make a version without an image")
 	case image && n.ReleaseVersion != "":
-		c.notUsable(pool, t, intent.Path{"spec", "amiVersion"}, "it names an image, and EKS takes no release version beside it", "remove spec.amiVersion, or make a version without an image")
+		o.notUsable(t, intent.Path{"spec", "amiVersion"}, "it names an image, and EKS takes no release version beside it", "remove spec.amiVersion, or make a version without an image")
 	case !image && n.AMIType == CustomImage:
-		c.notUsable(pool, t, intent.Path{"spec", "amiType"}, "it names no image, and spec.amiType is CUSTOM", "make a version that names an image, or write another amiType")
+		o.notUsable(t, intent.Path{"spec", "amiType"}, "it names no image, and spec.amiType is CUSTOM", "make a version that names an image, or write another amiType")
 	}
 }
 

@@ -287,7 +287,7 @@ func (c Planner) newTemplateChanges(pool *intent.Pool, want *Want) []step.Change
 
 // PlanDefault moves the default version once machines run the wanted one.
 func (c Planner) PlanDefault(pool *intent.Pool, w Version) {
-	if c.unproven(pool, w) {
+	if unproven(c.Work, pool, w) {
 		return
 	}
 	if pool.LaunchConfig != nil {
@@ -342,15 +342,15 @@ func (w Version) Outlived(ref observed.TemplateRef) bool {
 // unproven reports whether the default version of a launch template stays where it is
 // because machines that run the wanted one have not become Ready: AWS calls a rollout
 // a success once they are in service.
-func (c Planner) unproven(pool *intent.Pool, w Version) bool {
+func unproven(of *basis.Work, pool *intent.Pool, w Version) bool {
 	if !w.movesDefault() {
 		return false
 	}
-	message, _ := c.In.Unready(pool)
+	message, _ := of.In.Unready(pool)
 	if message == "" {
 		return false
 	}
-	c.Note(diag.Warning, pool, nil, "rollout-not-ready", "version "+w.Version()+" of the launch template "+w.Template.Name+" is rolled out, and "+message+
+	of.Note(diag.Warning, pool, nil, "rollout-not-ready", "version "+w.Version()+" of the launch template "+w.Template.Name+" is rolled out, and "+message+
 		"; the default version stays "+strconv.FormatInt(w.Template.DefaultVersion, 10), "")
 	return true
 }

@@ -72,7 +72,7 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 
 	moveSecurityGroups(&w.Data)
 
-	raw, filled := c.userData(pool, t.UserData)
+	raw, filled := bootstrap{c.Work, pool}.userData(t.UserData)
 	ok = ok && filled
 	if len(raw) > 0 {
 		w.Data.UserData = base64.StdEncoding.EncodeToString(raw)
@@ -116,10 +116,16 @@ func (w *Want) take(im *observed.Image) {
 	}
 }
 
+// bootstrap makes the user data of a pool.
+type bootstrap struct {
+	work *basis.Work
+	pool *intent.Pool
+}
+
 // userData is the bootstrap data as EC2 is sent it, its placeholders filled from
 // the EKS cluster.
-func (c Planner) userData(pool *intent.Pool, u intent.UserData) ([]byte, bool) {
-	text, ok := c.userDataText(pool, u)
+func (b bootstrap) userData(u intent.UserData) ([]byte, bool) {
+	text, ok := b.userDataText(u)
 	if !ok {
 		return nil, false
 	}
@@ -131,24 +137,24 @@ func (c Planner) userData(pool *intent.Pool, u intent.UserData) ([]byte, bool) {
 		tooLarge = fmt.Sprintf("the user data is larger than EC2 takes, which is %d bytes", intent.UserDataLimit)
 		fallthrough
 	case tooLarge != "":
-		c.Blockf(pool, nil, "user-data-too-large", tooLarge, "shorten the files and commands of the bootstrap configuration, or fetch them at boot")
+		b.work.Blockf(b.pool, nil, "user-data-too-large", tooLarge, "shorten the files and commands of the bootstrap configuration, or fetch them at boot")
 	}
 	return raw, tooLarge == ""
 }
 
-func (c Planner) userDataText(pool *intent.Pool, u intent.UserData) (string, bool) {
+func (b bootstrap) userDataText(u intent.UserData) (string, bool) {
 	if u.FetchesToken {
-		return c.fetches(pool, u.Text)
+		return b.fetches(u.Text)
 	}
 	if u.Cluster.Kind == "" {
 		return u.Text, true
 	}
-	a, ok := c.Answer(pool, u.Cluster)
+	a, ok := b.work.Answer(b.pool, u.Cluster)
 	if !ok {
 		return "", false
 	}
 	if a.Cluster.Endpoint == "" || a.Cluster.CertificateAuthority == "" {
-		c.Blockf(pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint and certificate, which the bootstrap data needs", "make the cluster anew, or take the pool out of Git")
+		b.work.Blockf(b.pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint and certificate, which the bootstrap data needs", "make the cluster anew, or take the pool out of Git")
 		return "", false
 	}
 	return strings.NewReplacer(
@@ -159,39 +165,39 @@ func (c Planner) userDataText(pool *intent.Pool, u intent.UserData) (string, boo
 }
 
 // fetches fills where a pool's machines fetch their join token into its user data.
-func (c Planner) fetches(pool *intent.Pool, text string) (string, bool) {
-	if c.In.Policy.JoinTokens.Prefix == "" {
-		c.Blockf(pool, nil, "join-token-not-kept", "the nodes of pool "+pool.Key.String()+" cannot join: "+pool.Bootstrap.String()+" has no join token, and weir keeps none for the target",
-			c.In.Policy.JoinTokens.HowTo()+"; or write bootstrapToken.token or file under spec.joinConfiguration.discovery, or name a Secret in bootstrap.dataSecretName")
+func (b bootstrap) fetches(text string) (string, bool) {
+	if b.work.In.Policy.JoinTokens.Prefix == "" {
+		b.work.Blockf(b.pool, nil, "join-token-not-kept", "the nodes of pool "+b.pool.Key.String()+" cannot join: "+b.pool.Bootstrap.String()+" has no join token, and weir keeps none for the target",
+			b.work.In.Policy.JoinTokens.HowTo()+"; or write bootstrapToken.token or file under spec.joinConfiguration.discovery, or name a Secret in bootstrap.dataSecretName")
 		return "", false
 	}
-	for i := range c.In.Set.Pools {
-		other := &c.In.Set.Pools[i]
-		if other.ClusterKey != pool.ClusterKey && other.LaunchTemplate != nil && other.LaunchTemplate.UserData.FetchesToken {
-			c.Blockf(pool, nil, "join-token-clusters", "weir keeps no join token for pool "+pool.Key.String()+": the target has pools without tokens in cluster "+pool.ClusterKey.String()+" and in cluster "+other.ClusterKey.String()+", and its kubeconfig is of one",
+	for i := range b.work.In.Set.Pools {
+		other := &b.work.In.Set.Pools[i]
+		if other.ClusterKey != b.pool.ClusterKey && other.LaunchTemplate != nil && other.LaunchTemplate.UserData.FetchesToken {
+			b.work.Blockf(b.pool, nil, "join-token-clusters", "weir keeps no join token for pool "+b.pool.Key.String()+": the target has pools without tokens in cluster "+b.pool.ClusterKey.String()+" and in cluster "+other.ClusterKey.String()+", and its kubeconfig is of one",
 				"give each cluster a target of its own")
 			return "", false
 		}
 	}
-	name := c.In.Policy.JoinParameter(basis.JoinKey(pool))
-	c.profileNote(pool, name)
-	if c.In.Policy.JoinTokens.Once {
-		c.Note(diag.Warning, pool, nil, "join-token-once", "no daemon renews the join token of pool "+pool.Key.String()+": machines that start more than 12 hours after an apply may not be able to join",
+	name := b.work.In.Policy.JoinParameter(basis.JoinKey(b.pool))
+	b.profileNote(name)
+	if b.work.In.Policy.JoinTokens.Once {
+		b.work.Note(diag.Warning, b.pool, nil, "join-token-once", "no daemon renews the join token of pool "+b.pool.Key.String()+": machines that start more than 12 hours after an apply may not be able to join",
 			"apply at least every 12 hours, with --kubeconfig; or let weir run keep the tokens")
 	}
-	return strings.NewReplacer(intent.PlaceholderJoinParameter, name, intent.PlaceholderRegion, c.In.Policy.Region).Replace(text), true
+	return strings.NewReplacer(intent.PlaceholderJoinParameter, name, intent.PlaceholderRegion, b.work.In.Policy.Region).Replace(text), true
 }
 
 // profileNote says what the machines of a pool need to fetch their token: before
 // there are any, or as long as nothing can allow it.
-func (c Planner) profileNote(pool *intent.Pool, parameter string) {
+func (b bootstrap) profileNote(parameter string) {
 	at := intent.Path{"spec", "awsLaunchTemplate", "iamInstanceProfile"}
 	resource := "ssm:GetParameter on parameter " + parameter
-	if pool.LaunchTemplate.Data.IamInstanceProfile == nil && pool.Nodegroup == nil {
-		c.Note(diag.Warning, pool, at, "join-token-profile", "the machines of pool "+pool.Key.String()+" have no instance profile and cannot fetch their join token", "name one in iamInstanceProfile whose role allows "+resource)
+	if b.pool.LaunchTemplate.Data.IamInstanceProfile == nil && b.pool.Nodegroup == nil {
+		b.work.Note(diag.Warning, b.pool, at, "join-token-profile", "the machines of pool "+b.pool.Key.String()+" have no instance profile and cannot fetch their join token", "name one in iamInstanceProfile whose role allows "+resource)
 		return
 	}
-	if _, stands := c.In.State.Templates[pool.LaunchTemplate.Name]; !stands {
-		c.Note(diag.Info, pool, at, "join-token-profile", "the machines of pool "+pool.Key.String()+" fetch their join token: the role of their instance profile must allow "+resource, "")
+	if _, stands := b.work.In.State.Templates[b.pool.LaunchTemplate.Name]; !stands {
+		b.work.Note(diag.Info, b.pool, at, "join-token-profile", "the machines of pool "+b.pool.Key.String()+" fetch their join token: the role of their instance profile must allow "+resource, "")
 	}
 }
