@@ -61,51 +61,142 @@ func targetsOf(r reviewed, m merge) []string {
 	return slices.Compact(all)
 }
 
+// agreement is the relation between a target's first plan after a merge and what the review showed.
+type agreement string
+
+const (
+	awaited        agreement = "it is not planned yet, which the merge reports as waiting"
+	nothingLeft    agreement = "the commits that were applied together change nothing of it"
+	notChanged     agreement = "the merge does not change it"
+	failsNow       agreement = "it cannot be planned, which the review did not show"
+	failsAsShown   agreement = "it cannot be planned, as the review showed"
+	samePlan       agreement = "the plan is the reviewed one"
+	emptyUnshown   agreement = "the review did not show it, and its plan is empty"
+	fromOthers     agreement = "the review did not show it; another pull request did"
+	afterRestart   agreement = "weir restarted while it applied the merge"
+	mergedBefore   agreement = "the review did not show it, and weir started after the merge"
+	changedWith    agreement = "the review did not show it, and several commits were applied together"
+	noReview       agreement = "the review showed no plan at all"
+	changedUnshown agreement = "the review did not show that it changes"
+	shownUnplanned agreement = "the review showed it without a plan"
+	withoutSecrets agreement = "its plan was made without secrets"
+	plannedWith    agreement = "it was planned together with other commits"
+	otherPlan      agreement = "the plan is not the reviewed one"
+)
+
+// planFacts holds the facts that decide the agreement of a target.
+type planFacts struct {
+	// planned says that there is a first plan after the merge, touched that the commit changes
+	// the target.
+	planned, touched bool
+	// failed, empty, digested and unsure describe that plan.
+	failed, empty, digested, unsure bool
+	// shown says that the review showed the target, comparable that it showed a digest, and same
+	// that the plan has this digest.
+	shown, comparable, same bool
+	// reviewed says that the review had a plan, failing that it showed a failure.
+	reviewed, failing bool
+	// together says that the plan may contain other commits, began that weir started after the
+	// merge, and explained that another pull request showed the plan.
+	together, began, explained bool
+}
+
+// agreement classifies the facts; the first case that fits decides.
+func (f planFacts) agreement() agreement {
+	switch {
+	case !f.planned && f.touched:
+		return awaited
+	case !f.planned && f.together:
+		return nothingLeft
+	case !f.planned:
+		return notChanged
+	case f.failed && f.shown && f.failing:
+		return failsAsShown
+	case f.failed:
+		return failsNow
+	case f.same:
+		return samePlan
+	case !f.shown:
+		return f.unshown()
+	case f.unsure:
+		return afterRestart
+	case !f.comparable:
+		return shownUnplanned
+	case !f.digested:
+		return withoutSecrets
+	case f.together:
+		return plannedWith
+	}
+	return otherPlan
+}
+
+// unshown classifies the facts of a target that the review did not show.
+func (f planFacts) unshown() agreement {
+	switch {
+	case f.empty:
+		return emptyUnshown
+	case (f.together || f.unsure || f.began) && f.explained:
+		return fromOthers
+	case f.unsure:
+		return afterRestart
+	case f.began:
+		return mergedBefore
+	case f.together:
+		return changedWith
+	case !f.reviewed:
+		return noReview
+	}
+	return changedUnshown
+}
+
+// holds reports whether the held steps can be compared with those that the review showed.
+func (f planFacts) holds() bool {
+	return f.planned && f.shown && !f.failed && !f.unsure && (f.same || !f.together)
+}
+
 // compareTarget returns, for one target, how its plan differs from the plan that was shown, and
 // what weir cannot compare.
 func compareTarget(r reviewed, m merge, target string) (differs, uncompared []string) {
 	a, planned := m.Plans[target]
 	digest, comparable := r.Digests[target]
-	shown := comparable || slices.Contains(r.Undigested, target)
-	upTo := cmp.Or(a.With, m.Revision)
-	together := !m.alone || a.With != ""
-	does := "the plan " + words(a.Summary)
+	f := planFacts{
+		planned: planned, touched: slices.Contains(m.Touched, target),
+		failed: a.Fault != "", empty: a.Empty, digested: a.Digest != "", unsure: a.Unsure,
+		shown: comparable || slices.Contains(r.Undigested, target), comparable: comparable, same: comparable && a.Digest != "" && a.Digest == digest,
+		reviewed: r.Base != "", failing: r.State == report.PullFailing,
+		together: !m.alone || a.With != "", began: m.Began, explained: m.explains(target, a.Digest),
+	}
+	upTo, does := short(cmp.Or(a.With, m.Revision)), words(a.Summary)
 	addDiffers := func(text string) { differs = append(differs, text) }
 	addUncompared := func(text string) { uncompared = append(uncompared, text) }
-	same := comparable && a.Digest != "" && a.Digest == digest
-	switch {
-	case !planned && slices.Contains(m.Touched, target): // who waits says so
-	case !planned && together:
-		addDiffers("with the commits that it was applied with, up to " + short(upTo) + ", nothing of it changes")
-	case !planned:
+	switch f.agreement() {
+	case awaited, failsAsShown, samePlan, emptyUnshown, fromOthers:
+	case nothingLeft:
+		addDiffers("with the commits that it was applied with, up to " + upTo + ", nothing of it changes")
+	case notChanged:
 		addDiffers("the merge does not change it")
-	case a.Fault != "":
-		if !shown || r.State != report.PullFailing {
-			addDiffers("it cannot be planned: " + strings.TrimPrefix(a.Fault, target+": "))
-		}
-	case same:
-	case !shown && a.Empty: // there was nothing to show
-	case (together || a.Unsure || m.Began) && !shown && m.explains(target, a.Digest): // others' doing
-	case a.Unsure:
-		addUncompared("weir was started anew while the merge was applied, and what it planned before is not known; after that " + does)
-	case m.Began && !shown:
-		addUncompared("weir was started when this was merged already, and what the merge changes of it is not known; " + does)
-	case together && !shown:
-		addUncompared("it is changed too, by the merge or by another of the commits up to " + short(upTo) + ", which were applied together; " + does)
-	case !shown && r.Base == "":
-		addDiffers(does)
-	case !shown:
-		addDiffers("it is changed too, which the review did not show; " + does)
-	case !comparable:
-		addDiffers("the review had no plan of it to compare with; " + does)
-	case a.Digest == "":
+	case failsNow:
+		addDiffers("it cannot be planned: " + strings.TrimPrefix(a.Fault, target+": "))
+	case afterRestart:
+		addUncompared("weir was started anew while the merge was applied, and what it planned before is not known; after that the plan " + does)
+	case mergedBefore:
+		addUncompared("weir was started when this was merged already, and what the merge changes of it is not known; the plan " + does)
+	case changedWith:
+		addUncompared("it is changed too, by the merge or by another of the commits up to " + upTo + ", which were applied together; the plan " + does)
+	case noReview:
+		addDiffers("the plan " + does)
+	case changedUnshown:
+		addDiffers("it is changed too, which the review did not show; the plan " + does)
+	case shownUnplanned:
+		addDiffers("the review had no plan of it to compare with; the plan " + does)
+	case withoutSecrets:
 		addUncompared("its plan was made without secrets and cannot be compared with the reviewed one")
-	case together:
-		addUncompared("it was planned together with other commits, up to " + short(upTo) + ", and that plan cannot be compared with the one of the pull request alone; it " + words(a.Summary))
-	default:
-		addDiffers("the plan is not the reviewed one; it " + words(a.Summary))
+	case plannedWith:
+		addUncompared("it was planned together with other commits, up to " + upTo + ", and that plan cannot be compared with the one of the pull request alone; it " + does)
+	case otherPlan:
+		addDiffers("the plan is not the reviewed one; it " + does)
 	}
-	if before := r.Held[target]; planned && shown && a.Fault == "" && !a.Unsure && (same || !together) && before.Sum != a.Holding.Sum {
+	if before := r.Held[target]; f.holds() && before.Sum != a.Holding.Sum {
 		addDiffers(heldOtherwise(before, a.Holding))
 	}
 	return differs, uncompared
