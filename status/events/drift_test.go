@@ -35,3 +35,33 @@ func TestWhatEndedIsNamed(t *testing.T) {
 		t.Errorf("told %+v", events)
 	}
 }
+
+// Each case is what is known of a pool or AWSLaunchConfig, and what follows. The cases of a block
+// show what decides if several things are true.
+func TestStatesOfDrift(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		is   driftFacts
+		want driftState
+	}{
+		{"nothing differs", driftFacts{wanted: true}, noDrift},
+		{"Git changed it", driftFacts{planned: true}, noDrift},
+		{"somebody changed AWS", driftFacts{planned: true, drifts: true}, driftFound},
+		{"somebody changed AWS, and this pass corrected it", driftFacts{planned: true, drifts: true, mended: true}, driftFound},
+
+		{"it still differs", driftFacts{known: true, planned: true, drifts: true}, driftStays},
+		{"it still differs, and Git changed too", driftFacts{known: true, planned: true}, driftStays},
+		{"weir's step is done, its machines are on their way", driftFacts{known: true, mended: true, wanted: true, changing: true}, driftStays},
+		{"weir's step is done, and something else differs", driftFacts{known: true, mended: true, planned: true}, driftStays},
+
+		{"weir corrected it", driftFacts{known: true, mended: true, wanted: true}, driftMended},
+		{"somebody else corrected it", driftFacts{known: true, wanted: true}, driftGone},
+		{"the pool was deleted in Git", driftFacts{known: true, mended: true}, notWanted},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.is.state(); got != tc.want {
+				t.Errorf("%q, want %q", got, tc.want)
+			}
+		})
+	}
+}

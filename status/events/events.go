@@ -11,7 +11,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/events/kinds"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
@@ -223,86 +222,6 @@ func (t *finder) holds() {
 		e := Event{Kind: kind, Pool: OwnerPool(steps[k][0]), Reason: string(k.hold), Text: report.StepList(steps[k]) + " " + wait.Of(len(steps[k]))}
 		t.once("held "+string(k.hold)+" "+k.owner, e)
 	}
-}
-
-// drift announces the pools that differ in AWS although Git did not change them,
-// and which were put right since.
-func (t *finder) drift() {
-	steps := map[string][]step.Step{}
-	var order []string
-	for _, s := range t.r.Plan.Steps {
-		if steps[s.Owner()] == nil {
-			order = append(order, s.Owner())
-		}
-		steps[s.Owner()] = append(steps[s.Owner()], s)
-	}
-	done := map[string]bool{}
-	for _, o := range t.r.Outcomes {
-		done[o.Step.Owner()] = done[o.Step.Owner()] || o.Status == step.Done
-	}
-	unchanged := t.old.Revision == t.r.Revision || !t.r.Touched
-	for _, owner := range order {
-		known := slices.Contains(t.old.Drift, owner)
-		if known || drifts(steps[owner]) != nil || t.first && unchanged && t.wasConverged(steps[owner][0]) {
-			t.next.Drift = append(t.next.Drift, owner)
-			if done[owner] || slices.Contains(t.old.Mended, owner) {
-				t.next.Mended = append(t.next.Mended, owner)
-			}
-		}
-		if !known && slices.Contains(t.next.Drift, owner) {
-			first := steps[owner][0]
-			e := Event{
-				Kind: "drift-found", Pool: OwnerPool(first), Resource: first.Resource, Name: first.Name, Reason: first.Reason,
-				Text: "AWS differs although Git did not change: " + report.StepList(steps[owner]) + changeList(steps[owner]), Changes: changesOf(steps[owner]),
-			}
-			if d := drifts(steps[owner]); d != nil && d.Cause != "" {
-				e.Facts = map[string]string{"cause": visible.Clip(d.Cause, report.LongestValue)}
-			}
-			t.add(e)
-		}
-	}
-	for _, owner := range t.old.Drift {
-		i := slices.IndexFunc(t.r.Pools, func(p plan.PoolStatus) bool { return report.PoolKey(p) == owner })
-		switch {
-		case steps[owner] != nil:
-			continue
-		case i < 0 && !step.OfLaunchConfig(owner):
-			continue // Git wants the pool no more
-		case i >= 0 && !t.r.Pools[i].Converged:
-			t.next.Drift = append(t.next.Drift, owner)
-			if slices.Contains(t.old.Mended, owner) {
-				t.next.Mended = append(t.next.Mended, owner)
-			}
-			continue
-		}
-		if slices.Contains(t.old.Mended, owner) {
-			t.add(Event{Kind: "drift-corrected", Pool: plainOwner(owner), Text: "AWS is again what Git says"})
-		} else {
-			t.add(Event{Kind: "drift-gone", Pool: plainOwner(owner), Text: "AWS is again what Git says, without weir's doing"})
-		}
-	}
-	slices.Sort(t.next.Drift)
-	slices.Sort(t.next.Mended)
-}
-
-// drifts returns the planner's drift in steps, nil without drift: the first with a cause, otherwise
-// the first.
-func drifts(steps []step.Step) (found *step.Drift) {
-	for _, s := range steps {
-		if s.Drift != nil && (found == nil || found.Cause == "" && s.Drift.Cause != "") {
-			found = s.Drift
-		}
-	}
-	return found
-}
-
-// wasConverged reports whether what a step belongs to was as Git says before.
-func (t *finder) wasConverged(s step.Step) bool {
-	pools := s.Pools
-	if s.Pool != "" {
-		pools = []string{s.Pool}
-	}
-	return len(pools) > 0 && !slices.ContainsFunc(pools, func(p string) bool { return !t.old.Pools[p].Converged })
 }
 
 // outcomes announces completed and failed steps.
