@@ -165,78 +165,6 @@ func (w *writer) next() (found draft, wait time.Duration, ok bool) {
 	}, func(a, b draft) bool { return a.turn < b.turn })
 }
 
-// write updates the comment of a pull request.
-func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (result string, err error) {
-	w.mu.Lock()
-	longest := w.longest
-	if t.again {
-		t.again, t.read = false, false
-	}
-	w.mu.Unlock()
-	o := TextOptions{Instance: w.instance, Forge: w.forge.Profile(), Limit: longest}
-	text := Text(p, o)
-	if !t.read {
-		if err := w.find(ctx, t, p); err != nil {
-			return "", err
-		}
-	}
-	if t.id != 0 && !t.foreign && (same(t.text, text) || p.Unkept && p.Ended() && strings.HasPrefix(plain(t.text), plain(opening(p, o)))) {
-		return "unchanged", nil
-	}
-	if t.id != 0 {
-		var now forge.Comment
-		err := w.call(ctx, func(ctx context.Context) (err error) {
-			now, err = w.forge.EditComment(ctx, p.Number, t.id, text)
-			return err
-		})
-		switch {
-		case err == nil:
-			t.text, t.foreign = text, false
-			return "written", w.note(p.Number, t.id, text, now)
-		case forge.TooLong(err) && w.shorten(longest):
-			return "", errTooLong
-		case !forge.Gone(err):
-			t.read = t.read && !commits.Unclear(err) // it may say that by now
-			return "", err
-		}
-		// A person deleted it, or the token cannot see it any more: a search decides.
-		if err := w.find(ctx, t, p); err != nil {
-			return "", err
-		}
-		if t.id != 0 {
-			return "", err
-		}
-	}
-	// Who merges reads the outcome where the plan was, so that comment comes back.
-	returns := p.State == report.PullMerged && t.gone
-	if !returns && !getsComment(p) {
-		return "unchanged", nil
-	}
-	var now forge.Comment
-	err = w.call(ctx, func(ctx context.Context) (err error) {
-		now, err = w.forge.CreateComment(ctx, p.Number, text)
-		return err
-	})
-	switch {
-	case err == nil:
-		t.id, t.text, t.gone, t.foreign = now.ID, text, false, false
-		return "written", w.note(p.Number, t.id, text, now)
-	case forge.TooLong(err) && w.shorten(longest):
-		return "", errTooLong
-	case commits.Unclear(err):
-		t.read = false // it may be there
-	}
-	return "", err
-}
-
-// same reports whether a comment says a text already. Forges may store line ends and
-// the end of a text in their own way.
-func same(a, b string) bool {
-	return plain(a) == plain(b)
-}
-
-func plain(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
-
 // find searches for the comment, by marker and author. Others that a crash left
 // behind are deleted: the oldest stays.
 func (w *writer) find(ctx context.Context, t *pullComment, p report.Pull) error {
@@ -299,17 +227,6 @@ func (w *writer) call(ctx context.Context, do func(context.Context) error) error
 	ctx, cancel := context.WithTimeout(ctx, commits.RequestTimeout)
 	defer cancel()
 	return do(ctx)
-}
-
-// shorten has comments be shorter from now on, if they are not short already.
-func (w *writer) shorten(was int) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if was/2 < leastComment {
-		return false
-	}
-	w.longest = min(w.longest, was/2)
-	return true
 }
 
 // done notes how a write ended.
