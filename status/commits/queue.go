@@ -206,49 +206,93 @@ func Unclear(err error) bool {
 	return !errors.As(err, &refusal) || refusal.Status/100 != 4
 }
 
+// ending is the way in which a write of a status ended.
+type ending string
+
+const (
+	taken    ending = "the commit has the status"
+	kept     ending = "the commit keeps its verdict"
+	doubtful ending = "the commit may have the status"
+	refused  ending = "the commit does not have the status"
+)
+
+func endingOf(err error) ending {
+	switch {
+	case err == nil, errors.Is(err, errUnchanged):
+		return taken
+	case errors.Is(err, errKept):
+		return kept
+	case Unclear(err):
+		return doubtful
+	}
+	return refused
+}
+
+// shows reports whether readers of the commit may see a status after its write. Pending, which must
+// not stay, counts in case of doubt.
+func (e ending) shows(state forge.CommitState) bool {
+	return e == taken || e == doubtful && state == forge.Pending
+}
+
+// refusalOf returns the forge's refusal. Any other failure counts as one that passes.
+func (q *queue) refusalOf(err error) *forgehttp.Error {
+	var refusal *forgehttp.Error
+	if errors.As(err, &refusal) {
+		return refusal
+	}
+	return &forgehttp.Error{Forge: q.forge.Profile().Label, Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
+}
+
 // done records how a write ended.
 func (c *Commits) done(source string, q *queue, j job, err error) {
-	result, kept := "written", errors.Is(err, errKept)
-	var refusal *forgehttp.Error
-	switch {
-	case errors.Is(err, errUnchanged), kept:
-		result, err = "unchanged", nil
-	case errors.As(err, &refusal):
-		result = string(refusal.Fault)
-	case err != nil:
-		refusal = &forgehttp.Error{Forge: q.forge.Profile().Label, Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
-		result = string(forgehttp.FaultBusy)
+	is := endingOf(err)
+	failed := is == doubtful || is == refused
+	result := "written"
+	if failed {
+		result = string(q.refusalOf(err).Fault)
+	} else if err != nil {
+		result = "unchanged"
 	}
 	if c.o.Wrote != nil {
 		c.o.Wrote(q.forge.Profile().Label, j.want.State, result)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case kept:
-	case j.want.State == forge.Pending && (err == nil || Unclear(err)):
-		c.noteShown(source, j, true)
-	case err == nil:
-		c.noteShown(source, j, false)
+	if is.shows(j.want.State) {
+		c.noteShown(source, j, j.want.State == forge.Pending)
 	}
 	ct := c.find(source, j)
-	if err == nil {
-		if q.box.Succeeded() {
-			c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", q.forge.Profile().Label)
-		}
-		c.stale = true
-		if ct != nil && c.o.Now().Before(ct.late) {
-			q.late[j.id()] = lateWrite{forge.CommitStatus{Context: j.want.Context}, ct.late}
-			ct.late = time.Time{}
-		}
-		if late, doubt := q.late[j.id()]; ct != nil && doubt {
-			ct.written = true
-			ct.entry.Delay(late.until)
-		} else if ct != nil {
-			ct.Delivered = true
-		}
+	if failed {
+		c.failed(source, q, j, ct, q.refusalOf(err))
 		return
 	}
+	if q.box.Succeeded() {
+		c.o.Logger.Info("commit statuses are accepted again", "source", source, "forge", q.forge.Profile().Label)
+	}
+	c.stale = true
+	if ct != nil {
+		c.delivered(q, j, ct)
+	}
+}
+
+// delivered records that a commit has the status that is wanted. It is written again later if an
+// earlier write may still take effect.
+func (c *Commits) delivered(q *queue, j job, ct *contextTrack) {
+	if c.o.Now().Before(ct.late) {
+		q.late[j.id()] = lateWrite{forge.CommitStatus{Context: j.want.Context}, ct.late}
+		ct.late = time.Time{}
+	}
+	late, doubt := q.late[j.id()]
+	if !doubt {
+		ct.Delivered = true
+		return
+	}
+	ct.written = true
+	ct.entry.Delay(late.until)
+}
+
+// failed records that a write failed. ct is nil if another status is wanted by now.
+func (c *Commits) failed(source string, q *queue, j job, ct *contextTrack, refusal *forgehttp.Error) {
 	failure, entry := FailureOf(refusal), (*outbox.Entry)(nil)
 	if ct != nil {
 		entry = &ct.entry
