@@ -23,50 +23,98 @@ var (
 	errMerging = errors.New("the forge may report in a moment that it was merged")
 )
 
-// advance does what there is to do for a pull request, and says when to come back.
+// stage is the state of a pull request with regard to its plan.
+type stage string
+
+const (
+	stageMerged    stage = "it is merged"
+	stageUnread    stage = "an earlier process listed it, and this one did not read it yet"
+	stageBlocked   stage = "it needs a permission to be planned"
+	stagePlanning  stage = "its plan is under way"
+	stageKilled    stage = "its plan killed a process, and nobody asked to try again"
+	stageUnsettled stage = "its targets change; they may change more"
+	stagePostponed stage = "its last plan failed, and the next one is due later"
+	stagePlanned   stage = "its plan is up to date"
+	stageDue       stage = "it must be planned"
+)
+
+// stageFacts holds the facts that decide the stage of a pull request.
+type stageFacts struct {
+	merged, read, blocked, planning bool
+	// killed says that the plan of its head killed a process, asked that a user requests a plan.
+	killed, asked bool
+	// dirty says that targets changed since the plan, settling that the plan is recent.
+	dirty, settling bool
+	// current says that the plan is of this head and of the followed commit.
+	current bool
+	// retry says that a time is set for the next plan, later that it has not come.
+	retry, later bool
+}
+
+// stage classifies the facts; the first case that fits decides.
+func (f stageFacts) stage() stage {
+	switch {
+	case f.merged:
+		return stageMerged
+	case !f.read:
+		return stageUnread
+	case f.blocked:
+		return stageBlocked
+	case f.planning:
+		return stagePlanning
+	case f.killed && !f.asked:
+		return stageKilled
+	case f.dirty && f.settling:
+		return stageUnsettled
+	case f.later && !f.asked:
+		return stagePostponed
+	case f.current && !f.dirty && !f.asked && !f.retry:
+		return stagePlanned
+	}
+	return stageDue
+}
+
+// advance acts on the stage of a pull request, and returns the time until it must be called again.
 func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.Duration {
-	if k.merged() {
+	at, now := base.View(w.o.Source).Snapshot.Revision, w.o.Now()
+	dirty, blocked := w.standings.dirty(k) > 0, k.wait(w.o.Policy)
+	is := stageFacts{
+		merged: k.merged(), read: k.pr.HeadSHA != "" && k.pr.BaseRef != "", blocked: blocked != "", planning: k.planning != nil,
+		killed: k.Killed == k.pr.HeadSHA, asked: k.asked, dirty: dirty, settling: now.Before(k.planned.Add(settling)),
+		current: k.shown.HeadSHA == k.pr.HeadSHA && k.base == at, retry: !k.due.IsZero(), later: k.due.After(now),
+	}.stage()
+	switch is {
+	case stageMerged:
 		return w.settle(ctx, base, k)
-	}
-	if k.pr.HeadSHA == "" || k.pr.BaseRef == "" {
-		return w.o.Interval // of an earlier process, and not read yet
-	}
-	if why := k.wait(w.o.Policy); why != "" {
+	case stageBlocked:
 		k.drop()
 		k.asked = false
-		if s := k.shown; s.State != report.PullWaiting || s.Reason != why || s.HeadSHA != k.pr.HeadSHA || s.Title != k.pr.Title {
-			w.show(k, report.Pull{State: report.PullWaiting, Reason: why})
+		if k.shown.State != report.PullWaiting || !k.shows(blocked) {
+			w.show(k, report.Pull{State: report.PullWaiting, Reason: blocked})
 		}
-		return w.o.Interval
-	}
-	if k.planning != nil {
-		return w.o.Interval // its end is heard of
-	}
-	if k.Killed == k.pr.HeadSHA && !k.asked {
-		if s := k.shown; s.Reason != killedText || s.HeadSHA != k.pr.HeadSHA || s.Title != k.pr.Title {
+	case stageKilled:
+		if !k.shows(killedText) {
 			w.log.Error("a pull request is not planned: the process did not outlive its plan", "pull", k.Number, "head", k.pr.HeadSHA)
 			w.show(k, report.Pull{State: report.PullFailing, Reason: killedText})
 		}
-		return w.o.Interval
-	}
-	at := base.View(w.o.Source).Snapshot.Revision
-	now := w.o.Now()
-	dirty := w.standings.dirty(k)
-	if dirty > 0 && now.Before(k.planned.Add(settling)) {
+	case stageUnsettled:
 		return settling
-	}
-	same := k.shown.HeadSHA == k.pr.HeadSHA && k.base == at && dirty == 0
-	switch {
-	case k.due.After(now) && !k.asked:
+	case stagePostponed:
 		return k.due.Sub(now)
-	case same && !k.asked && k.due.IsZero():
+	case stagePlanned:
 		w.describe(k)
-		return w.o.Interval
-	}
-	if w.under < w.beside && (!k.heavy || w.o.Turns.takeHeavy()) { // else once another one ends
-		w.plan(ctx, base, at, k, dirty > 0)
+	case stageDue:
+		if w.under < w.beside && (!k.heavy || w.o.Turns.takeHeavy()) { // else once another one ends
+			w.plan(ctx, base, at, k, dirty)
+		}
+	case stageUnread, stagePlanning: // its end is heard of
 	}
 	return w.o.Interval
+}
+
+// shows reports whether the reason why a pull request is not planned is shown already.
+func (k *work) shows(reason string) bool {
+	return k.shown.Reason == reason && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Title == k.pr.Title
 }
 
 // describe shows a new title and the like.
