@@ -84,7 +84,7 @@ Try it without an account:
 func newRoot(s surroundings) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "weir",
-		Short:         "keep pools of AWS machines at the level that Git says",
+		Short:         "keep pools of AWS machines in sync with Git",
 		Long:          rootHelp,
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
@@ -104,7 +104,7 @@ func newRoot(s surroundings) *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return hinted(err, "see "+c.CommandPath()+" --help")
 	})
-	root.PersistentFlags().Var(choice{s.color, []string{"auto", "always", "never"}}, "color", "colours of the output; auto heeds NO_COLOR and TERM")
+	root.PersistentFlags().Var(choice{s.color, []string{"auto", "always", "never"}}, "color", "colours of the output; auto follows NO_COLOR and TERM")
 	complete(root, "color", func(string) []string { return []string{"auto", "always", "never"} })
 	root.AddCommand(
 		runCommand(s), demoCommand(s), planCommand(s), simulateCommand(s), applyCommand(s), importCommand(s), adoptCommand(s), renderCommand(s), validateCommand(s), explainCommand(s),

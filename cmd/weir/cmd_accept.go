@@ -18,21 +18,23 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const acceptHelp = `Keep what somebody changed in AWS: have the daemon open a pull request that writes it
+const acceptHelp = `Keep a change that somebody made in AWS: the daemon opens a pull request that writes it
 into the manifests.
 
-Without FIELD it is all that has drifted of the pool: what differs although no commit changed
-it. With FIELD, as weir plan names it, it is that field and those below it, whoever changed
-it. Each value goes to the line that sets it now, or into a patch that only this target has;
-weir renders and plans the result before it pushes. The pull request says what manifests
-cannot say, and what applying it does beside.
+Without FIELD, the pull request covers all drift of the pool: every field that differs
+although no commit changed it. With FIELD, as weir plan names it, it covers that field and
+the fields below it, even if a commit changed them. weir writes each value to the line that
+sets it now, or to a patch that only this target uses. It renders and plans the result
+before it pushes. The pull request lists what manifests cannot express, and what else
+applying it does.
 
-It is one pull request for a pool, of a branch of weir's own. weir moves it on while AWS
-changes, and closes it once AWS and Git say the same; where somebody pushes to the branch, weir
+Each pool has one pull request, from a branch of weir's own. weir updates it when AWS
+changes, and closes it when AWS and Git agree. If somebody else pushes to the branch, weir
 leaves it alone. The daemon needs accept in push.for of the source's entry of forges.
 
-weir corrects drift within a pass, so suspend the pool first (weir suspend), and end that once
-the pull request is merged. weir import --update edits the files of a work tree instead.`
+weir corrects drift within a pass. So suspend the pool first (weir suspend), and resume it
+once the pull request is merged. To edit the files of a work tree instead, use
+weir import --update.`
 
 // acceptPatience bounds the time for the plans and the pushes of a pull request.
 const acceptPatience = 5 * time.Minute
@@ -41,7 +43,7 @@ func acceptCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
 	c := &cobra.Command{
 		Use:   "accept TARGET POOL [FIELD…] [flags]",
-		Short: "have a pull request opened that keeps what somebody changed in AWS",
+		Short: "open a pull request that keeps a change made in AWS",
 		Long:  acceptHelp + "\n" + exitHelp("accept"),
 		Example: `  weir accept prod web
   weir accept prod fleet/web maxSize additionalTags.team`,

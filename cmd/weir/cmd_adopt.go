@@ -17,29 +17,31 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const adoptHelp = `Take over launch templates, Auto Scaling groups and nodegroups that exist already
-under the names that the manifests want: those that Cluster API Provider AWS made,
-those that nobody has marked, and with --from those of another weir.
+const adoptHelp = `Adopt launch templates, Auto Scaling groups and nodegroups that already exist under the
+names in the manifests: resources of Cluster API Provider AWS, resources without an owner,
+and with --from resources of another weir instance.
 
-Only tags change, and weir replaces no machine. The plan shows the resources that get
-new tags and, as steps of a later pass, what apply does afterwards: nothing, where the
-manifests agree with AWS. A pool with a KubeadmConfig gets one new version of its
-launch template, whose user data is the only difference; its machines stay.
+weir changes only tags, and replaces no machine. The plan shows which resources get new
+tags. It also shows, as steps of a later pass, what apply does afterwards: nothing, if the
+manifests agree with AWS. A pool with a KubeadmConfig gets one new version of its launch
+template, in which only the user data differs; its machines stay.
 
-Targets in report mode and suspended ones are adopted too, as only tags change. If Git
-wants other machines than there are, weir holds the first rollout afterwards until
-somebody approves it, or a commit changes the pool.
+weir also adopts for targets in report mode and suspended targets, as only tags change. If
+Git wants other machines than AWS has, weir holds the first rollout until somebody approves
+it or a commit changes the pool.
 
-weir never adopts resources that CloudFormation, Karpenter or EKS has marked as its
-own, resources of another cluster, or the group behind a nodegroup, which follows its
-nodegroup. Before this, stop the program that reconciles the resources now: pause the
-cluster for Cluster API, suspend the target of the other weir.
+weir never adopts resources marked by CloudFormation, Karpenter or EKS, or resources of
+another cluster. The group behind a nodegroup follows its nodegroup. First stop the program
+that reconciles the resources now: for Cluster API pause the cluster, for another weir
+suspend its target.
 
-Where Terraform has the resources now, --from-terraform names its state: the command
-first prints the removed blocks by which Terraform forgets what is adopted, and destroys
-nothing. Apply them before Terraform's next apply, which would take weir's tags off again.
+If Terraform manages the resources now, name its state with --from-terraform. The command
+first prints removed blocks, with which Terraform forgets the adopted resources and
+destroys nothing. Apply them before Terraform's next apply, or Terraform removes weir's
+tags again.
 
-Without --yes, the command asks on a terminal and elsewhere changes nothing.
+Without --yes, the command asks for confirmation on a terminal. Without a terminal it
+changes nothing.
 `
 
 func adoptCommand(s surroundings) *cobra.Command {
@@ -49,7 +51,7 @@ func adoptCommand(s surroundings) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "adopt (--config FILE [TARGET…] | PATH --region REGION [POOL…]) [flags]",
-		Short: "take over what exists already, by its tags alone",
+		Short: "adopt resources that already exist, by changing only tags",
 		Long:  adoptHelp + exitHelp("adopt"),
 		Example: `  weir adopt overlays/prod --region eu-west-1
   weir adopt overlays/prod --region eu-west-1 web default/batch --yes
@@ -59,8 +61,8 @@ func adoptCommand(s surroundings) *cobra.Command {
 	}
 	flags.addReading(c, s)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
-	c.Flags().StringVar(&from, "from", "", "take over what the weir instance of this name owns, too")
-	c.Flags().StringVar(&state, "from-terraform", "", "file with a Terraform state: print the removed blocks for what is adopted of it")
+	c.Flags().StringVar(&from, "from", "", "also adopt resources of the weir instance of this name")
+	c.Flags().StringVar(&state, "from-terraform", "", "file with a Terraform state: print removed blocks for its resources that are adopted")
 	c.Flags().StringArrayVar(&pools, "pool", nil, "adopt this pool only, NAME or NAMESPACE/NAME; may be repeated (default: all)")
 	c.Flags().BoolVar(&yes, "yes", false, "do it without asking")
 	c.RunE = func(c *cobra.Command, args []string) error {

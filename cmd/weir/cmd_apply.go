@@ -13,20 +13,19 @@ import (
 
 const applyHelp = `Apply the manifests to AWS, in one pass.
 
-It applies what weir plan shows for the same arguments; see weir plan --help for the
-two ways to give them. A second apply makes no write. With --wait, passes follow one
-another until every pool has converged: instances are in service, rollouts are
-finished, nothing is left to do. Targets go in the order of dependsOn, each once those
-before it have converged.
+It applies what weir plan shows for the same arguments; weir plan --help describes both
+forms. A second apply writes nothing. With --wait, weir runs passes until every pool has
+converged: instances are in service, rollouts are finished, and nothing is left to do. It
+applies targets in the order of dependsOn, each after the targets before it have converged.
 
-On a terminal it shows the plan first, asks once, and applies exactly that plan. Before
-deletions it names them, and you answer with their number. --yes asks nothing. Without a
-terminal it asks nobody, and without --yes it then deletes nothing and does not roll an
-adopted pool for the first time.
+On a terminal it shows the plan, asks once, and applies exactly that plan. Before it
+deletes, it lists the deletions and asks for their number. --yes skips all questions.
+Without a terminal it asks nothing; then, without --yes, it deletes nothing and starts no
+first rollout of an adopted pool.
 
-A rollout that failed is not tried again by itself: change the manifest, or add --retry.
-Steps that end machines wait, held as "preflight", while AWS says that a resource which
-new machines need does not exist; --insist runs them all the same.
+weir does not retry a failed rollout by itself: change the manifest, or add --retry. If AWS
+says that a resource which new machines need does not exist, steps that end machines are
+held as "preflight"; --insist runs them anyway.
 `
 
 // defaultTimeout is the default for the longest wait of apply --wait.
@@ -49,8 +48,8 @@ func applyCommand(s surroundings) *cobra.Command {
 	flags.add(c, s)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
 	c.Flags().BoolVar(&wait, "wait", false, "make passes until everything has converged")
-	c.Flags().BoolVar(&yes, "yes", false, "ask nothing, and delete what is to be deleted")
-	c.Flags().BoolVar(&retry, "retry", false, "try again what failed or was refused")
+	c.Flags().BoolVar(&yes, "yes", false, "ask nothing, and run deletions")
+	c.Flags().BoolVar(&retry, "retry", false, "retry failed rollouts and refused steps")
 	c.Flags().BoolVar(&insist, "insist", false, "replace machines although AWS refuses every new one")
 	c.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -15,17 +15,19 @@ import (
 
 const approveHelp = `Approve a held plan, so that it runs.
 
-DIGEST is that of one target's plan, or of all plans of a pull request together;
-weir plan -o json, the page and held steps show it. The approval releases steps
-held as "approval", in a target with apply: as-reviewed, and as "prune-limit", if a plan
-deletes more than the target's limit. It also insists on steps held as "preflight", for the
-reasons that the plan shows: a resource that new machines need is missing. It holds for this
-plan alone: if AWS or Git moves
-on before it begins, the plan has another digest and is held again. Once it has begun, what
-is left of it and what follows from it runs, such as deleting the template after its group;
-anything more, such as a rollout because somebody changed something in AWS meanwhile, is
-held and approved for itself. An unused approval ends after seven days; weir unapprove takes
-it back.`
+DIGEST is the digest of one target's plan, or of all plans of a pull request together.
+weir plan -o json, the page and held steps show it.
+
+The approval releases steps held as:
+  approval     in a target with apply: as-reviewed
+  prune-limit  if a plan deletes more than the target's limit
+  preflight    if a resource that new machines need is missing, for the reasons in the plan
+
+The approval is for this plan only. If AWS or Git changes before the plan starts, its digest
+changes and the plan is held again. Once it has started, its remaining steps and their
+consequences run, such as deleting a template after its group. Anything more needs its own
+approval, such as a rollout because of a change made in AWS meanwhile. An unused approval
+expires after seven days; weir unapprove withdraws it.`
 
 func approveCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
@@ -58,18 +60,18 @@ func approveCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-const unapproveHelp = `Take an approval back.
+const unapproveHelp = `Withdraw an approval.
 
-DIGEST is the one that was approved, by weir approve, on the page or in a pull request.
-What has not begun of it does not run. Of a plan that has begun nothing more begins: its
-steps are held as "approval" again. What AWS does already goes on there, such as an
-instance refresh; weir suspend and weir rollout abort are for that.`
+DIGEST is the digest that was approved, by weir approve, on the page or in a pull request.
+Steps that have not started do not run. If the plan has started, its remaining steps are
+held as "approval" again. What AWS is already doing continues, such as an instance refresh;
+weir suspend and weir rollout abort stop that.`
 
 func unapproveCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
 	c := &cobra.Command{
 		Use:     "unapprove DIGEST [flags]",
-		Short:   "take the approval of a plan back",
+		Short:   "withdraw the approval of a plan",
 		Long:    unapproveHelp + "\n" + exitHelp("unapprove"),
 		Example: "  weir unapprove 7d1f0c2b9a7e4f6e8a5b3c1d0e9f8a7b6c5d4e3f2a1b0c9d8e7f6a5b4c3d2e1f",
 		Args:    cobra.ExactArgs(1),

@@ -21,15 +21,15 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const demoHelp = `Run everything on this machine, without an account: an embedded AWS with a fast
-clock, a Git repository made from the example fleet, and the daemon that follows it,
-with its page. It prints the page's address first, then what to try next.
+const demoHelp = `Run everything on this machine, without an AWS account: an embedded AWS with a fast
+clock, a Git repository with the example fleet, and the daemon that follows it, with its
+page. It first prints the page's address, then what to try next.
 
-Everything is in one directory: the repository, the configuration, the state of AWS.
-The demo deletes it at its end, unless --keep or --dir is given; it goes on in a kept one.
+One directory has everything: the repository, the configuration and the state of AWS. The
+demo deletes it at the end, unless --keep or --dir is given. It continues in a kept one.
 
---members 3 runs three daemons that share the work over an embedded etcd, and prints how
-to kill one: the page of another shows who takes over.`
+--members 3 runs three daemons that share the work over an embedded etcd, and prints how to
+kill one. The pages of the other two show which of them takes its work.`
 
 // mostMembers bounds how many processes a demo starts.
 const mostMembers = 9
@@ -41,7 +41,7 @@ func demoCommand(s surroundings) *cobra.Command {
 	logs := logFlags{}
 	c := &cobra.Command{
 		Use:     "demo [flags]",
-		Short:   "everything on this machine, with a page to look at",
+		Short:   "run everything on this machine, with a page to look at",
 		Long:    demoHelp,
 		Example: "  weir demo\n  weir demo --dir ~/weir-demo\n  weir demo --members 3",
 		Args:    cobra.NoArgs,

@@ -25,21 +25,23 @@ import (
 
 const doctorHelp = `Check weir's assumptions about AWS in an account, and report the answers.
 
-weir was made against an emulator, and the page reference/assumptions.md lists what
-nobody has seen in a real account. The report says of each row whether AWS does as
-assumed, does something else, or could not be asked, with AWS's own words. It names no
+weir was built against an emulator. The page reference/assumptions.md lists assumptions
+that are not verified in a real account. For each one, the report says whether AWS behaves
+as assumed, behaves differently, or could not be checked, with AWS's own message. It names no
 account, so you can attach it to an issue (-o markdown).
 
-Without --apply it changes nothing. With it, it makes, rolls and deletes a launch template
-and an Auto Scaling group of one or two t3.micro, which takes some twenty minutes and cents;
-with --cluster and --node-role two nodegroups without machines, too. Their names begin with
-weir-doctor-, and they carry the tags weir.dev/doctor and weir.dev/owner, so this policy is
-enough (--pass-role only with --node-role, and with its ARN):
+Without --apply it changes nothing. With --apply it creates, rolls and deletes a launch
+template and an Auto Scaling group of one or two t3.micro, which takes about 20 minutes and
+costs a few cents. With --cluster and --node-role it also creates two nodegroups without
+machines. Their names start with weir-doctor-, and they have the tags weir.dev/doctor and
+weir.dev/owner, so this policy is enough (--pass-role only with --node-role, and with its
+ARN):
 
   weir policy --account ID --region REGION --instance weir-doctor --apply --pass-role ARN
 
-Ctrl-C ends the checks and deletes these resources. --clean deletes those that earlier visits left, unless they are
-younger than three hours, as a visit may be under way: --visit NUMBER names it.
+Ctrl-C ends the checks and deletes these resources. --clean deletes resources of earlier
+visits that are older than three hours, as a younger visit may still be running.
+--visit NUMBER deletes those of one visit, whatever its age.
 `
 
 // doctorFlags say which account is visited, and what may be done there.
@@ -68,15 +70,15 @@ func doctorCommand(s surroundings) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&flags.region, "region", "", "region to look at")
-	f.StringVar(&flags.account, "account", "", "account that the credentials have to be of (default: any)")
+	f.StringVar(&flags.account, "account", "", "account that the credentials must belong to (default: any)")
 	f.StringVar(&flags.role, "role-arn", "", "role to assume")
-	f.StringVar(&flags.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
-	f.BoolVar(&flags.visit.Apply, "apply", false, "make, roll and delete a small group of its own")
-	f.BoolVar(&flags.clean, "clean", false, "only delete what earlier visits left")
-	f.StringVar(&flags.visit.Number, "visit", "", "number of the visit to clean up after, however young (default: all older ones)")
-	f.StringVar(&flags.visit.Subnet, "subnet", "", "subnet of what is made (default: a default subnet; for nodegroups those of the cluster)")
-	f.StringVar(&flags.visit.InstanceType, "instance-type", "t3.micro", "type of the machine")
-	f.StringVar(&flags.visit.OtherType, "other-type", "t3.small", "type that the machine is exchanged for")
+	f.StringVar(&flags.endpoint, "endpoint-url", "", "address to use instead of AWS, such as that of weir emulator")
+	f.BoolVar(&flags.visit.Apply, "apply", false, "create, roll and delete a small group")
+	f.BoolVar(&flags.clean, "clean", false, "only delete resources of earlier visits")
+	f.StringVar(&flags.visit.Number, "visit", "", "with --clean: number of the visit whose resources to delete, whatever its age (default: all older than three hours)")
+	f.StringVar(&flags.visit.Subnet, "subnet", "", "subnet of the created resources (default: a default subnet; for nodegroups the cluster's subnets)")
+	f.StringVar(&flags.visit.InstanceType, "instance-type", "t3.micro", "instance type of the machine")
+	f.StringVar(&flags.visit.OtherType, "other-type", "t3.small", "instance type that replaces it")
 	f.StringVar(&flags.visit.Cluster, "cluster", "", "EKS cluster to make two nodegroups in, with --apply")
 	f.StringVar(&flags.visit.NodeRole, "node-role", "", "ARN of the nodegroups' role")
 	outputFlag(c, &flags.output, outputText, outputJSON, outputYAML, outputMarkdown)

@@ -70,8 +70,8 @@ func emulatorCommand(s surroundings) *cobra.Command {
 	f.StringVar(&o.Listen, "listen", "", "address to listen on, such as 127.0.0.1:8345; port 0 takes a free one")
 	f.StringVar(&o.State, "state", "", "file to keep the state in (default: in memory only)")
 	f.StringVar(&o.Seed, "seed", "", "JSON file with resources to add to the seeded ones")
-	f.StringVar(&o.Faults, "faults", "", "JSON file with what goes wrong, looked at again at each request")
-	f.BoolVar(&o.Realtime, "realtime", false, "take the times that AWS takes instead of seconds")
+	f.StringVar(&o.Faults, "faults", "", "JSON file with faults, read again at every request")
+	f.BoolVar(&o.Realtime, "realtime", false, "take as long as AWS does, instead of seconds")
 	f.BoolVar(&o.Throttle, "throttle", false, "throttle as AWS does")
 	f.StringArrayVar(&quotas, "quota", nil, "override a quota, NAME=N; may be repeated. Names: "+strings.Join(world.QuotaNames(), ", "))
 	return c

@@ -21,18 +21,20 @@ import (
 const explainHelp = `Show where the values of a pool come from, offline.
 
 PATH is a kustomization directory, a directory of YAML files, or one file. POOL is a
-pool's name, or namespace/name where several have it. Without FIELD it lists
-every field with its value and the file, line and column that set it, or whose default
-it is. FIELD is a field as plans name it (awsLaunchTemplate.instanceType) or as weir
-render -o intents prints it (launchTemplate.data.InstanceType); a field that holds
-others stands for all of them. With it, it shows the whole way of the value: the base,
-each patch, component, replacement, prefix and label that changed it, and the values of
-variables. An uncertain origin is shown as unknown. Of user data it shows the size alone.
+pool's name, or namespace/name if several pools have that name.
 
-Instead of POOL, FleetRollout/NAME is a FleetRollout, whose fields are those below spec.
+Without FIELD it lists every field with its value, and with the file, line and column that
+set it or the origin of its default. FIELD is a field as plans name it
+(awsLaunchTemplate.instanceType) or as weir render -o intents prints it
+(launchTemplate.data.InstanceType). A field that contains others stands for all of them.
+With FIELD it shows every step that produced the value: the base, each patch, component,
+replacement, prefix and label that changed it, and the values of variables. An uncertain
+origin is shown as unknown. For user data it shows the size only.
 
-With a code alone, such as unknown-field, it prints what that diagnostic means and
-what to do; render/diag/DIAGNOSTICS.md in the sources lists them all.
+Instead of POOL, FleetRollout/NAME names a FleetRollout, with the fields below its spec.
+
+With only a code, such as unknown-field, it prints what that diagnostic means and what to
+do; render/diag/DIAGNOSTICS.md in the sources lists all codes.
 `
 
 func explainCommand(s surroundings) *cobra.Command {
@@ -140,7 +142,7 @@ func poolAt(ctx context.Context, s surroundings, path, name string, vars work.In
 		}
 		hint := "the pools are " + strings.Join(names, ", ")
 		if len(names) == 0 {
-			hint = "there is no valid pool in it: see weir validate " + path
+			hint = "no valid pool found: see weir validate " + path
 		} else if r.Diags.HasErrors() {
 			hint += "; one with an error is not among them"
 		}

@@ -22,11 +22,11 @@ import (
 	"github.com/weir-gitops/weir/status/history"
 )
 
-const historyHelp = `Show events, the newest first, or with --passes the passes that did something,
-failed, or changed how a target stands.
+const historyHelp = `Show events, newest first. With --passes, show the passes that did something, failed, or
+changed the state of a target.
 
-Without --config it asks a running daemon, at --server. With it, it asks the daemon of
-that configuration and, if none answers, reads the state directory, or the engine that
+Without --config it asks a running daemon, at --server. With --config it asks the daemon of
+that configuration. If none answers, it reads the state directory, or the engine that
 several daemons share. weir keeps the newest 10,000 events and 2,000 passes of the last
 30 days.
 `
@@ -55,7 +55,7 @@ func historyCommand(s surroundings) *cobra.Command {
 	}
 	flags.add(c)
 	c.Flags().StringVar(&flags.config, "config", "", "configuration file of the daemon")
-	c.Flags().StringVar(&flags.since, "since", "", "only what was since then: 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z")
+	c.Flags().StringVar(&flags.since, "since", "", "show only what is newer: 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z")
 	c.Flags().StringArrayVar(&flags.kinds, "kind", nil, "only events of this kind, such as drift-found; may be repeated")
 	c.Flags().IntVar(&flags.limit, "limit", history.DefaultLimit, fmt.Sprintf("how many at most, up to %d", history.MaxLimit))
 	c.Flags().BoolVar(&flags.passes, "passes", false, "show passes in place of events")
@@ -215,7 +215,7 @@ func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFla
 	db, done, err := records.Read(ctx, cfg)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, hinted(fmt.Errorf("read history: there is none in %s", records.Name(cfg)), "it begins when weir run starts with this configuration")
+		return nil, hinted(fmt.Errorf("read history: no history in %s", records.Name(cfg)), "it starts when weir run starts with this configuration")
 	case errors.Is(err, state.ErrInUse):
 		return nil, hinted(err, "the daemon that has it does not answer at "+d.Address+"; give its --server")
 	case err != nil:

@@ -25,39 +25,42 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const importHelp = `Write the manifests of Auto Scaling groups and EKS nodegroups that exist already.
+const importHelp = `Write the manifests of Auto Scaling groups and EKS nodegroups that already exist.
 
-Nothing is written to AWS. DIR must not exist. It gets an overlay for each cluster, which is
-one target, and bases for pools that are alike; --flat writes a file for each pool and one
-kustomization instead. weir adopt DIR then takes the resources over by their tags. Before DIR is there, weir plans it as it would be once it is adopted: a
-pool is imported only if nothing would be replaced, rolled out or made anew, and the
-report names what apply would still change.
+Import writes nothing to AWS. DIR must not exist. It gets one overlay for each cluster,
+which is one target, and bases for pools that are alike. --flat writes one file for each
+pool and one kustomization instead. weir adopt DIR then adopts the resources by their tags.
 
-By default (--templates auto) a pool says what its launch template holds where that has the
-name that weir gives it, as those of Cluster API Provider AWS have; all others stay what
-they are: the pool names its template as one that it brings along
-(node.k8s.aws/launch-template-name), so weir reads it and never changes it, and no user data
-gets into files. --templates name does that for all, and --templates own says what each
-holds: weir then makes a template of its own with the same content, and machines stay. So
-does a group on a launch configuration, which can only be said. Where weir would replace a
-machine, the template is named after all, and the report says why.
+Before weir writes DIR, it plans it as if it were adopted. It imports a pool only if apply
+would then replace, roll out and recreate nothing. The report lists what apply would still
+change.
 
-User data that is said becomes a NodeadmConfig or an EKSConfig where that gives the same
-bytes and holds settings alone. Else it stands in a Secret that is encrypted for --age and
---kms-key-arn as SOPS does it; without either, only --plain-user-data writes it.
+Launch templates, by --templates:
+  auto  write the template's contents only if it has the name that weir would give it, such
+        as a template of Cluster API Provider AWS; else as with name (default)
+  name  refer to the template by its name (node.k8s.aws/launch-template-name); weir reads
+        it and never changes it, and no user data gets into files
+  own   write the contents of every template; weir then creates a template of its own with
+        the same contents, and machines stay
+For a group on a launch configuration, import always writes the contents. If weir would
+replace a machine, import refers to the template by its name, and the report says why.
 
-The desired size is not written, as an autoscaler may set it.
+Import writes user data as a NodeadmConfig or an EKSConfig if that gives the same bytes and
+contains only settings. Else it writes a Secret that it encrypts for --age and --kms-key-arn
+as SOPS does. Without either, only --plain-user-data writes it.
 
-The report says of each group and nodegroup whether it is imported whole, which of its
-fields manifests cannot say, or why it is refused: CloudFormation, Karpenter, EKS or
-another weir has it, or no tag names its cluster.
+It does not write the desired size, as an autoscaler may set it.
 
-Without --group, --nodegroup and --from-terraform, all of the region is imported, or all
-of --cluster.
+For each group and nodegroup, the report says whether it is imported completely, which of
+its fields manifests cannot express, or why it is refused: it belongs to CloudFormation,
+Karpenter, EKS or another weir, or no tag names its cluster.
 
-With --from-terraform, it is what a Terraform state holds: its groups and nodegroups, and
-those that launch from its launch templates. The file is a state, as terraform state pull
-writes it, or what terraform show -json writes.
+Without --group, --nodegroup and --from-terraform, import reads the whole region, or
+everything of --cluster.
+
+With --from-terraform, it imports the groups and nodegroups of a Terraform state, and
+those that launch from its launch templates. The file is the output of terraform state pull
+or of terraform show -json.
 `
 
 // importFlags say what to import, from where, and where to.
@@ -76,7 +79,7 @@ func importCommand(s surroundings) *cobra.Command {
 	var update importUpdate
 	c := &cobra.Command{
 		Use:   "import --region REGION {--out DIR | --update DIR} [flags]",
-		Short: "write the manifests of groups and nodegroups that exist already, or what AWS has otherwise into them",
+		Short: "write the manifests of existing groups and nodegroups, or update manifests from AWS",
 		Long:  importHelp + importUpdateHelp + exitHelp("import"),
 		Example: `  weir import --region eu-west-1 -o fleet
   weir import --region eu-west-1 --cluster prod -o fleet
@@ -99,22 +102,22 @@ func importCommand(s surroundings) *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringVar(&flags.region, "region", "", "region to read")
-	f.StringVar(&flags.account, "account", "", "account that the credentials have to be of (default: any)")
+	f.StringVar(&flags.account, "account", "", "account that the credentials must belong to (default: any)")
 	f.StringVar(&flags.role, "role-arn", "", "role to assume for reading groups and nodegroups")
-	f.StringVar(&flags.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
-	f.StringVarP(&flags.dir, "out", "o", "", "directory to make")
-	f.StringVar(&flags.choice.Cluster, "cluster", "", "only what is of this cluster; groups of --group without a tag for their cluster are of it")
+	f.StringVar(&flags.endpoint, "endpoint-url", "", "address to use instead of AWS, such as that of weir emulator")
+	f.StringVarP(&flags.dir, "out", "o", "", "directory to create")
+	f.StringVar(&flags.choice.Cluster, "cluster", "", "only resources of this cluster; it is also the cluster of groups of --group without a cluster tag")
 	f.StringArrayVar(&flags.choice.Groups, "group", nil, "only this Auto Scaling group; may be repeated")
 	f.StringArrayVar(&flags.choice.Nodegroups, "nodegroup", nil, "only this nodegroup, NAME or CLUSTER/NAME; may be repeated")
-	f.StringArrayVar(&flags.tags, "tag", nil, "only what has this tag, KEY=VALUE; may be repeated, and all must be there")
-	f.StringVar(&flags.terraform, "from-terraform", "", "file with a Terraform state: only what it holds")
+	f.StringArrayVar(&flags.tags, "tag", nil, "only resources with this tag, KEY=VALUE; may be repeated, and all must match")
+	f.StringVar(&flags.terraform, "from-terraform", "", "file with a Terraform state: import only its resources")
 	flags.templates = string(importer.Auto)
 	ways := []string{string(importer.Auto), string(importer.Name), string(importer.Own)}
-	f.Var(choice{&flags.templates, ways}, "templates", "what becomes of launch templates")
+	f.Var(choice{&flags.templates, ways}, "templates", "how to import launch templates")
 	complete(c, "templates", func(string) []string { return ways })
-	f.StringArrayVar(&flags.recipients.Age, "age", nil, "age recipient, age1…, for which user data is encrypted; may be repeated")
-	f.StringArrayVar(&flags.recipients.KMSKeyARNs, "kms-key-arn", nil, "key of AWS KMS with which user data is encrypted; may be repeated")
-	f.BoolVar(&flags.plain, "plain-user-data", false, "write user data that is said as it is, with the secrets in it")
+	f.StringArrayVar(&flags.recipients.Age, "age", nil, "age recipient, age1…, that can decrypt user data; may be repeated")
+	f.StringArrayVar(&flags.recipients.KMSKeyARNs, "kms-key-arn", nil, "KMS key that encrypts user data; may be repeated")
+	f.BoolVar(&flags.plain, "plain-user-data", false, "write user data unencrypted, including its secrets")
 	f.BoolVar(&flags.flat, "flat", false, "write a file for each pool and one kustomization, without bases and overlays")
 	flags.report = outputText
 	f.Var(choice{&flags.report, []string{outputText, outputJSON, outputYAML}}, "report", "form of the report")

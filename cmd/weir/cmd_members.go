@@ -32,15 +32,17 @@ const (
 	readFor = 10 * time.Second
 )
 
-const membersHelp = `Show which daemons share the work of an instance, and which of them owns what.
+const membersHelp = `Show which daemons share the work of an instance, and what each of them owns.
 
 Any running daemon answers for all of them. With --config the command asks the daemon of
-that configuration, and if none answers reads the engine itself.
+that configuration. If none answers, it reads the engine itself.
 
-OWNS counts accounts and regions (scopes) and sources. CLOCK is by how much a member's
-clock differs from that of the member that answers; SINCE is for how long something has
-had its owner, or none. A member takes over within seconds what nobody owns: for longer
-than a minute it is a fault, which the exit code tells, and so is an engine that takes no
+  OWNS   how many accounts and regions (scopes) and sources the member owns
+  CLOCK  the difference between the member's clock and that of the member that answers
+  SINCE  how long a scope or source has had its owner, or no owner
+
+Members take scopes and sources without an owner within seconds. If one has no owner for
+longer than a minute, that is a fault, and the exit code is 1. So is an engine that takes no
 writes, or that has not answered for longer than a lease lasts.
 `
 
@@ -94,7 +96,7 @@ func membersCommand(s surroundings) *cobra.Command {
 			fmt.Fprintf(s.stderr, "note: %s of %s: give all daemons the same, as who owns an account works by its own\n", strings.TrimPrefix(m.DifferText(), "its "), wording.Clean(m.Name))
 		}
 		for _, m := range v.Far() {
-			fmt.Fprintf(s.stderr, "note: the clock of %s differs: windows and approvals go by it, so set it right\n", wording.Clean(m.Name))
+			fmt.Fprintf(s.stderr, "note: the clock of %s differs, and windows and approvals depend on it: correct it\n", wording.Clean(m.Name))
 		}
 		return withCode(code)
 	}
@@ -153,12 +155,12 @@ func readEngine(ctx context.Context, cfg *config.Config) (v members.View, err er
 	return v, nil
 }
 
-const drainHelp = `Make a daemon hand over all that it owns now, and take nothing until --undo, such as
-before work on its machine. Without MEMBER the daemon that answers does so. The others
-take over within a second or so; it goes on answering.
+const drainHelp = `Make a daemon hand over everything that it owns, and take nothing until --undo. Use it
+before work on the daemon's machine. Without MEMBER, the daemon that answers drains. The
+remaining members take its work within about a second. It still answers requests.
 
 A daemon that stops hands over by itself, so a restart needs no weir drain. The engine
-stores the request: a member that is away follows it once it can. A new process is
+stores the request: a member that is away follows it when it is back. A new process is
 another member, and takes work.
 `
 
@@ -235,7 +237,7 @@ func (f *moveFlags) send(ctx context.Context, s surroundings, path string, words
 	}
 	text := words(out)
 	if !out.Heeded {
-		text = "stored, and not heeded yet: " + text
+		text = "stored, and not followed yet: " + text
 	}
 	fmt.Fprintln(s.stdout, wording.Clean(text))
 	return withCode(code)
@@ -245,7 +247,7 @@ func drainCommand(s surroundings) *cobra.Command {
 	var f moveFlags
 	c := &cobra.Command{
 		Use:   "drain [MEMBER] [--undo] [flags]",
-		Short: "make a daemon hand over all that it owns",
+		Short: "make a daemon hand over everything that it owns",
 		Long:  drainHelp + exitHelp("drain"),
 		Example: `  weir drain
   weir drain weir-1-p3q9
@@ -272,12 +274,12 @@ func drainCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-const takeHelp = `Make a daemon own SCOPE for as long as it lives: the one that answers, or the one that
---member names. The present owner hands it over in order.
+const takeHelp = `Make a daemon own SCOPE for as long as the daemon runs: the daemon that answers, or the one
+that --member names. The present owner hands it over in order.
 
 SCOPE is an account and region such as 111111111111/eu-west-1, a source, or a target, which
-stands for its scope; weir members shows them. weir places scopes by itself, so use this
-only if you have a reason to choose.
+stands for its account and region. weir members shows them. weir places scopes by itself, so
+use this only if you have a reason to choose.
 `
 
 func takeCommand(s surroundings) *cobra.Command {
@@ -291,7 +293,7 @@ func takeCommand(s surroundings) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	f.add(c, s)
-	c.Flags().StringVar(&f.move.Member, "member", "", "the member that is to own it (default: the daemon that is asked)")
+	c.Flags().StringVar(&f.move.Member, "member", "", "member that will own it (default: the daemon that answers)")
 	complete(c, "member", func(string) []string { return f.offer(c.Context(), s, false) })
 	c.RunE = func(c *cobra.Command, args []string) error {
 		f.move.Scope = args[0]

@@ -14,28 +14,32 @@ import (
 
 const planHelp = `Show what apply would do, and change nothing.
 
-With --config, the arguments are names of its targets, and weir plans the commit that
-each target's source follows. Without it, weir plans PATH as it is on disk: a
-kustomization directory, a directory of YAML files, one file, or a directory whose
-directory overlays holds some, each of which is a target. The instance is then "weir" and
-the target the directory's name; weir then refuses resources of another target,
-and leaves alone what PATH no longer wants, unless --prune is given.
+With --config, the arguments are names of its targets, and weir plans the commit that each
+target's source follows.
 
-With --path, a Git work tree takes the place of the commit that its source follows,
-as it is on disk, with uncommitted and untracked files but without those that Git
-ignores. With --ref a branch, tag or commit does, and with --pull-request what a pull
-request gives once it is merged, read from the source's repository. Names, variables, roles and the
-owner are the configuration's, and weir writes nothing: not to AWS, and not to the
-state directory, which need not exist. It plans targets that the change leaves as they
-are only if you name them. Such a plan has no digest, as nobody can approve it.
+Without --config, weir plans PATH as it is on disk. PATH is a kustomization directory, a
+directory of YAML files, one file, or a directory with a directory overlays. Each overlay is
+then a target. The instance is "weir", and the target has the directory's name. weir refuses
+resources of another target. It keeps what PATH no longer wants, unless --prune is given.
 
-With --server a running daemon plans it, with its own configuration and credentials,
-for any reader: the command sends the files that Git tracks as they are on disk, those of
-the current directory without --path, and new files once you have added them. The daemon
-plans them as a pull request from a fork: with the role for plans, decrypting nothing.
+Instead of the commit that a source follows, weir plans:
+  --path          a Git work tree as it is on disk, with uncommitted and untracked files but
+                  without files that Git ignores
+  --ref           a branch, tag or commit of the source's repository
+  --pull-request  the result of merging a pull request
+Names, variables, roles and the owner come from the configuration. weir writes nothing: not
+to AWS, and not to the state directory, which need not exist. It plans targets that the
+change does not affect only if you name them. Such a plan has no digest, as nobody can
+approve it.
 
-Each changed field has the file and line that set it. On a terminal weir cuts long
-values to its width; other outputs are whole.
+With --server a running daemon makes the plan for any reader, with its own configuration
+and credentials. The command sends the files that Git tracks, as they are on disk: those
+around --path, or around the current directory. New files count once you have added them to
+Git. The daemon plans them like a pull request from a fork: with the role for plans, and
+without decrypting anything.
+
+The plan shows the file and line that set each changed field. On a terminal weir cuts long
+values to its width; other outputs have them in full.
 `
 
 func planCommand(s surroundings) *cobra.Command {

@@ -20,22 +20,22 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const policyHelp = `Print the least IAM policies with which weir works: for the role that applies, for
-the one that plans only, and for the daemon's own identity, which assumes them and
-uses the table of DynamoDB and the keys of KMS that coordination names.
+const policyHelp = `Print the least IAM policies that weir needs: for the role that applies, for the role
+that only plans, and for the daemon's own identity. That identity assumes these roles, and
+uses the DynamoDB table and the KMS keys that coordination names.
 
-With --config it renders the targets at the commit that their source follows, and
-prints one policy for each account and role. iam:PassRole is limited to the roles that
-pools, nodegroups and hooks name. It neither asks AWS nor changes anything.
-Without it, --account, --region and --instance say what the policy is for.
+With --config it renders the targets at the commit that their source follows, and prints
+one policy for each account and role. It limits iam:PassRole to the roles that pools,
+nodegroups and hooks name. It sends no request to AWS. Without --config, the flags
+--account, --region and --instance say what the policy is for.
 
 The policies limit writes to resources with the instance's tag weir.dev/owner. If AWS
-knows no permissions for single resources, the Sid says so.
+has no resource-level permissions for an action, the Sid says so.
 
--o json prints a single policy as IAM takes it, and several as weir.dev/policies/v1.
---plan, --apply and --daemon choose some. --trust prints the trust policy of a role
-instead: for a machine (instance), for another role (its ARN), or for a service account
-in Kubernetes (the ARN of the cluster's OIDC provider).
+-o json prints a single policy in the form that IAM accepts, and several as
+weir.dev/policies/v1. --plan, --apply and --daemon select policies. --trust prints the trust
+policy of a role instead: for a machine (instance), for another role (its ARN), or for a
+service account in Kubernetes (the ARN of the cluster's OIDC provider).
 `
 
 // policyFlags say what policies are made of.
@@ -50,7 +50,7 @@ func policyCommand(s surroundings) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "policy (--config FILE [TARGET…] | --account ID --region REGION --instance NAME) [flags]",
-		Short: "print the least IAM policies",
+		Short: "print the least IAM policies that weir needs",
 		Long:  policyHelp + exitHelp("policy"),
 		Example: `  weir policy --config weir.yaml
   weir policy --config weir.yaml prod --apply -o json > apply.json
@@ -66,10 +66,10 @@ func policyCommand(s surroundings) *cobra.Command {
 	f.BoolVar(&flags.plan, "plan", false, "the policy for plans")
 	f.BoolVar(&flags.apply, "apply", false, "the policy for applying")
 	f.BoolVar(&flags.daemon, "daemon", false, "the policy of the daemon's own identity")
-	f.StringArrayVar(&flags.passRoles, "pass-role", nil, "ARN of a role that machines get, where Git does not tell it; may be repeated")
-	f.StringArrayVar(&flags.kmsKeys, "kms-key-arn", nil, "key of AWS KMS that decrypts SOPS files, without --config; may be repeated")
-	f.StringArrayVar(&flags.ssmPrefixes, "ssm-prefix", nil, "where parameters are written, such as /weir, without --config; may be repeated")
-	f.BoolVar(&flags.adopt, "adopt", false, "allow weir adopt: tags on what has no owner")
+	f.StringArrayVar(&flags.passRoles, "pass-role", nil, "ARN of a role that machines get, if Git does not name it; may be repeated")
+	f.StringArrayVar(&flags.kmsKeys, "kms-key-arn", nil, "KMS key that decrypts SOPS files, without --config; may be repeated")
+	f.StringArrayVar(&flags.ssmPrefixes, "ssm-prefix", nil, "path below which weir writes parameters, such as /weir, without --config; may be repeated")
+	f.BoolVar(&flags.adopt, "adopt", false, "allow weir adopt: tags on resources without an owner")
 	f.StringVar(&flags.from, "from", "", "allow weir adopt --from this owner")
 	f.StringVar(&flags.trust, "trust", "", "print a trust policy for instance, the ARN of a role, or the ARN of an OIDC provider")
 	f.StringVar(&flags.serviceAccount, "service-account", "weir/weir", "namespace and name of the service account, with --trust")

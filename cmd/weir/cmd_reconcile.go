@@ -12,10 +12,10 @@ import (
 
 const reconcileHelp = `Make a running daemon read Git and start a pass now.
 
-A new commit starts another pass. A pass looks at all targets; the TARGETs limit what
---retry tries again: rollouts that failed, and steps that AWS refused, which weir
-otherwise leaves alone until Git changes. --override-window ignores the windows of the
-TARGETs until they have converged or an hour has gone by.`
+A new commit starts another pass. A pass covers all targets. TARGETs limit what --retry
+tries again: failed rollouts, and steps that AWS refused. Without --retry, weir leaves these
+alone until Git changes. --override-window ignores the windows of the TARGETs until they
+have converged, or for an hour.`
 
 func reconcileCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
@@ -30,7 +30,7 @@ func reconcileCommand(s surroundings) *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	flags.add(c, s)
-	c.Flags().BoolVar(&retry, "retry", false, "try again what failed or was refused")
+	c.Flags().BoolVar(&retry, "retry", false, "retry failed rollouts and refused steps")
 	c.Flags().BoolVar(&override, "override-window", false, "do not wait for the windows of the targets")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if override && len(args) == 0 {

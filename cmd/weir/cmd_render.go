@@ -9,14 +9,14 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-const renderHelp = `Print what PATH renders to, offline: a kustomization directory, a directory of YAML
-files, or one file, with the values of variables put in.
+const renderHelp = `Print the rendered manifests of PATH, offline, with the values of variables. PATH is a
+kustomization directory, a directory of YAML files, or one file.
 
-It builds and does not validate: the exit code is 0 whenever the build and the values
-give manifests. It shows the values of Secrets only with --show-secrets. -o intents
-prints what weir makes of them instead, each field with the file and line that set it as
-a comment; -o intents-json does so as JSON, with the places in the member origins of
-each pool. weir explain shows how a value came about.
+It builds and does not validate: the exit code is 0 if the build and the values give
+manifests. It shows the values of Secrets only with --show-secrets. -o intents prints what
+weir makes of the manifests, with the file and line that set each field as a comment.
+-o intents-json does so as JSON, with the places in the member origins of each pool.
+weir explain shows every step that produced a value.
 `
 
 func renderCommand(s surroundings) *cobra.Command {

@@ -10,16 +10,16 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const resumeHelp = `End what weir suspend began.
+const resumeHelp = `End a suspension that weir suspend started.
 
-Without POOL it ends the suspension of the target, and with --all those of its pools too.
---all without TARGET ends what weir suspend --all began, and leaves the suspensions of
-targets and pools. weir names what stays suspended. Suspensions in the configuration
-and pauses in Git stay as they are. It is no error if nothing was suspended.
+Without POOL it ends the suspension of the target; with --all it also ends those of the
+target's pools. --all without TARGET ends the suspension of weir suspend --all, and keeps
+the suspensions of targets and pools. weir lists what stays suspended. Suspensions in the
+configuration and pauses in Git stay. If nothing was suspended, that is no error.
 
 If the records of suspensions and approvals are damaged or gone, weir holds all writes,
 and weir status says so. Suspend again what must stay suspended, then use --all
---after-loss: weir goes on with the records that there are, and ends none.`
+--after-loss: weir continues with the remaining records, and ends no suspension.`
 
 func resumeCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
@@ -36,8 +36,8 @@ func resumeCommand(s surroundings) *cobra.Command {
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
-	c.Flags().BoolVar(&all, "all", false, "end the suspensions of all pools of the target too; without a target, the one of everything")
-	c.Flags().BoolVar(&afterLoss, "after-loss", false, "write again, though suspensions and approvals were lost; with --all")
+	c.Flags().BoolVar(&all, "all", false, "with TARGET: also end the suspensions of its pools; without: end the suspension of everything")
+	c.Flags().BoolVar(&afterLoss, "after-loss", false, "write again although suspensions and approvals were lost; with --all")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, err := subjectOf(args, all, true)
 		if err != nil {

@@ -21,23 +21,24 @@ import (
 
 const rolloutHelp = `Show what FleetRollouts roll out and wait for, and stop them.
 
-A FleetRollout in Git orders in which waves pools are rolled. NAME is namespace/name, or
-the name alone where only one has it. Any running daemon answers.
+A FleetRollout in Git defines the waves in which weir rolls pools. NAME is namespace/name,
+or the name alone if it is unique. Any running daemon answers.
 
-pause lets nothing further begin: what moves goes on to the end of its share, as AWS has
-no pause. abort stops the change as a failed gate does: weir cancels its own refreshes,
-and what was rolled out is bad for these pools until a commit changes what their machines
-are, or weir reconcile TARGET --retry.
+  pause  starts nothing new; shares that have started run to their end, as AWS cannot pause
+         them
+  abort  stops the change, as a failed gate does: weir cancels its own instance refreshes,
+         and does not roll this change out again until a commit changes the launch
+         configuration of these pools, or you run weir reconcile TARGET --retry
 `
 
 func rolloutCommand(s surroundings) *cobra.Command {
 	c := &cobra.Command{Use: "rollout {list | show | pause | resume | abort}", Short: "show FleetRollouts, and stop them", Long: rolloutHelp + exitHelp("rollout"), Args: cobra.ArbitraryArgs}
 	c.RunE = func(_ *cobra.Command, args []string) error {
-		return usage("say list, show, pause, resume or abort: weir help rollout", "what to do with rollouts is not said, or not known")
+		return usage("use list, show, pause, resume or abort; see weir help rollout", "rollout needs a known subcommand")
 	}
 	c.AddCommand(rolloutList(s), rolloutShow(s))
 	for _, one := range []struct{ do, short, done string }{
-		{"pause", "let nothing further of a rollout begin", "is paused"},
+		{"pause", "start nothing new of a rollout", "is paused"},
 		{"resume", "end a pause", "goes on"},
 		{"abort", "stop a change everywhere", "is stopped"},
 	} {
@@ -72,7 +73,7 @@ func (f *rolloutAsk) ask(c *cobra.Command, s surroundings) (list waves.List, err
 func rolloutList(s surroundings) *cobra.Command {
 	var f rolloutAsk
 	c := &cobra.Command{
-		Use: "list [--server URL | --config FILE] [flags]", Short: "list FleetRollouts and targets, with what they wait for",
+		Use: "list [--server URL | --config FILE] [flags]", Short: "list FleetRollouts and targets, and what they wait for",
 		Long: "List FleetRollouts, with what they wait for, and the targets that wait by the\nconfiguration: for others that dependsOn names, or for the rollouts that\nmaxConcurrentRollouts allows at a time.\n" + exitHelp("rollout"), Args: cobra.NoArgs,
 		Example: "  weir rollout list\n  weir rollout list -o json",
 	}
@@ -291,8 +292,8 @@ func rolloutDo(s surroundings, do, short, done string) *cobra.Command {
 	}
 	f.add(c)
 	c.Flags().StringVar(&file, "config", "", "configuration file of the daemon")
-	c.Flags().StringVar(&in.Source, "source", "", "the source of the FleetRollout, where several have one of the name")
-	c.Flags().StringVar(&in.Reason, "reason", "", "why; everybody sees it")
+	c.Flags().StringVar(&in.Source, "source", "", "source of the FleetRollout, if several sources have one of this name")
+	c.Flags().StringVar(&in.Reason, "reason", "", "why; every reader sees it")
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	c.ValidArgsFunction = completeRollouts(s, &file, &f)
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -21,19 +21,19 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-const runHelp = `Run the daemon: follow the configured sources, apply their targets, keep AWS at
-what Git says, and report as commit statuses, on a page and as metrics.
+const runHelp = `Run the daemon: follow the configured sources, apply their targets, keep AWS in sync
+with Git, and report as commit statuses, on a page and as metrics.
 
-It prints the address of the page first; everything else goes to the log on standard
-error. SIGTERM or Ctrl-C finishes the call to AWS that is under way, starts no other,
-and leaves no commit status pending; a second one ends at once. SIGHUP or a change of
-the file reloads the configuration, and reads and tries all credentials anew; weir
-refuses one with a fault as a whole, and keeps the old one.
+It prints the address of the page first, and writes its log to standard error. On SIGTERM or
+Ctrl-C it finishes the AWS call that is under way, starts no other, and leaves no commit
+status pending. A second signal ends it at once. On SIGHUP or a change of the file it
+reloads the configuration, and reads and tries all credentials again. If the new
+configuration has a fault, weir refuses it as a whole and keeps the old one.
 
-weir tells a service manager that has set NOTIFY_SOCKET, such as systemd with
-Type=notify, when the page listens and the state is read, which is before the first
-pass, then how far that is, and with WATCHDOG_USEC that the loop is alive.
-/readyz says when every target had its first pass.`
+If a service manager sets NOTIFY_SOCKET, such as systemd with Type=notify, weir reports that
+it is ready once the page listens and the state is read, before the first pass. It then
+reports the progress of that pass and, with WATCHDOG_USEC, that the loop is alive. /readyz
+succeeds once every target has had its first pass.`
 
 func runCommand(s surroundings) *cobra.Command {
 	var file, profile string

@@ -14,15 +14,15 @@ import (
 )
 
 const schemaHelp = `Print the JSON Schema (draft-07) of the manifests that weir reads, for editors and
-other validators: of all kinds in one, of the KINDs, or of weir's own configuration
-with the word config. It accepts objects of other kinds, and a text with ${VAR}
-in it for any value.
+other validators: of all kinds in one schema, of the KINDs, or of weir's configuration with
+the word config. The schema accepts objects of other kinds, and accepts a text with ${VAR}
+in place of any value.
 
-With -o each kind and version gets a file of its own below a directory, named as in
-GROUP/KIND_VERSION.json, beside all.json for all of them and the configuration's
-weir.dev/config_v1alpha1.json.
+With -o it writes one file for each kind and version below a directory, named
+GROUP/KIND_VERSION.json. all.json is for all kinds, and weir.dev/config_v1alpha1.json for the
+configuration.
 
---partial is for patches and for bases that overlays complete: nothing is required.
+--partial is for patches, and for bases that overlays complete: no field is required.
 `
 
 // configWord names weir's own configuration among the kinds, and configSchema is
@@ -48,7 +48,7 @@ func schemaCommand(s surroundings) *cobra.Command {
 			return slices.DeleteFunc(append(kindNames(), configWord), func(n string) bool { return !strings.HasPrefix(n, prefix) }), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "of all kinds, which is what no KIND means as well")
+	c.Flags().BoolVar(&all, "all", false, "print all kinds, the same as no KIND")
 	c.Flags().BoolVar(&partial, "partial", false, "for patches and bases: require nothing")
 	c.Flags().StringVarP(&dir, "output-dir", "o", "", "write files into this `directory`")
 	c.RunE = func(_ *cobra.Command, args []string) error {

@@ -19,20 +19,20 @@ import (
 
 const simulateHelp = `Show what a change would do over time, and change nothing.
 
-weir plans as weir plan does, with the same calls, and then lets its own passes work on a
-copy of what it saw: an embedded AWS in this process, with EC2's and Auto Scaling's rate
-limits and a clock of its own. So it shows waves, how many machines run which version and
-how many there are above the desired size, the calls to AWS by its rate limits, what is
-throttled, and when the change is done. Nothing is written, and nothing else is asked.
+weir plans as weir plan does, with the same calls. Then it runs its own passes on a copy of
+what it read: an embedded AWS in this process, with the rate limits of EC2 and Auto Scaling
+and a simulated clock. The output shows waves, how many machines run which version, how many
+there are above the desired size, calls to AWS by rate limit, throttling, and when the change
+is complete. weir writes nothing, and sends no other request.
 
-It goes past windows, FleetRollouts, dependsOn and limits of rollouts by its clock. What
-only a person ends, such as an approval, ends it, and is said; --approved takes approvals
-as given at once.
+Its passes wait for windows, FleetRollouts, dependsOn and limits of rollouts on the simulated
+clock. If a step waits for a person, such as for an approval, the simulation ends there and
+says so. With --approved it takes every approval as given at once.
 
-How long machines and nodegroups take is assumed: the flags say it otherwise, and the
-output names all that is taken for granted. What AWS would refuse is in weir plan.
+The durations of machines and nodegroups are assumptions. Flags change them, and the output
+lists all of them. weir plan shows what AWS would refuse.
 
-The targets, PATH, --path, --ref and --pull-request are those of weir plan. In a PATH there are no windows
+TARGET, PATH, --path, --ref and --pull-request are as in weir plan. A PATH has no windows
 and no other targets.
 `
 
@@ -58,13 +58,13 @@ func simulateCommand(s surroundings) *cobra.Command {
 	proposal.add(c)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputSVG)
 	c.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 if the plan has changes")
-	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long the simulation may take on this machine; what is known by then is shown")
+	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long the simulation may take on this machine; then it shows its result so far")
 	c.Flags().DurationVar(&assume.MachineReady, "machine-ready", simulate.DefaultMachineReady, "how long a machine takes from its launch until it is in service, and Ready in its cluster")
-	c.Flags().DurationVar(&assume.MachineGone, "machine-gone", simulate.DefaultMachineGone, "how long a machine takes to end")
-	c.Flags().DurationVar(&assume.NodegroupCreate, "nodegroup-create", simulate.DefaultNodegroupCreate, "how long EKS takes to make a nodegroup, beside its machines")
-	c.Flags().DurationVar(&assume.NodegroupUpdate, "nodegroup-update", simulate.DefaultNodegroupUpdate, "how long EKS takes to update a nodegroup at least")
+	c.Flags().DurationVar(&assume.MachineGone, "machine-gone", simulate.DefaultMachineGone, "how long a machine takes to terminate")
+	c.Flags().DurationVar(&assume.NodegroupCreate, "nodegroup-create", simulate.DefaultNodegroupCreate, "how long EKS takes to create a nodegroup, without its machines")
+	c.Flags().DurationVar(&assume.NodegroupUpdate, "nodegroup-update", simulate.DefaultNodegroupUpdate, "how long EKS takes at least to update a nodegroup")
 	c.Flags().DurationVar(&assume.NodegroupDelete, "nodegroup-delete", simulate.DefaultNodegroupDelete, "how long EKS takes to delete a nodegroup")
-	c.Flags().BoolVar(&assume.Approved, "approved", false, "take it that each approval is given at once")
+	c.Flags().BoolVar(&assume.Approved, "approved", false, "assume that every approval is given at once")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		for _, name := range []string{"timeout", "machine-ready", "machine-gone", "nodegroup-create", "nodegroup-update", "nodegroup-delete"} {
 			if d, err := c.Flags().GetDuration(name); err != nil || d <= 0 {

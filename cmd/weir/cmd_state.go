@@ -9,17 +9,18 @@ import (
 )
 
 const stateHelp = `Move weir's records to the place of another configuration: suspensions, approvals,
-events told, history, and the keys of digests and logins.
+reported events, history, and the keys of digests and logins.
 
---config is the configuration that weir ran with, --to the one that it will run with: of
-the same instance, with and without coordination, or with two engines or directories. No
-daemon may run. The command seals the old place, and weir no longer starts on it. If the
-command stops half way, run it again: weir starts on neither place before the move is
-done. The new place must have no records, or only some that were moved away from there.
+--config is the configuration that weir ran with, and --to the one that it will run with.
+Both are for the same instance, with and without coordination, or with two engines or
+directories. No daemon may run. The command seals the old place, and weir no longer starts
+on it. If the command stops half way, run it again: weir starts on neither place before the
+move is complete. The new place must have no records, or only some that were moved away from
+there.
 
-With --abort it ends a move that stopped half way, in place of going on with it: the old
-place is used again, and what has come to the new one is deleted. If the new place cannot
-be reached, it stays closed. A move that is done is not aborted: move the records back.
+--abort ends a move that stopped half way, instead of completing it. weir uses the old place
+again, and deletes what has reached the new one. If weir cannot reach the new place, that
+place stays sealed. A complete move cannot be aborted: move the records back.
 `
 
 func stateCommand(s surroundings) *cobra.Command {

@@ -21,20 +21,22 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const statusHelp = `Show how every pool stands.
+const statusHelp = `Show the state of every pool.
 
-Without arguments it asks a running daemon, at --server. With --config it asks the
-daemon of that configuration and, if none answers, reads AWS directly, as for a
-PATH or with --endpoint-url; it changes nothing. TARGETs limit the table, as
---phase and --problems do: the latter shows pools that have failed, are held, have
-drifted or have not converged.
+Without arguments it asks a running daemon, at --server. With --config it asks the daemon
+of that configuration. If none answers, it reads AWS directly, as it does for a PATH or
+with --endpoint-url. It changes nothing. TARGETs limit the table, as do --phase and
+--problems. --problems shows pools that have failed, are held, have drifted or have not
+converged.
 
-READY counts instances in service and wanted ones, BOUNDS are the least and the most,
-SEEN is when the daemon last looked. On a terminal the table fits its width; what is
-left out is in -o json, and there every target has the digest of its plan, which weir
-approve takes.
+  READY   instances in service, and the desired number
+  BOUNDS  the minimum and the maximum
+  SEEN    the time of the daemon's last read
 
-With --watch it draws the table again every --interval until Ctrl-C; if the output is no
+On a terminal the table fits its width; -o json has everything. There every target also has
+the digest of its plan, for weir approve.
+
+With --watch it draws the table again every --interval until Ctrl-C. If the output is no
 terminal, it adds a line for each pool that has changed.
 `
 
@@ -52,7 +54,7 @@ func statusCommand(s surroundings) *cobra.Command {
 	var f statusFlags
 	c := &cobra.Command{
 		Use:   "status [--server URL | --config FILE] [TARGET…] | PATH --region REGION [flags]",
-		Short: "show how every pool stands",
+		Short: "show the state of every pool",
 		Long:  statusHelp + exitHelp("status"),
 		Example: `  weir status
   weir status --problems --watch
@@ -63,8 +65,8 @@ func statusCommand(s surroundings) *cobra.Command {
 	flags.addReading(c, s)
 	f.add(c)
 	c.Flags().StringArrayVar(&f.phases, "phase", nil, "only pools in this phase, such as Failed; may be repeated")
-	c.Flags().BoolVar(&f.problems, "problems", false, "only pools that somebody should look at")
-	c.Flags().BoolVar(&f.watch, "watch", false, "show it again and again, until Ctrl-C")
+	c.Flags().BoolVar(&f.problems, "problems", false, "only pools with a problem: failed, held, drifted or not converged")
+	c.Flags().BoolVar(&f.watch, "watch", false, "draw the table again and again, until Ctrl-C")
 	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "how often, with --watch")
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &f.serverFlags, poolsNever)
 	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)

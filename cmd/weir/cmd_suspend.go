@@ -10,17 +10,17 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const suspendHelp = `Keep weir from changing a target, one of its pools, or with --all
-everything, for a while.
+const suspendHelp = `Keep weir from changing a target, one of its pools, or with --all everything, for a
+while.
 
-weir observes and plans it as before, and holds its steps as "suspended", with who
-asked for it, until when and why. It finishes the calls to AWS that are under way. The
-suspension outlives restarts and ends by itself, or with weir resume. A second one of
-the same target or pool replaces the first. --all also holds targets that come later,
-and leaves suspensions of targets and pools as they are.
+weir still observes and plans it, and holds its steps as "suspended", with the reason, the
+end and the person who asked. It finishes the AWS calls that are under way. The suspension
+survives restarts. It ends at its time, or with weir resume. A second suspension of the same
+target or pool replaces the first. --all also holds targets that are added later, and keeps
+suspensions of targets and pools.
 
-The command asks the daemon on its own machine; if none runs, --config lets it write the
-daemon's state directory.`
+The command asks the daemon on its own machine. If none runs, it writes the daemon's state
+directory with --config.`
 
 func suspendCommand(s surroundings) *cobra.Command {
 	var flags commandFlags
@@ -37,7 +37,7 @@ func suspendCommand(s surroundings) *cobra.Command {
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
-	c.Flags().StringVar(&reason, "reason", "", "why; it is shown to everybody")
+	c.Flags().StringVar(&reason, "reason", "", "why; every reader sees it")
 	c.Flags().StringVar(&forFlag, "for", "", "how long, such as 2h or 7d; at most 90d")
 	c.Flags().BoolVar(&all, "all", false, "suspend all targets")
 	c.RunE = func(c *cobra.Command, args []string) error {

@@ -19,15 +19,15 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const validateHelp = `Check manifests, offline: each PATH is a kustomization directory, a directory of YAML
-files, one file, or a directory whose directory overlays holds some: then each of these.
-It shows all faults at once, each with its file, line and column, and
-once for all paths that have it. weir plan checks what only AWS can tell.
+const validateHelp = `Check manifests, offline. Each PATH is a kustomization directory, a directory of YAML
+files, one file, or a directory with a directory overlays; then weir checks each overlay. It
+shows all faults at once, each with its file, line and column. A fault of several paths is
+shown once. weir plan also checks what only AWS can answer.
 
-Files are named relative to the root of their Git repository, from whichever directory
-weir is started. -o sarif prints a SARIF 2.1.0 log for code scanning, and -o github
-prints workflow commands, which GitHub Actions shows beside the lines of a pull
-request. weir explain CODE explains a code.
+File names are relative to the root of their Git repository, whatever the current directory.
+-o sarif prints a SARIF 2.1.0 log for code scanning. -o github prints workflow commands,
+which GitHub Actions shows next to the lines of a pull request. weir explain CODE explains a
+code.
 `
 
 // checked is the result of validating one path.
@@ -218,11 +218,13 @@ func (v validation) sumUp(w io.Writer) {
 	for _, f := range v.Diagnostics {
 		list = append(list, f.Diagnostic)
 	}
-	found := terminal.CountDiagnostics(list)
-	if found == "" {
-		found = "no faults"
+	text := plural(pools, "pool", "pools") + " valid"
+	if found := terminal.CountDiagnostics(list); found != "" {
+		text += ", " + found + " in " + plural(len(v.Paths), "path", "paths")
+	} else if len(v.Paths) > 1 {
+		text += " in " + plural(len(v.Paths), "path", "paths")
 	}
-	fmt.Fprintf(w, "%s, %s: %s\n", plural(len(v.Paths), "path", "paths"), plural(pools, "valid pool", "valid pools"), found)
+	fmt.Fprintln(w, text)
 }
 
 // plural is a number with its noun.

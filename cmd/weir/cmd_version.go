@@ -43,7 +43,7 @@ func versionCommand(s surroundings) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:     "version [flags]",
-		Short:   "print what this binary was made from",
+		Short:   "print the version, commit and Go version of this binary",
 		Long:    "Print the version, the commit and the Go version that this binary was made from.\n" + exitHelp("version"),
 		Example: "  weir version -o json",
 		Args:    cobra.NoArgs,

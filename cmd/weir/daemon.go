@@ -23,7 +23,7 @@ func (f *serverFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.address, "server", "", "address of the daemon, such as https://weir.example.com (default: $WEIR_SERVER, else http://"+config.DefaultListen+")")
 	c.Flags().StringVar(&f.address, "address", "", "the same as --server")
 	c.Flags().StringVar(&f.tokenFile, "token-file", "", "file with the token to show (default: $WEIR_TOKEN_FILE)")
-	c.Flags().StringVar(&f.caFile, "ca-file", "", "PEM certificates of authorities to trust beside the system's")
+	c.Flags().StringVar(&f.caFile, "ca-file", "", "PEM file of certificate authorities to trust in addition to the system's")
 }
 
 // daemonOf finds the daemon that flags, a configuration or the environment name.

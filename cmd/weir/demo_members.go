@@ -62,7 +62,7 @@ func runMembers(ctx context.Context, s surroundings, dir string, n int) (err err
 	for _, p := range all {
 		fmt.Fprintf(s.stdout, "  %s/members  kill -9 %d  # its log: %s\n", p.Page, p.cmd.Process.Pid, p.Log)
 	}
-	fmt.Fprintf(s.stdout, "\nKill the one that owns something: another one takes it over within 15 seconds, and the pages\nof the others show it. %s members --server %s prints the same. Ctrl-C ends the demo.\n\n", callName(), all[len(all)-1].Page)
+	fmt.Fprintf(s.stdout, "\nKill a member that owns something: another member takes its work within 15 seconds, and the\npages show it. %s members --server %s prints the same. Ctrl-C ends the demo.\n\n", callName(), all[len(all)-1].Page)
 	follow(ctx, s, all)
 	return nil
 }

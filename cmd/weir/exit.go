@@ -28,20 +28,20 @@ var exitCodes = []struct {
 	{exitOK, "done", ""},
 	{exitError, "error", ""},
 	{exitError, "a target fails", "status"},
-	{exitError, "nobody has owned something for a minute, or the engine does not answer or takes no writes", "members"},
+	{exitError, "something has had no owner for a minute, or the engine does not answer or takes no writes", "members"},
 	{exitError, "the plan has an error or a conflict", "plan"},
 	{exitError, "the plan has an error or a conflict, or the fleet could not be copied", "simulate"},
-	{exitError, "something that was made could not be deleted", "doctor"},
-	{exitChanges, "AWS does something else than weir assumes", "doctor"},
+	{exitError, "a created resource could not be deleted", "doctor"},
+	{exitChanges, "AWS behaves differently than weir assumes", "doctor"},
 	{exitChanges, "the plan has changes (with --detailed-exitcode)", "plan"},
 	{exitChanges, "the plan has changes (with --detailed-exitcode)", "simulate"},
 	{exitNotConverged, "not converged within --timeout (with --wait)", "apply"},
-	{exitNotConverged, "it is stored, and the member has not heeded it yet", "drain"},
-	{exitNotConverged, "it is stored, and the member does not own it yet", "take"},
-	{exitRefused, "a conflict, a limit or a hold kept a step from running, or the answer was no", "apply"},
-	{exitRefused, "a conflict or a hold kept something from being adopted, or --yes was not given", "adopt"},
-	{exitRefused, "what was named, or all there is, cannot be imported, and the report says why", "import"},
-	{exitRefused, "the pull request is open, and something of it has to be written by hand", "accept"},
+	{exitNotConverged, "the request is stored, and the member has not followed it yet", "drain"},
+	{exitNotConverged, "the request is stored, and the member does not own the scope yet", "take"},
+	{exitRefused, "a conflict, a limit or a hold stopped a step, or the answer was no", "apply"},
+	{exitRefused, "a conflict or a hold stopped an adoption, or --yes was missing", "adopt"},
+	{exitRefused, "nothing that was named or found can be imported; the report says why", "import"},
+	{exitRefused, "the pull request is open, and a part of the change must be written by hand", "accept"},
 }
 
 // gravity orders the codes where several hold: 1, then 4, then 3 or 2.
@@ -69,7 +69,7 @@ func exitHelp(command string) string {
 		}
 	}
 	if command == "apply" {
-		b.WriteString("Where several hold: 1, then 4, then 3.\n")
+		b.WriteString("If several apply, the first of 1, 4, 3.\n")
 	}
 	return b.String()
 }

@@ -40,11 +40,11 @@ func (p *passFlags) addReading(c *cobra.Command, s surroundings) {
 	f.StringVar(&p.config, "config", "", "configuration file; the arguments are then names of its targets (default: all)")
 	f.StringVar(&p.region, "region", "", "AWS region to apply PATH to (default: AWS_REGION)")
 	f.StringVar(&p.target, "target", "", "name of the target for PATH (default: the directory's name)")
-	f.StringVar(&p.instance, "instance", fleet.PathInstance, "owner of what is made from PATH")
+	f.StringVar(&p.instance, "instance", fleet.PathInstance, "owner of the resources of PATH")
 	p.vars.add(c)
-	f.StringVar(&p.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that the machines of PATH join, for its nodes and to keep join tokens there")
-	f.StringArrayVar(&p.kmsKeys, "kms-key-arn", nil, "key of AWS KMS that may be asked to decrypt SOPS files of PATH; may be repeated")
-	f.StringVar(&p.endpoint, "endpoint-url", "", "address that takes the place of AWS, such as that of weir emulator")
+	f.StringVar(&p.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster that the machines of PATH join, to read its nodes and keep join tokens")
+	f.StringArrayVar(&p.kmsKeys, "kms-key-arn", nil, "KMS key that may decrypt SOPS files of PATH; may be repeated")
+	f.StringVar(&p.endpoint, "endpoint-url", "", "address to use instead of AWS, such as that of weir emulator")
 	c.ValidArgsFunction = completeTargets(s, &p.config)
 }
 

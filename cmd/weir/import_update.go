@@ -15,17 +15,18 @@ import (
 )
 
 const importUpdateHelp = `
-With --update, DIR exists: it is a PATH as weir plan takes it, in a Git work tree. weir
-plans it, and writes what AWS has otherwise into its files: the sizes, tags or instance
-types that somebody changed in the console and that you want to keep. Each value goes to
-the line that sets it now, or, where others use that file too, into a patch that only this
-target has. weir renders before and after, and plans what it would write: nothing but the
-fields that are written may change. --pool and --field choose some, and --dry-run shows the
-edit and writes nothing. The report says what manifests cannot say, or where you have to
-write it, and then the exit code is 4.
-With --config, DIR is a work tree of a source, and its targets are planned as weir plan
---path plans them: so for what a daemon has. Commit what was written, or take it back with
-git checkout.
+With --update, DIR must exist. It is a PATH as for weir plan, in a Git work tree. weir plans
+it, and writes the values that differ in AWS into its files, such as sizes, tags or instance
+types that somebody changed in the console and that you want to keep. weir writes each value
+to the line that sets it now, or, if other targets use that file, to a patch that only this
+target uses. It renders and plans the result first: only the written fields may change.
+--pool and --field select values. --dry-run shows the edit and writes nothing. The report
+lists values that manifests cannot express or that you must write yourself; then the exit
+code is 4.
+
+With --config, DIR is a work tree of a source, and weir plans its targets as weir plan --path
+does. Use it for the targets of a daemon. Afterwards commit the edit, or undo it with git
+checkout.
 `
 
 // importUpdate are the flags of import --update alone.
@@ -40,13 +41,13 @@ type importUpdate struct {
 
 func (u *importUpdate) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&u.dir, "update", "", "write what AWS has otherwise into the manifests of the PATH `DIR`, in place of making a directory")
+	f.StringVar(&u.dir, "update", "", "write the values that differ in AWS into the manifests of the PATH `DIR`, instead of a new directory")
 	f.StringArrayVar(&u.pools, "pool", nil, "with --update: only this pool, NAME or NAMESPACE/NAME; may be repeated")
 	f.StringArrayVar(&u.fields, "field", nil, "with --update: only this field and those below it, as weir plan names it; may be repeated")
-	f.BoolVar(&u.dry, "dry-run", false, "with --update: show what would be written, and write nothing")
-	f.StringVar(&u.config, "config", "", "with --update: configuration file; DIR is then a work tree of a source, whose targets are planned as weir plan --path does")
-	f.StringVar(&u.target, "target", "", "with --update: name of the target for DIR (default: the directory's name); with --config the one target that is meant (default: all)")
-	f.StringVar(&u.instance, "instance", fleet.PathInstance, "with --update: owner of what was made from DIR")
+	f.BoolVar(&u.dry, "dry-run", false, "with --update: show the edit, and write nothing")
+	f.StringVar(&u.config, "config", "", "with --update: configuration file; DIR is then a work tree of a source, and weir plans its targets as weir plan --path does")
+	f.StringVar(&u.target, "target", "", "with --update: name of the target for DIR (default: the directory's name); with --config the one target to update (default: all)")
+	f.StringVar(&u.instance, "instance", fleet.PathInstance, "with --update: owner of the resources of DIR")
 	u.vars.add(c)
 	_ = c.MarkFlagDirname("update") // it is there
 }

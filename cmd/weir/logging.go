@@ -19,7 +19,7 @@ type logFlags struct {
 func (l *logFlags) add(c *cobra.Command) {
 	l.level, l.format = "info", "auto"
 	levels, formats := []string{"debug", "info", "warn", "error"}, []string{"auto", "text", "json"}
-	c.Flags().Var(choice{&l.level, levels}, "log-level", "least level that is logged")
+	c.Flags().Var(choice{&l.level, levels}, "log-level", "lowest level to log")
 	c.Flags().Var(choice{&l.format, formats}, "log-format", "text for people, json for programs; auto is text on a terminal and json elsewhere")
 	complete(c, "log-level", func(string) []string { return levels })
 	complete(c, "log-format", func(string) []string { return formats })

@@ -30,7 +30,7 @@ func TestReferenceOfCommands(t *testing.T) {
 	}
 	b.WriteString("\n## All commands\n\n")
 	flagTable(&b, root.PersistentFlags())
-	b.WriteString("\nExit codes, where several hold the first of 1, 4, 3, 2:\n\n| Code | When | Command |\n| --- | --- | --- |\n")
+	b.WriteString("\nExit codes; if several apply, weir exits with the first of 1, 4, 3, 2:\n\n| Code | When | Command |\n| --- | --- | --- |\n")
 	for _, e := range exitCodes {
 		of := "all"
 		if e.only != "" {

@@ -65,10 +65,10 @@ type Answer struct {
 // Heed says who has read the request, in sentences; nothing where one daemon is alone.
 func (a Answer) Heed() (out []string) {
 	if len(a.HeededBy) > 0 {
-		out = append(out, "It is heeded by "+strings.Join(a.HeededBy, ", ")+".")
+		out = append(out, "Members that follow it: "+strings.Join(a.HeededBy, ", ")+".")
 	}
 	if a.Stored {
-		out = append(out, "It is stored, and who owns what it is about reads it before the next write.")
+		out = append(out, "It is stored. Every other owner reads it before its next write.")
 	}
 	return out
 }

@@ -149,7 +149,7 @@ func TestWhoHeedsACommandAmongSeveral(t *testing.T) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("X-Who", "ann")
 		h.ServeHTTP(httptest.NewRecorder(), r)
-		if strings.Contains(said, "heeded by two") != (tc.by != "") || strings.Contains(said, "stored") != tc.stored || !strings.Contains(said, "ann suspended prod") {
+		if strings.Contains(said, "Members that follow it: two") != (tc.by != "") || strings.Contains(said, "stored") != tc.stored || !strings.Contains(said, "ann suspended prod") {
 			t.Errorf("%s: the page says %q", name, said)
 		}
 	}
