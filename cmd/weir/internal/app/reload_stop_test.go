@@ -20,7 +20,7 @@ func TestNothingStartsAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, quickAWS())
 	a := w.open(w.config(), nil)
-	a.openPasses(t.Context())
+	a.startPasses(t.Context())
 	old := a.gen.Load()
 	old.start(t.Context())
 	old.startConductor(t.Context())
