@@ -29,7 +29,7 @@ func (v *verdict) launch(launches []*launch) {
 		refused, ok, _ := know(v, v.facts.dryRuns, key)
 		object, path := l.pool.Infrastructure, intent.Path{"spec", "awsLaunchTemplate"}
 		if f := v.facts.dryRuns.facts[key]; f.err != nil && f.err.Code == CodeNotDry {
-			v.warn(codeDryRun, object, path, "a dry run was none: "+f.err.Message, "end the machine; weir makes no further dry run there")
+			v.findings.warn(codeDryRun, object, path, "a dry run was none: "+f.err.Message, "end the machine; weir makes no further dry run there")
 		}
 		if !ok || refused == nil {
 			continue
@@ -40,7 +40,7 @@ func (v *verdict) launch(launches []*launch) {
 		} else if c := l.pool.LaunchConfig; c != nil {
 			object, path = c.Source, c.Spec()
 		}
-		v.warn(codeDryRun, object, path, "EC2 would not launch a machine of the new template version: "+refused.Code+": "+refused.Message, "")
+		v.findings.warn(codeDryRun, object, path, "EC2 would not launch a machine of the new template version: "+refused.Code+": "+refused.Message, "")
 	}
 }
 

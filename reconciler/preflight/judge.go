@@ -30,22 +30,33 @@ const (
 // facts, which notes the facts that it lacks.
 type verdict struct {
 	facts *facts
-	found diag.List
+
 	// refusals are Answer.Refused.
 	refusals map[string][]string
-	said     map[[3]string]bool // objects, fields and summaries of findings
-	used     map[string]int64   // vCPUs that count against a quota now, by its code
-	// unasked has the unanswered questions, by the call that would answer.
-	unasked map[string]*observed.Error
+
+	used map[string]int64 // vCPUs that count against a quota now, by its code
+
 	// lacks says that facts are missing: then the findings mean nothing.
 	lacks bool
 	// dryRuns allows dry runs.
-	dryRuns bool
+	dryRuns  bool
+	findings findings
+}
+
+// findings are what is reported of the launches.
+type findings struct {
+	found diag.List
+	said  map[[3]string]bool // objects, fields and summaries of findings
+	// unasked has the unanswered questions, by the call that would answer.
+	unasked map[string]*observed.Error
 }
 
 // judge gives the findings about launches. lacks is true if facts are missing, which the shelves then want.
 func judge(launches []*launch, f *facts, dryRuns bool) (answer Answer, lacks bool) {
-	v := &verdict{facts: f, refusals: map[string][]string{}, said: map[[3]string]bool{}, used: map[string]int64{}, unasked: map[string]*observed.Error{}, dryRuns: dryRuns}
+	v := &verdict{
+		facts: f, refusals: map[string][]string{}, used: map[string]int64{}, dryRuns: dryRuns,
+		findings: findings{said: map[[3]string]bool{}, unasked: map[string]*observed.Error{}},
+	}
 	for _, l := range launches {
 		if l.configures {
 			v.names(l)
@@ -63,11 +74,11 @@ func judge(launches []*launch, f *facts, dryRuns bool) (answer Answer, lacks boo
 	v.quotas(launches)
 	v.reservations(launches)
 	v.addresses(launches)
-	if dryRuns && !v.lacks && len(v.found) == 0 {
+	if dryRuns && !v.lacks && len(v.findings.found) == 0 {
 		v.launch(launches)
 	}
-	v.sayUnasked()
-	return Answer{v.found, v.refusals}, v.lacks
+	v.findings.sayUnasked()
+	return Answer{v.findings.found, v.refusals}, v.lacks
 }
 
 // know looks up a fact. ok says that the answer has a value; absent, that the thing does not exist.
@@ -78,29 +89,29 @@ func know[V any](v *verdict, s *shelf[V], key string) (value V, ok, absent bool)
 		v.lacks = true
 		return value, false, false
 	case f.err != nil:
-		v.unasked[f.err.Service+":"+f.err.Operation] = f.err
+		v.findings.unasked[f.err.Service+":"+f.err.Operation] = f.err
 		return value, false, false
 	}
 	return f.value, f.present, !f.present
 }
 
 // warn records a finding at a field.
-func (v *verdict) warn(code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
-	v.say(diag.Warning, code, object, path, summary, detail)
+func (f *findings) warn(code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
+	f.say(diag.Warning, code, object, path, summary, detail)
 }
 
 // fail records a finding about what AWS is sure to refuse, whatever happens until then.
-func (v *verdict) fail(code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
-	v.say(diag.Error, code, object, path, summary, detail)
+func (f *findings) fail(code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
+	f.say(diag.Error, code, object, path, summary, detail)
 }
 
-func (v *verdict) say(severity diag.Severity, code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
+func (f *findings) say(severity diag.Severity, code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
 	d := diag.Diagnostic{
 		Severity: severity, Code: code, Summary: summary, Detail: cmp.Or(detail, diag.Hint(code)), Object: object.String(), Field: path.String(),
 	}
-	if key := [3]string{d.Object, d.Field, d.Summary}; !v.said[key] {
-		v.said[key] = true
-		v.found = append(v.found, d) // pools that share a launch template share what is wrong with it
+	if key := [3]string{d.Object, d.Field, d.Summary}; !f.said[key] {
+		f.said[key] = true
+		f.found = append(f.found, d) // pools that share a launch template share what is wrong with it
 	}
 }
 
@@ -114,7 +125,7 @@ func (v *verdict) noMachine(l *launch, why string) {
 // refused records that AWS would refuse a member of the launch template.
 func (v *verdict) refused(l *launch, member, summary, detail string) {
 	object, path := fieldOf(l.pool, member)
-	v.warn(codeRefused, object, path, summary, detail)
+	v.findings.warn(codeRefused, object, path, summary, detail)
 }
 
 // fieldOf is the field that sets a member of the data of a pool's launch template.
@@ -145,12 +156,12 @@ func fieldOf(pool *intent.Pool, member string) (intent.ObjectRef, intent.Path) {
 }
 
 // sayUnasked reports the unanswered questions once. It cannot know which of them matter.
-func (v *verdict) sayUnasked() {
-	if len(v.unasked) == 0 {
+func (f *findings) sayUnasked() {
+	if len(f.unasked) == 0 {
 		return
 	}
 	var denied, failed []string
-	for call, err := range v.unasked {
+	for call, err := range f.unasked {
 		if err.Kind == observed.Denied {
 			denied = append(denied, call)
 		} else {
@@ -166,7 +177,7 @@ func (v *verdict) sayUnasked() {
 	if len(failed) > 0 {
 		said = append(said, "AWS did not answer "+strings.Join(failed, ", "))
 	}
-	v.found = append(v.found, unasked(strings.Join(said, "; ")))
+	f.found = append(f.found, unasked(strings.Join(said, "; ")))
 }
 
 // unasked is the note about unanswered questions, with the reasons.

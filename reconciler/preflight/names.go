@@ -13,7 +13,7 @@ import (
 func (v *verdict) unknown(l *launch, kind, name string) {
 	u := observed.UnknownName{Kind: kind, Name: name}
 	object, path := u.Field(l.pool)
-	v.warn(codeUnknown, object, path, "AWS knows no "+u.String(), "")
+	v.findings.warn(codeUnknown, object, path, "AWS knows no "+u.String(), "")
 	v.noMachine(l, "AWS knows no "+u.String())
 }
 
@@ -121,7 +121,7 @@ func (v *verdict) image(l *launch) {
 				what = ", the root device of the image " + l.image.ID
 			}
 			object, path := fieldOf(l.pool, member)
-			v.fail(codeRefused, object, path, "two volumes have the device name "+m.DeviceName+what, "give the volume another device name")
+			v.findings.fail(codeRefused, object, path, "two volumes have the device name "+m.DeviceName+what, "give the volume another device name")
 		}
 		seen[m.DeviceName] = true
 	}
@@ -148,10 +148,10 @@ func (v *verdict) rootVolume(l *launch) {
 	least, ok, absent := know(v, v.facts.snapshots, im.RootSnapshot)
 	switch {
 	case absent:
-		v.warn(codeSmallUnknown, object, path, fmt.Sprintf("the root volume of %d GiB is smaller than the %d GiB that the image %s has by default; the account may not see the size of its snapshot", size, im.RootSize, im.ID), "")
+		v.findings.warn(codeSmallUnknown, object, path, fmt.Sprintf("the root volume of %d GiB is smaller than the %d GiB that the image %s has by default; the account may not see the size of its snapshot", size, im.RootSize, im.ID), "")
 	case ok && size < least:
 		why := fmt.Sprintf("the root volume of %d GiB is smaller than the image's snapshot of %d GiB", size, least)
-		v.fail(codeSmall, object, path, why, fmt.Sprintf("write a size of at least %d", least))
+		v.findings.fail(codeSmall, object, path, why, fmt.Sprintf("write a size of at least %d", least))
 		v.noMachine(l, why)
 	}
 }
@@ -179,7 +179,7 @@ func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 	}
 	g, ok, absent := know(v, v.facts.placements, name)
 	if absent {
-		v.warn(codeUnknown, at.object, at.path, "AWS knows no placement group "+name, "")
+		v.findings.warn(codeUnknown, at.object, at.path, "AWS knows no placement group "+name, "")
 		v.noMachine(l, "AWS knows no placement group "+name)
 	}
 	if !ok {
@@ -187,7 +187,7 @@ func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 	}
 	say := func(summary, detail string) {
 		v.facts.placements.doubt(name)
-		v.warn(codeRefused, at.object, at.path, summary, detail)
+		v.findings.warn(codeRefused, at.object, at.path, summary, detail)
 	}
 	switch {
 	case g.State != "" && g.State != "available":

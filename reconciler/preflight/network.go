@@ -41,12 +41,12 @@ func (v *verdict) offerings(l *launch) {
 		}
 		bare = slices.DeleteFunc(bare, func(z string) bool { return slices.Contains(offered, z) })
 		if len(offered) > 0 && !slices.ContainsFunc(zones, func(z string) bool { return slices.Contains(offered, z) }) {
-			v.warn(codeOffered, t.object, t.path, "AWS offers no "+t.value+" in "+strings.Join(zones, ", ")+", where the pool's subnets are: it is offered in "+strings.Join(offered, ", "), "")
+			v.findings.warn(codeOffered, t.object, t.path, "AWS offers no "+t.value+" in "+strings.Join(zones, ", ")+", where the pool's subnets are: it is offered in "+strings.Join(offered, ", "), "")
 		}
 	}
 	if known && len(bare) > 0 && len(bare) < len(zones) {
 		object, path := subnetsField(l.pool)
-		v.warn(codeOffered, object, path, "in "+strings.Join(bare, ", ")+" AWS offers none of the pool's instance types, so no machine starts in the subnets there", "leave the subnets of the zone out, or name a further type")
+		v.findings.warn(codeOffered, object, path, "in "+strings.Join(bare, ", ")+" AWS offers none of the pool's instance types, so no machine starts in the subnets there", "leave the subnets of the zone out, or name a further type")
 	}
 }
 
@@ -57,7 +57,7 @@ func (v *verdict) unknownTypes(l *launch) {
 	for _, t := range l.types {
 		if offered, ok, absent := know(v, v.facts.offerings, t.value); absent || ok && len(offered) == 0 {
 			unknown++
-			v.fail(codeNoType, t.object, t.path, noType(t.value), "")
+			v.findings.fail(codeNoType, t.object, t.path, noType(t.value), "")
 		}
 	}
 	if unknown > 0 && unknown == len(l.types) {
@@ -73,7 +73,7 @@ func (v *verdict) edges(l *launch, zones []string) {
 	wavelength := slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return !strings.Contains(z, "-wlz-") })
 	if l.pool.Nodegroup != nil && len(wavelength) > 0 {
 		object, path := subnetsField(l.pool)
-		v.warn(codeOffered, object, path, "EKS makes no managed nodegroup in a wavelength zone: "+strings.Join(wavelength, ", "), "name subnets of other zones, or use an AWSMachinePool")
+		v.findings.warn(codeOffered, object, path, "EKS makes no managed nodegroup in a wavelength zone: "+strings.Join(wavelength, ", "), "name subnets of other zones, or use an AWSMachinePool")
 	}
 	for i, n := range l.data.NetworkInterfaces {
 		if intent.Value(n.AssociateCarrierIPAddress) && len(wavelength) < len(zones) {
@@ -93,13 +93,13 @@ func (v *verdict) targetGroups(l *launch) {
 		_, name, _ := strings.Cut(s.Identifier, "targetgroup/")
 		switch {
 		case absent:
-			v.warn(codeRefused, object, path, "there is no target group "+name, "correct the ARN, or make the target group")
+			v.findings.warn(codeRefused, object, path, "there is no target group "+name, "correct the ARN, or make the target group")
 		case ok && g.Type != "" && g.Type != "instance":
 			v.facts.targets.doubt(s.Identifier)
-			v.warn(codeRefused, object, path, "the target group "+name+" takes targets of the type "+g.Type+", and machines of a group are of the type instance", "name one of the type instance")
+			v.findings.warn(codeRefused, object, path, "the target group "+name+" takes targets of the type "+g.Type+", and machines of a group are of the type instance", "name one of the type instance")
 		case ok && g.VPC != "" && l.vpc != "" && g.VPC != l.vpc:
 			v.facts.targets.doubt(s.Identifier)
-			v.warn(codeRefused, object, path, "the target group "+name+" is in "+g.VPC+", and the pool's subnets are in "+l.vpc, "name a target group of that VPC")
+			v.findings.warn(codeRefused, object, path, "the target group "+name+" is in "+g.VPC+", and the pool's subnets are in "+l.vpc, "name a target group of that VPC")
 		}
 	}
 }
@@ -165,7 +165,7 @@ func (v *verdict) addresses(launches []*launch) {
 				object, path, first = l.endsFirst()
 				follows, advice = cannotBegin, "name further subnets, free addresses, "+first
 			}
-			v.warn(codeShort, object, path, fmt.Sprintf("%s %d free addresses, and %d further machines are to be in them%s: %s", which, r.free, r.wanted, withOthers(before), follows), advice)
+			v.findings.warn(codeShort, object, path, fmt.Sprintf("%s %d free addresses, and %d further machines are to be in them%s: %s", which, r.free, r.wanted, withOthers(before), follows), advice)
 		}
 	}
 }

@@ -159,7 +159,7 @@ func (v *verdict) quotas(launches []*launch) {
 					object, path, first = l.endsFirst()
 					follows, advice = cannotBegin, advice+", "+first
 				}
-				v.warn(codeShort, object, path, fmt.Sprintf("the account may run %d vCPUs of %s machines and runs %d, and the plan wants %d more%s: %s", int64(limit), n, used, wanted[code], withOthers(before), follows), advice)
+				v.findings.warn(codeShort, object, path, fmt.Sprintf("the account may run %d vCPUs of %s machines and runs %d, and the plan wants %d more%s: %s", int64(limit), n, used, wanted[code], withOthers(before), follows), advice)
 			}
 		}
 	}

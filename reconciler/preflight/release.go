@@ -17,7 +17,7 @@ func (v *verdict) release(l *launch) {
 		return
 	}
 	if _, _, absent := know(v, v.facts.images, name); absent {
-		v.fail(codeRelease, l.pool.Infrastructure, intent.Path{"spec", "amiVersion"}, "AWS has no release "+n.ReleaseVersion+" of "+n.AMIType+" in the region: no image is named "+name, "")
+		v.findings.fail(codeRelease, l.pool.Infrastructure, intent.Path{"spec", "amiVersion"}, "AWS has no release "+n.ReleaseVersion+" of "+n.AMIType+" in the region: no image is named "+name, "")
 	}
 }
 

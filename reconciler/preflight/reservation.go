@@ -85,7 +85,7 @@ func (v *verdict) fitting(l *launch, b bond, all []Reservation, zones []string) 
 		if !slices.ContainsFunc(all, func(c Reservation) bool { return c.ID == id.value }) {
 			gone = append(gone, id.value)
 			v.facts.reserved.doubt("")
-			v.warn(codeUnknown, id.object, id.path, "AWS has no active capacity reservation "+id.value, "correct it; a reservation that has ended, was cancelled or begins later takes no machine")
+			v.findings.warn(codeUnknown, id.object, id.path, "AWS has no active capacity reservation "+id.value, "correct it; a reservation that has ended, was cancelled or begins later takes no machine")
 		}
 	}
 	if len(gone) > 0 && len(gone) == len(b.ids) {
@@ -113,7 +113,7 @@ func (v *verdict) fitting(l *launch, b bond, all []Reservation, zones []string) 
 		named = ""
 	}
 	v.facts.reserved.doubt("")
-	v.warn(codeShort, b.object, b.path, "machines of the pool run in reserved capacity alone, and no such reservation is for "+strings.Join(types, " or ")+" in "+strings.Join(zones, ", ")+named+": AWS launches none",
+	v.findings.warn(codeShort, b.object, b.path, "machines of the pool run in reserved capacity alone, and no such reservation is for "+strings.Join(types, " or ")+" in "+strings.Join(zones, ", ")+named+": AWS launches none",
 		"reserve capacity of one of the pool's instance types in one of its zones, or let machines run outside of reservations")
 	return nil, false
 }
@@ -128,7 +128,7 @@ func (v *verdict) reservedRoom(l *launch, b bond, fitting []Reservation, zones [
 	}
 	if len(bare) > 0 && l.places {
 		object, path := subnetsField(l.pool)
-		v.warn(codeShort, object, path, "machines of the pool run in reserved capacity alone, and none that fits is in "+strings.Join(bare, ", ")+", so no machine starts in the subnets there", "leave the subnets of the zone out, or reserve capacity there")
+		v.findings.warn(codeShort, object, path, "machines of the pool run in reserved capacity alone, and none that fits is in "+strings.Join(bare, ", ")+", so no machine starts in the subnets there", "leave the subnets of the zone out, or reserve capacity there")
 	}
 	slices.Sort(ids)
 	key := strings.Join(ids, ", ")
@@ -145,5 +145,5 @@ func (v *verdict) reservedRoom(l *launch, b bond, fitting []Reservation, zones [
 		object, path, first = l.endsFirst()
 		follows, advice = cannotBegin, advice+", "+first
 	}
-	v.warn(codeShort, object, path, fmt.Sprintf("the pool's machines run in reserved capacity alone (%s), which has room for %d, and the plan wants %d more%s: %s", key, room, wanted[key], withOthers(before), follows), advice)
+	v.findings.warn(codeShort, object, path, fmt.Sprintf("the pool's machines run in reserved capacity alone (%s), which has room for %d, and the plan wants %d more%s: %s", key, room, wanted[key], withOthers(before), follows), advice)
 }

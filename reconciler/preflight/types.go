@@ -107,10 +107,10 @@ func (v *verdict) types(l *launch) {
 			}
 		}
 		if l.image != nil && l.image.Architecture != "" && without(t.Architectures, l.image.Architecture) {
-			v.warn(codeRefused, at.object, at.path, "the image "+l.image.ID+" is "+l.image.Architecture+", and "+at.value+" is "+strings.Join(t.Architectures, " and "), "name types of one architecture, or another image")
+			v.findings.warn(codeRefused, at.object, at.path, "the image "+l.image.ID+" is "+l.image.Architecture+", and "+at.value+" is "+strings.Join(t.Architectures, " and "), "name types of one architecture, or another image")
 		}
 		if l.mixesMarkets() && without(t.Markets, "spot") {
-			v.warn(codeRefused, at.object, at.path, "AWS has no Spot machines of the type "+at.value+", and the pool's policy asks for some", "name another type, or have all of the pool On-Demand")
+			v.findings.warn(codeRefused, at.object, at.path, "AWS has no Spot machines of the type "+at.value+", and the pool's policy asks for some", "name another type, or have all of the pool On-Demand")
 		}
 	}
 	for i, f := range asked {

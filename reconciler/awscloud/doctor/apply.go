@@ -35,8 +35,8 @@ func (v *visit) apply(ctx context.Context) {
 	image, subnet, err := v.ground(ctx)
 	if err != nil {
 		for _, a := range assumptions {
-			if a.needs == applies && v.found[a.name] == nil {
-				v.note(a.name, NotSeen, "%s", err.Error())
+			if a.needs == applies && v.notes.found[a.name] == nil {
+				v.notes.note(a.name, NotSeen, "%s", err.Error())
 			}
 		}
 		return
@@ -111,11 +111,11 @@ func (v *visit) template(ctx context.Context, image string) string {
 		LaunchTemplateData: v.data(image),
 		TagSpecifications:  []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: v.ec2Tags()}},
 	})
-	if v.refused("version-tokens", "ec2", "CreateLaunchTemplate", err) || out.LaunchTemplate == nil {
+	if v.notes.refused("version-tokens", "ec2", "CreateLaunchTemplate", err) || out.LaunchTemplate == nil {
 		return ""
 	}
 	id := aws.ToString(out.LaunchTemplate.LaunchTemplateId)
-	if _, err := v.version(ctx, id, "two", nil); v.refused("version-tokens", "ec2", "CreateLaunchTemplateVersion", err) {
+	if _, err := v.version(ctx, id, "two", nil); v.notes.refused("version-tokens", "ec2", "CreateLaunchTemplateVersion", err) {
 		return id
 	}
 	v.tokenAgain(ctx, id)
@@ -152,10 +152,10 @@ func (v *visit) version(ctx context.Context, template, suffix string, change *ty
 func (v *visit) tokenAgain(ctx context.Context, template string) {
 	n, err := v.version(ctx, template, "two", nil)
 	if e := sdk.Classify("ec2", "CreateLaunchTemplateVersion", err); e != nil {
-		v.judge("version-tokens", e.Kind == observed.Denied, "the token again: %s", e.Error())
+		v.notes.judge("version-tokens", e.Kind == observed.Denied, "the token again: %s", e.Error())
 		return
 	}
-	v.judge("version-tokens", n == 2, "the token that made version 2 was answered with version %d", n)
+	v.notes.judge("version-tokens", n == 2, "the token that made version 2 was answered with version %d", n)
 }
 
 // descriptions tries two descriptions of characters that are two UTF-16 units each: one
@@ -170,14 +170,14 @@ func (v *visit) descriptions(ctx context.Context, template string) {
 		e := sdk.Classify("ec2", "CreateLaunchTemplateVersion", err)
 		switch {
 		case e == nil:
-			v.judge(name, 2*length <= limit, "a description of %d UTF-16 units is taken", 2*length)
+			v.notes.judge(name, 2*length <= limit, "a description of %d UTF-16 units is taken", 2*length)
 			if out.LaunchTemplateVersion != nil {
 				v.dropVersion(ctx, template, aws.ToInt64(out.LaunchTemplateVersion.VersionNumber))
 			}
 		case e.Kind == observed.Invalid:
-			v.judge(name, 2*length > limit, "a description of %d UTF-16 units: %s", 2*length, e.Error())
+			v.notes.judge(name, 2*length > limit, "a description of %d UTF-16 units: %s", 2*length, e.Error())
 		default:
-			v.note(name, NotSeen, "%s", e.Error())
+			v.notes.note(name, NotSeen, "%s", e.Error())
 		}
 	}
 }
@@ -198,14 +198,14 @@ func (v *visit) dryRuns(ctx context.Context, template, subnet string) {
 		var refusal smithy.APIError
 		switch {
 		case err == nil:
-			v.note(name, Differs, "a dry run %s was taken", what)
+			v.notes.note(name, Differs, "a dry run %s was taken", what)
 			for _, machine := range out.Instances {
 				v.left = append(v.left, "instance "+aws.ToString(machine.InstanceId)+": a dry run started it")
 			}
 		case !errors.As(err, &refusal) || refusal.ErrorCode() == "UnauthorizedOperation":
-			v.refused(name, "ec2", "RunInstances", err)
+			v.notes.refused(name, "ec2", "RunInstances", err)
 		default:
-			v.judge(name, refusal.ErrorCode() == want, "a dry run %s: %s: %s", what, refusal.ErrorCode(), refusal.ErrorMessage())
+			v.notes.judge(name, refusal.ErrorCode() == want, "a dry run %s: %s: %s", what, refusal.ErrorCode(), refusal.ErrorMessage())
 		}
 	}
 }

@@ -17,13 +17,13 @@ import (
 func (v groupChecks) missing(ctx context.Context) {
 	const about = "denied-where-missing"
 	_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(v.name("missing")), MinSize: aws.Int32(0)})
-	v.kind("autoscaling", "UpdateAutoScalingGroup", err, observed.NotFound)
+	v.notes.kind("autoscaling", "UpdateAutoScalingGroup", err, observed.NotFound)
 	switch e := sdk.Classify("autoscaling", "UpdateAutoScalingGroup", err); {
 	case e == nil: // kind says so
 	case e.Kind == observed.Denied:
-		v.note(about, AsAssumed, "an update of a group that does not exist: %s", e.Error())
+		v.notes.note(about, AsAssumed, "an update of a group that does not exist: %s", e.Error())
 	default:
-		v.note(about, NotSeen, "an update of a group that does not exist is answered with %s; a role with the printed policy alone may get another answer", e.Code)
+		v.notes.note(about, NotSeen, "an update of a group that does not exist is answered with %s; a role with the printed policy alone may get another answer", e.Code)
 	}
 }
 
@@ -35,7 +35,7 @@ func (v groupChecks) lateAnswers(ctx context.Context, group string, g types.Auto
 	hook, machine := aws.String("weir-doctor"), g.Instances[0].InstanceId
 	_, err := v.calls.putHook(ctx, &autoscaling.PutLifecycleHookInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook,
 		LifecycleTransition: aws.String(intent.Terminating), HeartbeatTimeout: aws.Int32(30), DefaultResult: aws.String("CONTINUE")})
-	if v.refused(about, "autoscaling", "PutLifecycleHook", err) {
+	if v.notes.refused(about, "autoscaling", "PutLifecycleHook", err) {
 		return
 	}
 	defer func() {
@@ -53,11 +53,11 @@ func (v groupChecks) late(about, operation string, err error) {
 	e := sdk.Classify("autoscaling", operation, err)
 	switch {
 	case e == nil:
-		v.note(about, Differs, "%s for a machine that waits for nothing is accepted", operation)
+		v.notes.note(about, Differs, "%s for a machine that waits for nothing is accepted", operation)
 	case e.Kind == observed.Denied || e.Kind == observed.Transient || e.Kind == observed.Throttled:
-		v.note(about, NotSeen, "%s", e.Error())
+		v.notes.note(about, NotSeen, "%s", e.Error())
 	default:
-		v.judge(about, e.Code == "ValidationError", "%s: %s: %s", operation, e.Code, e.Message)
+		v.notes.judge(about, e.Code == "ValidationError", "%s: %s: %s", operation, e.Code, e.Message)
 	}
 }
 
@@ -69,12 +69,12 @@ func (v groupChecks) checkpoints(ctx context.Context, group, template string) {
 		_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(group), DesiredCapacity: aws.Int32(n)})
 		return err
 	}
-	if err := size(2); v.refused(ends, "autoscaling", "UpdateAutoScalingGroup", err) {
+	if err := size(2); v.notes.refused(ends, "autoscaling", "UpdateAutoScalingGroup", err) {
 		return
 	}
 	defer func() { _ = size(1) }() // one machine more costs little, and goes with the group
 	if !v.until(ctx, starting, func() bool { return inService(v.see(ctx, group)) == 2 }) {
-		v.note(ends, NotSeen, "no second machine came into service in %s", starting)
+		v.notes.note(ends, NotSeen, "no second machine came into service in %s", starting)
 		return
 	}
 	want := policy(template, 1, v.OtherType)
@@ -84,27 +84,27 @@ func (v groupChecks) checkpoints(ctx context.Context, group, template string) {
 	}
 	g := v.see(ctx, group)
 	set := g.MixedInstancesPolicy != nil && g.MixedInstancesPolicy.LaunchTemplate != nil && aws.ToString(g.MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.Version) == "1"
-	v.judge(ends, r.Status == types.InstanceRefreshStatusSuccessful && ofVersion(g, "1") == 1 && set,
+	v.notes.judge(ends, r.Status == types.InstanceRefreshStatusSuccessful && ofVersion(g, "1") == 1 && set,
 		"a refresh with the checkpoint 50 ended as %s; %d of %d machines run the new version, and the group is set to it: %t", r.Status, ofVersion(g, "1"), len(g.Instances), set)
 	if r, ok = v.roll(ctx, counts, group, want, 50); !ok {
 		return
 	}
 	g = v.see(ctx, group)
-	v.judge(counts, ofVersion(g, "1") == 1, "the same again ended as %s; %d of %d machines run the new version", r.Status, ofVersion(g, "1"), len(g.Instances))
+	v.notes.judge(counts, ofVersion(g, "1") == 1, "the same again ended as %s; %d of %d machines run the new version", r.Status, ofVersion(g, "1"), len(g.Instances))
 }
 
 // roll starts a refresh and waits for its end.
 func (v groupChecks) roll(ctx context.Context, about, group string, want *types.MixedInstancesPolicy, checkpoints ...int32) (r types.InstanceRefresh, ok bool) {
 	if e := sdk.Classify("autoscaling", "StartInstanceRefresh", v.start(ctx, group, want, checkpoints...)); e != nil {
 		if e.Kind == observed.Invalid {
-			v.note(about, Differs, "%s", e.Error())
+			v.notes.note(about, Differs, "%s", e.Error())
 		} else {
-			v.note(about, NotSeen, "%s", e.Error())
+			v.notes.note(about, NotSeen, "%s", e.Error())
 		}
 		return r, false
 	}
 	if !v.ended(ctx, group) {
-		v.note(about, NotSeen, "the refresh had not ended after %s", replacing)
+		v.notes.note(about, NotSeen, "the refresh had not ended after %s", replacing)
 		return r, false
 	}
 	return v.newest(ctx, group), true
@@ -126,20 +126,20 @@ func (v groupChecks) refreshOverrides(ctx context.Context, group, template strin
 	const about = "empty-overrides-in-refresh"
 	v.Progress("rolling the group to a policy without overrides")
 	if r, ok := v.roll(ctx, about, group, policy(template, 2)); ok {
-		v.judge(about, r.Status == types.InstanceRefreshStatusSuccessful, "a refresh without the list ended as %s and leaves %v", r.Status, v.overridesOf(ctx, group))
+		v.notes.judge(about, r.Status == types.InstanceRefreshStatusSuccessful, "a refresh without the list ended as %s and leaves %v", r.Status, v.overridesOf(ctx, group))
 	}
-	if err := v.setOverrides(ctx, group, template); v.refused(about, "autoscaling", "UpdateAutoScalingGroup", err) {
+	if err := v.setOverrides(ctx, group, template); v.notes.refused(about, "autoscaling", "UpdateAutoScalingGroup", err) {
 		return
 	}
 	empty := policy(template, 2)
 	empty.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{}
 	switch e := sdk.Classify("autoscaling", "StartInstanceRefresh", v.start(ctx, group, empty)); {
 	case e != nil:
-		v.note(about, NotSeen, "a refresh with an empty list: %s", e.Error())
+		v.notes.note(about, NotSeen, "a refresh with an empty list: %s", e.Error())
 	case v.ended(ctx, group):
-		v.note(about, NotSeen, "a refresh with an empty list ended as %s and leaves %v", v.newest(ctx, group).Status, v.overridesOf(ctx, group))
+		v.notes.note(about, NotSeen, "a refresh with an empty list ended as %s and leaves %v", v.newest(ctx, group).Status, v.overridesOf(ctx, group))
 	default:
-		v.note(about, NotSeen, "a refresh with an empty list is %s after %s", v.newest(ctx, group).Status, replacing)
+		v.notes.note(about, NotSeen, "a refresh with an empty list is %s after %s", v.newest(ctx, group).Status, replacing)
 		_, _ = v.calls.cancelRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(group)})
 		v.ended(ctx, group)
 	}

@@ -23,7 +23,7 @@ import (
 // what was not deleted, with the reason.
 func Clean(ctx context.Context, client *sdk.Client, o Options) []string {
 	o = o.withDefaults()
-	v := &visit{Options: o, client: client, calls: callsOf(client)}
+	v := &visit{Options: o, notes: notes{client: client}, calls: callsOf(client)}
 	cleaner{v}.run(ctx)
 	return v.left
 }
@@ -60,7 +60,7 @@ func (v cleaner) run(ctx context.Context) {
 
 // remains notes what could not be deleted.
 func (v cleaner) remains(what, service, operation string, err error) {
-	v.left = append(v.left, v.told("%s: %s", what, sdk.Classify(service, operation, err).Error()))
+	v.left = append(v.left, v.notes.told("%s: %s", what, sdk.Classify(service, operation, err).Error()))
 }
 
 // suffixes end the names of what a visit makes.

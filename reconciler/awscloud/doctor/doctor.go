@@ -109,12 +109,19 @@ const evidence = 500
 // visit is one visit under way.
 type visit struct {
 	Options
-	client *sdk.Client
-	calls  calls
-	found  map[string]*Finding
-	left   []string
+
+	calls calls
+
+	left []string
 	// wasRead says that all checks that read were made.
 	wasRead bool
+	notes   notes
+}
+
+// notes are what a visit has found.
+type notes struct {
+	client *sdk.Client
+	found  map[string]*Finding
 }
 
 // Clock hears when AWS answered which call: its OnCall belongs into the options of the
@@ -144,13 +151,13 @@ func Visit(ctx context.Context, client *sdk.Client, clock *Clock, o Options) (*R
 		return nil, fmt.Errorf("the number of a visit is letters and digits, not %q", o.Number)
 	}
 	o = o.withDefaults()
-	v := &visit{Options: o, client: client, calls: callsOf(client), found: map[string]*Finding{}, left: []string{}}
+	v := &visit{Options: o, notes: notes{client, map[string]*Finding{}}, calls: callsOf(client), left: []string{}}
 	report := &Report{Schema: "weir.dev/doctor/v1", Region: client.Region(), Applied: o.Apply, Began: o.Now()}
 	v.read(ctx)
 	if o.Apply {
 		v.apply(ctx)
 	}
-	v.times(clock)
+	v.notes.times(clock)
 	report.Findings, report.Left, report.Calls, report.Ended = v.findings(ctx), v.left, client.CallCounts(), o.Now()
 	return report, nil
 }
@@ -182,7 +189,7 @@ func wait(ctx context.Context, d time.Duration) error {
 // findings gives each assumption its verdict, in the order of the page.
 func (v *visit) findings(ctx context.Context) (out []Finding) {
 	for _, a := range assumptions {
-		f := v.found[a.name]
+		f := v.notes.found[a.name]
 		if f == nil {
 			f = &Finding{Name: a.name, Verdict: NotSeen, Evidence: []string{v.whyNot(ctx, a)}}
 		}
@@ -207,26 +214,26 @@ func (v *visit) whyNot(ctx context.Context, a assumption) string {
 }
 
 // told returns a text for a report without the account's number.
-func (v *visit) told(format string, args ...any) string {
+func (n *notes) told(format string, args ...any) string {
 	text := fmt.Sprintf(format, args...)
-	if account := v.client.Account(); account != "" {
+	if account := n.client.Account(); account != "" {
 		text = strings.ReplaceAll(text, account, "ACCOUNT")
 	}
 	return text
 }
 
 // note takes down what a check found.
-func (v *visit) note(name string, verdict Verdict, format string, args ...any) {
+func (n *notes) note(name string, verdict Verdict, format string, args ...any) {
 	if !slices.ContainsFunc(assumptions, func(a assumption) bool { return a.name == name }) {
 		panic("doctor: no assumption is called " + name)
 	}
-	text := v.told(format, args...)
+	text := n.told(format, args...)
 	if runes := []rune(text); len(runes) > evidence {
 		text = string(runes[:evidence]) + "…"
 	}
-	f := v.found[name]
+	f := n.found[name]
 	if f == nil {
-		v.found[name] = &Finding{Name: name, Verdict: verdict, Evidence: []string{text}}
+		n.found[name] = &Finding{Name: name, Verdict: verdict, Evidence: []string{text}}
 		return
 	}
 	rank := []Verdict{Differs, AsAssumed, NotSeen}
@@ -239,21 +246,21 @@ func (v *visit) note(name string, verdict Verdict, format string, args ...any) {
 }
 
 // judge notes whether AWS did as assumed.
-func (v *visit) judge(name string, asAssumed bool, format string, args ...any) {
+func (n *notes) judge(name string, asAssumed bool, format string, args ...any) {
 	verdict := Differs
 	if asAssumed {
 		verdict = AsAssumed
 	}
-	v.note(name, verdict, format, args...)
+	n.note(name, verdict, format, args...)
 }
 
 // refused notes that a call that a check needs was refused, and reports whether it was.
-func (v *visit) refused(name, service, operation string, err error) bool {
+func (n *notes) refused(name, service, operation string, err error) bool {
 	e := sdk.Classify(service, operation, err)
 	if e == nil {
 		return false
 	}
-	v.note(name, NotSeen, "%s", e.Error())
+	n.note(name, NotSeen, "%s", e.Error())
 	return true
 }
 

@@ -34,10 +34,10 @@ func (v groupChecks) run(ctx context.Context, template, subnet string) {
 	name := v.name("group")
 	v.unknownNames(ctx, template)
 	v.Progress("making a group of one " + v.InstanceType)
-	if v.refused("unit-of-capacity", "autoscaling", "CreateAutoScalingGroup", v.create(ctx, name, subnet, template)) {
+	if v.notes.refused("unit-of-capacity", "autoscaling", "CreateAutoScalingGroup", v.create(ctx, name, subnet, template)) {
 		return
 	}
-	v.kind("autoscaling", "CreateAutoScalingGroup", v.create(ctx, name, subnet, template), observed.AlreadyThere)
+	v.notes.kind("autoscaling", "CreateAutoScalingGroup", v.create(ctx, name, subnet, template), observed.AlreadyThere)
 	v.missing(ctx)
 
 	var g types.AutoScalingGroup
@@ -46,7 +46,7 @@ func (v groupChecks) run(ctx context.Context, template, subnet string) {
 		return
 	}
 	unit := aws.ToString(g.DesiredCapacityType)
-	v.judge("unit-of-capacity", unit == "" || unit == "units", "DesiredCapacityType of a new group is %q", unit)
+	v.notes.judge("unit-of-capacity", unit == "" || unit == "units", "DesiredCapacityType of a new group is %q", unit)
 	v.metrics(ctx, name)
 	v.lateAnswers(ctx, name, g)
 	v.refresh(ctx, name, template)
@@ -83,7 +83,7 @@ func (v *visit) see(ctx context.Context, name string) (g types.AutoScalingGroup)
 	out, err := v.calls.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
 	if err == nil && len(out.AutoScalingGroups) == 1 {
 		g = out.AutoScalingGroups[0]
-		v.retained(g)
+		v.notes.retained(g)
 	}
 	return g
 }
@@ -101,15 +101,15 @@ func inService(g types.AutoScalingGroup) (n int) {
 func (v groupChecks) lateLaunch(ctx context.Context, group string) {
 	why := "no machine came into service in " + starting.String()
 	for _, a := range v.activitiesOf(ctx, group) {
-		v.failedLaunch(a)
+		v.notes.failedLaunch(a)
 		if text := aws.ToString(a.StatusMessage); text != "" {
 			why += ": " + text
 			break
 		}
 	}
 	for _, a := range assumptions {
-		if a.needs == applies && v.found[a.name] == nil {
-			v.note(a.name, NotSeen, "%s", why)
+		if a.needs == applies && v.notes.found[a.name] == nil {
+			v.notes.note(a.name, NotSeen, "%s", why)
 		}
 	}
 }
@@ -129,12 +129,12 @@ func (v groupChecks) unknownNames(ctx context.Context, template string) {
 	e := sdk.Classify("autoscaling", "CreateAutoScalingGroup", err)
 	switch {
 	case e == nil:
-		v.note(name, Differs, "a group in the unknown subnet %s is accepted", missing)
+		v.notes.note(name, Differs, "a group in the unknown subnet %s is accepted", missing)
 	case e.Kind == observed.Denied:
-		v.note(name, NotSeen, "%s", e.Error())
+		v.notes.note(name, NotSeen, "%s", e.Error())
 	default:
 		u, ok := observed.FindUnknownName(e.Message)
-		v.judge(name, ok && u.Name == missing, "%s: %s", e.Code, e.Message)
+		v.notes.judge(name, ok && u.Name == missing, "%s: %s", e.Code, e.Message)
 	}
 }
 
@@ -143,29 +143,29 @@ func (v groupChecks) metrics(ctx context.Context, group string) {
 	const name, metric = "warm-pool-metrics", "WarmPoolDesiredCapacity"
 	_, err := v.calls.enableMetrics(ctx, &autoscaling.EnableMetricsCollectionInput{AutoScalingGroupName: aws.String(group), Granularity: aws.String("1Minute"), Metrics: []string{metric}})
 	if e := sdk.Classify("autoscaling", "EnableMetricsCollection", err); e != nil {
-		v.judge(name, e.Kind == observed.Denied, "%s", e.Error())
+		v.notes.judge(name, e.Kind == observed.Denied, "%s", e.Error())
 		return
 	}
 	var enabled []string
 	for _, m := range v.see(ctx, group).EnabledMetrics {
 		enabled = append(enabled, aws.ToString(m.Metric))
 	}
-	v.judge(name, slices.Contains(enabled, metric), "enabled afterwards: %v", enabled)
+	v.notes.judge(name, slices.Contains(enabled, metric), "enabled afterwards: %v", enabled)
 }
 
 // refresh rolls the group forth and back, cancels the way back, and exchanges its machine.
 func (v groupChecks) refresh(ctx context.Context, group, template string) {
 	v.Progress("rolling the group, and back, and ending that")
 	want := policy(template, 2, v.InstanceType)
-	if err := v.start(ctx, group, want); v.refused("desired-configuration-comes-back", "autoscaling", "StartInstanceRefresh", err) {
+	if err := v.start(ctx, group, want); v.notes.refused("desired-configuration-comes-back", "autoscaling", "StartInstanceRefresh", err) {
 		return
 	}
 	err := v.start(ctx, group, want)
-	v.kind("autoscaling", "StartInstanceRefresh", err, observed.Busy)
+	v.notes.kind("autoscaling", "StartInstanceRefresh", err, observed.Busy)
 	v.desired(ctx, group, want)
 	v.cancelRollback(ctx, group)
 	if !v.ended(ctx, group) {
-		v.note("skip-matching-types", NotSeen, "the refresh before had not ended after %s", replacing)
+		v.notes.note("skip-matching-types", NotSeen, "the refresh before had not ended after %s", replacing)
 		return
 	}
 	v.Progress("exchanging the machine for a " + v.OtherType)
@@ -205,13 +205,13 @@ func (v groupChecks) desired(ctx context.Context, group string, want *types.Mixe
 	const name = "desired-configuration-comes-back"
 	got := v.newest(ctx, group).DesiredConfiguration
 	if got == nil || got.MixedInstancesPolicy == nil {
-		v.note(name, Differs, "a running refresh has no desired configuration")
+		v.notes.note(name, Differs, "a running refresh has no desired configuration")
 		return
 	}
 	sent, sentRef, _ := convert.Policy(want)
 	read, readRef, unknown := convert.Policy(got.MixedInstancesPolicy)
 	same := !unknown && sent.Same(read) && sentRef.ID == readRef.ID && sentRef.Version == readRef.Version
-	v.judge(name, same, "sent %s version %s, read %s version %s", typesOf(want), sentRef.Version, typesOf(got.MixedInstancesPolicy), readRef.Version)
+	v.notes.judge(name, same, "sent %s version %s, read %s version %s", typesOf(want), sentRef.Version, typesOf(got.MixedInstancesPolicy), readRef.Version)
 }
 
 // typesOf names the types of a policy.
@@ -232,15 +232,15 @@ func (v groupChecks) cancelRollback(ctx context.Context, group string) {
 		_, err = v.calls.rollbackRefresh(ctx, &autoscaling.RollbackInstanceRefreshInput{AutoScalingGroupName: aws.String(group)})
 		return err == nil || v.newest(ctx, group).Status != types.InstanceRefreshStatusPending
 	})
-	if v.refused(name, "autoscaling", "RollbackInstanceRefresh", err) {
+	if v.notes.refused(name, "autoscaling", "RollbackInstanceRefresh", err) {
 		return
 	}
 	_, err = v.calls.cancelRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(group)})
 	if e := sdk.Classify("autoscaling", "CancelInstanceRefresh", err); e != nil {
-		v.judge(name, e.Kind == observed.Denied, "%s", e.Error())
+		v.notes.judge(name, e.Kind == observed.Denied, "%s", e.Error())
 		return
 	}
-	v.note(name, AsAssumed, "CancelInstanceRefresh was taken while the rollback ran")
+	v.notes.note(name, AsAssumed, "CancelInstanceRefresh was taken while the rollback ran")
 }
 
 // ended waits until no refresh runs.
@@ -251,23 +251,23 @@ func (v groupChecks) ended(ctx context.Context, group string) bool {
 // otherType rolls the group to another type in the same version.
 func (v groupChecks) otherType(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
 	const name = "skip-matching-types"
-	if err := v.start(ctx, group, want); v.refused(name, "autoscaling", "StartInstanceRefresh", err) {
+	if err := v.start(ctx, group, want); v.notes.refused(name, "autoscaling", "StartInstanceRefresh", err) {
 		return
 	}
 	if !v.ended(ctx, group) {
-		v.note(name, NotSeen, "the refresh had not ended after %s", replacing)
+		v.notes.note(name, NotSeen, "the refresh had not ended after %s", replacing)
 		return
 	}
 	r := v.newest(ctx, group)
 	if r.Status != types.InstanceRefreshStatusSuccessful {
-		v.note(name, NotSeen, "the refresh ended as %s: %s", r.Status, aws.ToString(r.StatusReason))
+		v.notes.note(name, NotSeen, "the refresh ended as %s: %s", r.Status, aws.ToString(r.StatusReason))
 		return
 	}
 	var machines []string
 	for _, m := range v.see(ctx, group).Instances {
 		machines = append(machines, aws.ToString(m.InstanceType))
 	}
-	v.judge(name, len(machines) > 0 && !slices.Contains(machines, v.InstanceType), "after a refresh to %s the group has %v", v.OtherType, machines)
+	v.notes.judge(name, len(machines) > 0 && !slices.Contains(machines, v.InstanceType), "after a refresh to %s the group has %v", v.OtherType, machines)
 }
 
 // overrides leaves the overrides out of an update, and then sends none.
@@ -281,7 +281,7 @@ func (v groupChecks) overrides(ctx context.Context, group, template string) {
 		before := v.see(ctx, group)
 		_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(group), MixedInstancesPolicy: p})
 		if e := sdk.Classify("autoscaling", "UpdateAutoScalingGroup", err); e != nil {
-			v.judge(name, e.Kind == observed.Denied, "%s", e.Error())
+			v.notes.judge(name, e.Kind == observed.Denied, "%s", e.Error())
 			return
 		}
 		after := v.see(ctx, group)
@@ -290,9 +290,9 @@ func (v groupChecks) overrides(ctx context.Context, group, template string) {
 		}
 		had, has := typesOf(before.MixedInstancesPolicy), typesOf(after.MixedInstancesPolicy)
 		if empty {
-			v.judge(name, len(has) == 0, "an empty list leaves %v of %v", has, had)
+			v.notes.judge(name, len(has) == 0, "an empty list leaves %v of %v", has, had)
 		} else {
-			v.judge(name, slices.Equal(had, has), "an absent list leaves %v of %v", has, had)
+			v.notes.judge(name, slices.Equal(had, has), "an absent list leaves %v of %v", has, had)
 		}
 	}
 }
@@ -303,11 +303,11 @@ func (v groupChecks) brokenVersions(ctx context.Context, group, template string)
 	shows := &ec2types.RequestLaunchTemplateData{MetadataOptions: &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateEnabled}}
 	said := v.refusal(ctx, group, template, "shows", shows, nil)
 	if said != "" {
-		v.judge("metadata-tags-text", launch.CauseOf(said) == "InvalidTagKey.Malformed", "%s", said)
+		v.notes.judge("metadata-tags-text", launch.CauseOf(said) == "InvalidTagKey.Malformed", "%s", said)
 	}
 	said = v.refusal(ctx, group, template, "gone", nil, func(n int64) { v.dropVersion(ctx, template, n) })
 	if said != "" {
-		v.judge("deleted-version-texts", fill.LacksVersion(said), "%s", said)
+		v.notes.judge("deleted-version-texts", fill.LacksVersion(said), "%s", said)
 	}
 }
 
@@ -316,7 +316,7 @@ func (v groupChecks) brokenVersions(ctx context.Context, group, template string)
 func (v groupChecks) refusal(ctx context.Context, group, template, suffix string, change *ec2types.RequestLaunchTemplateData, afterwards func(int64)) (said string) {
 	about := map[string]string{"shows": "metadata-tags-text", "gone": "deleted-version-texts"}[suffix]
 	n, err := v.version(ctx, template, suffix, change)
-	if v.refused(about, "ec2", "CreateLaunchTemplateVersion", err) {
+	if v.notes.refused(about, "ec2", "CreateLaunchTemplateVersion", err) {
 		return ""
 	}
 	set := func(in *autoscaling.UpdateAutoScalingGroupInput) string {
@@ -341,7 +341,7 @@ func (v groupChecks) refusal(ctx context.Context, group, template, suffix string
 		v.until(ctx, refusing, func() bool {
 			for _, a := range v.activitiesOf(ctx, group) {
 				if !known[aws.ToString(a.ActivityId)] && strings.HasPrefix(aws.ToString(a.Description), "Launching") && aws.ToString(a.StatusMessage) != "" {
-					v.failedLaunch(a)
+					v.notes.failedLaunch(a)
 					said = aws.ToString(a.StatusMessage)
 				}
 			}
@@ -349,7 +349,7 @@ func (v groupChecks) refusal(ctx context.Context, group, template, suffix string
 		})
 	}
 	if said == "" {
-		v.note(about, NotSeen, "AWS had not refused the launch after %s", refusing)
+		v.notes.note(about, NotSeen, "AWS had not refused the launch after %s", refusing)
 	}
 	set(&autoscaling.UpdateAutoScalingGroupInput{DesiredCapacity: aws.Int32(1), MixedInstancesPolicy: policy(template, 2)})
 	return said

@@ -31,7 +31,7 @@ type nodegroupChecks struct{ *visit }
 // run makes two nodegroups without machines, one of them with a launch template.
 func (v nodegroupChecks) run(ctx context.Context) {
 	cluster, err := v.calls.cluster(ctx, &eks.DescribeClusterInput{Name: aws.String(v.Cluster)})
-	if v.refused("nodegroup-defaults", "eks", "DescribeCluster", err) || cluster.Cluster == nil {
+	if v.notes.refused("nodegroup-defaults", "eks", "DescribeCluster", err) || cluster.Cluster == nil {
 		return
 	}
 	subnets := []string{v.Subnet}
@@ -68,7 +68,7 @@ func (v nodegroupChecks) active(ctx context.Context, about, name string) (n *typ
 		if n != nil {
 			status = n.Status
 		}
-		v.note(about, NotSeen, "the nodegroup was %s after %s", status, nodegroupMoves)
+		v.notes.note(about, NotSeen, "the nodegroup was %s after %s", status, nodegroupMoves)
 		return nil
 	}
 	return n
@@ -78,13 +78,13 @@ func (v nodegroupChecks) active(ctx context.Context, about, name string) (n *typ
 func (v nodegroupChecks) plainNodegroup(ctx context.Context, subnets []string) {
 	name := v.name("plain")
 	in := v.nodegroupInput(name, subnets)
-	if _, err := v.calls.createNodegroup(ctx, in); v.refused("nodegroup-defaults", "eks", "CreateNodegroup", err) {
+	if _, err := v.calls.createNodegroup(ctx, in); v.notes.refused("nodegroup-defaults", "eks", "CreateNodegroup", err) {
 		return
 	}
 	again := *in
 	again.ClientRequestToken = nil // another request for the same name
 	_, err := v.calls.createNodegroup(ctx, &again)
-	v.kind("eks", "CreateNodegroup", err, observed.AlreadyThere)
+	v.notes.kind("eks", "CreateNodegroup", err, observed.AlreadyThere)
 	n := v.active(ctx, "nodegroup-defaults", name)
 	if n == nil {
 		return
@@ -94,7 +94,7 @@ func (v nodegroupChecks) plainNodegroup(ctx context.Context, subnets []string) {
 		strategy = n.UpdateConfig.UpdateStrategy
 	}
 	asAssumed := aws.ToInt32(n.DiskSize) == 20 && slices.Equal(n.InstanceTypes, []string{"t3.medium"}) && (strategy == "" || strategy == types.NodegroupUpdateStrategiesDefault)
-	v.judge("nodegroup-defaults", asAssumed, "a nodegroup has %d GiB, %v and the update strategy %q", aws.ToInt32(n.DiskSize), n.InstanceTypes, strategy)
+	v.notes.judge("nodegroup-defaults", asAssumed, "a nodegroup has %d GiB, %v and the update strategy %q", aws.ToInt32(n.DiskSize), n.InstanceTypes, strategy)
 	v.launchHook(ctx, v.Cluster, name)
 	v.groupBehind(ctx, n)
 	v.nodegroupWarmPool(ctx, name)
@@ -105,7 +105,7 @@ func (v nodegroupChecks) plainNodegroup(ctx context.Context, subnets []string) {
 func (v nodegroupChecks) groupBehind(ctx context.Context, n *types.Nodegroup) {
 	const about = "groups-behind-nodegroups"
 	if n.Resources == nil || len(n.Resources.AutoScalingGroups) == 0 {
-		v.note(about, NotSeen, "EKS names no group of the nodegroup")
+		v.notes.note(about, NotSeen, "EKS names no group of the nodegroup")
 		return
 	}
 	group, name := aws.ToString(n.Resources.AutoScalingGroups[0].Name), aws.ToString(n.NodegroupName)
@@ -114,11 +114,11 @@ func (v nodegroupChecks) groupBehind(ctx context.Context, n *types.Nodegroup) {
 		in.Tags = append(in.Tags, astypes.Tag{Key: aws.String(tag[0]), Value: aws.String(tag[1]), ResourceId: aws.String(group), ResourceType: aws.String("auto-scaling-group"), PropagateAtLaunch: aws.Bool(false)})
 	}
 	_, err := v.calls.tagGroups(ctx, in)
-	if v.refused(about, "autoscaling", "CreateOrUpdateTags", err) {
+	if v.notes.refused(about, "autoscaling", "CreateOrUpdateTags", err) {
 		return
 	}
 	update := &eks.UpdateNodegroupConfigInput{ClusterName: n.ClusterName, NodegroupName: n.NodegroupName, Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{"weir-doctor": v.Number}}}
-	if _, err := v.calls.updateConfig(ctx, update); v.refused(about, "eks", "UpdateNodegroupConfig", err) {
+	if _, err := v.calls.updateConfig(ctx, update); v.notes.refused(about, "eks", "UpdateNodegroupConfig", err) {
 		return
 	}
 	_, err = v.calls.updateConfig(ctx, &eks.UpdateNodegroupConfigInput{ClusterName: n.ClusterName, NodegroupName: n.NodegroupName, Labels: &types.UpdateLabelsPayload{AddOrUpdateLabels: map[string]string{"weir-doctor": "other"}}})
@@ -129,14 +129,14 @@ func (v nodegroupChecks) groupBehind(ctx context.Context, n *types.Nodegroup) {
 	}
 	kept := slices.ContainsFunc(v.see(ctx, group).Tags, func(t astypes.TagDescription) bool { return aws.ToString(t.Key) == keptTag })
 	sound := after.Health == nil || len(after.Health.Issues) == 0
-	v.judge(about, kept && sound, "after an update the tag on the group is there: %t; the nodegroup is %s without issues: %t", kept, after.Status, sound)
+	v.notes.judge(about, kept && sound, "after an update the tag on the group is there: %t; the nodegroup is %s without issues: %t", kept, after.Status, sound)
 }
 
 // busy judges how EKS refuses an update while another runs. If the other update ended at once, EKS
 // accepts the second.
 func (v nodegroupChecks) busy(err error) {
 	if err != nil {
-		v.kind("eks", "UpdateNodegroupConfig", err, observed.Busy)
+		v.notes.kind("eks", "UpdateNodegroupConfig", err, observed.Busy)
 	}
 }
 
@@ -151,7 +151,7 @@ func (v nodegroupChecks) nodegroupWarmPool(ctx context.Context, name string) {
 		}
 		_, err := v.calls.updateConfig(ctx, &eks.UpdateNodegroupConfigInput{ClusterName: aws.String(v.Cluster), NodegroupName: aws.String(name), WarmPoolConfig: pool})
 		if e := sdk.Classify("eks", "UpdateNodegroupConfig", err); e != nil {
-			v.judge(about, e.Kind != observed.Invalid, "a largest capacity of %d: %s", bound, e.Error())
+			v.notes.judge(about, e.Kind != observed.Invalid, "a largest capacity of %d: %s", bound, e.Error())
 			return
 		}
 		n := v.active(ctx, about, name)
@@ -170,7 +170,7 @@ func (v nodegroupChecks) nodegroupWarmPool(ctx context.Context, name string) {
 		if bound == 0 {
 			sent = "that was not sent"
 		}
-		v.judge(about, n.WarmPoolConfig != nil && got == want, "a largest capacity %s reads as %d", sent, got)
+		v.notes.judge(about, n.WarmPoolConfig != nil && got == want, "a largest capacity %s reads as %d", sent, got)
 	}
 }
 
@@ -182,17 +182,17 @@ func (v nodegroupChecks) templateNodegroup(ctx context.Context, subnets []string
 		LaunchTemplateName: aws.String(v.name("nodes")), ClientToken: aws.String(v.name("nodes")), LaunchTemplateData: &ec2types.RequestLaunchTemplateData{EbsOptimized: aws.Bool(true)},
 		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeLaunchTemplate, Tags: v.ec2Tags()}},
 	})
-	if v.refused(about, "ec2", "CreateLaunchTemplate", err) || made.LaunchTemplate == nil {
+	if v.notes.refused(about, "ec2", "CreateLaunchTemplate", err) || made.LaunchTemplate == nil {
 		return
 	}
 	template := aws.ToString(made.LaunchTemplate.LaunchTemplateId)
-	if _, err := v.version(ctx, template, "nodes-two", &ec2types.RequestLaunchTemplateData{EbsOptimized: aws.Bool(false)}); v.refused(about, "ec2", "CreateLaunchTemplateVersion", err) {
+	if _, err := v.version(ctx, template, "nodes-two", &ec2types.RequestLaunchTemplateData{EbsOptimized: aws.Bool(false)}); v.notes.refused(about, "ec2", "CreateLaunchTemplateVersion", err) {
 		return
 	}
 	name := v.name("templated")
 	in := v.nodegroupInput(name, subnets)
 	in.LaunchTemplate = &types.LaunchTemplateSpecification{Id: aws.String(template), Version: aws.String("1")}
-	if _, err := v.calls.createNodegroup(ctx, in); v.refused(about, "eks", "CreateNodegroup", err) {
+	if _, err := v.calls.createNodegroup(ctx, in); v.notes.refused(about, "eks", "CreateNodegroup", err) {
 		return
 	}
 	n := v.active(ctx, about, name)
@@ -204,10 +204,10 @@ func (v nodegroupChecks) templateNodegroup(ctx context.Context, subnets []string
 		LaunchTemplate: &types.LaunchTemplateSpecification{Id: aws.String(template), Version: aws.String("2")},
 	})
 	if e := sdk.Classify("eks", "UpdateNodegroupVersion", err); e != nil {
-		v.judge(about, e.Kind == observed.Denied, "%s", e.Error())
+		v.notes.judge(about, e.Kind == observed.Denied, "%s", e.Error())
 		return
 	}
 	if n := v.active(ctx, about, name); n != nil && n.LaunchTemplate != nil {
-		v.judge(about, aws.ToString(n.LaunchTemplate.Version) == "2", "an update to version %s of Kubernetes, which it had, led to version %s of the template", aws.ToString(n.Version), aws.ToString(n.LaunchTemplate.Version))
+		v.notes.judge(about, aws.ToString(n.LaunchTemplate.Version) == "2", "an update to version %s of Kubernetes, which it had, led to version %s of the template", aws.ToString(n.Version), aws.ToString(n.LaunchTemplate.Version))
 	}
 }

@@ -25,15 +25,15 @@ func (v *visit) quotaNames(ctx context.Context) {
 		switch {
 		case e != nil && e.Kind == observed.NotFound: // a region without such types has none
 			continue
-		case v.refused(name, "servicequotas", "GetServiceQuota", err):
+		case v.notes.refused(name, "servicequotas", "GetServiceQuota", err):
 			return
 		case out.Quota == nil:
 			continue
 		}
 		if said := aws.ToString(out.Quota.QuotaName); q.Fits(said) {
-			v.note(name, AsAssumed, "%s is %s", q.Code, said)
+			v.notes.note(name, AsAssumed, "%s is %s", q.Code, said)
 		} else {
-			v.note(name, Differs, "%s is %s; weir takes it for the quota of %s", q.Code, said, q)
+			v.notes.note(name, Differs, "%s is %s; weir takes it for the quota of %s", q.Code, said, q)
 		}
 	}
 }
@@ -49,7 +49,7 @@ func (v *visit) fullFilters(ctx context.Context) {
 		return out
 	}
 	const ids = "%017x"
-	arns := named("arn:"+partition.Of(v.client.Region()).ID+":elasticloadbalancing:"+v.client.Region()+":"+v.client.Account()+":targetgroup/weir-doctor/%016x", probe.TargetGroupsAtOnce)
+	arns := named("arn:"+partition.Of(v.notes.client.Region()).ID+":elasticloadbalancing:"+v.notes.client.Region()+":"+v.notes.client.Account()+":targetgroup/weir-doctor/%016x", probe.TargetGroupsAtOnce)
 	for _, read := range []struct {
 		what string
 		run  func() error
@@ -81,11 +81,11 @@ func (v *visit) fullFilters(ctx context.Context) {
 		e := sdk.Classify("", "", read.run())
 		switch {
 		case e == nil:
-			v.note(name, AsAssumed, "%s", read.what)
+			v.notes.note(name, AsAssumed, "%s", read.what)
 		case e.Kind == observed.Invalid || e.Kind == observed.Quota: // such as FilterLimitExceeded
-			v.note(name, Differs, "%s: %s", read.what, e.Error())
+			v.notes.note(name, Differs, "%s: %s", read.what, e.Error())
 		default:
-			v.note(name, NotSeen, "%s: %s", read.what, e.Error())
+			v.notes.note(name, NotSeen, "%s: %s", read.what, e.Error())
 		}
 	}
 }

@@ -76,11 +76,11 @@ func (v *visit) pages(ctx context.Context) {
 		e := sdk.Classify("ec2", ask.operation, ask.run())
 		switch {
 		case e == nil:
-			v.note("pages-of-a-thousand", AsAssumed, "%s takes MaxResults %d", ask.operation, most)
+			v.notes.note("pages-of-a-thousand", AsAssumed, "%s takes MaxResults %d", ask.operation, most)
 		case e.Kind == observed.Invalid:
-			v.note("pages-of-a-thousand", Differs, "%s", e.Error())
+			v.notes.note("pages-of-a-thousand", Differs, "%s", e.Error())
 		default:
-			v.note("pages-of-a-thousand", NotSeen, "%s", e.Error())
+			v.notes.note("pages-of-a-thousand", NotSeen, "%s", e.Error())
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (v *visit) pages(ctx context.Context) {
 func (v *visit) aliases(ctx context.Context) {
 	const name = "aliases-in-one-list"
 	list, err := v.calls.templates(ctx, &ec2.DescribeLaunchTemplatesInput{})
-	if v.refused(name, "ec2", "DescribeLaunchTemplates", err) || len(list.LaunchTemplates) == 0 {
+	if v.notes.refused(name, "ec2", "DescribeLaunchTemplates", err) || len(list.LaunchTemplates) == 0 {
 		return
 	}
 	rows := map[string][]int64{}
@@ -97,7 +97,7 @@ func (v *visit) aliases(ctx context.Context) {
 	for {
 		out, err := v.calls.describeVersions(ctx, in)
 		if e := sdk.Classify("ec2", "DescribeLaunchTemplateVersions", err); e != nil {
-			v.judge(name, e.Kind != observed.Invalid, "%s", e.Error())
+			v.notes.judge(name, e.Kind != observed.Invalid, "%s", e.Error())
 			return
 		}
 		for _, r := range out.LaunchTemplateVersions {
@@ -112,24 +112,24 @@ func (v *visit) aliases(ctx context.Context) {
 		id, newest, usual := aws.ToString(t.LaunchTemplateId), aws.ToInt64(t.LatestVersionNumber), aws.ToInt64(t.DefaultVersionNumber)
 		got := rows[id]
 		if !slices.Contains(got, newest) || !slices.Contains(got, usual) || len(got) > 2 {
-			v.note(name, Differs, "template %s has newest version %d and default version %d, and the list has %v of it", id, newest, usual, got)
+			v.notes.note(name, Differs, "template %s has newest version %d and default version %d, and the list has %v of it", id, newest, usual, got)
 			return
 		}
 		if two++; len(got) == 1 {
 			two, one = two-1, one+1
 		}
 	}
-	v.note(name, AsAssumed, "templates with two rows: %d, with one: %d", two, one)
+	v.notes.note(name, AsAssumed, "templates with two rows: %d, with one: %d", two, one)
 }
 
 // existingGroups looks at the groups that the account has.
 func (v *visit) existingGroups(ctx context.Context) {
 	out, err := v.calls.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{MaxRecords: aws.Int32(100)})
-	if v.refused("refreshes-newest-first", "autoscaling", "DescribeAutoScalingGroups", err) {
+	if v.notes.refused("refreshes-newest-first", "autoscaling", "DescribeAutoScalingGroups", err) {
 		return
 	}
 	for i, g := range out.AutoScalingGroups {
-		v.retained(g)
+		v.notes.retained(g)
 		if i < looked {
 			v.orderOfRefreshes(ctx, aws.ToString(g.AutoScalingGroupName))
 		}
@@ -137,10 +137,10 @@ func (v *visit) existingGroups(ctx context.Context) {
 }
 
 // retained looks for machines that are kept although their group gave them up.
-func (v *visit) retained(g astypes.AutoScalingGroup) {
+func (n *notes) retained(g astypes.AutoScalingGroup) {
 	for _, m := range g.Instances {
 		if state := string(m.LifecycleState); strings.Contains(state, "Retain") {
-			v.judge("retained-states", observed.Instance{LifecycleState: state}.Retained(), "a machine is %s", state)
+			n.judge("retained-states", observed.Instance{LifecycleState: state}.Retained(), "a machine is %s", state)
 		}
 	}
 }
@@ -149,7 +149,7 @@ func (v *visit) retained(g astypes.AutoScalingGroup) {
 func (v *visit) orderOfRefreshes(ctx context.Context, group string) {
 	const name = "refreshes-newest-first"
 	out, err := v.calls.refreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String(group)})
-	if v.refused(name, "autoscaling", "DescribeInstanceRefreshes", err) {
+	if v.notes.refused(name, "autoscaling", "DescribeInstanceRefreshes", err) {
 		return
 	}
 	var starts []time.Time
@@ -160,43 +160,43 @@ func (v *visit) orderOfRefreshes(ctx context.Context, group string) {
 	}
 	if len(starts) > 1 {
 		newestFirst := slices.IsSortedFunc(starts, func(a, b time.Time) int { return b.Compare(a) })
-		v.judge(name, newestFirst, "%d refreshes of a group, the first began %s and the last %s", len(starts), starts[0].UTC().Format(time.RFC3339), starts[len(starts)-1].UTC().Format(time.RFC3339))
+		v.notes.judge(name, newestFirst, "%d refreshes of a group, the first began %s and the last %s", len(starts), starts[0].UTC().Format(time.RFC3339), starts[len(starts)-1].UTC().Format(time.RFC3339))
 	}
 }
 
 // failedLaunches looks at the launches of the account that failed.
 func (v *visit) failedLaunches(ctx context.Context) {
 	out, err := v.calls.activities(ctx, &autoscaling.DescribeScalingActivitiesInput{MaxRecords: aws.Int32(100)})
-	if v.refused("launch-failure-texts", "autoscaling", "DescribeScalingActivities", err) {
+	if v.notes.refused("launch-failure-texts", "autoscaling", "DescribeScalingActivities", err) {
 		return
 	}
 	for _, a := range out.Activities {
-		v.failedLaunch(a)
+		v.notes.failedLaunch(a)
 	}
 }
 
 // failedLaunch judges the text of an activity of a failed launch.
-func (v *visit) failedLaunch(a astypes.Activity) {
+func (n *notes) failedLaunch(a astypes.Activity) {
 	said := aws.ToString(a.StatusMessage)
 	failed := a.StatusCode == astypes.ScalingActivityStatusCodeFailed || a.StatusCode == astypes.ScalingActivityStatusCodeCancelled
 	if !strings.HasPrefix(aws.ToString(a.Description), "Launching") || !failed || said == "" {
 		return
 	}
 	_, unknown := observed.FindUnknownName(said)
-	v.judge("launch-failure-texts", launch.Hint(said) != "" || unknown || fill.LacksVersion(said), "%s: %s", a.StatusCode, said)
+	n.judge("launch-failure-texts", launch.Hint(said) != "" || unknown || fill.LacksVersion(said), "%s: %s", a.StatusCode, said)
 }
 
 // existingNodegroups looks for EKS's own hook.
 func (v *visit) existingNodegroups(ctx context.Context) {
 	const name = "nodegroup-launch-hook"
 	clusters, err := v.calls.clusters(ctx, &eks.ListClustersInput{})
-	if v.refused(name, "eks", "ListClusters", err) {
+	if v.notes.refused(name, "eks", "ListClusters", err) {
 		return
 	}
 	seen := 0
 	for _, cluster := range clusters.Clusters {
 		list, err := v.calls.nodegroups(ctx, &eks.ListNodegroupsInput{ClusterName: aws.String(cluster)})
-		if v.refused(name, "eks", "ListNodegroups", err) {
+		if v.notes.refused(name, "eks", "ListNodegroups", err) {
 			return
 		}
 		for _, n := range list.Nodegroups {
@@ -212,19 +212,19 @@ func (v *visit) existingNodegroups(ctx context.Context) {
 func (v *visit) launchHook(ctx context.Context, cluster, nodegroup string) {
 	const name = "nodegroup-launch-hook"
 	out, err := v.calls.nodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(cluster), NodegroupName: aws.String(nodegroup)})
-	if v.refused(name, "eks", "DescribeNodegroup", err) || out.Nodegroup == nil || out.Nodegroup.Resources == nil {
+	if v.notes.refused(name, "eks", "DescribeNodegroup", err) || out.Nodegroup == nil || out.Nodegroup.Resources == nil {
 		return
 	}
 	for _, g := range out.Nodegroup.Resources.AutoScalingGroups {
 		hooks, err := v.calls.hooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: g.Name})
-		if v.refused(name, "autoscaling", "DescribeLifecycleHooks", err) {
+		if v.notes.refused(name, "autoscaling", "DescribeLifecycleHooks", err) {
 			return
 		}
 		var names []string
 		for _, h := range hooks.LifecycleHooks {
 			names = append(names, aws.ToString(h.LifecycleHookName))
 		}
-		v.judge(name, slices.Contains(names, launch.EKSLaunchHook), "the group behind a nodegroup has the hooks %v", names)
+		v.notes.judge(name, slices.Contains(names, launch.EKSLaunchHook), "the group behind a nodegroup has the hooks %v", names)
 	}
 }
 
@@ -232,26 +232,26 @@ func (v *visit) launchHook(ctx context.Context, cluster, nodegroup string) {
 func (v *visit) refusals(ctx context.Context) {
 	missing := aws.String(Prefix + v.Number + "-missing")
 	_, err := v.calls.refreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: missing})
-	v.kind("autoscaling", "DescribeInstanceRefreshes", err, observed.NotFound)
+	v.notes.kind("autoscaling", "DescribeInstanceRefreshes", err, observed.NotFound)
 	_, err = v.calls.nodegroups(ctx, &eks.ListNodegroupsInput{ClusterName: missing})
-	v.kind("eks", "ListNodegroups", err, observed.NotFound)
+	v.notes.kind("eks", "ListNodegroups", err, observed.NotFound)
 }
 
 // kind judges whether weir classifies a refusal correctly.
-func (v *visit) kind(service, operation string, err error, want observed.ErrorKind) {
+func (n *notes) kind(service, operation string, err error, want observed.ErrorKind) {
 	const name = "codes-told-apart-by-text"
 	e := sdk.Classify(service, operation, err)
 	switch {
 	case e == nil:
-		v.note(name, Differs, "%s is accepted, a refusal of the kind %s was expected", operation, want)
+		n.note(name, Differs, "%s is accepted, a refusal of the kind %s was expected", operation, want)
 	case e.Code == "Unknown" || e.Code == "UnreadableAnswer": // no refusal in AWS's form
-		v.note(name, NotSeen, "%s", e.Error())
+		n.note(name, NotSeen, "%s", e.Error())
 	case e.Kind == observed.Denied: // it says nothing of how AWS would refuse it otherwise
-		v.note(name, NotSeen, "%s", e.Error())
+		n.note(name, NotSeen, "%s", e.Error())
 	case e.Kind == observed.Transient || e.Kind == observed.Throttled:
-		v.judge(name, e.Kind == want, "%s", e.Error())
+		n.judge(name, e.Kind == want, "%s", e.Error())
 	default:
-		v.judge(name, e.Kind == want, "%s: %s: %s (taken for %s)", operation, e.Code, e.Message, e.Kind)
+		n.judge(name, e.Kind == want, "%s: %s: %s (taken for %s)", operation, e.Code, e.Message, e.Kind)
 	}
 }
 
@@ -263,7 +263,7 @@ func (v *visit) imageNames(ctx context.Context) {
 		names = append(names, fmt.Sprintf("/aws/service/eks/optimized-ami/1.%d/amazon-linux-2023/x86_64/standard/recommended/image_id", minor))
 	}
 	out, err := v.calls.parameters(ctx, &ssm.GetParametersInput{Names: names})
-	if v.refused(name, "ssm", "GetParameters", err) {
+	if v.notes.refused(name, "ssm", "GetParameters", err) {
 		return
 	}
 	var ids []string
@@ -274,17 +274,17 @@ func (v *visit) imageNames(ctx context.Context) {
 		return
 	}
 	images, err := v.calls.images(ctx, &ec2.DescribeImagesInput{Filters: []types.Filter{{Name: aws.String("image-id"), Values: ids}}})
-	if v.refused(name, "ec2", "DescribeImages", err) {
+	if v.notes.refused(name, "ec2", "DescribeImages", err) {
 		return
 	}
 	for _, im := range images.Images {
 		words := (&observed.Image{Name: aws.ToString(im.Name)}).Words()
-		v.judge(name, words != aws.ToString(im.Name), "%s", aws.ToString(im.Name))
+		v.notes.judge(name, words != aws.ToString(im.Name), "%s", aws.ToString(im.Name))
 	}
 }
 
 // times compares the times in AWS's answers.
-func (v *visit) times(clock *Clock) {
+func (n *notes) times(clock *Clock) {
 	const name = "answers-tell-the-time"
 	if clock == nil {
 		return
@@ -298,7 +298,7 @@ func (v *visit) times(clock *Clock) {
 			continue
 		}
 		if c.AWSTime.IsZero() {
-			v.note(name, Differs, "the answer to %s:%s has no readable header Date", c.Service, c.Operation)
+			n.note(name, Differs, "the answer to %s:%s has no readable header Date", c.Service, c.Operation)
 			return
 		}
 		ahead := c.AWSTime.Sub(clock.at[i])
@@ -308,6 +308,6 @@ func (v *visit) times(clock *Clock) {
 		least, most = min(least, ahead), max(most, ahead)
 	}
 	if told > 0 {
-		v.judge(name, most-least < 10*time.Second, "%d answers told a time between %s and %s from this machine's", told, least.Round(time.Second), most.Round(time.Second))
+		n.judge(name, most-least < 10*time.Second, "%d answers told a time between %s and %s from this machine's", told, least.Round(time.Second), most.Round(time.Second))
 	}
 }

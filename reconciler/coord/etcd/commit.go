@@ -14,11 +14,11 @@ import (
 // Commit implements coord.Store. Most transactions need no read to know what they depend on; what another one reads, or finds in place of what it
 // expected, must still be of the same revisions when it writes.
 func (s *Store) Commit(ctx context.Context, t coord.Txn) error {
-	writes, err := s.writes(t)
+	writes, err := s.keys.writes(t)
 	if err != nil {
 		return err
 	}
-	c := &contents{s: s, keys: s.dependsOn(t)}
+	c := &contents{s: s, keys: s.keys.dependsOn(t)}
 	ifs := s.expected(t)
 	if ifs == nil {
 		if err := c.read(ctx); err != nil {
@@ -71,21 +71,21 @@ func (s *Store) expected(t coord.Txn) []clientv3.Cmp {
 		return nil
 	}
 	ifs := []clientv3.Cmp{
-		clientv3.Compare(clientv3.ModRevision(s.log(coord.SlotOf(t.Session))), "=", last.revision),
-		clientv3.Compare(clientv3.CreateRevision(s.session(t.Session)), ">", 0),
+		clientv3.Compare(clientv3.ModRevision(s.keys.log(coord.SlotOf(t.Session))), "=", last.revision),
+		clientv3.Compare(clientv3.CreateRevision(s.keys.session(t.Session)), ">", 0),
 	}
 	for _, o := range t.Held {
 		owner, err := json.Marshal(o) // as it was taken
 		if err != nil {
 			return nil
 		}
-		ifs = append(ifs, clientv3.Compare(clientv3.Value(s.owner(o.Key)), "=", string(owner)))
+		ifs = append(ifs, clientv3.Compare(clientv3.Value(s.keys.owner(o.Key)), "=", string(owner)))
 	}
 	for _, op := range t.Ops {
 		switch op.If {
 		case coord.Any:
 		case 0:
-			ifs = append(ifs, clientv3.Compare(clientv3.CreateRevision(s.record(op.Key)), "=", 0))
+			ifs = append(ifs, clientv3.Compare(clientv3.CreateRevision(s.keys.record(op.Key)), "=", 0))
 		default: // a version is a part of the value
 			return nil
 		}
@@ -93,24 +93,24 @@ func (s *Store) expected(t coord.Txn) []clientv3.Cmp {
 	return ifs
 }
 
-func (s *Store) writes(t coord.Txn) ([]clientv3.Op, error) {
+func (l layout) writes(t coord.Txn) ([]clientv3.Op, error) {
 	log, err := json.Marshal(t.Log)
 	if err != nil {
 		return nil, err
 	}
-	writes := []clientv3.Op{clientv3.OpPut(s.log(coord.SlotOf(t.Session)), string(log))}
+	writes := []clientv3.Op{clientv3.OpPut(l.log(coord.SlotOf(t.Session)), string(log))}
 	for _, taking := range t.Take {
 		owner, err := json.Marshal(taking.Owner)
 		if err != nil {
 			return nil, err
 		}
-		writes = append(writes, clientv3.OpPut(s.owner(taking.Owner.Key), string(owner)))
+		writes = append(writes, clientv3.OpPut(l.owner(taking.Owner.Key), string(owner)))
 	}
 	for _, op := range t.Ops {
 		if op.Delete {
-			writes = append(writes, clientv3.OpDelete(s.record(op.Key)))
+			writes = append(writes, clientv3.OpDelete(l.record(op.Key)))
 		} else {
-			writes = append(writes, clientv3.OpPut(s.record(op.Key), encode(op.Value, t.Version())))
+			writes = append(writes, clientv3.OpPut(l.record(op.Key), encode(op.Value, t.Version())))
 		}
 	}
 	return writes, nil
@@ -126,20 +126,20 @@ type contents struct {
 
 // dependsOn are the keys of it. Of records the versions alone would do, but etcd has no such
 // read.
-func (s *Store) dependsOn(t coord.Txn) []string {
-	keys := []string{s.log(coord.SlotOf(t.Session)), s.session(t.Session)}
+func (l layout) dependsOn(t coord.Txn) []string {
+	keys := []string{l.log(coord.SlotOf(t.Session)), l.session(t.Session)}
 	for _, o := range t.Held {
-		keys = append(keys, s.owner(o.Key))
+		keys = append(keys, l.owner(o.Key))
 	}
 	for _, taking := range t.Take {
-		keys = append(keys, s.owner(taking.Owner.Key))
+		keys = append(keys, l.owner(taking.Owner.Key))
 		if dead := taking.Dead(); dead != "" {
-			keys = append(keys, s.session(dead))
+			keys = append(keys, l.session(dead))
 		}
 	}
 	for _, op := range t.Ops {
 		if op.If != coord.Any {
-			keys = append(keys, s.record(op.Key))
+			keys = append(keys, l.record(op.Key))
 		}
 	}
 	return keys
@@ -184,23 +184,23 @@ func (c *contents) decode(key string, into any) {
 }
 
 // Alive implements coord.Contents.
-func (c *contents) Alive(session string) bool { return c.kvs[c.s.session(session)] != nil }
+func (c *contents) Alive(session string) bool { return c.kvs[c.s.keys.session(session)] != nil }
 
 // Log implements coord.Contents.
 func (c *contents) Log(slot int) (log coord.Log) {
-	c.decode(c.s.log(slot), &log)
+	c.decode(c.s.keys.log(slot), &log)
 	return log
 }
 
 // Owner implements coord.Contents.
 func (c *contents) Owner(key string) (o coord.Owner) {
-	c.decode(c.s.owner(key), &o)
+	c.decode(c.s.keys.owner(key), &o)
 	return o
 }
 
 // Version implements coord.Contents.
 func (c *contents) Version(key string) int64 {
-	kv := c.kvs[c.s.record(key)]
+	kv := c.kvs[c.s.keys.record(key)]
 	if kv == nil {
 		return 0
 	}

@@ -40,19 +40,25 @@ const page = 100
 // Store is the data of one instance in etcd.
 type Store struct {
 	client *clientv3.Client
-	prefix string
+
 	// calls counts requests, for those who want to know.
 	calls func(name string)
 
 	mu   sync.Mutex
 	last logged
+	keys layout
+}
+
+// layout names the keys of the store, and makes operations on them.
+type layout struct {
+	prefix string
 }
 
 var _ coord.Store = (*Store)(nil)
 
 // New makes a store of a client, which it closes.
 func New(client *clientv3.Client, instance string) *Store {
-	return &Store{client: client, prefix: "/weir/" + instance + "/", calls: func(string) {}}
+	return &Store{client: client, keys: layout{"/weir/" + instance + "/"}, calls: func(string) {}}
 }
 
 // Counting tells of each request to etcd.
@@ -83,16 +89,16 @@ func (s *Store) txn(ctx context.Context, ifs []clientv3.Cmp, then, otherwise []c
 
 // Keys. All that Poll reads stands under one prefix.
 
-func (s *Store) polled() string           { return s.prefix + "m/" }
-func (s *Store) engine() string           { return s.polled() + "engine" }
-func (s *Store) logs() string             { return s.polled() + "log/" }
-func (s *Store) log(slot int) string      { return s.logs() + fmt.Sprintf("%02x", slot) }
-func (s *Store) sessions() string         { return s.polled() + "session/" }
-func (s *Store) session(id string) string { return s.sessions() + id }
-func (s *Store) owners() string           { return s.prefix + "owner/" }
-func (s *Store) owner(key string) string  { return s.owners() + key }
-func (s *Store) records() string          { return s.prefix + "record/" }
-func (s *Store) record(key string) string { return s.records() + key }
+func (l layout) polled() string           { return l.prefix + "m/" }
+func (l layout) engine() string           { return l.polled() + "engine" }
+func (l layout) logs() string             { return l.polled() + "log/" }
+func (l layout) log(slot int) string      { return l.logs() + fmt.Sprintf("%02x", slot) }
+func (l layout) sessions() string         { return l.polled() + "session/" }
+func (l layout) session(id string) string { return l.sessions() + id }
+func (l layout) owners() string           { return l.prefix + "owner/" }
+func (l layout) owner(key string) string  { return l.owners() + key }
+func (l layout) records() string          { return l.prefix + "record/" }
+func (l layout) record(key string) string { return l.records() + key }
 func leaseOf(id string) (clientv3.LeaseID, error) {
 	_, random, _ := strings.Cut(id, ".")
 	n, err := strconv.ParseUint(random[:min(len(random), 16)], 16, 64)
@@ -110,7 +116,7 @@ type polledData struct {
 
 func (s *Store) poll(ctx context.Context) (*polledData, error) {
 	s.calls("Range")
-	r, err := s.client.Get(led(ctx), s.polled(), clientv3.WithPrefix())
+	r, err := s.client.Get(led(ctx), s.keys.polled(), clientv3.WithPrefix())
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -119,11 +125,11 @@ func (s *Store) poll(ctx context.Context) (*polledData, error) {
 		key := string(kv.Key)
 		p.rev[key] = kv.ModRevision
 		switch {
-		case key == s.engine():
+		case key == s.keys.engine():
 			p.Engine = engineID(kv.Value, r.Header.ClusterId)
-		case strings.HasPrefix(key, s.logs()):
+		case strings.HasPrefix(key, s.keys.logs()):
 			var log coord.Log
-			slot, err := strconv.ParseUint(strings.TrimPrefix(key, s.logs()), 16, 8)
+			slot, err := strconv.ParseUint(strings.TrimPrefix(key, s.keys.logs()), 16, 8)
 			if err == nil {
 				err = json.Unmarshal(kv.Value, &log)
 			}
@@ -131,8 +137,8 @@ func (s *Store) poll(ctx context.Context) (*polledData, error) {
 				return nil, unreadable(kv, err)
 			}
 			p.Logs[int(slot)] = log
-		case strings.HasPrefix(key, s.sessions()):
-			a := coord.Alive{Session: strings.TrimPrefix(key, s.sessions())}
+		case strings.HasPrefix(key, s.keys.sessions()):
+			a := coord.Alive{Session: strings.TrimPrefix(key, s.keys.sessions())}
 			if err := json.Unmarshal(kv.Value, &a.Member); err != nil {
 				return nil, unreadable(kv, err)
 			}
@@ -195,16 +201,16 @@ func (s *Store) Enter(ctx context.Context, random string, m coord.Member, ttl ti
 		if err != nil {
 			return coord.Entered{}, err
 		}
-		ifs := []clientv3.Cmp{s.unchanged(p, s.engine()), s.unchanged(p, s.log(e.Slot))}
+		ifs := []clientv3.Cmp{s.unchanged(p, s.keys.engine()), s.unchanged(p, s.keys.log(e.Slot))}
 		if before != "" {
-			ifs = append(ifs, s.unchanged(p, s.session(before)))
+			ifs = append(ifs, s.unchanged(p, s.keys.session(before)))
 		}
 		ops := []clientv3.Op{
-			clientv3.OpPut(s.log(e.Slot), string(log)),
-			clientv3.OpPut(s.session(e.Log.Session), string(member), clientv3.WithLease(lease)),
+			clientv3.OpPut(s.keys.log(e.Slot), string(log)),
+			clientv3.OpPut(s.keys.session(e.Log.Session), string(member), clientv3.WithLease(lease)),
 		}
 		if p.Engine == "" {
-			ops = append(ops, clientv3.OpPut(s.engine(), random[:12]))
+			ops = append(ops, clientv3.OpPut(s.keys.engine(), random[:12]))
 		}
 		r, err := s.txn(ctx, ifs, ops, nil)
 		if err != nil {
@@ -288,7 +294,7 @@ func (s *Store) tell(ctx context.Context, session string, lease clientv3.LeaseID
 	if err != nil {
 		return err
 	}
-	key := s.session(session)
+	key := s.keys.session(session)
 	r, err := s.txn(ctx, []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(key), ">", 0)}, []clientv3.Op{clientv3.OpPut(key, string(member), clientv3.WithLease(lease))}, nil)
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):

@@ -151,7 +151,7 @@ func (s *Store) explain(err error) error {
 		if errors.Is(err, r.err) {
 			todo := r.todo
 			if strings.Contains(todo, "%") {
-				todo = fmt.Sprintf(todo, s.prefix)
+				todo = fmt.Sprintf(todo, s.keys.prefix)
 			}
 			return fmt.Errorf("%w: %s", err, todo)
 		}

@@ -17,7 +17,7 @@ import (
 // Owners implements coord.Store.
 func (s *Store) Owners(ctx context.Context) ([]coord.Owner, error) {
 	s.calls("Range")
-	r, err := s.client.Get(led(ctx), s.owners(), clientv3.WithPrefix())
+	r, err := s.client.Get(led(ctx), s.keys.owners(), clientv3.WithPrefix())
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -67,7 +67,7 @@ func found(r *clientv3.TxnResponse) []*mvccpb.KeyValue {
 func (s *Store) OwnersOf(ctx context.Context, keys []string) ([]coord.Owner, error) {
 	names := make([]string, len(keys))
 	for i, key := range keys {
-		names[i] = s.owner(key)
+		names[i] = s.keys.owner(key)
 	}
 	kvs, err := s.gets(ctx, names)
 	if err != nil {
@@ -93,7 +93,7 @@ func decode(key string, kv *mvccpb.KeyValue) (coord.Record, error) {
 func (s *Store) Get(ctx context.Context, keys []string) ([]coord.Record, error) {
 	names := make([]string, len(keys))
 	for i, key := range keys {
-		names[i] = s.record(key)
+		names[i] = s.keys.record(key)
 	}
 	kvs, err := s.gets(ctx, names)
 	if err != nil {
@@ -112,17 +112,17 @@ func (s *Store) Get(ctx context.Context, keys []string) ([]coord.Record, error) 
 
 // List implements coord.Store.
 func (s *Store) List(ctx context.Context, prefix, after string) (records []coord.Record, next string, err error) {
-	from := s.record(prefix)
+	from := s.keys.record(prefix)
 	if after >= prefix {
-		from = s.record(after) + "\x00"
+		from = s.keys.record(after) + "\x00"
 	}
 	s.calls("Range")
-	r, err := s.client.Get(led(ctx), from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.record(prefix))), clientv3.WithLimit(page))
+	r, err := s.client.Get(led(ctx), from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.keys.record(prefix))), clientv3.WithLimit(page))
 	if err != nil {
 		return nil, "", s.explain(err)
 	}
 	for _, kv := range r.Kvs {
-		rec, err := decode(strings.TrimPrefix(string(kv.Key), s.records()), kv)
+		rec, err := decode(strings.TrimPrefix(string(kv.Key), s.keys.records()), kv)
 		if err != nil {
 			return nil, "", err
 		}
