@@ -110,7 +110,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if a.cut {
 		panic(http.ErrAbortHandler)
 	}
-	s.write(w, rq, a.err)
+	writeAnswer(s.logger, w, rq, a.err)
 }
 
 // answer is the result of a call, in addition to what it wrote into its request.
@@ -143,7 +143,7 @@ func (s *Server) identify(r *http.Request, body []byte, call *Call) (*wire.Excha
 	if len(body) > cmp.Or(sv.MaxBody, maxBody) {
 		return rq, sv.Dialect.TooLarge()
 	}
-	if err := s.findOperation(r, rq, form, body); err != nil {
+	if err := findOperation(r, rq, form, body); err != nil {
 		return rq, err
 	}
 	call.Operation, call.Write = rq.Operation.Name, rq.Operation.Effect == wire.Writes && form.Get("DryRun") != "true"
@@ -153,7 +153,7 @@ func (s *Server) identify(r *http.Request, body []byte, call *Call) (*wire.Excha
 	return rq, nil
 }
 
-func (s *Server) findOperation(r *http.Request, rq *wire.Exchange, form url.Values, body []byte) error {
+func findOperation(r *http.Request, rq *wire.Exchange, form url.Values, body []byte) error {
 	sv := rq.Service
 	name := ""
 	switch sv.Protocol {
@@ -269,8 +269,8 @@ func (s *Server) requestID() string {
 	return world.UUID(world.Hash(fmt.Sprintf("request|%d", s.requests), 32))
 }
 
-// write sends the answer in the service's protocol.
-func (s *Server) write(w http.ResponseWriter, rq *wire.Exchange, err error) {
+// writeAnswer sends the answer in the service's protocol.
+func writeAnswer(logger *slog.Logger, w http.ResponseWriter, rq *wire.Exchange, err error) {
 	w.Header().Set("X-Amzn-Requestid", rq.ID)
 	status := http.StatusOK
 	var body []byte
@@ -286,6 +286,6 @@ func (s *Server) write(w http.ResponseWriter, rq *wire.Exchange, err error) {
 	}
 	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
-		s.logger.Debug("write answer", slog.Any("error", err))
+		logger.Debug("write answer", slog.Any("error", err))
 	}
 }

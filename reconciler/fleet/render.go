@@ -61,7 +61,7 @@ func (r *rendered) of(it *item) bool {
 // options returns the options to render the item.
 func (it *item) options() render.Options {
 	o := render.Options{
-		Vars: it.vars, SecretVars: it.secretVars, ValueFiles: it.valueFiles, GiveValue: it.giveValue(), Decrypter: it.keys.decrypter,
+		Vars: it.vars, SecretVars: it.secretVars, ValueFiles: it.valueFiles, GiveValue: whereValuesAre(it.valueFiles), Decrypter: it.keys.decrypter,
 		Limits: it.budget.build(), For: it.caller(),
 	}
 	if it.keyless != nil {
@@ -82,10 +82,10 @@ func (it *item) caller() slot.Caller {
 	return c
 }
 
-// giveValue says where values of the item's variables are written.
-func (it *item) giveValue() string {
-	if n := len(it.valueFiles); n > 0 {
-		return "in " + it.valueFiles[n-1] + " or in targets[].vars of weir's configuration"
+// whereValuesAre says where values of variables are written.
+func whereValuesAre(valueFiles []string) string {
+	if n := len(valueFiles); n > 0 {
+		return "in " + valueFiles[n-1] + " or in targets[].vars of weir's configuration"
 	}
 	return "in targets[].vars of weir's configuration"
 }

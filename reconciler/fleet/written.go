@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/render"
+	"github.com/weir-gitops/weir/render/sops"
 )
 
 // Written are renders that outlive the process, one for each target. Any of them may be lost
@@ -28,7 +29,7 @@ var reading = make(chan struct{}, 2)
 // recall returns the item's render as an earlier process stored it, if it is valid for the commit:
 // all that a render looks up in the tree is the same. Otherwise it returns nil.
 func (it *item) recall(ctx context.Context) (*render.Kept, error) {
-	if it.written == nil || it.render.result != nil || it.unwritable() {
+	if it.written == nil || it.render.result != nil || unwritable(it.proposed, it.keyless, it.secretVars) {
 		return nil, nil
 	}
 	select {
@@ -58,7 +59,7 @@ func (it *item) write(ctx context.Context, k *render.Kept) {
 		return
 	}
 	var text []byte
-	if !it.unwritable() {
+	if !unwritable(it.proposed, it.keyless, it.secretVars) {
 		text = k.Pack()
 	}
 	it.written.Put(ctx, it.name, it.writtenKey(), text)
@@ -66,15 +67,15 @@ func (it *item) write(ctx context.Context, k *render.Kept) {
 
 // unwritable reports whether the render is made with what must not be written down, or is
 // nobody's but a reader's.
-func (it *item) unwritable() bool {
-	return it.proposed || it.keyless != nil || len(it.secretVars) > 0
+func unwritable(proposed bool, keyless *sops.Decrypter, secretVars []string) bool {
+	return proposed || keyless != nil || len(secretVars) > 0
 }
 
 // writtenKey identifies all inputs of the item's render other than the tree and the keys. Keys do
 // not matter, as nothing that is stored was encrypted.
 func (it *item) writtenKey() [sha256.Size]byte {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q %q %d\n", it.path, it.giveValue(), it.valueFiles, it.budget.build().Nodes)
+	fmt.Fprintf(h, "%q %q %q %d\n", it.path, whereValuesAre(it.valueFiles), it.valueFiles, it.budget.build().Nodes)
 	for _, name := range slices.Sorted(maps.Keys(it.vars)) {
 		fmt.Fprintf(h, "%q=%q\n", name, it.vars[name])
 	}

@@ -58,10 +58,10 @@ func (g *Group) locations(r *Region) []location {
 // lacks capacity. It reports whether that worked.
 func (r *Region) launchMember(g *Group) bool {
 	cfg := g.launchConfig(r)
-	spot := cfg.Mixed != nil && g.nextIsSpot(cfg.Mixed.Distribution)
+	spot := cfg.Mixed != nil && nextIsSpot(g.Members, cfg.Mixed.Distribution)
 	choices, err := r.choices(cfg)
 	if err == nil {
-		choices = g.rotate(cfg, choices, spot)
+		choices = rotate(g.Members, cfg, choices, spot)
 		err = r.launchSomewhere(g, choices, spot, func(ch *Choice, in *ec2.Instance) { r.join(g, ch, in) })
 	}
 	return r.launched(g, err)
@@ -145,9 +145,9 @@ func (r *Region) launchFailed(g *Group) {
 }
 
 // nextIsSpot says how the next member is bought.
-func (g *Group) nextIsSpot(d Distribution) bool {
+func nextIsSpot(members []*Member, d Distribution) bool {
 	total, onDemand := int64(0), int64(0)
-	for _, m := range g.Members {
+	for _, m := range members {
 		if m.Active() {
 			total += m.Units
 			if !m.Spot {
@@ -162,7 +162,7 @@ func (g *Group) nextIsSpot(d Distribution) bool {
 
 // rotate orders choices by the allocation strategy. Without prices the order of
 // the policy stands for the price; lowest-price Spot spreads over its pools.
-func (g *Group) rotate(cfg GroupConfig, choices []Choice, spot bool) []Choice {
+func rotate(members []*Member, cfg GroupConfig, choices []Choice, spot bool) []Choice {
 	if !spot || cfg.Mixed.Distribution.SpotPools == nil {
 		return choices
 	}
@@ -171,7 +171,7 @@ func (g *Group) rotate(cfg GroupConfig, choices []Choice, spot bool) []Choice {
 		return choices
 	}
 	spots := 0
-	for _, m := range g.Members {
+	for _, m := range members {
 		if m.Active() && m.Spot {
 			spots++
 		}

@@ -223,13 +223,13 @@ func describeTargetGroups(rq *request, in describeTargetsInput) error {
 	}
 	return writePage(rq, "LoadBalancerTargetGroups", slices.Sorted(slices.Values(g.TargetGroups)), in.paging, func(arn string) {
 		rq.XML.Text("LoadBalancerTargetGroupARN", arn)
-		rq.XML.Text("State", g.registration())
+		rq.XML.Text("State", registration(g.Members))
 	})
 }
 
 // registration is the state of what a group's members are registered with.
-func (g *Group) registration() string {
-	if len(Keep(g.Members, func(m *Member) bool { return m.Lifecycle == memberInService })) > 0 {
+func registration(members []*Member) string {
+	if len(Keep(members, func(m *Member) bool { return m.Lifecycle == memberInService })) > 0 {
 		return "InService"
 	}
 	return "Added"
@@ -277,6 +277,6 @@ func describeLoadBalancers(rq *request, in describeTargetsInput) error {
 	}
 	return writePage(rq, "LoadBalancers", slices.Sorted(slices.Values(g.loadBalancers())), in.paging, func(name string) {
 		rq.XML.Text("LoadBalancerName", name)
-		rq.XML.Text("State", g.registration())
+		rq.XML.Text("State", registration(g.Members))
 	})
 }

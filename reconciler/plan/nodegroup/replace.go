@@ -50,7 +50,7 @@ func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs
 		c.refuseImmutable(w, serving, differs)
 		return
 	}
-	name := c.replacementName(w, differs)
+	name := replacementName(c.In, w, differs)
 	if have, taken := c.In.State.Nodegroups[name]; taken {
 		c.Conflict(w.pool, step.ManagedNodegroup, name.Name, basis.Ownership{Why: "it is not the pool's: its tag weir.dev/pool is " + observed.Quote(have.Tags[observed.TagPool])})
 		return
@@ -121,14 +121,14 @@ func (c Planner) replacing(pool *intent.Pool) string {
 // replacementName is the name of a nodegroup with what EKS cannot change, as Git
 // wants it. A name that one of the pool has already, which differs all the same, is
 // passed over.
-func (c Planner) replacementName(w wantNodegroup, differs []immutable) observed.NodegroupName {
+func replacementName(in *basis.Input, w wantNodegroup, differs []immutable) observed.NodegroupName {
 	n := w.pool.Nodegroup
 	fields := w.immutableFields()
 	fields["differs"] = len(differs) > 0
 	wanted := content.Canonical(fields)
 	for salt := int64(0); ; salt++ {
 		name := observed.NodegroupName{Cluster: n.ClusterName, Name: basis.ReplacementBase(n.Name) + "-" + content.ShortHash(wanted, []byte(strconv.FormatInt(salt, 10)))[:6]}
-		if have, taken := c.In.State.Nodegroups[name]; !taken || have.Tags[observed.TagPool] != w.pool.Key.String() {
+		if have, taken := in.State.Nodegroups[name]; !taken || have.Tags[observed.TagPool] != w.pool.Key.String() {
 			return name
 		}
 	}

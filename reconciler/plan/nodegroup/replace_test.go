@@ -30,7 +30,7 @@ func TestNamesOfReplacements(t *testing.T) {
 		wanted := rapid.StringMatching(`[0-9A-Za-z][A-Za-z0-9_-]{0,62}`).Draw(t, "name")
 		c := Planner{Planner: template.Planner{Work: &basis.Work{In: &basis.Input{State: &observed.State{}}}}}
 		pool := intent.Pool{Nodegroup: &intent.Nodegroup{ClusterName: "prod", Name: wanted}}
-		name := c.replacementName(wantNodegroup{pool: &pool}, nil)
+		name := replacementName(c.In, wantNodegroup{pool: &pool}, nil)
 		if !basis.StandsFor(name.Name, wanted) || len(name.Name) > 63 {
 			t.Fatalf("%s is no name of a replacement for %s", name.Name, wanted)
 		}
@@ -43,7 +43,7 @@ func TestReplacementNamesDoNotRepeat(t *testing.T) {
 	c := Planner{Planner: template.Planner{Work: &basis.Work{In: &basis.Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}}
 	seen := map[observed.NodegroupName]bool{}
 	for range 5 {
-		name := c.replacementName(wantNodegroup{pool: &pool}, nil)
+		name := replacementName(c.In, wantNodegroup{pool: &pool}, nil)
 		if seen[name] {
 			t.Fatalf("%s twice", name)
 		}

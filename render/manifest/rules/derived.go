@@ -74,7 +74,7 @@ func (d *Derived) Check(x *kinds.Index) {
 // CheckTagCount reports a resource that would carry more tags than AWS takes.
 func (d *Derived) CheckTagCount(tags map[string]string) {
 	n := len(tags) + ownTags
-	for _, more := range []bool{d.PruneDisabled, d.Drain, d.hooks() > 0, d.suspends(), d.Group != nil && d.Group.Drainer != nil, d.KeepVersions > 0, d.Nodegroup != nil} {
+	for _, more := range []bool{d.PruneDisabled, d.Drain, hooks(d.Group, d.Nodegroup) > 0, suspends(d.Group), d.Group != nil && d.Group.Drainer != nil, d.KeepVersions > 0, d.Nodegroup != nil} {
 		if more { // weir.dev/prune, weir.dev/delete, weir.dev/hooks, weir.dev/suspended, weir.dev/drainer, weir.dev/keep-versions, weir.dev/cluster
 			n++
 		}
@@ -86,19 +86,19 @@ func (d *Derived) CheckTagCount(tags map[string]string) {
 }
 
 // hooks returns the number of lifecycle hooks that the pool declares.
-func (d *Derived) hooks() int {
+func hooks(group *intent.Group, nodegroup *intent.Nodegroup) int {
 	switch {
-	case d.Group != nil:
-		return len(d.Group.LifecycleHooks)
-	case d.Nodegroup != nil:
-		return len(d.Nodegroup.LifecycleHooks)
+	case group != nil:
+		return len(group.LifecycleHooks)
+	case nodegroup != nil:
+		return len(nodegroup.LifecycleHooks)
 	}
 	return 0
 }
 
 // suspends reports whether the pool's group gets the tag weir.dev/suspended.
-func (d *Derived) suspends() bool {
-	return d.Group != nil && slices.ContainsFunc(d.Group.SuspendedProcesses, func(p intent.Process) bool { return p.Suspended })
+func suspends(group *intent.Group) bool {
+	return group != nil && slices.ContainsFunc(group.SuspendedProcesses, func(p intent.Process) bool { return p.Suspended })
 }
 
 // Declares is the object that has a field of the pool, and where: of a launch template

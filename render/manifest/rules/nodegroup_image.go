@@ -26,12 +26,12 @@ func (d *Derived) CheckNodegroupVolumes(s *kinds.AWSManagedMachinePoolSpec) {
 		if disks.Data != "" {
 			device = disks.Data
 		}
-		d.checkDiskSize(path("spec", "diskSize"), int64(intent.Value(s.DiskSize)), device, disks, s.AMIType)
+		checkDiskSize(d.AtPool, path("spec", "diskSize"), int64(intent.Value(s.DiskSize)), device, disks, s.AMIType)
 		return
 	}
 	p := path("spec", "awsLaunchTemplate")
 	if lt.RootVolume != nil {
-		d.checkDiskSize(p.Join("rootVolume", "size"), lt.RootVolume.Size, disks.Root, disks, s.AMIType)
+		checkDiskSize(d.AtPool, p.Join("rootVolume", "size"), lt.RootVolume.Size, disks.Root, disks, s.AMIType)
 	}
 	for i := range lt.NonRootVolumes {
 		v, at := &lt.NonRootVolumes[i], p.Join("nonRootVolumes", intent.Index(i))
@@ -39,10 +39,10 @@ func (d *Derived) CheckNodegroupVolumes(s *kinds.AWSManagedMachinePoolSpec) {
 			d.rootDeviceTwice(at.Join("deviceName"), v.DeviceName, string(s.AMIType))
 			continue
 		}
-		d.checkDiskSize(at.Join("size"), v.Size, v.DeviceName, disks, s.AMIType)
+		checkDiskSize(d.AtPool, at.Join("size"), v.Size, v.DeviceName, disks, s.AMIType)
 	}
 	if disks.Data != "" {
-		d.noteOSVolume(lt)
+		noteOSVolume(d.AtPool, lt)
 	}
 }
 
@@ -57,27 +57,27 @@ func (d *Derived) rootDeviceTwice(at intent.Path, device, image string) {
 // checkDiskSize reports a volume that is smaller than the image's. EKS answers for the root
 // volume "Volume of size 10GB is smaller than snapshot". The snapshot of Bottlerocket's
 // data volume is smaller than the volume, so that one only has less room.
-func (d *Derived) checkDiskSize(at intent.Path, size int64, device string, disks kinds.Disks, image kinds.AMIType) {
+func checkDiskSize(atPool kinds.Reporter, at intent.Path, size int64, device string, disks kinds.Disks, image kinds.AMIType) {
 	switch {
 	case size <= 0:
 	case device == disks.Root && size < disks.RootGiB:
-		d.AtPool.Error(at, "volume-smaller-than-image", fmt.Sprintf("%s is %d GiB, and the image of %s needs %d GiB on %s", at, size, image, disks.RootGiB, device), fmt.Sprintf("write %d or more", disks.RootGiB))
+		atPool.Error(at, "volume-smaller-than-image", fmt.Sprintf("%s is %d GiB, and the image of %s needs %d GiB on %s", at, size, image, disks.RootGiB, device), fmt.Sprintf("write %d or more", disks.RootGiB))
 	case device == disks.Data && size < disks.DataGiB:
-		d.AtPool.Warn(at, "volume-smaller-than-image", fmt.Sprintf("%s is %d GiB, and without it containers would have the %d GiB of the image's volume %s", at, size, disks.DataGiB, device), fmt.Sprintf("write more than %d, or leave it out", disks.DataGiB))
+		atPool.Warn(at, "volume-smaller-than-image", fmt.Sprintf("%s is %d GiB, and without it containers would have the %d GiB of the image's volume %s", at, size, disks.DataGiB, device), fmt.Sprintf("write more than %d, or leave it out", disks.DataGiB))
 	}
 }
 
 // noteOSVolume warns of a root volume of Bottlerocket that is likely meant for containers:
 // these are on a volume of their own ("Bottlerocket" in the user guide of EKS, and "Volumes"
 // in Bottlerocket's).
-func (d *Derived) noteOSVolume(lt *kinds.LaunchTemplate) {
+func noteOSVolume(atPool kinds.Reporter, lt *kinds.LaunchTemplate) {
 	disks, _ := kinds.AMIType("BOTTLEROCKET_").Disks()
 	has := func(v kinds.Volume) bool { return v.DeviceName == disks.Data }
 	if lt.RootVolume == nil || slices.ContainsFunc(lt.NonRootVolumes, has) {
 		return
 	}
 	at := path("spec", "awsLaunchTemplate", "rootVolume", "size")
-	d.AtPool.Warn(at, "os-volume", fmt.Sprintf("%s is the size of Bottlerocket's OS volume %s; containers and their images are on %s, which keeps %d GiB", at, disks.Root, disks.Data, disks.DataGiB),
+	atPool.Warn(at, "os-volume", fmt.Sprintf("%s is the size of Bottlerocket's OS volume %s; containers and their images are on %s, which keeps %d GiB", at, disks.Root, disks.Data, disks.DataGiB),
 		fmt.Sprintf("write spec.awsLaunchTemplate.nonRootVolumes: [{deviceName: %s, size: %d}] for them, and leave rootVolume out", disks.Data, lt.RootVolume.Size))
 }
 
@@ -86,7 +86,7 @@ func (d *Derived) noteOSVolume(lt *kinds.LaunchTemplate) {
 func (d *Derived) checkLookedUpVolumes(lt *kinds.LaunchTemplate) {
 	image := d.LaunchTemplate.Image
 	if strings.Contains(strings.ToLower(image.Name), "bottlerocket") {
-		d.noteOSVolume(lt)
+		noteOSVolume(d.AtPool, lt)
 	}
 	if kinds.EKSFamily(image) == "" || lt.RootVolume == nil {
 		return

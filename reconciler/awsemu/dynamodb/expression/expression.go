@@ -134,7 +134,7 @@ func read[E any](r *Reader, name string, text *string, rule func(p *parser) *E) 
 	if len(p.text) > maxSize {
 		p.refuse("Expression size has exceeded the maximum allowed size; expression size: %d", len(p.text))
 	}
-	p.tokens = p.split()
+	p.tokens = split(p.text)
 	if len(p.tokens) == 1 {
 		p.refuse("The expression can not be empty;")
 	}

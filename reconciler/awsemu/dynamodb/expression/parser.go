@@ -44,24 +44,24 @@ func wordLength(text string) int {
 	return len(text)
 }
 
-// split cuts the expression into its tokens. A character that no token begins with is
+// split cuts an expression into its tokens. A character that no token begins with is
 // one of its own, which no rule takes.
-func (p *parser) split() []token {
+func split(text string) []token {
 	var out []token
-	for at := 0; at < len(p.text); {
-		c, size := p.text[at], 1
+	for at := 0; at < len(text); {
+		c, size := text[at], 1
 		switch {
 		case strings.IndexByte(" \t\r\n", c) >= 0:
 			at++
 			continue
 		case letter(c) || digit(c):
-			size = wordLength(p.text[at:])
+			size = wordLength(text[at:])
 		case c == '#' || c == ':':
-			size += wordLength(p.text[at+1:])
-		case strings.HasPrefix(p.text[at:], "<=") || strings.HasPrefix(p.text[at:], ">=") || strings.HasPrefix(p.text[at:], "<>"):
+			size += wordLength(text[at+1:])
+		case strings.HasPrefix(text[at:], "<=") || strings.HasPrefix(text[at:], ">=") || strings.HasPrefix(text[at:], "<>"):
 			size = 2
 		}
-		out = append(out, token{p.text[at : at+size], at, at + size})
+		out = append(out, token{text[at : at+size], at, at + size})
 		at += size
 	}
 	end := 0
