@@ -143,8 +143,56 @@ func (w *views) activityFilter(q url.Values) history.Filter {
 	return f
 }
 
+// activityLinks makes links to the activity's page out of its present query.
+type activityLinks struct{ url.Values }
+
+// with returns the link to the first page with another value of a parameter.
+func (q activityLinks) with(name, value string) string {
+	next := url.Values{}
+	for key, values := range q.Values {
+		if key != history.ParamSkip && key != history.ParamUntil && key != name {
+			next[key] = values
+		}
+	}
+	if value != "" {
+		next.Set(name, value)
+	}
+	if len(next) == 0 {
+		return "/activity"
+	}
+	return "/activity?" + next.Encode()
+}
+
+// page returns the link to a later page, of the state at a time.
+func (q activityLinks) page(skip int, until time.Time) string {
+	next := url.Values{}
+	for key, values := range q.Values {
+		next[key] = values
+	}
+	next.Set(history.ParamUntil, until.UTC().Format(time.RFC3339Nano))
+	next.Set(history.ParamSkip, strconv.Itoa(skip))
+	return "/activity?" + next.Encode()
+}
+
+// pager describes a page with n entries, of which activityPage are shown.
+func (q activityLinks) pager(f history.Filter, n int) (p pager) {
+	switch {
+	case f.Skip > activityPage:
+		p.Prev = q.page(f.Skip-activityPage, f.Until)
+	case f.Skip > 0:
+		p.Prev = q.with("", "")
+	}
+	if n > activityPage {
+		p.Next = q.page(f.Skip+activityPage, f.Until)
+	}
+	if p != (pager{}) {
+		p.Words = "from " + thousands(f.Skip+1) + " to " + thousands(f.Skip+min(n, activityPage))
+	}
+	return p
+}
+
 func (w *views) activityView(q url.Values) activityView {
-	f := w.activityFilter(q)
+	f, links := w.activityFilter(q), activityLinks{q}
 	v := activityView{
 		layout: w.layout("activity", "Activity"), Passes: q.Get("show") == "passes", Filter: f, Since: q.Get(history.ParamSince), Sinces: sinces,
 		About: strings.Join(f.About, " "), Kinds: kinds.All(), Kind: q.Get(history.ParamKind),
@@ -159,26 +207,11 @@ func (w *views) activityView(q url.Values) activityView {
 	if len(v.Targets) > 100 {
 		v.Targets = nil
 	}
-	with := func(name, value string) string {
-		next := url.Values{}
-		for key, values := range q {
-			if key != history.ParamSkip && key != history.ParamUntil && key != name {
-				next[key] = values
-			}
-		}
-		if value != "" {
-			next.Set(name, value)
-		}
-		if len(next) == 0 {
-			return "/activity"
-		}
-		return "/activity?" + next.Encode()
-	}
-	v.Tabs = []filter{{Name: "Events", Link: with("show", ""), Current: !v.Passes}, {Name: "Passes", Link: with("show", "passes"), Current: v.Passes}}
-	v.Levels = []filter{{Name: "All", Link: with(history.ParamLevel, ""), Current: len(f.Levels) == 0}}
+	v.Tabs = []filter{{Name: "Events", Link: links.with("show", ""), Current: !v.Passes}, {Name: "Passes", Link: links.with("show", "passes"), Current: v.Passes}}
+	v.Levels = []filter{{Name: "All", Link: links.with(history.ParamLevel, ""), Current: len(f.Levels) == 0}}
 	for _, l := range history.Levels {
 		mark := map[kinds.Level]report.Phase{kinds.Error: report.Failing, kinds.Warning: report.Suspended, kinds.Info: report.Waiting}[l]
-		v.Levels = append(v.Levels, filter{Name: strings.ToUpper(string(l[:1])) + string(l[1:]), Link: with(history.ParamLevel, string(l)), Phase: mark, Current: slices.Contains(f.Levels, l)})
+		v.Levels = append(v.Levels, filter{Name: strings.ToUpper(string(l[:1])) + string(l[1:]), Link: links.with(history.ParamLevel, string(l)), Phase: mark, Current: slices.Contains(f.Levels, l)})
 	}
 	if f.Until.IsZero() {
 		// The next pages show the state as of now.
@@ -199,27 +232,7 @@ func (w *views) activityView(q url.Values) activityView {
 		w.o.Logger.Error("history cannot be read", "error", err)
 		v.Error = "The history cannot be read; weir's log says why."
 	}
-	page := func(skip int) string {
-		next := url.Values{}
-		for key, values := range q {
-			next[key] = values
-		}
-		next.Set(history.ParamUntil, f.Until.UTC().Format(time.RFC3339Nano))
-		next.Set(history.ParamSkip, strconv.Itoa(skip))
-		return "/activity?" + next.Encode()
-	}
-	switch {
-	case f.Skip > activityPage:
-		v.Pager.Prev = page(f.Skip - activityPage)
-	case f.Skip > 0:
-		v.Pager.Prev = with("", "")
-	}
-	if n > activityPage {
-		v.Pager.Next = page(f.Skip + activityPage)
-	}
-	if v.Pager != (pager{}) {
-		v.Pager.Words = "from " + thousands(f.Skip+1) + " to " + thousands(f.Skip+min(n, activityPage))
-	}
+	v.Pager = links.pager(f, n)
 	return v
 }
 

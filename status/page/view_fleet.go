@@ -97,7 +97,9 @@ func (w *views) indexView(q url.Values) indexView {
 	for i := range all {
 		by[all[i].Phase]++
 	}
-	v.headline(items, all, by)
+	counts := countFleet(items, all, by)
+	v.Headline, v.Mood = counts.headline()
+	v.Title, v.Moves, v.Figures = v.Headline, counts.moves(v.Headline), counts.figures()
 	groups := groupsOf(all, items, f)
 	from, to, at := window(f.Page, targetsPerPage, len(groups))
 	v.Pager = pagerOf(from, to, len(groups), at, "target", func(page int) string { return f.at(page).link("/") })
@@ -256,74 +258,91 @@ func (w *views) findForm(path string, f poolFilter, items []poolItem, targets []
 	return form
 }
 
-// headline says in one sentence how the fleet stands.
-func (v *indexView) headline(items []poolItem, all []board.TargetState, by map[report.Phase]int) {
-	targets, approvals := len(all), 0
+// fleetCounts holds the numbers of the overview.
+type fleetCounts struct {
+	targets, pools int
+	by             map[report.Phase]int // targets by phase
+	// approvals counts the targets whose plans wait for one.
+	approvals int
+	// Each pool is counted in at most one of these. stale ones were not read by the last pass.
+	converged, rolling, scaling, stale int
+	// before is the part of desired that belongs to stale pools.
+	ready, desired, before int32
+}
+
+func countFleet(items []poolItem, all []board.TargetState, by map[report.Phase]int) fleetCounts {
+	c := fleetCounts{targets: len(all), pools: len(items), by: by}
 	for i := range all {
 		if awaitsApproval(&all[i]) {
-			approvals++
+			c.approvals++
 		}
 	}
-	converged, rolling, scaling, stale := 0, 0, 0, 0
-	var ready, desired, before int32
 	for _, i := range items {
-		desired += i.pool.DesiredReplicas
-		ready += i.pool.ReadyReplicas
-		if i.stale {
-			stale++
-			before += i.pool.DesiredReplicas
-			continue
-		}
+		c.desired += i.pool.DesiredReplicas
+		c.ready += i.pool.ReadyReplicas
 		switch {
+		case i.stale:
+			c.stale++
+			c.before += i.pool.DesiredReplicas
 		case i.pool.Converged:
-			converged++
+			c.converged++
 		case i.pool.Rollout != nil:
-			rolling++
+			c.rolling++
 		case i.mark == report.Moving:
-			scaling++
+			c.scaling++
 		}
 	}
+	return c
+}
+
+// headline describes the state of the fleet in one sentence; mood is the phase of that state.
+func (c fleetCounts) headline() (text string, mood report.Phase) {
 	switch {
-	case targets == 0:
-		v.Headline, v.Mood = "No target is configured yet.", report.Waiting
-	case by[report.Failing] > 0:
-		v.Headline, v.Mood = fmt.Sprintf("%s %s attention.", plural(by[report.Failing], "target"), needs(by[report.Failing])), report.Failing
-	case by[report.Waiting] == targets:
-		v.Headline, v.Mood = "Waiting for the first pass.", report.Waiting
-	case by[report.Moving] > 0 || by[report.Waiting] > 0:
-		v.Headline, v.Mood = fmt.Sprintf("%s of %s at the level that Git says.", thousands(converged), plural(len(items), "pool")), report.Moving
-	case approvals > 0:
-		v.Headline, v.Mood = approvalWords(approvals), report.Held
-	case by[report.Held] > 0:
-		v.Headline, v.Mood = plural(by[report.Held], "target")+" held.", report.Held
-	case by[report.Suspended] > 0:
-		v.Headline, v.Mood = plural(by[report.Suspended], "target")+" suspended.", report.Suspended
-	default:
-		v.Headline, v.Mood = "Every pool is at the level that Git says.", report.Converged
+	case c.targets == 0:
+		return "No target is configured yet.", report.Waiting
+	case c.by[report.Failing] > 0:
+		return fmt.Sprintf("%s %s attention.", plural(c.by[report.Failing], "target"), needs(c.by[report.Failing])), report.Failing
+	case c.by[report.Waiting] == c.targets:
+		return "Waiting for the first pass.", report.Waiting
+	case c.by[report.Moving] > 0 || c.by[report.Waiting] > 0:
+		return fmt.Sprintf("%s of %s at the level that Git says.", thousands(c.converged), plural(c.pools, "pool")), report.Moving
+	case c.approvals > 0:
+		return approvalWords(c.approvals), report.Held
+	case c.by[report.Held] > 0:
+		return plural(c.by[report.Held], "target") + " held.", report.Held
+	case c.by[report.Suspended] > 0:
+		return plural(c.by[report.Suspended], "target") + " suspended.", report.Suspended
 	}
-	v.Title = v.Headline
+	return "Every pool is at the level that Git says.", report.Converged
+}
+
+// moves describes what is changing, except for what the headline says.
+func (c fleetCounts) moves(headline string) string {
 	var moves []string
-	if rolling > 0 {
-		moves = append(moves, plural(rolling, "pool")+" "+verb(rolling, "rolls", "roll"))
+	if c.rolling > 0 {
+		moves = append(moves, plural(c.rolling, "pool")+" "+verb(c.rolling, "rolls", "roll"))
 	}
-	if scaling > 0 {
-		moves = append(moves, plural(scaling, "pool")+" "+verb(scaling, "changes", "change"))
+	if c.scaling > 0 {
+		moves = append(moves, plural(c.scaling, "pool")+" "+verb(c.scaling, "changes", "change"))
 	}
-	if words := approvalWords(approvals); approvals > 0 && words != v.Headline {
+	if words := approvalWords(c.approvals); c.approvals > 0 && words != headline {
 		moves = append(moves, strings.TrimSuffix(words, "."))
 	}
-	if stale > 0 {
-		moves = append(moves, plural(stale, "pool")+" "+verb(stale, "is", "are")+" not known now")
+	if c.stale > 0 {
+		moves = append(moves, plural(c.stale, "pool")+" "+verb(c.stale, "is", "are")+" not known now")
 	}
-	v.Moves = strings.Join(moves, ", ")
+	return strings.Join(moves, ", ")
+}
+
+func (c fleetCounts) figures() []figure {
 	readyNote := "ready"
-	if before > 0 {
-		readyNote += ", " + thousands(int(before)) + " of them as last seen"
+	if c.before > 0 {
+		readyNote += ", " + thousands(int(c.before)) + " of them as last seen"
 	}
-	v.Figures = []figure{
-		{"Targets", fmt.Sprintf("%s / %s", thousands(by[report.Converged]), thousands(targets)), "converged"},
-		{"Pools", fmt.Sprintf("%s / %s", thousands(converged), thousands(len(items))), "converged"},
-		{"Instances", fmt.Sprintf("%s / %s", thousands(int(ready)), thousands(int(desired))), readyNote},
+	return []figure{
+		{"Targets", fmt.Sprintf("%s / %s", thousands(c.by[report.Converged]), thousands(c.targets)), "converged"},
+		{"Pools", fmt.Sprintf("%s / %s", thousands(c.converged), thousands(c.pools)), "converged"},
+		{"Instances", fmt.Sprintf("%s / %s", thousands(int(c.ready)), thousands(int(c.desired))), readyNote},
 	}
 }
 

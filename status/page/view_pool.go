@@ -109,6 +109,34 @@ func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 		last := w.rolloutView(*p, *r)
 		v.LastEnded = &last
 	}
+	v.addInstances(p)
+	for _, d := range p.Draining[:min(len(p.Draining), shownMachines)] {
+		v.Draining = append(v.Draining, drainingView{Draining: d, Began: w.moment(d.Since), Ends: w.moment(d.Until), More: d.PodsLeft - len(d.Pods)})
+	}
+	v.addReport(t, key, l)
+	for _, c := range t.LaunchConfigs {
+		if slices.Contains(c.Pools, key) {
+			v.Configs = append(v.Configs, c.Namespace+"/"+c.Name)
+		}
+	}
+	events, err := w.board.QueryEvents(history.Filter{Target: t.Name, Pool: key, Limit: 200})
+	if err != nil {
+		w.o.Logger.Error("history cannot be read", "error", err)
+		v.EventError = "The history cannot be read; weir's log says why."
+	}
+	v.Events = w.events(events, shownPoolEvents)
+	for _, c := range v.Configs {
+		shared, err := w.board.QueryEvents(history.Filter{Target: t.Name, Pool: c, Kinds: versionKinds})
+		if err == nil {
+			events = append(events, shared...)
+		}
+	}
+	v.Versions = w.versions(p, events, l)
+	return v
+}
+
+// addInstances adds the instances of a pool by version, zone and type, and its machines and nodes.
+func (v *poolPage) addInstances(p *plan.PoolStatus) {
 	versions, zones := keysOf(p.Instances, versionName), keysOf(p.Instances, func(c plan.InstanceCount) string { return c.Zone })
 	slices.SortStableFunc(versions, func(x, y string) int { return versionNumber(y) - versionNumber(x) })
 	v.ByVersion, v.ByZone = sharesOf(p.Instances, versions, versionName), sharesOf(p.Instances, zones, func(c plan.InstanceCount) string { return c.Zone })
@@ -132,34 +160,18 @@ func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 		v.Nodes = append(v.Nodes, n.Name)
 	}
 	v.MoreNodes = len(p.NodeRefs) - len(v.Nodes)
-	for _, d := range p.Draining[:min(len(p.Draining), shownMachines)] {
-		v.Draining = append(v.Draining, drainingView{Draining: d, Began: w.moment(d.Since), Ends: w.moment(d.Until), More: d.PodsLeft - len(d.Pods)})
+}
+
+// addReport adds the part of the target's last report that is about the pool.
+func (v *poolPage) addReport(t board.TargetState, key string, l forge.Links) {
+	r := t.Last
+	if r == nil {
+		return
 	}
-	if r := t.Last; r != nil {
-		v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return events.ObjectPool(r, d.Object) != key }), l, r.Revision)
-		if r.Plan != nil {
-			v.Plan = stepViews(slices.DeleteFunc(slices.Clone(r.Plan.Steps), func(s step.Step) bool { return s.Pool != key && !slices.Contains(s.Pools, key) }), l, t.Name, r.Revision)
-		}
+	v.Faults = faultViews(slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return events.ObjectPool(r, d.Object) != key }), l, r.Revision)
+	if r.Plan != nil {
+		v.Plan = stepViews(slices.DeleteFunc(slices.Clone(r.Plan.Steps), func(s step.Step) bool { return s.Pool != key && !slices.Contains(s.Pools, key) }), l, t.Name, r.Revision)
 	}
-	for _, c := range t.LaunchConfigs {
-		if slices.Contains(c.Pools, key) {
-			v.Configs = append(v.Configs, c.Namespace+"/"+c.Name)
-		}
-	}
-	events, err := w.board.QueryEvents(history.Filter{Target: t.Name, Pool: key, Limit: 200})
-	if err != nil {
-		w.o.Logger.Error("history cannot be read", "error", err)
-		v.EventError = "The history cannot be read; weir's log says why."
-	}
-	v.Events = w.events(events, shownPoolEvents)
-	for _, c := range v.Configs {
-		shared, err := w.board.QueryEvents(history.Filter{Target: t.Name, Pool: c, Kinds: versionKinds})
-		if err == nil {
-			events = append(events, shared...)
-		}
-	}
-	v.Versions = w.versions(p, events, l)
-	return v
 }
 
 func keyActivity(target, pool string) string {
