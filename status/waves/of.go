@@ -194,18 +194,11 @@ func (o *of) unheard(p rollout.Pool, target string) bool {
 // stands says in which phase the run is, and how much of it bakes.
 func (o *of) stands() {
 	run := o.run
-	o.Phase = Running
-	switch {
-	case run.Stopped != nil:
-		o.Phase, o.Waits = Stopped, run.Stopped.Why
-	case run.Paused != nil:
-		o.Phase, o.Waits = Paused, run.PauseText()
-	case run.Began.IsZero():
-		o.Phase = Idle
-	case !run.Ended.IsZero():
-		o.Phase = Done
-	case run.Gathers:
-		o.Phase = Gathering
+	switch o.Phase = phaseOf(run); o.Phase {
+	case Stopped:
+		o.Waits = run.Stopped.Why
+	case Paused:
+		o.Waits = run.PauseText()
 	}
 	if run.Gathers || len(run.Members) == 0 || !run.Ended.IsZero() {
 		return
@@ -217,16 +210,39 @@ func (o *of) stands() {
 	if shares := run.Spec.Shares(run.Wave); run.Share < len(shares) {
 		o.Share = shares[run.Share]
 	}
-	left := time.Duration(0)
+	left := o.laterBakes()
 	if bake := run.Spec.Bake(run.Wave); !run.Baked.IsZero() && o.now.Before(run.Baked.Add(bake)) {
 		o.BakesFrom, o.BakesUntil = run.Baked, run.Baked.Add(bake)
-		left = o.BakesUntil.Sub(o.now)
+		left += o.BakesUntil.Sub(o.now)
 		if o.Phase == Running {
 			o.Phase = Baking
 		}
 	} else if run.Baked.IsZero() {
-		left = bake
+		left += bake
 	}
+	o.BakeAhead = int64(left.Round(time.Second) / time.Second)
+}
+
+// phaseOf returns the phase of a run that does not bake.
+func phaseOf(run *rollout.Run) string {
+	switch {
+	case run.Stopped != nil:
+		return Stopped
+	case run.Paused != nil:
+		return Paused
+	case run.Began.IsZero():
+		return Idle
+	case !run.Ended.IsZero():
+		return Done
+	case run.Gathers:
+		return Gathering
+	}
+	return Running
+}
+
+// laterBakes adds up the bakes after the present one: those of later shares and waves.
+func (o *of) laterBakes() (left time.Duration) {
+	run := o.run
 	waves := map[int]bool{}
 	for _, m := range run.Members {
 		waves[m.Wave] = true
@@ -246,7 +262,7 @@ func (o *of) stands() {
 			left += time.Duration(max(0, shares-1-run.Share)) * run.Spec.Bake(n)
 		}
 	}
-	o.BakeAhead = int64(left.Round(time.Second) / time.Second)
+	return left
 }
 
 // advice lists what people can do.
