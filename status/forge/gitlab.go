@@ -210,12 +210,8 @@ func (g *gitLab) comment(c *gitlab.Note, number int64) Comment {
 	}
 }
 
-// CommentsSince lists the notes of the merge requests that changed since, which a
-// note also does. One that has not changed since is not read again.
-func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
-	g.mu.Lock()
-	was, had := g.moved, g.notes
-	g.mu.Unlock()
+// movedSince lists the open merge requests that changed since. was is the answer before this one.
+func (g *gitLab) movedSince(ctx context.Context, from time.Time, was lastAnswer[[]PullRequest]) (lastAnswer[[]PullRequest], error) {
 	var since time.Time
 	if !from.IsZero() {
 		since = from.UTC().Truncate(time.Second).Add(-time.Second)
@@ -240,6 +236,16 @@ func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 		}
 		return len(list), a, err
 	})
+	return now, err
+}
+
+// CommentsSince lists the notes of the merge requests that changed since, which a
+// note also does. One that has not changed since is not read again.
+func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
+	g.mu.Lock()
+	was, had := g.moved, g.notes
+	g.mu.Unlock()
+	now, err := g.movedSince(ctx, from, was)
 	if err != nil {
 		return nil, err
 	}

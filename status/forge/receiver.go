@@ -1,7 +1,6 @@
 package forge
 
 import (
-	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -258,18 +257,24 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, Resul
 	}
 }
 
+// concerns reports whether a hint makes the source fetch, and whether the watcher hears of it.
+func (h Hook) concerns(hint Hint) (fetch, heard bool, err error) {
+	if hint.What == "" {
+		return false, false, nil
+	}
+	if h.Address != "" && !names(hint.Repository, h.Address) {
+		return false, false, errors.New("the delivery is about another repository than the source's")
+	}
+	fetch = hint.What == Pushed && hint.Ref == "" || hint.Ref != "" && h.Source.Follows(hint.Ref)
+	return fetch, hint.Number > 0 && h.Pulls != nil && !own(h, hint), nil
+}
+
 // judge queues a hint that may be news.
 func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	a := accepted{source: name, hint: hint}
-	a.fetch = hint.What == Pushed && hint.Ref == "" || hint.Ref != "" && hook.Source.Follows(hint.Ref)
-	a.heard = hint.Number > 0 && hook.Pulls != nil && !own(hook, hint)
-	switch {
-	case hint.What == "":
-		return Ignored, nil
-	case hook.Address != "" && !names(hint.Repository, hook.Address):
-		return Ignored, errors.New("the delivery is about another repository than the source's")
-	case !a.fetch && !a.heard:
-		return Ignored, nil
+	var err error
+	if a.fetch, a.heard, err = hook.concerns(hint); !a.fetch && !a.heard {
+		return Ignored, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -331,77 +336,4 @@ func (r *Receiver) note(req *http.Request, name string, hook Hook, result Result
 		return
 	}
 	r.warn[result].Do(func() { r.log.Warn("webhook is not acted on", args...) })
-}
-
-// spacing is the least time between two fetches of a source for the sake of
-// deliveries: all that come in between cause one fetch.
-const spacing = time.Second
-
-// again lists the delays before a source is fetched again that has not reached the commit of a
-// delivery: large forges answer from replicas that lag behind.
-var again = []time.Duration{3 * time.Second, 10 * time.Second}
-
-// pending is the work that is due for a source.
-type pending struct {
-	// nudged is the time of the source's last nudge, due the time of the next.
-	nudged, due time.Time
-	commit      string
-	tries       int
-}
-
-// Run acts on deliveries until ctx ends.
-func (r *Receiver) Run(ctx context.Context) error {
-	sources := map[string]*pending{}
-	pulls := reportedPulls{}
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case a := <-r.queue:
-			if a.heard {
-				if p := r.hook(a.source).Pulls; p != nil && a.hint.Comment.ID != 0 {
-					p.Heard(a.hint.Number, a.hint.Comment)
-				}
-				pulls.add(a)
-			}
-			if !a.fetch {
-				break
-			}
-			p := sources[a.source]
-			if p == nil {
-				p = &pending{}
-				sources[a.source] = p
-			}
-			p.commit, p.tries = a.hint.Commit, 0
-			p.due = p.nudged.Add(spacing)
-		case <-timer.C:
-		}
-		now, next := time.Now(), time.Hour
-		for name, p := range sources {
-			p.act(now, r.hook(name).Source)
-			if !p.due.IsZero() {
-				next = min(next, p.due.Sub(now))
-			}
-		}
-		timer.Reset(min(next, pulls.act(now, r.hook)))
-	}
-}
-
-// act nudges the source if it is time to, and says when it is time again.
-func (p *pending) act(now time.Time, source Source) {
-	if p.due.IsZero() || p.due.After(now) {
-		return
-	}
-	p.due = time.Time{}
-	if source == nil || p.tries > 0 && source.At() == p.commit {
-		return
-	}
-	source.Nudge()
-	p.nudged = now
-	if p.commit != "" && p.tries < len(again) {
-		p.due = now.Add(again[p.tries])
-		p.tries++
-	}
 }

@@ -1,0 +1,79 @@
+package forge
+
+import (
+	"context"
+	"time"
+)
+
+// spacing is the least time between two fetches of a source for the sake of
+// deliveries: all that come in between cause one fetch.
+const spacing = time.Second
+
+// again lists the delays before a source is fetched again that has not reached the commit of a
+// delivery: large forges answer from replicas that lag behind.
+var again = []time.Duration{3 * time.Second, 10 * time.Second}
+
+// pending is the work that is due for a source.
+type pending struct {
+	// nudged is the time of the source's last nudge, due the time of the next.
+	nudged, due time.Time
+	commit      string
+	tries       int
+}
+
+// Run acts on deliveries until ctx ends.
+func (r *Receiver) Run(ctx context.Context) error {
+	sources := map[string]*pending{}
+	pulls := reportedPulls{}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case a := <-r.queue:
+			if a.heard {
+				if p := r.hook(a.source).Pulls; p != nil && a.hint.Comment.ID != 0 {
+					p.Heard(a.hint.Number, a.hint.Comment)
+				}
+				pulls.add(a)
+			}
+			if !a.fetch {
+				break
+			}
+			p := sources[a.source]
+			if p == nil {
+				p = &pending{}
+				sources[a.source] = p
+			}
+			p.commit, p.tries = a.hint.Commit, 0
+			p.due = p.nudged.Add(spacing)
+		case <-timer.C:
+		}
+		now, next := time.Now(), time.Hour
+		for name, p := range sources {
+			p.act(now, r.hook(name).Source)
+			if !p.due.IsZero() {
+				next = min(next, p.due.Sub(now))
+			}
+		}
+		timer.Reset(min(next, pulls.act(now, r.hook)))
+	}
+}
+
+// act nudges the source if it is time to, and says when it is time again.
+func (p *pending) act(now time.Time, source Source) {
+	if p.due.IsZero() || p.due.After(now) {
+		return
+	}
+	p.due = time.Time{}
+	if source == nil || p.tries > 0 && source.At() == p.commit {
+		return
+	}
+	source.Nudge()
+	p.nudged = now
+	if p.commit != "" && p.tries < len(again) {
+		p.due = now.Add(again[p.tries])
+		p.tries++
+	}
+}
