@@ -231,21 +231,11 @@ func (c *comment) footer() {
 	if c.level > wholePlan {
 		c.paragraph(c.shortened())
 	}
-	digest := c.Digest
-	planned := c.State == report.PullPlanned || c.State == report.PullMerged && c.Digest != ""
-	switch {
-	case !planned:
-	case c.Digest == "":
-		c.paragraph("This plan was made without secrets. It has no digest and cannot be approved.")
-	case c.State == report.PullMerged && c.AsReviewed && c.Approved == "":
-		// An approval may also have come from elsewhere: only the pass knows.
-		c.paragraph("Steps that nobody has approved are held: `weir status` names them, and how to approve them.")
-	case c.State == report.PullMerged:
-	case c.Approved != "":
-		c.paragraph("Approved by " + escaped(c.Approved, longestName) + ".")
-	case c.AsReviewed:
-		c.paragraph("**It is held until it is approved.** Write the comment `weir approve`, or run " + wording.Code("weir approve "+visible.Line(c.Digest)) + ".")
-		digest = "" // it was said
+	digest := ""
+	if c.State == report.PullPlanned || c.State == report.PullMerged && c.Digest != "" {
+		if named := c.approval(); !named {
+			digest = c.Digest
+		}
 	}
 	var facts []string
 	if c.HeadSHA != "" && c.State != report.PullMerged && c.State != report.PullClosed {
@@ -261,7 +251,7 @@ func (c *comment) footer() {
 	if c.MergeSHA != "" {
 		facts = append(facts, "merged as "+c.commit(c.MergeSHA))
 	}
-	if planned && digest != "" {
+	if digest != "" {
 		facts = append(facts, "digest "+quoted(digest))
 	}
 	if page := report.SafeURL(c.PageURL); page != "" {
@@ -271,6 +261,24 @@ func (c *comment) footer() {
 		text := strings.Join(facts, ", ")
 		c.paragraph(strings.ToUpper(text[:1]) + text[1:] + ".")
 	}
+}
+
+// approval describes how the plan is or was approved. It reports whether its text has the digest.
+func (c *comment) approval() (named bool) {
+	switch {
+	case c.Digest == "":
+		c.paragraph("This plan was made without secrets. It has no digest and cannot be approved.")
+	case c.State == report.PullMerged && c.AsReviewed && c.Approved == "":
+		// An approval may also have come from elsewhere: only the pass knows.
+		c.paragraph("Steps that nobody has approved are held: `weir status` names them, and how to approve them.")
+	case c.State == report.PullMerged:
+	case c.Approved != "":
+		c.paragraph("Approved by " + escaped(c.Approved, longestName) + ".")
+	case c.AsReviewed:
+		c.paragraph("**It is held until it is approved.** Write the comment `weir approve`, or run " + wording.Code("weir approve "+visible.Line(c.Digest)) + ".")
+		return true
+	}
+	return false
 }
 
 // shortened describes what was left out, and how to read it.

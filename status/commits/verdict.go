@@ -188,28 +188,38 @@ func (t *targetTrack) verdict(r *plan.Report, now time.Time) (forge.CommitState,
 	return t.progress(r, now)
 }
 
-// progress is the verdict on a pass in which nothing failed.
-func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState, string) {
+// remainder holds the changes of a commit that are still under way on a target.
+type remainder struct {
+	// due counts the steps to run, and waiting describes the pools that have not converged.
+	due     int
+	waiting []string
+	// said is AWS's message about a stuck rollout.
+	said string
+	// soaking says that a pool waits for minReadySeconds, during which nothing has to change.
+	soaking bool
+	// mark is a fingerprint of all that can change.
+	mark string
+}
+
+// remains reads what is under way in a pass. It forgets the pools of an earlier commit that Git no
+// longer has.
+func (t *targetTrack) remains(r *plan.Report) (left remainder) {
 	steps := map[string]bool{}
-	due := 0
 	for _, s := range r.Plan.Steps {
 		if s.Held == "" {
 			steps[s.Pool] = true
-			due++
+			left.due++
 		}
 	}
 	pools := map[string]plan.PoolStatus{}
 	for _, p := range r.Pools {
 		pools[report.PoolKey(p)] = p
 	}
-	var waiting []string
-	said := ""       // AWS's message about a stuck rollout
-	soaking := false // for as long as minReadySeconds say, nothing has to move
-	mark := fmt.Sprintf("%d steps", due)
+	left.mark = fmt.Sprintf("%d steps", left.due)
 	for _, key := range slices.Sorted(maps.Keys(t.Pools)) {
 		p, there := pools[key]
 		if v := t.Pools[key]; !there && !steps[key] && v != step.Delete && v != step.PruneVersion {
-			delete(t.Pools, key) // an earlier commit's, which Git has no more and nothing deletes
+			delete(t.Pools, key) // nothing deletes it either
 			continue
 		}
 		if !steps[key] && (!there || p.Converged) {
@@ -218,26 +228,32 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState
 			}
 			continue
 		}
-		waiting = append(waiting, poolWords(key, p, there))
-		soaking = soaking || p.Ready().Reason == plan.ReasonMinReady
-		mark += fmt.Sprintf("; %s %d/%d/%d %v", key, p.Replicas, p.ReadyReplicas, p.DesiredReplicas, p.Phase)
+		left.waiting = append(left.waiting, poolWords(key, p, there))
+		left.soaking = left.soaking || p.Ready().Reason == plan.ReasonMinReady
+		left.mark += fmt.Sprintf("; %s %d/%d/%d %v", key, p.Replicas, p.ReadyReplicas, p.DesiredReplicas, p.Phase)
 		if p.Rollout != nil {
-			said = cmp.Or(said, p.Rollout.Message)
-			mark += fmt.Sprintf(" %s %d", p.Rollout.Status, p.Rollout.Percentage)
+			left.said = cmp.Or(left.said, p.Rollout.Message)
+			left.mark += fmt.Sprintf(" %s %d", p.Rollout.Status, p.Rollout.Percentage)
 		}
 	}
-	if len(waiting) == 0 && due == 0 {
+	return left
+}
+
+// progress is the verdict on a pass in which nothing failed.
+func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState, string) {
+	left := t.remains(r)
+	if len(left.waiting) == 0 && left.due == 0 {
 		return forge.Success, t.summary(r)
 	}
 	text := "applying"
-	if len(waiting) > 0 {
-		text = fmt.Sprintf("%d of %s converged; %s", len(t.Pools)-len(waiting), wording.Count(len(t.Pools), "pool"), waiting[0])
+	if len(left.waiting) > 0 {
+		text = fmt.Sprintf("%d of %s converged; %s", len(t.Pools)-len(left.waiting), wording.Count(len(t.Pools), "pool"), left.waiting[0])
 	}
-	if mark != t.mark || soaking {
-		t.mark, t.markAt = mark, now
+	if left.mark != t.mark || left.soaking {
+		t.mark, t.markAt = left.mark, now
 	} else if now.Sub(t.markAt) >= stalledAfter {
-		if said != "" {
-			text += ": " + said
+		if left.said != "" {
+			text += ": " + left.said
 		}
 		return forge.Failure, fmt.Sprintf("nothing has moved for %d minutes: %s", int(now.Sub(t.markAt).Minutes()), text)
 	}
