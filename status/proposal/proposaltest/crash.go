@@ -13,41 +13,57 @@ import (
 // writesMayBeLost: an answer does not come, before or after its effect; the process may end then, or
 // the record may be lost. It ends with one pull request that has what is wanted.
 func writesMayBeLost(t *testing.T, begin func(*testing.T) *Kind) {
-	of := begin(t)
+	for _, c := range lostWrites(begin(t)) {
+		k := begin(t)
+		k.Need()
+		if c.second {
+			k.turn()
+			k.Change()
+		}
+		k.Fails[c.what], k.Lost = busy, c.done
+		k.turn()
+		switch c.after {
+		case "ends":
+			k.Restart()
+		case "forgets":
+			k.Forget()
+		}
+		k.turn()
+		if c.second && c.after == "forgets" { // the found one counts as changed now
+			k.turn()
+		}
+		t.Log(c.what, "done:", c.done, c.after, "second:", c.second)
+		k.proposes(1)
+		if n := k.count(proposal.WasOpened); c.after != "forgets" && n != 1 {
+			t.Errorf("told %q", k.Events)
+		}
+	}
+}
+
+// lostWrite is a request whose answer is lost.
+type lostWrite struct {
+	what string
+	// done says that the request took effect, second that it belongs to a change of an open pull
+	// request. after is what the process does next: it goes on, ends, or forgets its record.
+	done, second bool
+	after        string
+}
+
+// lostWrites lists the cases that a kind of pull request can have.
+func lostWrites(of *Kind) (out []lostWrite) {
 	for _, what := range []string{"push", "open", "edit", "list"} {
-		for _, lost := range []bool{false, true} {
+		for _, done := range []bool{false, true} {
 			for _, after := range []string{"goes on", "ends", "forgets"} {
 				for _, second := range []bool{false, true} {
-					if second && (of.Change == nil || what == "open") || !second && what == "edit" || what == "list" && lost || after == "forgets" && !of.Goes {
+					if second && (of.Change == nil || what == "open") || !second && what == "edit" || what == "list" && done || after == "forgets" && !of.Goes {
 						continue
 					}
-					k := begin(t)
-					k.Need()
-					if second {
-						k.turn()
-						k.Change()
-					}
-					k.Fails[what], k.Lost = busy, lost
-					k.turn()
-					switch after {
-					case "ends":
-						k.Restart()
-					case "forgets":
-						k.Forget()
-					}
-					k.turn()
-					if second && after == "forgets" { // the found one counts as changed now
-						k.turn()
-					}
-					t.Log(what, "done:", lost, after, "second:", second)
-					k.proposes(1)
-					if n := k.count(proposal.WasOpened); after != "forgets" && n != 1 {
-						t.Errorf("told %q", k.Events)
-					}
+					out = append(out, lostWrite{what: what, done: done, after: after, second: second})
 				}
 			}
 		}
 	}
+	return out
 }
 
 // endsAfterWrites: the process ends right after a write, and what it did not store before is lost.
