@@ -145,7 +145,7 @@ func (dec *decoding) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 			out = append(out, f)
 		case at[f.Ref.String()+" "+f.Path.String()]: // the one with stand-ins is reported
 		case f.Code == dataSize:
-			f.Summary, f.Detail, f.Related = "the user data is larger than EC2 takes", "Move files out of it, to where the nodes fetch them.", nil
+			f.Summary, f.Detail, f.Related = "the user data is larger than EC2 takes", "Move files out of it, to a place from which the nodes fetch them.", nil
 			out = append(out, f)
 		case f.Severity == diag.Error && dec.secrets.class == slot.Proposed && !dec.secrets.form(f):
 			dec.unasked = true // it says something of a secret together with what somebody wrote

@@ -298,7 +298,7 @@ func (c *computation) needWaiting() {
 func (c *computation) nodesUnread() {
 	if c.in.Nodes != nil && c.in.Nodes.Err != nil {
 		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Warning, Code: "nodes-unread",
-			Summary: "the nodes of the workload cluster could not be read, so instances in service are counted as ready: " + c.in.Nodes.Err.Error(),
+			Summary: "weir could not read the nodes of the workload cluster, so instances in service are counted as ready: " + c.in.Nodes.Err.Error(),
 			Detail:  diag.Hint("nodes-unread")})
 	}
 }
