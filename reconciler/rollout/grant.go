@@ -7,7 +7,7 @@ import "slices"
 func (n *next) grant(r *Run, all []Pool) {
 	share, _ := r.Spec.share(r.Wave, r.Share)
 	used := n.reserve(r, all)
-	if r.Paused != nil || r.Next != nil || n.refused(r) != "" {
+	if r.Paused != nil || r.Next != nil || refused(r) != "" {
 		return
 	}
 	for i := range r.Members {
@@ -15,9 +15,9 @@ func (n *next) grant(r *Run, all []Pool) {
 		if m.Wave != r.Wave || !n.mayGo(*m, share) {
 			continue
 		}
-		goal, need := share, n.left(*m, share)
+		goal, need := share, left(n.pools, *m, share)
 		if limit := r.Spec.MaxMachines; limit > 0 && used+need > limit {
-			if goal, need = n.part(*m, limit-used); need == 0 {
+			if goal, need = part(n.pools, *m, limit-used); need == 0 {
 				continue
 			}
 		}
@@ -36,7 +36,7 @@ func (n *next) reserve(r *Run, all []Pool) (used int32) {
 	}
 	r.Left = slices.DeleteFunc(r.Left, func(m Member) bool {
 		p := n.pools[m.ID]
-		return !n.missing(m) && (p == nil || p.Hash != "")
+		return !missing(n.in, m) && (p == nil || p.Hash != "")
 	})
 	if len(r.Left) == 0 {
 		r.Left = nil
@@ -58,10 +58,10 @@ func (n *next) reserved(m Member) int32 {
 		return m.Reserved
 	}
 	switch done, _ := n.done(m, max(m.Granted, 1)); {
-	case m.Granted == 0 && !n.missing(m), done && m.Granted > 0:
+	case m.Granted == 0 && !missing(n.in, m), done && m.Granted > 0:
 		m.Reserved = 0 // what an earlier change still moves is added below
 	case m.Granted > 0:
-		m.Reserved = n.left(m, m.Granted)
+		m.Reserved = left(n.pools, m, m.Granted)
 	}
 	if p != nil && p.Moving != nil {
 		m.Reserved = max(m.Reserved, p.Moving.Left)
@@ -70,8 +70,8 @@ func (n *next) reserved(m Member) int32 {
 }
 
 // missing reports whether the owner of a member's target has not said anything of it.
-func (n *next) missing(m Member) bool {
-	_, missing := n.in.Missing[m.Target]
+func missing(in Input, m Member) bool {
+	_, missing := in.Missing[m.Target]
 	return missing
 }
 
@@ -79,7 +79,7 @@ func (n *next) missing(m Member) bool {
 // is as it was when the run began, and it has not come that far.
 func (n *next) mayGo(m Member, share int32) bool {
 	p := n.pools[m.ID]
-	if p == nil || n.missing(m) || m.Reserved > 0 || p.Moving != nil || p.Hash != m.Hash || p.Failed != "" {
+	if p == nil || missing(n.in, m) || m.Reserved > 0 || p.Moving != nil || p.Hash != m.Hash || p.Failed != "" {
 		return false
 	}
 	done, _ := n.done(m, share)
@@ -89,21 +89,21 @@ func (n *next) mayGo(m Member, share int32) bool {
 // part returns how far a member can go if only some machines are free, and how many it then
 // replaces. It returns none if the member goes as a whole or not at all. The part is a refresh of
 // its own, and a later refresh completes the share.
-func (n *next) part(m Member, free int32) (goal, need int32) {
-	p := n.pools[m.ID]
+func part(pools map[ID]*Pool, m Member, free int32) (goal, need int32) {
+	p := pools[m.ID]
 	if p.Whole || free <= 0 || p.Machines == 0 {
 		return 0, 0
 	}
 	goal = int32(int64(p.New+free) * 100 / int64(p.Machines))
-	if need = n.left(m, goal); need > free {
+	if need = left(pools, m, goal); need > free {
 		return 0, 0
 	}
 	return goal, need
 }
 
 // left returns the number of machines that a pool has yet to replace for a share.
-func (n *next) left(m Member, share int32) int32 {
-	p := n.pools[m.ID]
+func left(pools map[ID]*Pool, m Member, share int32) int32 {
+	p := pools[m.ID]
 	if p == nil {
 		return Need(m.Machines, share) // its owner is silent: as many as it had
 	}
@@ -112,7 +112,7 @@ func (n *next) left(m Member, share int32) int32 {
 
 // refused says why nothing of a run may begin although nothing of it has: what its gates
 // ask about is wrong already, or nobody knows.
-func (n *next) refused(r *Run) string {
+func refused(r *Run) string {
 	if r.started() {
 		return ""
 	}

@@ -146,7 +146,7 @@ func (n *next) runs() []*Run {
 			if there {
 				r.Spec.Target = s.Target
 			}
-		case n.moves(&r):
+		case moves(n.pools, &r):
 			r.Next = &s
 		default:
 			r.Spec = s
@@ -164,8 +164,8 @@ func (n *next) runs() []*Run {
 }
 
 // governed are the pools that a run governs.
-func (n *next) governed(r *Run) (out []Pool) {
-	for _, p := range n.in.Pools {
+func governed(in Input, r *Run) (out []Pool) {
+	for _, p := range in.Pools {
 		if Selects(r.Spec.Selector, p) {
 			out = append(out, p)
 		}
@@ -174,9 +174,9 @@ func (n *next) governed(r *Run) (out []Pool) {
 }
 
 // moves reports whether machines of a pool of the run are replaced now.
-func (n *next) moves(r *Run) bool {
+func moves(pools map[ID]*Pool, r *Run) bool {
 	return r.Active() && slices.ContainsFunc(r.Members, func(m Member) bool {
-		p := n.pools[m.ID]
+		p := pools[m.ID]
 		return p != nil && (p.Moving != nil || p.Hash == "" && m.Reserved > 0)
 	})
 }

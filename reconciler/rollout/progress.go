@@ -5,7 +5,7 @@ package rollout
 func (n *next) done(m Member, share int32) (done, unknown bool) {
 	p := n.pools[m.ID]
 	switch {
-	case n.missing(m):
+	case missing(n.in, m):
 		return false, true
 	case p == nil:
 		return true, false // Git wants it no more
@@ -40,9 +40,9 @@ func (n *next) waits(r *Run) string {
 		return "waits until what moves has ended, as the FleetRollout was changed: it then begins again at its first wave"
 	case w.silent != "":
 		return where + ": waits for the target " + w.silent + ", which " + n.in.Missing[w.silent]
-	case n.refused(r) != "":
+	case refused(r) != "":
 		r.Gated = true
-		return where + ": " + n.refused(r)
+		return where + ": " + refused(r)
 	case w.faulty != nil:
 		return where + ": " + w.faulty.String() + " cannot be planned at " + short(w.faulty.Revision) + ": " + w.faulty.Fault
 	case w.held != nil:

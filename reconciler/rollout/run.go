@@ -9,14 +9,14 @@ import (
 
 // conduct takes a run as far as it goes now. It is false where nothing is left of it.
 func (n *next) conduct(r *Run) bool {
-	all := n.governed(r)
+	all := governed(n.in, r)
 	var due []Pool
 	for _, p := range all {
 		if n.due(p) {
 			due = append(due, p)
 		}
 	}
-	if n.begins(r, due) {
+	if begins(r, due) {
 		*r = r.idle()
 		r.Revision, r.Began, r.Since, r.Gathers = n.in.Revision, n.in.Now, n.in.Now, true
 	}
@@ -49,7 +49,7 @@ func (r *Run) idle() Run {
 // begins reports whether there is another change than the run's. A commit begins one, or
 // what AWS answers to a lookup; what a commit makes of a pool whose owner was slow is the
 // run's own.
-func (n *next) begins(r *Run, due []Pool) bool {
+func begins(r *Run, due []Pool) bool {
 	for _, p := range due {
 		i, is := r.member(p.ID)
 		switch {
@@ -67,7 +67,7 @@ func (n *next) begins(r *Run, due []Pool) bool {
 // or have had time to.
 func (n *next) gather(r *Run, due []Pool) {
 	r.Revision = n.in.Revision
-	names := n.unheard(r)
+	names := unheard(n.in, r)
 	if len(due) == 0 && len(names) == 0 {
 		*r = r.idle()
 		return
@@ -94,10 +94,10 @@ func (n *next) gather(r *Run, due []Pool) {
 
 // unheard are the targets that have not said yet what the change makes of their pools: they
 // have not reported at all, or went by answers of AWS from before the run began.
-func (n *next) unheard(r *Run) []string {
-	out := slices.Collect(maps.Keys(n.in.Missing))
-	for _, p := range n.in.Pools {
-		if Selects(r.Spec.Selector, p) && n.in.Fresh[p.Target].Before(r.Began) {
+func unheard(in Input, r *Run) []string {
+	out := slices.Collect(maps.Keys(in.Missing))
+	for _, p := range in.Pools {
+		if Selects(r.Spec.Selector, p) && in.Fresh[p.Target].Before(r.Began) {
 			out = append(out, p.Target)
 		}
 	}
@@ -157,7 +157,7 @@ func (n *next) advance(r *Run, all []Pool) {
 	}()
 	for r.Active() {
 		n.hear(r)
-		if why := n.wrong(r); why != "" {
+		if why := wrong(n.pools, r); why != "" {
 			n.stop(r, Word{By: "weir", Why: why, At: n.in.Now})
 			return
 		}
@@ -195,9 +195,9 @@ func (n *next) hear(r *Run) {
 }
 
 // wrong explains why the change is bad; empty if nothing shows that it is.
-func (n *next) wrong(r *Run) string {
+func wrong(pools map[ID]*Pool, r *Run) string {
 	if len(r.Failed) > int(r.Spec.FailureBudget) {
-		first := n.pools[r.Failed[len(r.Failed)-1]]
+		first := pools[r.Failed[len(r.Failed)-1]]
 		why := r.Failed[len(r.Failed)-1].String()
 		if first != nil {
 			why += ": " + first.Failed

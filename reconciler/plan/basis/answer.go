@@ -18,7 +18,7 @@ func (c *Work) Answer(pool *intent.Pool, l intent.Lookup) (observed.Answer, bool
 	case !ok:
 		c.Blockf(pool, nil, "lookup-unanswered", "the question for "+l.String()+" was not answered", "weir asks again at the next pass")
 		return observed.Answer{}, false
-	case a.Problem != "" && c.In.stays(pool, a):
+	case a.Problem != "" && stays(c.In.State, pool, a):
 		object, path := asksFor(pool, l, a.Code)
 		c.NoteAt(diag.Warning, object, path, "default-network", "the region has a VPC beside the default one now, which is no answer for new pools any more; the pool's machines stay in the default VPC", "")
 		return a, true
@@ -38,11 +38,11 @@ func (c *Work) Answer(pool *intent.Pool, l intent.Lookup) (observed.Answer, bool
 }
 
 // stays reports whether a pool keeps the lapsed answer: its group runs only in the lapsed subnets.
-func (in Input) stays(pool *intent.Pool, a observed.Answer) bool {
+func stays(state *observed.State, pool *intent.Pool, a observed.Answer) bool {
 	if pool.Group == nil || len(a.Lapsed) == 0 {
 		return false
 	}
-	g, ok := in.State.Groups[pool.Group.Name]
+	g, ok := state.Groups[pool.Group.Name]
 	return ok && !g.Deleting && len(g.SubnetIDs) > 0 && !slices.ContainsFunc(g.SubnetIDs, func(id string) bool { return !slices.Contains(a.Lapsed, id) })
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -30,15 +31,15 @@ const (
 const Made = "made"
 
 // started counts the rollouts that this process started within a time.
-func (in Input) started(pool *intent.Pool, rollout string, within time.Duration) int {
-	return in.Memory.Refusals.Started(refusals.RolloutKey(in.Policy.Target, pool.Key.String(), in.Commit.Revision, rollout), within, in.Now)
+func started(memory Memory, policy Policy, commit content.Commit, now time.Time, pool *intent.Pool, rollout string, within time.Duration) int {
+	return memory.Refusals.Started(refusals.RolloutKey(policy.Target, pool.Key.String(), commit.Revision, rollout), within, now)
 }
 
 // TimesUndone returns how often a resource has been rolled to the wanted configuration if that is
 // so often that something else must be at work, else 0: by this process, or displaced as often
 // by a rollout to another configuration, as AWS lists them.
 func (in Input) TimesUndone(pool *intent.Pool, rollout string, displaced int) int {
-	own := in.started(pool, rollout, refusals.RolloutsFor)
+	own := started(in.Memory, in.Policy, in.Commit, in.Now, pool, rollout, refusals.RolloutsFor)
 	if own < mostRollouts && displaced < mostDisplaced || in.Memory.Refusals.Retry[pool.Key.String()] {
 		return 0
 	}
@@ -57,7 +58,7 @@ func (c *Work) Undone(pool *intent.Pool, what, rollout string, displaced int) bo
 // Lost reports whether a pool was made so often that something must delete it, which a
 // weir does that knows of a commit without it.
 func (c *Work) Lost(pool *intent.Pool, what string) bool {
-	own := c.In.started(pool, Made, observed.Lately)
+	own := started(c.In.Memory, c.In.Policy, c.In.Commit, c.In.Now, pool, Made, observed.Lately)
 	if own < mostRollouts || c.In.Memory.Refusals.Retry[pool.Key.String()] {
 		return false
 	}

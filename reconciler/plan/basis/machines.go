@@ -18,7 +18,7 @@ func InService(in Input) map[string]time.Time {
 		if pool := &in.Set.Pools[i]; pool.MinReadySeconds > 0 || in.Nodes != nil {
 			for _, instance := range in.InstancesOf(pool) {
 				if instance.Ready() {
-					out[instance.ID] = in.inService(instance.ID)
+					out[instance.ID] = inService(in.Memory, in.State, in.Now, instance.ID)
 				}
 			}
 		}
@@ -27,14 +27,14 @@ func InService(in Input) map[string]time.Time {
 }
 
 // inService returns the time since which an instance has been in service.
-func (in Input) inService(id string) time.Time {
-	if since, seen := in.Memory.InService[id]; seen {
+func inService(memory Memory, state *observed.State, now time.Time, id string) time.Time {
+	if since, seen := memory.InService[id]; seen {
 		return since
 	}
-	if launched := in.State.Launched[id]; in.Memory.InService == nil && !launched.IsZero() {
+	if launched := state.Launched[id]; memory.InService == nil && !launched.IsZero() {
 		return launched
 	}
-	return in.Now
+	return now
 }
 
 // InstancesOf returns the instances of a pool: those of its group, or of the groups behind its
@@ -64,7 +64,7 @@ func (in Input) Machine(pool *intent.Pool, i observed.Instance) (ready, availabl
 			since = node.Since
 		}
 	} else if ready = i.Ready(); ready && pool.MinReadySeconds > 0 {
-		since = in.inService(i.ID)
+		since = inService(in.Memory, in.State, in.Now, i.ID)
 	}
 	if !ready {
 		return false, false
@@ -147,7 +147,7 @@ func (in Input) Unready(pool *intent.Pool) (message string, late bool) {
 			continue
 		}
 		left++
-		since, text := in.inService(i.ID), i.ID+" has not joined the cluster"
+		since, text := inService(in.Memory, in.State, in.Now, i.ID), i.ID+" has not joined the cluster"
 		if joined {
 			text = "the node " + node.Name + " is not Ready"
 			if node.Why != "" {

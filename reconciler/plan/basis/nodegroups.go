@@ -79,7 +79,7 @@ func (in Input) NodegroupsOf(pool *intent.Pool) []observed.Nodegroup {
 	var ours, others []observed.Nodegroup
 	for _, name := range index.ofPool[pool.Key.String()] {
 		switch have := in.State.Nodegroups[name]; {
-		case name.Cluster != n.ClusterName || !StandsFor(name.Name, n.Name) || in.namedInGit(name, n.Name):
+		case name.Cluster != n.ClusterName || !StandsFor(name.Name, n.Name) || namedInGit(in.Fleet, name, n.Name):
 		case have.Tags[observed.TagOwner] == in.Policy.Instance:
 			ours = append(ours, have)
 		default:
@@ -88,7 +88,7 @@ func (in Input) NodegroupsOf(pool *intent.Pool) []observed.Nodegroup {
 	}
 	if len(ours) == 0 { // a MachinePool that was renamed
 		for _, name := range index.Replacements[observed.NodegroupName{Cluster: n.ClusterName, Name: ReplacementBase(n.Name)}] {
-			if have := in.State.Nodegroups[name]; have.Tags[observed.TagOwner] == in.Policy.Instance && in.Pool(have.Tags[observed.TagPool]) == nil && !in.namedInGit(name, n.Name) {
+			if have := in.State.Nodegroups[name]; have.Tags[observed.TagOwner] == in.Policy.Instance && in.Pool(have.Tags[observed.TagPool]) == nil && !namedInGit(in.Fleet, name, n.Name) {
 				ours = append(ours, have)
 			}
 		}
@@ -115,8 +115,8 @@ func (in Input) NodegroupsOf(pool *intent.Pool) []observed.Nodegroup {
 
 // namedInGit reports whether some pool other than that of wanted names the nodegroup in
 // Git: then it is no replacement, though its name may look like one.
-func (in Input) namedInGit(name observed.NodegroupName, wanted string) bool {
-	_, named := in.Fleet.Wanted[Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}]
+func namedInGit(fleet Fleet, name observed.NodegroupName, wanted string) bool {
+	_, named := fleet.Wanted[Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}]
 	return named && name.Name != wanted
 }
 

@@ -123,11 +123,11 @@ func (w Way) Report(in Input, pool *intent.Pool, members []observed.Instance, fr
 		if ready, _ := in.Machine(pool, i); ready {
 			p.Facts.Ready++
 		} else {
-			p.Facts.Waiting = append(p.Facts.Waiting, in.waiting(pool, i))
+			p.Facts.Waiting = append(p.Facts.Waiting, waiting(in.State, in.Memory, in.Now, in.Nodes, pool, i))
 		}
 	}
 	slices.Sort(p.Zones)
-	in.unready(&p)
+	unready(in.Memory, in.Now, &p)
 	return p
 }
 
@@ -156,8 +156,8 @@ const settlesWithin = time.Minute
 // was Ready ceased to be; it is zero where nobody knows, as AWS tells when a machine was
 // launched only in an answer of its own. A machine of a warm pool was launched long before it
 // was wanted.
-func (in Input) waiting(pool *intent.Pool, i observed.Instance) rollout.Machine {
-	m := rollout.Machine{Instance: i.ID, Why: i.LifecycleState, Since: in.State.Launched[i.ID]}
+func waiting(state *observed.State, memory Memory, now time.Time, nodes *Nodes, pool *intent.Pool, i observed.Instance) rollout.Machine {
+	m := rollout.Machine{Instance: i.ID, Why: i.LifecycleState, Since: state.Launched[i.ID]}
 	warm := pool.Group != nil && pool.Group.Options.WarmPool != nil
 	if warm {
 		m.Since = time.Time{}
@@ -166,12 +166,12 @@ func (in Input) waiting(pool *intent.Pool, i observed.Instance) rollout.Machine 
 		return m
 	}
 	if m.Why = "it has not joined the cluster"; m.Since.IsZero() {
-		m.Since = in.inService(i.ID)
+		m.Since = inService(memory, state, now, i.ID)
 	}
-	if in.Nodes == nil {
+	if nodes == nil {
 		return m
 	}
-	if node, joined := in.Nodes.ByInstance[i.ID]; joined {
+	if node, joined := nodes.ByInstance[i.ID]; joined {
 		m.Why = "the node " + node.Name + " is not Ready"
 		if node.Why != "" {
 			m.Why += " (" + node.Why + ")"
@@ -186,17 +186,17 @@ func (in Input) waiting(pool *intent.Pool, i observed.Instance) rollout.Machine 
 // unready sorts a pool's machines by how long they wait, and says what is wrong with the
 // pool where one has been in service without a Ready node for too long: its rollout is
 // no success, whatever AWS says.
-func (in Input) unready(p *rollout.Pool) {
+func unready(memory Memory, now time.Time, p *rollout.Pool) {
 	f := &p.Facts
 	slices.SortFunc(f.Waiting, func(a, b rollout.Machine) int {
 		return cmp.Or(cmp.Compare(unknownLast(a.Since), unknownLast(b.Since)), cmp.Compare(a.Instance, b.Instance))
 	})
 	for _, m := range f.Waiting {
-		seen, serves := in.Memory.InService[m.Instance]
+		seen, serves := memory.InService[m.Instance]
 		if seen.Before(m.Since) {
 			seen = m.Since
 		}
-		if f.NodesFrom == rollout.FromNodes && serves && in.Now.Sub(seen) >= joinsWithin && p.Failed == "" {
+		if f.NodesFrom == rollout.FromNodes && serves && now.Sub(seen) >= joinsWithin && p.Failed == "" {
 			p.Failed = strconv.Itoa(int(p.New-f.Ready)) + " of its " + strconv.Itoa(int(p.New)) + " machines of the new version have no Ready node, and one is in service for " + joinsWithin.String() + " and longer: " + m.Instance + " (" + m.Why + ")"
 		}
 	}

@@ -116,7 +116,7 @@ type claim struct {
 // pool derives one pool from its MachinePool.
 func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	r := mp.Reporter(b.faults)
-	b.checkGroup(mp)
+	checkGroup(b.faults, mp)
 	ref := mp.Spec.Template.Spec.InfrastructureRef
 	at := path("spec", "template", "spec", "infrastructureRef")
 	key := intent.Key{Namespace: mp.Key().Namespace, Name: ref.Name}
@@ -145,18 +145,18 @@ func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	case ref.Kind == "":
 		return // reported by decoding
 	default:
-		b.otherInfrastructure(r, at, ref.Kind)
+		otherInfrastructure(r, at, ref.Kind)
 		return
 	}
 	if group := groupOf(&ref); group != "" && group != kinds.GroupInfrastructure {
 		return // reported
 	}
-	b.dangling(r, at.Join("name"), &ref, b.halfPair(), "reference-not-found", "")
+	b.dangling(r, at.Join("name"), &ref, halfPair(b.partial), "reference-not-found", "")
 }
 
 // otherInfrastructure reports a MachinePool whose infrastructure is of a kind that weir
 // does not read: another provider's, or a mistake.
-func (b *Builder) otherInfrastructure(r kinds.Reporter, at intent.Path, kind string) {
+func otherInfrastructure(r kinds.Reporter, at intent.Path, kind string) {
 	const pools = "the pools of AWS are AWSMachinePool and AWSManagedMachinePool"
 	if meant, ok := kinds.NearPoolKind(kind); ok {
 		r.Error(at.Join("kind"), "misspelled-kind", fmt.Sprintf("%s refers to a %s, which weir does not read; %s is near", r.Ref, kind, meant), "write "+meant+" if that is meant")
@@ -171,7 +171,7 @@ func (b *Builder) otherInfrastructure(r kinds.Reporter, at intent.Path, kind str
 
 // checkGroup reports a reference to a pool of AWS that names another API group: Cluster
 // API finds nothing there.
-func (b *Builder) checkGroup(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
+func checkGroup(faults *kinds.Faults, mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	ref := &mp.Spec.Template.Spec.InfrastructureRef
 	group := groupOf(ref)
 	if !kinds.IsPoolKind(ref.Kind) || group == "" || group == kinds.GroupInfrastructure {
@@ -181,7 +181,7 @@ func (b *Builder) checkGroup(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	if ref.APIGroup != "" {
 		at, written = path("spec", "template", "spec", "infrastructureRef", "apiGroup"), ref.APIGroup
 	}
-	mp.Reporter(b.faults).Error(at, "misspelled-kind", fmt.Sprintf("%s refers to a %s of %q, which there is not", mp.Ref(), ref.Kind, written), "the group of the pools of AWS is "+kinds.GroupInfrastructure)
+	mp.Reporter(faults).Error(at, "misspelled-kind", fmt.Sprintf("%s refers to a %s of %q, which there is not", mp.Ref(), ref.Kind, written), "the group of the pools of AWS is "+kinds.GroupInfrastructure)
 	mp.Broken = true
 }
 
@@ -194,8 +194,8 @@ func groupOf(ref *kinds.ObjectReference) string {
 }
 
 // halfPair returns the severity for a pool without its other half.
-func (b *Builder) halfPair() diag.Severity {
-	if b.partial {
+func halfPair(partial bool) diag.Severity {
+	if partial {
 		return diag.Warning
 	}
 	return diag.Error
@@ -223,7 +223,7 @@ func (b *Builder) unused() {
 	}
 	for _, ref := range refs {
 		if _, ok := b.used[ref]; !ok {
-			kinds.Reporter{Ref: ref, To: b.faults}.Report(b.halfPair(), path("metadata", "name"), "pool-without-machinepool",
+			kinds.Reporter{Ref: ref, To: b.faults}.Report(halfPair(b.partial), path("metadata", "name"), "pool-without-machinepool",
 				fmt.Sprintf("no MachinePool refers to %s", ref), "")
 		}
 	}
@@ -283,15 +283,15 @@ func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*dra
 	d.broken = d.broken || b.index.ClusterMisread(d.Key.Namespace) != nil
 	d.foreignTypes()
 	d.Check(b.index)
-	if !d.Faults.HasErrors() && !d.cluster.broken && !d.broken && !b.refuses(d) {
+	if !d.Faults.HasErrors() && !d.cluster.broken && !d.broken && !refuses(b.refused, d) {
 		b.set.Pools = append(b.set.Pools, d.Pool)
 	}
 	b.faults.List = append(b.faults.List, d.Faults.List...)
 }
 
 // refuses reports whether an object of a pool is refused.
-func (b *Builder) refuses(d *draft) bool {
-	return b.refused != nil && (b.refused(d.MachinePool) || b.refused(d.Infrastructure) || b.refused(d.Bootstrap))
+func refuses(refused func(intent.ObjectRef) bool, d *draft) bool {
+	return refused != nil && (refused(d.MachinePool) || refused(d.Infrastructure) || refused(d.Bootstrap))
 }
 
 // identify sets what both kinds take from their infrastructure object.

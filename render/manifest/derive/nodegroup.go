@@ -249,7 +249,7 @@ func (b *Builder) unusedBootstrap(d *draft, brings bool) {
 		detail = `EKS cannot merge it into its own user data: bring an image, by amiType: CUSTOM and spec.awsLaunchTemplate.ami, or write dataSecretName: "" in its place`
 	}
 	switch ref := boot.ConfigRef; {
-	case ref != nil && b.bootstrapWritesNothing(d.Key.Namespace, ref):
+	case ref != nil && bootstrapWritesNothing(b.index, d.Key.Namespace, ref):
 	case ref != nil:
 		d.AtMachinePool.Warn(at.Join("configRef"), "bootstrap-not-used", fmt.Sprintf("%s %q is not used: %s %s", ref.Kind, ref.Name, d.Infrastructure, why), detail)
 	case intent.Value(boot.DataSecretName) != "":
@@ -259,7 +259,7 @@ func (b *Builder) unusedBootstrap(d *draft, brings bool) {
 
 // bootstrapWritesNothing reports that a configuration exists and has an empty spec, as CAPA's
 // templates have for managed pools.
-func (b *Builder) bootstrapWritesNothing(namespace string, ref *kinds.ObjectReference) bool {
+func bootstrapWritesNothing(index *kinds.Index, namespace string, ref *kinds.ObjectReference) bool {
 	key := intent.Key{Namespace: namespace, Name: ref.Name}
 	empty := func(o kinds.Object) bool {
 		for i := 0; i+1 < len(o.Node.Content); i += 2 {
@@ -271,10 +271,10 @@ func (b *Builder) bootstrapWritesNothing(namespace string, ref *kinds.ObjectRefe
 	}
 	switch ref.Kind {
 	case "NodeadmConfig":
-		o, ok := b.index.NodeadmConfigs[key]
+		o, ok := index.NodeadmConfigs[key]
 		return ok && empty(o.Source)
 	case "EKSConfig":
-		o, ok := b.index.EKSConfigs[key]
+		o, ok := index.EKSConfigs[key]
 		return ok && empty(o.Source)
 	}
 	return false

@@ -53,24 +53,24 @@ func (b *Builder) readPoolOptions() {
 				Related: []kinds.RelatedField{{Ref: first.Ref(), Path: at.Join("name"), Message: "the other reference"}}})
 		default:
 			b.poolOptions[id] = o
-			b.relateToPool(o, intent.ObjectRef{APIVersion: b.poolVersion(id), Kind: id.kind, Namespace: id.namespace, Name: id.name})
+			relateToPool(b.faults, b.index, o, intent.ObjectRef{APIVersion: poolVersion(b.index, id), Kind: id.kind, Namespace: id.namespace, Name: id.name})
 		}
 	}
 }
 
 // poolVersion is the apiVersion of an object that PoolOptions may name and that is
 // known to be there.
-func (b *Builder) poolVersion(id poolID) string {
+func poolVersion(index *kinds.Index, id poolID) string {
 	key := intent.Key{Namespace: id.namespace, Name: id.name}
 	switch id.kind {
 	case string(intent.GroupPool):
-		return b.index.Pools[key].Ref().APIVersion
+		return index.Pools[key].Ref().APIVersion
 	case kinds.KindLaunchConfig:
-		return b.index.LaunchConfigs[key].Ref().APIVersion
+		return index.LaunchConfigs[key].Ref().APIVersion
 	case kinds.KindLaunchConfigTemplate:
-		return b.index.LaunchConfigTemplates[key].Ref().APIVersion
+		return index.LaunchConfigTemplates[key].Ref().APIVersion
 	}
-	return b.index.ManagedPools[key].Ref().APIVersion
+	return index.ManagedPools[key].Ref().APIVersion
 }
 
 // sections maps the parts of PoolOptions to the resources that they set.
@@ -78,10 +78,10 @@ var sections = map[string]field.Kind{"launchTemplate": field.Template, "autoScal
 
 // relateToPool shows, next to a member that belongs into the pool, the place at which the pool sets
 // it.
-func (b *Builder) relateToPool(o *kinds.Decoded[kinds.PoolOptionsSpec], pool intent.ObjectRef) {
-	source, config := b.poolSource(pool), intent.LaunchConfig{Source: pool}
-	for i := range b.faults.List {
-		f := &b.faults.List[i]
+func relateToPool(faults *kinds.Faults, index *kinds.Index, o *kinds.Decoded[kinds.PoolOptionsSpec], pool intent.ObjectRef) {
+	source, config := poolSource(index, pool), intent.LaunchConfig{Source: pool}
+	for i := range faults.List {
+		f := &faults.List[i]
 		if f.Ref != o.Ref() || f.Code != "unknown-field" || len(f.Path) != len(kinds.OptionsTemplate)+1 {
 			continue
 		}
@@ -97,17 +97,17 @@ func (b *Builder) relateToPool(o *kinds.Decoded[kinds.PoolOptionsSpec], pool int
 	}
 }
 
-func (b *Builder) poolSource(pool intent.ObjectRef) kinds.Object {
+func poolSource(index *kinds.Index, pool intent.ObjectRef) kinds.Object {
 	key := kinds.KeyOf(pool)
 	switch pool.Kind {
 	case string(intent.GroupPool):
-		return b.index.Pools[key].Source
+		return index.Pools[key].Source
 	case kinds.KindLaunchConfig:
-		return b.index.LaunchConfigs[key].Source
+		return index.LaunchConfigs[key].Source
 	case kinds.KindLaunchConfigTemplate:
-		return b.index.LaunchConfigTemplates[key].Source
+		return index.LaunchConfigTemplates[key].Source
 	}
-	return b.index.ManagedPools[key].Source
+	return index.ManagedPools[key].Source
 }
 
 // applyPoolOptions adds to a pool what its PoolOptions says, and what those say of
@@ -126,9 +126,9 @@ func (b *Builder) applyPoolOptions(d *draft) {
 	if o := options(d.Infrastructure); o != nil {
 		d.Options = o.Ref()
 		b.applyTemplateOptions(d, o)
-		b.applyGroupOptions(d, o)
-		b.applyNodegroupOptions(d, o)
-		b.applyDrainer(d, o)
+		applyGroupOptions(b.index, d, o)
+		applyNodegroupOptions(b.index, d, o)
+		applyDrainer(d, o)
 		if d.Group != nil {
 			d.CheckRetention() // the drainer's hook counts, too
 		}
@@ -151,7 +151,7 @@ func (b *Builder) applyTemplateOptions(d *draft, o *kinds.Decoded[kinds.PoolOpti
 		return
 	}
 	d.AtOptions = o.Reporter(d.Faults)
-	if at := path("spec", "launchConfigRef"); b.poolSource(d.Infrastructure).Has(at...) {
+	if at := path("spec", "launchConfigRef"); poolSource(b.index, d.Infrastructure).Has(at...) {
 		detail := "it is the launch template of all pools that name it"
 		if d.LaunchConfig != nil {
 			detail = "write it in a PoolOptions whose poolRef names " + d.LaunchConfig.Source.String()
@@ -169,12 +169,12 @@ func (b *Builder) applyTemplateOptions(d *draft, o *kinds.Decoded[kinds.PoolOpti
 // addTemplateOptions adds options to a launch template, of the pool's own or shared.
 func (b *Builder) addTemplateOptions(d *draft, t *kinds.TemplateOptions) {
 	if d.Kind == intent.NodegroupPool {
-		t = b.optionsForEKS(d, t)
+		t = optionsForEKS(d, t)
 	}
 	if d.LaunchTemplate == nil {
 		b.templateForOptions(d)
 	}
-	b.checkOverlap(d, t)
+	checkOverlap(b.index, d, t)
 	t.AddTo(&d.LaunchTemplate.Data)
 	d.coreGroups(t)
 }
@@ -201,7 +201,7 @@ func (b *Builder) templateForOptions(d *draft) {
 		d.CheckTagCount(d.LaunchTemplate.Tags)
 	}
 	for field, instead := range map[string]string{"diskSize": "rootVolume.size", "remoteAccess": "sshKeyName and additionalSecurityGroups"} {
-		if at := path("spec", field); b.poolSource(d.Infrastructure).Has(at...) {
+		if at := path("spec", field); poolSource(b.index, d.Infrastructure).Has(at...) {
 			d.OptionsExclude(kinds.OptionsTemplate, at, "write spec.awsLaunchTemplate."+instead+" in the pool: EKS takes spec."+field+" only without a launch template, which the options need")
 		}
 	}
@@ -211,7 +211,7 @@ func (b *Builder) templateForOptions(d *draft) {
 // LaunchTemplateSpecification in its API reference, and "Customize managed nodes with
 // launch templates" in its user guide. Fields that group pools with the same template
 // may need are left out.
-func (b *Builder) optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.TemplateOptions {
+func optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.TemplateOptions {
 	out := *t
 	refuse := func(at intent.Path, detail string) {
 		d.AtOptions.Error(at, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: EKS refuses a launch template that has it", at), detail)
@@ -240,11 +240,11 @@ func (b *Builder) optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.Templ
 
 // checkOverlap reports options that say once more, or exclude, what the pool says, or
 // what declares the launch template that it shares.
-func (b *Builder) checkOverlap(d *draft, t *kinds.TemplateOptions) {
+func checkOverlap(index *kinds.Index, d *draft, t *kinds.TemplateOptions) {
 	lt := path("spec", "awsLaunchTemplate")
 	has := func(field string) bool {
 		ref, at := d.Declares(lt.Join(field))
-		return b.poolSource(ref).Has(at...)
+		return poolSource(index, ref).Has(at...)
 	}
 	for i := range t.NetworkInterfaces {
 		if len(t.NetworkInterfaces[i].Groups) > 0 && has("additionalSecurityGroups") {

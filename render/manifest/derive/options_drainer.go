@@ -10,7 +10,7 @@ import (
 
 // applyDrainer has the machines of a pool drained. It comes after the group's options,
 // which say what becomes of those that are given up.
-func (b *Builder) applyDrainer(d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
+func applyDrainer(d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
 	if o.Spec.Drainer == nil {
 		return
 	}

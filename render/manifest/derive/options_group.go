@@ -22,7 +22,7 @@ func (b *Builder) groupName(d *draft, pool intent.ObjectRef) string {
 }
 
 // applyGroupOptions adds to a pool what its PoolOptions says of its group.
-func (b *Builder) applyGroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
+func applyGroupOptions(index *kinds.Index, d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
 	g := o.Spec.AutoScalingGroup
 	if g == nil {
 		return
@@ -33,11 +33,11 @@ func (b *Builder) applyGroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptions
 		return
 	}
 	d.Group.Options = g.Whole()
-	pool := b.index.Pools[kinds.KeyOf(d.Infrastructure)]
+	pool := index.Pools[kinds.KeyOf(d.Infrastructure)]
 	if p := g.RefreshPreferences; p != nil {
 		d.Group.Refresh = refresh(&pool.Spec, p.Refresh)
 	}
-	b.mixOptions(d, pool, g.MixedInstancesPolicy)
+	mixOptions(d, pool, g.MixedInstancesPolicy)
 	d.CheckWarmPool(pool, g)
 	d.CheckCapacityType(g)
 	d.CheckRootVolumes(pool, o.Spec)
@@ -47,7 +47,7 @@ func (b *Builder) applyGroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptions
 }
 
 // mixOptions adds to the pool's mixed instances policy. If the pool has none, the options make it.
-func (b *Builder) mixOptions(d *draft, pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *kinds.MixedOptions) {
+func mixOptions(d *draft, pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *kinds.MixedOptions) {
 	if m == nil {
 		return
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // applyNodegroupOptions adds to a pool what its PoolOptions says of its nodegroup.
-func (b *Builder) applyNodegroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
+func applyNodegroupOptions(index *kinds.Index, d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
 	n := o.Spec.Nodegroup
 	if n == nil {
 		return
@@ -20,7 +20,7 @@ func (b *Builder) applyNodegroupOptions(d *draft, o *kinds.Decoded[kinds.PoolOpt
 		d.AtOptions.Error(kinds.OptionsNodegroup, "not-allowed", kinds.OptionsNodegroup.String()+" is not allowed for an AWSMachinePool, which has no nodegroup", "write spec.autoScalingGroup, or use an AWSManagedMachinePool")
 		return
 	}
-	pool := b.index.ManagedPools[kinds.KeyOf(d.Infrastructure)]
+	pool := index.ManagedPools[kinds.KeyOf(d.Infrastructure)]
 	d.Nodegroup.Force = n.Force
 	d.nodegroupTypes(pool, n)
 	if p := n.NodeRepairConfig; p != nil {
