@@ -56,15 +56,8 @@ func readComments(ctx context.Context, w *Watcher) error {
 	}
 	slices.SortFunc(list, func(a, b forge.Comment) int { return cmp.Compare(a.ID, b.ID) })
 	w.forgetComments(list)
-	newest, last := since, time.Time{}
 	l := &comments{Watcher: w, levels: map[string]forge.Level{}}
 	for _, c := range list {
-		if c.UpdatedAt.After(last) {
-			last = c.UpdatedAt
-		}
-		if c.UpdatedAt.After(newest) {
-			newest = c.UpdatedAt
-		}
 		k := w.open[c.Number]
 		switch {
 		case k == nil || k.merged():
@@ -73,18 +66,30 @@ func readComments(ctx context.Context, w *Watcher) error {
 			l.guard(k, c)
 			continue
 		}
-		handle := l.obey
-		if c.ID <= k.Comment || c.CreatedAt.Before(from) {
-			handle = l.answerEdited // it is listed because something happened to it since
+		if again, err := l.act(ctx, k, c, from); again {
+			return err // and those after it
 		}
-		if err := handle(ctx, k, c); ctx.Err() != nil || passing(err) && w.o.Now().Before(c.CreatedAt.Add(holdUp)) {
-			return err // it is read again, and those after it
-		} else if err != nil {
-			w.log.Error("comment is not acted on", "pull", c.Number, "by", c.Author, "error", err)
+	}
+	if len(list) < fullList {
+		w.heedAll()
+	}
+	newest := newestOf(list, since)
+	// While nothing is said, the question stays the same, and so does its answer.
+	if newest.Equal(since) {
+		return nil
+	}
+	return w.o.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, w.o.Source, newest) })
+}
+
+// newestOf returns the time from which comments are read next.
+func newestOf(list []forge.Comment, since time.Time) time.Time {
+	newest, last := since, time.Time{}
+	for _, c := range list {
+		if c.UpdatedAt.After(last) {
+			last = c.UpdatedAt
 		}
-		if c.ID > k.Comment {
-			k.Comment = c.ID
-			w.records.save(k)
+		if c.UpdatedAt.After(newest) {
+			newest = c.UpdatedAt
 		}
 	}
 	if len(list) >= fullList {
@@ -93,19 +98,36 @@ func readComments(ctx context.Context, w *Watcher) error {
 		if last = last.Add(overlap); last.After(newest) {
 			newest = last
 		}
-	} else {
-		for _, k := range w.open {
-			if k.Heeded != k.Seen {
-				k.Heeded = k.Seen
-				w.records.save(k)
-			}
+	}
+	return newest
+}
+
+// heedAll records that all comments on the current heads were read.
+func (w *Watcher) heedAll() {
+	for _, k := range w.open {
+		if k.Heeded != k.Seen {
+			k.Heeded = k.Seen
+			w.records.save(k)
 		}
 	}
-	// While nothing is said, the question stays the same, and so does its answer.
-	if newest.Equal(since) {
-		return nil
+}
+
+// act acts on a comment by a user. again says that the comment must be read again.
+func (l *comments) act(ctx context.Context, k *work, c forge.Comment, from time.Time) (again bool, err error) {
+	handle := l.obey
+	if c.ID <= k.Comment || c.CreatedAt.Before(from) {
+		handle = l.answerEdited // it is listed because something happened to it since
 	}
-	return w.o.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, w.o.Source, newest) })
+	if err := handle(ctx, k, c); ctx.Err() != nil || passing(err) && l.o.Now().Before(c.CreatedAt.Add(holdUp)) {
+		return true, err
+	} else if err != nil {
+		l.log.Error("comment is not acted on", "pull", c.Number, "by", c.Author, "error", err)
+	}
+	if c.ID > k.Comment {
+		k.Comment = c.ID
+		l.records.save(k)
+	}
+	return false, nil
 }
 
 // forgetComments lets go of pull requests that are not open, once the forge lists none of
