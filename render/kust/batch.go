@@ -108,25 +108,14 @@ func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) 
 func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*yaml.Node, error) {
 	batches := r.parts.batches
 	built, errs := make([][]*yaml.Node, len(batches)), make([]error, len(batches))
-	var left, room atomic.Int64
-	left.Store(int64(r.whole.Nodes))
-	room.Store(r.whole.Bytes)
+	var room allowance
+	room.nodes.Store(int64(r.whole.Nodes))
+	room.bytes.Store(r.whole.Bytes)
 	budget := int(r.whole.Bytes)
 	for _, content := range r.whole.Files {
 		budget += 2 * len(content)
 	}
 	var failed atomic.Bool
-	spend := func(nodes []*yaml.Node) error {
-		for _, n := range nodes {
-			if left.Add(-int64(nodeCount(n))) < 0 {
-				return worker.ErrNodes
-			}
-		}
-		if room.Add(-textBytes(nodes)) < 0 {
-			return errWhole // too large in any case, which a worker finds with less memory of this process
-		}
-		return nil
-	}
 	var runs errgroup.Group
 	runs.SetLimit(runtime.GOMAXPROCS(0))
 	for i, b := range batches {
@@ -134,7 +123,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 			break // the ones before it run to their end
 		}
 		if built[i] != nil { // meanwhile
-			if errs[i] = spend(built[i]); errs[i] != nil {
+			if errs[i] = room.spend(built[i]); errs[i] != nil {
 				break
 			}
 			continue
@@ -153,7 +142,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 		}
 		build := func() error {
 			if built[i], errs[i] = r.one(ctx, j, b, ask, named); errs[i] == nil {
-				errs[i] = spend(built[i])
+				errs[i] = room.spend(built[i])
 			}
 			if errs[i] != nil {
 				failed.Store(true)
@@ -170,6 +159,21 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	}
 	_ = runs.Wait()
 	return built, cmp.Or(errs...)
+}
+
+// allowance is what the objects of all batches may still take.
+type allowance struct{ nodes, bytes atomic.Int64 }
+
+func (a *allowance) spend(nodes []*yaml.Node) error {
+	for _, n := range nodes {
+		if a.nodes.Add(-int64(nodeCount(n))) < 0 {
+			return worker.ErrNodes
+		}
+	}
+	if a.bytes.Add(-textBytes(nodes)) < 0 {
+		return errWhole // too large in any case, which a worker finds with less memory of this process
+	}
+	return nil
 }
 
 // one runs kustomize for one batch, with j as its job.
@@ -267,31 +271,15 @@ func (r *batchRun) job(b batch) (*worker.Job, error) {
 
 // split adds a kustomization to a job, and reports whether it needs it.
 func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
-	needed := false
-	keep := func(list []entry) (func(int) bool, error) {
-		kept := make([]bool, len(list))
-		for i, e := range list {
-			if e.child == nil {
-				_, kept[i] = j.Files[e.file]
-			} else {
-				var err error
-				if kept[i], err = r.split(j, e.child, b); err != nil {
-					return nil, err
-				}
-			}
-			needed = needed || kept[i]
-			kept[i] = kept[i] || e.child != nil && e.child.always
-		}
-		return func(i int) bool { return kept[i] }, nil
-	}
-	resources, err := keep(s.resources)
+	resources, ofResources, err := r.needs(j, s.resources, b)
 	if err != nil {
 		return false, err
 	}
-	components, err := keep(s.components)
+	components, ofComponents, err := r.needs(j, s.components, b)
 	if err != nil {
 		return false, err
 	}
+	needed := ofResources || ofComponents
 	if !needed && !s.always && s != r.parts.root {
 		return false, nil
 	}
@@ -299,19 +287,10 @@ func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
 		t := s.patches[i]
 		return t.any || slices.ContainsFunc(t.members, func(l int) bool { return b.from <= l && l < b.to })
 	}
-	doc, cut := *r.docs[s.file], false
-	doc.Content = slices.Clone(doc.Content)
-	for name, keep := range map[string]func(int) bool{"resources": resources, "components": components, "patches": patches} {
-		for i := 0; i+1 < len(doc.Content); i += 2 {
-			if list := doc.Content[i+1]; doc.Content[i].Value == name {
-				doc.Content[i+1] = only(list, keep)
-				cut = cut || len(doc.Content[i+1].Content) < len(list.Content)
-			}
-		}
-	}
+	doc, cut := without(r.docs[s.file], map[string]func(int) bool{"resources": resources, "components": components, "patches": patches})
 	j.Files[s.file] = r.whole.Files[s.file]
 	if cut {
-		if j.Files[s.file], err = yaml.Marshal(&doc); err != nil {
+		if j.Files[s.file], err = yaml.Marshal(doc); err != nil {
 			return false, errWhole
 		}
 	}
@@ -325,6 +304,37 @@ func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
 	}
 	r.paths(j, s)
 	return needed, nil
+}
+
+// needs adds the kustomizations of a list to a job. keep selects the entries that stay, and needed
+// reports whether the job needs any of them.
+func (r *batchRun) needs(j *worker.Job, list []entry, b batch) (keep func(int) bool, needed bool, err error) {
+	kept := make([]bool, len(list))
+	for i, e := range list {
+		if e.child == nil {
+			_, kept[i] = j.Files[e.file]
+		} else if kept[i], err = r.split(j, e.child, b); err != nil {
+			return nil, false, err
+		}
+		needed = needed || kept[i]
+		kept[i] = kept[i] || e.child != nil && e.child.always
+	}
+	return func(i int) bool { return kept[i] }, needed, nil
+}
+
+// without is a kustomization with some entries of its lists. cut says that an entry is missing.
+func without(doc *yaml.Node, lists map[string]func(int) bool) (out *yaml.Node, cut bool) {
+	out = new(*doc)
+	out.Content = slices.Clone(doc.Content)
+	for name, keep := range lists {
+		for i := 0; i+1 < len(out.Content); i += 2 {
+			if list := out.Content[i+1]; out.Content[i].Value == name {
+				out.Content[i+1] = only(list, keep)
+				cut = cut || len(out.Content[i+1].Content) < len(list.Content)
+			}
+		}
+	}
+	return out, cut
 }
 
 // doesMore reports whether a kustomization does more than name resources.

@@ -140,33 +140,10 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 			continue
 		}
 		for _, ref := range refs.Content {
-			at, e, err := c.plan.view.resolve(path.Join(k.dir, ref.Value))
 			var made entry
 			var ok bool
-			before := len(c.parts.members)
-			switch {
-			case err != nil || ref.Kind != yaml.ScalarNode:
+			if made, own, ok = c.entry(s, ref, list.name == "components", own); !ok {
 				return nil, nil, false
-			case e.Mode.IsFile():
-				made.file = at
-				own, ok = c.objects(at, own)
-			case c.byDir[at] == nil:
-				return nil, nil, false
-			case list.name == "components":
-				made.child, own, ok = c.directory(c.byDir[at], own)
-			default:
-				var below []int
-				made.child, below, ok = c.directory(c.byDir[at], nil)
-				own = append(own, below...)
-			}
-			if !ok {
-				return nil, nil, false
-			}
-			if child := made.child; child != nil {
-				child.always = child.carries || list.name == "components" && doesMore(child.doc)
-				if s.carries = s.carries || child.carries; !child.always && len(c.parts.members) == before {
-					return nil, nil, false // it would be in no batch, and kustomize may refuse it
-				}
 			}
 			*list.to = append(*list.to, made)
 		}
@@ -175,6 +152,33 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 		return nil, nil, false
 	}
 	return s, own, c.rename(s, own)
+}
+
+// entry returns the entry of a list of a kustomization, and own with the members that it adds.
+func (c *cutter) entry(s *split, ref *yaml.Node, component bool, own []int) (made entry, _ []int, ok bool) {
+	at, e, err := c.plan.view.resolve(path.Join(s.dir, ref.Value))
+	before := len(c.parts.members)
+	switch {
+	case err != nil || ref.Kind != yaml.ScalarNode:
+		return entry{}, nil, false
+	case e.Mode.IsFile():
+		made.file = at
+		own, ok = c.objects(at, own)
+	case c.byDir[at] == nil:
+		return entry{}, nil, false
+	case component:
+		made.child, own, ok = c.directory(c.byDir[at], own)
+	default:
+		var below []int
+		made.child, below, ok = c.directory(c.byDir[at], nil)
+		own = append(own, below...)
+	}
+	if child := made.child; ok && child != nil {
+		child.always = child.carries || component && doesMore(child.doc)
+		s.carries = s.carries || child.carries
+		ok = child.always || len(c.parts.members) > before // else it would be in no batch, and kustomize may refuse it
+	}
+	return made, own, ok
 }
 
 // read is a kustomization as kustomize sees it; nil if it holds what cannot be built in

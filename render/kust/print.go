@@ -68,37 +68,47 @@ func (p printer) value(n *yaml.Node, flow bool) (v any, ok bool) {
 	}
 	switch n.Kind {
 	case yaml.MappingNode:
-		if n.Tag != "" && n.Tag != "!!map" {
-			return nil, false
-		}
-		m := make(map[string]any, len(n.Content)/2)
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			k := n.Content[i]
-			_, twice := m[k.Value]
-			name, ok := p.value(k, flow)
-			if name != k.Value || !ok || twice || k.Value == "<<" {
-				return nil, false
-			}
-			if m[k.Value], ok = p.value(n.Content[i+1], flow); !ok {
-				return nil, false
-			}
-		}
-		return m, true
+		return p.mapping(n, flow)
 	case yaml.SequenceNode:
-		if n.Tag != "" && n.Tag != "!!seq" {
-			return nil, false
-		}
-		list := make([]any, len(n.Content))
-		for i, c := range n.Content {
-			if list[i], ok = p.value(c, flow); !ok {
-				return nil, false
-			}
-		}
-		return list, true
+		return p.list(n, flow)
 	case yaml.ScalarNode:
 		return p.scalar(n)
 	}
 	return nil, false
+}
+
+// mapping is value for a mapping.
+func (p printer) mapping(n *yaml.Node, flow bool) (v any, ok bool) {
+	if n.Tag != "" && n.Tag != "!!map" {
+		return nil, false
+	}
+	m := make(map[string]any, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := n.Content[i]
+		_, twice := m[k.Value]
+		name, ok := p.value(k, flow)
+		if name != k.Value || !ok || twice || k.Value == "<<" {
+			return nil, false
+		}
+		if m[k.Value], ok = p.value(n.Content[i+1], flow); !ok {
+			return nil, false
+		}
+	}
+	return m, true
+}
+
+// list is value for a list.
+func (p printer) list(n *yaml.Node, flow bool) (v any, ok bool) {
+	if n.Tag != "" && n.Tag != "!!seq" {
+		return nil, false
+	}
+	list := make([]any, len(n.Content))
+	for i, c := range n.Content {
+		if list[i], ok = p.value(c, flow); !ok {
+			return nil, false
+		}
+	}
+	return list, true
 }
 
 // scalar is value for a scalar. Texts of several lines, or with space at their ends, are

@@ -219,7 +219,6 @@ type candidate struct {
 func (o *Origins) candidates(f located) []candidate {
 	var out []candidate
 	key, value := lastKey(f.path), f.node.Value
-	isName, isNamespace := key == "name", key == "namespace"
 	for i := len(o.plan.kusts) - 1; i >= 0; i-- {
 		k := o.plan.kusts[i]
 		none := func(*yaml.Node, []step) bool { return false }
@@ -252,17 +251,26 @@ func (o *Origins) candidates(f located) []candidate {
 				alter(set.how, v, v.Value+"z")
 			}
 		}
-		if _, v := foldedField(k.doc, "nameSuffix"); v != nil && isName && strings.Contains(value, v.Value) {
+		nameChanges(k, key, value, alter)
+	}
+	return out
+}
+
+// nameChanges passes to alter the fields of a kustomization that may have made a name or namespace.
+func nameChanges(k *kust, key, value string, alter func(how How, n *yaml.Node, text string)) {
+	switch key {
+	case "name":
+		if _, v := foldedField(k.doc, "nameSuffix"); v != nil && strings.Contains(value, v.Value) {
 			alter(NameSuffix, v, v.Value+"z")
 		}
-		if _, v := foldedField(k.doc, "namePrefix"); v != nil && isName && strings.Contains(value, v.Value) {
+		if _, v := foldedField(k.doc, "namePrefix"); v != nil && strings.Contains(value, v.Value) {
 			alter(NamePrefix, v, "z"+v.Value)
 		}
-		if _, v := foldedField(k.doc, "namespace"); v != nil && isNamespace && v.Value == value {
+	case "namespace":
+		if _, v := foldedField(k.doc, "namespace"); v != nil && v.Value == value {
 			alter(Namespace, v, v.Value+"z")
 		}
 	}
-	return out
 }
 
 // pairSet is a mapping of labels or annotations that a kustomization adds.
