@@ -136,6 +136,12 @@ func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, va
 	} else if len(field) == 0 {
 		return exchange(content, way[len(way)-1], value)
 	}
+	return addBelow(content, n, key, field, value)
+}
+
+// addBelow adds the missing part of a path below the node n that exists. key is the key of n, nil if
+// n is the document.
+func addBelow(content []byte, n, key *yaml.Node, field intent.Path, value any) ([]byte, bool) {
 	lines := newLines(content)
 	empty := n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == ""
 	switch {

@@ -55,29 +55,45 @@ func (s shower) node(v reflect.Value) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.MappingNode}
 	switch v.Kind() {
 	case reflect.Struct:
-		for _, f := range s.Fields(v.Type()) {
-			if n := s.node(v.FieldByIndex(f.Index)); n != nil && f.In(s.version) {
-				out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: f.Name}, n)
-			}
-		}
+		out.Content = s.fields(v)
 	case reflect.Slice:
-		out.Kind = yaml.SequenceNode
-		for i := range v.Len() {
-			if n := s.node(v.Index(i)); n != nil {
-				out.Content = append(out.Content, n)
-			}
-		}
+		out.Kind, out.Content = yaml.SequenceNode, s.items(v)
 	case reflect.Map:
-		keys := v.MapKeys()
-		slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
-		for _, k := range keys {
-			out.Content = append(out.Content, text(k.String(), 0), s.entry(v.MapIndex(k)))
-		}
+		out.Content = s.entries(v)
 	default:
 		return s.word(fmt.Sprint(v.Interface()), v)
 	}
 	if len(out.Content) == 0 && !s.Kubernetes {
 		return nil
+	}
+	return out
+}
+
+// fields returns the names and values of a struct's fields.
+func (s shower) fields(v reflect.Value) (out []*yaml.Node) {
+	for _, f := range s.Fields(v.Type()) {
+		if n := s.node(v.FieldByIndex(f.Index)); n != nil && f.In(s.version) {
+			out = append(out, &yaml.Node{Kind: yaml.ScalarNode, Value: f.Name}, n)
+		}
+	}
+	return out
+}
+
+func (s shower) items(v reflect.Value) (out []*yaml.Node) {
+	for i := range v.Len() {
+		if n := s.node(v.Index(i)); n != nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// entries returns the keys and values of a map, sorted.
+func (s shower) entries(v reflect.Value) (out []*yaml.Node) {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
+	for _, k := range keys {
+		out = append(out, text(k.String(), 0), s.entry(v.MapIndex(k)))
 	}
 	return out
 }
