@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,21 +44,24 @@ func annotation(objects []Annotated, key string) (value string, in Annotated, ok
 	return "", Annotated{}, false
 }
 
+// annotatedWord reads an annotation that must be one of some words.
+func annotatedWord(objects []Annotated, key, hint string, words ...string) (value string, ok bool) {
+	v, in, ok := annotation(objects, key)
+	if ok && !slices.Contains(words, v) {
+		in.Error(AnnotationPath(key), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", key, v), hint)
+	}
+	return v, ok
+}
+
 // ReadAnnotations reads weir's annotations of a pool, from its infrastructure
 // object first and then from its MachinePool.
 func ReadAnnotations(objects []Annotated, p *intent.Pool) {
-	if v, in, ok := annotation(objects, AnnotationPrune); ok {
+	if _, ok := annotatedWord(objects, AnnotationPrune, `it must be "disabled"`, "disabled"); ok {
 		p.PruneDisabled = true
-		if v != "disabled" {
-			in.Error(AnnotationPath(AnnotationPrune), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", AnnotationPrune, v), `it must be "disabled"`)
-		}
 	}
-	if v, in, ok := annotation(objects, AnnotationDelete); ok {
+	if v, ok := annotatedWord(objects, AnnotationDelete,
+		`it must be "drain", which ends the machines one by one before the group is deleted, or "force", which deletes the group with its machines`, "drain", "force"); ok {
 		p.Drain = v == "drain"
-		if v != "drain" && v != "force" {
-			in.Error(AnnotationPath(AnnotationDelete), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", AnnotationDelete, v),
-				`it must be "drain", which ends the machines one by one before the group is deleted, or "force", which deletes the group with its machines`)
-		}
 	}
 	if v, in, ok := annotation(objects, AnnotationKeepVersions); ok {
 		n, err := strconv.ParseInt(v, 10, 32)
@@ -68,17 +72,11 @@ func ReadAnnotations(objects []Annotated, p *intent.Pool) {
 			p.KeepVersions = int32(n)
 		}
 	}
-	if v, in, ok := annotation(objects, AnnotationAdopt); ok {
+	if v, ok := annotatedWord(objects, AnnotationAdopt, `it must be "true" or "false", in quotes`, "true", "false"); ok {
 		p.Adopt = v == "true"
-		if v != "true" && v != "false" {
-			in.Error(AnnotationPath(AnnotationAdopt), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", AnnotationAdopt, v), `it must be "true" or "false", in quotes`)
-		}
 	}
-	if v, in, ok := annotation(objects, AnnotationReplace); ok {
+	if v, ok := annotatedWord(objects, AnnotationReplace, `it must be "allowed"`, "allowed"); ok {
 		p.AllowReplace = v == "allowed"
-		if v != "allowed" {
-			in.Error(AnnotationPath(AnnotationReplace), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", AnnotationReplace, v), `it must be "allowed"`)
-		}
 	}
 	if v, in, ok := annotation(objects, AnnotationImageFamily); ok {
 		p.Remembered = v
@@ -88,12 +86,9 @@ func ReadAnnotations(objects []Annotated, p *intent.Pool) {
 				fmt.Sprintf("it must be %q, for what the manifests look up where no image is pinned, or %sNAME, for the image that a parameter of AWS Systems Manager holds", intent.FamilyLookup, SSMPrefix))
 		}
 	}
-	if v, in, ok := annotation(objects, AnnotationAMIPolicy); ok {
+	if v, ok := annotatedWord(objects, AnnotationAMIPolicy,
+		`it must be "follow", which rolls a newly published image out, or "keep", which waits for the manifests to change`, "follow", "keep"); ok {
 		p.FollowImages = v == "follow"
-		if v != "follow" && v != "keep" {
-			in.Error(AnnotationPath(AnnotationAMIPolicy), "bad-enum", fmt.Sprintf("annotation %s cannot be %q", AnnotationAMIPolicy, v),
-				`it must be "follow", which rolls a newly published image out, or "keep", which waits for the manifests to change`)
-		}
 	}
 }
 

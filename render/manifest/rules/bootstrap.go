@@ -60,6 +60,31 @@ func imageAdvice(kind intent.PoolKind, family kinds.ImageFamily) string {
 	return "write spec.awsLaunchTemplate.ami.eksLookupType: AmazonLinux2023"
 }
 
+// image holds what manifests tell about the operating system of an image.
+type image struct {
+	family kinds.ImageFamily // of the amiType
+	name   string            // by which it is looked up, in lower case
+}
+
+func (d *Derived) image() (i image) {
+	if d.Nodegroup != nil {
+		i.family = kinds.AMIType(d.Nodegroup.AMIType).Family()
+	}
+	if d.LaunchTemplate.Image.Kind == intent.ImageByName {
+		i.name = strings.ToLower(d.LaunchTemplate.Image.Name)
+	}
+	return i
+}
+
+func (i image) named(part string) bool { return strings.Contains(i.name, part) }
+
+func (i image) windows() bool { return i.family == kinds.FamilyWindows || i.named("windows") }
+
+// cloudInit reports whether cloud-init reads the user data, as far as is known.
+func (i image) cloudInit() bool {
+	return i.family == kinds.FamilyAL2023 || i.family == kinds.FamilyAL2 || i.named("ubuntu") || i.named("amazon")
+}
+
 // CheckReader warns of user data in a format that the pool's image does not read, based on an
 // amiType or the name by which an image is looked up. They are warnings: a custom image may do what
 // its family does not.
@@ -71,25 +96,18 @@ func (d *Derived) CheckReader(data intent.UserData) {
 		d.AtMachinePool.Warn(kinds.BootstrapPath, "bootstrap-image-mismatch", fmt.Sprintf("the image of %s reads %s, and the user data of %s is %s",
 			d.Infrastructure, reads, d.Bootstrap, formatNames[data.Format]), advice)
 	}
-	var family kinds.ImageFamily
-	name := ""
-	if d.Nodegroup != nil {
-		family = kinds.AMIType(d.Nodegroup.AMIType).Family()
-	}
-	if d.LaunchTemplate.Image.Kind == intent.ImageByName {
-		name = strings.ToLower(d.LaunchTemplate.Image.Name)
-	}
+	is := d.image()
 	const inSecret = "write it in a Secret, and name that in bootstrap.dataSecretName"
 	switch {
-	case (family == kinds.FamilyWindows || strings.Contains(name, "windows")) && (data.Format == "mime" || data.Format == "shell" || data.Format == "ignition" || d.Bootstrap.Kind == "EKSConfig"):
+	case is.windows() && (data.Format == "mime" || data.Format == "shell" || data.Format == "ignition" || d.Bootstrap.Kind == "EKSConfig"):
 		warn("PowerShell between <powershell> tags", inSecret)
-	case strings.Contains(name, "bottlerocket") && d.Bootstrap.Kind != "Secret":
+	case is.named("bottlerocket") && d.Bootstrap.Kind != "Secret":
 		warn("TOML", inSecret)
-	case strings.Contains(name, "flatcar") && data.Format == "cloud-config" && d.Bootstrap.Kind == "KubeadmConfig":
+	case is.named("flatcar") && data.Format == "cloud-config" && d.Bootstrap.Kind == "KubeadmConfig":
 		warn("Ignition", "write spec.format: ignition in "+d.Bootstrap.String())
-	case strings.Contains(name, "flatcar") && data.Format == "mime":
+	case is.named("flatcar") && data.Format == "mime":
 		warn("Ignition", "Flatcar has no nodeadm; use a KubeadmConfig of format ignition, or another image")
-	case data.Format == "ignition" && (family == kinds.FamilyAL2023 || family == kinds.FamilyAL2 || strings.Contains(name, "ubuntu") || strings.Contains(name, "amazon")):
+	case data.Format == "ignition" && is.cloudInit():
 		warn("what cloud-init takes", "write spec.format: cloud-config, or use an image of Flatcar Container Linux")
 	}
 }

@@ -58,17 +58,7 @@ func checkGroupOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 			}
 		}
 	}
-	if p := at.Join("terminationPolicies"); g.TerminationPolicies != nil {
-		if len(g.TerminationPolicies) == 0 {
-			r.Error(p, "out-of-range", p.String()+" is empty", `write "Default" for that of AWS`)
-		}
-		each(r, p, g.TerminationPolicies, func(v string) string {
-			if slices.Contains(terminationPolicies, v) || lambdaARN.MatchString(v) {
-				return ""
-			}
-			return "it must be " + kinds.OneOf(terminationPolicies) + ", or the ARN of a Lambda function"
-		})
-	}
+	checkTermination(r, at.Join("terminationPolicies"), g.TerminationPolicies)
 	if n := g.MaxInstanceLifetime; n != nil && *n != 0 && *n < 86400 {
 		r.Error(at.Join("maxInstanceLifetime"), "out-of-range", fmt.Sprintf("%s is %d; it is 0, or a day (86400 seconds) at least", at.Join("maxInstanceLifetime"), *n), "")
 	}
@@ -78,13 +68,7 @@ func checkGroupOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 	kinds.CheckARN(r, at.Join("serviceLinkedRoleARN"), g.ServiceLinkedRoleARN)
 	checkTraffic(r, g)
 	checkReservation(r, at.Join("capacityReservationSpecification"), g.CapacityReservationSpecification)
-	if g.WarmPool != nil && g.DeleteWarmPool {
-		r.Error(at.Join("deleteWarmPool"), "exclusive", at.Join("deleteWarmPool").String()+" excludes warmPool", "the one removes what the other makes")
-	}
-	if w := g.WarmPool; w != nil && w.MaxGroupPreparedCapacity >= 0 && w.MinSize > w.MaxGroupPreparedCapacity {
-		p := at.Join("warmPool", "minSize")
-		r.Error(p, "out-of-range", fmt.Sprintf("%s is %d, above maxGroupPreparedCapacity %d", p, w.MinSize, w.MaxGroupPreparedCapacity), "")
-	}
+	checkWarmPoolOptions(r, g)
 	if m := g.MetricsCollection; m != nil {
 		each(r, at.Join("metricsCollection", "metrics"), m.Metrics, func(v string) string {
 			if slices.Contains(kinds.GroupMetrics(), v) {
@@ -98,6 +82,33 @@ func checkGroupOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 	}
 	checkRefreshOptions(r, at.Join("refreshPreferences"), g.RefreshPreferences)
 	checkMixedOptions(r, at.Join("mixedInstancesPolicy"), g.MixedInstancesPolicy)
+}
+
+func checkTermination(r kinds.Reporter, p intent.Path, policies []string) {
+	if policies == nil {
+		return
+	}
+	if len(policies) == 0 {
+		r.Error(p, "out-of-range", p.String()+" is empty", `write "Default" for that of AWS`)
+	}
+	each(r, p, policies, func(v string) string {
+		if slices.Contains(terminationPolicies, v) || lambdaARN.MatchString(v) {
+			return ""
+		}
+		return "it must be " + kinds.OneOf(terminationPolicies) + ", or the ARN of a Lambda function"
+	})
+}
+
+// checkWarmPoolOptions checks the options of a warm pool by themselves.
+func checkWarmPoolOptions(r kinds.Reporter, g *kinds.GroupOptions) {
+	at := kinds.OptionsGroup
+	if g.WarmPool != nil && g.DeleteWarmPool {
+		r.Error(at.Join("deleteWarmPool"), "exclusive", at.Join("deleteWarmPool").String()+" excludes warmPool", "the one removes what the other makes")
+	}
+	if w := g.WarmPool; w != nil && w.MaxGroupPreparedCapacity >= 0 && w.MinSize > w.MaxGroupPreparedCapacity {
+		p := at.Join("warmPool", "minSize")
+		r.Error(p, "out-of-range", fmt.Sprintf("%s is %d, above maxGroupPreparedCapacity %d", p, w.MinSize, w.MaxGroupPreparedCapacity), "")
+	}
 }
 
 // each checks the items of a list: none may occur twice, and wrong returns the fault of one, or "".
