@@ -88,18 +88,9 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 		}()
 	}
 	forge = s.Adv.References[p.MergeRef]
-	var wants []plumbing.Hash
-	for _, h := range []plumbing.Hash{head, forge} {
-		have, err := m.db.Has(h)
-		if err != nil {
-			return forge, false, b.damaged(err)
-		}
-		if !have && !h.IsZero() {
-			wants = append(wants, h)
-		}
-	}
-	if len(wants) == 0 {
-		return forge, false, nil
+	wants, err := b.lacks(head, forge)
+	if err != nil || len(wants) == 0 {
+		return forge, false, err
 	}
 	if err := b.room(); err != nil {
 		return forge, false, err
@@ -114,6 +105,20 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 		return forge, true, errors.Join(err, missingRef(s.Host, "commit "+p.HeadSHA))
 	}
 	return forge, true, m.remember(p.Head, head, b.now())
+}
+
+// lacks returns the commits that the mirror does not have.
+func (b *mirrorBackend) lacks(commits ...plumbing.Hash) (out []plumbing.Hash, err error) {
+	for _, h := range commits {
+		have, err := b.mirror.db.Has(h)
+		if err != nil {
+			return nil, b.damaged(err)
+		}
+		if !have && !h.IsZero() {
+			out = append(out, h)
+		}
+	}
+	return out, nil
 }
 
 // room sees to it that pull requests do not fill the disk. An overgrown mirror is

@@ -278,6 +278,27 @@ func (h *History) Reached(ctx context.Context, heads []plumbing.Hash, sought map
 			oldest = n.when
 		}
 	}
+	if err := h.descend(ctx, heads, sought, oldest, found); err != nil {
+		return nil, err
+	}
+	for s := range sought {
+		for _, head := range heads {
+			if found[s] {
+				break
+			}
+			bases, _, err := h.MergeBases(ctx, head, s)
+			if err != nil {
+				return nil, err
+			}
+			found[s] = slices.Contains(bases, s)
+		}
+	}
+	return found, nil
+}
+
+// descend visits heads and the commits from which they descend, the youngest first, until it has
+// found all that are sought or comes to one that is older than oldest.
+func (h *History) descend(ctx context.Context, heads []plumbing.Hash, sought map[plumbing.Hash]bool, oldest int64, found map[plumbing.Hash]bool) error {
 	var queue commitQueue
 	seen := map[plumbing.Hash]bool{}
 	add := func(name plumbing.Hash) error {
@@ -297,12 +318,12 @@ func (h *History) Reached(ctx context.Context, heads []plumbing.Hash, sought map
 	}
 	for _, head := range heads {
 		if err := add(head); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for len(queue) > 0 && len(found) < len(sought) {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		c := heap.Pop(&queue).(queuedCommit)
 		if sought[c.name] {
@@ -313,23 +334,11 @@ func (h *History) Reached(ctx context.Context, heads []plumbing.Hash, sought map
 		}
 		for _, p := range c.Parents {
 			if err := add(p); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	for s := range sought {
-		for _, head := range heads {
-			if found[s] {
-				break
-			}
-			bases, _, err := h.MergeBases(ctx, head, s)
-			if err != nil {
-				return nil, err
-			}
-			found[s] = slices.Contains(bases, s)
-		}
-	}
-	return found, nil
+	return nil
 }
 
 type queuedCommit struct {
