@@ -33,23 +33,7 @@ func Load(ctx context.Context, o Options) (*Client, error) {
 	if o.EndpointURL != "" {
 		c.Endpoint = aws.String(o.EndpointURL)
 	}
-	backoff := maxBackoff
-	if o.Embedded {
-		backoff = embeddedBackoff
-	}
-	options := []func(*config.LoadOptions) error{
-		config.WithLogger(sdkLogger{c.Logger}),
-		config.WithRetryer(func() aws.Retryer { return newRetryer(o.Attempts, backoff) }),
-		config.WithHTTPClient(newBuilder()),
-		config.WithAPIOptions([]func(*middleware.Stack) error{boundAnswers}),
-	}
-	if o.Region != "" {
-		options = append(options, config.WithRegion(o.Region))
-	}
-	if o.Embedded {
-		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("weir", "weir", "")))
-	}
-	cfg, err := config.LoadDefaultConfig(ctx, options...)
+	cfg, err := config.LoadDefaultConfig(ctx, loadOptions(o, c.Logger)...)
 	if err != nil {
 		return nil, &observed.Error{Kind: observed.Credentials, Service: "config", Operation: "Load", Code: "BadConfiguration",
 			Message: "read the AWS configuration: " + err.Error(), Err: err}
@@ -83,6 +67,27 @@ func Load(ctx context.Context, o Options) (*Client, error) {
 	}
 	c.Config = cfg
 	return c, nil
+}
+
+// loadOptions are the options with which the SDK loads its configuration.
+func loadOptions(o Options, logger *slog.Logger) []func(*config.LoadOptions) error {
+	backoff := maxBackoff
+	if o.Embedded {
+		backoff = embeddedBackoff
+	}
+	options := []func(*config.LoadOptions) error{
+		config.WithLogger(sdkLogger{logger}),
+		config.WithRetryer(func() aws.Retryer { return newRetryer(o.Attempts, backoff) }),
+		config.WithHTTPClient(newBuilder()),
+		config.WithAPIOptions([]func(*middleware.Stack) error{boundAnswers}),
+	}
+	if o.Region != "" {
+		options = append(options, config.WithRegion(o.Region))
+	}
+	if o.Embedded {
+		options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("weir", "weir", "")))
+	}
+	return options
 }
 
 func newSTS(cfg aws.Config, endpoint *string) *sts.Client {
