@@ -18,10 +18,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"net"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -35,7 +31,6 @@ import (
 	"github.com/weir-gitops/weir/reconciler/preflight"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/sops"
 )
 
 // Options say how accounts are opened.
@@ -376,55 +371,4 @@ func (s *Set) Answered(key reconciler.ScopeKey) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answered[key]
-}
-
-// loopbackOnly reports whether an endpoint is on this machine while no
-// credentials are configured anywhere: an emulator then takes any.
-func (s *Set) loopbackOnly(endpoint string) bool {
-	u, err := url.Parse(endpoint)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(u.Hostname())
-	if u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return false
-	}
-	for _, name := range []string{
-		"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_SHARED_CREDENTIALS_FILE",
-		"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-	} {
-		if s.o.Getenv(name) != "" {
-			return false
-		}
-	}
-	_, err = os.Stat(filepath.Join(s.o.Getenv("HOME"), ".aws", "credentials"))
-	return err != nil
-}
-
-// KMS decrypts with the credentials that a scope is opened with. It makes no request
-// before its first use.
-func (s *Set) KMS(key reconciler.ScopeKey) sops.KMS {
-	return awscloud.NewKMS(s.Options(key))
-}
-
-// Options say how the account of a scope is reached.
-func (s *Set) Options(key reconciler.ScopeKey) sdk.Options {
-	o := sdk.Options{
-		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,
-		Embedded: key.Endpoint != "" && (key.Endpoint == s.o.Embedded || s.loopbackOnly(key.Endpoint)),
-		Logger:   s.o.Logger, Now: s.o.Now, Clock: s.o.Clock.Earliest, Yields: s.o.Yields,
-		OnCall: func(c sdk.CallInfo) {
-			s.o.Clock.Hear(c.AWSTime)
-			if s.o.OnCall != nil {
-				s.o.OnCall(c)
-			}
-		},
-	}
-	if !o.Embedded {
-		o.Limits = s.limits
-	}
-	if s.o.Fence != nil {
-		o.Fence = s.o.Fence(key)
-	}
-	return o
 }
