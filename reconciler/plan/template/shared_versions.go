@@ -15,14 +15,10 @@ import (
 // versionsOf plans the versions of a shared template: one for each content that
 // its pools want, found among those that exist, else made.
 func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
-	wants := slices.DeleteFunc(slices.Clone(s.contents), func(x *SharedContent) bool { return x.want == nil })
+	wants := c.wantedOf(s)
 	if len(wants) == 0 {
 		return
 	}
-	// The version that runs in this pass is made first, so that its number is the one
-	// shown.
-	held := func(x *SharedContent) bool { return c.In.HoldOfAll(x.users) != "" }
-	wants = append(slices.DeleteFunc(slices.Clone(wants), held), slices.DeleteFunc(wants, func(x *SharedContent) bool { return !held(x) })...)
 	name := wants[0].want.name
 	t, found := c.In.State.Templates[name]
 	if !found {
@@ -41,11 +37,7 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 	if c.Unread(pool, "the versions of the launch template "+t.Name, c.In.State.Unread.Versions[t.Name]) {
 		return
 	}
-	var inUse []observed.TemplateRef
-	for _, u := range s.Users {
-		inUse = append(inUse, refsOf(*c.In, u)...)
-	}
-	inUse = slices.DeleteFunc(inUse, func(r observed.TemplateRef) bool { return r == observed.TemplateRef{} })
+	inUse := c.inUseBy(s.Users)
 	candidates, read := c.candidates(t, inUse)
 	if !read {
 		return
@@ -76,6 +68,22 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 	}
 	c.tagTemplate(pool, wants[0].want, t)
 	c.makeShared(s, missing, t, candidates)
+}
+
+// wantedOf returns the contents that pools want of a shared template. The version that runs in this
+// pass is made first, so that its number is the one shown.
+func (c Planner) wantedOf(s *Shared) []*SharedContent {
+	wants := slices.DeleteFunc(slices.Clone(s.contents), func(x *SharedContent) bool { return x.want == nil })
+	held := func(x *SharedContent) bool { return c.In.HoldOfAll(x.users) != "" }
+	return append(slices.DeleteFunc(slices.Clone(wants), held), slices.DeleteFunc(wants, func(x *SharedContent) bool { return !held(x) })...)
+}
+
+// inUseBy returns the versions that pools, and their machines, have.
+func (c Planner) inUseBy(users []*intent.Pool) (refs []observed.TemplateRef) {
+	for _, u := range users {
+		refs = append(refs, refsOf(*c.In, u)...)
+	}
+	return slices.DeleteFunc(refs, func(r observed.TemplateRef) bool { return r == observed.TemplateRef{} })
 }
 
 // find says which version holds what each of some pools wants, and which contents

@@ -52,24 +52,7 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 	if n := pool.Nodegroup; n != nil {
 		w.tags[observed.TagCluster] = n.ClusterName
 	}
-	ok = true
-
-	groups := map[string]bool{}
-	for _, id := range t.Data.SecurityGroupIDs {
-		groups[id] = true
-	}
-	for _, l := range t.SecurityGroups {
-		a, answered := c.Answer(pool, l)
-		ok = ok && answered
-		for _, id := range a.SecurityGroups {
-			groups[id] = true
-		}
-	}
-	w.Data.SecurityGroupIDs = slices.Sorted(maps.Keys(groups))
-	if len(w.Data.SecurityGroupIDs) == 0 {
-		w.Data.SecurityGroupIDs = nil
-	}
-
+	w.Data.SecurityGroupIDs, ok = c.securityGroups(pool)
 	moveSecurityGroups(&w.Data)
 
 	raw, filled := bootstrap{c.Work, pool}.userData(t.UserData)
@@ -106,6 +89,27 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 		c.chooseImage(pool, w)
 	}
 	return w, ok
+}
+
+// securityGroups returns those of a pool's template, nil if there are none. ok is false if a lookup
+// has no answer.
+func (c Planner) securityGroups(pool *intent.Pool) (ids []string, ok bool) {
+	ok = true
+	groups := map[string]bool{}
+	for _, id := range pool.LaunchTemplate.Data.SecurityGroupIDs {
+		groups[id] = true
+	}
+	for _, l := range pool.LaunchTemplate.SecurityGroups {
+		a, answered := c.Answer(pool, l)
+		ok = ok && answered
+		for _, id := range a.SecurityGroups {
+			groups[id] = true
+		}
+	}
+	if len(groups) == 0 {
+		return nil, ok
+	}
+	return slices.Sorted(maps.Keys(groups)), ok
 }
 
 // take sets the image that the version launches.
