@@ -105,105 +105,23 @@ var model = porcupine.Model{
 // and asks whether there is an order in which each answer is right.
 func linearizable(w *world) {
 	const members, each = 4, 50
-	var (
-		tick    atomic.Int64
-		mu      sync.Mutex
-		history []porcupine.Operation
-		all     sync.WaitGroup
-		clean   = w.connect()
-	)
+	h, clean := &history{}, w.connect()
+	var all sync.WaitGroup
 	for id := range members {
 		m := w.join(fmt.Sprint("m", id), long)
-		r := rand.New(rand.NewPCG(uint64(id), 1)) //nolint:gosec // it is to be repeated
-		m.wire.Arm(func(call string) Fault {
-			mu.Lock()
-			defer mu.Unlock()
-			switch n := r.IntN(100); {
-			case call != "Commit" || n >= 30:
-				return Fault{}
-			case n < 8:
-				return Fault{LoseRequest: true}
-			case n < 16:
-				return Fault{LoseAnswer: true}
-			case n < 22:
-				return Fault{Late: time.Duration(r.IntN(60)) * time.Millisecond}
-			default:
-				return Fault{Slow: time.Duration(r.IntN(20)) * time.Millisecond}
-			}
-		})
+		m.wire.Arm(roughly(rand.New(rand.NewPCG(uint64(id), 1)))) //nolint:gosec // it is to be repeated
+		a := &actor{
+			world: w, history: h, id: id, m: m, clean: clean, holds: map[string]coord.Owner{},
+			choose: rand.New(rand.NewPCG(uint64(id), 2)), //nolint:gosec // it is to be repeated
+		}
 		all.Go(func() {
-			choose := rand.New(rand.NewPCG(uint64(id), 2)) //nolint:gosec // it is to be repeated
-			holds := map[string]coord.Owner{}
-			record := func(in input, call int64, out output) {
-				end := tick.Add(1)
-				if errors.Is(out.err, coord.ErrUnknown) {
-					end = math.MaxInt64
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				history = append(history, porcupine.Operation{ClientId: id, Input: in, Call: call, Output: out, Return: end})
-			}
 			for n := range each {
-				key := fmt.Sprint("scope", choose.IntN(2))
-				ctx, cancel := context.WithTimeout(w.Context(), []time.Duration{30 * time.Millisecond, 10 * time.Second}[choose.IntN(2)])
-				reader, cancelReader := context.WithTimeout(w.Context(), 10*time.Second)
-				at := tick.Add(1)
-				rec, err := clean.engine.Get(reader, key)
-				if err != nil {
-					w.Error(err)
-				}
-				record(input{key: key, call: "read"}, at, output{value: string(rec.Value)})
-				at = tick.Add(1)
-				owners, err := clean.engine.Owners(reader)
-				if err != nil {
-					w.Error(err)
-				}
-				seen := coord.Owner{Key: key}
-				for _, o := range owners {
-					if o.Key == key {
-						seen = o
-					}
-				}
-				record(input{key: key, call: "owner"}, at, output{owner: seen})
-				mine, has := holds[key]
-				at = tick.Add(1)
-				switch c := choose.IntN(10); {
-				case c == 0 && has:
-					err := m.Release(ctx, mine)
-					record(input{key: key, call: "release", seen: mine}, at, output{err: err})
-					delete(holds, key)
-				case c < 4 && !has:
-					o, err := m.Take(ctx, key, seen)
-					if errors.Is(err, coord.ErrUnknown) {
-						w.must(m.settle(w)) // one that was on its way is excluded, or was done
-						if now := w.owner(clean, key); now.Session == m.ID() && now.Epoch.N > seen.Epoch.N {
-							o, err = now, nil
-						}
-					}
-					record(input{key: key, call: "take", seen: seen, by: m.ID()}, at, output{err: err, owner: o})
-					if err == nil {
-						holds[key] = o
-					}
-				case c == 4 && n > each/2:
-					w.must(m.Leave(w.Context()))
-					m.rejoin(w, fmt.Sprint("m", id), long)
-					clear(holds)
-				default:
-					write := input{key: key, call: "write", seen: mine, want: string(rec.Value), put: fmt.Sprint(id, ".", n), free: !has}
-					request := put(key, write.put, rec.Version)
-					if has {
-						request.Held = []coord.Owner{mine}
-					}
-					_, err := m.Write(ctx, request)
-					record(write, at, output{err: err})
-				}
-				cancel()
-				cancelReader()
+				a.act(n, n > each/2)
 			}
 		})
 	}
 	all.Wait()
-	switch result, info := porcupine.CheckOperationsVerbose(model, history, time.Minute); result {
+	switch result, info := porcupine.CheckOperationsVerbose(model, h.operations, time.Minute); result {
 	case porcupine.Illegal:
 		file := w.ArtifactDir() + "/history.html"
 		w.must(porcupine.VisualizePath(model, info, file))
@@ -211,9 +129,131 @@ func linearizable(w *world) {
 	case porcupine.Unknown:
 		w.Error("an order was not found in time")
 	}
-	if len(history) < members*each*2 {
-		w.Errorf("only %d operations", len(history))
+	if len(h.operations) < members*each*2 {
+		w.Errorf("only %d operations", len(h.operations))
 	}
+}
+
+// roughly is a wire that loses, delays and slows some writes.
+func roughly(r *rand.Rand) func(call string) Fault {
+	var mu sync.Mutex
+	return func(call string) Fault {
+		mu.Lock()
+		defer mu.Unlock()
+		switch n := r.IntN(100); {
+		case call != "Commit" || n >= 30:
+			return Fault{}
+		case n < 8:
+			return Fault{LoseRequest: true}
+		case n < 16:
+			return Fault{LoseAnswer: true}
+		case n < 22:
+			return Fault{Late: time.Duration(r.IntN(60)) * time.Millisecond}
+		default:
+			return Fault{Slow: time.Duration(r.IntN(20)) * time.Millisecond}
+		}
+	}
+}
+
+// history holds the operations of all members, in a time that counts their calls and answers.
+type history struct {
+	tick       atomic.Int64
+	mu         sync.Mutex
+	operations []porcupine.Operation
+}
+
+// add adds an operation of a member that began at call and ends now.
+func (h *history) add(id int, in input, call int64, out output) {
+	end := h.tick.Add(1)
+	if errors.Is(out.err, coord.ErrUnknown) {
+		end = math.MaxInt64
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.operations = append(h.operations, porcupine.Operation{ClientId: id, Input: in, Call: call, Output: out, Return: end})
+}
+
+// actor is a member that reads by a wire without faults, and writes by its own.
+type actor struct {
+	*world
+	*history
+	id     int
+	m      *member
+	clean  *member
+	choose *rand.Rand
+	holds  map[string]coord.Owner
+}
+
+// act reads a record and its owner, and then does one of the things that a member can do. leaves
+// says that it may leave, and come back.
+func (a *actor) act(n int, leaves bool) {
+	key := fmt.Sprint("scope", a.choose.IntN(2))
+	ctx, cancel := context.WithTimeout(a.Context(), []time.Duration{30 * time.Millisecond, 10 * time.Second}[a.choose.IntN(2)])
+	defer cancel()
+	rec, seen := a.read(key)
+	mine, has := a.holds[key]
+	at := a.tick.Add(1)
+	switch c := a.choose.IntN(10); {
+	case c == 0 && has:
+		err := a.m.Release(ctx, mine)
+		a.add(a.id, input{key: key, call: "release", seen: mine}, at, output{err: err})
+		delete(a.holds, key)
+	case c < 4 && !has:
+		o, err := a.takeOver(ctx, key, seen)
+		a.add(a.id, input{key: key, call: "take", seen: seen, by: a.m.ID()}, at, output{err: err, owner: o})
+		if err == nil {
+			a.holds[key] = o
+		}
+	case c == 4 && leaves:
+		a.must(a.m.Leave(a.Context()))
+		a.m.rejoin(a.world, fmt.Sprint("m", a.id), long)
+		clear(a.holds)
+	default:
+		write := input{key: key, call: "write", seen: mine, want: string(rec.Value), put: fmt.Sprint(a.id, ".", n), free: !has}
+		request := put(key, write.put, rec.Version)
+		if has {
+			request.Held = []coord.Owner{mine}
+		}
+		_, err := a.m.Write(ctx, request)
+		a.add(a.id, write, at, output{err: err})
+	}
+}
+
+// read reads the record and the owner of a key.
+func (a *actor) read(key string) (rec coord.Record, seen coord.Owner) {
+	ctx, cancel := context.WithTimeout(a.Context(), 10*time.Second)
+	defer cancel()
+	at := a.tick.Add(1)
+	rec, err := a.clean.engine.Get(ctx, key)
+	if err != nil {
+		a.Error(err)
+	}
+	a.add(a.id, input{key: key, call: "read"}, at, output{value: string(rec.Value)})
+	at = a.tick.Add(1)
+	owners, err := a.clean.engine.Owners(ctx)
+	if err != nil {
+		a.Error(err)
+	}
+	seen = coord.Owner{Key: key}
+	for _, o := range owners {
+		if o.Key == key {
+			seen = o
+		}
+	}
+	a.add(a.id, input{key: key, call: "owner"}, at, output{owner: seen})
+	return rec, seen
+}
+
+// takeOver takes a key, and looks up what became of a take without an answer.
+func (a *actor) takeOver(ctx context.Context, key string, seen coord.Owner) (coord.Owner, error) {
+	o, err := a.m.Take(ctx, key, seen)
+	if errors.Is(err, coord.ErrUnknown) {
+		a.must(a.m.settle(a.world)) // one that was on its way is excluded, or was done
+		if now := a.owner(a.clean, key); now.Session == a.m.ID() && now.Epoch.N > seen.Epoch.N {
+			return now, nil
+		}
+	}
+	return o, err
 }
 
 // settle writes nothing, so that what may have been on its way is known.

@@ -121,49 +121,42 @@ func (w *world) changes(m *member, since coord.Mark) coord.Changes {
 	return c
 }
 
+// wantChanges expects that a member reads the changes of some records and owners, and no others.
+func (w *world) wantChanges(what string, m *member, since coord.Mark, records, owners []string) coord.Mark {
+	w.Helper()
+	c := w.changes(m, since)
+	if c.All || c.Replaced || !slices.Equal(c.Records, records) || !slices.Equal(c.Owners, owners) {
+		w.Fatalf("%s: %+v", what, c)
+	}
+	return c.Mark
+}
+
 func changes(w *world) {
 	a, b := w.join("a", long), w.join("b", long)
 	first := w.changes(b, coord.Mark{})
 	if !first.All || first.Replaced || len(first.Alive) != 2 {
 		w.Fatalf("first %+v", first)
 	}
-	if c := w.changes(b, first.Mark); c.All || len(c.Records) > 0 || len(c.Owners) > 0 || c.Replaced {
-		w.Fatalf("nothing changed: %+v", c)
-	}
+	w.wantChanges("nothing changed", b, first.Mark, nil, nil)
 	w.put(a, "x", "1", 0)
 	w.put(b, "y", "1", 0)
 	w.put(a, "x", "2", coord.Any)
-	c := w.changes(b, first.Mark)
-	if c.All || !slices.Equal(c.Records, []string{"x", "y"}) || len(c.Owners) > 0 {
-		w.Fatalf("two changed: %+v", c)
-	}
+	mark := w.wantChanges("two changed", b, first.Mark, []string{"x", "y"}, nil)
 	_, err := b.Write(w.Context(), coord.Write{Ops: []coord.Op{{Key: "x", Delete: true, If: coord.Any}}})
 	w.must(err)
-	second := w.changes(a, c.Mark)
-	if second.All || !slices.Equal(second.Records, []string{"x"}) {
-		w.Fatalf("one was deleted: %+v", second)
-	}
+	mark = w.wantChanges("one was deleted", a, mark, []string{"x"}, nil)
 	o := w.take(a, "scope")
-	c = w.changes(b, second.Mark)
-	if c.All || !slices.Equal(c.Owners, []string{"scope"}) || len(c.Records) > 0 {
-		w.Fatalf("one was taken: %+v", c)
-	}
+	mark = w.wantChanges("one was taken", b, mark, nil, []string{"scope"})
 	w.must(a.Release(w.Context(), o))
-	if c = w.changes(b, c.Mark); !slices.Equal(c.Owners, []string{"scope"}) {
-		w.Fatalf("one was released: %+v", c)
-	}
+	mark = w.wantChanges("one was released", b, mark, nil, []string{"scope"})
 	// A later session has a slot of its own, whose log is part of it.
 	third := w.join("c", long)
 	w.put(third, "z", "1", 0)
-	if c = w.changes(b, c.Mark); c.All || c.Replaced || !slices.Equal(c.Records, []string{"z"}) {
-		w.Fatalf("another came: %+v", c)
-	}
+	mark = w.wantChanges("another came", b, mark, []string{"z"}, nil)
 	w.must(third.Leave(w.Context()))
 	third.rejoin(w, "d", long)
 	w.put(third, "zz", "1", 0)
-	if c = w.changes(b, c.Mark); c.All || c.Replaced || !slices.Equal(c.Records, []string{"zz"}) {
-		w.Fatalf("the slot was used again: %+v", c)
-	}
+	w.wantChanges("the slot was used again", b, mark, []string{"zz"}, nil)
 }
 
 func boundedLogs(w *world) {

@@ -286,17 +286,7 @@ func (s *Store) Enter(ctx context.Context, random string, m coord.Member, ttl ti
 		if err != nil {
 			return coord.Entered{}, err
 		}
-		session := &types.Put{
-			TableName: &s.table, ConditionExpression: aws.String("attribute_not_exists(pk)"),
-			Item: with(slotItem(sessionKey, e.Slot), item{
-				"id": text(e.Log.Session), "count": number(1), "ttl": number(ttl.Milliseconds()), "dead": truth(false), "member": text(string(member)),
-			}),
-		}
-		if before != "" {
-			session.ConditionExpression = aws.String("#id = :before AND #dead = :yes")
-			session.ExpressionAttributeNames = map[string]string{"#id": "id", "#dead": "dead"}
-			session.ExpressionAttributeValues = item{":before": text(before), ":yes": truth(true)}
-		}
+		session := s.putSession(e, before, string(member))
 		ops := []types.TransactWriteItem{{Put: session}, {Put: log}}
 		if p.engine == "" {
 			e.Engine = s.engineID(random[:12])
@@ -312,6 +302,22 @@ func (s *Store) Enter(ctx context.Context, random string, m coord.Member, ttl ti
 			return coord.Entered{}, err
 		}
 	}
+}
+
+// putSession starts a session in a slot, in place of the dead session before it, if there is one.
+func (s *Store) putSession(e coord.Entered, before, member string) *types.Put {
+	put := &types.Put{
+		TableName: &s.table, ConditionExpression: aws.String("attribute_not_exists(pk)"),
+		Item: with(slotItem(sessionKey, e.Slot), item{
+			"id": text(e.Log.Session), "count": number(1), "ttl": number(e.TTL.Milliseconds()), "dead": truth(false), "member": text(member),
+		}),
+	}
+	if before != "" {
+		put.ConditionExpression = aws.String("#id = :before AND #dead = :yes")
+		put.ExpressionAttributeNames = map[string]string{"#id": "id", "#dead": "dead"}
+		put.ExpressionAttributeValues = item{":before": text(before), ":yes": truth(true)}
+	}
+	return put
 }
 
 func (s *Store) putLog(slot int, was int64, log coord.Log) (*types.Put, error) {
