@@ -149,53 +149,21 @@ func (c *call) reads() bool {
 // asked returns the IAM check of the call itself.
 func (c *call) asked() Asked {
 	a := Asked{Action: c.service + ":" + c.does, Resource: "*", Write: !c.reads(), Context: map[string]string{"aws:RequestedRegion": c.region}}
-	existing := func(tags map[string]string) {
-		for k, v := range tags {
-			a.Context["aws:ResourceTag/"+k] = v
-		}
-	}
 	for k, v := range c.requested() {
 		a.Context["aws:RequestTag/"+k] = v
 	}
 	switch {
-	case c.service == "ec2" && c.does == "RunInstances":
-		if a.Resource = c.arn("ec2", "instance/*"); c.form.Get("DryRun") != "true" {
-			c.t.Errorf("weir launches a machine: %v", c.form)
-		}
-	case c.service == "ec2" && a.Write:
-		a.Resource = c.arn("ec2", "launch-template/*")
-		for _, key := range []string{"LaunchTemplateId", "ResourceId.1"} {
-			if id := c.form.Get(key); id != "" {
-				a.Resource = c.arn("ec2", "launch-template/"+id)
-				existing(c.templateTags("LaunchTemplateId.1", id))
-			}
-		}
-		if name := c.form.Get("LaunchTemplateName"); name != "" && c.does != "CreateLaunchTemplate" {
-			existing(c.templateTags("LaunchTemplateName.1", name))
-		}
+	case c.service == "ec2":
+		c.askEC2(&a)
 	case c.service == "autoscaling" && a.Write:
-		name := c.form.Get("AutoScalingGroupName")
-		if name == "" {
-			name = c.form.Get("Tags.member.1.ResourceId")
-		}
-		a.Resource = c.arn("autoscaling", "autoScalingGroup:0:autoScalingGroupName/"+name)
-		if c.does != "CreateAutoScalingGroup" {
-			existing(c.groupTags(name))
-		}
+		c.askAutoScaling(&a)
 	case c.service == "eks" && c.nodegroup != "":
 		a.Resource = c.arn("eks", path.Join("nodegroup", c.cluster, c.nodegroup, "0"))
-		existing(c.nodegroupTags())
+		a.existing(c.nodegroupTags())
 	case c.service == "eks" && c.cluster != "":
 		a.Resource = c.arn("eks", "cluster/"+c.cluster)
 	case c.service == "ssm":
-		for _, key := range []string{"Name", "ResourceId"} {
-			if name, ok := c.members[key].(string); ok {
-				a.Resource = c.arn("ssm", "parameter"+name)
-			}
-		}
-		if names, ok := c.members["Names"].([]any); ok {
-			a.Resource = c.parameter(names[0].(string))
-		}
+		c.askSSM(&a)
 	case c.service == "servicequotas":
 		code, _ := c.members["QuotaCode"].(string)
 		a.Resource = c.arn("servicequotas", "ec2/"+code)
@@ -209,6 +177,57 @@ func (c *call) asked() Asked {
 		a.Resource = c.form.Get("RoleArn")
 	}
 	return a
+}
+
+// existing adds the tags that the resource has.
+func (a *Asked) existing(tags map[string]string) {
+	for k, v := range tags {
+		a.Context["aws:ResourceTag/"+k] = v
+	}
+}
+
+func (c *call) askEC2(a *Asked) {
+	if c.does == "RunInstances" {
+		if a.Resource = c.arn("ec2", "instance/*"); c.form.Get("DryRun") != "true" {
+			c.t.Errorf("weir launches a machine: %v", c.form)
+		}
+		return
+	}
+	if !a.Write {
+		return
+	}
+	a.Resource = c.arn("ec2", "launch-template/*")
+	for _, key := range []string{"LaunchTemplateId", "ResourceId.1"} {
+		if id := c.form.Get(key); id != "" {
+			a.Resource = c.arn("ec2", "launch-template/"+id)
+			a.existing(c.templateTags("LaunchTemplateId.1", id))
+		}
+	}
+	if name := c.form.Get("LaunchTemplateName"); name != "" && c.does != "CreateLaunchTemplate" {
+		a.existing(c.templateTags("LaunchTemplateName.1", name))
+	}
+}
+
+func (c *call) askAutoScaling(a *Asked) {
+	name := c.form.Get("AutoScalingGroupName")
+	if name == "" {
+		name = c.form.Get("Tags.member.1.ResourceId")
+	}
+	a.Resource = c.arn("autoscaling", "autoScalingGroup:0:autoScalingGroupName/"+name)
+	if c.does != "CreateAutoScalingGroup" {
+		a.existing(c.groupTags(name))
+	}
+}
+
+func (c *call) askSSM(a *Asked) {
+	for _, key := range []string{"Name", "ResourceId"} {
+		if name, ok := c.members[key].(string); ok {
+			a.Resource = c.arn("ssm", "parameter"+name)
+		}
+	}
+	if names, ok := c.members["Names"].([]any); ok {
+		a.Resource = c.parameter(names[0].(string))
+	}
 }
 
 // parameter is one of AWS's own or one of the account.
