@@ -41,7 +41,7 @@ func (d *Decoder) resolve(n *yaml.Node, p intent.Path) *yaml.Node {
 		d.Error(n, p, "yaml-alias", "anchors and aliases are not allowed in "+d.Whole, "write the value out")
 		return nil
 	case to == nil:
-		d.Error(n, p, "wrong-type", d.named(p)+" is nested too deeply", "")
+		d.Error(n, p, "wrong-type", named(d.Whole, p)+" is nested too deeply", "")
 		return nil
 	default:
 		return to
@@ -52,7 +52,7 @@ func (d *Decoder) resolve(n *yaml.Node, p intent.Path) *yaml.Node {
 // against those of the schema.
 func (d *Decoder) value(n *yaml.Node, v reflect.Value, p intent.Path, own *Limit) {
 	if d.depth >= maxDepth {
-		d.Error(n, p, "wrong-type", d.named(p)+" is nested too deeply", "")
+		d.Error(n, p, "wrong-type", named(d.Whole, p)+" is nested too deeply", "")
 		return
 	}
 	if !d.spend(n, 1) {
@@ -162,7 +162,7 @@ func (d *Decoder) each(n *yaml.Node, p intent.Path, visit func(name string, key,
 		switch {
 		case key == nil:
 		case key.Kind != yaml.ScalarNode:
-			d.Error(key, p, "wrong-type", d.named(p)+" has a key that is not text", "")
+			d.Error(key, p, "wrong-type", named(d.Whole, p)+" has a key that is not text", "")
 		case seen[key.Value]:
 			d.keyError(n.Content[i], p.Join(key.Value), "duplicate-key", p.Join(key.Value).String()+" is written twice", "")
 		default:

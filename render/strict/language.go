@@ -108,17 +108,17 @@ func (d *Decoder) spend(n *yaml.Node, nodes int) bool {
 func (d *Decoder) spent() bool { return d.nodes > maxNodes }
 
 // quoted is a value for a message, with a space before it; "" where it may be a secret.
-func (d *Decoder) quoted(before string, value any) string {
-	if d.Secret {
+func quoted(isSecret bool, before string, value any) string {
+	if isSecret {
 		return ""
 	}
 	return fmt.Sprintf(before, value)
 }
 
 // named is a path for the start of a sentence.
-func (d *Decoder) named(p intent.Path) string {
+func named(whole string, p intent.Path) string {
 	if len(p) == 0 {
-		return d.Whole
+		return whole
 	}
 	return p.String()
 }

@@ -113,7 +113,7 @@ func (d *Decoder) limit(l *Limit, n *yaml.Node, p intent.Path) bool {
 	case yaml.ScalarNode:
 		if i, ok := intOf(n); ok && d.Kubernetes {
 			d.bounded(l, i, n, p)
-		} else if text, ok := d.text(n); ok {
+		} else if text, ok := textIn(d.Kubernetes, n); ok {
 			d.worded(l, text, n, p)
 		}
 	}
@@ -131,7 +131,7 @@ func written(n *yaml.Node) (count int) {
 }
 
 func (d *Decoder) bounded(l *Limit, i int64, n *yaml.Node, p intent.Path) {
-	is := p.String() + d.quoted(" is %d,", i)
+	is := p.String() + quoted(d.Secret, " is %d,", i)
 	if l.Minimum != nil && i < *l.Minimum {
 		d.Error(n, p, "out-of-range", fmt.Sprintf("%s must be at least %d", is, *l.Minimum), "")
 	}

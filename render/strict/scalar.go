@@ -25,10 +25,10 @@ func isPlain(n *yaml.Node) bool {
 	return n.Style&quoted == 0
 }
 
-// bool reads a scalar as the language reads a boolean.
-func (d *Decoder) bool(n *yaml.Node) (value, ok bool) {
+// boolean reads a scalar as the language reads a boolean.
+func boolean(kubernetes bool, n *yaml.Node) (value, ok bool) {
 	value, ok = boolOf(n)
-	return value, ok && (d.Kubernetes || n.ShortTag() == "!!bool")
+	return value, ok && (kubernetes || n.ShortTag() == "!!bool")
 }
 
 // boolOf reads a scalar as Kubernetes reads a boolean.
@@ -60,9 +60,9 @@ func Text(n *yaml.Node) (string, bool) {
 	return "", false
 }
 
-// text reads a scalar as the language reads text.
-func (d *Decoder) text(n *yaml.Node) (string, bool) {
-	if d.Kubernetes {
+// textIn reads a scalar as the language reads text.
+func textIn(kubernetes bool, n *yaml.Node) (string, bool) {
+	if kubernetes {
 		return Text(n)
 	}
 	return n.Value, n.Kind == yaml.ScalarNode
@@ -99,14 +99,14 @@ func floatOf(n *yaml.Node) (float64, bool) {
 func (d *Decoder) scalar(n *yaml.Node, v reflect.Value, p intent.Path) {
 	switch v.Kind() {
 	case reflect.String:
-		s, ok := d.text(n)
+		s, ok := textIn(d.Kubernetes, n)
 		if !ok {
 			d.WrongType(n, p, "text")
 			return
 		}
 		v.SetString(s)
 	case reflect.Bool:
-		b, ok := d.bool(n)
+		b, ok := boolean(d.Kubernetes, n)
 		if !ok {
 			d.WrongType(n, p, "true or false")
 			return
@@ -129,7 +129,7 @@ func (d *Decoder) scalar(n *yaml.Node, v reflect.Value, p intent.Path) {
 			return
 		}
 		if v.OverflowInt(i) {
-			d.Error(n, p, "out-of-range", p.String()+" is "+d.quoted("%d, which is ", i)+"too large", "")
+			d.Error(n, p, "out-of-range", p.String()+" is "+quoted(d.Secret, "%d, which is ", i)+"too large", "")
 			return
 		}
 		v.SetInt(i)
@@ -139,7 +139,7 @@ func (d *Decoder) scalar(n *yaml.Node, v reflect.Value, p intent.Path) {
 }
 
 func (d *Decoder) duration(n *yaml.Node, into *time.Duration, p intent.Path) {
-	text, ok := d.text(n)
+	text, ok := textIn(d.Kubernetes, n)
 	if !ok {
 		d.WrongType(n, p, "a duration")
 		return
@@ -150,7 +150,7 @@ func (d *Decoder) duration(n *yaml.Node, into *time.Duration, p intent.Path) {
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		d.Error(n, p, code, p.String()+" is no duration"+d.quoted(": %q", text), `write a number with a unit, such as "300s" or "5m"`)
+		d.Error(n, p, code, p.String()+" is no duration"+quoted(d.Secret, ": %q", text), `write a number with a unit, such as "300s" or "5m"`)
 		return
 	}
 	*into = parsed
@@ -168,17 +168,17 @@ func (d *Decoder) WrongType(n *yaml.Node, p intent.Path, want string) {
 			detail = "write it without quotes"
 		}
 	}
-	d.Error(n, p, "wrong-type", fmt.Sprintf("%s must be %s, not %s", d.named(p), want, d.kindOf(n)), detail)
+	d.Error(n, p, "wrong-type", fmt.Sprintf("%s must be %s, not %s", named(d.Whole, p), want, kindOf(d.Kubernetes, n)), detail)
 }
 
-func (d *Decoder) kindOf(n *yaml.Node) string {
+func kindOf(kubernetes bool, n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a mapping"
 	case yaml.SequenceNode:
 		return "a list"
 	}
-	if _, ok := d.bool(n); ok {
+	if _, ok := boolean(kubernetes, n); ok {
 		return "a boolean"
 	}
 	switch n.ShortTag() {

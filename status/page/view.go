@@ -51,7 +51,7 @@ func (w *views) layout(section, title string) layout {
 	f := w.board.Facts()
 	_, several := w.crew()
 	return layout{
-		Title: title, Instance: f.Instance, Section: section, Now: w.moment(w.board.Now()), HasMetrics: w.o.Metrics != nil,
+		Title: title, Instance: f.Instance, Section: section, Now: momentOf(w.board, w.board.Now()), HasMetrics: w.o.Metrics != nil,
 		HasConfig: f.Configuration != "", HasPulls: f.HasPulls, HasMembers: several, HasRolls: w.o.Rollouts != nil && w.o.Rollouts.Any(), Refused: f.Refused, Unwritten: f.Unwritten, Viewer: &Viewer{},
 	}
 }
@@ -62,11 +62,11 @@ type moment struct {
 	Words string
 }
 
-func (w *views) moment(t time.Time) moment {
+func momentOf(b *board.Board, t time.Time) moment {
 	if t.IsZero() {
 		return moment{}
 	}
-	return moment{Exact: t.UTC().Format(time.RFC3339), Words: distance(w.board.Now().Sub(t))}
+	return moment{Exact: t.UTC().Format(time.RFC3339), Words: distance(b.Now().Sub(t))}
 }
 
 // distance prints how long ago something was, or how far ahead it is.
@@ -168,8 +168,8 @@ func positionOf(l forge.Links, sha string, p diag.Position) positionView {
 	return positionView{Text: p.String(), Link: l.File(sha, p)}
 }
 
-// links are the links of a target's source.
-func (w *views) links(source string) forge.Links { return w.board.Links(source) }
+// linksOf are the links of a target's source.
+func linksOf(b *board.Board, source string) forge.Links { return b.Links(source) }
 
 func targetLink(name string) string { return "/targets/" + url.PathEscape(name) }
 

@@ -36,7 +36,7 @@ func (w *views) events(list []events.Event, most int) []eventView {
 		if e.Level == "" {
 			e.Level = kinds.LevelOf(e.Kind)
 		}
-		v := eventView{Event: e, When: w.moment(e.Time)}
+		v := eventView{Event: e, When: momentOf(w.board, e.Time)}
 		source := e.Source
 		if e.Target != "" {
 			v.Link = targetLink(e.Target)
@@ -48,7 +48,7 @@ func (w *views) events(list []events.Event, most int) []eventView {
 		}
 		l, ok := links[source]
 		if !ok {
-			l = w.links(source)
+			l = linksOf(w.board, source)
 			links[source] = l
 		}
 		v.Commit, v.Changes = commitOf(l, e.Revision, ""), eventChangesOf(e, l)
@@ -274,11 +274,11 @@ func (w *views) runs(list []history.Run, most int) []runView {
 		l, ok := links[r.Target]
 		if !ok {
 			t, _ := w.board.Target(r.Target)
-			l = w.links(t.Source)
+			l = linksOf(w.board, t.Source)
 			links[r.Target] = l
 		}
 		out = append(out, runView{
-			Run: r, Link: targetLink(r.Target), Commit: commitOf(l, r.Revision, r.Subject), Took: span(time.Duration(r.Duration)), When: w.moment(r.Time),
+			Run: r, Link: targetLink(r.Target), Commit: commitOf(l, r.Revision, r.Subject), Took: span(time.Duration(r.Duration)), When: momentOf(w.board, r.Time),
 		})
 	}
 	return out

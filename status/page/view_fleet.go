@@ -114,11 +114,11 @@ func (w *views) indexView(q url.Values) indexView {
 	}
 	v.States = stateFilters(f, by, len(all))
 	v.Traits = traitFilters(f.at(1), "/", items)
-	v.Find = w.findForm("/", f, items, all)
+	v.Find = findFormOf("/", f, items, all)
 	v.AllPools = f.at(1).link("/pools")
 	for _, s := range w.board.Sources() {
 		l := s.Links()
-		v.Sources = append(v.Sources, sourceView{Source: s, Commit: commitOf(l, s.Revision, s.Subject), Changed: w.moment(s.ChangedAt), Web: l.Repository()})
+		v.Sources = append(v.Sources, sourceView{Source: s, Commit: commitOf(l, s.Revision, s.Subject), Changed: momentOf(w.board, s.ChangedAt), Web: l.Repository()})
 	}
 	v.Runs = w.runs(w.board.Runs(), indexRecent)
 	v.Events = w.events(w.board.Events(), indexRecent)
@@ -234,7 +234,7 @@ func traitFilters(f poolFilter, path string, items []poolItem) []filter {
 	return out
 }
 
-func (w *views) findForm(path string, f poolFilter, items []poolItem, targets []board.TargetState) findForm {
+func findFormOf(path string, f poolFilter, items []poolItem, targets []board.TargetState) findForm {
 	phases, kinds := map[string]bool{}, map[string]bool{}
 	for _, i := range items {
 		phases[string(i.pool.Phase)] = true
@@ -281,17 +281,17 @@ type targetView struct {
 
 func (w *views) targetView(t board.TargetState) targetView {
 	v := targetView{
-		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: w.moment(t.NextDue),
+		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: momentOf(w.board, t.NextDue),
 		AccountRegion: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t), Owner: w.ownerOf(t.Name),
 	}
 	r := t.Last
 	if r == nil {
 		return v
 	}
-	l := w.links(t.Source)
-	v.HeldTo = w.heldViewOf(&t)
+	l := linksOf(w.board, t.Source)
+	v.HeldTo = heldViewOf(w.board, &t)
 	v.Read, v.Commit, v.Ref, v.Suspended = true, commitOf(l, r.Revision, r.Subject), r.Ref, r.Suspended
-	v.LastPass, v.Took, v.Outcome = w.moment(r.StartedAt.Add(r.Duration)), span(r.Duration), report.RunText(r)
+	v.LastPass, v.Took, v.Outcome = momentOf(w.board, r.StartedAt.Add(r.Duration)), span(r.Duration), report.RunText(r)
 	if r.Err != nil {
 		v.Error = r.Err.Error()
 	} else if failures := r.Failures(); len(failures) > 0 {
@@ -306,7 +306,7 @@ func (w *views) targetView(t board.TargetState) targetView {
 		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n
 	}
 	if t.Stale() {
-		v.PoolsAt = w.moment(t.PoolsAt)
+		v.PoolsAt = momentOf(w.board, t.PoolsAt)
 	}
 	if r.Plan != nil {
 		v.Held, v.Holds = len(r.Plan.Steps)-r.Plan.Runnable(), append(v.Holds, holdViews(r, t.Name)...)

@@ -49,7 +49,7 @@ type heldView struct {
 }
 
 // heldViewOf returns nil if the target is not held.
-func (w *views) heldViewOf(t *board.TargetState) *heldView {
+func heldViewOf(b *board.Board, t *board.TargetState) *heldView {
 	h := report.KeptOf(t.Last, t.HeldSince)
 	if h == nil {
 		return nil
@@ -59,10 +59,10 @@ func (w *views) heldViewOf(t *board.TargetState) *heldView {
 		v.Because = "T" + because
 	}
 	if h.Revision != "" {
-		v.Commit = commitOf(w.links(t.Source), h.Revision, "")
+		v.Commit = commitOf(linksOf(b, t.Source), h.Revision, "")
 	}
 	if !h.Since.IsZero() {
-		v.When = w.moment(h.Since)
+		v.When = momentOf(b, h.Since)
 	}
 	return v
 }

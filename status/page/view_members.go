@@ -66,7 +66,7 @@ func (w *views) ownerOf(target string) *ownerView {
 	if !several || !known {
 		return nil
 	}
-	v := &ownerView{Name: o.Owner, Last: o.Last, Since: w.moment(o.Since)}
+	v := &ownerView{Name: o.Owner, Last: o.Last, Since: momentOf(w.board, o.Since)}
 	for _, m := range crew.Members {
 		v.Here = v.Here || m.Answers && m.Name == o.Owner
 	}
@@ -142,7 +142,7 @@ func viewOfMember(m members.Member, far []members.Member) memberView {
 }
 
 func (w *views) viewOfOwned(o members.Owned) ownedView {
-	v := ownedView{Owned: o, Place: o.Name(), Mark: report.Converged, Since: w.moment(o.Since)}
+	v := ownedView{Owned: o, Place: o.Name(), Mark: report.Converged, Since: momentOf(w.board, o.Since)}
 	if o.Owner == "" {
 		if v.Mark = report.Moving; w.board.Now().Sub(o.Since) > members.TooLong {
 			v.Mark = report.Failing

@@ -142,9 +142,9 @@ func (w *views) planPage(t board.TargetState, q url.Values) planPage {
 		v.Why = "No pass has been over this target yet."
 		return v
 	}
-	l := w.links(t.Source)
-	v.HeldTo = w.heldViewOf(&t)
-	v.Commit, v.Made, v.Faults = commitOf(l, r.Revision, r.Subject), w.moment(r.StartedAt), faultViews(diagnosticsOf(r), l, r.Revision)
+	l := linksOf(w.board, t.Source)
+	v.HeldTo = heldViewOf(w.board, &t)
+	v.Commit, v.Made, v.Faults = commitOf(l, r.Revision, r.Subject), momentOf(w.board, r.StartedAt), faultViews(diagnosticsOf(r), l, r.Revision)
 	if r.Plan == nil {
 		v.Why = "The last pass could make no plan: what is wrong is said above."
 		if r.Err != nil {

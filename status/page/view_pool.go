@@ -104,14 +104,14 @@ func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 		fault, more := report.FirstFault(t.Last)
 		v.Fault = report.AndMore(fault, more)
 	}
-	l := w.links(t.Source)
+	l := linksOf(w.board, t.Source)
 	if r := p.LastRollout; r != nil && p.Rollout == nil {
-		last := w.rolloutView(*p, *r)
+		last := rolloutViewOf(w.board, *p, *r)
 		v.LastEnded = &last
 	}
 	v.addInstances(p)
 	for _, d := range p.Draining[:min(len(p.Draining), shownMachines)] {
-		v.Draining = append(v.Draining, drainingView{Draining: d, Began: w.moment(d.Since), Ends: w.moment(d.Until), More: d.PodsLeft - len(d.Pods)})
+		v.Draining = append(v.Draining, drainingView{Draining: d, Began: momentOf(w.board, d.Since), Ends: momentOf(w.board, d.Until), More: d.PodsLeft - len(d.Pods)})
 	}
 	v.addReport(t, key, l)
 	for _, c := range t.LaunchConfigs {
@@ -131,7 +131,7 @@ func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
 			events = append(events, shared...)
 		}
 	}
-	v.Versions = w.versions(p, events, l)
+	v.Versions = versionViews(w.board, p, events, l)
 	return v
 }
 
@@ -181,9 +181,9 @@ func keyActivity(target, pool string) string {
 // versionKinds are the events that make a version of a template.
 var versionKinds = []string{"version-created", "template-created"}
 
-// versions joins AWS's data on the template's versions with the events of their
+// versionViews joins AWS's data on the template's versions with the events of their
 // making.
-func (w *views) versions(p *plan.PoolStatus, list []events.Event, l forge.Links) []versionView {
+func versionViews(b *board.Board, p *plan.PoolStatus, list []events.Event, l forge.Links) []versionView {
 	by := map[int]*versionView{}
 	at := func(n int) *versionView {
 		if by[n] == nil {
@@ -213,7 +213,7 @@ func (w *views) versions(p *plan.PoolStatus, list []events.Event, l forge.Links)
 			continue
 		}
 		v := at(n)
-		v.Made, v.Why, v.More = w.moment(e.Time), e.Reason, len(e.Changes) == events.EventChanges
+		v.Made, v.Why, v.More = momentOf(b, e.Time), e.Reason, len(e.Changes) == events.EventChanges
 		if e.Kind == "template-created" {
 			v.Why = "the first version" // the reason is that the template did not exist
 		}

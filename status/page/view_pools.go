@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -29,7 +30,7 @@ func (w *views) poolRow(i poolItem) poolRow {
 	p := *i.pool
 	r := poolRow{
 		PoolStatus: p, Link: poolLink(i.target.Name, p.Namespace, p.Name), TargetLink: targetLink(i.target.Name), Mark: string(i.mark),
-		Failing: w.moment(p.FailedSince), PhaseWord: string(p.Phase), Level: poolLevel(p, i.mark), Since: w.moment(i.target.ConvergedSince[report.PoolKey(p)]), Drift: i.drifted(), Held: i.held, Stale: i.stale,
+		Failing: momentOf(w.board, p.FailedSince), PhaseWord: string(p.Phase), Level: poolLevel(p, i.mark), Since: momentOf(w.board, i.target.ConvergedSince[report.PoolKey(p)]), Drift: i.drifted(), Held: i.held, Stale: i.stale,
 	}
 	if p.Phase == "" {
 		r.PhaseWord = string(plan.PhaseUnknown)
@@ -38,7 +39,7 @@ func (w *views) poolRow(i poolItem) poolRow {
 		r.Template = "v" + p.LaunchTemplateVersion
 	}
 	if p.Rollout != nil {
-		v := w.rolloutView(p, *p.Rollout)
+		v := rolloutViewOf(w.board, p, *p.Rollout)
 		r.Rolling = &v
 	}
 	return r
@@ -61,10 +62,10 @@ type rolloutView struct {
 
 const rolloutWidth = 400
 
-func (w *views) rolloutView(p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
+func rolloutViewOf(b *board.Board, p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
 	v := rolloutView{
 		RolloutStatus: r, Pool: report.PoolKey(p), Link: poolLink(p.Target, p.Namespace, p.Name), Percent: int(min(max(r.Percentage, 0), 100)),
-		Started: w.moment(r.StartedAt), Back: r.Status == "RollbackInProgress",
+		Started: momentOf(b, r.StartedAt), Back: r.Status == "RollbackInProgress",
 	}
 	v.Words = fmt.Sprintf("%d %%", v.Percent)
 	if r.InstancesLeft > 0 {
@@ -127,7 +128,7 @@ func (w *views) poolsView(q url.Values) poolsView {
 	v := poolsView{layout: w.layout("pools", "Pools"), HasFilter: !f.empty(), Fleet: true}
 	v.JSON = "/api/v1/pools"
 	items := poolItems(all)
-	v.Find, v.Traits = w.findForm("/pools", f, items, all), traitFilters(f.at(1), "/pools", items)
+	v.Find, v.Traits = findFormOf("/pools", f, items, all), traitFilters(f.at(1), "/pools", items)
 	v.Rows, v.Pager, v.Words = w.poolRows(items, f, "/pools")
 	return v
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/forecast"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
@@ -92,10 +93,10 @@ var pullMarks = map[report.PullState]report.Phase{
 	report.PullWaiting: report.Waiting, report.PullMerged: report.Converged, report.PullClosed: report.Waiting,
 }
 
-func (w *views) pullRow(p report.Pull) pullRow {
+func pullRowOf(b *board.Board, p report.Pull) pullRow {
 	r := pullRow{
 		Source: p.Source, Number: strconv.FormatInt(p.Number, 10), Name: p.Title, Author: p.Author, Link: pullLink(p.Source, p.Number),
-		Web: report.SafeURL(p.WebURL), State: p.State, Mark: string(pullMarks[p.State]), Planned: w.moment(p.PlannedAt), Stale: p.Stale,
+		Web: report.SafeURL(p.WebURL), State: p.State, Mark: string(pullMarks[p.State]), Planned: momentOf(b, p.PlannedAt), Stale: p.Stale,
 	}
 	if r.Mark == "" {
 		r.Mark = string(report.Waiting)
@@ -109,7 +110,7 @@ func (w *views) pullsView() pullsView {
 	v.JSON = "/api/v1/pulls"
 	for _, p := range w.board.Pulls() {
 		v.Any = true
-		if r := w.pullRow(p); p.Ended() {
+		if r := pullRowOf(w.board, p); p.Ended() {
 			v.Ended = append(v.Ended, r)
 		} else {
 			v.Open = append(v.Open, r)
@@ -120,11 +121,11 @@ func (w *views) pullsView() pullsView {
 
 func (w *views) pullPage(p report.Pull) pullPage {
 	v := pullPage{
-		layout: w.layout("pulls", "#"+strconv.FormatInt(p.Number, 10)+" "+p.Title), pullRow: w.pullRow(p), Reason: p.Reason, BaseRef: p.BaseRef, Digest: p.Digest,
+		layout: w.layout("pulls", "#"+strconv.FormatInt(p.Number, 10)+" "+p.Title), pullRow: pullRowOf(w.board, p), Reason: p.Reason, BaseRef: p.BaseRef, Digest: p.Digest,
 		Approved: p.Approved, AsReviewed: p.AsReviewed, Differs: p.Differs, Uncompared: p.Uncompared, Unaffected: p.Unaffected, Unkept: p.Unkept,
 	}
 	v.JSON = "/api/v1/pulls"
-	l := w.links(p.Source)
+	l := linksOf(w.board, p.Source)
 	v.Head, v.Base, v.Merge = commitOf(l, p.HeadSHA, ""), commitOf(l, p.BaseSHA, ""), commitOf(l, p.MergeSHA, "")
 	v.WantApproval = p.AsReviewed && p.Approved == "" && p.State == report.PullPlanned
 	for _, name := range p.Gone {

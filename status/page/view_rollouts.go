@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/waves"
 )
@@ -228,7 +229,7 @@ func (w *views) busyRollouts() (out []rolloutCard) {
 func (w *views) rolloutCard(r waves.Rollout) rolloutCard {
 	c := rolloutCard{
 		Name: r.Name, Source: r.Source, Link: rolloutLink(r.Source, r.Name), Mark: phaseMarks[r.Phase], Phase: r.Phase, At: r.At(),
-		Commit: commitOf(w.links(r.Source), r.Revision, ""), Bar: barOf(r.Machines, nil), Waits: r.Waits,
+		Commit: commitOf(linksOf(w.board, r.Source), r.Revision, ""), Bar: barOf(r.Machines, nil), Waits: r.Waits,
 	}
 	for n, one := range r.Waves {
 		c.Waves = append(c.Waves, waveViewOf(r, n, one))
@@ -273,8 +274,8 @@ func sizeOf(n, all int32) string {
 
 func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 	v := rolloutPage{
-		layout: w.layout("rollouts", r.Name), rolloutCard: w.rolloutCard(r), Revision: r.Revision, Began: w.moment(r.Began), Ended: w.moment(r.Ended),
-		Paused: w.wordOf(r.Paused), Stopped: w.wordOf(r.Stopped), Do: r.Do, Moves: r.Moves, Failed: r.Failed, Budget: r.FailureBudget,
+		layout: w.layout("rollouts", r.Name), rolloutCard: w.rolloutCard(r), Revision: r.Revision, Began: momentOf(w.board, r.Began), Ended: momentOf(w.board, r.Ended),
+		Paused: wordOf(w.board, r.Paused), Stopped: wordOf(w.board, r.Stopped), Do: r.Do, Moves: r.Moves, Failed: r.Failed, Budget: r.FailureBudget,
 	}
 	v.JSON = "/api/v1/rollouts"
 	v.Headline = headlineOf(r)
@@ -287,7 +288,7 @@ func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 		if whole > 0 {
 			part = min(1, max(0, float64(done)/float64(whole)))
 		}
-		v.Bake = &bakeView{Until: w.moment(r.BakesUntil), Width: coordinate(part * rolloutWidth), Words: span(max(0, done)) + " of " + span(whole)}
+		v.Bake = &bakeView{Until: momentOf(w.board, r.BakesUntil), Width: coordinate(part * rolloutWidth), Words: span(max(0, done)) + " of " + span(whole)}
 	}
 	if r.BakeAhead > 0 {
 		v.BakeAhead = span(time.Duration(r.BakeAhead) * time.Second)
@@ -297,19 +298,19 @@ func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 	}
 	for _, g := range r.Gates {
 		mark := verdictMarks[g.Verdict]
-		v.Gates = append(v.Gates, gateView{g, mark, w.moment(g.At)})
+		v.Gates = append(v.Gates, gateView{g, mark, momentOf(w.board, g.At)})
 	}
-	v.Bad = w.badViews(r.Bad)
+	v.Bad = badViews(w.board, r.Bad)
 	return v
 }
 
 // badViews groups what was stopped for the same reason.
-func (w *views) badViews(list []waves.BadHash) (out []badView) {
+func badViews(on *board.Board, list []waves.BadHash) (out []badView) {
 	for _, b := range list {
 		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why && v.Fields == b.Fields })
 		if i < 0 {
 			i = len(out)
-			out = append(out, badView{Hash: b.Hash, Why: b.Why, Fields: b.Fields, Found: w.moment(b.At)})
+			out = append(out, badView{Hash: b.Hash, Why: b.Why, Fields: b.Fields, Found: momentOf(on, b.At)})
 		}
 		if v := &out[i]; len(v.Pools) < shownBad {
 			v.Pools = append(v.Pools, linked{b.Target + " " + b.Pool, keyLink(b.Target, b.Pool)})
@@ -320,11 +321,11 @@ func (w *views) badViews(list []waves.BadHash) (out []badView) {
 	return out
 }
 
-func (w *views) wordOf(word *waves.Word) *wordView {
+func wordOf(b *board.Board, word *waves.Word) *wordView {
 	if word == nil {
 		return nil
 	}
-	return &wordView{word.By, word.Why, w.moment(word.At)}
+	return &wordView{word.By, word.Why, momentOf(b, word.At)}
 }
 
 // fill puts pools into a wave: those first that need attention, all others behind a fold.

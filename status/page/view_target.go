@@ -66,31 +66,31 @@ func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
 		Configs: launchConfigViews(t.LaunchConfigs), Activity: "/activity?" + url.Values{"target": {t.Name}}.Encode(),
 	}
 	v.About, v.JSON, v.waits = t.Name, "/api/v1/targets", waitsOf(t)
-	l := w.links(t.Source)
+	l := linksOf(w.board, t.Source)
 	v.Waiting = slices.DeleteFunc(slices.Clone(v.Holds), func(h holdView) bool { return h.Plan != "" && v.waits.digest != "" || h.Words == v.waits.window })
 	if r := t.Last; r != nil {
 		v.Faults, v.MoreFaults = faultViews(diagnosticsOf(r), l, r.Revision), 0 // here they are all shown
 	}
 	for _, p := range t.Pools {
 		if p.Rollout != nil {
-			v.Rollouts = append(v.Rollouts, w.rolloutView(p, *p.Rollout))
+			v.Rollouts = append(v.Rollouts, rolloutViewOf(w.board, p, *p.Rollout))
 		}
 	}
 	f := readPoolFilter(q)
 	f.Target, f.State = "", ""
 	items := poolItems([]board.TargetState{t})
 	v.Rows, v.Pager, _ = w.poolRows(items, f, v.Self)
-	v.Traits, v.Find, v.Filtered = traitFilters(f.at(1), v.Self, items), w.findForm(v.Self, f, items, nil), !f.empty()
+	v.Traits, v.Find, v.Filtered = traitFilters(f.at(1), v.Self, items), findFormOf(v.Self, f, items, nil), !f.empty()
 	if r := t.Last; r != nil && r.Plan != nil {
 		v.Digest, v.Figures = r.Plan.Digest(), summaryFigures(r.Plan.Summary)
-		v.Drift = w.drifts(r, t.Name)
+		v.Drift = driftViews(w.board, r, t.Name)
 		if t.Applied == nil || !t.Applied.StartedAt.Equal(r.StartedAt) { // else the outcomes show the same steps
 			n := min(len(r.Plan.Steps), targetSteps)
 			v.Plan, v.MorePlan = stepViews(r.Plan.Steps[:n], l, t.Name, r.PlannedAt()), len(r.Plan.Steps)-n
 		}
 	}
 	if a := t.Applied; a != nil {
-		v.AppliedAt, v.AppliedCommit = w.moment(a.StartedAt), commitOf(l, a.Revision, a.Subject)
+		v.AppliedAt, v.AppliedCommit = momentOf(w.board, a.StartedAt), commitOf(l, a.Revision, a.Subject)
 		v.Applied, v.MoreApplied = outcomeViews(a.Outcomes, l, t.Name, a.PlannedAt()), t.MoreApplied
 	}
 	v.Runs = w.runs(ofTarget(w.board.Runs(), t.Name, func(r history.Run) string { return r.Target }), shownRuns)
@@ -98,9 +98,9 @@ func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
 	return v
 }
 
-// drifts are the steps of a plan that put right what changed outside Git, one line
+// driftViews are the steps of a plan that put right what changed outside Git, one line
 // for each pool.
-func (w *views) drifts(r *plan.Report, target string) []driftView {
+func driftViews(b *board.Board, r *plan.Report, target string) []driftView {
 	var out []driftView
 	for _, s := range r.Plan.Steps {
 		if s.Drift == nil {
@@ -112,7 +112,7 @@ func (w *views) drifts(r *plan.Report, target string) []driftView {
 			out[i].Text += "; " + text
 			continue
 		}
-		out = append(out, driftView{Pool: pool, Link: keyLink(target, pool), Text: text, Cause: s.Drift.Cause, At: w.moment(s.Drift.At)})
+		out = append(out, driftView{Pool: pool, Link: keyLink(target, pool), Text: text, Cause: s.Drift.Cause, At: momentOf(b, s.Drift.At)})
 	}
 	return out
 }

@@ -20,14 +20,14 @@ type AccessEntry struct {
 // accessPolicies are EKS's access policies.
 var accessPolicies = []string{"AmazonEKSAdminPolicy", "AmazonEKSAdminViewPolicy", "AmazonEKSClusterAdminPolicy", "AmazonEKSEditPolicy", "AmazonEKSViewPolicy"}
 
-func (r *Region) accessPolicyARN(name string) string {
-	return "arn:" + world.Partition(r.Name) + ":eks::aws:cluster-access-policy/" + name
+func accessPolicyARN(region string, name string) string {
+	return "arn:" + world.Partition(region) + ":eks::aws:cluster-access-policy/" + name
 }
 
 // entries are a cluster's access entries: those of the seed, and one for the nodes of
 // each nodegroup. A cluster that reads the ConfigMap alone has none.
-func (r *Region) entries(rq *request) (*Cluster, map[string]AccessEntry, error) {
-	c, err := r.findCluster(rq.Label("name"))
+func entries(clusters world.Table[*Cluster], rq *request) (*Cluster, map[string]AccessEntry, error) {
+	c, err := findCluster(clusters, rq.Label("name"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -47,8 +47,8 @@ func (r *Region) entries(rq *request) (*Cluster, map[string]AccessEntry, error) 
 	return c, all, nil
 }
 
-func (r *Region) entry(rq *request) (*Cluster, AccessEntry, error) {
-	c, all, err := r.entries(rq)
+func entry(clusters world.Table[*Cluster], rq *request) (*Cluster, AccessEntry, error) {
+	c, all, err := entries(clusters, rq)
 	if err != nil {
 		return nil, AccessEntry{}, err
 	}
@@ -61,13 +61,13 @@ func (r *Region) entry(rq *request) (*Cluster, AccessEntry, error) {
 }
 
 func listAccessEntries(rq *request, _ nothing) (any, error) {
-	_, all, err := rq.Region.entries(rq)
+	_, all, err := entries(rq.Region.Clusters, rq)
 	if err != nil {
 		return nil, err
 	}
 	if policy := rq.QueryValue("associatedPolicyArn"); policy != "" {
 		maps.DeleteFunc(all, func(_ string, e AccessEntry) bool {
-			return !slices.ContainsFunc(e.Policies, func(name string) bool { return rq.Region.accessPolicyARN(name) == policy })
+			return !slices.ContainsFunc(e.Policies, func(name string) bool { return accessPolicyARN(rq.Region.Name, name) == policy })
 		})
 	}
 	page, next, err := namesPage(rq, slices.Sorted(maps.Keys(all)))
@@ -78,7 +78,7 @@ func listAccessEntries(rq *request, _ nothing) (any, error) {
 }
 
 func describeAccessEntry(rq *request, _ nothing) (any, error) {
-	c, e, err := rq.Region.entry(rq)
+	c, e, err := entry(rq.Region.Clusters, rq)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func describeAccessEntry(rq *request, _ nothing) (any, error) {
 }
 
 func listAssociatedAccessPolicies(rq *request, _ nothing) (any, error) {
-	c, e, err := rq.Region.entry(rq)
+	c, e, err := entry(rq.Region.Clusters, rq)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func listAssociatedAccessPolicies(rq *request, _ nothing) (any, error) {
 	}
 	rows := []map[string]any{}
 	for _, name := range page {
-		rows = append(rows, map[string]any{"policyArn": rq.Region.accessPolicyARN(name), "accessScope": map[string]any{"type": "cluster", "namespaces": []string{}},
+		rows = append(rows, map[string]any{"policyArn": accessPolicyARN(rq.Region.Name, name), "accessScope": map[string]any{"type": "cluster", "namespaces": []string{}},
 			"associatedAt": wire.Epoch(c.Created), "modifiedAt": wire.Epoch(c.Created)})
 	}
 	out := map[string]any{"clusterName": c.Name, "principalArn": e.Principal, "associatedAccessPolicies": rows}
@@ -122,7 +122,7 @@ func listAccessPolicies(rq *request, _ nothing) (any, error) {
 	}
 	rows := []map[string]any{}
 	for _, name := range page {
-		rows = append(rows, map[string]any{"name": name, "arn": rq.Region.accessPolicyARN(name)})
+		rows = append(rows, map[string]any{"name": name, "arn": accessPolicyARN(rq.Region.Name, name)})
 	}
 	out := map[string]any{"accessPolicies": rows}
 	if next != "" {

@@ -281,7 +281,7 @@ func (c *Cluster) out() map[string]any {
 func orEmpty(list []string) []string { return append([]string{}, list...) }
 
 func describeCluster(rq *request, _ nothing) (any, error) {
-	c, err := rq.Region.findCluster(rq.Label("name"))
+	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -298,7 +298,7 @@ func listClusters(rq *request, _ nothing) (any, error) {
 
 func deleteCluster(rq *request, _ nothing) (any, error) {
 	r := rq.Region
-	c, err := r.findCluster(rq.Label("name"))
+	c, err := findCluster(r.Clusters, rq.Label("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -345,7 +345,7 @@ func updateClusterVersion(rq *request, in updateClusterInput) (any, error) {
 	r := rq.Region
 	name := rq.Label("name")
 	err := rq.Idempotent(in.Token, r.Clusters.Has, func() (string, error) {
-		c, err := r.findCluster(name)
+		c, err := findCluster(r.Clusters, name)
 		if err != nil {
 			return "", err
 		}

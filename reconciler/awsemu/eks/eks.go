@@ -111,8 +111,8 @@ func refused(format string, args ...any) *wire.Error {
 }
 
 // findCluster finds a cluster by name.
-func (r *Region) findCluster(name string) (*Cluster, error) {
-	if c := r.Clusters.Get(name); c != nil {
+func findCluster(clusters world.Table[*Cluster], name string) (*Cluster, error) {
+	if c := clusters.Get(name); c != nil {
 		return c, nil
 	}
 	return nil, wire.Fail("ResourceNotFoundException", "No cluster found for name: %s.", name).With("clusterName", name)
@@ -172,7 +172,7 @@ func (u *Update) finish(fault *updateError) {
 // updatesOf finds the updates that a request is about: the cluster's or, with the
 // query parameter nodegroupName, a nodegroup's.
 func updatesOf(rq *request) ([]*Update, error) {
-	c, err := rq.Region.findCluster(rq.Label("name"))
+	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
 		return nil, err
 	}

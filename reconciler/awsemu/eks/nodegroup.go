@@ -127,7 +127,7 @@ func (c *Cluster) findNodegroup(name string) (*nodegroup, error) {
 
 // nodegroupOf finds the nodegroup that the request's path names.
 func nodegroupOf(rq *request) (*Cluster, *nodegroup, error) {
-	c, err := rq.Region.findCluster(rq.Label("name"))
+	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -220,7 +220,7 @@ func describeNodegroup(rq *request, _ nothing) (any, error) {
 }
 
 func listNodegroups(rq *request, _ nothing) (any, error) {
-	c, err := rq.Region.findCluster(rq.Label("name"))
+	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
 		return nil, err
 	}

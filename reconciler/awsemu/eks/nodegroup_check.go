@@ -167,14 +167,14 @@ func (c *warmPoolConfig) check(custom bool) *wire.Error {
 
 // resolveTemplate finds the user's launch template and settles its version as a
 // number.
-func (r *Region) resolveTemplate(in *Template) (*Template, wire.Data, *wire.Error) {
+func resolveTemplate(machines *ec2.Region, in *Template) (*Template, wire.Data, *wire.Error) {
 	if in == nil {
 		return nil, nil, nil
 	}
 	if (in.ID == "") == (in.Name == "") {
 		return nil, nil, invalid("Either launch template ID or launch template name should be specified, but not both.")
 	}
-	t, v, err := r.ec2.Resolve(in.ID, in.Name, in.Version)
+	t, v, err := machines.Resolve(in.ID, in.Name, in.Version)
 	if err != nil {
 		return nil, nil, invalid("%s", err.Message)
 	}

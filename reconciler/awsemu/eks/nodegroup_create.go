@@ -44,7 +44,7 @@ func createNodegroup(rq *request, in createNodegroupInput) (any, error) {
 		return c != nil && c.Nodegroups.Has(name)
 	}
 	err := rq.Idempotent(in.Token, alive, func() (string, error) {
-		c, err := r.findCluster(cluster)
+		c, err := findCluster(r.Clusters, cluster)
 		if err != nil {
 			return "", err
 		}
@@ -140,7 +140,7 @@ func (in *createNodegroupInput) checkSizes(r *Region, _ *Cluster) *wire.Error {
 
 // checkTemplate checks the launch template and what must not be given beside it.
 func (in *createNodegroupInput) checkTemplate(r *Region, _ *Cluster) *wire.Error {
-	template, data, err := r.resolveTemplate(in.Template)
+	template, data, err := resolveTemplate(r.ec2, in.Template)
 	if err != nil || template == nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (r *Region) addNodegroup(c *Cluster, in *createNodegroupInput) (*nodegroup,
 	ts.Set("eks:cluster-name", c.Name)
 	ts.Set("eks:nodegroup-name", ng.Name)
 	hidden := r.ec2.AddTemplate("eks-"+ng.UUID, "arn:aws:sts::"+r.Account+":assumed-role/AWSServiceRoleForAmazonEKSNodegroup/EKS",
-		r.hiddenData(c, ng, in.data, in.imageID), "", ts)
+		hiddenData(c, ng, in.data, in.imageID), "", ts)
 	ng.Hidden = hidden.ID
 	if err := r.addNodegroupGroup(ng, in.launchTypes()); err != nil {
 		return nil, err

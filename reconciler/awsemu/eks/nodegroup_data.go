@@ -20,7 +20,7 @@ import (
 // hiddenData is the body of EKS's own launch template: the user's with the image,
 // the instance profile, the cluster's security group and the part of the user data that
 // a node needs to join.
-func (r *Region) hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID string) wire.Data {
+func hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID string) wire.Data {
 	data := wire.Data{}
 	for name, v := range user {
 		data[name] = v
@@ -29,7 +29,7 @@ func (r *Region) hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID s
 	data["ImageId"] = imageID
 	data["IamInstanceProfile"] = map[string]any{"Name": "eks-" + ng.UUID}
 	if user == nil {
-		r.plainData(ng, data)
+		plainData(ng, data)
 	}
 	if !data.Has("SecurityGroupIds") && len(data.List("NetworkInterfaces")) == 0 {
 		data["SecurityGroupIds"] = []any{c.SecurityGroup}
@@ -49,7 +49,7 @@ func (r *Region) hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID s
 }
 
 // plainData adds the data that EKS sets where the user gives no launch template.
-func (r *Region) plainData(ng *nodegroup, data wire.Data) {
+func plainData(ng *nodegroup, data wire.Data) {
 	data["BlockDeviceMappings"] = plainDisk(ng.AMIType, *ng.DiskGiB)
 	data["MetadataOptions"] = map[string]any{"HttpPutResponseHopLimit": "2"}
 	if ng.RemoteAccess != nil && ng.RemoteAccess.Key != "" {

@@ -3,6 +3,7 @@ package eks
 import (
 	"strings"
 
+	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
@@ -63,7 +64,7 @@ func (r *Region) amiRelease(amiType, version, release string) (imageID, found st
 	if release == "" || release == newestParam.Value {
 		return idParam.Value, newestParam.Value, nil
 	}
-	if old := r.olderImage(idParam.Value, newestParam.Value, release); old != "" {
+	if old := olderImage(r.ec2, idParam.Value, newestParam.Value, release); old != "" {
 		return old, release, nil
 	}
 	return "", "", invalid("Requested release version %s is not valid for kubernetes version %s.", release, version)
@@ -71,8 +72,8 @@ func (r *Region) amiRelease(amiType, version, release string) (imageID, found st
 
 // olderImage finds the image of a release by the newest one's name: the names
 // differ in the release's date or number.
-func (r *Region) olderImage(newestID, newest, release string) string {
-	im := r.ec2.Images.Get(newestID)
+func olderImage(machines *ec2.Region, newestID, newest, release string) string {
+	im := machines.Images.Get(newestID)
 	before, tail, dated := strings.Cut(release, "-")
 	newestBefore, newestTail, _ := strings.Cut(newest, "-")
 	if im == nil || !dated {
@@ -85,8 +86,8 @@ func (r *Region) olderImage(newestID, newest, release string) string {
 	case before != newestBefore: // Amazon Linux: Kubernetes version and date
 		return ""
 	}
-	for _, id := range r.ec2.Images.Sorted() {
-		if other := r.ec2.Images.Get(id); other.Name == name && other.Owner == im.Owner {
+	for _, id := range machines.Images.Sorted() {
+		if other := machines.Images.Get(id); other.Name == name && other.Owner == im.Owner {
 			return id
 		}
 	}

@@ -47,7 +47,7 @@ func (next *Target) params(ng *nodegroup) []updateParam {
 // targetOf checks a version update and makes the version of EKS's launch template
 // that it leads to.
 func (r *Region) targetOf(c *Cluster, ng *nodegroup, in *updateVersionInput) (*Target, *wire.Error) {
-	template, data, err := r.targetTemplate(ng, in.Template)
+	template, data, err := targetTemplate(r.ec2, ng, in.Template)
 	if err != nil {
 		return nil, err
 	}
@@ -92,22 +92,22 @@ func (r *Region) targetOf(c *Cluster, ng *nodegroup, in *updateVersionInput) (*T
 	if hidden == nil {
 		return nil, refused("The launch template %s of the nodegroup was not found", ng.Hidden)
 	}
-	next.Config = ng.config(r.hiddenVersion(hidden, r.hiddenData(c, ng, data, imageID)), types)
+	next.Config = ng.config(hiddenVersion(r.ec2, hidden, hiddenData(c, ng, data, imageID)), types)
 	return next, nil
 }
 
 // hiddenVersion returns the version of EKS's template with a body: the default one
 // where that has it, else a new one.
-func (r *Region) hiddenVersion(hidden *ec2.LaunchTemplate, body wire.Data) int64 {
+func hiddenVersion(machines *ec2.Region, hidden *ec2.LaunchTemplate, body wire.Data) int64 {
 	if v := hidden.Version(hidden.Default); v != nil && reflect.DeepEqual(v.Data, body) {
 		return v.Number
 	}
-	return r.ec2.AddVersion(hidden, hidden.CreatedBy, body, "").Number
+	return machines.AddVersion(hidden, hidden.CreatedBy, body, "").Number
 }
 
 // targetTemplate is the user's launch template after the update: the same one in
 // the version that was asked for, or in the version in use.
-func (r *Region) targetTemplate(ng *nodegroup, in *Template) (*Template, wire.Data, *wire.Error) {
+func targetTemplate(machines *ec2.Region, ng *nodegroup, in *Template) (*Template, wire.Data, *wire.Error) {
 	switch {
 	case ng.Template == nil && in != nil:
 		return nil, nil, invalid("You cannot specify a launch template for a nodegroup that was created without one.")
@@ -116,7 +116,7 @@ func (r *Region) targetTemplate(ng *nodegroup, in *Template) (*Template, wire.Da
 	case in == nil:
 		in = &Template{ID: ng.Template.ID, Version: ng.Template.Version}
 	}
-	template, data, err := r.resolveTemplate(in)
+	template, data, err := resolveTemplate(machines, in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +126,7 @@ func (r *Region) targetTemplate(ng *nodegroup, in *Template) (*Template, wire.Da
 	if err := checkUserTemplate(data); err != nil {
 		return nil, nil, err
 	}
-	if err := r.ec2.CheckMetadataTags(data, ec2.TagsFor(data, "instance")); err != nil {
+	if err := machines.CheckMetadataTags(data, ec2.TagsFor(data, "instance")); err != nil {
 		return nil, nil, refused("%s", err.Message)
 	}
 	if data.Has("ImageId") != ng.CustomImage {

@@ -31,7 +31,7 @@ func addonVersions(name, kubernetes string) []string {
 }
 
 func listAddons(rq *request, _ nothing) (any, error) {
-	c, err := rq.Region.findCluster(rq.Label("name"))
+	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func listAddons(rq *request, _ nothing) (any, error) {
 }
 
 func describeAddon(rq *request, _ nothing) (any, error) {
-	c, err := rq.Region.findCluster(rq.Label("name"))
+	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ type listInsightsInput struct {
 }
 
 func listInsights(rq *request, in listInsightsInput) (any, error) {
-	c, err := rq.Region.findCluster(rq.Label("name"))
+	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func listInsights(rq *request, in listInsightsInput) (any, error) {
 }
 
 func describeInsight(rq *request, _ nothing) (any, error) {
-	c, err := rq.Region.findCluster(rq.Label("name"))
+	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
 		return nil, err
 	}
