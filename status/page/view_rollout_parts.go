@@ -2,8 +2,10 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/waves"
 )
@@ -81,4 +83,30 @@ func headlineOf(r waves.Rollout) string {
 		return "All " + plural(len(r.Pools), "pool") + " rolled."
 	}
 	return "Rolls " + r.At() + ", " + left + "."
+}
+
+// badView is a change that is no longer rolled out, with the pools that it was for.
+type badView struct {
+	Hash, Why string
+	Fields    string
+	Found     moment
+	Pools     []linked
+	More      int
+}
+
+// badViews groups what was stopped for the same reason.
+func badViews(on *board.Board, list []waves.BadHash) (out []badView) {
+	for _, b := range list {
+		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why && v.Fields == b.Fields })
+		if i < 0 {
+			i = len(out)
+			out = append(out, badView{Hash: b.Hash, Why: b.Why, Fields: b.Fields, Found: momentOf(on, b.At)})
+		}
+		if v := &out[i]; len(v.Pools) < shownBad {
+			v.Pools = append(v.Pools, linked{b.Target + " " + b.Pool, keyLink(b.Target, b.Pool)})
+		} else {
+			v.More++
+		}
+	}
+	return out
 }

@@ -79,15 +79,6 @@ type gateView struct {
 	Asked moment
 }
 
-// badView is a change that is no longer rolled out, with the pools that it was for.
-type badView struct {
-	Hash, Why string
-	Fields    string
-	Found     moment
-	Pools     []linked
-	More      int
-}
-
 // waveView is a wave, as a part of the picture and with its pools.
 type waveView struct {
 	Name, Anchor string
@@ -302,23 +293,6 @@ func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 	}
 	v.Bad = badViews(w.board, r.Bad)
 	return v
-}
-
-// badViews groups what was stopped for the same reason.
-func badViews(on *board.Board, list []waves.BadHash) (out []badView) {
-	for _, b := range list {
-		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why && v.Fields == b.Fields })
-		if i < 0 {
-			i = len(out)
-			out = append(out, badView{Hash: b.Hash, Why: b.Why, Fields: b.Fields, Found: momentOf(on, b.At)})
-		}
-		if v := &out[i]; len(v.Pools) < shownBad {
-			v.Pools = append(v.Pools, linked{b.Target + " " + b.Pool, keyLink(b.Target, b.Pool)})
-		} else {
-			v.More++
-		}
-	}
-	return out
 }
 
 func wordOf(b *board.Board, word *waves.Word) *wordView {

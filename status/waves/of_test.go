@@ -78,3 +78,27 @@ func TestAPoolWithFaultsHasMachines(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// Each case is the state of a run, and its phase. Baking and Incomplete need its pools too.
+func TestPhasesOfARun(t *testing.T) {
+	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
+	word := &rollout.Word{By: "ann"}
+	for _, tc := range []struct {
+		name string
+		run  rollout.Run
+		want string
+	}{
+		{"no commit asks for it yet", rollout.Run{}, Idle},
+		{"it waits for what targets make of the commit", rollout.Run{Began: at, Gathers: true}, Gathering},
+		{"it advances", rollout.Run{Began: at}, Running},
+		{"it ended", rollout.Run{Began: at, Ended: at}, Done},
+		{"somebody paused it", rollout.Run{Began: at, Gathers: true, Paused: word}, Paused},
+		{"somebody paused it before its first commit", rollout.Run{Paused: word}, Paused},
+		{"somebody stopped it", rollout.Run{Began: at, Stopped: word}, Stopped},
+		{"it was stopped during a pause", rollout.Run{Began: at, Paused: word, Stopped: word}, Stopped},
+	} {
+		if got := phaseOf(&tc.run); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
