@@ -41,16 +41,16 @@ func accessDefaults(a *access.Access, base string) {
 func (v *validator) access() {
 	c, a := v.config, v.config.Access
 	if (c.TLS.CertFile == "") != (c.TLS.KeyFile == "") {
-		v.fault("tls", "missing-key", "", "certFile and keyFile go together")
+		v.found.fault("tls", "missing-key", "", "certFile and keyFile go together")
 	}
 	v.listensSafely()
 	if a.WithoutTLS != "" && c.TLS.CertFile != "" {
-		v.fault("access.withoutTLS", "bad-value", "leave one of them out", "there is tls")
+		v.found.fault("access.withoutTLS", "bad-value", "leave one of them out", "there is tls")
 	}
 	v.accessProxy()
 	for i, r := range a.Rules {
 		if len(r.Users)+len(r.Groups) == 0 || slices.Contains(slices.Concat(r.Users, r.Groups), "") {
-			v.fault(fmt.Sprintf("access.rules[%d]", i), "missing-key", `users: ["*"] stands for everybody whom the proxy names`, "users or groups are required, none of them empty")
+			v.found.fault(fmt.Sprintf("access.rules[%d]", i), "missing-key", `users: ["*"] stands for everybody whom the proxy names`, "users or groups are required, none of them empty")
 		}
 	}
 }
@@ -63,12 +63,12 @@ func (v *validator) listensSafely() {
 		return // or it has been said
 	}
 	if c.TLS.CertFile == "" && c.Access.WithoutTLS == "" {
-		v.fault("listen", "not-encrypted",
+		v.found.fault("listen", "not-encrypted",
 			"write tls: {certFile: …, keyFile: …}; or access: {withoutTLS: behind-proxy} where a proxy in front has TLS; or listen: "+DefaultListen,
 			"%s can be reached from other machines, and without TLS what is sent can be read and changed on its way", c.Listen)
 	}
 	if !c.Access.Named() && c.Access.Anonymous == "" {
-		v.fault("listen", "not-guarded",
+		v.found.fault("listen", "not-guarded",
 			"write access: {tokens: [{name: ops, role: operate, file: /etc/weir/ops-token}]}; or access: {anonymous: read} where everybody who reaches weir may read; or listen: "+DefaultListen,
 			"%s can be reached from other machines, and nothing says who may read", c.Listen)
 	}
@@ -82,17 +82,17 @@ func (v *validator) accessProxy() {
 		entry := fmt.Sprintf("%s.addresses[%d]", at, i)
 		switch {
 		case err != nil:
-			v.fault(entry, "bad-value", "write it like 10.0.1.7 or 10.0.0.0/16", "%q is no address", text)
+			v.found.fault(entry, "bad-value", "write it like 10.0.1.7 or 10.0.0.0/16", "%q is no address", text)
 		case prefix.Bits() == 0 && p.SecretFile == "":
-			v.fault(entry, "bad-value", "name the proxy's own addresses, or add secretFile", "%q is every address: anybody could say who they are", text)
+			v.found.fault(entry, "bad-value", "name the proxy's own addresses, or add secretFile", "%q is every address: anybody could say who they are", text)
 		}
 	}
 	switch {
-	case v.written(at) && len(p.Addresses) == 0:
-		v.fault(at+".addresses", "missing-key", "", "the addresses that the proxy connects from are required")
+	case v.found.written(at) && len(p.Addresses) == 0:
+		v.found.fault(at+".addresses", "missing-key", "", "the addresses that the proxy connects from are required")
 	case len(p.Addresses) > 0 && len(a.Rules) == 0:
-		v.fault("access.rules", "missing-key", `such as rules: [{users: ["*"], role: read}]`, "nobody whom the proxy names has a role")
+		v.found.fault("access.rules", "missing-key", `such as rules: [{users: ["*"], role: read}]`, "nobody whom the proxy names has a role")
 	case len(p.Addresses) == 0 && len(a.Rules) > 0:
-		v.fault("access.rules", "bad-value", "add proxy: {addresses: […]}; a token has its role beside it", "rules are for those whom a proxy names, and there is none")
+		v.found.fault("access.rules", "bad-value", "add proxy: {addresses: […]}; a token has its role beside it", "rules are for those whom a proxy names, and there is none")
 	}
 }

@@ -207,15 +207,16 @@ func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 		return nil, d.faults.Sorted()
 	}
 	c.setDefaults(env)
-	v := &validator{config: c, decoder: d}
+	found := &findings{c, d}
+	v := &validator{config: c, found: found, reads: credentialFiles{c, found}}
 	v.run()
 	for i := range c.Targets {
 		for j := range c.Targets[i].VarsFrom {
-			c.Targets[i].VarsFrom[j].At = v.position(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j)) // or of the entry
+			c.Targets[i].VarsFrom[j].At = v.found.position(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j)) // or of the entry
 		}
 	}
 	if env.Files {
-		v.files()
+		v.reads.files()
 	}
 	if d.faults.HasErrors() {
 		return nil, d.faults.Sorted()

@@ -75,63 +75,63 @@ func (c *Coordination) setDefaults(base string) {
 	target.Absolute(base, &c.KeysFile, &c.Etcd.CertFile, &c.Etcd.KeyFile, &c.Etcd.CAFile, &c.Etcd.UsernameFile, &c.Etcd.PasswordFile)
 }
 
-func (v *validator) coordination() {
+func (v *credentialFiles) coordination() {
 	const at = "coordination"
-	dynamo, etcd := v.written(at+".dynamodb"), v.written(at+".etcd")
+	dynamo, etcd := v.found.written(at+".dynamodb"), v.found.written(at+".etcd")
 	switch {
-	case !v.written(at):
+	case !v.found.written(at):
 		return
 	case dynamo && etcd:
-		v.fault(at, "bad-value", "leave one of them out: members that use another engine do not see each other", "dynamodb and etcd are two engines, and an instance has one")
+		v.found.fault(at, "bad-value", "leave one of them out: members that use another engine do not see each other", "dynamodb and etcd are two engines, and an instance has one")
 	case !dynamo && !etcd:
-		v.fault(at, "missing-key", "write dynamodb: {table: …, region: …} or etcd: {endpoints: […]}; or leave coordination out where one daemon is alone", "an engine is required")
+		v.found.fault(at, "missing-key", "write dynamodb: {table: …, region: …} or etcd: {endpoints: […]}; or leave coordination out where one daemon is alone", "an engine is required")
 	}
 	if v.config.AWS.Endpoint == EmbeddedEndpoint {
-		v.fault("aws.endpoint", "bad-value", "run weir emulator beside them, and give its address", "each daemon would have an embedded AWS of its own, and there may be several")
+		v.found.fault("aws.endpoint", "bad-value", "run weir emulator beside them, and give its address", "each daemon would have an embedded AWS of its own, and there may be several")
 	}
 	if v.config.Coordination.KeysFile == "" && len(v.config.Coordination.KMSKeyARNs) == 0 {
-		v.fault(at+".keysFile", "missing-key", goodKey+"; or name a key of AWS KMS in kmsKeyARNs", "a file with the instance's key is required")
+		v.found.fault(at+".keysFile", "missing-key", goodKey+"; or name a key of AWS KMS in kmsKeyARNs", "a file with the instance's key is required")
 	}
 	v.encrypted(at+".dynamodb.endpointURL", v.config.Coordination.DynamoDB.EndpointURL)
 	v.etcd(at+".etcd", v.config.Coordination.Etcd)
 }
 
-func (v *validator) etcd(at string, e Etcd) {
+func (v *credentialFiles) etcd(at string, e Etcd) {
 	tls, seen := e.CertFile != "" || e.KeyFile != "" || e.CAFile != "", map[string]bool{}
 	for i, address := range e.Endpoints {
 		at := fmt.Sprintf("%s.endpoints[%d]", at, i)
 		switch {
 		case seen[address]:
-			v.fault(at, "duplicate-name", "", "%q is there twice", redact(address))
+			v.found.fault(at, "duplicate-name", "", "%q is there twice", redact(address))
 		case tls && strings.HasPrefix(address, "http:"):
-			v.fault(at, "bad-value", "write https://, or leave certFile, keyFile and caFile out", "certFile, keyFile and caFile are for https")
+			v.found.fault(at, "bad-value", "write https://, or leave certFile, keyFile and caFile out", "certFile, keyFile and caFile are for https")
 		}
 		seen[address] = true
 		v.encrypted(at, address)
 	}
 	if (e.CertFile == "") != (e.KeyFile == "") {
-		v.fault(at, "missing-key", "", "certFile and keyFile go together")
+		v.found.fault(at, "missing-key", "", "certFile and keyFile go together")
 	}
 	if (e.UsernameFile == "") != (e.PasswordFile == "") {
-		v.fault(at, "missing-key", "", "usernameFile and passwordFile go together")
+		v.found.fault(at, "missing-key", "", "usernameFile and passwordFile go together")
 	}
 }
 
 // encrypted refuses an engine that is reached over a network without TLS: an attacker who reads and
 // changes the traffic would decide what is approved.
-func (v *validator) encrypted(at, raw string) {
+func (v *credentialFiles) encrypted(at, raw string) {
 	u := webAddress(raw)
 	if u == nil || u.Scheme != "http" {
 		return // or it has been said
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		v.fault(at, "not-encrypted", "write https://", "%s is on another machine, and without TLS the records can be read and changed on their way", u.Host)
+		v.found.fault(at, "not-encrypted", "write https://", "%s is on another machine, and without TLS the records can be read and changed on their way", u.Host)
 	}
 }
 
 // coordinationFiles checks the files that the connection to the engine needs. An unreadable file is
 // an error here: without it the daemon has no engine, and so cannot start.
-func (v *validator) coordinationFiles() {
+func (v *credentialFiles) coordinationFiles() {
 	c := v.config.Coordination
 	for _, f := range []struct{ key, file string }{
 		{"keysFile", c.KeysFile}, {"etcd.certFile", c.Etcd.CertFile}, {"etcd.keyFile", c.Etcd.KeyFile}, {"etcd.caFile", c.Etcd.CAFile},
@@ -142,7 +142,7 @@ func (v *validator) coordinationFiles() {
 		}
 		at := "coordination." + f.key
 		if _, err := os.ReadFile(f.file); err != nil {
-			v.fault(at, "credential-file", "make the file, and let the user who runs weir read it", "%v", err)
+			v.found.fault(at, "credential-file", "make the file, and let the user who runs weir read it", "%v", err)
 		} else if ruleOf(at).credential {
 			v.credential(at, f.file)
 		}
@@ -151,6 +151,6 @@ func (v *validator) coordinationFiles() {
 		return
 	}
 	if _, err := files.ReadKeys(c.KeysFile); err != nil && !errors.As(err, new(*fs.PathError)) { // that has been said
-		v.fault("coordination.keysFile", "credential-file", goodKey, "%v", err)
+		v.found.fault("coordination.keysFile", "credential-file", goodKey, "%v", err)
 	}
 }

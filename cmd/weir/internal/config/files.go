@@ -16,7 +16,7 @@ const minToken = 32
 // files checks the files with credentials that the configuration names. A fault of a file is a
 // warning: a file that is mounted late is found at its next use, and until then only its users
 // fail.
-func (v *validator) files() {
+func (v *credentialFiles) files() {
 	v.config.each(func(at, path, file string) {
 		if !ruleOf(path).credential || file == "" || strings.HasPrefix(path, "coordination.") {
 			return
@@ -40,25 +40,25 @@ func (v *validator) files() {
 
 // credential reads a file that no other user should be able to read. ok is false where
 // it cannot be read.
-func (v *validator) credential(at, file string) (content []byte, ok bool) {
+func (v *credentialFiles) credential(at, file string) (content []byte, ok bool) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		v.remark(at, "make the file, and let the user who runs weir read it", "%v", err)
+		v.found.remark(at, "make the file, and let the user who runs weir read it", "%v", err)
 		return nil, false
 	}
 	if info, err := os.Stat(file); err == nil {
 		switch mode := info.Mode().Perm(); {
 		case mode&0o022 != 0:
-			v.remark(at, "chmod 600 "+file, "%s may be written by others than its owner (mode %04o)", file, mode)
+			v.found.remark(at, "chmod 600 "+file, "%s may be written by others than its owner (mode %04o)", file, mode)
 		case mode&0o004 != 0:
-			v.remark(at, "chmod 600 "+file, "%s may be read by everybody (mode %04o)", file, mode)
+			v.found.remark(at, "chmod 600 "+file, "%s may be read by everybody (mode %04o)", file, mode)
 		}
 	}
 	return content, true
 }
 
 // tokens checks the tokens of a file, one a line.
-func (v *validator) tokens(at, file string, content []byte) {
+func (v *credentialFiles) tokens(at, file string, content []byte) {
 	found, lines := false, bufio.NewScanner(bytes.NewReader(content))
 	for n := 1; lines.Scan(); n++ {
 		token := bytes.TrimSpace(lines.Bytes())
@@ -67,14 +67,14 @@ func (v *validator) tokens(at, file string, content []byte) {
 		}
 		found = true
 		if len(token) < minToken {
-			v.remark(at, "openssl rand -hex 32 makes a good one", "line %d of %s is too short for a token, of at least %d characters: the file lets nobody in", n, file, minToken)
+			v.found.remark(at, "openssl rand -hex 32 makes a good one", "line %d of %s is too short for a token, of at least %d characters: the file lets nobody in", n, file, minToken)
 		}
 	}
 	if !found {
-		v.remark(at, "openssl rand -hex 32 makes a good one", "%s holds no token", file)
+		v.found.remark(at, "openssl rand -hex 32 makes a good one", "%s holds no token", file)
 	}
 }
 
-func (v *validator) remark(at, detail, format string, args ...any) {
+func (v *findings) remark(at, detail, format string, args ...any) {
 	v.report(diag.Warning, at, "credential-file", detail, format, args...)
 }

@@ -37,11 +37,11 @@ func (p *GateProvider) setDefaults(base string) {
 func (v *validator) gateProvider(at string, p *GateProvider) {
 	switch {
 	case p.TokenFile != "" && p.PasswordFile != "":
-		v.fault(at+".tokenFile", "bad-value", "keep one of the two", "there is a tokenFile and a passwordFile")
+		v.found.fault(at+".tokenFile", "bad-value", "keep one of the two", "there is a tokenFile and a passwordFile")
 	case p.Username != "" && p.PasswordFile == "":
-		v.fault(at+".username", "bad-value", "name the file with the password as passwordFile", "there is a username and no passwordFile")
+		v.found.fault(at+".username", "bad-value", "name the file with the password as passwordFile", "there is a username and no passwordFile")
 	case p.Username == "" && p.PasswordFile != "":
-		v.fault(at+".passwordFile", "bad-value", "name the user as username", "there is a passwordFile and no username")
+		v.found.fault(at+".passwordFile", "bad-value", "name the user as username", "there is a passwordFile and no username")
 	}
 }
 

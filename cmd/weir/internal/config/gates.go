@@ -12,17 +12,17 @@ import (
 func (v *validator) windows(at string, windows []target.Window) {
 	for i, w := range windows {
 		at := fmt.Sprintf("%s[%d]", at, i)
-		ends := v.written(at + ".end")
+		ends := v.found.written(at + ".end")
 		switch {
 		case ends && w.Duration != 0:
-			v.fault(at+".duration", "bad-value", "", "give the end or the duration")
+			v.found.fault(at+".duration", "bad-value", "", "give the end or the duration")
 		case w.Duration < 0 || w.Duration > calendar.Longest:
-			v.fault(at+".duration", "bad-value", "", "must be between 1s and %s", "168h")
+			v.found.fault(at+".duration", "bad-value", "", "must be between 1s and %s", "168h")
 		case ends && w.End == w.Start:
-			v.fault(at+".end", "bad-value", "write 24:00 for the end of the day", "the window ends when it begins")
+			v.found.fault(at+".end", "bad-value", "write 24:00 for the end of the day", "the window ends when it begins")
 		}
 		if w.Start == 24*60 {
-			v.fault(at+".start", "bad-value", "", "a day begins at 00:00")
+			v.found.fault(at+".start", "bad-value", "", "a day begins at 00:00")
 		}
 	}
 }
@@ -33,11 +33,11 @@ const mostDemanded = 1 << 30
 func (v *validator) demand(at string, d target.Demand) {
 	for key, n := range map[string]int{"minWaves": d.MinWaves, "maxMachines": d.MaxMachines} {
 		switch at := at + "." + key; {
-		case !v.written(at):
+		case !v.found.written(at):
 		case n < 1 || n > mostDemanded:
-			v.fault(at, "bad-value", "write a number from 1, or leave the key out", "%d is out of range", n)
+			v.found.fault(at, "bad-value", "write a number from 1, or leave the key out", "%d is out of range", n)
 		case !d.Required:
-			v.fault(at, "bad-value", "add required: true", "it demands nothing by itself")
+			v.found.fault(at, "bad-value", "add required: true", "it demands nothing by itself")
 		}
 	}
 }
@@ -68,11 +68,11 @@ func (v *validator) dependencies() {
 				if k != i {
 					edges[i] = append(edges[i], k)
 				} else if !target.Placeholder.MatchString(t.Name) && entry == t.Name {
-					v.fault(at, "dependency-cycle", "", "the target %s would wait for itself", t.Name)
+					v.found.fault(at, "dependency-cycle", "", "the target %s would wait for itself", t.Name)
 				}
 			}
 			if !known {
-				v.fault(at, "unknown-dependency", "", "there is no target %q", entry)
+				v.found.fault(at, "unknown-dependency", "", "there is no target %q", entry)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (v *validator) dependencies() {
 		for _, n := range cycle {
 			names = append(names, targets[n].Name)
 		}
-		v.fault(fmt.Sprintf("targets[%d].dependsOn", cycle[0]), "dependency-cycle", "take one of them out",
+		v.found.fault(fmt.Sprintf("targets[%d].dependsOn", cycle[0]), "dependency-cycle", "take one of them out",
 			"targets wait for each other: %s", strings.Join(names, " waits for "))
 	}
 }

@@ -20,14 +20,14 @@ func branches(r source.Ref) bool { return r == source.Ref{Branch: r.Branch} }
 func (v *validator) pulls(at string, f *Forge) {
 	p := f.PullRequests
 	if p.Forks.Label != "" && !slices.Contains(p.Forks.AllowBy, pulls.ByLabel) {
-		v.fault(at+".forks.label", "bad-value", "add label to allowBy", "the label allows nothing")
+		v.found.fault(at+".forks.label", "bad-value", "add label to allowBy", "the label allows nothing")
 	}
 	switch s := v.config.sourceOf(f.Source); {
-	case !v.written(at):
+	case !v.found.written(at):
 	case f.Profile().WebhooksOnly:
-		v.fault(at, "bad-value", "name the forge's own type", "a generic forge has no pull requests")
+		v.found.fault(at, "bad-value", "name the forge's own type", "a generic forge has no pull requests")
 	case s != nil && p.Plan == pulls.Always && !branches(s.Ref):
-		v.fault(at, "bad-value", "pull requests go into branches; write plan: never, or follow a branch", "the source %q does not follow a branch", f.Source)
+		v.found.fault(at, "bad-value", "pull requests go into branches; write plan: never, or follow a branch", "the source %q does not follow a branch", f.Source)
 	}
 }
 
@@ -51,7 +51,7 @@ func (v *validator) planRoles() {
 			if !known {
 				first[p] = planned{t.Name, t.PlanRoleARN}
 			} else if before.as != t.PlanRoleARN {
-				v.fault(fmt.Sprintf("targets[%d].planRoleARN", i), "bad-value", "give both the same planRoleARN, or each its accountID if the accounts differ",
+				v.found.fault(fmt.Sprintf("targets[%d].planRoleARN", i), "bad-value", "give both the same planRoleARN, or each its accountID if the accounts differ",
 					"the target is applied together with %q, and is to be planned with another role", before.by)
 			}
 		}

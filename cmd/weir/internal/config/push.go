@@ -95,35 +95,35 @@ func checkEvery(text string) (wrong, help string) {
 // imageUpdates checks that everything that they need is configured.
 func (v *validator) imageUpdates(at string, s *Source) {
 	switch {
-	case !v.written(at):
+	case !v.found.written(at):
 	case s.ImageUpdates.Every == 0:
-		v.fault(at+".every", "missing-key", "write every: 24h", "how often newer images are proposed is required")
+		v.found.fault(at+".every", "missing-key", "write every: 24h", "how often newer images are proposed is required")
 	case !slices.ContainsFunc(v.config.Forges, func(f Forge) bool { return f.Source == s.Name && slices.Contains(f.Push.For, Images) }):
-		v.fault(at, "bad-value", "add push: {tokenFile: FILE, for: ["+Images+"]} to the entry of forges for this source", "weir may not push for images of the source %q", s.Name)
+		v.found.fault(at, "bad-value", "add push: {tokenFile: FILE, for: ["+Images+"]} to the entry of forges for this source", "weir may not push for images of the source %q", s.Name)
 	}
 }
 
 func (v *validator) push(at string, f *Forge) {
-	if !v.written(at) {
+	if !v.found.written(at) {
 		return
 	}
 	switch {
 	case f.Profile().WebhooksOnly:
-		v.fault(at, "bad-value", "name the forge's own type", "a generic forge has no pull requests")
+		v.found.fault(at, "bad-value", "name the forge's own type", "a generic forge has no pull requests")
 		return
 	case len(f.Push.For) == 0:
-		v.fault(at+".for", "missing-key", "write for: ["+strings.Join(purposes, ", ")+"], or one of them", "what may be pushed is required")
+		v.found.fault(at+".for", "missing-key", "write for: ["+strings.Join(purposes, ", ")+"], or one of them", "what may be pushed is required")
 	}
 	switch s := v.config.sourceOf(f.Source); {
 	case f.Push.TokenFile == "":
-		v.fault(at+".tokenFile", "missing-key", "weir pushes with no other token, and with no GitHub App's: what reads pull requests should not be able to write", "a file with a token that may push is required")
+		v.found.fault(at+".tokenFile", "missing-key", "weir pushes with no other token, and with no GitHub App's: what reads pull requests should not be able to write", "a file with a token that may push is required")
 	case f.Push.TokenFile == f.TokenFile, s != nil && f.Push.TokenFile == s.Auth.TokenFile:
-		v.fault(at+".tokenFile", "bad-value", "make a second one, so that reading and statuses go on with one that cannot push", "the file is that of another token already")
+		v.found.fault(at+".tokenFile", "bad-value", "make a second one, so that reading and statuses go on with one that cannot push", "the file is that of another token already")
 	case s != nil && !branches(s.Ref):
-		v.fault(at, "bad-value", "pull requests go into branches: follow a branch", "the source %q does not follow a branch", f.Source)
+		v.found.fault(at, "bad-value", "pull requests go into branches: follow a branch", "the source %q does not follow a branch", f.Source)
 	}
 	if u := webAddress(f.URL); u != nil && u.Scheme != "https" && !loopback(u) {
-		v.fault(at, "bad-value", "use https for the forge's url", "a token that may push would be sent in plain text")
+		v.found.fault(at, "bad-value", "use https for the forge's url", "a token that may push would be sent in plain text")
 	}
 }
 

@@ -212,7 +212,7 @@ func (c *Config) each(see func(at, path, text string)) {
 }
 
 // inSection reports whether the file has the section that a key belongs to.
-func (v *validator) inSection(at string) bool {
+func (v *findings) inSection(at string) bool {
 	cut := strings.LastIndex(at, ".")
 	return cut < 0 || v.written(at[:cut])
 }
@@ -226,15 +226,15 @@ func (v *validator) keys() {
 		wrong, help := r.fault(text)
 		before := first[value{path, text}]
 		switch {
-		case text == "" && r.missing != "" && v.inSection(at):
-			v.fault(at, "missing-key", r.add, "%s", r.missing)
+		case text == "" && r.missing != "" && v.found.inSection(at):
+			v.found.fault(at, "missing-key", r.add, "%s", r.missing)
 		case text == "" && !r.required && !strings.HasSuffix(path, "[]"):
 			// It is left out, or has no value.
 		case wrong != "":
-			v.fault(at, "bad-value", help, "%s", wrong)
+			v.found.fault(at, "bad-value", help, "%s", wrong)
 		case r.twice == "":
 		case before != "":
-			v.fault(at, "duplicate-name", "", r.twice, text, before)
+			v.found.fault(at, "duplicate-name", "", r.twice, text, before)
 		default:
 			first[value{path, text}] = at[:strings.LastIndex(at, ".")]
 		}

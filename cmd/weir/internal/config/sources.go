@@ -76,7 +76,7 @@ func (s *Source) setDefaults(base string) {
 
 func (v *validator) source(at string, s *Source) {
 	if err := s.Ref.Validate(); err != nil {
-		v.fault(at+".ref", "bad-value", "", "%s", strings.TrimPrefix(err.Error(), "ref: "))
+		v.found.fault(at+".ref", "bad-value", "", "%s", strings.TrimPrefix(err.Error(), "ref: "))
 	}
 	v.verify(at+".verify", s)
 	v.imageUpdates(at+".imageUpdates", s)
@@ -88,17 +88,17 @@ func (v *validator) reach(at string, s *Source) {
 	scheme, _ := transport.SchemeOf(s.URL) // an error has been said
 	v.credentials(at+".auth", scheme, s.Auth)
 	if c := s.ClientCert; (c.CertFile == "") != (c.KeyFile == "") {
-		v.fault(at+".clientCert", "missing-key", "", "certFile and keyFile go together")
+		v.found.fault(at+".clientCert", "missing-key", "", "certFile and keyFile go together")
 	}
 	switch p := s.ProxyAuth; {
 	case p == transport.ProxyAuth{}:
 	case s.Proxy == "":
-		v.fault(at+".proxyAuth", "bad-value", "", "there is no proxy")
+		v.found.fault(at+".proxyAuth", "bad-value", "", "there is no proxy")
 	case p.Username == "" || p.PasswordFile == "":
-		v.fault(at+".proxyAuth", "missing-key", "", "username and passwordFile are required")
+		v.found.fault(at+".proxyAuth", "missing-key", "", "username and passwordFile are required")
 	}
 	if (scheme == transport.SchemeLocal || scheme == transport.SchemeSSH) && (s.CAFile != "" || s.ClientCert != (transport.ClientCert{})) {
-		v.fault(at, "bad-value", "", "caFile and clientCert are for https")
+		v.found.fault(at, "bad-value", "", "caFile and clientCert are for https")
 	}
 }
 
@@ -108,26 +108,26 @@ func (v *validator) credentials(at string, scheme transport.Scheme, a transport.
 	ssh := present(a.SSHKeyFile, a.KnownHostsFile, a.PassphraseFile)
 	switch {
 	case scheme == transport.SchemeLocal && (len(ways)+len(ssh) > 0 || a.Username != ""):
-		v.fault(at, "bad-value", "", "a repository on this machine is read as it is, without credentials")
+		v.found.fault(at, "bad-value", "", "a repository on this machine is read as it is, without credentials")
 	case scheme == transport.SchemeSSH && (len(ways) > 0 || a.Username != ""):
-		v.fault(at, "bad-value", "give sshKeyFile and knownHostsFile; the user stands in the url", "tokens and passwords are for https")
+		v.found.fault(at, "bad-value", "give sshKeyFile and knownHostsFile; the user stands in the url", "tokens and passwords are for https")
 	case scheme == transport.SchemeSSH:
 		if a.SSHKeyFile == "" {
-			v.fault(at+".sshKeyFile", "missing-key", "neither an agent nor ~/.ssh is used", "a private key is required over SSH")
+			v.found.fault(at+".sshKeyFile", "missing-key", "neither an agent nor ~/.ssh is used", "a private key is required over SSH")
 		}
 		if a.KnownHostsFile == "" {
-			v.fault(at+".knownHostsFile", "missing-key", "ssh-keyscan HOST prints what to put there, to be compared with what the server's operator publishes", "the server's host keys are required over SSH")
+			v.found.fault(at+".knownHostsFile", "missing-key", "ssh-keyscan HOST prints what to put there, to be compared with what the server's operator publishes", "the server's host keys are required over SSH")
 		}
 	case len(ssh) > 0 && scheme == transport.SchemeHTTP:
-		v.fault(at, "bad-value", "", "sshKeyFile, passphraseFile and knownHostsFile are for ssh urls")
+		v.found.fault(at, "bad-value", "", "sshKeyFile, passphraseFile and knownHostsFile are for ssh urls")
 	case len(ways) > 1:
-		v.fault(at, "bad-value", "", "give tokenFile, or username with passwordFile, or bearerTokenFile, or githubApp")
+		v.found.fault(at, "bad-value", "", "give tokenFile, or username with passwordFile, or bearerTokenFile, or githubApp")
 	}
 	if a.PasswordFile != "" && a.Username == "" {
-		v.fault(at, "missing-key", "", "passwordFile needs username")
+		v.found.fault(at, "missing-key", "", "passwordFile needs username")
 	}
 	if g := a.GitHubApp; g != (transport.GitHubApp{}) && (g.AppID == "" || g.PrivateKeyFile == "") {
-		v.fault(at+".githubApp", "missing-key", "the App's settings page shows the one and makes the other", "appID and privateKeyFile are required")
+		v.found.fault(at+".githubApp", "missing-key", "the App's settings page shows the one and makes the other", "appID and privateKeyFile are required")
 	}
 }
 
@@ -137,9 +137,9 @@ func (v *validator) verify(at string, s *Source) {
 	case wrong != "":
 		// It has been said, or no signature is needed.
 	case err != nil:
-		v.fault(at, "bad-value", "", "%s", strings.TrimPrefix(err.Error(), "verify "))
+		v.found.fault(at, "bad-value", "", "%s", strings.TrimPrefix(err.Error(), "verify "))
 	case s.Verify.Mode == signature.Tag && s.Ref.Tag == "" && s.Ref.SemVer == "" && !strings.HasPrefix(s.Ref.Name, "refs/tags/"):
-		v.fault(at+".mode", "bad-value", "", "tag needs a ref that names one: tag, semver, or name with refs/tags/")
+		v.found.fault(at+".mode", "bad-value", "", "tag needs a ref that names one: tag, semver, or name with refs/tags/")
 	}
 }
 
@@ -152,13 +152,13 @@ func (v *validator) forgeToken(at string, f *Forge) {
 	const required = "a file with an access token is required"
 	s := v.config.sourceOf(f.Source)
 	if !f.Profile().Apps || s == nil || s.Auth.GitHubApp == (transport.GitHubApp{}) {
-		v.fault(at+".tokenFile", "missing-key", "", required)
+		v.found.fault(at+".tokenFile", "missing-key", "", required)
 		return
 	}
 	own, err := url.Parse(f.URL)
 	of, sourceErr := url.Parse(s.URL)
 	if err != nil || sourceErr != nil || !strings.EqualFold(own.Host, of.Host) || !strings.EqualFold(trimRepository(own.Path), trimRepository(of.Path)) {
-		v.fault(at+".tokenFile", "missing-key", "the GitHub App of the source opens the source's own repository only", required)
+		v.found.fault(at+".tokenFile", "missing-key", "the GitHub App of the source opens the source's own repository only", required)
 	}
 }
 

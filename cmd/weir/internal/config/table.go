@@ -12,19 +12,19 @@ import (
 // table checks the rows of a target and the key that finds them.
 func (v *validator) table(at string, t *target.Target, g target.Glob) {
 	switch {
-	case !v.written(at + ".table"):
+	case !v.found.written(at + ".table"):
 		if t.Key != "" {
-			v.fault(at+".key", "missing-key", "add table: {KEY: {region: …, accountID: …}}, or leave the key out", "it finds a row of a table, and there is none")
+			v.found.fault(at+".key", "missing-key", "add table: {KEY: {region: …, accountID: …}}, or leave the key out", "it finds a row of a table, and there is none")
 		}
 		return
 	case g.Wildcards() == 0:
-		v.fault(at+".table", "bad-value", "write the keys of the row into the target itself", "path %q has no wildcard, so there is one directory only", t.Path)
+		v.found.fault(at+".table", "bad-value", "write the keys of the row into the target itself", "path %q has no wildcard, so there is one directory only", t.Path)
 		return
 	case len(t.Table) == 0:
-		v.fault(at+".table", "missing-key", "add a row for each directory, such as dev: {region: eu-west-1}", "it has no row, so no directory has a target")
+		v.found.fault(at+".table", "missing-key", "add a row for each directory, such as dev: {region: eu-west-1}", "it has no row, so no directory has a target")
 		return
 	case !target.Placeholder.MatchString(t.Key):
-		v.fault(at+".key", "bad-value", "", "%q holds no placeholder such as {1}, so all directories would have one row", t.Key)
+		v.found.fault(at+".key", "bad-value", "", "%q holds no placeholder such as {1}, so all directories would have one row", t.Key)
 	}
 	v.placeholders(at+".key", t.Key, g)
 	for _, key := range slices.Sorted(maps.Keys(t.Table)) {
@@ -35,7 +35,7 @@ func (v *validator) table(at string, t *target.Target, g target.Glob) {
 func (v *validator) row(at string, t *target.Target, key string, g target.Glob) {
 	r := t.Table[key]
 	if key == "" {
-		v.fault(at, "bad-value", "", "the key of a row is what %s stands for, which is never empty", t.Key)
+		v.found.fault(at, "bad-value", "", "the key of a row is what %s stands for, which is never empty", t.Key)
 	}
 	own := (&target.Target{}).With(r)
 	v.account(at, own)
@@ -43,13 +43,13 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 	whole := t.With(r)
 	switch {
 	case whole.Region == "":
-		v.fault(at+".region", "missing-key", "write it here, or into the target for all rows that have none", "the AWS region is required")
+		v.found.fault(at+".region", "missing-key", "write it here, or into the target for all rows that have none", "the AWS region is required")
 	case own.AccountID == whole.AccountID && own.RoleARN == whole.RoleARN && own.PlanRoleARN == whole.PlanRoleARN:
 		// Faults between them have been reported.
 	default:
 		for _, role := range rolesOf(whole) {
 			if account := accountOf(role.arn); account != "" && whole.AccountID != "" && account != whole.AccountID {
-				v.fault(at, "bad-value", "write "+role.key+" and accountID of one account into the row", "%s is in account %s, but accountID is %s", role.key, account, whole.AccountID)
+				v.found.fault(at, "bad-value", "write "+role.key+" and accountID of one account into the row", "%s is in account %s, but accountID is %s", role.key, account, whole.AccountID)
 			}
 		}
 	}
@@ -60,12 +60,12 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 func (v *validator) account(at string, t *target.Target) {
 	for _, role := range rolesOf(t) {
 		if account := accountOf(role.arn); rolePattern().MatchString(role.arn) && t.AccountID != "" && account != t.AccountID {
-			v.fault(at+"."+role.key, "bad-value", "", "the role is in account %s, but accountID is %s", account, t.AccountID)
+			v.found.fault(at+"."+role.key, "bad-value", "", "the role is in account %s, but accountID is %s", account, t.AccountID)
 		}
 	}
 	for name := range t.Vars {
 		if !ValidVar(name) {
-			v.fault(at+".vars."+name, "bad-value", "", "a variable's name matches %s", values.Name)
+			v.found.fault(at+".vars."+name, "bad-value", "", "a variable's name matches %s", values.Name)
 		}
 	}
 }
@@ -90,7 +90,7 @@ func rolesOf(t *target.Target) []keyedRole {
 func (v *validator) placeholders(at, text string, g target.Glob) {
 	for _, m := range target.Placeholder.FindAllStringSubmatch(text, -1) {
 		if n := int(m[1][0] - '0'); n > g.Wildcards() {
-			v.fault(at, "bad-value", "", "{%d} stands for a wildcard that path %q does not have", n, g)
+			v.found.fault(at, "bad-value", "", "{%d} stands for a wildcard that path %q does not have", n, g)
 		}
 	}
 }

@@ -13,23 +13,37 @@ import (
 // validator checks a decoded configuration, all of it: each key by its rule, then what
 // values say about each other.
 type validator struct {
+	config *Config
+	found  *findings
+	reads  credentialFiles
+}
+
+// credentialFiles checks the coordination of members, and the files with credentials that a
+// configuration names.
+type credentialFiles struct {
+	config *Config
+	found  *findings
+}
+
+// findings are the errors of a configuration.
+type findings struct {
 	config  *Config
 	decoder *decoder
 }
 
 // fault reports a fault at a path, at its place in the file or otherwise at the place of what is
 // around it.
-func (v *validator) fault(at, code, detail, format string, args ...any) {
+func (v *findings) fault(at, code, detail, format string, args ...any) {
 	v.report(diag.Error, at, code, detail, format, args...)
 }
 
-func (v *validator) report(severity diag.Severity, at, code, detail, format string, args ...any) {
+func (v *findings) report(severity diag.Severity, at, code, detail, format string, args ...any) {
 	v.decoder.faults = append(v.decoder.faults, diag.Diagnostic{
 		Severity: severity, Code: code, Summary: at + ": " + fmt.Sprintf(format, args...), Detail: detail, Position: v.position(at),
 	})
 }
 
-func (v *validator) position(at string) diag.Position {
+func (v *findings) position(at string) diag.Position {
 	for {
 		if pos, ok := v.decoder.at[at]; ok {
 			return pos
@@ -43,7 +57,7 @@ func (v *validator) position(at string) diag.Position {
 }
 
 // written reports whether the file has the key at a path.
-func (v *validator) written(at string) bool {
+func (v *findings) written(at string) bool {
 	_, ok := v.decoder.at[at]
 	return ok
 }
@@ -51,7 +65,7 @@ func (v *validator) written(at string) bool {
 func (v *validator) run() {
 	v.keys()
 	v.access()
-	v.coordination()
+	v.reads.coordination()
 	for i := range v.config.Sources {
 		v.source(fmt.Sprintf("sources[%d]", i), &v.config.Sources[i])
 	}
@@ -79,9 +93,9 @@ func (c *Config) sourceOf(name string) *Source {
 func (v *validator) sourceRef(at, name string) {
 	switch {
 	case name == "":
-		v.fault(at, "missing-key", "", "the name of a source is required")
+		v.found.fault(at, "missing-key", "", "the name of a source is required")
 	case v.config.sourceOf(name) == nil:
-		v.fault(at, "unknown-source", "", "there is no source %q", name)
+		v.found.fault(at, "unknown-source", "", "there is no source %q", name)
 	}
 }
 
@@ -89,16 +103,16 @@ func (v *validator) forge(at string, f *Forge) {
 	v.sourceRef(at+".source", f.Source)
 	hooksOnly := f.Profile().WebhooksOnly
 	if u := webAddress(f.URL); (!hooksOnly || f.URL != "") && (u == nil || u.User != nil || strings.Count(strings.Trim(u.Path, "/"), "/") < 1) {
-		v.fault(at+".url", "bad-value", "write it like https://github.com/owner/repository", "%q is not the address of a repository", redact(f.URL))
+		v.found.fault(at+".url", "bad-value", "write it like https://github.com/owner/repository", "%q is not the address of a repository", redact(f.URL))
 	}
 	switch {
 	case !hooksOnly:
 		v.forgeToken(at, f)
 	case f.TokenFile != "":
-		v.fault(at+".tokenFile", "bad-value", "name the forge's own type for commit statuses", "a generic forge takes webhooks only, and needs no token")
+		v.found.fault(at+".tokenFile", "bad-value", "name the forge's own type for commit statuses", "a generic forge takes webhooks only, and needs no token")
 	}
 	if hooksOnly && f.WebhookSecretFile == "" {
-		v.fault(at+".webhookSecretFile", "missing-key", goodSecret, "a file with the secret of the webhooks is required")
+		v.found.fault(at+".webhookSecretFile", "missing-key", goodSecret, "a file with the secret of the webhooks is required")
 	}
 	v.pulls(at+".pullRequests", f)
 	v.push(at+".push", f)
@@ -107,7 +121,7 @@ func (v *validator) forge(at string, f *Forge) {
 func (v *validator) target(at string, t *target.Target) {
 	v.sourceRef(at+".source", t.Source)
 	if t.Region == "" && len(t.Table) == 0 {
-		v.fault(at+".region", "missing-key", "", "the AWS region is required")
+		v.found.fault(at+".region", "missing-key", "", "the AWS region is required")
 	}
 	v.account(at, t)
 	v.windows(at+".windows", t.Windows)
@@ -119,7 +133,7 @@ func (v *validator) target(at string, t *target.Target) {
 	v.placeholders(at+".name", t.Name, g)
 	for n := 1; n <= g.Wildcards(); n++ {
 		if !strings.Contains(t.Name, fmt.Sprintf("{%d}", n)) {
-			v.fault(at+".name", "bad-value", "", "the path has %d wildcard(s), so the name needs {%d} to tell its targets apart", g.Wildcards(), n)
+			v.found.fault(at+".name", "bad-value", "", "the path has %d wildcard(s), so the name needs {%d} to tell its targets apart", g.Wildcards(), n)
 		}
 	}
 	v.inDirectories(at, t, g)
@@ -132,11 +146,11 @@ func (v *validator) varsFrom(at string, t *target.Target, g target.Glob) {
 		at := fmt.Sprintf("%s.varsFrom[%d]", at, j)
 		switch {
 		case from.File == "" && from.Path == "":
-			v.fault(at, "missing-key", "", "a file on this machine, or the path of one in the repository, is required")
+			v.found.fault(at, "missing-key", "", "a file on this machine, or the path of one in the repository, is required")
 		case from.File != "" && from.Path != "":
-			v.fault(at, "bad-value", "write an entry for each", "file and path are two files")
+			v.found.fault(at, "bad-value", "write an entry for each", "file and path are two files")
 		case from.Path != "" && from.Secret:
-			v.fault(at+".secret", "bad-value", "put secret values into a file on this machine, or have SOPS encrypt the manifests that hold them", "a file of the repository is read by everybody who reads that")
+			v.found.fault(at+".secret", "bad-value", "put secret values into a file on this machine, or have SOPS encrypt the manifests that hold them", "a file of the repository is read by everybody who reads that")
 		}
 		if from.Path != "" {
 			v.valuePath(at+".path", from.Path, g)
@@ -154,6 +168,6 @@ func (v *validator) valuePath(at, p string, g target.Glob) {
 		dir = path.Dir(dir)
 	}
 	if _, err := target.CleanPath(path.Join(dir, p)); err != nil || path.IsAbs(p) || strings.Contains(p, "\\") {
-		v.fault(at, "bad-value", "write it relative to the target's directory, such as values.env", "%q is not a path below the source's root", p)
+		v.found.fault(at, "bad-value", "write it relative to the target's directory, such as values.env", "%q is not a path below the source's root", p)
 	}
 }
