@@ -43,8 +43,8 @@ func (ps *passState) answers(ctx context.Context) ([]observed.Answers, []map[bas
 	if err != nil {
 		return nil, nil, fmt.Errorf("resolve lookups: %w", err)
 	}
-	if ps.batch.Sight != nil {
-		ps.batch.Sight.Requests, ps.batch.Sight.Answers = q.requests, got
+	if ps.batch.Inputs != nil {
+		ps.batch.Inputs.Requests, ps.batch.Inputs.Answers = q.requests, got
 	}
 	for i, put := range q.put {
 		put(got[i])

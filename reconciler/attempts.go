@@ -4,10 +4,10 @@ import "github.com/weir-gitops/weir/reconciler/refusals"
 
 // recallAttempts takes in the earlier owner's failed attempts, in the first pass of a scope.
 func recallAttempts(b *Batch, r *refusals.Record, o *Options) {
-	if b.Tries == nil || r.Recalled() {
+	if b.Attempts == nil || r.Recalled() {
 		return
 	}
-	stored, err := b.Tries.Recall()
+	stored, err := b.Attempts.Recall()
 	if err != nil {
 		o.logger().Warn("what was tried in vain before cannot be read, and is tried again", "error", err)
 		return
@@ -18,11 +18,11 @@ func recallAttempts(b *Batch, r *refusals.Record, o *Options) {
 // storeAttempts stores the failed attempts if they have changed. If that fails, the next pass tries
 // again.
 func storeAttempts(b *Batch, r *refusals.Record, o *Options) {
-	if b.Tries == nil {
+	if b.Attempts == nil {
 		return
 	}
 	for target, attempts := range r.ToStore(b.wanted(), o.now()) {
-		if err := b.Tries.Keep(target, attempts); err != nil {
+		if err := b.Attempts.Keep(target, attempts); err != nil {
 			o.logger().Warn("what was tried in vain cannot be kept for the next owner", "target", target, "error", err)
 			continue
 		}

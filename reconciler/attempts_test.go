@@ -52,7 +52,7 @@ func (k *tries) Keep(target string, t refusals.Stored) error {
 func (w *world) owned(k *tries, d reconciler.Desired) (*plan.Report, map[string]int) {
 	w.t.Helper()
 	w.srv.ResetCalls()
-	reports, err := w.scope.PassBatch(context.Background(), reconciler.Batch{Targets: []reconciler.Desired{d}, Tries: k})
+	reports, err := w.scope.PassBatch(context.Background(), reconciler.Batch{Targets: []reconciler.Desired{d}, Attempts: k})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// authorize makes the applier, without which the pass writes nothing to AWS, if the batch's Witness
-// agrees. Then it notes what the plans show: which earlier writes AWS holds, and which commits are
+// authorize makes the applier, without which the pass writes nothing to AWS, if the batch's
+// BeforeWrite agrees. Then it notes what the plans show: which earlier writes AWS holds, and which commits are
 // planned.
 func (ps *passState) authorize(context.Context) error {
-	if err := ps.batch.witness(ps.state); err != nil {
+	if err := ps.batch.checkBeforeWrite(ps.state); err != nil {
 		return err
 	}
 	ps.applier = &applier{Options: ps.Options, memory: ps.memory, checks: newPreconditions(ps.state, ps.observedAt, ps.targets), unread: ps.unread}
@@ -26,14 +26,13 @@ func (ps *passState) authorize(context.Context) error {
 	return nil
 }
 
-// witness reports to Witness whether AWS holds something of the instance, unless nothing would be
-// written anyway.
-func (b *Batch) witness(state *observed.State) error {
+// checkBeforeWrite calls BeforeWrite, unless the pass would write nothing anyway.
+func (b *Batch) checkBeforeWrite(state *observed.State) error {
 	i := slices.IndexFunc(b.Targets, func(d Desired) bool { return d.Set != nil && !d.Policy.Suspended })
-	if b.Witness == nil || i < 0 {
+	if b.BeforeWrite == nil || i < 0 {
 		return nil
 	}
-	if err := b.Witness(holds(state, b.Targets[i].Policy.Instance)); err != nil {
+	if err := b.BeforeWrite(holds(state, b.Targets[i].Policy.Instance)); err != nil {
 		return fmt.Errorf("nothing is written: %w", err)
 	}
 	return nil

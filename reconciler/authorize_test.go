@@ -8,14 +8,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 )
 
-// TestNothingIsWrittenWithoutAWitness: what AWS holds of the instance is on record before
+// TestNothingIsWrittenBeforeTheCheck: what AWS holds of the instance is on record before
 // a pass writes, and a record that cannot be kept stops the pass.
-func TestNothingIsWrittenWithoutAWitness(t *testing.T) {
+func TestNothingIsWrittenBeforeTheCheck(t *testing.T) {
 	w := newWorld(t)
 	blue := target("blue", groupPool("web", "m5.large", 2))
 	var told []bool
 	refuses := errors.New("no records")
-	b := reconciler.Batch{Scope: w.scope, Targets: []reconciler.Desired{blue}, Witness: func(holds bool) error {
+	b := reconciler.Batch{Scope: w.scope, Targets: []reconciler.Desired{blue}, BeforeWrite: func(holds bool) error {
 		told = append(told, holds)
 		return refuses
 	}}

@@ -44,29 +44,29 @@ type Batch struct {
 	// Within bounds the time until the next pass, even if nothing is changing. Zero means the
 	// loop's own interval.
 	Within time.Duration
-	// Strays says that these are all targets of the account and region, so that weir reports a
+	// AllTargets says that these are all targets of the account and region, so that weir reports a
 	// resource of any other target.
-	Strays bool
-	// Witness runs before the first write of a pass. It receives whether AWS holds something of the
-	// instance. If it returns an error, the pass writes nothing. Witness may be nil.
-	Witness func(holds bool) error
-	// Sight is filled with what the pass stood on; nil: nobody wants to know.
-	Sight *Sight
-	// Tries keeps the failed attempts of the account's and region's owners. It is nil if a process
+	AllTargets bool
+	// BeforeWrite runs before the first write of a pass. It receives whether AWS holds something of the
+	// instance. If it returns an error, the pass writes nothing. BeforeWrite may be nil.
+	BeforeWrite func(holds bool) error
+	// Inputs receives the inputs of the pass. It may be nil.
+	Inputs *PassInputs
+	// Attempts keeps the failed attempts of the account's and region's owners. It is nil if a process
 	// runs alone, and then forgets them as it ends.
-	Tries Tries
+	Attempts AttemptStore
 	// Marks keep the last good revisions of targets; nil for nobody.
 	Marks Marks
-	// Look says that nothing new is wanted since the pass before, and that something moves: of
-	// many groups and templates those alone are read again that may have moved.
-	Look bool
+	// Partial allows a partial read: Git wants nothing new since the last pass, and AWS is changing
+	// something. Of many groups and templates the pass then reads only those that may have changed.
+	Partial bool
 	// Overtaken is closed once the scope wants something else: the pass then begins with
 	// no further pool. nil never is.
 	Overtaken <-chan struct{}
 }
 
-// Sight holds the inputs of a pass. It is read only.
-type Sight struct {
+// PassInputs holds the inputs of a pass. It is read only.
+type PassInputs struct {
 	State observed.State
 	// Requests holds the requests to the Resolver, and Answers its answers.
 	Requests []resolve.Request
@@ -354,7 +354,7 @@ func (l *Loop) pass(ctx context.Context, look bool) (found pace) {
 	}
 	batch, err := l.Desired(ctx)
 	l.mu.Lock()
-	l.within, batch.Overtaken, batch.Look = batch.Within, l.overtaken, look
+	l.within, batch.Overtaken, batch.Partial = batch.Within, l.overtaken, look
 	l.mu.Unlock()
 	if err != nil {
 		if ctx.Err() == nil {

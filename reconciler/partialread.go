@@ -22,7 +22,7 @@ const (
 // partialRead lists the groups and templates that a read fetches again: those that are changing, of
 // many. The methods of a nil partialRead are those of a full read.
 type partialRead struct {
-	read *observed.Near
+	read *observed.MovingSet
 	// idle holds the targets of which the read has no news.
 	idle map[string]bool
 }
@@ -47,7 +47,7 @@ func nextPartialRead(targets []Desired, reports []*plan.Report, idle map[string]
 	if len(c.targets) == 0 || partial >= pages(len(state.Groups), groupsOfPage)+pages(len(state.Templates), templatesOfPage) {
 		return nil
 	}
-	return &partialRead{&observed.Near{Groups: slices.Sorted(maps.Keys(c.groups)), Templates: slices.Sorted(maps.Keys(c.templates))}, next}
+	return &partialRead{&observed.MovingSet{Groups: slices.Sorted(maps.Keys(c.groups)), Templates: slices.Sorted(maps.Keys(c.templates))}, next}
 }
 
 // changing collects what is changing: targets, and the names of their groups and templates.
@@ -136,7 +136,7 @@ func isIdle(r *plan.Report) bool {
 func (n *partialRead) skips(t Desired) bool { return n != nil && n.idle[t.Policy.Target] }
 
 // names returns the names to read again; nil for everything.
-func (n *partialRead) names() *observed.Near {
+func (n *partialRead) names() *observed.MovingSet {
 	if n == nil {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (p *partialReads) take(b *Batch, mode Mode, now time.Time) *partialRead {
 	last := *p
 	*p = partialReads{at: now}
 	alike := func(x, y targetInput) bool { return x == y && !x.failed }
-	if !b.Look || mode != Apply || !b.Fresh.IsZero() && b.Fresh.After(last.at) || !slices.EqualFunc(last.targets, inputsOf(b.Targets), alike) {
+	if !b.Partial || mode != Apply || !b.Fresh.IsZero() && b.Fresh.After(last.at) || !slices.EqualFunc(last.targets, inputsOf(b.Targets), alike) {
 		return nil
 	}
 	return last.next

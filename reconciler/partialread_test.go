@@ -21,7 +21,7 @@ import (
 func (w *world) glance(targets ...reconciler.Desired) ([]*plan.Report, map[string]int) {
 	w.t.Helper()
 	w.srv.ResetCalls()
-	reports, err := w.scope.PassBatch(w.t.Context(), reconciler.Batch{Targets: targets, Look: true})
+	reports, err := w.scope.PassBatch(w.t.Context(), reconciler.Batch{Targets: targets, Partial: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}

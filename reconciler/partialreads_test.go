@@ -24,7 +24,7 @@ func TestWhenAPassReadsPartially(t *testing.T) {
 		want   bool
 	}{
 		"nothing is new":               {mode: Apply, want: true},
-		"a full read is due":           {mode: Apply, batch: func(b *Batch) { b.Look = false }},
+		"a full read is due":           {mode: Apply, batch: func(b *Batch) { b.Partial = false }},
 		"the pass only plans":          {mode: PlanOnly},
 		"somebody wants fresh answers": {mode: Apply, batch: func(b *Batch) { b.Fresh = noon.Add(time.Second) }},
 		"the answers are fresh enough": {mode: Apply, batch: func(b *Batch) { b.Fresh = noon }, want: true},
@@ -40,9 +40,9 @@ func TestWhenAPassReadsPartially(t *testing.T) {
 			if tc.before != nil {
 				tc.before(&last)
 			}
-			next := &partialRead{read: &observed.Near{}}
+			next := &partialRead{read: &observed.MovingSet{}}
 			p := partialReads{next: next, targets: inputsOf([]Desired{last}), at: noon}
-			b := &Batch{Targets: []Desired{blue()}, Look: true}
+			b := &Batch{Targets: []Desired{blue()}, Partial: true}
 			if tc.batch != nil {
 				tc.batch(b)
 			}

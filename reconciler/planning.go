@@ -81,7 +81,7 @@ func (p *planning) observe(ctx context.Context) (state observed.State, read bool
 // query returns what to observe, and notes when that starts.
 func (p *planning) query() observed.Query {
 	p.observedAt = p.now()
-	q := observed.Query{Groups: true, Templates: true, Round: p.Round, AskEvery: p.AskEvery, Near: p.partial.names()}
+	q := observed.Query{Groups: true, Templates: true, Round: p.Round, AskEvery: p.AskEvery, Moving: p.partial.names()}
 	for _, t := range p.targets {
 		q.Owner = t.Policy.Instance
 	}

@@ -71,8 +71,8 @@ type Ancestry interface {
 	Relations(ctx context.Context, followed string, commits []string) (map[string]basis.Relation, error)
 }
 
-// Tries keeps failed attempts for the next owner of a scope.
-type Tries interface {
+// AttemptStore keeps failed attempts for the next owner of a scope.
+type AttemptStore interface {
 	// Recall returns the kept attempts, by target.
 	Recall() (map[string]refusals.Stored, error)
 	// Keep takes the place of what was kept of a target. It fails where somebody else owns

@@ -10,10 +10,10 @@ import (
 // target of the pass names and AWS does not hold: they would otherwise cost memory, and calls, for as
 // long as the process lives.
 func (ps *passState) remember(context.Context) error {
-	if sight := ps.batch.Sight; sight != nil {
-		sight.State, sight.Nodes = *ps.state, map[string]*basis.Nodes{}
+	if in := ps.batch.Inputs; in != nil {
+		in.State, in.Nodes = *ps.state, map[string]*basis.Nodes{}
 		for i, t := range ps.targets {
-			sight.Nodes[t.Policy.Target] = ps.inputs[i].Nodes
+			in.Nodes[t.Policy.Target] = ps.inputs[i].Nodes
 		}
 	}
 	m, now, owner := ps.memory, ps.now(), ""

@@ -58,7 +58,7 @@ func (ps *passState) report(ctx context.Context) error {
 			ps.reportPlanned(origins, i)
 		}
 	}
-	if ps.batch.Strays {
+	if ps.batch.AllTargets {
 		strays(ps.targets, ps.reports, ps.partial, ps.state)
 	}
 	return nil

@@ -24,7 +24,7 @@ func TestStagesMakeFactsInPasses(t *testing.T) {
 		look bool
 	}{{"a plan", reconciler.PlanOnly, false}, {"a full pass", reconciler.Apply, false}, {"a partial pass", reconciler.Apply, true}} {
 		before := map[string]bool{}
-		stages, err := w.scope.Stages(t.Context(), reconciler.Batch{Targets: all, Look: pass.look}, pass.mode)
+		stages, err := w.scope.Stages(t.Context(), reconciler.Batch{Targets: all, Partial: pass.look}, pass.mode)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -171,7 +171,7 @@ func (s *Set) Guard(b *reconciler.Batch, others iter.Seq[reconciler.ScopeKey]) {
 		if !meet {
 			continue
 		}
-		b.Strays = false
+		b.AllTargets = false
 		for j := range b.Targets {
 			d := &b.Targets[j]
 			d.Whole = false

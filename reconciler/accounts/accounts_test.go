@@ -42,13 +42,13 @@ func TestASharedAccountIsGuardedThoughOneWayInIsShut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s, url := embedded(t)
 			batch := reconciler.Batch{
-				Key: reconciler.ScopeKey{Region: "eu-west-1", Endpoint: url}, Targets: []reconciler.Desired{{Whole: true}}, Strays: true,
+				Key: reconciler.ScopeKey{Region: "eu-west-1", Endpoint: url}, Targets: []reconciler.Desired{{Whole: true}}, AllTargets: true,
 			}
 			tc.key.Endpoint = url
 			s.Open(t.Context(), batch.Key).Attach(&batch)
 			s.Guard(&batch, slices.Values([]reconciler.ScopeKey{tc.key}))
-			if d := batch.Targets[0]; d.Whole != tc.whole || len(d.Diagnostics) != tc.told || batch.Strays != tc.whole {
-				t.Errorf("whole %t, strays %t, %v", d.Whole, batch.Strays, d.Diagnostics)
+			if d := batch.Targets[0]; d.Whole != tc.whole || len(d.Diagnostics) != tc.told || batch.AllTargets != tc.whole {
+				t.Errorf("whole %t, strays %t, %v", d.Whole, batch.AllTargets, d.Diagnostics)
 			}
 		})
 	}

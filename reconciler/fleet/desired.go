@@ -107,7 +107,7 @@ func (f *Fleet) batches(items []*item) []reconciler.Batch {
 		if !known {
 			n = len(out)
 			index[it.key] = n
-			out = append(out, reconciler.Batch{Key: it.key, Strays: allKnown(items)})
+			out = append(out, reconciler.Batch{Key: it.key, AllTargets: allKnown(items)})
 		}
 		out[n].Targets = append(out[n].Targets, it.desired)
 	}

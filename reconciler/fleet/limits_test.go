@@ -46,8 +46,8 @@ func TestTooManyTargetsOfASource(t *testing.T) {
 		if first := got["first"]; first.Set == nil || !first.Whole || first.Err != nil || len(first.Diagnostics) > 0 {
 			t.Errorf("another path's target: %+v", first)
 		}
-		if len(c.Revisions[0].Removed) > 0 || c.Batches[0].Strays {
-			t.Errorf("it removes %v, and reports strays: %t", c.Revisions[0].Removed, c.Batches[0].Strays)
+		if len(c.Revisions[0].Removed) > 0 || c.Batches[0].AllTargets {
+			t.Errorf("it removes %v, and reports strays: %t", c.Revisions[0].Removed, c.Batches[0].AllTargets)
 		}
 	}
 	if c, got := h.compose(View{Snapshot: snap("r3", m)}); len(got) != 4 || !got["a"].Whole || len(c.Revisions[0].Removed) > 0 {

@@ -305,7 +305,7 @@ func scopeOf(members []member, untrusted bool) scope {
 // accounts stay closed. f is the proposal's.
 func (b *Base) sortBatches(out *Review, f *Fleet, batches []reconciler.Batch, roleless map[string]bool, p Proposal) (shut []reconciler.Batch, err error) {
 	for _, batch := range batches {
-		batch.Strays = false // what nobody wants is not a proposal's
+		batch.AllTargets = false // what nobody wants is not a proposal's
 		members := make([]member, len(batch.Targets))
 		for i := range batch.Targets {
 			d := &batch.Targets[i]

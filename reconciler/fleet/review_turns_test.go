@@ -33,7 +33,7 @@ func TestReviewsAtOnce(t *testing.T) {
 				r.Open(t.Context(), scopes)
 				for _, batch := range r.Batches {
 					reconciler.RunBatch(t.Context(), batch, reconciler.PlanOnly)
-					if batch.Strays {
+					if batch.AllTargets {
 						t.Error("a review tells what nobody wants")
 					}
 				}

@@ -21,13 +21,13 @@ type Query struct {
 	// changing, at most AskEvery, DefaultAskEvery if 0.
 	Round    time.Duration
 	AskEvery time.Duration
-	// Near is all that is read again of groups and templates; nil lists the owner's.
-	Near *Near
+	// Moving limits the read of groups and templates. Nil lists all that the owner has.
+	Moving *MovingSet
 }
 
-// Near are the groups and templates that move, sorted: the others are those that were listed
-// before.
-type Near struct {
+// MovingSet lists the groups and templates that a partial read fetches again, sorted. The read takes
+// all others from Listed, an earlier observation.
+type MovingSet struct {
 	Groups, Templates []string
 	Listed            Listed
 }

@@ -80,9 +80,9 @@ func TestAGroupThatCannotBeCopied(t *testing.T) {
 	f.apply(want...)
 	f.clock.Advance(time.Hour)
 	scene := f.plan(target("prod", "b", group("one", "m6i.large", 2, intent.Refresh{}), group("two", "m6i.large", 2, intent.Refresh{})))
-	g := scene.Stages[0].Sight.State.Groups["one"]
+	g := scene.Stages[0].Inputs.State.Groups["one"]
 	g.MaxSize = -1
-	scene.Stages[0].Sight.State.Groups["one"] = g
+	scene.Stages[0].Inputs.State.Groups["one"] = g
 	got, err := simulate.Run(t.Context(), scene, simulate.Assumptions{}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ type place struct {
 	batch   reconciler.Batch
 	cloud   *awscloud.Cloud
 	cluster []*cluster
-	sight   reconciler.Sight
+	inputs  reconciler.PassInputs
 	rhythm  reconciler.Rhythm
 	// next is the start of the next pass, zero while nothing is to be seen.
 	next time.Time
@@ -38,7 +38,7 @@ type place struct {
 }
 
 func newPlace(ctx context.Context, st *Stage, now time.Time, a Assumptions) (*place, error) {
-	r, err := newReplica(ctx, st.Sight.State, st.Sight.Answers, now, a)
+	r, err := newReplica(ctx, st.Inputs.State, st.Inputs.Answers, now, a)
 	if err != nil {
 		return nil, err
 	}
@@ -48,13 +48,13 @@ func newPlace(ctx context.Context, st *Stage, now time.Time, a Assumptions) (*pl
 	}
 	p.srv.ResetCalls()
 	// One pool after the other: the order of calls is then the same each time.
-	p.batch.Scope = reconciler.NewScope(reconciler.Options{Cloud: p.cloud, Resolver: recorded(st.Sight), Now: r.clock.Now, Concurrency: 1})
-	p.batch.Sight, p.batch.Strays, p.batch.Witness, p.batch.Tries, p.batch.Marks, p.batch.Overtaken = &p.sight, false, nil, nil, nil, nil
+	p.batch.Scope = reconciler.NewScope(reconciler.Options{Cloud: p.cloud, Resolver: recorded(st.Inputs), Now: r.clock.Now, Concurrency: 1})
+	p.batch.Inputs, p.batch.AllTargets, p.batch.BeforeWrite, p.batch.Attempts, p.batch.Marks, p.batch.Overtaken = &p.inputs, false, nil, nil, nil, nil
 	p.batch.Targets = slices.Clone(st.Batch.Targets)
 	for i := range p.batch.Targets {
 		d := &p.batch.Targets[i]
 		if d.Workload != nil {
-			c := newCluster(p, st.Sight.Nodes[d.Policy.Target])
+			c := newCluster(p, st.Inputs.Nodes[d.Policy.Target])
 			d.Workload, p.cluster = c, append(p.cluster, c)
 		}
 		d.Tokens, d.Drains, d.Origins, d.Begin, d.Proposed = nil, nil, nil, nil, false

@@ -27,7 +27,7 @@ func questionOf(r resolve.Request) question {
 	return question{r.Lookup, r.Image, r.Cluster.Key, fmt.Sprintf("%+v", r.Network)}
 }
 
-func recorded(s *reconciler.Sight) answers {
+func recorded(s *reconciler.PassInputs) answers {
 	out := answers{}
 	for i, r := range s.Requests {
 		out[questionOf(r)] = s.Answers[i]
@@ -65,7 +65,7 @@ func newCluster(p *place, seen *basis.Nodes) *cluster {
 	if seen != nil {
 		c.version = seen.APIServer
 	}
-	p.sight.State = p.stage.Sight.State
+	p.inputs.State = p.stage.Inputs.State
 	c.look(p.clock.Now())
 	return c
 }
@@ -73,7 +73,7 @@ func newCluster(p *place, seen *basis.Nodes) *cluster {
 // look has machines join that the last pass saw in service.
 func (c *cluster) look(now time.Time) {
 	c.nodes = nil
-	for _, g := range c.place.sight.State.Groups {
+	for _, g := range c.place.inputs.State.Groups {
 		for _, i := range g.Instances {
 			if i.LifecycleState != "InService" {
 				continue

@@ -44,8 +44,8 @@ type Scene struct {
 type Stage struct {
 	// Batch holds what is wanted; its Scope is not used.
 	Batch reconciler.Batch
-	// Sight holds the inputs of the pass that made the plans of Reports.
-	Sight   *reconciler.Sight
+	// Inputs holds the inputs of the pass that made the plans of Reports.
+	Inputs  *reconciler.PassInputs
 	Reports []*plan.Report
 }
 
@@ -190,7 +190,7 @@ func newStaging(ctx context.Context, s Scene, a Assumptions) (w *staging, err er
 	}()
 	for i := range s.Stages {
 		st := &s.Stages[i]
-		if st.Sight == nil || st.Sight.State.Region == "" {
+		if st.Inputs == nil || st.Inputs.State.Region == "" {
 			continue
 		}
 		p, err := newPlace(ctx, st, s.Now, a)

@@ -82,14 +82,14 @@ func newFleet(t testing.TB, seed int) *fleet {
 // plan plans targets as weir plan does, and makes a scene of it.
 func (f *fleet) plan(targets ...reconciler.Desired) simulate.Scene {
 	f.t.Helper()
-	b := reconciler.Batch{Key: reconciler.ScopeKey{Account: account, Region: region}, Scope: f.scope, Targets: targets, Sight: &reconciler.Sight{}}
+	b := reconciler.Batch{Key: reconciler.ScopeKey{Account: account, Region: region}, Scope: f.scope, Targets: targets, Inputs: &reconciler.PassInputs{}}
 	reports := reconciler.RunBatch(f.t.Context(), b, reconciler.PlanOnly)
 	for _, r := range reports {
 		if r.Err != nil || r.Diagnostics.HasErrors() {
 			f.t.Fatal(r.Err, r.Diagnostics)
 		}
 	}
-	return simulate.Scene{Now: f.clock.Now(), Stages: []simulate.Stage{{Batch: b, Sight: b.Sight, Reports: reports}}}
+	return simulate.Scene{Now: f.clock.Now(), Stages: []simulate.Stage{{Batch: b, Inputs: b.Inputs, Reports: reports}}}
 }
 
 // apply makes passes as a daemon does until all has converged or nothing goes on for long.

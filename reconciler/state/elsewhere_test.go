@@ -70,7 +70,7 @@ func TestRecordsOfAnotherEngineAreALoss(t *testing.T) {
 				t.Errorf("%s, and accepted: lost %q", tc.what, why)
 			}
 		}
-		if err := Witness(next, "1/eu-west-1", true); err != nil {
+		if err := CheckLoss(next, "1/eu-west-1", true); err != nil {
 			t.Errorf("%s, and accepted: %v", tc.what, err)
 		}
 	}

@@ -110,10 +110,10 @@ var (
 
 const freshKey = "new"
 
-// Witness takes in, before anything is written in a scope, whether AWS holds something of
-// this instance there. Where a new store has not heard of the scope, that is a loss, which
-// is on record when Witness fails with a LossError.
-func Witness(s Store, scope string, holds bool) error {
+// CheckLoss runs before the first write in a scope. holds reports whether AWS has resources of this
+// instance there. If it has, and a new store has no record of the scope, records were lost:
+// CheckLoss records the loss and returns a LossError.
+func CheckLoss(s Store, scope string, holds bool) error {
 	settled := false
 	err := s.View(func(tx *Tx) error {
 		_, isNew, err := fresh.Get(tx, freshKey)

@@ -370,7 +370,7 @@ func TestANewStoreBelievesNothing(t *testing.T) {
 		lost  bool
 	}{{"one", false, false}, {"one", true, false}, {"two", true, true}, {"three", false, true}} {
 		var said *LossError
-		if err := Witness(s, step.scope, step.holds); (err != nil) != (step.lost && step.holds) || err != nil && !errors.As(err, &said) {
+		if err := CheckLoss(s, step.scope, step.holds); (err != nil) != (step.lost && step.holds) || err != nil && !errors.As(err, &said) {
 			t.Fatalf("%+v: %v", step, err)
 		}
 		if l := loss(); (l != nil) != step.lost {
@@ -380,12 +380,12 @@ func TestANewStoreBelievesNothing(t *testing.T) {
 	if err := s.Update(AcceptLoss); err != nil {
 		t.Fatal(err)
 	}
-	if err := Witness(s, "four", true); err != nil || loss() != nil {
+	if err := CheckLoss(s, "four", true); err != nil || loss() != nil {
 		t.Errorf("after it was accepted: %v, %v", loss(), err)
 	}
 	file := mustOpen(t, t.TempDir())
 	defer file.Close()
-	if err := Witness(file, "one", true); err != nil || file.View(func(tx *Tx) error { l, err := LossOf(tx); return errors.Join(err, asError(l)) }) != nil {
+	if err := CheckLoss(file, "one", true); err != nil || file.View(func(tx *Tx) error { l, err := LossOf(tx); return errors.Join(err, asError(l)) }) != nil {
 		t.Error("a file of one weir alone is no loss")
 	}
 }

@@ -81,7 +81,7 @@ func (d *Drafts) Trusted(ctx context.Context, base *fleet.Base, p fleet.Proposal
 	review.Open(opening, d.Accounts)
 	opened()
 	for i := range review.Batches { // the caller reads what was seen
-		review.Batches[i].Sight = &reconciler.Sight{}
+		review.Batches[i].Inputs = &reconciler.PassInputs{}
 	}
 	reports := review.Plan(func(b reconciler.Batch) []*plan.Report { return d.Turns.pass(ctx, b) })
 	return review, reports, nil

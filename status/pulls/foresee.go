@@ -33,11 +33,11 @@ func newScene(review *fleet.Review) *scene {
 
 // pass plans a batch, and keeps what the plans stood on.
 func (s *scene) pass(ctx context.Context, turns *Turns, b reconciler.Batch) []*plan.Report {
-	b.Sight = &reconciler.Sight{}
+	b.Inputs = &reconciler.PassInputs{}
 	reports := turns.pass(ctx, b)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.Stages = append(s.Stages, simulate.Stage{Batch: b, Sight: b.Sight, Reports: reports})
+	s.Stages = append(s.Stages, simulate.Stage{Batch: b, Inputs: b.Inputs, Reports: reports})
 	return reports
 }
 
@@ -52,7 +52,7 @@ const (
 func (s *scene) size() (n int) {
 	for _, st := range s.Stages {
 		machines := 0
-		for _, g := range st.Sight.State.Groups {
+		for _, g := range st.Inputs.State.Groups {
 			machines += max(len(g.Instances), int(g.DesiredCapacity))
 		}
 		wanted := 0
@@ -67,7 +67,7 @@ func (s *scene) size() (n int) {
 				}
 			}
 		}
-		n += max(wanted, len(st.Sight.State.Groups)+len(st.Sight.State.Nodegroups)) + machines/machinesPerPool
+		n += max(wanted, len(st.Inputs.State.Groups)+len(st.Inputs.State.Nodegroups)) + machines/machinesPerPool
 	}
 	return n
 }

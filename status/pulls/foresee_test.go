@@ -131,8 +131,8 @@ func TestAFaultOfTheForesightIsNoFaultOfThePlan(t *testing.T) {
 		stage simulate.Stage
 		want  string
 	}{
-		"AWS was not read": {simulate.Stage{Sight: &reconciler.Sight{}}, "AWS could not be read"},
-		"a fault":          {simulate.Stage{Sight: &reconciler.Sight{State: copied}, Reports: []*plan.Report{nil}}, "the simulation has a fault"},
+		"AWS was not read": {simulate.Stage{Inputs: &reconciler.PassInputs{}}, "AWS could not be read"},
+		"a fault":          {simulate.Stage{Inputs: &reconciler.PassInputs{State: copied}, Reports: []*plan.Report{nil}}, "the simulation has a fault"},
 	} {
 		s := &scene{Scene: simulate.Scene{Stages: []simulate.Stage{tt.stage}}}
 		f := p.foresee(t.Context(), s, of)

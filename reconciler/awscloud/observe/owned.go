@@ -44,8 +44,8 @@ func (o *Observer) owned(ctx context.Context, q observed.Query, s *observed.Stat
 	case a != nil && a.owner == q.Owner && q.Groups && q.Templates && a.read(ctx):
 		s.Groups, s.Templates = a.state.Groups, a.state.Templates
 		return nil
-	case q.Near != nil:
-		return o.near(ctx, q.Owner, q.Near, s)
+	case q.Moving != nil:
+		return o.readMoving(ctx, q.Owner, q.Moving, s)
 	default:
 		return o.list(ctx, q, s)
 	}
@@ -72,7 +72,7 @@ func (o *Observer) list(ctx context.Context, q observed.Query, s *observed.State
 	return g.Wait()
 }
 
-func (o *Observer) near(ctx context.Context, owner string, near *observed.Near, s *observed.State) error {
+func (o *Observer) readMoving(ctx context.Context, owner string, near *observed.MovingSet, s *observed.State) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		s.Groups, err = again(ctx, near.Listed.Groups, near.Groups, o.reader.Groups, func(g observed.Group) bool { return g.Tags[observed.TagOwner].Value == owner })

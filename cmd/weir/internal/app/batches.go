@@ -34,7 +34,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	b.Targets = slices.Clone(b.Targets)
 	access.Attach(&b)
 	p.attachRecords(&b, l)
-	b.Witness = witness(p.store, p.crew != nil, access.Account, l.key)
+	b.BeforeWrite = beforeWrite(p.store, p.crew != nil, access.Account, l.key)
 	p.accounts.Guard(&b, func(yield func(reconciler.ScopeKey) bool) {
 		for key := range p.memory.batches {
 			if key != l.key && !yield(key) {
@@ -78,7 +78,7 @@ func (p *passes) attachRecords(b *reconciler.Batch, l *loop) {
 	if l.lease != nil {
 		place := l.lease.Owner.Key
 		writes = func() state.Store { return p.crew.Held(place) }
-		b.Tries = tries{p.store, writes, place + "\x00" + l.key.RoleARN + "\x00", p.redact}
+		b.Attempts = tries{p.store, writes, place + "\x00" + l.key.RoleARN + "\x00", p.redact}
 	}
 	if l.marks == nil {
 		l.marks = newMarks(p.store, writes)

@@ -194,11 +194,11 @@ func (p *passes) goesOn(place string, now time.Time) bool {
 	return true
 }
 
-// witness takes in what AWS holds of the instance in an account, whose number need not be configured, and region. What is known of another one says
-// nothing of it.
-func witness(store state.Store, shared bool, account string, key reconciler.ScopeKey) func(holds bool) error {
+// beforeWrite returns the check for lost records that runs before the first write in an account and
+// region. account is its number as AWS reported it.
+func beforeWrite(store state.Store, shared bool, account string, key reconciler.ScopeKey) func(holds bool) error {
 	return func(holds bool) error {
-		err := state.Witness(store, account+"/"+key.Region+key.Endpoint, holds)
+		err := state.CheckLoss(store, account+"/"+key.Region+key.Endpoint, holds)
 		if !shared {
 			return err
 		}

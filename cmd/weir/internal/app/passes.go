@@ -320,7 +320,7 @@ func (p *passes) handAgain(to func(*plan.Report)) {
 
 // same reports whether two batches want the same.
 func same(a, b reconciler.Batch) bool {
-	return a.Strays == b.Strays && slices.EqualFunc(a.Targets, b.Targets, func(x, y reconciler.Desired) bool {
+	return a.AllTargets == b.AllTargets && slices.EqualFunc(a.Targets, b.Targets, func(x, y reconciler.Desired) bool {
 		return x.Set == y.Set && x.Whole == y.Whole && errText(x.Err) == errText(y.Err) && x.Commit == y.Commit && x.Seq == y.Seq && x.Touched == y.Touched &&
 			x.Workload == y.Workload && x.Tokens == y.Tokens && x.Drains == y.Drains &&
 			reflect.DeepEqual(x.Policy, y.Policy) && reflect.DeepEqual(x.Network, y.Network) && reflect.DeepEqual(x.Diagnostics, y.Diagnostics)

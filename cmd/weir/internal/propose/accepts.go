@@ -37,8 +37,8 @@ func (p Accepts) look(ctx context.Context, s snapshot.Snapshot, target string) (
 	}
 	for _, b := range review.Batches {
 		for k := range b.Targets {
-			if b.Targets[k].Policy.Target == target && b.Targets[k].Set != nil && b.Sight != nil {
-				return review, &b.Targets[k], &b.Sight.State, r.Plan, nil
+			if b.Targets[k].Policy.Target == target && b.Targets[k].Set != nil && b.Inputs != nil {
+				return review, &b.Targets[k], &b.Inputs.State, r.Plan, nil
 			}
 		}
 	}

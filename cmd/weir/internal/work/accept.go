@@ -53,7 +53,7 @@ type look struct {
 
 // pass plans a batch, and keeps what it read.
 func (l *look) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
-	b.Sight = &reconciler.Sight{}
+	b.Inputs = &reconciler.PassInputs{}
 	reports := reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *look) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
 	}
 	for i := range b.Targets {
 		d := &b.Targets[i]
-		l.sets[d.Policy.Target], l.states[d.Policy.Target] = d.Set, &b.Sight.State
+		l.sets[d.Policy.Target], l.states[d.Policy.Target] = d.Set, &b.Inputs.State
 	}
 	return reports
 }

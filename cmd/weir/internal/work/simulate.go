@@ -16,12 +16,12 @@ import (
 // those of the plans.
 func (w *Work) Scene(ctx context.Context) (simulate.Scene, []*plan.Report) {
 	for i := range w.batches {
-		w.batches[i].Sight = &reconciler.Sight{}
+		w.batches[i].Inputs = &reconciler.PassInputs{}
 	}
 	reports := w.Pass(ctx, reconciler.PlanOnly)
 	s := simulate.Scene{Now: time.Now(), Shown: map[string]bool{}}
 	for _, b := range w.batches {
-		s.Stages = append(s.Stages, simulate.Stage{Batch: b, Sight: b.Sight, Reports: reports})
+		s.Stages = append(s.Stages, simulate.Stage{Batch: b, Inputs: b.Inputs, Reports: reports})
 	}
 	for _, r := range reports {
 		s.Shown[r.Target] = true
@@ -40,7 +40,7 @@ func DraftScene(ctx context.Context, env Env, c *config.Config, f Draft) (s simu
 	reviewed := map[string]bool{} // the targets that wait for approvals
 	var of *drafting
 	out, err = planDraft(ctx, env, c, f, func(d *drafting, b reconciler.Batch) []*plan.Report {
-		b.Sight = &reconciler.Sight{}
+		b.Inputs = &reconciler.PassInputs{}
 		reports := reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
 		mu.Lock()
 		defer mu.Unlock()
@@ -52,7 +52,7 @@ func DraftScene(ctx context.Context, env Env, c *config.Config, f Draft) (s simu
 				}
 			}
 		})
-		s.Stages = append(s.Stages, simulate.Stage{Batch: b, Sight: b.Sight, Reports: reports})
+		s.Stages = append(s.Stages, simulate.Stage{Batch: b, Inputs: b.Inputs, Reports: reports})
 		return reports
 	})
 	if err != nil || of == nil {

@@ -12,7 +12,7 @@ import (
 
 // An account in which AWS holds nothing says nothing of another one that is reached by another role, also where the numbers of both are not configured: in
 // a store that lost its records, what AWS holds there is a loss.
-func TestAnAccountIsNoWitnessOfAnother(t *testing.T) {
+func TestRecordsOfAnotherAccountDoNotCount(t *testing.T) {
 	t.Parallel()
 	store := statetest.Join(t, coordtest.NewMemory(), "a")
 	by := func(account string) reconciler.ScopeKey {
@@ -20,15 +20,15 @@ func TestAnAccountIsNoWitnessOfAnother(t *testing.T) {
 	}
 	empty, ours := "111111111111", "222222222222"
 	for range 2 {
-		if err := witness(store, false, empty, by(empty))(false); err != nil {
+		if err := beforeWrite(store, false, empty, by(empty))(false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := witness(store, false, empty, by(empty))(true); err != nil {
+	if err := beforeWrite(store, false, empty, by(empty))(true); err != nil {
 		t.Errorf("what weir made since is taken for something of before: %v", err)
 	}
 	var lost *state.LossError
-	if err := witness(store, false, ours, by(ours))(true); !errors.As(err, &lost) {
+	if err := beforeWrite(store, false, ours, by(ours))(true); !errors.As(err, &lost) {
 		t.Errorf("AWS holds resources of ours, of which the store knows nothing: %v", err)
 	}
 }
