@@ -87,7 +87,6 @@ func doctorCommand(s surroundings) *cobra.Command {
 
 // check refuses flags that do not fit together.
 func (f *doctorFlags) check(c *cobra.Command) error {
-	v := f.visit
 	switch {
 	case f.region == "":
 		return usage("weir doctor --region eu-west-1", "--region is required")
@@ -95,6 +94,22 @@ func (f *doctorFlags) check(c *cobra.Command) error {
 		return usage("regions are named like eu-west-1", "%q does not look like a region", f.region)
 	case f.account != "" && !config.ValidAccount(f.account):
 		return usage("an account has twelve digits", "%q is no AWS account", f.account)
+	}
+	if err := f.checkVisit(c); err != nil {
+		return err
+	}
+	if f.endpoint != "" {
+		if err := config.CheckEndpoint(f.endpoint); err != nil {
+			return hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
+		}
+	}
+	return nil
+}
+
+// checkVisit refuses flags of a visit that do not fit together.
+func (f *doctorFlags) checkVisit(c *cobra.Command) error {
+	v := f.visit
+	switch {
 	case f.clean && v.Apply:
 		return usage("clean first, then visit again", "--clean and --apply exclude each other")
 	case v.Number != "" && !f.clean:
@@ -109,11 +124,6 @@ func (f *doctorFlags) check(c *cobra.Command) error {
 		return usage("give both or neither", "--cluster and --node-role belong together")
 	case v.NodeRole != "" && !strings.HasPrefix(v.NodeRole, "arn:"):
 		return usage("write it like arn:aws:iam::123456789012:role/nodes", "%q is no ARN", v.NodeRole)
-	}
-	if f.endpoint != "" {
-		if err := config.CheckEndpoint(f.endpoint); err != nil {
-			return hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
-		}
 	}
 	return nil
 }

@@ -52,34 +52,39 @@ func renderCommand(s surroundings) *cobra.Command {
 			s.printer(s.stderr).Diagnostics(r.Diags)
 			return failed("render "+args[0], r.Diags)
 		}
-		var out []byte
-		switch output {
-		case outputIntents:
-			out, err = r.IntentsYAML(r.Readable)
-		case outputIntentsJSON:
-			out, err = r.IntentsJSON(r.Readable)
-		default:
-			if show {
-				_, err = s.open.Write(r.YAML())
-				return err
-			}
-			shown, ok := r.ShownYAML()
-			if !ok {
-				s.printer(s.stderr).Diagnostics(errorsOf(r.Diags))
-				return failed("render "+args[0], r.Diags)
-			}
-			out = shown
-		}
-		if err != nil {
-			return err
-		}
-		if output != outputYAML {
-			s.printer(s.stderr).Diagnostics(errorsOf(r.Diags))
-		}
-		_, err = s.stdout.Write(out)
-		return err
+		return s.rendered(r, args[0], output, show)
 	}
 	return c
+}
+
+// rendered prints a render of a path in the form of an output.
+func (s surroundings) rendered(r *work.Rendered, path, output string, show bool) (err error) {
+	var out []byte
+	switch output {
+	case outputIntents:
+		out, err = r.IntentsYAML(r.Readable)
+	case outputIntentsJSON:
+		out, err = r.IntentsJSON(r.Readable)
+	default:
+		if show {
+			_, err = s.open.Write(r.YAML())
+			return err
+		}
+		shown, ok := r.ShownYAML()
+		if !ok {
+			s.printer(s.stderr).Diagnostics(errorsOf(r.Diags))
+			return failed("render "+path, r.Diags)
+		}
+		out = shown
+	}
+	if err != nil {
+		return err
+	}
+	if output != outputYAML {
+		s.printer(s.stderr).Diagnostics(errorsOf(r.Diags))
+	}
+	_, err = s.stdout.Write(out)
+	return err
 }
 
 // errorsOf are the errors of a list: pools with one are not among the intents.

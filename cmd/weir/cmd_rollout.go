@@ -188,15 +188,23 @@ func completeRollouts(s surroundings, file *string, server *serverFlags) cobra.C
 }
 
 func (s surroundings) showRollout(r waves.Rollout) error {
+	s.rolloutFacts(r)
+	return s.rolloutTables(r)
+}
+
+// clockTime prints a time for people.
+func clockTime(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 MST") }
+
+// rolloutFacts prints the state of a rollout as a whole.
+func (s surroundings) rolloutFacts(r waves.Rollout) {
 	line := func(key, value string) {
 		if value != "" {
 			fmt.Fprintf(s.stdout, "%-9s %s\n", key, wording.Clean(value))
 		}
 	}
-	at := func(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 MST") }
 	word := func(key string, w *waves.Word) {
 		if w != nil {
-			line(key, "by "+w.By+", "+at(w.At)+": "+cmp.Or(w.Why, "no reason is given"))
+			line(key, "by "+w.By+", "+clockTime(w.At)+": "+cmp.Or(w.Why, "no reason is given"))
 		}
 	}
 	line("name", r.Name)
@@ -204,10 +212,10 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 	line("phase", r.Phase)
 	line("revision", r.Revision)
 	if !r.Began.IsZero() {
-		line("began", at(r.Began))
+		line("began", clockTime(r.Began))
 	}
 	if !r.Ended.IsZero() {
-		line("ended", at(r.Ended))
+		line("ended", clockTime(r.Ended))
 	}
 	line("wave", r.At())
 	if len(r.Empty) > 0 {
@@ -228,7 +236,7 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 		line("failed", fmt.Sprintf("%s, the budget is %d", wording.Count(r.Failed, "pool"), r.FailureBudget))
 	}
 	if !r.BakesUntil.IsZero() {
-		line("bakes", "until "+at(r.BakesUntil))
+		line("bakes", "until "+clockTime(r.BakesUntil))
 	}
 	if r.BakeAhead > 0 {
 		line("left", "at least "+(time.Duration(r.BakeAhead)*time.Second).String()+" of bake times")
@@ -236,6 +244,10 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 	for _, d := range r.Do {
 		line("do", d)
 	}
+}
+
+// rolloutTables prints the waves, pools and gates of a rollout, and what was stopped.
+func (s surroundings) rolloutTables(r waves.Rollout) error {
 	w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
 	if len(r.Waves) > 0 {
 		fmt.Fprintln(w, "\nWAVE\tSTATE\tPOOLS\tSHARES\tMACHINES")
@@ -254,7 +266,7 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 		for _, g := range r.Gates {
 			asked := ""
 			if !g.At.IsZero() {
-				asked = at(g.At)
+				asked = clockTime(g.At)
 			}
 			fmt.Fprintln(w, cells(g.Name, g.Asks, g.Verdict, asked, g.What))
 		}

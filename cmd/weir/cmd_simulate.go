@@ -108,11 +108,29 @@ func planCode(reports []*plan.Report, detailed bool) int {
 	return code
 }
 
+// draftScene plans a proposal, as the scene of a simulation.
+func draftScene(c *cobra.Command, env work.Env, flags *passFlags, proposal proposalFlags, cfg *config.Config, args []string) (scene simulate.Scene, _ []*plan.Report, err error) {
+	if err := flags.fits(c); err != nil {
+		return scene, nil, err
+	}
+	draft, err := proposal.draft(c, args)
+	if err != nil {
+		return scene, nil, err
+	}
+	scene, drafted, err := work.DraftScene(c.Context(), env, cfg, draft)
+	if err != nil {
+		return scene, nil, err
+	}
+	for _, text := range drafted.Notes() {
+		env.Note(text)
+	}
+	return scene, drafted.Reports, nil
+}
+
 // simulated plans what a command line requests, and simulates it. The timeline is nil if nothing
 // could be planned; the reports say why.
 func simulated(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, assume simulate.Assumptions, timeout time.Duration, args []string) (*timeline.Timeline, []*plan.Report, error) {
 	ctx := c.Context()
-	env := flags.env(s, s.quiet())
 	var scene simulate.Scene
 	var reports []*plan.Report
 	var cfg *config.Config
@@ -128,21 +146,10 @@ func simulated(c *cobra.Command, s surroundings, flags *passFlags, proposal prop
 		if cfg == nil {
 			return nil, nil, usage("add --config FILE", "%s needs to know the targets", given(c, proposals...))
 		}
-		if err := flags.fits(c); err != nil {
+		var err error
+		if scene, reports, err = draftScene(c, flags.env(s, s.quiet()), flags, proposal, cfg, args); err != nil {
 			return nil, nil, err
 		}
-		draft, err := proposal.draft(c, args)
-		if err != nil {
-			return nil, nil, err
-		}
-		var drafted work.Drafted
-		if scene, drafted, err = work.DraftScene(ctx, env, cfg, draft); err != nil {
-			return nil, nil, err
-		}
-		for _, text := range drafted.Notes() {
-			env.Note(text)
-		}
-		reports = drafted.Reports
 	default:
 		w, err := flags.open(c, s, args, s.quiet())
 		if err != nil {

@@ -232,13 +232,18 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 		}
 		return found, err
 	}
+	return readAWS(c, s, flags, args)
+}
+
+// readAWS plans, and returns what that found of the pools.
+func readAWS(c *cobra.Command, s surroundings, flags *passFlags, args []string) (standing, error) {
 	w, err := flags.open(c, s, args, s.quiet())
 	if err != nil {
 		return standing{}, err
 	}
 	defer w.Close()
 	found := standing{held: w.Held()}
-	for _, r := range w.Pass(ctx, reconciler.PlanOnly) {
+	for _, r := range w.Pass(c.Context(), reconciler.PlanOnly) {
 		found.Pools = append(found.Pools, r.Pools...)
 		found.LaunchConfigs = append(found.LaunchConfigs, r.LaunchConfigs...)
 		if r.Plan != nil {

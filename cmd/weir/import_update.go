@@ -169,20 +169,20 @@ func (u *importUpdate) tell(s surroundings, form string, done *work.Accepted) er
 	return nil
 }
 
-// lineDiff shows how lines differ, with one line around what changed.
-func lineDiff(was, now string) (out []string) {
-	a, b := strings.Split(strings.TrimSuffix(was, "\n"), "\n"), strings.Split(strings.TrimSuffix(now, "\n"), "\n")
-	same := 0 // lines at the beginning, which need no comparing
-	for same < min(len(a), len(b)) && a[same] == b[same] {
-		same++
+// equalEnds counts the lines that are equal at the beginning and at the end.
+func equalEnds(a, b []string) (begin, end int) {
+	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
+		begin++
 	}
-	end := 0
-	for end < min(len(a), len(b))-same && a[len(a)-1-end] == b[len(b)-1-end] {
+	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
 		end++
 	}
-	lead := max(0, same-1) // one of them is shown
-	a, b = a[lead:len(a)-end], b[lead:len(b)-end]
-	// common[i][j] is how many lines a[i:] and b[j:] have in common, in order.
+	return begin, end
+}
+
+// commonLines returns a table whose entry i, j is the number of lines that a[i:] and b[j:] have in
+// common, in order.
+func commonLines(a, b []string) [][]int {
 	common := make([][]int, len(a)+1)
 	common[len(a)] = make([]int, len(b)+1)
 	for i := len(a) - 1; i >= 0; i-- {
@@ -195,6 +195,16 @@ func lineDiff(was, now string) (out []string) {
 			}
 		}
 	}
+	return common
+}
+
+// lineDiff shows how lines differ, with one line around what changed.
+func lineDiff(was, now string) (out []string) {
+	a, b := strings.Split(strings.TrimSuffix(was, "\n"), "\n"), strings.Split(strings.TrimSuffix(now, "\n"), "\n")
+	begin, end := equalEnds(a, b)
+	lead := max(0, begin-1) // one of them is shown
+	a, b = a[lead:len(a)-end], b[lead:len(b)-end]
+	common := commonLines(a, b)
 	shown := 0 // lines of a that are in out
 	for i, j := 0, 0; i < len(a) || j < len(b); {
 		if i < len(a) && j < len(b) && a[i] == b[j] {
