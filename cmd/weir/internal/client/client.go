@@ -102,6 +102,12 @@ func Find(o Options, c *config.Config) (Client, error) {
 		t.Proxy = http.ProxyFromEnvironment
 	}
 	d.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	err = d.authenticate(o, c, u.Scheme == "https", here)
+	return d, err
+}
+
+// authenticate sets the token or the proof that the daemon requires.
+func (d *Client) authenticate(o Options, c *config.Config, encrypted, here bool) error {
 	file := o.TokenFile
 	if file == "" {
 		file = o.Getenv("WEIR_TOKEN_FILE")
@@ -111,14 +117,14 @@ func Find(o Options, c *config.Config) (Client, error) {
 		token, err := access.ReadToken(file)
 		switch {
 		case err != nil:
-			return d, advice.Hinted(fmt.Errorf("read token: %w", err), "name a file with one of access.tokens in the daemon's configuration")
-		case u.Scheme == "https":
+			return advice.Hinted(fmt.Errorf("read token: %w", err), "name a file with one of access.tokens in the daemon's configuration")
+		case encrypted:
 			d.token = token
 		case here:
 			proof := access.TokenProof(token)
 			d.proof = &proof
 		default:
-			return d, advice.Usage("write https://", "the token would go to %s unencrypted", WithoutUser(d.Address))
+			return advice.Usage("write https://", "the token would go to %s unencrypted", WithoutUser(d.Address))
 		}
 	case c != nil && o.Address == "":
 		// A user who can read the state directory can read all that the daemon holds.
@@ -126,7 +132,7 @@ func Find(o Options, c *config.Config) (Client, error) {
 			d.proof = &proof
 		}
 	}
-	return d, nil
+	return nil
 }
 
 func onThisMachine(host string) bool {

@@ -41,11 +41,8 @@ func readEnvironment() (*settings, error) {
 		}
 		return os.Getenv("OTEL_EXPORTER_OTLP_" + name)
 	}
-	address := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-	if base := os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); address == "" && base != "" {
-		address = strings.TrimRight(base, "/") + "/v1/traces"
-	}
-	if address == "" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+	address := tracesEndpoint()
+	if address == "" {
 		return nil, nil
 	}
 	u, err := url.Parse(address)
@@ -56,11 +53,8 @@ func readEnvironment() (*settings, error) {
 	if p := either("PROTOCOL"); p != "" && p != "http/protobuf" {
 		return nil, fmt.Errorf("open tracing: OTEL_EXPORTER_OTLP_PROTOCOL %q is not spoken; use http/protobuf, on port 4318 as a rule", p)
 	}
-	for _, pair := range strings.Split(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS")+","+os.Getenv("OTEL_EXPORTER_OTLP_HEADERS"), ",") {
-		_, value, ok := strings.Cut(pair, "=")
-		if _, err := url.PathUnescape(value); err != nil || !ok && strings.TrimSpace(pair) != "" {
-			return nil, errors.New("open tracing: OTEL_EXPORTER_OTLP_HEADERS is no list like name=value,name=value with values written as in a URL, where %25 is a percent sign")
-		}
+	if err := checkHeaders(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS") + "," + os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")); err != nil {
+		return nil, err
 	}
 	if ms := either("TIMEOUT"); ms != "" {
 		n, err := strconv.Atoi(ms)
@@ -79,6 +73,28 @@ func readEnvironment() (*settings, error) {
 		}
 	}
 	return s, nil
+}
+
+// tracesEndpoint returns the address for traces, empty if none are configured.
+func tracesEndpoint() string {
+	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
+		return ""
+	}
+	address := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+	if base := os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"); address == "" && base != "" {
+		address = strings.TrimRight(base, "/") + "/v1/traces"
+	}
+	return address
+}
+
+func checkHeaders(list string) error {
+	for _, pair := range strings.Split(list, ",") {
+		_, value, ok := strings.Cut(pair, "=")
+		if _, err := url.PathUnescape(value); err != nil || !ok && strings.TrimSpace(pair) != "" {
+			return errors.New("open tracing: OTEL_EXPORTER_OTLP_HEADERS is no list like name=value,name=value with values written as in a URL, where %25 is a percent sign")
+		}
+	}
+	return nil
 }
 
 // shown is the address without user and query.

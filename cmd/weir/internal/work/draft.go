@@ -94,16 +94,7 @@ func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass fun
 	if err := apart(env, c, "ask the daemon itself with --server, or give the address of a weir emulator with --endpoint-url"); err != nil {
 		return out, err
 	}
-	var tree *worktree.WorkTree
-	if f.Path != "" {
-		if tree, err = openWorkTree(f.Path); err != nil {
-			return out, err
-		}
-	}
-	from, err := sourceOf(c, f, identities(tree))
-	if wrong := config.AsSourceError(err); wrong != nil {
-		return out, advice.Usage(wrong.Hint, "%s", wrong.Message)
-	}
+	tree, from, err := f.place(c)
 	if err != nil {
 		return out, err
 	}
@@ -129,10 +120,8 @@ func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass fun
 	if err != nil {
 		return out, err
 	}
-	key := make([]byte, 32) // of no use: such a plan has no digest
-	_, _ = rand.Read(key)   // never fails
 	aws := env.accounts()
-	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Endpoint: env.Endpoint, DigestKey: key, Secrets: env.Secrets, Logger: env.Logger})
+	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Endpoint: env.Endpoint, DigestKey: uselessKey(), Secrets: env.Secrets, Logger: env.Logger})
 	composition, err := composer.Compose(ctx, views)
 	if err != nil {
 		return out, err
@@ -145,20 +134,11 @@ func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass fun
 	if err != nil {
 		return out, err
 	}
-	for _, name := range names {
-		if !slices.Contains(review.Names, name) {
-			return out, advice.Usage(advice.DidYouMean(name, review.Names, "the targets are "+strings.Join(review.Names, ", ")), "there is no target %q of source %s", name, from.Name)
-		}
+	if err := hasTargets(review, names, from.Name); err != nil {
+		return out, err
 	}
-	followed := views[from.Name]
-	out.what, out.source, out.against = is.what, from.Name, followed.Snapshot.Revision
-	if followed.Err != nil {
-		out.unread = followed.Err.Error()
-	}
-	if is.lacks != nil && out.against != "" {
-		if out.behind, err = is.lacks(ctx, out.against); err != nil {
-			return out, err
-		}
+	if out, err = is.drafted(ctx, views[from.Name]); err != nil {
+		return out, err
 	}
 	review.Open(ctx, aws)
 	out.gone, out.withheld = review.Gone, review.Withheld
@@ -168,6 +148,49 @@ func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass fun
 	d := &drafting{w, review, composition, aws}
 	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return pass(d, b) })
 	return out, ctx.Err()
+}
+
+// uselessKey returns a digest key for plans that have no digest.
+func uselessKey() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return key
+}
+
+// place returns the work tree of a draft, nil if it has none, and the source whose place it takes.
+func (f Draft) place(c *config.Config) (tree *worktree.WorkTree, from config.Source, err error) {
+	if f.Path != "" {
+		if tree, err = openWorkTree(f.Path); err != nil {
+			return nil, from, err
+		}
+	}
+	from, err = sourceOf(c, f, identities(tree))
+	if wrong := config.AsSourceError(err); wrong != nil {
+		return nil, from, advice.Usage(wrong.Hint, "%s", wrong.Message)
+	}
+	return tree, from, err
+}
+
+// hasTargets refuses names of targets that a review does not have.
+func hasTargets(review *fleet.Review, names []string, source string) error {
+	for _, name := range names {
+		if !slices.Contains(review.Names, name) {
+			return advice.Usage(advice.DidYouMean(name, review.Names, "the targets are "+strings.Join(review.Names, ", ")), "there is no target %q of source %s", name, source)
+		}
+	}
+	return nil
+}
+
+// drafted describes what is planned, and the followed commit that it is compared with.
+func (p proposed) drafted(ctx context.Context, followed fleet.View) (out Drafted, err error) {
+	out.what, out.source, out.against = p.what, p.Source, followed.Snapshot.Revision
+	if followed.Err != nil {
+		out.unread = followed.Err.Error()
+	}
+	if p.lacks != nil && out.against != "" {
+		out.behind, err = p.lacks(ctx, out.against)
+	}
+	return out, err
 }
 
 func openWorkTree(path string) (*worktree.WorkTree, error) {

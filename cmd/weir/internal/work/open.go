@@ -9,8 +9,10 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/records"
 	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/workload"
+	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/edit"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/source/worktree"
@@ -32,93 +34,132 @@ type Path struct {
 	Inputs func() (Inputs, error)
 }
 
-// OpenPath opens one directory as a target of its own, or as many as it has overlays.
-func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
-	begin()
+// region returns the region to plan in, that of the environment if the path has none.
+func (p Path) region(env Env) string {
 	region := p.Region
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
 		if region == "" {
 			region = env.Getenv(name)
 		}
 	}
+	return region
+}
+
+// check refuses properties that AWS or weir would not accept.
+func (p Path) check() error {
 	switch {
-	case region == "":
-		return nil, advice.Usage("add --region eu-west-1, or set AWS_REGION", "no region is given for PATH %s", p.Path)
-	case !config.ValidRegion(region):
-		return nil, advice.Usage("regions are named like eu-west-1", "%q does not look like a region", region)
+	case p.Region == "":
+		return advice.Usage("add --region eu-west-1, or set AWS_REGION", "no region is given for PATH %s", p.Path)
+	case !config.ValidRegion(p.Region):
+		return advice.Usage("regions are named like eu-west-1", "%q does not look like a region", p.Region)
 	case !config.ValidInstance(p.Instance):
-		return nil, advice.Usage("use lower-case letters, digits and dashes", "%q cannot be the name of an instance", p.Instance)
+		return advice.Usage("use lower-case letters, digits and dashes", "%q cannot be the name of an instance", p.Instance)
 	}
 	if _, err := os.Stat(p.Path); err != nil {
-		return nil, advice.Hinted(fmt.Errorf("open path %s: %w", p.Path, err), "give a directory or a file; names of targets need --config FILE")
+		return advice.Hinted(fmt.Errorf("open path %s: %w", p.Path, err), "give a directory or a file; names of targets need --config FILE")
 	}
-	dirs := Overlays(p.Path)
+	return nil
+}
+
+// targets returns the directories that are a target, and the names of the targets.
+func (p Path) targets() (dirs, names []string, err error) {
+	dirs = Overlays(p.Path)
 	switch {
 	case dirs == nil:
 		dirs = []string{p.Path}
 	case p.Target != "":
-		return nil, advice.Usage("leave --target out: each is named after its directory; or give one of them", "each overlay of %s is a target of its own", p.Path)
+		return nil, nil, advice.Usage("leave --target out: each is named after its directory; or give one of them", "each overlay of %s is a target of its own", p.Path)
 	case p.Kubeconfig != "":
-		return nil, advice.Usage("give one of them", "each overlay of %s is a target, and --kubeconfig leads to one cluster", p.Path)
+		return nil, nil, advice.Usage("give one of them", "each overlay of %s is a target, and --kubeconfig leads to one cluster", p.Path)
 	}
-	var names []string
 	for _, dir := range dirs {
 		target, err := fleet.TargetOf(dir, p.Target)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if !config.ValidName(target) {
-			return nil, advice.Usage("give it a name of at most 63 letters, digits, dots, dashes and underscores with --target", "%q cannot be the name of a target", target)
+			return nil, nil, advice.Usage("give it a name of at most 63 letters, digits, dots, dashes and underscores with --target", "%q cannot be the name of a target", target)
 		}
 		names = append(names, target)
 	}
+	return dirs, names, nil
+}
+
+// inputs reads what the path is rendered with.
+func (p Path) inputs() (Inputs, error) {
 	in, err := p.Inputs()
 	if err != nil {
-		return nil, err
+		return in, err
 	}
 	for _, arn := range p.KMSKeys {
 		if !config.ValidKMSKey(arn) {
-			return nil, advice.Usage("write it like arn:aws:kms:eu-west-1:123456789012:key/ID", "%q is not the ARN of a KMS key", arn)
+			return in, advice.Usage("write it like arn:aws:kms:eu-west-1:123456789012:key/ID", "%q is not the ARN of a KMS key", arn)
 		}
 	}
-	aws := env.accounts()
-	in.KMSKeys, in.KMS = p.KMSKeys, aws.KMS(reconciler.ScopeKey{Region: region, Endpoint: env.Endpoint})
+	return in, nil
+}
+
+// OpenPath opens one directory as a target of its own, or as many as it has overlays.
+func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
+	begin()
+	p.Region = p.region(env)
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	dirs, names, err := p.targets()
+	if err != nil {
+		return nil, err
+	}
+	in, err := p.inputs()
+	if err != nil {
+		return nil, err
+	}
+	aws, key := env.accounts(), reconciler.ScopeKey{Region: p.Region, Endpoint: env.Endpoint}
+	in.KMSKeys, in.KMS = p.KMSKeys, aws.KMS(key)
 	if !p.Writes {
-		aws.Ahead(ctx, reconciler.ScopeKey{Region: region, Endpoint: env.Endpoint}, p.Instance)
+		aws.Ahead(ctx, key, p.Instance)
 	}
 	// Only what changes nothing may look at placeholders.
 	o := in.Options(!p.Writes)
 	w := &Work{Quick: env.quick()}
 	for i, path := range dirs {
-		tree, root, dir, err := worktree.OpenPath(path)
-		if err != nil {
-			return nil, err
-		}
-		w.places, w.root, w.tree = append(w.places, edit.Place{Name: names[i], Dir: dir, Options: o}), root, tree
-		if len(p.Files) > 0 {
-			tree = edit.With(tree, p.Files)
-		}
-		head, closeHead := headOf(ctx, root)
-		w.release = append(w.release, closeHead)
-		batch, err := fleet.Path(ctx, aws, fleet.PathOptions{
-			Tree: tree, Root: root, Dir: dir, Head: head, Region: region, Target: names[i], Instance: p.Instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: env.Secrets,
-			Kubeconfig: p.Kubeconfig, Prune: p.Prune, Endpoint: env.Endpoint,
-		})
-		if err != nil {
+		if err := w.addPath(ctx, env, aws, p, path, names[i], o); err != nil {
 			w.Close()
 			return nil, err
 		}
-		env.Note(fmt.Sprintf("instance %s, target %s", p.Instance, names[i]))
-		if len(w.batches) == 0 {
-			w.batches = []reconciler.Batch{batch}
-		} else {
-			w.batches[0].Targets = append(w.batches[0].Targets, batch.Targets...)
-		}
-		if cluster, ok := batch.Targets[0].Workload.(*workload.Cluster); ok {
-			w.release = append(w.release, cluster.Close)
-		}
 	}
 	return w, nil
+}
+
+// addPath adds one directory as a target.
+func (w *Work) addPath(ctx context.Context, env Env, aws *accounts.Set, p Path, path, name string, o render.Options) error {
+	tree, root, dir, err := worktree.OpenPath(path)
+	if err != nil {
+		return err
+	}
+	w.places, w.root, w.tree = append(w.places, edit.Place{Name: name, Dir: dir, Options: o}), root, tree
+	if len(p.Files) > 0 {
+		tree = edit.With(tree, p.Files)
+	}
+	head, closeHead := headOf(ctx, root)
+	w.release = append(w.release, closeHead)
+	batch, err := fleet.Path(ctx, aws, fleet.PathOptions{
+		Tree: tree, Root: root, Dir: dir, Head: head, Region: p.Region, Target: name, Instance: p.Instance, Vars: o.Vars, SecretVars: o.SecretVars, Decrypter: o.Decrypter, Hide: env.Secrets,
+		Kubeconfig: p.Kubeconfig, Prune: p.Prune, Endpoint: env.Endpoint,
+	})
+	if err != nil {
+		return err
+	}
+	env.Note(fmt.Sprintf("instance %s, target %s", p.Instance, name))
+	if len(w.batches) == 0 {
+		w.batches = []reconciler.Batch{batch}
+	} else {
+		w.batches[0].Targets = append(w.batches[0].Targets, batch.Targets...)
+	}
+	if cluster, ok := batch.Targets[0].Workload.(*workload.Cluster); ok {
+		w.release = append(w.release, cluster.Close)
+	}
+	return nil
 }
 
 // headOf returns the checked-out commit of a work tree, to be read until it is closed. It is nil

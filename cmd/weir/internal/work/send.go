@@ -63,11 +63,21 @@ func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string))
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Source == "" {
 		return out, d.NotWeir()
 	}
-	out = Drafted{
-		what: is.what, source: answer.Source, against: answer.Against, gone: answer.Gone, unaffected: answer.Unaffected, withheld: answer.Withheld, asFollowed: true,
-	}
 	if n := len(archive.Left); n > 0 {
 		note(fmt.Sprintf("note: %s not sent, as no render reads what is so large or kept in Git LFS: %s and the like", wording.Count(n, "file"), archive.Left[0]))
+	}
+	out = draftedBy(answer)
+	out.what = is.what
+	if is.lacks != nil && answer.Against != "" {
+		out.behind, err = is.lacks(ctx, answer.Against)
+	}
+	return out, err
+}
+
+// draftedBy is the answer of a daemon as the result of planning a draft.
+func draftedBy(answer commands.Planned) Drafted {
+	out := Drafted{
+		source: answer.Source, against: answer.Against, gone: answer.Gone, unaffected: answer.Unaffected, withheld: answer.Withheld, asFollowed: true,
 	}
 	for _, one := range answer.Plans {
 		at := answer.Locations[one.Target]
@@ -77,8 +87,5 @@ func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string))
 			Target: one.Target, Account: at.Account, Region: at.Region, Revision: one.Revision, Plan: one, Diagnostics: one.Diagnostics,
 		})
 	}
-	if is.lacks != nil && answer.Against != "" {
-		out.behind, err = is.lacks(ctx, answer.Against)
-	}
-	return out, err
+	return out
 }
