@@ -110,8 +110,21 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &t); err != nil {
 		return err
 	}
-	var found []Value
-	var err error
+	found, err := t.values()
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return Invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
+	case len(found) > 1:
+		return Invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
+	}
+	*v = found[0]
+	return v.checkSet()
+}
+
+// values returns the values that are set; DynamoDB accepts exactly one.
+func (t typed) values() (found []Value, err error) {
 	number := func(text string) Value {
 		n, wrong := ParseNumber(text)
 		if wrong != nil {
@@ -152,16 +165,7 @@ func (v *Value) UnmarshalJSON(data []byte) error {
 	if t.BS != nil {
 		found = append(found, setOf("BS", *t.BS, func(b []byte) Value { return Value{Type: "B", Text: string(b)} }))
 	}
-	switch {
-	case err != nil:
-		return err
-	case len(found) == 0:
-		return Invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
-	case len(found) > 1:
-		return Invalid("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes")
-	}
-	*v = found[0]
-	return v.checkSet()
+	return found, err
 }
 
 func setOf[E any](kind string, elements []E, value func(E) Value) Value {
