@@ -188,7 +188,7 @@ func (c *comment) change(ch change) {
 	r, s := ch.of[0], ch.steps[0]
 	fmt.Fprintf(&c.b, "- `%s` **%s** %s %s", wording.Mark(s.Verb), escaped(string(s.Verb), longestName), escaped(string(s.Resource), longestName), quoted(s.Name))
 	if more := len(ch.steps) - 1; more > 0 {
-		c.b.WriteString(c.others(ch))
+		c.b.WriteString(others(ch))
 	}
 	if reason := ch.reason(); reason != "" {
 		c.b.WriteString(": " + escaped(reason, longestText))
@@ -216,7 +216,7 @@ func (c *comment) change(ch change) {
 }
 
 // others names the further resources that a change is done to.
-func (c *comment) others(ch change) string {
+func others(ch change) string {
 	var names []string
 	for _, s := range ch.steps[1:min(len(ch.steps), mostNames)] {
 		names = append(names, quoted(s.Name))

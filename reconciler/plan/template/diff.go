@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
@@ -19,7 +20,7 @@ import (
 
 // templateChanges lists the fields in which a version and a body differ, named as
 // the manifest names them.
-func (c Planner) templateChanges(pool *intent.Pool, version observed.TemplateVersion, to intent.TemplateData) []step.Change {
+func templateChanges(in *basis.Input, pool *intent.Pool, version observed.TemplateVersion, to intent.TemplateData) []step.Change {
 	from := version.Data
 	a, b := flatten(from), flatten(to)
 	both := maps.Clone(a)
@@ -40,7 +41,7 @@ func (c Planner) templateChanges(pool *intent.Pool, version observed.TemplateVer
 			ch.Field, ch.Object, ch.Path = "userData", pool.Bootstrap, intent.Path{"spec"}
 			before, after := content.Decoded(from.UserData), content.Decoded(to.UserData)
 			made := pool.LaunchTemplate.UserData.Mark
-			ch.From, ch.To = mask(c.In.Policy.DigestKey, before), mask(c.In.Policy.DigestKey, marked(made, after))
+			ch.From, ch.To = mask(in.Policy.DigestKey, before), mask(in.Policy.DigestKey, marked(made, after))
 			out = append(out, ch)
 			if before != "" && made == "" && !pool.LaunchTemplate.UserData.Concealed { // else names and lines would answer questions about the secrets
 				out = append(out, partChanges(pool, before, after)...)

@@ -130,10 +130,10 @@ func named(id, words string) string {
 
 // holds notes of pools whose version is there that a newer image is left to a later plan,
 // and that AWS holds what was reviewed, or as much of it as can be had.
-func (c Planner) holds(pools []*intent.Pool, want *Want, v observed.TemplateVersion) {
+func holds(all basis.PoolPlans, pools []*intent.Pool, want *Want, v observed.TemplateVersion) {
 	if want.follows && want.newest != nil && want.newest.ID != v.Data.ImageID {
 		for _, p := range pools {
-			c.Pools.Of(p.Key).Behind = true
+			all.Of(p.Key).Behind = true
 		}
 	}
 	r := want.was
@@ -141,7 +141,7 @@ func (c Planner) holds(pools []*intent.Pool, want *Want, v observed.TemplateVers
 		return
 	}
 	for _, p := range pools {
-		c.Pools.Of(p.Key).Reviewed = want.source
+		all.Of(p.Key).Reviewed = want.source
 	}
 }
 
@@ -154,7 +154,7 @@ func (c Planner) noteUnkept(pool *intent.Pool, want *Want, t observed.Template, 
 		return
 	}
 	sev := diag.Warning
-	changes := c.templateChanges(pool, v, want.with(v))
+	changes := templateChanges(c.In, pool, v, want.with(v))
 	if slices.ContainsFunc(changes, func(ch step.Change) bool {
 		return ch.To != nil && !strings.EqualFold(string(content.Canonical(ch.From)), string(content.Canonical(ch.To)))
 	}) {

@@ -15,7 +15,7 @@ import (
 // versionsOf plans the versions of a shared template: one for each content that
 // its pools want, found among those that exist, else made.
 func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
-	wants := c.wantedOf(s)
+	wants := wantedOf(c.In, s)
 	if len(wants) == 0 {
 		return
 	}
@@ -37,7 +37,7 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 	if c.Unread(pool, "the versions of the launch template "+t.Name, c.In.State.Unread.Versions[t.Name]) {
 		return
 	}
-	inUse := c.inUseBy(s.Users)
+	inUse := inUseBy(c.In, s.Users)
 	candidates, read := c.candidates(t, inUse)
 	if !read {
 		return
@@ -54,7 +54,7 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 		if x.Known {
 			c.noteNewerImage(pool, x.want, t, t.Versions[x.Version.Number])
 			c.noteUnkept(pool, x.want, t, t.Versions[x.Version.Number])
-			c.holds(x.users, x.want, t.Versions[x.Version.Number])
+			holds(c.Pools, x.users, x.want, t.Versions[x.Version.Number])
 			p.wanted = append(p.wanted, x.Version.Number)
 		}
 	}
@@ -72,16 +72,16 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 
 // wantedOf returns the contents that pools want of a shared template. The version that runs in this
 // pass is made first, so that its number is the one shown.
-func (c Planner) wantedOf(s *Shared) []*SharedContent {
+func wantedOf(in *basis.Input, s *Shared) []*SharedContent {
 	wants := slices.DeleteFunc(slices.Clone(s.contents), func(x *SharedContent) bool { return x.want == nil })
-	held := func(x *SharedContent) bool { return c.In.HoldOfAll(x.users) != "" }
+	held := func(x *SharedContent) bool { return in.HoldOfAll(x.users) != "" }
 	return append(slices.DeleteFunc(slices.Clone(wants), held), slices.DeleteFunc(wants, func(x *SharedContent) bool { return !held(x) })...)
 }
 
 // inUseBy returns the versions that pools, and their machines, have.
-func (c Planner) inUseBy(users []*intent.Pool) (refs []observed.TemplateRef) {
+func inUseBy(in *basis.Input, users []*intent.Pool) (refs []observed.TemplateRef) {
 	for _, u := range users {
-		refs = append(refs, refsOf(*c.In, u)...)
+		refs = append(refs, refsOf(*in, u)...)
 	}
 	return slices.DeleteFunc(refs, func(r observed.TemplateRef) bool { return r == observed.TemplateRef{} })
 }

@@ -115,7 +115,7 @@ func (c Planner) version(pool *intent.Pool, want *Want, inUse []observed.Templat
 		c.noteNewerImage(pool, want, t, v)
 		c.noteForeignVersion(pool, t, []*Want{want}, []int64{v.Number})
 		c.noteUnkept(pool, want, t, v)
-		c.holds([]*intent.Pool{pool}, want, v)
+		holds(c.Pools, []*intent.Pool{pool}, want, v)
 		c.prune(pool, want, t, pruning{wanted: []int64{v.Number}, inUse: inUse})
 		c.tagTemplate(pool, want, t)
 		return want.have(t, v), true
@@ -157,7 +157,7 @@ func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template,
 			break
 		}
 	}
-	changes := c.templateChanges(pool, before, want.Data)
+	changes := templateChanges(c.In, pool, before, want.Data)
 	why := basis.ChangeWords(changes)
 	if s, ours := content.DescriptionHashes(before.Description); ours && s.Source == want.source && want.follow && before.Data.ImageID != want.Data.ImageID {
 		why = "a newer image is published, which the pool follows: " + why
@@ -260,7 +260,7 @@ func (c Planner) createTemplate(pool *intent.Pool, want *Want) Version {
 	c.noteImage(pool, want)
 	c.Step(pool, step.Step{
 		Verb: step.Create, Resource: step.LaunchTemplate, Name: want.name, Reason: "it does not exist",
-		Changes: c.newTemplateChanges(pool, want),
+		Changes: newTemplateChanges(c.In, pool, want),
 		Do: step.CreateLaunchTemplate{
 			// No client token: the name is unique, and a token would answer
 			// with the old template after its deletion.
@@ -272,8 +272,8 @@ func (c Planner) createTemplate(pool *intent.Pool, want *Want) Version {
 
 // newTemplateChanges are the fields of a new template. Its changes show only the tags
 // that its machines do not get too: those are among the version's.
-func (c Planner) newTemplateChanges(pool *intent.Pool, want *Want) []step.Change {
-	usual := c.In.UsualTags(pool, want.name, want.tags)
+func newTemplateChanges(in *basis.Input, pool *intent.Pool, want *Want) []step.Change {
+	usual := in.UsualTags(pool, want.name, want.tags)
 	for _, spec := range want.Data.TagSpecifications {
 		for _, t := range spec.Tags {
 			usual[t.Key] = t.Value
@@ -282,7 +282,7 @@ func (c Planner) newTemplateChanges(pool *intent.Pool, want *Want) []step.Change
 	for _, key := range []string{observed.TagLaunchConfig, observed.TagCluster} { // the template's name and the pool's cluster, which the digest holds
 		usual[key] = want.tags[key]
 	}
-	return slices.Concat(c.templateChanges(pool, observed.TemplateVersion{}, want.Data), basis.NewTags(pool, usual, want.tags))
+	return slices.Concat(templateChanges(in, pool, observed.TemplateVersion{}, want.Data), basis.NewTags(pool, usual, want.tags))
 }
 
 // PlanDefault moves the default version once machines run the wanted one.

@@ -66,12 +66,12 @@ type image struct {
 	name   string            // by which it is looked up, in lower case
 }
 
-func (d *Derived) image() (i image) {
-	if d.Nodegroup != nil {
-		i.family = kinds.AMIType(d.Nodegroup.AMIType).Family()
+func imageOf(nodegroup *intent.Nodegroup, lt *intent.LaunchTemplate) (i image) {
+	if nodegroup != nil {
+		i.family = kinds.AMIType(nodegroup.AMIType).Family()
 	}
-	if d.LaunchTemplate.Image.Kind == intent.ImageByName {
-		i.name = strings.ToLower(d.LaunchTemplate.Image.Name)
+	if lt.Image.Kind == intent.ImageByName {
+		i.name = strings.ToLower(lt.Image.Name)
 	}
 	return i
 }
@@ -96,7 +96,7 @@ func (d *Derived) CheckReader(data intent.UserData) {
 		d.AtMachinePool.Warn(kinds.BootstrapPath, "bootstrap-image-mismatch", fmt.Sprintf("the image of %s reads %s, and the user data of %s is %s",
 			d.Infrastructure, reads, d.Bootstrap, formatNames[data.Format]), advice)
 	}
-	is := d.image()
+	is := imageOf(d.Nodegroup, d.LaunchTemplate)
 	const inSecret = "write it in a Secret, and name that in bootstrap.dataSecretName"
 	switch {
 	case is.windows() && (data.Format == "mime" || data.Format == "shell" || data.Format == "ignition" || d.Bootstrap.Kind == "EKSConfig"):
