@@ -182,9 +182,9 @@ type partialReads struct {
 	at      time.Time
 }
 
-// take returns what the pass that starts now reads again, nil for everything. If the pass fails, the
+// due returns what the pass that starts now reads again, nil for everything. If the pass fails, the
 // next one reads everything.
-func (p *partialReads) take(b *Batch, mode Mode, now time.Time) *partialRead {
+func (p *partialReads) due(b *Batch, mode Mode, now time.Time) *partialRead {
 	last := *p
 	*p = partialReads{at: now}
 	alike := func(x, y targetInput) bool { return x == y && !x.failed }

@@ -46,11 +46,11 @@ func TestWhenAPassReadsPartially(t *testing.T) {
 			if tc.batch != nil {
 				tc.batch(b)
 			}
-			got := p.take(b, tc.mode, noon.Add(time.Minute))
+			got := p.due(b, tc.mode, noon.Add(time.Minute))
 			if (got == next) != tc.want || got != nil && got != next {
 				t.Errorf("it reads %v", got)
 			}
-			if p.take(b, tc.mode, noon.Add(time.Minute)) != nil {
+			if p.due(b, tc.mode, noon.Add(time.Minute)) != nil {
 				t.Error("a pass that failed is followed by a partial read")
 			}
 		})

@@ -47,7 +47,7 @@ type passState struct {
 
 // recall takes in what earlier passes and owners have learned.
 func (ps *passState) recall(context.Context) error {
-	ps.due = ps.memory.reads.take(&ps.batch, ps.mode, ps.clock())
+	ps.due = ps.memory.reads.due(&ps.batch, ps.mode, ps.clock())
 	recallAttempts(&ps.batch, &ps.memory.refusals, ps.Options)
 	recallCancelled(&ps.batch, &ps.memory.refreshes, ps.Options)
 	ps.Resolver.Renew(ps.batch.Fresh)

@@ -110,8 +110,8 @@ func (f *Faults) drop(armed *armedFault) {
 	}
 }
 
-// take returns the fault that strikes a call, nil for none.
-func (f *Faults) take(call *Call, rq *wire.Exchange) *Fault {
+// match returns the fault that strikes a call, nil for none.
+func (f *Faults) match(call *Call, rq *wire.Exchange) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range f.armed {

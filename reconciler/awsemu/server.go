@@ -221,7 +221,7 @@ func (s *Server) setRegion(rq *wire.Exchange, r *region) {
 
 // run applies faults and throttling, then runs the operation.
 func (s *Server) run(rq *wire.Exchange, r *region, call *Call) answer {
-	f := s.faults.take(call, rq)
+	f := s.faults.match(call, rq)
 	a := answer{delay: f.realDelay()}
 	switch {
 	case f.is(FailBefore):

@@ -110,6 +110,6 @@ func (k *Keeper) resume(ctx context.Context, now *Snapshot, s *Session) {
 			k.complain(o.Key, err)
 			return // the next step tries again
 		}
-		k.begin(s, o, Owner{}, k.o.TTL+Quiet)
+		k.startLease(s, o, Owner{}, k.o.TTL+Quiet)
 	}
 }

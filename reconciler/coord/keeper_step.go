@@ -193,7 +193,7 @@ func (k *Keeper) consider(ctx context.Context, now *Snapshot, s *Session, key st
 	if draining || instant.AtLeast(free.since) < grace {
 		return
 	}
-	k.take(ctx, s, o, free.since)
+	k.acquire(ctx, s, o, free.since)
 }
 
 // considerOwn hands over a key of this member once another is proposed for it long enough.
@@ -225,8 +225,8 @@ func (k *Keeper) expect(key string, expected bool, now Instant) {
 	}
 }
 
-// take takes a key that nobody has owned since an instant.
-func (k *Keeper) take(ctx context.Context, s *Session, seen Owner, since Instant) {
+// acquire takes a key that nobody has owned since an instant.
+func (k *Keeper) acquire(ctx context.Context, s *Session, seen Owner, since Instant) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	owner, err := s.Take(ctx, seen.Key, seen)
@@ -238,7 +238,7 @@ func (k *Keeper) take(ctx context.Context, s *Session, seen Owner, since Instant
 	}
 	delete(k.complained, seen.Key)
 	delete(k.unowned, seen.Key)
-	k.begin(s, owner, seen, k.quiet(owner, seen, since))
+	k.startLease(s, owner, seen, k.quiet(owner, seen, since))
 }
 
 // quiet is how long a successor waits: not at all after a release, Quiet past the end of a dead session, and a lease longer if the engine may have
@@ -254,8 +254,8 @@ func (k *Keeper) quiet(owner, seen Owner, since Instant) time.Duration {
 	}
 }
 
-// begin holds a key, and works on it after a quiet time.
-func (k *Keeper) begin(s *Session, owner, before Owner, quiet time.Duration) {
+// startLease starts the lease of a key. Work on it starts after a quiet time.
+func (k *Keeper) startLease(s *Session, owner, before Owner, quiet time.Duration) {
 	l := &Lease{Owner: owner, Before: before, Fence: newFence(owner.Key, s), session: s, clock: k.clock, taken: k.clock.Now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	k.mu.Lock()

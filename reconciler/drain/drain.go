@@ -192,7 +192,7 @@ type allowance struct {
 	left int
 }
 
-func (a *allowance) take() bool {
+func (a *allowance) spend() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.left--
@@ -309,7 +309,7 @@ func (t *turn) empty(ctx context.Context, node Node) bool {
 		if !p.GoneBy.IsZero() {
 			continue
 		}
-		if !t.left.take() {
+		if !t.left.spend() {
 			t.Left[i].Why, t.starved = "it waits for its turn", true
 			continue
 		}

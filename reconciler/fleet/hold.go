@@ -217,7 +217,7 @@ func (h *holds) advance(ctx context.Context, it *item, s *search) {
 		if !known || v.Head != s.of.view.Snapshot.Revision || v.Revision != s.found.revision || v.Wanted != h.wishes[it.name] || v.Answer == lastgood.Fits || v.Answer == lastgood.Unclear {
 			return
 		}
-		s.why = short(s.found.revision) + ": " + v.Why
+		s.why = shortRevision(s.found.revision) + ": " + v.Why
 		if v.Answer == lastgood.Nothing {
 			s.found, s.ended = nil, time.Now()
 			return
@@ -263,7 +263,7 @@ func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.
 	if c != nil {
 		tried = append(tried, c.kept)
 		if c.kept.Diags.HasErrors() {
-			c, why = nil, short(j.order[j.next])+": it cannot be rendered either"
+			c, why = nil, shortRevision(j.order[j.next])+": it cannot be rendered either"
 		}
 	}
 	if why != "" {
@@ -276,7 +276,7 @@ func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.
 // revision that reads the same as a tried one.
 func (it *item) renderEarlier(ctx context.Context, revision string, tried []*render.Kept) (c *candidate, why string) {
 	no := func(format string, args ...any) (*candidate, string) {
-		return nil, short(revision) + ": " + fmt.Sprintf(format, args...)
+		return nil, shortRevision(revision) + ": " + fmt.Sprintf(format, args...)
 	}
 	snap, err := it.view.Earlier(ctx, revision)
 	if err != nil {

@@ -176,7 +176,7 @@ func (j *poolJob) seek(ctx context.Context, it *item, broken []intent.Unplanned,
 			}
 			p.next = i + 1
 			if c != nil {
-				p.take(c, poolOf(&c.kept.Set, &broken[k]))
+				p.consider(c, poolOf(&c.kept.Set, &broken[k]))
 			}
 		}
 		if c != nil {
@@ -185,8 +185,8 @@ func (j *poolJob) seek(ctx context.Context, it *item, broken []intent.Unplanned,
 	}
 }
 
-// take takes a pool of a revision that is whole there and other than before.
-func (p *poolSearch) take(c *candidate, pool *intent.Pool) {
+// consider takes a pool of a revision that is whole there and other than before.
+func (p *poolSearch) consider(c *candidate, pool *intent.Pool) {
 	if pool == nil || len(pool.Blocked) > 0 {
 		return
 	}

@@ -132,9 +132,9 @@ func (o *budget) held() []*render.Kept {
 	return out
 }
 
-// take puts a new result into a target's render. If the budget has no room for it, take puts in
+// reserve puts a new result into a target's render. If the budget has no room for it, reserve puts in
 // only the facts that show whether a new render would differ. full says why nothing else was kept.
-func (o *budget) take(name string, r *rendered, k *render.Kept, full *render.FullError) {
+func (o *budget) reserve(name string, r *rendered, k *render.Kept, full *render.FullError) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.renders[name] != r {

@@ -241,16 +241,16 @@ func TestRoomCountsWhatWillBe(t *testing.T) {
 	o := newBudget(target.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
 	a, b := &rendered{}, &rendered{}
 	o.hold(map[string]*rendered{"a": a, "b": b})
-	o.take("a", a, kept(4), nil)
-	o.take("b", b, kept(4), nil)
+	o.reserve("a", a, kept(4), nil)
+	o.reserve("b", b, kept(4), nil)
 	next := *a
-	o.take("a", &next, kept(6), nil)
+	o.reserve("a", &next, kept(6), nil)
 	o.hold(o.renders) // a composition that does not wait for it
 	if live := o.live(); o.pools != 10 || len(live) != 2 || len(live[0].Set.Pools)+len(live[1].Set.Pools) != 10 {
 		t.Errorf("%d pools are counted", o.pools)
 	}
 	more := *b
-	if o.take("b", &more, kept(5), nil); more.over == nil || more.over.others != 6 || more.pools() != 0 {
+	if o.reserve("b", &more, kept(5), nil); more.over == nil || more.over.others != 6 || more.pools() != 0 {
 		t.Errorf("one more than there may be: %+v", more.over)
 	}
 	o.put("a", a, &next)

@@ -192,7 +192,7 @@ func (it *item) make(ctx context.Context) error {
 	if full != nil && it.light {
 		return ErrHeavy
 	}
-	it.budget.take(it.name, r, result, full)
+	it.budget.reserve(it.name, r, result, full)
 	r.path, r.vars, r.source, r.fault = it.path, it.vars, it.view.ID, ""
 	r.valueFiles = it.valueFiles
 	r.secretVars, r.keys, r.verify = it.secretVars, it.keys.id, it.view.Verify
@@ -215,7 +215,7 @@ func (it *item) noteFault() {
 		it.at()
 		return
 	}
-	it.budget.take(it.name, r, nil, nil)
+	it.budget.reserve(it.name, r, nil, nil)
 	r.fault = fault
 	it.move()
 }

@@ -77,5 +77,5 @@ func described(in basis.Input, about step.About) bool {
 	}
 	t, found := in.State.Templates[ref.Name]
 	number, err := strconv.ParseInt(ref.Version, 10, 64)
-	return found && err == nil && fromHere(in, t.Tags) && describedCommit(t.Versions[number].Description) == short(in.Commit.Revision)
+	return found && err == nil && fromHere(in, t.Tags) && describedCommit(t.Versions[number].Description) == shortRevision(in.Commit.Revision)
 }

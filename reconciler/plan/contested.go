@@ -90,5 +90,5 @@ func commitWords(revision string) string {
 	if revision == "" {
 		return "(none)"
 	}
-	return short(revision)
+	return shortRevision(revision)
 }

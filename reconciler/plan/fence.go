@@ -88,18 +88,18 @@ func (c *fence) relation(commit string) basis.Relation {
 // stop holds an owner's steps.
 func (c *fence) stop(steps []step.Step, owner string, relation basis.Relation, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
-	own := short(c.in.Commit.Revision)
-	hold, why, ends := step.HeldStopped, "another weir is ahead: commit "+short(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes all the same"
+	own := shortRevision(c.in.Commit.Revision)
+	hold, why, ends := step.HeldStopped, "another weir is ahead: commit "+shortRevision(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes all the same"
 	switch relation {
 	case basis.RelationNewer:
-		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
+		d.Summary = from.what + " was made from the commit " + shortRevision(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
 	case basis.RelationUnknown:
-		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
+		d.Summary = from.what + " was made from the commit " + shortRevision(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
 		ends += ", and so does weir after six hours in which the repository does not get that commit"
 	default:
-		hold, ends, why = step.HeldWaiting, "", "Git is asked for the commit "+short(from.commit)+", from which "+from.what+" was made"
+		hold, ends, why = step.HeldWaiting, "", "Git is asked for the commit "+shortRevision(from.commit)+", from which "+from.what+" was made"
 		d.Severity, d.Code = diag.Info, "commit-asked"
-		d.Summary = from.what + " was made from the commit " + short(from.commit) + ", which is not here yet; Git is asked for it before " + ownerWords(owner) + " is written"
+		d.Summary = from.what + " was made from the commit " + shortRevision(from.commit) + ", which is not here yet; Git is asked for it before " + ownerWords(owner) + " is written"
 	}
 	d.Detail = diag.Hint(d.Code)
 	c.Diags = append(c.Diags, d)
@@ -131,7 +131,7 @@ func (c *fence) objectOf(owner string) string {
 	return ""
 }
 
-func short(revision string) string { return revision[:min(7, len(revision))] }
+func shortRevision(revision string) string { return revision[:min(7, len(revision))] }
 
 // causes returns the commits behind a step's subject, and behind the launch templates that it uses.
 // If a step makes or deletes a resource, possibly nothing of it names a commit, so the commits

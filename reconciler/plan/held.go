@@ -147,9 +147,9 @@ func (c *computation) keep(may func(step.Step) bool) {
 			}
 			p.Undone = true
 			if p.Outstanding == nil {
-				p.Outstands("Warning", ReasonHeld, "the pool is held to "+short(h.Revision)+", and what it lacks of that beside drift waits for a commit that can be rendered: "+string(s.Verb)+" the "+string(s.Resource)+" "+s.Name+": "+s.Reason)
+				p.Outstands("Warning", ReasonHeld, "the pool is held to "+shortRevision(h.Revision)+", and what it lacks of that beside drift waits for a commit that can be rendered: "+string(s.Verb)+" the "+string(s.Resource)+" "+s.Name+": "+s.Reason)
 			} else if s.Stops {
-				p.Outstanding.Message += "; that they go back waits for a commit that can be rendered, as the target is held to " + short(h.Revision)
+				p.Outstanding.Message += "; that they go back waits for a commit that can be rendered, as the target is held to " + shortRevision(h.Revision)
 			}
 		}
 		return true
@@ -210,13 +210,13 @@ func (h *Holds) Text() string {
 	since := "since the followed commit cannot be rendered: " + h.Why
 	switch {
 	case h.To() != "":
-		return "held to " + short(h.Revision) + " " + since
+		return "held to " + shortRevision(h.Revision) + " " + since
 	case h.Revision == "":
 		return "only observed " + since + "; " + h.Verdict.Why
 	case h.Verdict.Answer == lastgood.Unclear:
-		return "only observed " + since + "; whether " + short(h.Revision) + " can take its place is not known: " + h.Verdict.Why
+		return "only observed " + since + "; whether " + shortRevision(h.Revision) + " can take its place is not known: " + h.Verdict.Why
 	}
-	return "only observed " + since + "; " + short(h.Revision) + " is not held to: " + h.Verdict.Why
+	return "only observed " + since + "; " + shortRevision(h.Revision) + " is not held to: " + h.Verdict.Why
 }
 
 // Diagnostic says the same, with the error of the followed commit.

@@ -171,7 +171,7 @@ func WaitFor(source, revision, on, wanted string, seq int64, s Standing) string 
 	case !s.Seen:
 		return WaitText(on, "has not been looked at yet")
 	case s.Source == source && s.Ground.Revision != revision:
-		return WaitText(on, "is not at "+cmp.Or(short(revision), "this revision")+" yet")
+		return WaitText(on, "is not at "+cmp.Or(shortRevision(revision), "this revision")+" yet")
 	case s.Ground.Wanted != wanted || s.Ground.Seq < seq:
 		return WaitText(on, "has not been looked at since something else is wanted of it")
 	case s.Lets():

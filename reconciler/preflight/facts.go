@@ -63,8 +63,8 @@ func (s *shelf[V]) get(key string) (f fact[V], known bool) {
 	return f, known
 }
 
-// take returns what is wanted, sorted, and forgets the wish.
-func (s *shelf[V]) take() []string {
+// drain returns the wanted keys, sorted, and removes them.
+func (s *shelf[V]) drain() []string {
 	keys := slices.Sorted(maps.Keys(s.wanted))
 	clear(s.wanted)
 	return keys

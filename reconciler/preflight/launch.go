@@ -73,7 +73,7 @@ func launchesOf(p *plan.Plan, in basis.Input) []*launch {
 	var out []*launch
 	for i := range in.Set.Pools {
 		pool := &in.Set.Pools[i]
-		if l := newLaunch(pool, in); l.take(p, in) {
+		if l := newLaunch(pool, in); l.collect(p, in) {
 			l.divide()
 			out = append(out, l)
 		}
@@ -98,8 +98,8 @@ func newLaunch(pool *intent.Pool, in basis.Input) *launch {
 	return l
 }
 
-// take reads the plan's steps of the pool; false if none asks anything new of AWS.
-func (l *launch) take(p *plan.Plan, in basis.Input) bool {
+// collect reads the plan's steps of the pool; false if none asks anything new of AWS.
+func (l *launch) collect(p *plan.Plan, in basis.Input) bool {
 	key := l.pool.Key.String()
 	if l.pool.Group != nil {
 		have := in.State.Groups[l.pool.Group.Name]

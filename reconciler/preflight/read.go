@@ -52,7 +52,7 @@ func TooMany(service, operation string) *observed.Error {
 
 // readBatch reads keys with one call, or few.
 func readBatch[V any](r reading, s *shelf[V], service, operation string, call func(context.Context, []string) (map[string]V, error)) {
-	keys := s.take()
+	keys := s.drain()
 	if len(keys) == 0 {
 		return
 	}
@@ -80,7 +80,7 @@ func readEach[V any](r reading, s *shelf[V], service, operation string, call fun
 	ctx, cancel := r.one()
 	defer cancel()
 	var ends *observed.Error
-	for i, k := range s.take() {
+	for i, k := range s.drain() {
 		if i == mostEach && ends == nil {
 			ends = TooMany(service, operation)
 		}

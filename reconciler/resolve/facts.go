@@ -62,8 +62,8 @@ func (s *cache[K, V]) since(k K, moment time.Time) fact[V] {
 	return s.get(k)
 }
 
-// take returns the wanted keys in order and forgets the wish.
-func (s *cache[K, V]) take() []K {
+// drain returns the wanted keys in order and removes them.
+func (s *cache[K, V]) drain() []K {
 	keys := slices.Sorted(maps.Keys(s.wanted))
 	clear(s.wanted)
 	return keys

@@ -41,7 +41,7 @@ func refusedBy(err error) (*observed.Error, error) {
 
 // readBatch reads keys with one call and notes the answer to each of them.
 func readBatch[V any](s *cache[string, V], now time.Time, call func(keys []string) (map[string]V, error)) error {
-	keys := s.take()
+	keys := s.drain()
 	if len(keys) == 0 {
 		return nil
 	}
@@ -71,7 +71,7 @@ func readEach[V any](ctx context.Context, s *cache[string, V], now time.Time, ca
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
-	for _, k := range s.take() {
+	for _, k := range s.drain() {
 		g.Go(func() error {
 			v, found, err := call(gctx, k)
 			mu.Lock()

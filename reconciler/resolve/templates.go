@@ -186,7 +186,7 @@ func (r *Resolver) readTemplateVersions(ctx context.Context, now time.Time) erro
 	}
 	versions := r.facts.templates.versions
 	if len(versions.wanted) >= commonFrom {
-		keys := versions.take()
+		keys := versions.drain()
 		wanted := map[string][]int64{}
 		for _, key := range keys {
 			if id, number, ok := parse(key); ok {

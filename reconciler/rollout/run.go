@@ -74,7 +74,7 @@ func (n *next) gather(r *Run, due []Pool) {
 	}
 	until := r.Began.Add(Settle)
 	if len(names) > 0 && n.in.Now.Before(until) {
-		r.Wait = "waits until " + names[0] + more(len(names)-1) + " reported what " + short(r.Revision) + " changes, until " + clock(until) + " at the latest"
+		r.Wait = "waits until " + names[0] + more(len(names)-1) + " reported what " + shortRevision(r.Revision) + " changes, until " + clock(until) + " at the latest"
 		n.again(until)
 		return
 	}
@@ -330,4 +330,6 @@ func because(why string) string {
 
 func clock(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 MST") }
 
-func short(revision string) string { return strings.TrimSpace(revision[:min(7, len(revision))]) }
+func shortRevision(revision string) string {
+	return strings.TrimSpace(revision[:min(7, len(revision))])
+}

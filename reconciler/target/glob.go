@@ -116,7 +116,7 @@ func (x *expansion) below(dir string, texts []string, n int) error {
 		if err != nil {
 			return err
 		}
-		return x.take(dir, entry, element, texts, n)
+		return x.add(dir, entry, element, texts, n)
 	}
 	entries, err := x.tree.ReadDir(dir)
 	if err != nil {
@@ -130,7 +130,7 @@ func (x *expansion) below(dir string, texts []string, n int) error {
 			continue
 		}
 		if m := pattern.FindStringSubmatch(entry.Name); m != nil {
-			if err := x.take(dir, entry, entry.Name, append(texts[:len(texts):len(texts)], m[1:]...), n); err != nil {
+			if err := x.add(dir, entry, entry.Name, append(texts[:len(texts):len(texts)], m[1:]...), n); err != nil {
 				return err
 			}
 		}
@@ -138,8 +138,8 @@ func (x *expansion) below(dir string, texts []string, n int) error {
 	return nil
 }
 
-// take goes on with an entry of a directory that fits element n.
-func (x *expansion) take(dir string, entry tree.Entry, name string, texts []string, n int) error {
+// add continues with an entry of a directory that matches element n.
+func (x *expansion) add(dir string, entry tree.Entry, name string, texts []string, n int) error {
 	last := n == len(x.glob.elements)-1
 	switch {
 	case !x.glob.fits(entry, last):

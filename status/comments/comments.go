@@ -119,7 +119,7 @@ func (p *Comments) Show(pull report.Pull) {
 			Sha: pull.HeadSHA, State: state, Text: text, Link: pull.PageURL, Waits: pull.State == report.PullWaiting, Fork: pull.Fork,
 		})
 	}
-	d.take(pull)
+	d.enqueue(pull)
 }
 
 // TakeOver continues with the statuses that the previous owner of a source wanted. Comments are

@@ -77,8 +77,8 @@ const leastComment = 4000
 // errTooLong says that the comment must be shortened and written again.
 var errTooLong = errors.New("comment is too long")
 
-// take notes what to report.
-func (w *writer) take(p report.Pull) {
+// enqueue sets the next report to write.
+func (w *writer) enqueue(p report.Pull) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.pulls[p.Number]

@@ -179,7 +179,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	name := strings.TrimPrefix(req.URL.Path, Prefix)
 	hook := r.hook(name)
-	result, hint, err := r.take(w, req, name, hook)
+	result, hint, err := r.receive(w, req, name, hook)
 	r.received(ProfileOf(hook.Kind).Label, result)
 	r.note(req, name, hook, result, hint, err)
 	if result == Busy || result == Limited {
@@ -194,8 +194,8 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	_, _ = w.Write([]byte(text + "\n")) // the forge is gone
 }
 
-// take reads, checks and queues a delivery. The error is for the log alone.
-func (r *Receiver) take(w http.ResponseWriter, req *http.Request, name string, hook Hook) (Result, Hint, error) {
+// receive reads, checks and queues a delivery. The error is for the log alone.
+func (r *Receiver) receive(w http.ResponseWriter, req *http.Request, name string, hook Hook) (Result, Hint, error) {
 	from := r.origin(req)
 	if !r.visitors.admit(from, time.Now()) {
 		return Limited, Hint{}, nil

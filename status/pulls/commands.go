@@ -234,7 +234,7 @@ func (l *comments) current(ctx context.Context, k *work, c forge.Comment) (bool,
 		return false, nil
 	}
 	known := pr.HeadSHA == k.Seen && k.Heeded == k.Seen && !c.CreatedAt.Before(k.SeenAt)
-	l.take(pr)
+	l.update(pr)
 	return known, nil
 }
 

@@ -81,9 +81,9 @@ type applied struct {
 	Unsure bool   `json:"unsure,omitempty"`
 }
 
-// take takes in what a pass found, and reports whether that is news. If something
+// add takes in what a pass found, and reports whether that is news. If something
 // outside of the commit fails, it waits for that.
-func (c *commit) take(r *plan.Report) bool {
+func (c *commit) add(r *plan.Report) bool {
 	a := applied{Unsure: c.unsure}
 	switch {
 	case r.Plan != nil && r.Plan.Waits():
@@ -156,11 +156,11 @@ func (l *commits) note(r *plan.Report) (news bool) {
 		return false
 	}
 	if r.Touched && (!at.Followed || slices.Contains(at.Touched, r.Target)) {
-		news = at.take(r)
+		news = at.add(r)
 	}
 	for _, c := range l.known {
 		if c.number < at.number && c.awaited[r.Target] {
-			news = c.take(r) || news
+			news = c.add(r) || news
 		}
 	}
 	return news

@@ -41,9 +41,9 @@ func compare(r reviewed, m merge) findings {
 	why := ""
 	switch {
 	case r.Base == "":
-		why = "no plan of the merged commit " + short(m.head) + " was shown before the merge"
+		why = "no plan of the merged commit " + shortRevision(m.head) + " was shown before the merge"
 	case r.Head != m.head:
-		why = "the merged commit " + short(m.head) + " was not planned before the merge; what was shown was the plan of " + short(r.Head)
+		why = "the merged commit " + shortRevision(m.head) + " was not planned before the merge; what was shown was the plan of " + shortRevision(r.Head)
 	}
 	switch {
 	case why == "":
@@ -166,7 +166,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 		reviewed: r.Base != "", failing: r.State == report.PullFailing,
 		together: !m.alone || a.With != "", began: m.Began, explained: m.explains(target, a.Digest),
 	}
-	upTo, does := short(cmp.Or(a.With, m.Revision)), words(a.Summary)
+	upTo, does := shortRevision(cmp.Or(a.With, m.Revision)), words(a.Summary)
 	addDiffers := func(text string) { differs = append(differs, text) }
 	addUncompared := func(text string) { uncompared = append(uncompared, text) }
 	switch f.agreement() {

@@ -88,7 +88,7 @@ func (w *Watcher) list(ctx context.Context) error {
 	for _, pr := range list {
 		if w.o.Follows("refs/heads/" + pr.BaseRef) {
 			listed[pr.Number] = true
-			w.take(pr)
+			w.update(pr)
 		}
 	}
 	var errs []error
@@ -100,8 +100,8 @@ func (w *Watcher) list(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// take takes in an open pull request.
-func (w *Watcher) take(pr forge.PullRequest) {
+// update takes in an open pull request.
+func (w *Watcher) update(pr forge.PullRequest) {
 	k := w.open[pr.Number]
 	if k == nil {
 		k = &work{record: record{Number: pr.Number, Comment: w.left[pr.Number].Comment}}

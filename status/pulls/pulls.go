@@ -293,7 +293,7 @@ func (w *Watcher) Reported(r *plan.Report) {
 		return
 	}
 	w.images.realized(r)
-	w.standings.take(r, w.o.Now())
+	w.standings.record(r, w.o.Now())
 	if w.commits.note(r) {
 		w.pollSoon()
 	}
@@ -318,7 +318,7 @@ func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
 		w.images.give(d) // it may have become known since
 		return
 	}
-	d.Policy.Gates.Waits = "which pull request the commit " + short(commit.Revision) + " merges is not known yet, and plans of several showed different images for what it wants"
+	d.Policy.Gates.Waits = "which pull request the commit " + shortRevision(commit.Revision) + " merges is not known yet, and plans of several showed different images for what it wants"
 }
 
 func (w *Watcher) pollSoon() {

@@ -37,7 +37,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 	}
 	switch {
 	case pr.State == forge.Open && follows:
-		w.take(pr) // the list was of another moment
+		w.update(pr) // the list was of another moment
 	case follows && (pr.State == forge.Merged || byHand != ""):
 		k.drop()
 		k.pr, k.Seen, k.MergeSHA = pr, cmp.Or(pr.HeadSHA, k.Seen), cmp.Or(pr.MergeSHA, byHand)
@@ -138,7 +138,7 @@ func (w *Watcher) judgeMerge(ctx context.Context, base *fleet.Base, k *work) (ou
 		now := w.commits.at(view.Snapshot.Revision)
 		gone := view.Err == nil && now.seen.After(k.MergedAt) && w.o.Now().After(k.MergedAt.Add(3*w.o.Interval))
 		if gone {
-			out.uncompared = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, short(now.Revision))}
+			out.uncompared = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, shortRevision(now.Revision))}
 		}
 		return out, gone, nil
 	}
@@ -184,7 +184,7 @@ func (c commit) unplanned(merge string) (out findings) {
 	case merge == "":
 		out.uncompared = []string{"the forge does not say as which commit it was merged"}
 	default:
-		out.uncompared = []string{fmt.Sprintf("weir has not come to the commit %s within %.0f hours of the merge", short(merge), waiting.Hours())}
+		out.uncompared = []string{fmt.Sprintf("weir has not come to the commit %s within %.0f hours of the merge", shortRevision(merge), waiting.Hours())}
 	}
 	return out
 }
@@ -201,4 +201,4 @@ func (k *work) mergedAs(r reviewed) report.Pull {
 	return p
 }
 
-func short(revision string) string { return revision[:min(7, len(revision))] }
+func shortRevision(revision string) string { return revision[:min(7, len(revision))] }

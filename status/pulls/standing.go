@@ -21,8 +21,8 @@ type standings struct {
 	found map[string][]string
 }
 
-// take takes in what a pass found.
-func (s *standings) take(r *plan.Report, now time.Time) {
+// record takes in what a pass found.
+func (s *standings) record(r *plan.Report, now time.Time) {
 	seen := standing(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -81,7 +81,7 @@ func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	switch {
 	case !known:
 		prune.Allowed = nil
-		prune.Waits = "whether the commit " + short(commit.Revision) + " merges a pull request, whose plan then had to show that, is not known yet"
+		prune.Waits = "whether the commit " + shortRevision(commit.Revision) + " merges a pull request, whose plan then had to show that, is not known yet"
 		return
 	case r.Why == "":
 		return
@@ -229,7 +229,7 @@ func (q *inquiry) brought(ctx context.Context, git Git, head string) (bool, erro
 func (k *work) ruling(revision string, shown reviewed) ruling {
 	r := ruling{Revision: revision, Pull: k.Number, Why: merges(k.Number) + "its plan did not show their deletion as allowed"}
 	if !k.Reported || shown.Head == "" || shown.Head != k.Seen {
-		r.Why = merges(k.Number) + "no plan of its commit " + short(k.Seen) + " was shown"
+		r.Why = merges(k.Number) + "no plan of its commit " + shortRevision(k.Seen) + " was shown"
 		return r
 	}
 	r.Prunes = shown.Prunes

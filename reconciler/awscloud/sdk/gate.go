@@ -68,7 +68,7 @@ func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string
 	if urgent[operation] || look.Looking(ctx) {
 		return t.owe(b), ctx.Err()
 	}
-	return t.take(ctx, b)
+	return t.acquire(ctx, b)
 }
 
 // waitError says that a call was never sent, because its turn would have come

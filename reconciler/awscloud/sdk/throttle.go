@@ -259,9 +259,9 @@ func (t *throttle) setShare(share float64) {
 	}
 }
 
-// take waits for a token, first come first served, and returns how often the flow
+// acquire waits for a token, first come first served, and returns how often the flow
 // had been halved then. Where ctx ends before it would have one, it takes none.
-func (t *throttle) take(ctx context.Context, b *bucket) (halvings int, err error) {
+func (t *throttle) acquire(ctx context.Context, b *bucket) (halvings int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

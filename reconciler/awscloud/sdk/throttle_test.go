@@ -113,7 +113,7 @@ func TestWhoGivesUpTakesNoToken(t *testing.T) {
 	take := func(within time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
 		defer cancel()
-		_, err := th.take(ctx, b)
+		_, err := th.acquire(ctx, b)
 		return err
 	}
 	for v.now.Equal(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)) {
@@ -142,7 +142,7 @@ func TestAWaveOfReadsFindsASmallerBucket(t *testing.T) {
 	aws := rate.NewLimiter(10, 50)
 	began, throttled := v.now, 0
 	for got := 0; got < 100; {
-		sentAt, err := th.take(t.Context(), b)
+		sentAt, err := th.acquire(t.Context(), b)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestAWaveOfReadsFindsASmallerBucket(t *testing.T) {
 	}
 	empty := th.bucket("eks", "ListNodegroups")
 	for range 100 {
-		if _, err := th.take(t.Context(), empty); err != nil {
+		if _, err := th.acquire(t.Context(), empty); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestTheFlowFollowsWhatOthersLeave(t *testing.T) {
 		const calls = 3000
 		throttled, began := 0, v.now
 		for range calls {
-			sentAt, err := th.take(context.Background(), b)
+			sentAt, err := th.acquire(context.Background(), b)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +219,7 @@ func TestTheFlowFollowsWhatOthersLeave(t *testing.T) {
 			t.Errorf("%v of the share left: only %.2f of it was used", left, got)
 		}
 		v.now = v.now.Add(calmAfter)
-		if _, err := th.take(context.Background(), b); err != nil || b.limiter.Limit() != b.full {
+		if _, err := th.acquire(context.Background(), b); err != nil || b.limiter.Limit() != b.full {
 			t.Errorf("after the others have gone: %v of %v, %v", b.limiter.Limit(), b.full, err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestUrgentCallsWaitForNoToken(t *testing.T) {
 	th := limits.of(limitKey{})
 	b := th.bucket("autoscaling", "CreateAutoScalingGroup")
 	for range 100 { // 40 at once, and 60 that wait
-		if _, err := th.take(t.Context(), b); err != nil {
+		if _, err := th.acquire(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -294,7 +294,7 @@ func TestUrgentCallsWaitForNoToken(t *testing.T) {
 	if waited := v.now.Sub(began); waited > 0 {
 		t.Errorf("urgent calls waited for %s", waited)
 	}
-	if _, err := th.take(t.Context(), b); err != nil {
+	if _, err := th.acquire(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	if waited, want := v.now.Sub(began), time.Duration(len(urgent)+2)*time.Second/5; waited < want {

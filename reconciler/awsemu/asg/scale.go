@@ -91,7 +91,7 @@ func (r scaler) scaleOut(g *Group) {
 		return
 	}
 	for g.capacity() < g.Desired+g.Surge {
-		if !Warm(r.Region, g).take() && !r.launchMember(g) {
+		if !Warm(r.Region, g).claim() && !r.launchMember(g) {
 			return
 		}
 		g.LastScaled = r.Now()

@@ -95,9 +95,9 @@ func (r *Warming) launch() bool {
 	return r.launched(r.g, err)
 }
 
-// take puts an instance of the warm pool into the group, the oldest that is
+// claim puts an instance of the warm pool into the group, the oldest that is
 // ready. While a refresh is under way it must be of what that launches.
-func (r *Warming) take() bool {
+func (r *Warming) claim() bool {
 	if r.g.Warm == nil || r.g.Warm.Deleting {
 		return false
 	}

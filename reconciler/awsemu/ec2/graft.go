@@ -103,7 +103,7 @@ func (r *Region) GraftInstance(g InstanceGraft) (*Instance, error) {
 	}
 	l.trust(in, spec)
 	in.ID, in.LaunchTime, in.State = g.ID, g.Launched, g.State
-	in.PrivateIP, _ = r.Subnets.Get(in.SubnetID).take()
+	in.PrivateIP, _ = r.Subnets.Get(in.SubnetID).allocate()
 	r.Instances.Put(in.ID, in)
 	switch g.State {
 	case InstancePending:

@@ -158,7 +158,7 @@ func TestSubnetAddressesRunOutAndComeBack(t *testing.T) {
 	s := &Subnet{CIDR: "10.0.0.0/28"}
 	seen := map[string]bool{}
 	for {
-		ip, ok := s.take()
+		ip, ok := s.allocate()
 		if !ok {
 			break
 		}
@@ -171,7 +171,7 @@ func TestSubnetAddressesRunOutAndComeBack(t *testing.T) {
 		t.Errorf("addresses = %v, want the 11 from 10.0.0.4 to 10.0.0.14", seen)
 	}
 	s.release("10.0.0.7")
-	if ip, ok := s.take(); !ok || ip != "10.0.0.7" {
+	if ip, ok := s.allocate(); !ok || ip != "10.0.0.7" {
 		t.Errorf("took %q, want the one that came back", ip)
 	}
 }

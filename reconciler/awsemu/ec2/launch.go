@@ -56,7 +56,7 @@ func (r *Region) LaunchInstance(spec LaunchSpec) (*Instance, *wire.Error) {
 			return nil, err
 		}
 	}
-	in.PrivateIP, _ = r.Subnets.Get(in.SubnetID).take() // there is room
+	in.PrivateIP, _ = r.Subnets.Get(in.SubnetID).allocate() // there is room
 	in.ID = r.NewID("i")
 	r.Instances.Put(in.ID, in)
 	r.After(r.Timings().InstancePending, TimerInstanceRunning, in.ID)

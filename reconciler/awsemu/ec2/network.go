@@ -57,8 +57,8 @@ func (s *Subnet) capacity() int {
 // available is the number of free addresses.
 func (s *Subnet) available() int { return s.capacity() - s.Used }
 
-// take gives out a free address.
-func (s *Subnet) take() (string, bool) {
+// allocate gives out a free address.
+func (s *Subnet) allocate() (string, bool) {
 	if s.available() <= 0 {
 		return "", false
 	}

@@ -36,7 +36,7 @@ func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
 	case r.ID == "":
 		w.follow, w.keeps = false, true
 	case checked.Image != nil:
-		w.take(checked.Image)
+		w.setImage(checked.Image)
 	default:
 		w.was.Outdated = true
 	}

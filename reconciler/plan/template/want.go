@@ -66,7 +66,7 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 		ok = ok && answered
 		if answered {
 			w.newest = a.Image
-			w.take(a.Image)
+			w.setImage(a.Image)
 		}
 	}
 	tidy(&w.Data)
@@ -112,8 +112,8 @@ func (c Planner) securityGroups(pool *intent.Pool) (ids []string, ok bool) {
 	return slices.Sorted(maps.Keys(groups)), ok
 }
 
-// take sets the image that the version launches.
-func (w *Want) take(im *observed.Image) {
+// setImage sets the image that the version launches.
+func (w *Want) setImage(im *observed.Image) {
 	w.Data.ImageID, w.hash = im.ID, ""
 	if w.root && len(w.Data.BlockDeviceMappings) > 0 {
 		w.Data.BlockDeviceMappings[0].DeviceName = im.RootDevice

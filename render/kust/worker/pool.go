@@ -75,7 +75,7 @@ func Warm(ctx context.Context, log *slog.Logger) {
 	if p == nil {
 		return
 	}
-	w, err := p.take(ctx, p.limits.of(&Job{Small: true}), false)
+	w, err := p.acquire(ctx, p.limits.of(&Job{Small: true}), false)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -162,7 +162,7 @@ func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error)
 	}
 	job := encodeJob(j)
 	for again := false; ; again = true {
-		w, err := p.take(ctx, limits, again || !j.Small)
+		w, err := p.acquire(ctx, limits, again || !j.Small)
 		if err != nil {
 			return nil, err
 		}
@@ -194,9 +194,9 @@ func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error)
 	}
 }
 
-// take is a worker that is idle, or a new one: where one was killed, others that are idle
+// acquire is a worker that is idle, or a new one: where one was killed, others that are idle
 // may be too, and those are for small jobs.
-func (p *pool) take(ctx context.Context, l Limits, fresh bool) (*process, error) {
+func (p *pool) acquire(ctx context.Context, l Limits, fresh bool) (*process, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()

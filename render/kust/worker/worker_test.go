@@ -109,7 +109,7 @@ func TestKilledWorkersAreReplaced(t *testing.T) {
 	}
 	nodes, err = Run(t.Context(), simple(), noPath)
 	wantSimple(t, nodes, err)
-	second, err := p.take(t.Context(), p.limits.of(simple()), true)
+	second, err := p.acquire(t.Context(), p.limits.of(simple()), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestIdleWorkersEnd(t *testing.T) {
 	p := enable(t, testLimits())
 	nodes, err := Run(t.Context(), simple(), noPath)
 	wantSimple(t, nodes, err)
-	second, err := p.take(t.Context(), p.limits.of(simple()), true)
+	second, err := p.acquire(t.Context(), p.limits.of(simple()), true)
 	if err != nil {
 		t.Fatal(err)
 	}

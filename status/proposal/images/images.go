@@ -130,7 +130,7 @@ func (k *kind) Entries(ctx context.Context, all []Entry, now proposal.Now) ([]En
 		if k.asked = now.Time; due {
 			k.next = now.Time.Add(k.Every)
 		}
-		k.take(got)
+		k.update(got)
 	}
 	if k.survey == nil { // AWS was asked a moment ago, and did not answer
 		return all, k.next, nil
@@ -143,7 +143,7 @@ func (k *kind) Entries(ctx context.Context, all []Entry, now proposal.Now) ([]En
 	return all, k.next, nil
 }
 
-func (k *kind) take(got Survey) {
+func (k *kind) update(got Survey) {
 	if len(got.Families) > most {
 		k.Logger.Warn("of so many families of images some are not proposed", "source", k.Source, "families", len(got.Families), "proposed", most)
 		got.Families = got.Families[:most]

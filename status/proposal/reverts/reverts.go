@@ -130,7 +130,7 @@ func (k *kind) Entries(_ context.Context, all []Entry, now proposal.Now) (out []
 	if k.now, err = k.Fleet.Standing(now.Head); err != nil {
 		return all, next, err
 	}
-	take(&all, k.now.Record)
+	collect(&all, k.now.Record)
 	k.all = all
 	return all, next, nil
 }
@@ -242,8 +242,8 @@ func (k *kind) obsolete(e *Entry, head string) string {
 	return ""
 }
 
-// take adds what was stopped by a bad signal. What a person aborted is for that person to decide.
-func take(all *[]Entry, record *rollout.Record) {
+// collect adds what was stopped by a bad signal. What a person aborted is for that person to decide.
+func collect(all *[]Entry, record *rollout.Record) {
 	for i := range record.Runs {
 		run := &record.Runs[i]
 		if run.Stopped == nil || run.Stopped.By != "weir" || run.Revision == "" {

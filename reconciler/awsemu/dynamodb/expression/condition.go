@@ -61,7 +61,7 @@ func (p *parser) comparison() *node {
 	left := p.operand()
 	switch {
 	case p.at("=", "<>", "<", "<=", ">", ">="):
-		n := &node{op: p.take(), args: []operand{left, p.operand()}}
+		n := &node{op: p.consume(), args: []operand{left, p.operand()}}
 		p.compared(n)
 		return n
 	case p.accept("BETWEEN"):

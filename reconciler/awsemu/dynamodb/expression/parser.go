@@ -78,8 +78,8 @@ func (p *parser) at(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.EqualFold(p.peek(), text) })
 }
 
-// take is the next token, which it steps over. The end stays.
-func (p *parser) take() string {
+// consume returns the next token and advances past it. It never advances past the end.
+func (p *parser) consume() string {
 	text := p.peek()
 	if text != "" {
 		p.next++
@@ -92,7 +92,7 @@ func (p *parser) accept(text string) bool {
 	if !p.at(text) {
 		return false
 	}
-	p.take()
+	p.consume()
 	return true
 }
 
@@ -150,7 +150,7 @@ func (p *parser) value() *attr.Value {
 	if len(key) < 2 || key[0] != ':' {
 		p.unexpected()
 	}
-	p.take()
+	p.consume()
 	v, ok := p.values[key]
 	if !ok {
 		p.refuse("An expression attribute value used in expression is not defined; attribute value: %s", key)
@@ -160,7 +160,7 @@ func (p *parser) value() *attr.Value {
 }
 
 func (p *parser) function() operand {
-	name := p.take()
+	name := p.consume()
 	p.count()
 	want, known := functions[name]
 	if !known {
@@ -202,7 +202,7 @@ func (p *parser) path() Path {
 			case err != nil || index > math.MaxInt32:
 				p.refuse("List index is not within the allowable range; index: [%s]", text)
 			}
-			p.take()
+			p.consume()
 			p.expect("]")
 			out = append(out, step{index: index, list: true})
 		case len(out) > attr.MaxDepth:
@@ -218,7 +218,7 @@ func (p *parser) attribute() string {
 	text := p.peek()
 	switch {
 	case len(text) > 1 && text[0] == '#':
-		p.take()
+		p.consume()
 		name, ok := p.names[text]
 		if !ok {
 			p.refuse("An expression attribute name used in the document path is not defined; attribute name: %s", text)
@@ -230,7 +230,7 @@ func (p *parser) attribute() string {
 	case reserved()[strings.ToUpper(text)]:
 		p.refuse("Attribute name is a reserved keyword; reserved keyword: %s", text)
 	}
-	return p.take()
+	return p.consume()
 }
 
 // typed refuses an operand that is a value of none of some types.

@@ -32,7 +32,7 @@ func (p *parser) update() *Update {
 		if !p.at("SET", "ADD", "DELETE", "REMOVE") {
 			p.unexpected()
 		}
-		clause := strings.ToUpper(p.take())
+		clause := strings.ToUpper(p.consume())
 		if seen[clause] {
 			p.refuse("The \"%s\" section can only be used once in an update expression;", clause)
 		}
@@ -53,7 +53,7 @@ func (p *parser) action(clause string) action {
 		p.expect("=")
 		a.args = []operand{p.assigned()}
 		if p.at("+", "-") {
-			a.sign = p.take()
+			a.sign = p.consume()
 			a.args = append(a.args, p.assigned())
 			for _, o := range a.args {
 				p.typed(a.sign, o, "N")
