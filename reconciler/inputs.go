@@ -71,7 +71,7 @@ func fleetOf(targets []Desired) basis.Fleet {
 func giveWay(targets []Desired, claims map[string][]basis.Claim, fleet *basis.Fleet) {
 	again := false
 	for _, t := range targets {
-		for pool := range t.Policy.HeldPools {
+		for pool := range t.Policy.FallbackPools {
 			for _, c := range basis.Claims(&intent.Set{Pools: []intent.Pool{*t.Set.Pool(pool)}}) {
 				if len(fleet.Contested[c]) > 0 {
 					again = true
@@ -91,7 +91,7 @@ func giveWay(targets []Desired, claims map[string][]basis.Claim, fleet *basis.Fl
 func holdNothingContested(inputs []basis.Input) {
 	for i := range inputs {
 		in := &inputs[i]
-		for pool, h := range in.Policy.HeldPools {
+		for pool, h := range in.Policy.FallbackPools {
 			for _, c := range basis.Claims(&intent.Set{Pools: []intent.Pool{*in.Set.Pool(pool)}}) {
 				other := in.Fleet.Wanted[c]
 				if other == "" || other == in.Policy.Target {
@@ -99,8 +99,8 @@ func holdNothingContested(inputs []basis.Input) {
 				}
 				only := *h
 				only.Unread = "the target " + other + " wants the " + string(c.Resource) + " " + c.Name
-				in.Policy.HeldPools = maps.Clone(in.Policy.HeldPools)
-				in.Policy.HeldPools[pool] = &only
+				in.Policy.FallbackPools = maps.Clone(in.Policy.FallbackPools)
+				in.Policy.FallbackPools[pool] = &only
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func TestAHeldReplacementStaysHalfDone(t *testing.T) {
 				}
 				w.srv.ResetCalls()
 				held := target("blue", spotPool("ng", capacity, 1))
-				held.Policy.Held = &basis.Held{Revision: strings.Repeat("1", 40), Recorded: true}
+				held.Policy.Fallback = &basis.Fallback{Revision: strings.Repeat("1", 40), Recorded: true}
 				for range 6 {
 					if p := w.must(reconciler.Apply, held)[0].Plan; p != nil && len(p.Steps) > 0 { // it has none where it is only observed
 						t.Errorf("planned: %v", p.Steps)

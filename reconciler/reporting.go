@@ -24,20 +24,20 @@ func newReports(b Batch, started time.Time) []*plan.Report {
 }
 
 func newReport(t Desired, started time.Time) *plan.Report {
-	var holds *plan.Holds
-	switch h := t.Policy.Held; {
+	var holds *plan.Fallback
+	switch h := t.Policy.Fallback; {
 	case h != nil && t.Set == nil:
-		holds = &plan.Holds{Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: h.None}}
+		holds = &plan.Fallback{Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: h.None}}
 		t.Diagnostics = append(slices.Clone(t.Diagnostics), holds.Diagnostic()).Sorted()
 	case h != nil: // until AWS has said what it holds
-		holds = &plan.Holds{Revision: h.Revision, Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS has not answered"}}
+		holds = &plan.Fallback{Revision: h.Revision, Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS has not answered"}}
 	}
 	subject := t.Commit.Subject
 	if t.HideSubject {
 		subject = ""
 	}
 	return &plan.Report{
-		Holds:  holds,
+		Fallback:  holds,
 		Target: t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
 		Revision: t.Commit.Revision, Subject: subject, Ref: t.Ref, Seq: t.Seq, Touched: t.Touched,
 		Diagnostics: t.Diagnostics, Err: t.Err, StartedAt: started, Suspended: t.Policy.Suspended,
@@ -68,7 +68,7 @@ func (ps *passState) report(ctx context.Context) error {
 func (ps *passState) reportUnplanned(i int) {
 	if t := ps.targets[i]; t.shown() && !ps.partial.skips(t) && ps.state.Groups != nil {
 		ps.inputs[i].State, ps.inputs[i].Index = ps.state, nil
-		ps.reports[i].Pools = plan.WithFaults(ps.inputs[i], nil, nil, ps.reports[i].Holds)
+		ps.reports[i].Pools = plan.WithFaults(ps.inputs[i], nil, nil, ps.reports[i].Fallback)
 	}
 }
 
@@ -81,7 +81,7 @@ func (ps *passState) reportPlanned(ctx context.Context, i int) {
 	attachOrigins(ctx, p, own, t)
 	r.Pools = plan.Statuses(*in, p)
 	plan.Settle(ps.settled, in.Memory.Settled, *in, p, r.Pools)
-	r.Pools = plan.WithFaults(*in, r.Pools, r.HeldPools, r.Holds)
+	r.Pools = plan.WithFaults(*in, r.Pools, r.FallbackPools, r.Fallback)
 	r.Governed = p.Governed()
 	r.Levels = plan.Levels(t.Set, ps.memory.levels)
 	r.LaunchConfigs = plan.LaunchConfigStatuses(*in, p)

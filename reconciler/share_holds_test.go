@@ -29,7 +29,7 @@ func TestAWayBackUnderAHold(t *testing.T) {
 		"suspended": {func(d *reconciler.Desired) { d.Policy.Suspended = true }, false, false, "suspended"},
 		"paused":    {func(d *reconciler.Desired) { d.Set.Pools[0].Paused = true }, false, false, "paused"},
 		"held": {func(d *reconciler.Desired) {
-			d.Policy.Held = &basis.Held{Revision: strings.Repeat("1", 40), Recorded: true}
+			d.Policy.Fallback = &basis.Fallback{Revision: strings.Repeat("1", 40), Recorded: true}
 		}, true, false, "that they go back waits for a commit that can be rendered, as the target is held to 1111111"},
 	} {
 		for when, gone := range map[string]bool{"moving": tt.moving, "finished": tt.finished} {

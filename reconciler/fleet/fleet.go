@@ -324,7 +324,7 @@ func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 		for _, it := range items {
 			if it.target.Source == name && (it.desired.Touched || !it.since.IsZero() && it.render.revision != sha) {
 				r.Touched = append(r.Touched, it.name)
-			} else if it.target.Source == name && (it.desired.Policy.Held != nil || it.desired.Diagnostics.HasErrors() || it.err != nil && !it.unknown) {
+			} else if it.target.Source == name && (it.desired.Policy.Fallback != nil || it.desired.Diagnostics.HasErrors() || it.err != nil && !it.unknown) {
 				r.Faulty = append(r.Faulty, it.name)
 			}
 		}

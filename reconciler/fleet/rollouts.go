@@ -93,7 +93,7 @@ func wavesOf(items []*item) map[string]*sourceWaves {
 		if it.target.Rollout.Required {
 			s.demands[it.name] = true
 		}
-		if d.Set == nil || d.Policy.Held != nil {
+		if d.Set == nil || d.Policy.Fallback != nil {
 			s.blind = cmp.Or(s.blind, it.name)
 		}
 		if d.Set == nil {
@@ -106,7 +106,7 @@ func wavesOf(items []*item) map[string]*sourceWaves {
 				s.counted = append(s.counted, p)
 			}
 		}
-		if d.Policy.Held == nil {
+		if d.Policy.Fallback == nil {
 			for _, r := range d.Set.Rollouts {
 				s.specs = append(s.specs, rollout.Spec{FleetRollout: r, Target: it.name})
 			}
@@ -127,7 +127,7 @@ func poolIn(target string, p *intent.Pool) rollout.Pool {
 func emptyWaves(items []*item, sources map[string]*sourceWaves) {
 	for _, it := range items {
 		s, d := sources[it.target.Source], &it.desired
-		if d.Set == nil || d.Policy.Held != nil || s.blind != "" {
+		if d.Set == nil || d.Policy.Fallback != nil || s.blind != "" {
 			continue
 		}
 		var found diag.List

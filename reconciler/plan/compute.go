@@ -45,7 +45,7 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 	c.needWaiting()
 	c.Needs.Alarms = in.UnreadAlarms()
 	c.nodesUnread()
-	if !in.Policy.Adoption.Asked && in.Policy.Held == nil {
+	if !in.Policy.Adoption.Asked && in.Policy.Fallback == nil {
 		c.Take(orphan.Plan(in, c.pools))
 	}
 	verdict := c.hold()

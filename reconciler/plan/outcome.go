@@ -180,12 +180,12 @@ type Report struct {
 	// Suspended says that the target is suspended, ReportOnly that its mode is report:
 	// planned, never written.
 	Suspended, ReportOnly bool
-	// Holds says how the target is held to an earlier revision, as the one of the report
-	// cannot be rendered; nil where it is not.
-	Holds *Holds `json:",omitempty"`
-	// HeldPools says the same of single pools ("namespace/name") that the followed
-	// revision breaks, while the rest of the target follows it.
-	HeldPools map[string]*Holds `json:",omitempty"`
+	// Fallback describes the earlier revision that the target uses because the one of the report
+	// cannot be rendered. It is nil if the target uses that one.
+	Fallback *Fallback `json:"Holds,omitempty"`
+	// FallbackPools does the same for single pools ("namespace/name") that the followed revision
+	// breaks.
+	FallbackPools map[string]*Fallback `json:"HeldPools,omitempty"`
 	// Wanted identifies what Git and the configuration want of the target. Levels are the answers
 	// that its pools used in the pass, each requested at Fresh or later.
 	Wanted string

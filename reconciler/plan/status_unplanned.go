@@ -29,7 +29,7 @@ const ReasonNotOfAWS = "NotOfAWS"
 // and the pools that are not in the plan. held says which pools are held to an earlier
 // revision; it is nil for a target that is held as a whole or not at all. in.Set may be
 // nil.
-func WithFaults(in basis.Input, statuses []PoolStatus, held map[string]*Holds, target *Holds) []PoolStatus {
+func WithFaults(in basis.Input, statuses []PoolStatus, held map[string]*Fallback, target *Fallback) []PoolStatus {
 	if len(in.Unplanned) == 0 && in.Policy.Fault == "" {
 		return statuses
 	}
@@ -70,8 +70,8 @@ type faulty struct {
 	at     map[string]int
 	taken  map[basis.Claim]bool
 	all    []resource
-	held   map[string]*Holds
-	target *Holds
+	held   map[string]*Fallback
+	target *Fallback
 }
 
 // broken shows a pool that could not be planned.
@@ -105,7 +105,7 @@ func (v *faulty) broken(u *intent.Unplanned) {
 // heldAsWhole shows the pools of a target that is held to an earlier revision because the followed
 // commit cannot be rendered: what that commit wants of them is unknown.
 func (v *faulty) heldAsWhole() {
-	if v.in.Policy.Held == nil {
+	if v.in.Policy.Fallback == nil {
 		return
 	}
 	for i := range v.out {

@@ -149,7 +149,7 @@ func firstTrouble(r *Report) string {
 			text += " for " + d.Object
 		}
 		switch {
-		case r.Plan == nil, r.Holds != nil:
+		case r.Plan == nil, r.Fallback != nil:
 			text += "; a commit that mends it ends that"
 		case slices.Contains(triedAgain, d.Code):
 			text += "; a commit that changes the pool ends that, or weir reconcile " + r.Target + " --retry"

@@ -56,7 +56,7 @@ func (w *staging) findSources() {
 			if own {
 				s.targets[d.Policy.Target] = true
 			}
-			if d.Set == nil || d.Policy.Held != nil {
+			if d.Set == nil || d.Policy.Fallback != nil {
 				continue
 			}
 			for _, r := range d.Set.Rollouts {

@@ -21,7 +21,7 @@ const AppliedOutcomes = 25
 func appliedOf(r *plan.Report) (*plan.Report, int) {
 	n := min(len(r.Outcomes), AppliedOutcomes)
 	return &plan.Report{
-		Target: r.Target, StartedAt: r.StartedAt, Revision: r.Revision, Subject: r.Subject, Holds: r.Holds,
+		Target: r.Target, StartedAt: r.StartedAt, Revision: r.Revision, Subject: r.Subject, Fallback: r.Fallback,
 		Outcomes: slices.Clone(r.Outcomes[:n]),
 	}, len(r.Outcomes) - n
 }
@@ -58,7 +58,7 @@ func (b *Board) report(whole *plan.Report, own bool) {
 	}
 	// The whole report says what a step did; its events are redacted after.
 	known, list := events.Between(before, whole, at, old.Last == nil)
-	if next.HeldSince = (time.Time{}); known.Held != nil && r.Holds != nil && known.Held.To == r.Holds.To() {
+	if next.HeldSince = (time.Time{}); known.Held != nil && r.Fallback != nil && known.Held.To == r.Fallback.To() {
 		next.HeldSince = known.Held.Since
 	}
 	next.Pools = failedSince(next.Pools, known.Pools)

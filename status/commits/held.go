@@ -12,7 +12,7 @@ import (
 // keptText describes how a target is held if its commit cannot be rendered, before the fault itself: the
 // fault may be long.
 func keptText(r *plan.Report) string {
-	switch h := r.Holds; {
+	switch h := r.Fallback; {
 	case h == nil || h.Passing():
 		return ""
 	case h.To() == "":

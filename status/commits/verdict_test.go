@@ -275,7 +275,7 @@ func TestAStatusCountsWhatWaitsForTheSame(t *testing.T) {
 // being tried.
 func TestTheStatusOfACommitSaysToWhatItsTargetIsHeld(t *testing.T) {
 	searching := statustest.HeldTo("")
-	searching.Holds.Revision = statustest.ShaOld
+	searching.Fallback.Revision = statustest.ShaOld
 	for want, r := range map[string]*plan.Report{
 		"held to 9c1f0d2: did not find expected": statustest.HeldTo(statustest.ShaOld),
 		"only observed: did not find expected":   statustest.HeldTo(""),

@@ -16,7 +16,7 @@ type KnownHeld struct {
 // announcement stays valid while the state is unknown: as a daemon starts, AWS does not answer or
 // the next commit is tried. So no daemon announces one hold twice.
 func (t *finder) held() {
-	h, old := t.r.Holds, t.old.Held
+	h, old := t.r.Fallback, t.old.Held
 	switch {
 	case h == nil && t.r.Plan != nil && old != nil:
 		t.next.Held = nil

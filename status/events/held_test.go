@@ -19,21 +19,21 @@ import (
 // nothing of it, as a daemon's first ones.
 func searching() *plan.Report {
 	r := statustest.HeldTo("")
-	r.Holds.Revision = statustest.ShaNew
+	r.Fallback.Revision = statustest.ShaNew
 	return r
 }
 
 // unanswered is a pass in which AWS did not answer.
 func unanswered() *plan.Report {
 	r := searching()
-	r.Holds.Verdict.Answer = lastgood.Unclear
+	r.Fallback.Verdict.Answer = lastgood.Unclear
 	r.Err = &observed.Error{Kind: observed.Transient, Service: "ec2", Operation: "DescribeSubnets", Code: "ConnectionFailed"}
 	return r
 }
 
 func unknown() *plan.Report {
 	r := statustest.HeldTo("")
-	r.Holds, r.Diagnostics = nil, r.Diagnostics[:1]
+	r.Fallback, r.Diagnostics = nil, r.Diagnostics[:1]
 	return r
 }
 

@@ -44,7 +44,7 @@ func TestMetricsOfAHold(t *testing.T) {
 	} {
 		m.Report(t.Context(), c.report)
 		if got := read(); len(got) != 2 || got["earlier"] != c.earlier || got["nothing"] != c.nothing {
-			t.Errorf("%+v: %v", c.report.Holds, got)
+			t.Errorf("%+v: %v", c.report.Fallback, got)
 		}
 	}
 	m.Elsewhere("prod")

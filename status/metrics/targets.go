@@ -46,8 +46,8 @@ func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 func heldTo(r *plan.Report) map[string]int {
 	out := map[string]int{"earlier": 0, "nothing": 0}
 	switch {
-	case r.Holds == nil:
-	case r.Holds.To() == "":
+	case r.Fallback == nil:
+	case r.Fallback.To() == "":
 		out["nothing"] = 1
 	default:
 		out["earlier"] = 1

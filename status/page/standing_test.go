@@ -252,7 +252,7 @@ func TestAHeldTargetIsShown(t *testing.T) {
 			case target.Name != "prod" && h != nil:
 				t.Errorf("%s: %s is held as well", name, target.Name)
 			case target.Name != "prod":
-			case h == nil || h.Revision != c.report.Holds.To() || h.ObservedOnly != (h.Revision == "") || h.Since.IsZero() || h.Ends == "" || h.Text != c.report.Holds.Text():
+			case h == nil || h.Revision != c.report.Fallback.To() || h.ObservedOnly != (h.Revision == "") || h.Since.IsZero() || h.Ends == "" || h.Text != c.report.Fallback.Text():
 				t.Errorf("%s: the API says %+v", name, h)
 			}
 		}

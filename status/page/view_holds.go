@@ -70,7 +70,7 @@ func heldViewOf(b *board.Board, t *board.TargetState) *heldView {
 // diagnosticsOf returns a report's diagnostics, without the one about how its target is held: that
 // has its own place.
 func diagnosticsOf(r *plan.Report) diag.List {
-	return slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return r.Holds != nil && d.Code == r.Holds.Diagnostic().Code })
+	return slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return r.Fallback != nil && d.Code == r.Fallback.Diagnostic().Code })
 }
 
 func slowViews(t *board.TargetState) (out []holdView) {

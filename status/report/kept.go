@@ -26,10 +26,10 @@ const KeptEnds = "a commit that mends this, or takes it back; or weir's configur
 
 // KeptOf describes how the target of a report is held; nil if it is not.
 func KeptOf(r *plan.Report, since time.Time) *Kept {
-	if r == nil || r.Holds == nil {
+	if r == nil || r.Fallback == nil {
 		return nil
 	}
-	h := r.Holds
+	h := r.Fallback
 	return &Kept{Revision: h.To(), ObservedOnly: h.To() == "", Since: since, Why: h.Why, Text: h.Text(), Ends: KeptEnds}
 }
 

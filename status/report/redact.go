@@ -62,17 +62,17 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 		out.LaunchConfigs[i] = f.launchConfig(s)
 	}
 	out.Governed = f.governed(r.Governed)
-	if r.Holds != nil {
-		h := *r.Holds
+	if r.Fallback != nil {
+		h := *r.Fallback
 		h.Why, h.Verdict.Why = f.Text(h.Why), f.Text(h.Verdict.Why)
-		out.Holds = &h
+		out.Fallback = &h
 	}
-	if len(r.HeldPools) > 0 {
-		out.HeldPools = make(map[string]*plan.Holds, len(r.HeldPools))
-		for pool, h := range r.HeldPools {
+	if len(r.FallbackPools) > 0 {
+		out.FallbackPools = make(map[string]*plan.Fallback, len(r.FallbackPools))
+		for pool, h := range r.FallbackPools {
 			h := *h
 			h.Why, h.Verdict.Why = f.Text(h.Why), f.Text(h.Verdict.Why)
-			out.HeldPools[pool] = &h
+			out.FallbackPools[pool] = &h
 		}
 	}
 	if r.Err != nil {

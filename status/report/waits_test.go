@@ -27,7 +27,7 @@ func TestEachWaitIsToldInTheSameWords(t *testing.T) {
 // the manifests, or of what somebody wrote.
 func TestHoldsAreRedacted(t *testing.T) {
 	r := &plan.Report{
-		Holds: &plan.Holds{Revision: "a", Why: "x: secret", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "secret"}},
+		Fallback: &plan.Fallback{Revision: "a", Why: "x: secret", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "secret"}},
 		Plan:  &plan.Plan{Steps: []step.Step{{Held: step.HeldSuspended, HeldReason: "secret", HeldEnds: "secret"}}},
 	}
 	hide := Redact(func(s string) string {
@@ -37,10 +37,10 @@ func TestHoldsAreRedacted(t *testing.T) {
 		return s
 	})
 	out := hide.Report(r)
-	if h, s := out.Holds, out.Plan.Steps[0]; h.Why != "***" || h.Verdict.Why != "***" || s.HeldReason != "***" || s.HeldEnds != "***" {
+	if h, s := out.Fallback, out.Plan.Steps[0]; h.Why != "***" || h.Verdict.Why != "***" || s.HeldReason != "***" || s.HeldEnds != "***" {
 		t.Errorf("%+v, %+v", h, s)
 	}
-	if r.Holds.Why != "x: secret" {
+	if r.Fallback.Why != "x: secret" {
 		t.Error("the report itself was changed")
 	}
 }

@@ -43,11 +43,11 @@ func Waiting(h step.Hold) step.Step {
 func HeldTo(revision string, pools ...plan.PoolStatus) *plan.Report {
 	r := Report("prod", pools...)
 	d := diag.Diagnostic{Severity: diag.Error, Code: "yaml-invalid", Summary: "did not find expected ',' or ']'", Position: diag.Position{File: "overlays/prod/web.yaml", Line: 1, Column: 5}}
-	r.Holds = &plan.Holds{Revision: revision, Why: d.Position.String() + ": " + d.Summary, Verdict: lastgood.Verdict{Answer: lastgood.Fits}}
+	r.Fallback = &plan.Fallback{Revision: revision, Why: d.Position.String() + ": " + d.Summary, Verdict: lastgood.Verdict{Answer: lastgood.Fits}}
 	if revision == "" {
-		r.Plan, r.Holds.Verdict = nil, lastgood.Verdict{Answer: lastgood.Differs, Why: "none of 4 earlier commits can be applied in its place"}
+		r.Plan, r.Fallback.Verdict = nil, lastgood.Verdict{Answer: lastgood.Differs, Why: "none of 4 earlier commits can be applied in its place"}
 	}
-	r.Diagnostics = diag.List{d, r.Holds.Diagnostic()}
+	r.Diagnostics = diag.List{d, r.Fallback.Diagnostic()}
 	if r.Plan != nil {
 		r.Plan.Diagnostics = r.Diagnostics
 	}

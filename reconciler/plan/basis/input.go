@@ -140,13 +140,13 @@ type Policy struct {
 	Unmet map[string]string
 	// Waves holds the configuration's demands on waves, nil for none.
 	Waves *Waves
-	// Held is the earlier revision that the target is held to, where the followed one cannot
-	// be rendered; nil where it is followed.
-	Held *Held
-	// HeldPools are the pools ("namespace/name") that are held to an earlier revision
-	// because the followed one breaks them, while the rest of the target follows it. The
-	// set has their intents of that revision.
-	HeldPools map[string]*Held
+	// Fallback is the earlier revision that the target uses while the followed one cannot be
+	// rendered. It is nil if the target uses the followed one.
+	Fallback *Fallback
+	// FallbackPools are the pools ("namespace/name") that use an earlier revision because the
+	// followed one breaks them. All other pools follow it. The set has the pools' intents of that
+	// earlier revision.
+	FallbackPools map[string]*Fallback
 	// Fault is the first error of the followed revision with its position, empty if it has no error.
 	// A target with a fault has no orphans.
 	Fault string

@@ -77,9 +77,9 @@ func (in Input) Standing(c Claim, tags map[string]string) *intent.Unplanned {
 
 // Earlier is the revision to which a pool ("namespace/name") is held, nil where the
 // followed one is planned.
-func (in Input) Earlier(pool string) *Held {
-	if in.Policy.Held != nil {
-		return in.Policy.Held
+func (in Input) Earlier(pool string) *Fallback {
+	if in.Policy.Fallback != nil {
+		return in.Policy.Fallback
 	}
-	return in.Policy.HeldPools[pool]
+	return in.Policy.FallbackPools[pool]
 }

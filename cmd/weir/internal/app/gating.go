@@ -81,22 +81,22 @@ func (g gating) permits(d *reconciler.Desired) map[string]rollout.Permit {
 
 // markBad adds to a held target those of its launches that were found bad.
 func (g gating) markBad(d *reconciler.Desired) {
-	if d.Set == nil || d.Policy.Held == nil && len(d.Policy.HeldPools) == 0 {
+	if d.Set == nil || d.Policy.Fallback == nil && len(d.Policy.FallbackPools) == 0 {
 		return
 	}
 	bad, unread := g.badOf(d)
-	mark := func(h basis.Held) *basis.Held {
+	mark := func(h basis.Fallback) *basis.Fallback {
 		h.Bad, h.Unread = bad, unread
 		return &h
 	}
-	if d.Policy.Held != nil {
-		d.Policy.Held = mark(*d.Policy.Held)
+	if d.Policy.Fallback != nil {
+		d.Policy.Fallback = mark(*d.Policy.Fallback)
 	}
-	pools := make(map[string]*basis.Held, len(d.Policy.HeldPools))
-	for pool, h := range d.Policy.HeldPools {
+	pools := make(map[string]*basis.Fallback, len(d.Policy.FallbackPools))
+	for pool, h := range d.Policy.FallbackPools {
 		pools[pool] = mark(*h)
 	}
-	d.Policy.HeldPools = pools
+	d.Policy.FallbackPools = pools
 }
 
 // badOf are the launches of a target that were found bad, by pool, or why they cannot be

@@ -40,7 +40,7 @@ func TestOneBrokenTargetOfMany(t *testing.T) {
 	w.byHand("web", 9)
 	w.corrected("web", 3)
 	eventually(t, "the other target", func() string {
-		if s, _ := a.board.Target("dev"); s.Last == nil || s.Last.Revision != broken || s.Last.Holds != nil || !s.Last.Converged() {
+		if s, _ := a.board.Target("dev"); s.Last == nil || s.Last.Revision != broken || s.Last.Fallback != nil || !s.Last.Converged() {
 			return fmt.Sprintf("%+v", s.Last)
 		}
 		return ""
@@ -170,11 +170,11 @@ func TestABrokenCommitAfterABadOne(t *testing.T) {
 	for range 2 {
 		eventually(t, "the hold", func() string {
 			s, _ := a.board.Target("prod")
-			if s.Last == nil || s.Last.Revision != broken || s.Last.Holds == nil || s.Last.Holds.To() == "" && s.Last.Holds.Revision != "" {
+			if s.Last == nil || s.Last.Revision != broken || s.Last.Fallback == nil || s.Last.Fallback.To() == "" && s.Last.Fallback.Revision != "" {
 				return fmt.Sprintf("%+v", s.Last)
 			}
-			if to := s.Last.Holds.To(); to == second {
-				t.Fatalf("it is held to what is bad: %s", s.Last.Holds.Text())
+			if to := s.Last.Fallback.To(); to == second {
+				t.Fatalf("it is held to what is bad: %s", s.Last.Fallback.Text())
 			}
 			return ""
 		})

@@ -16,10 +16,10 @@ func heldTo(t *testing.T, a *App, head, revision string) {
 		switch {
 		case s.Last == nil:
 			return "no pass yet"
-		case s.Last.Revision != head || s.Last.Holds == nil:
-			return fmt.Sprintf("at %q: %+v, %v", s.Last.Revision, s.Last.Holds, s.Last.Diagnostics)
-		case s.Last.Holds.To() != revision || revision == "" && s.Last.Holds.Revision != "":
-			return fmt.Sprintf("it is held to %q: %s", s.Last.Holds.To(), s.Last.Holds.Text())
+		case s.Last.Revision != head || s.Last.Fallback == nil:
+			return fmt.Sprintf("at %q: %+v, %v", s.Last.Revision, s.Last.Fallback, s.Last.Diagnostics)
+		case s.Last.Fallback.To() != revision || revision == "" && s.Last.Fallback.Revision != "":
+			return fmt.Sprintf("it is held to %q: %s", s.Last.Fallback.To(), s.Last.Fallback.Text())
 		}
 		return ""
 	})
@@ -87,7 +87,7 @@ func TestABrokenCommitIsHeldToTheOneBefore(t *testing.T) {
 	broken := w.repo.Commit("broken")
 	heldTo(t, a, broken, second)
 	s, _ := a.board.Target("prod")
-	if text := s.Last.Holds.Text(); !strings.Contains(text, "held to "+second[:7]) || !strings.Contains(text, "overlays/prod/web.yaml:") {
+	if text := s.Last.Fallback.Text(); !strings.Contains(text, "held to "+second[:7]) || !strings.Contains(text, "overlays/prod/web.yaml:") {
 		t.Errorf("it says %q", text)
 	}
 	eventually(t, "the status", func() string {
@@ -116,8 +116,8 @@ func TestABrokenCommitIsHeldToTheOneBefore(t *testing.T) {
 	mended := w.repo.Commit("mended")
 	converged(t, a, mended, 2)
 	stop()
-	if s, _ := a.board.Target("prod"); s.Last.Holds != nil || w.maxOf("web") != "5" {
-		t.Errorf("mended: %+v, web has %s", s.Last.Holds, w.maxOf("web"))
+	if s, _ := a.board.Target("prod"); s.Last.Fallback != nil || w.maxOf("web") != "5" {
+		t.Errorf("mended: %+v, web has %s", s.Last.Fallback, w.maxOf("web"))
 	}
 }
 

@@ -165,7 +165,7 @@ func TestABrokenConfigurationKeepsTheLastGood(t *testing.T) {
 	a.reloadDue.send()
 	heldTo(t, a, first, "") // no commit renders without the variable
 	s, _ := a.board.Target("prod")
-	if text := s.Last.Holds.Text(); !strings.Contains(text, "TYPE") {
+	if text := s.Last.Fallback.Text(); !strings.Contains(text, "TYPE") {
 		t.Errorf("it does not say what is missing: %s", text)
 	}
 	w.byHand("web", 9)

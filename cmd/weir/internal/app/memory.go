@@ -77,10 +77,10 @@ func (m *memory) verdicts() map[string]fleet.Judged {
 	out := map[string]fleet.Judged{}
 	for name, r := range m.before.Reports {
 		j := fleet.Judged{Head: r.Revision, Wanted: r.Wanted, Pools: map[string]fleet.JudgedPool{}}
-		if h := r.Holds; h != nil {
+		if h := r.Fallback; h != nil {
 			j.Revision, j.Verdict = h.Revision, h.Verdict
 		}
-		for pool, h := range r.HeldPools {
+		for pool, h := range r.FallbackPools {
 			j.Pools[pool] = fleet.JudgedPool{Revision: h.Revision, Verdict: h.Verdict}
 		}
 		if j.Revision != "" || len(j.Pools) > 0 {

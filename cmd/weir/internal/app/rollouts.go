@@ -88,7 +88,7 @@ func specsOf(batches map[reconciler.ScopeKey]reconciler.Batch) map[string]fleetS
 			if !d.Whole || d.Set == nil {
 				s.unread[d.Policy.Target] = true
 			}
-			if d.Set != nil && d.Policy.Held == nil {
+			if d.Set != nil && d.Policy.Fallback == nil {
 				for _, r := range d.Set.Rollouts {
 					s.specs = append(s.specs, rollout.Spec{FleetRollout: r, Target: d.Policy.Target})
 				}

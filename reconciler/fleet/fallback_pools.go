@@ -45,7 +45,7 @@ type merged struct {
 	found []*candidate
 	set   *intent.Set
 	sum   string
-	held  map[string]*basis.Held
+	held  map[string]*basis.Fallback
 }
 
 // brokenPools are the pools that the followed commit breaks while it leaves others.
@@ -240,7 +240,7 @@ func (h *holds) fillPools(it *item, s *search, broken []intent.Unplanned) {
 		h.o.hide("held "+it.name, nil)
 		return
 	}
-	d.Set, d.Policy.HeldPools, it.heldSum = s.merged.set, s.merged.held, s.merged.sum
+	d.Set, d.Policy.FallbackPools, it.heldSum = s.merged.set, s.merged.held, s.merged.sum
 	h.wishes[it.name] = it.wanted() + it.configured()
 	hidden, origins, options := []*secret.Set{}, d.Origins, it.options()
 	of := map[intent.ObjectRef]*candidate{}
@@ -303,7 +303,7 @@ func (h *holds) merge(it *item, s *search, broken []intent.Unplanned) merged {
 	for _, c := range basis.Claims(base) {
 		taken[c] = true
 	}
-	out := merged{held: map[string]*basis.Held{}}
+	out := merged{held: map[string]*basis.Fallback{}}
 	for _, u := range broken {
 		p := s.pools[u.Key.String()]
 		if p == nil || p.found == nil || set.Pool(p.pool.Key.String()) != nil {
@@ -321,7 +321,7 @@ func (h *holds) merge(it *item, s *search, broken []intent.Unplanned) merged {
 			}
 		}
 		set.Pools = append(set.Pools, *p.pool)
-		out.held[p.pool.Key.String()] = &basis.Held{Revision: p.found.revision, Why: faultOf(diag.List{u.Fault}), Recorded: true, Reached: h.reached(it, s, p.found)}
+		out.held[p.pool.Key.String()] = &basis.Fallback{Revision: p.found.revision, Why: faultOf(diag.List{u.Fault}), Recorded: true, Reached: h.reached(it, s, p.found)}
 		set.Sort()
 	}
 	if len(out.held) > 0 {

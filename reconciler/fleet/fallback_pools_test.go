@@ -57,7 +57,7 @@ func sizes(d reconciler.Desired) map[string]string {
 	}
 	for _, p := range d.Set.Pools {
 		text := fmt.Sprint(p.Replicas.Value)
-		if h := d.Policy.HeldPools[p.Key.String()]; h != nil {
+		if h := d.Policy.FallbackPools[p.Key.String()]; h != nil {
 			text += " of " + h.Revision
 		}
 		out[p.Key.Name] = text
@@ -153,9 +153,9 @@ func TestAHeldTargetDeletesNothing(t *testing.T) {
 	for range 20 {
 		_, got := h.compose(v)
 		h.fleet.Wait()
-		if d := got["one"]; d.Policy.Held != nil && d.Set != nil {
-			if d.Policy.Held.Revision != "r1" || d.Whole || d.Policy.Prune.Allowed != nil {
-				t.Errorf("held to %s, whole %t, pools that may be deleted: %v", d.Policy.Held.Revision, d.Whole, d.Policy.Prune.Allowed)
+		if d := got["one"]; d.Policy.Fallback != nil && d.Set != nil {
+			if d.Policy.Fallback.Revision != "r1" || d.Whole || d.Policy.Prune.Allowed != nil {
+				t.Errorf("held to %s, whole %t, pools that may be deleted: %v", d.Policy.Fallback.Revision, d.Whole, d.Policy.Prune.Allowed)
 			}
 			return
 		}

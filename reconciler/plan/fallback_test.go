@@ -56,7 +56,7 @@ func TestAHeldPlanOnlyPutsBack(t *testing.T) {
 			}
 		}
 		in := testInput(draw(t)...)
-		in.Policy.Held = &basis.Held{Revision: fmt.Sprintf("%040d", 1), Recorded: rapid.Bool().Draw(t, "recorded")}
+		in.Policy.Fallback = &basis.Fallback{Revision: fmt.Sprintf("%040d", 1), Recorded: rapid.Bool().Draw(t, "recorded")}
 		settled := rapid.Bool().Draw(t, "settled")
 		if settled {
 			settle(&in)
@@ -91,7 +91,7 @@ func TestADeletedGroupOfAHeldTargetRests(t *testing.T) {
 	converge(t, m, testInput(list...))
 	delete(m.state.Groups, list[0].Group.Name)
 	in := testInput(list...)
-	in.Policy.Held = &basis.Held{Revision: fmt.Sprintf("%040d", 1), Recorded: true}
+	in.Policy.Fallback = &basis.Fallback{Revision: fmt.Sprintf("%040d", 1), Recorded: true}
 	settle(&in)
 	p, full := m.pass(t, in)
 	if s := Statuses(full, p)[0]; len(p.Steps) != 0 || s.Converged || !s.Rests() || s.Ready().Reason != ReasonHeld {
@@ -103,7 +103,7 @@ func TestADeletedGroupOfAHeldTargetRests(t *testing.T) {
 // not called unfit, and what does not fit is not called held to.
 func TestWhatAHoldSays(t *testing.T) {
 	revision := fmt.Sprintf("%040d", 1)
-	for want, h := range map[string]*Holds{
+	for want, h := range map[string]*Fallback{
 		"held to 0000000 since the followed commit cannot be rendered: a.yaml:1: x":                                                                       {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Fits}},
 		"only observed since the followed commit cannot be rendered: a.yaml:1: x; whether 0000000 can take its place is not known: AWS is away":           {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS is away"}},
 		"only observed since the followed commit cannot be rendered: a.yaml:1: x; 0000000 is not held to: AWS holds other machines":                       {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "AWS holds other machines"}},
@@ -126,10 +126,10 @@ func TestPoolsOfAHeldTargetAreFailed(t *testing.T) {
 	const fault = "overlays/prod/web.yaml:3:1: the file is no YAML"
 	revision := fmt.Sprintf("%040d", 1)
 	in := testInput(list...)
-	in.Policy.Held, in.Policy.Fault = &basis.Held{Revision: revision, Why: fault, Recorded: true}, fault
+	in.Policy.Fallback, in.Policy.Fault = &basis.Fallback{Revision: revision, Why: fault, Recorded: true}, fault
 	settle(&in)
 	p, full := m.pass(t, in)
-	for says, h := range map[string]*Holds{
+	for says, h := range map[string]*Fallback{
 		"the pool is held to 0000000: drift is corrected":   {Revision: revision, Why: fault, Verdict: p.Verdict()},
 		"weir changes nothing of the pool until a commit m": {Why: fault, Verdict: lastgood.Verdict{Answer: lastgood.Differs}},
 	} {

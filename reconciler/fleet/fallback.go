@@ -139,12 +139,12 @@ func (h *holds) hold(ctx context.Context, in *inputs, it *item) {
 	if s.found != nil {
 		h.fillHeld(in, it, s, why)
 	}
-	if it.desired.Policy.Held == nil && !s.ended.IsZero() {
+	if it.desired.Policy.Fallback == nil && !s.ended.IsZero() {
 		none := fmt.Sprintf("none of %d earlier commits can be applied in its place", len(s.order))
 		if s.why != "" {
 			none += "; the last one: " + s.why
 		}
-		it.desired.Policy.Held = &basis.Held{Why: why, None: none}
+		it.desired.Policy.Fallback = &basis.Fallback{Why: why, None: none}
 	}
 }
 
@@ -321,6 +321,6 @@ func (h *holds) fillHeld(in *inputs, it *item, s *search, why string) {
 	d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
 		return kept.Origins(ctx, tree, path, options, asked)
 	}
-	d.Policy.Held = &basis.Held{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Settled: s.record.Settled(it.wanted())}
+	d.Policy.Fallback = &basis.Fallback{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Settled: s.record.Settled(it.wanted())}
 	h.wishes[it.name] = it.wanted() + it.configured()
 }

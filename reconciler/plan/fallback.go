@@ -52,7 +52,7 @@ var unlike = []string{basis.CodeImmutable, basis.CodeRenamed, "image-not-found",
 // hold takes out of the plan of a target that is held what does not put something back,
 // and reports whether the target is held to the revision; it says nothing if no target is.
 func (c *computation) hold() lastgood.Verdict {
-	h := c.in.Policy.Held
+	h := c.in.Policy.Fallback
 	if h == nil {
 		return lastgood.Verdict{}
 	}
@@ -81,7 +81,7 @@ func (c *computation) noteDiffering() {
 }
 
 // candidate compares a pool of an earlier revision with AWS.
-func (c *computation) candidate(pool *intent.Pool, h *basis.Held) lastgood.Pool {
+func (c *computation) candidate(pool *intent.Pool, h *basis.Fallback) lastgood.Pool {
 	p, key := c.pools.Of(pool.Key), pool.Key.String()
 	out := lastgood.Pool{Key: key, Exists: c.in.Exists(pool) && !p.Foreign, Recorded: !p.Differs, Bad: h.Bad[key]}
 	if p.Governed != nil {
@@ -96,8 +96,8 @@ func (c *computation) candidate(pool *intent.Pool, h *basis.Held) lastgood.Pool 
 // holdPools takes out of the plan what does not put something back of the pools that are
 // held while the target is not, and notes how each stands to its revision.
 func (c *computation) holdPools() {
-	held := c.in.Policy.HeldPools
-	if c.in.Policy.Held != nil || len(held) == 0 {
+	held := c.in.Policy.FallbackPools
+	if c.in.Policy.Fallback != nil || len(held) == 0 {
 		return
 	}
 	c.noteDiffering()
@@ -124,12 +124,12 @@ func (c *computation) holdPools() {
 // leaveUndone takes out what was never applied, or cannot be known to have been: it is no
 // drift.
 func (c *computation) leaveUndone() {
-	if c.in.Policy.Held == nil && len(c.in.Policy.HeldPools) == 0 {
+	if c.in.Policy.Fallback == nil && len(c.in.Policy.FallbackPools) == 0 {
 		return
 	}
 	c.keep(func(s step.Step) bool {
 		followed := func(pool string) bool { return c.in.Earlier(pool) == nil }
-		return s.Drift != nil || ends(s) || c.in.Policy.Held == nil && (s.Pool == "" && len(s.Pools) == 0 || slices.ContainsFunc(poolsOf(s), followed))
+		return s.Drift != nil || ends(s) || c.in.Policy.Fallback == nil && (s.Pool == "" && len(s.Pools) == 0 || slices.ContainsFunc(poolsOf(s), followed))
 	})
 }
 
@@ -182,8 +182,8 @@ func poolsOf(s step.Step) []string {
 	return []string{s.Pool}
 }
 
-// Holds describes the treatment of a target whose followed commit cannot be rendered.
-type Holds struct {
+// Fallback describes the treatment of a target whose followed commit cannot be rendered.
+type Fallback struct {
 	// Revision is the earlier revision that the pass used, empty where none was left to try.
 	Revision string `json:"revision"`
 	// Why says what is wrong with the followed commit.
@@ -192,7 +192,7 @@ type Holds struct {
 }
 
 // To is the revision that the target is held to, empty where it is only observed.
-func (h *Holds) To() string {
+func (h *Fallback) To() string {
 	if h == nil || h.Verdict.Answer != lastgood.Fits {
 		return ""
 	}
@@ -201,12 +201,12 @@ func (h *Holds) To() string {
 
 // Passing reports whether what is said will soon be something else: the next revision is
 // about to be tried, or AWS has yet to answer.
-func (h *Holds) Passing() bool {
+func (h *Fallback) Passing() bool {
 	return h != nil && h.Revision != "" && (h.Verdict.Answer == lastgood.Differs || h.Verdict.Answer == lastgood.Unclear)
 }
 
 // Text says to which revision the target is held and why, or why it is only observed.
-func (h *Holds) Text() string {
+func (h *Fallback) Text() string {
 	since := "since the followed commit cannot be rendered: " + h.Why
 	switch {
 	case h.To() != "":
@@ -220,7 +220,7 @@ func (h *Holds) Text() string {
 }
 
 // Diagnostic says the same, with the error of the followed commit.
-func (h *Holds) Diagnostic() diag.Diagnostic {
+func (h *Fallback) Diagnostic() diag.Diagnostic {
 	code := "held-to-earlier"
 	if h.To() == "" {
 		code = "observed-only"
@@ -230,4 +230,4 @@ func (h *Holds) Diagnostic() diag.Diagnostic {
 
 // PlannedAt returns the revision for which the report's plan was made. While the target is held,
 // that is an earlier revision than the followed one.
-func (r *Report) PlannedAt() string { return cmp.Or(r.Holds.To(), r.Revision) }
+func (r *Report) PlannedAt() string { return cmp.Or(r.Fallback.To(), r.Revision) }

@@ -6,10 +6,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Held says to which earlier revision a target is held, as the followed one leaves nothing
-// of it to apply. Under it drift is corrected, and nothing else is done: nothing is made,
-// replaced, deleted or rolled out, and no new answer of AWS is taken.
-type Held struct {
+// Fallback is an earlier revision of a target that weir uses while the followed one cannot be
+// rendered. weir corrects drift from it and does nothing else: it creates, replaces, deletes and rolls
+// out nothing, and uses no new answer of AWS.
+type Fallback struct {
 	Revision string
 	// Why says what is wrong with the followed commit, for people.
 	Why string

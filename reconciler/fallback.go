@@ -15,12 +15,12 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 	cloned := false
 	for i := range inputs {
 		in := &inputs[i]
-		h := in.Policy.Held
+		h := in.Policy.Fallback
 		if in.Set == nil {
 			continue
 		}
 		reached := h != nil && h.Settled != "" && h.Settled == basis.NetworkOf(in.Set, in.Answers)
-		if !reached && !reachedAny(in.Policy.HeldPools) {
+		if !reached && !reachedAny(in.Policy.FallbackPools) {
 			continue
 		}
 		if !cloned {
@@ -31,7 +31,7 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 			memory.Settled, cloned = settled, true
 		}
 		for j := range in.Set.Pools {
-			if own := in.Policy.HeldPools[in.Set.Pools[j].Key.String()]; h == nil && (own == nil || !own.Reached) {
+			if own := in.Policy.FallbackPools[in.Set.Pools[j].Key.String()]; h == nil && (own == nil || !own.Reached) {
 				continue
 			}
 			key := basis.SettledKey(in.Policy.Target, in.Set.Pools[j].Key.String())
@@ -47,7 +47,7 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 	}
 }
 
-func reachedAny(held map[string]*basis.Held) bool {
+func reachedAny(held map[string]*basis.Fallback) bool {
 	for _, h := range held {
 		if h.Reached {
 			return true
@@ -71,15 +71,15 @@ func (ps *passState) selectTargets(context.Context) error {
 func judge(targets []Desired, inputs []basis.Input, plans []*plan.Plan, reports []*plan.Report) []Desired {
 	out := targets
 	for i := range targets {
-		h, p := targets[i].Policy.Held, plans[i]
+		h, p := targets[i].Policy.Fallback, plans[i]
 		if p != nil {
-			reports[i].HeldPools = holdsOfPools(targets[i].Policy.HeldPools, p)
+			reports[i].FallbackPools = holdsOfPools(targets[i].Policy.FallbackPools, p)
 		}
 		if h == nil || p == nil {
 			continue
 		}
-		held := &plan.Holds{Revision: h.Revision, Why: h.Why, Verdict: p.Verdict()}
-		reports[i].Holds = held
+		held := &plan.Fallback{Revision: h.Revision, Why: h.Why, Verdict: p.Verdict()}
+		reports[i].Fallback = held
 		if held.Verdict.Answer == lastgood.Fits {
 			p.Diagnostics = append(p.Diagnostics, held.Diagnostic())
 			continue
@@ -94,13 +94,13 @@ func judge(targets []Desired, inputs []basis.Input, plans []*plan.Plan, reports 
 }
 
 // holdsOfPools says how the pools that are held to an earlier revision stand to it.
-func holdsOfPools(held map[string]*basis.Held, p *plan.Plan) map[string]*plan.Holds {
+func holdsOfPools(held map[string]*basis.Fallback, p *plan.Plan) map[string]*plan.Fallback {
 	if len(held) == 0 {
 		return nil
 	}
-	out := map[string]*plan.Holds{}
+	out := map[string]*plan.Fallback{}
 	for pool, verdict := range p.Verdicts() {
-		out[pool] = &plan.Holds{Revision: held[pool].Revision, Why: held[pool].Why, Verdict: verdict}
+		out[pool] = &plan.Fallback{Revision: held[pool].Revision, Why: held[pool].Why, Verdict: verdict}
 	}
 	return out
 }
