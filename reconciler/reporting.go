@@ -37,8 +37,8 @@ func newReport(t Desired, started time.Time) *plan.Report {
 		subject = ""
 	}
 	return &plan.Report{
-		Fallback:  holds,
-		Target: t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
+		Fallback: holds,
+		Target:   t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
 		Revision: t.Commit.Revision, Subject: subject, Ref: t.Ref, Seq: t.Seq, Touched: t.Touched,
 		Diagnostics: t.Diagnostics, Err: t.Err, StartedAt: started, Suspended: t.Policy.Suspended,
 		ReportOnly: t.Policy.ReportOnly, Wanted: t.Wanted,

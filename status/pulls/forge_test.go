@@ -157,7 +157,7 @@ func (m *memDisplay) Begin(_ string, number int64, sha string) {
 
 func (m *memDisplay) Show(p report.Pull) { m.shown = append(m.shown, p) }
 
-func (m *memDisplay) Deliver(p report.Pull)   { m.delivered = append(m.delivered, p) }
+func (m *memDisplay) Deliver(p report.Pull) { m.delivered = append(m.delivered, p) }
 
 func (m *memDisplay) Owes(string, int64) bool { return m.owes }
 

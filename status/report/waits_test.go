@@ -28,7 +28,7 @@ func TestEachWaitIsToldInTheSameWords(t *testing.T) {
 func TestHoldsAreRedacted(t *testing.T) {
 	r := &plan.Report{
 		Fallback: &plan.Fallback{Revision: "a", Why: "x: secret", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "secret"}},
-		Plan:  &plan.Plan{Steps: []step.Step{{Held: step.HeldSuspended, HeldReason: "secret", HeldEnds: "secret"}}},
+		Plan:     &plan.Plan{Steps: []step.Step{{Held: step.HeldSuspended, HeldReason: "secret", HeldEnds: "secret"}}},
 	}
 	hide := Redact(func(s string) string {
 		if s == "secret" || s == "x: secret" {
