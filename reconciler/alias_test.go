@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -81,8 +81,8 @@ func TestAHeldVersionDoesNotGoLiveByAnAlias(t *testing.T) {
 					t.Fatalf("an alias of the wanted version is a difference: %+v", r.Plan.Steps)
 				}
 				next := target("blue", pool("another"))
-				for _, hold := range []func(*basis.Policy){
-					func(p *basis.Policy) { p.ReportOnly = true }, func(p *basis.Policy) { p.Suspended = true },
+				for _, hold := range []func(*model.Policy){
+					func(p *model.Policy) { p.ReportOnly = true }, func(p *model.Policy) { p.Suspended = true },
 				} {
 					held := next
 					hold(&held.Policy)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/span"
@@ -20,14 +20,14 @@ type questions struct {
 	requests []resolve.Request
 	put      []func(observed.Answer)
 	answers  []observed.Answers
-	checked  []map[basis.ImageCheck]observed.Answer
+	checked  []map[model.ImageCheck]observed.Answer
 }
 
 // answers resolves the lookups of all targets in one batch. Answers about reviewed images are no
 // older than the review, and each reviewed image is looked up.
-func (ps *passState) answers(ctx context.Context) ([]observed.Answers, []map[basis.ImageCheck]observed.Answer, error) {
+func (ps *passState) answers(ctx context.Context) ([]observed.Answers, []map[model.ImageCheck]observed.Answer, error) {
 	targets := ps.batch.Targets
-	q := &questions{answers: make([]observed.Answers, len(targets)), checked: make([]map[basis.ImageCheck]observed.Answer, len(targets))}
+	q := &questions{answers: make([]observed.Answers, len(targets)), checked: make([]map[model.ImageCheck]observed.Answer, len(targets))}
 	for i := range targets {
 		if targets[i].Set != nil {
 			q.of(i, &targets[i])
@@ -66,7 +66,7 @@ func (q *questions) of(i int, t *Desired) {
 			byLookup[r.Lookup] = append(byLookup[r.Lookup], r.ID)
 		}
 	}
-	q.answers[i], q.checked[i] = observed.Answers{}, map[basis.ImageCheck]observed.Answer{}
+	q.answers[i], q.checked[i] = observed.Answers{}, map[model.ImageCheck]observed.Answer{}
 	ask := func(l intent.Lookup, c intent.Cluster) {
 		if _, asked := q.answers[i][l]; asked {
 			return
@@ -74,7 +74,7 @@ func (q *questions) of(i int, t *Desired) {
 		q.answers[i][l] = observed.Answer{}
 		q.add(resolve.Request{Lookup: l, Cluster: c, Network: t.Network, Since: since[l]}, func(a observed.Answer) { q.answers[i][l] = a })
 		for _, id := range byLookup[l] {
-			check := basis.ImageCheck{Lookup: l, ID: id}
+			check := model.ImageCheck{Lookup: l, ID: id}
 			q.add(resolve.Request{Lookup: l, Cluster: c, Network: t.Network, Since: since[l], Image: id}, func(a observed.Answer) { q.checked[i][check] = a })
 		}
 	}

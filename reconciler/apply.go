@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/look"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/precondition"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -180,7 +180,7 @@ func (a *applier) execute(ctx context.Context, st step.Step, made step.Made) (st
 		return step.Result{}, err
 	}
 	if a.Shared {
-		ctx = look.With(ctx, a.confirmBefore(st, do))
+		ctx = precondition.With(ctx, a.confirmBefore(st, do))
 	}
 	if err := a.claim(ctx, st.Claim); err != nil {
 		return step.Result{}, err
@@ -227,6 +227,6 @@ func (a *applier) remember(r *plan.Report, st step.Step, res step.Result) {
 		m.refreshes.cancel(do.RefreshID)
 	}
 	if res.UpdateID != "" {
-		m.updates.note(st.Do.About().Nodegroup, basis.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint})
+		m.updates.note(st.Do.About().Nodegroup, model.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint})
 	}
 }

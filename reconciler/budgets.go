@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/disruption"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/workload"
 )
 
@@ -91,7 +91,7 @@ func (ps *passState) readBudgets(ctx context.Context) (add func()) {
 
 // addBudgets adds to a plan what prevents its rollouts. answer is nil if weir has no access to the
 // cluster.
-func addBudgets(t *Desired, p *plan.Plan, in basis.Input, answer *disruption.Answer) {
+func addBudgets(t *Desired, p *plan.Plan, in model.Input, answer *disruption.Answer) {
 	if answer == nil && t.Policy.JoinTokens.Prefix == "" { // nothing says how to reach the cluster
 		p.Diagnostics = append(p.Diagnostics, disruption.Undrained(p, in)...)
 		return

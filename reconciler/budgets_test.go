@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/render/diag"
@@ -27,7 +27,7 @@ func kept(t *testing.T) (*drainWorld, reconciler.Desired) {
 	w.joinAll()
 	w.server.AddBudget("shop", "cart", "app", "cart", 0)
 	w.server.AddBudget("shop", "free", "app", "free", 1)
-	target.Workload, target.Policy.JoinTokens = w.cluster, basis.JoinTokens{Prefix: "/weir"}
+	target.Workload, target.Policy.JoinTokens = w.cluster, model.JoinTokens{Prefix: "/weir"}
 	w.settle(target)
 	w.server.Log()
 	return w, target
@@ -164,7 +164,7 @@ func TestBudgetsThatAreNotKnown(t *testing.T) {
 		"a broken server":   {fault: workloadtest.Fault{Path: "/apis/policy", Status: 500}, want: "500", again: true},
 		"nodes forbidden":   {fault: workloadtest.Fault{Path: "/api/v1/nodes", Status: 403}, want: "the nodes of the cluster could not be read", again: true},
 		"another's plan":    {change: func(d *reconciler.Desired) { d.Workload = nil }, want: "this plan does not read the workload cluster"},
-		"no kubeconfig":     {change: func(d *reconciler.Desired) { d.Workload, d.Policy.JoinTokens = nil, basis.JoinTokens{} }},
+		"no kubeconfig":     {change: func(d *reconciler.Desired) { d.Workload, d.Policy.JoinTokens = nil, model.JoinTokens{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, target := kept(t)

@@ -19,7 +19,7 @@ import (
 	ekstypes "github.com/aws/aws-sdk-go-v2/service/eks/types"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/intent"
@@ -148,7 +148,7 @@ func capaGroupTarget(t testing.TB, bootstrap, annotations, instanceType string) 
 
 // adopting is d in a pass for adopting.
 func adopting(d reconciler.Desired, from string) reconciler.Desired {
-	d.Policy.Adoption = basis.Adoption{Asked: true, From: from}
+	d.Policy.Adoption = model.Adoption{Asked: true, From: from}
 	return d
 }
 

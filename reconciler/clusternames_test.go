@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // ofCluster is a target with a nodegroup in a cluster.
 func ofCluster(name string) Desired {
-	return Desired{Policy: basis.Policy{Target: name}, Set: &intent.Set{Pools: []intent.Pool{{Nodegroup: &intent.Nodegroup{ClusterName: name}}}}}
+	return Desired{Policy: model.Policy{Target: name}, Set: &intent.Set{Pools: []intent.Pool{{Nodegroup: &intent.Nodegroup{ClusterName: name}}}}}
 }
 
 func TestClustersAreListedForAWhile(t *testing.T) {

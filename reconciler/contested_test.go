@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
@@ -65,10 +65,10 @@ func TestCorrectionsPause(t *testing.T) {
 				t.Errorf("it goes on: %+v", last.Plan.Steps)
 			}
 			said := strings.Join(errorsOf(last), "\n")
-			if !hasCode(last, basis.CodeContested) || !strings.Contains(said, "at commit 0000001") || !strings.Contains(said, "a writer that leaves no commit") {
+			if !hasCode(last, model.CodeContested) || !strings.Contains(said, "at commit 0000001") || !strings.Contains(said, "a writer that leaves no commit") {
 				t.Errorf("says %s", said)
 			}
-			if p := last.Pools[0]; p.Converged || p.FailureReason != basis.CodeContested {
+			if p := last.Pools[0]; p.Converged || p.FailureReason != model.CodeContested {
 				t.Errorf("the pool is %+v", p)
 			}
 			w.scope.Retry([]string{"default/web"})

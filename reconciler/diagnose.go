@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -24,7 +24,7 @@ func (ps *passState) diagnose(ctx context.Context) error {
 
 // noteParked says, with the parked steps and for their pools, what makes weir try them
 // again. A command that works on a PATH tries each time that it is called.
-func noteParked(policy basis.Policy, r *plan.Report, record *refusals.Record) {
+func noteParked(policy model.Policy, r *plan.Report, record *refusals.Record) {
 	if policy.OwnTargetOnly {
 		return
 	}

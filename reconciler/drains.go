@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/drain"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -81,10 +81,10 @@ func waitingGroups(state *observed.State) map[string][]observed.Group {
 }
 
 // leaving are the machines of a target's groups that weir may drain.
-func leaving(in basis.Input, groups []observed.Group) (out []drain.Machine) {
+func leaving(in model.Input, groups []observed.Group) (out []drain.Machine) {
 	for _, g := range groups {
 		drainer, ok := intent.DrainerOf(g.Tags[observed.TagDrainer].Value)
-		owner := in.GroupOwnership(g, in.Fleet.Wanted[basis.Claim{Resource: step.AutoScalingGroup, Name: g.Name}])
+		owner := in.GroupOwnership(g, in.Fleet.Wanted[model.Claim{Resource: step.AutoScalingGroup, Name: g.Name}])
 		if !ok || !owner.Ours {
 			continue
 		}
@@ -102,7 +102,7 @@ func leaving(in basis.Input, groups []observed.Group) (out []drain.Machine) {
 	return out
 }
 
-func drainNodes(n *basis.Nodes) drain.Nodes {
+func drainNodes(n *model.Nodes) drain.Nodes {
 	if n == nil {
 		return drain.Nodes{Err: errors.New("they were not read in this pass")}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/drain"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/render/intent"
@@ -54,7 +54,7 @@ func (w *drainWorld) draining(replicas int32, d intent.Drainer) reconciler.Desir
 		pool.Group.Options.InstanceLifecyclePolicy = &intent.LifecyclePolicy{RetentionTriggers: &intent.RetentionTriggers{TerminateHookAbandon: "retain"}}
 	}
 	t := target("blue", pool)
-	t.Workload, t.Drains, t.Policy.JoinTokens = w.cluster, w.cluster, basis.JoinTokens{Prefix: "/weir"}
+	t.Workload, t.Drains, t.Policy.JoinTokens = w.cluster, w.cluster, model.JoinTokens{Prefix: "/weir"}
 	return t
 }
 

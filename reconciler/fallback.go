@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // recallSettled takes the pools of targets that are held for settled where the record says
 // that they had converged: a process that has just begun tells drift by that alone.
-func recallSettled(inputs []basis.Input, memory *basis.Memory) {
+func recallSettled(inputs []model.Input, memory *model.Memory) {
 	cloned := false
 	for i := range inputs {
 		in := &inputs[i]
@@ -19,12 +19,12 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 		if in.Set == nil {
 			continue
 		}
-		reached := h != nil && h.Settled != "" && h.Settled == basis.NetworkOf(in.Set, in.Answers)
+		reached := h != nil && h.Settled != "" && h.Settled == model.NetworkOf(in.Set, in.Answers)
 		if !reached && !reachedAny(in.Policy.FallbackPools) {
 			continue
 		}
 		if !cloned {
-			settled := make(map[string]basis.Settled, len(memory.Settled))
+			settled := make(map[string]model.Settled, len(memory.Settled))
 			for key, then := range memory.Settled {
 				settled[key] = then
 			}
@@ -34,9 +34,9 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 			if own := in.Policy.FallbackPools[in.Set.Pools[j].Key.String()]; h == nil && (own == nil || !own.Reached) {
 				continue
 			}
-			key := basis.SettledKey(in.Policy.Target, in.Set.Pools[j].Key.String())
+			key := model.SettledKey(in.Policy.Target, in.Set.Pools[j].Key.String())
 			if _, known := memory.Settled[key]; !known {
-				memory.Settled[key] = basis.Settled{Pool: &in.Set.Pools[j], Answers: in.Answers}
+				memory.Settled[key] = model.Settled{Pool: &in.Set.Pools[j], Answers: in.Answers}
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func recallSettled(inputs []basis.Input, memory *basis.Memory) {
 	}
 }
 
-func reachedAny(held map[string]*basis.Fallback) bool {
+func reachedAny(held map[string]*model.Fallback) bool {
 	for _, h := range held {
 		if h.Reached {
 			return true
@@ -68,7 +68,7 @@ func (ps *passState) selectTargets(context.Context) error {
 // judge decides for targets whose followed commit cannot be rendered whether they are held to the
 // planned revision. If a target is not, the rest of the pass treats it as a target without a
 // render.
-func judge(targets []Desired, inputs []basis.Input, plans []*plan.Plan, reports []*plan.Report) []Desired {
+func judge(targets []Desired, inputs []model.Input, plans []*plan.Plan, reports []*plan.Report) []Desired {
 	out := targets
 	for i := range targets {
 		h, p := targets[i].Policy.Fallback, plans[i]
@@ -94,7 +94,7 @@ func judge(targets []Desired, inputs []basis.Input, plans []*plan.Plan, reports 
 }
 
 // holdsOfPools says how the pools that are held to an earlier revision stand to it.
-func holdsOfPools(held map[string]*basis.Fallback, p *plan.Plan) map[string]*plan.Fallback {
+func holdsOfPools(held map[string]*model.Fallback, p *plan.Plan) map[string]*plan.Fallback {
 	if len(held) == 0 {
 		return nil
 	}

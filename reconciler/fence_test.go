@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -34,17 +34,17 @@ func commits(n int) line {
 	return l
 }
 
-func (l line) Relations(_ context.Context, followed string, asked []string) (map[string]basis.Relation, error) {
-	out := map[string]basis.Relation{}
+func (l line) Relations(_ context.Context, followed string, asked []string) (map[string]model.Relation, error) {
+	out := map[string]model.Relation{}
 	own := slices.Index(l, followed)
 	for _, a := range asked {
 		switch at := slices.IndexFunc(l, func(c string) bool { return strings.HasPrefix(c, a) }); {
 		case at < 0:
-			out[a] = basis.RelationUnknown
+			out[a] = model.RelationUnknown
 		case at <= own:
-			out[a] = basis.RelationOlder
+			out[a] = model.RelationOlder
 		default:
-			out[a] = basis.RelationNewer
+			out[a] = model.RelationNewer
 		}
 	}
 	return out, nil
@@ -53,11 +53,11 @@ func (l line) Relations(_ context.Context, followed string, asked []string) (map
 // still makes everybody ask for what it does not have.
 type still struct{ line }
 
-func (s still) Relations(ctx context.Context, followed string, asked []string) (map[string]basis.Relation, error) {
+func (s still) Relations(ctx context.Context, followed string, asked []string) (map[string]model.Relation, error) {
 	out, err := s.line.Relations(ctx, followed, asked)
 	for k, v := range out {
-		if v == basis.RelationUnknown {
-			out[k] = basis.RelationAsked
+		if v == model.RelationUnknown {
+			out[k] = model.RelationAsked
 		}
 	}
 	return out, err
@@ -276,9 +276,9 @@ func TestAPoolThatIsDeletedEachTimeIsNotMadeForEver(t *testing.T) {
 func TestCommitsOfOtherRepositoriesDoNotCount(t *testing.T) {
 	c := commits(2)
 	theirs := strings.Repeat("f", 40)
-	for name, former := range map[string]func(*basis.Policy){
-		"another weir":       func(p *basis.Policy) { p.Instance = "other" },
-		"another repository": func(p *basis.Policy) { p.Source = "ffffffffffff" },
+	for name, former := range map[string]func(*model.Policy){
+		"another weir":       func(p *model.Policy) { p.Instance = "other" },
+		"another repository": func(p *model.Policy) { p.Source = "ffffffffffff" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -291,7 +291,7 @@ func TestCommitsOfOtherRepositoriesDoNotCount(t *testing.T) {
 			now.Policy.Sources = []string{testSource, "ffffffffffff"}
 			if before.Policy.Instance != testInstance {
 				take := now
-				take.Policy.Adoption = basis.Adoption{Asked: true, From: "other"}
+				take.Policy.Adoption = model.Adoption{Asked: true, From: "other"}
 				for range 3 {
 					w.must(reconciler.Apply, take)
 				}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // An approval is on record as begun before the first step that it lets run, and
@@ -14,15 +14,15 @@ import (
 func TestAnApprovalBeginsBeforeItsFirstStep(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mode   reconciler.Mode
-		change func(*basis.Gates)
+		change func(*model.Gates)
 		fails  bool
 		begins int
 		writes int
 	}{
 		"the approved plan":  {mode: reconciler.Apply, begins: 1, writes: 2},
-		"another plan":       {mode: reconciler.Apply, change: func(g *basis.Gates) { g.Grant.Digest = "another" }},
-		"begun before":       {mode: reconciler.Apply, change: func(g *basis.Gates) { g.Grant.Exact = false }, writes: 2},
-		"all of it held":     {mode: reconciler.Apply, change: func(g *basis.Gates) { g.Wave = "waits for canary" }},
+		"another plan":       {mode: reconciler.Apply, change: func(g *model.Gates) { g.Grant.Digest = "another" }},
+		"begun before":       {mode: reconciler.Apply, change: func(g *model.Gates) { g.Grant.Exact = false }, writes: 2},
+		"all of it held":     {mode: reconciler.Apply, change: func(g *model.Gates) { g.Wave = "waits for canary" }},
 		"a plan only":        {mode: reconciler.PlanOnly},
 		"it cannot be noted": {mode: reconciler.Apply, fails: true, begins: 1},
 	} {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/newer"
+	"github.com/weir-gitops/weir/reconciler/imageupdates"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -16,8 +16,8 @@ import (
 // Newer asks AWS which images the pools of a batch have and could have, all in one go. plans
 // are the plans of the batch's targets, by target; one without a plan is left out. since says
 // how old answers may be.
-func (b Batch) Newer(ctx context.Context, plans map[string]*plan.Plan, since time.Time) ([]newer.Pool, error) {
-	var out []newer.Pool
+func (b Batch) Newer(ctx context.Context, plans map[string]*plan.Plan, since time.Time) ([]imageupdates.Pool, error) {
+	var out []imageupdates.Pool
 	var requests []resolve.Request
 	var put []func(observed.Answer)
 	for i := range b.Targets {
@@ -34,14 +34,14 @@ func (b Batch) Newer(ctx context.Context, plans map[string]*plan.Plan, since tim
 			if ask.Kind == "" {
 				continue
 			}
-			out = append(out, newer.Pool{Target: t.Policy.Target, Region: p.Region, Name: pool.Key.String(), At: at, Ask: ask, Has: image})
+			out = append(out, imageupdates.Pool{Target: t.Policy.Target, Region: p.Region, Name: pool.Key.String(), At: at, Ask: ask, Has: image})
 			n := len(out) - 1
 			switch {
 			case at.Written:
 				out[n].Has = at.Has
 			case ask.Kind == intent.NodegroupRelease:
 				out[n].Has = release.Name
-				out[n].Moves = basis.MinorOf(release.Version) != basis.MinorOf(ask.Version)
+				out[n].Moves = model.MinorOf(release.Version) != model.MinorOf(ask.Version)
 			}
 			if out[n].Has == "" {
 				out[n].Unknown = p.Unplanned(pool.Key.String())

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -21,10 +21,10 @@ func (ps *passState) resolve(ctx context.Context) error {
 	return err
 }
 
-func (ps *passState) prepare(ctx context.Context) ([]basis.Input, error) {
+func (ps *passState) prepare(ctx context.Context) ([]model.Input, error) {
 	targets := ps.batch.Targets
 	fleet := fleetOf(targets)
-	inputs := make([]basis.Input, len(targets))
+	inputs := make([]model.Input, len(targets))
 	answers, checked, err := ps.answers(ctx)
 	if err != nil {
 		return inputs, err
@@ -32,7 +32,7 @@ func (ps *passState) prepare(ctx context.Context) ([]basis.Input, error) {
 	ps.memory.levels.update(answers, ps.now())
 	memory := ps.memory.view(ps.clock())
 	for i, t := range targets {
-		inputs[i] = basis.Input{
+		inputs[i] = model.Input{
 			Reviewed: t.Reviewed, Checked: checked[i], Base: t.Base,
 			Own:    t.Proposed || t.Reviews && t.Touched && ps.memory.planned.first(&t),
 			Policy: t.Policy, Commit: t.Commit, Set: t.Set, Unplanned: t.Unplanned, Answers: answers[i], Levels: ps.memory.levels, Fleet: fleet, Memory: memory, Fenced: t.Ancestry != nil,
@@ -45,8 +45,8 @@ func (ps *passState) prepare(ctx context.Context) ([]basis.Input, error) {
 }
 
 // fleetOf returns what all targets want together.
-func fleetOf(targets []Desired) basis.Fleet {
-	claims, brought := map[string][]basis.Claim{}, map[string]bool{}
+func fleetOf(targets []Desired) model.Fleet {
+	claims, brought := map[string][]model.Claim{}, map[string]bool{}
 	whole := true
 	var unplanned []intent.Unplanned
 	for _, t := range targets {
@@ -54,12 +54,12 @@ func fleetOf(targets []Desired) basis.Fleet {
 			whole = false
 		}
 		if t.Set != nil {
-			claims[t.Policy.Target] = basis.Claims(t.Set)
-			basis.Brought(t.Set, brought)
+			claims[t.Policy.Target] = model.Claims(t.Set)
+			model.Brought(t.Set, brought)
 		}
 		unplanned = append(unplanned, t.Unplanned...)
 	}
-	fleet := basis.NewFleet(claims, whole)
+	fleet := model.NewFleet(claims, whole)
 	fleet.Unplanned = unplanned
 	fleet.Brought = brought
 	giveWay(targets, claims, &fleet)
@@ -68,31 +68,31 @@ func fleetOf(targets []Desired) basis.Fleet {
 
 // giveWay takes back what pools that are held to an earlier revision want of AWS where
 // another target wants it by a followed one.
-func giveWay(targets []Desired, claims map[string][]basis.Claim, fleet *basis.Fleet) {
+func giveWay(targets []Desired, claims map[string][]model.Claim, fleet *model.Fleet) {
 	again := false
 	for _, t := range targets {
 		for pool := range t.Policy.FallbackPools {
-			for _, c := range basis.Claims(&intent.Set{Pools: []intent.Pool{*t.Set.Pool(pool)}}) {
+			for _, c := range model.Claims(&intent.Set{Pools: []intent.Pool{*t.Set.Pool(pool)}}) {
 				if len(fleet.Contested[c]) > 0 {
 					again = true
-					claims[t.Policy.Target] = slices.DeleteFunc(slices.Clone(claims[t.Policy.Target]), func(o basis.Claim) bool { return o == c })
+					claims[t.Policy.Target] = slices.DeleteFunc(slices.Clone(claims[t.Policy.Target]), func(o model.Claim) bool { return o == c })
 				}
 			}
 		}
 	}
 	if again {
-		with := basis.NewFleet(claims, fleet.Whole)
+		with := model.NewFleet(claims, fleet.Whole)
 		fleet.Wanted, fleet.Contested = with.Wanted, with.Contested
 	}
 }
 
 // holdNothingContested has pools only observed that are held to an earlier revision and
 // whose names another target wants.
-func holdNothingContested(inputs []basis.Input) {
+func holdNothingContested(inputs []model.Input) {
 	for i := range inputs {
 		in := &inputs[i]
 		for pool, h := range in.Policy.FallbackPools {
-			for _, c := range basis.Claims(&intent.Set{Pools: []intent.Pool{*in.Set.Pool(pool)}}) {
+			for _, c := range model.Claims(&intent.Set{Pools: []intent.Pool{*in.Set.Pool(pool)}}) {
 				other := in.Fleet.Wanted[c]
 				if other == "" || other == in.Policy.Target {
 					continue

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"golang.org/x/sync/errgroup"
 )
@@ -83,12 +83,12 @@ func (ps *passState) joinTokens(ctx context.Context) error {
 }
 
 // keep keeps the tokens of a target, and reports what fails.
-func (k *tokenKeepers) keep(ctx context.Context, o *Options, t *Desired, in basis.Input, r *plan.Report) {
+func (k *tokenKeepers) keep(ctx context.Context, o *Options, t *Desired, in model.Input, r *plan.Report) {
 	converged := map[string]bool{}
 	for _, p := range r.Pools {
 		converged[p.Namespace+"/"+p.Name] = p.Converged
 	}
-	needs := basis.JoinNeedsOf(in, converged)
+	needs := model.JoinNeedsOf(in, converged)
 	req := jointoken.Request{
 		Owner: t.Policy.Instance, Source: t.Policy.Source, Target: t.Policy.Target, Standing: needs.Standing, Left: needs.Left,
 		Prune: t.Policy.Prune.Enabled && in.Fleet.Whole,
@@ -110,11 +110,11 @@ func (k *tokenKeepers) keep(ctx context.Context, o *Options, t *Desired, in basi
 }
 
 // awaitTokens leaves the steps of pools without a token to a later pass.
-func awaitTokens(t *Desired, needs basis.JoinNeeds, kept jointoken.Result, r *plan.Report, now time.Time) {
+func awaitTokens(t *Desired, needs model.JoinNeeds, kept jointoken.Result, r *plan.Report, now time.Time) {
 	lacking := map[string]bool{}
 	for i := range t.Set.Pools {
 		pool := &t.Set.Pools[i]
-		key := basis.JoinKey(pool)
+		key := model.JoinKey(pool)
 		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(now) {
 			lacking[pool.Key.String()] = true
 		}

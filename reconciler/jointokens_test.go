@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 	"github.com/weir-gitops/weir/render"
@@ -72,7 +72,7 @@ func joining(t testing.TB, name, discovery string) intent.Pool {
 func (w *tokenWorld) target(pools ...intent.Pool) reconciler.Desired {
 	d := target("demo", pools...)
 	d.Tokens = w.cluster
-	d.Policy.JoinTokens = basis.JoinTokens{Prefix: "/weir"}
+	d.Policy.JoinTokens = model.JoinTokens{Prefix: "/weir"}
 	d.Policy.Prune.Count = 10
 	return d
 }
@@ -259,7 +259,7 @@ func TestTokenGoesAfterTheGroup(t *testing.T) {
 	}
 	// Without pruning all of it stays.
 	none := w.target()
-	none.Policy.Prune = basis.Prune{}
+	none.Policy.Prune = model.Prune{}
 	w.must(reconciler.Apply, none)
 	w.clock.Advance(20 * time.Hour)
 	w.must(reconciler.Apply, none)

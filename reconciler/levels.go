@@ -5,13 +5,13 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // lookupLevels holds the answers to the lookups of the last pass, each with the time of its first
 // answer. A map that was handed out never changes.
-type lookupLevels map[intent.Lookup]basis.Level
+type lookupLevels map[intent.Lookup]model.Level
 
 // update takes the answers of a pass in place of those of the last one.
 func (l *lookupLevels) update(answers []observed.Answers, now time.Time) {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -38,7 +38,7 @@ func TestLevelsKeepTheTimeOfTheirFirstAnswer(t *testing.T) {
 
 func TestPlannedCommits(t *testing.T) {
 	at := func(commit string) *Desired {
-		return &Desired{Policy: basis.Policy{Target: "blue"}, Commit: content.Commit{Revision: commit}}
+		return &Desired{Policy: model.Policy{Target: "blue"}, Commit: content.Commit{Revision: commit}}
 	}
 	report := func(commit string, planned bool) *plan.Report {
 		r := &plan.Report{Target: "blue", Revision: commit}

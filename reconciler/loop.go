@@ -14,7 +14,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -72,7 +72,7 @@ type PassInputs struct {
 	Requests []resolve.Request
 	Answers  []observed.Answer
 	// Nodes holds the nodes of the workload clusters, by target; nil if none was read.
-	Nodes map[string]*basis.Nodes
+	Nodes map[string]*model.Nodes
 }
 
 // Loop makes passes over one scope until its context ends: at once when it is

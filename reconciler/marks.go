@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -84,7 +84,7 @@ func (ps *passState) recordConverged() {
 		if !ps.reports[i].Converged() {
 			return nil
 		}
-		mark.Network = basis.NetworkOf(ps.targets[i].Set, ps.inputs[i].Answers)
+		mark.Network = model.NetworkOf(ps.targets[i].Set, ps.inputs[i].Answers)
 		return m.Reach(ps.targets[i].Policy.Target, mark)
 	})
 }

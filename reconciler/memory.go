@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/drain"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 )
 
@@ -36,8 +36,8 @@ type memory struct {
 }
 
 // view returns a copy of what planning depends on.
-func (m *memory) view(now time.Time) basis.Memory {
-	v := basis.Memory{Started: m.updates.view(), Settled: m.pools.settled, InService: maps.Clone(m.pools.inService), Refusals: m.refusals.View(now)}
+func (m *memory) view(now time.Time) model.Memory {
+	v := model.Memory{Started: m.updates.view(), Settled: m.pools.settled, InService: maps.Clone(m.pools.inService), Refusals: m.refusals.View(now)}
 	v.Refreshes, v.Cancelled = m.refreshes.view()
 	return v
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // An update is forgotten once AWS says that its nodegroup is gone.
@@ -21,7 +21,7 @@ func TestUpdatesOfGoneNodegroupsAreForgotten(t *testing.T) {
 		"the cluster cannot be read": {observed.State{Clusters: listed, Unread: observed.Unread{Clusters: map[string]*observed.Error{"demo": {}}}}, true},
 	} {
 		var u nodegroupUpdates
-		u.note(name, basis.StartedUpdate{UpdateID: "u-1"})
+		u.note(name, model.StartedUpdate{UpdateID: "u-1"})
 		u.forget(&tc.state)
 		if _, kept := u.view()[name]; kept != tc.kept {
 			t.Errorf("%s: kept: %t", what, kept)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/drain"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // nodesTimeout bounds the read of a workload cluster's nodes: a cluster that does
@@ -19,28 +19,28 @@ var errSlow = errors.New("the workload cluster did not answer in time")
 
 // nodes starts to read the nodes of the targets' workload clusters, each cluster
 // once; what it returns waits for them and has an entry for each target.
-func nodes(ctx context.Context, targets []Desired) func() []*basis.Nodes {
-	out := make([]*basis.Nodes, len(targets))
-	read := map[Workload]*basis.Nodes{}
+func nodes(ctx context.Context, targets []Desired) func() []*model.Nodes {
+	out := make([]*model.Nodes, len(targets))
+	read := map[Workload]*model.Nodes{}
 	var wg sync.WaitGroup
 	for i, t := range targets {
 		if t.Workload == nil || t.Set == nil {
 			continue
 		}
 		if read[t.Workload] == nil {
-			n := &basis.Nodes{}
+			n := &model.Nodes{}
 			read[t.Workload] = n
 			wg.Go(func() { *n = nodesOf(ctx, t.Workload) })
 		}
 		out[i] = read[t.Workload]
 	}
-	return func() []*basis.Nodes {
+	return func() []*model.Nodes {
 		wg.Wait()
 		return out
 	}
 }
 
-func nodesOf(ctx context.Context, w Workload) basis.Nodes {
+func nodesOf(ctx context.Context, w Workload) model.Nodes {
 	ctx, cancel := context.WithTimeoutCause(ctx, nodesTimeout, errSlow)
 	defer cancel()
 	list, err := w.Nodes(ctx)
@@ -48,9 +48,9 @@ func nodesOf(ctx context.Context, w Workload) basis.Nodes {
 		if errors.Is(context.Cause(ctx), errSlow) {
 			err = errSlow
 		}
-		return basis.Nodes{Err: err}
+		return model.Nodes{Err: err}
 	}
-	out := basis.Nodes{ByInstance: make(map[string]basis.Node, len(list))}
+	out := model.Nodes{ByInstance: make(map[string]model.Node, len(list))}
 	// A client that may list nodes may ask for the version; without an answer it is not
 	// known.
 	out.APIServer, _ = w.Version(ctx)
@@ -61,7 +61,7 @@ func nodesOf(ctx context.Context, w Workload) basis.Nodes {
 		// aws:///eu-west-1a/i-0123456789abcdef0: Cluster API's machines of other
 		// clouds, and nodes whose cloud provider has not been there yet, are not ours.
 		if id, ours := strings.CutPrefix(n.ProviderID, "aws://"); ours {
-			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = basis.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Created: n.Created, Why: n.Why,
+			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = model.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Created: n.Created, Why: n.Why,
 				Cordoned: n.Unschedulable, Draining: n.Annotations[drain.Annotation]}
 		}
 	}

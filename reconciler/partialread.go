@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -62,7 +62,7 @@ func (c *changing) add(t *Desired, r *plan.Report) bool {
 		}
 	}
 	if t.Set != nil {
-		for _, claim := range basis.Claims(t.Set) {
+		for _, claim := range model.Claims(t.Set) {
 			if !c.name(claim.Resource, claim.Name) {
 				return false
 			}
@@ -145,7 +145,7 @@ func (n *partialRead) names() *observed.MovingSet {
 
 // leaveOut marks the targets of which the read has no news as unknown in this pass: their earlier
 // state stays.
-func (n *partialRead) leaveOut(targets []Desired, inputs []basis.Input) []Desired {
+func (n *partialRead) leaveOut(targets []Desired, inputs []model.Input) []Desired {
 	if n == nil {
 		return targets
 	}

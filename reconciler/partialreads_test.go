@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestWhenAPassReadsPartially(t *testing.T) {
 	set := &intent.Set{}
 	blue := func() Desired {
-		return Desired{Policy: basis.Policy{Target: "blue"}, Set: set, Whole: true, Commit: content.Commit{Revision: "c1"}}
+		return Desired{Policy: model.Policy{Target: "blue"}, Set: set, Whole: true, Commit: content.Commit{Revision: "c1"}}
 	}
 	for name, tc := range map[string]struct {
 		batch  func(*Batch)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // passState is the state of one pass, from its start to its reports. Only the goroutine of the pass
@@ -25,7 +25,7 @@ type passState struct {
 	// due is what the pass reads again, nil for everything. partial is what it did read in the end.
 	due, partial *partialRead
 	// inputs has the input of planning for each target. Stages after planning complete them.
-	inputs []basis.Input
+	inputs []model.Input
 	// observedAt is the start of the read of AWS, and listed what it listed.
 	observedAt time.Time
 	listed     observed.Listed
@@ -37,7 +37,7 @@ type passState struct {
 	// unread are the refreshes, by group, that the plans know from an earlier pass.
 	unread map[string]observed.Refresh
 	// settled and inService are the next content of the pools' memory.
-	settled   map[string]basis.Settled
+	settled   map[string]model.Settled
 	inService map[string]time.Time
 	// applier executes steps. It is nil until the pass may write.
 	applier *applier

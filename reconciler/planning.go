@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/span"
 )
 
@@ -39,7 +39,7 @@ type planning struct {
 	*Options
 	memory  *memory
 	targets []Desired
-	inputs  []basis.Input // completed with the state
+	inputs  []model.Input // completed with the state
 	// partial is what is read, nil for everything.
 	partial *partialRead
 
@@ -93,7 +93,7 @@ func (p *planning) query() observed.Query {
 func (p *planning) compute(ctx context.Context, state observed.State) ([]*plan.Plan, observed.State, error) {
 	plans := make([]*plan.Plan, len(p.inputs))
 	polled := false
-	index := basis.NewIndex(&state)
+	index := model.NewIndex(&state)
 	var only map[int]bool // nil: all
 	for range planRounds {
 		_, sp := span.Start(ctx, "plan")
@@ -117,14 +117,14 @@ func (p *planning) compute(ctx context.Context, state observed.State) ([]*plan.P
 			return nil, observed.State{}, fmt.Errorf("observe: %w", err)
 		}
 		state = filled
-		index = basis.NewIndex(&state)
+		index = model.NewIndex(&state)
 	}
 	return nil, observed.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
 }
 
 // planOnce plans the targets, or only some, and returns which facts the plans need. It asks the sources
 // about commits that they need, and returns the targets for which it did.
-func (p *planning) planOnce(ctx context.Context, plans []*plan.Plan, state *observed.State, index *basis.Index, only map[int]bool) (observed.Needs, map[int]bool) {
+func (p *planning) planOnce(ctx context.Context, plans []*plan.Plan, state *observed.State, index *model.Index, only map[int]bool) (observed.Needs, map[int]bool) {
 	var needs observed.Needs
 	asked := map[int]bool{}
 	for i := range p.inputs {
@@ -151,15 +151,15 @@ func (t Desired) shown() bool {
 }
 
 // askRelations asks the target's source about commits. A later pass repeats unanswered questions.
-func askRelations(ctx context.Context, t Desired, in *basis.Input, commits []string) {
+func askRelations(ctx context.Context, t Desired, in *model.Input, commits []string) {
 	answers, err := t.Ancestry.Relations(ctx, t.Commit.Revision, commits)
 	known := maps.Clone(in.Relations)
 	if known == nil {
-		known = map[string]basis.Relation{}
+		known = map[string]model.Relation{}
 	}
 	for _, c := range commits {
 		if known[c] = answers[c]; err != nil || known[c] == "" {
-			known[c] = basis.RelationAsked
+			known[c] = model.RelationAsked
 		}
 	}
 	in.Relations = known

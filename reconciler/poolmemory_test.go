@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 func TestSettledPoolsOfUnknownTargetsStay(t *testing.T) {
-	m := poolMemory{settled: map[string]basis.Settled{basis.SettledKey("blue", "p"): {}, basis.SettledKey("green", "p"): {}, basis.SettledKey("gone", "p"): {}}}
-	got := m.settledElsewhere([]Desired{{Policy: basis.Policy{Target: "blue"}, Set: &intent.Set{}}, {Policy: basis.Policy{Target: "green"}}})
-	if want := []string{basis.SettledKey("green", "p")}; !slices.Equal(want, slices.Sorted(maps.Keys(got))) {
+	m := poolMemory{settled: map[string]model.Settled{model.SettledKey("blue", "p"): {}, model.SettledKey("green", "p"): {}, model.SettledKey("gone", "p"): {}}}
+	got := m.settledElsewhere([]Desired{{Policy: model.Policy{Target: "blue"}, Set: &intent.Set{}}, {Policy: model.Policy{Target: "green"}}})
+	if want := []string{model.SettledKey("green", "p")}; !slices.Equal(want, slices.Sorted(maps.Keys(got))) {
 		t.Errorf("kept: %v", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/jointoken"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/preflight"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/resolve"
@@ -68,7 +68,7 @@ type Workload interface {
 // Ancestry gives the relation of commits that AWS names to a followed one.
 type Ancestry interface {
 	// Relations answers for each of the commits, which may be short names.
-	Relations(ctx context.Context, followed string, commits []string) (map[string]basis.Relation, error)
+	Relations(ctx context.Context, followed string, commits []string) (map[string]model.Relation, error)
 }
 
 // AttemptStore keeps failed attempts for the next owner of a scope.
@@ -87,7 +87,7 @@ type Reporter interface {
 
 // Desired holds Git's wishes for one target: the composition of source and render.
 type Desired struct {
-	Policy basis.Policy
+	Policy model.Policy
 	// Network is the target's configured network.
 	Network resolve.Network
 	Source  string
@@ -113,7 +113,7 @@ type Desired struct {
 	// Reviewed are the images of versions that plans of the target showed to people, by
 	// content.SourceHash. Reviews says that commits of the source are shown so before they
 	// are followed.
-	Reviewed map[string]basis.ReviewedImage
+	Reviewed map[string]model.ReviewedImage
 	Reviews  bool
 	// Proposed says that the commit is not followed yet, Base is the followed state;
 	// nil where the target is new.

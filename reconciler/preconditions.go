@@ -7,15 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/look"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/precondition"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // Before a step ends or changes a resource, weir checks again that it is still as the pass observed
 // it, where that matters. A weir that runs alone does so before it ends resources or machines. If
 // other weirs may own the scope next (Shared), each attempt of a call without a condition of its
-// own follows a read by at most look.Within: the owner after a stopped weir may have changed all of
+// own follows a read by at most precondition.Within: the owner after a stopped weir may have changed all of
 // it.
 
 const (
@@ -24,7 +24,7 @@ const (
 	seenMoments = 5 * time.Second
 	// sharedMoments is the age up to which a read may be used in a shared scope, before the fence
 	// is asked.
-	sharedMoments = look.Within - look.AtOnce
+	sharedMoments = precondition.Within - precondition.AtOnce
 	// confirmTimes bounds the reads if AWS takes as long to answer.
 	confirmTimes = 3
 )

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/preflight"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -336,10 +336,10 @@ func TestARolloutWaitsWhileNoMachineCanStart(t *testing.T) {
 			for _, k := range p.Insists() {
 				insists[k] = true
 			}
-			d.Policy.Gates.Grant = &basis.Grant{Digest: p.Digest(), Exact: true, Insists: insists}
+			d.Policy.Gates.Grant = &model.Grant{Digest: p.Digest(), Exact: true, Insists: insists}
 		}, true},
 		"approved before it was held": {func(_ *world, d *reconciler.Desired, p *plan.Plan) {
-			d.Policy.Gates.Grant = &basis.Grant{Digest: p.Digest(), Exact: true}
+			d.Policy.Gates.Grant = &model.Grant{Digest: p.Digest(), Exact: true}
 		}, false},
 		"insisted on": {func(_ *world, d *reconciler.Desired, _ *plan.Plan) { d.Policy.Gates.Insists = true }, true},
 	} {

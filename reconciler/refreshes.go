@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -16,7 +16,7 @@ import (
 // them again, and the ones that weir cancelled: AWS does not say who did.
 type refreshMemory struct {
 	mu        sync.Mutex
-	watched   map[string]basis.Watched // by group
+	watched   map[string]model.Watched // by group
 	cancelled recent[bool]             // by id
 }
 
@@ -37,7 +37,7 @@ func (m *refreshMemory) known(state *observed.State) map[string]observed.Refresh
 
 // keep remembers the refreshes that pools of the planned targets wait for. Those of other targets stay
 // while their groups exist.
-func (m *refreshMemory) keep(watched map[string]basis.Watched, planned map[string]bool, state *observed.State) {
+func (m *refreshMemory) keep(watched map[string]model.Watched, planned map[string]bool, state *observed.State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, w := range m.watched {
@@ -61,7 +61,7 @@ func (m *refreshMemory) note(do step.Action, instances int, res step.Result, err
 	switch a := do.(type) {
 	case step.StartRefresh:
 		known = true
-		w = basis.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: observed.Refresh{
+		w = model.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: observed.Refresh{
 			ID: res.RefreshID, Status: "Pending", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy, Preferences: a.Preferences,
 			StartedAt: clock, ReadAt: now,
 		}}
@@ -79,7 +79,7 @@ func (m *refreshMemory) note(do step.Action, instances int, res step.Result, err
 		return
 	}
 	if m.watched == nil {
-		m.watched = map[string]basis.Watched{}
+		m.watched = map[string]model.Watched{}
 	}
 	m.watched[group] = w
 }
@@ -98,7 +98,7 @@ func (m *refreshMemory) cancel(id string) {
 	m.cancelled.set(id, true)
 }
 
-func (m *refreshMemory) view() (watched map[string]basis.Watched, cancelled map[string]bool) {
+func (m *refreshMemory) view() (watched map[string]model.Watched, cancelled map[string]bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.watched), m.cancelled.all()
@@ -107,7 +107,7 @@ func (m *refreshMemory) view() (watched map[string]basis.Watched, cancelled map[
 // watch remembers the refreshes that pools wait for, and forgets the requests to try again that the
 // plans follow.
 func (ps *passState) watch(context.Context) error {
-	watched, planned := map[string]basis.Watched{}, map[string]bool{}
+	watched, planned := map[string]model.Watched{}, map[string]bool{}
 	for i, p := range ps.plans {
 		if p != nil {
 			planned[ps.targets[i].Policy.Target] = true

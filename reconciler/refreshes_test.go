@@ -10,14 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-func watched(id string, started time.Time) basis.Watched {
-	return basis.Watched{Refresh: observed.Refresh{ID: id, Status: "InProgress", StartedAt: started}}
+func watched(id string, started time.Time) model.Watched {
+	return model.Watched{Refresh: observed.Refresh{ID: id, Status: "InProgress", StartedAt: started}}
 }
 
 // groupsOf returns a state with groups of targets, made at noon.
@@ -30,7 +30,7 @@ func groupsOf(targets map[string]string) *observed.State {
 }
 
 func TestKnownRefreshesAreThoseOfExistingGroups(t *testing.T) {
-	m := refreshMemory{watched: map[string]basis.Watched{
+	m := refreshMemory{watched: map[string]model.Watched{
 		"there": watched("r1", noon), "gone": watched("r2", noon), "made again": watched("r3", noon.Add(-time.Minute)), "none": watched("", time.Time{}),
 	}}
 	got := slices.Sorted(maps.Keys(m.known(groupsOf(map[string]string{"there": "blue", "made again": "blue", "none": "blue"}))))
@@ -41,8 +41,8 @@ func TestKnownRefreshesAreThoseOfExistingGroups(t *testing.T) {
 
 // A pass replaces what is known of the targets that it planned, and keeps the rest while it exists.
 func TestRefreshesOfUnplannedTargetsStay(t *testing.T) {
-	m := refreshMemory{watched: map[string]basis.Watched{"web": watched("r1", noon), "db": watched("r2", noon), "gone": watched("r3", noon)}}
-	m.keep(map[string]basis.Watched{"new": watched("r4", noon)}, map[string]bool{"blue": true}, groupsOf(map[string]string{"web": "blue", "db": "green", "new": "blue"}))
+	m := refreshMemory{watched: map[string]model.Watched{"web": watched("r1", noon), "db": watched("r2", noon), "gone": watched("r3", noon)}}
+	m.keep(map[string]model.Watched{"new": watched("r4", noon)}, map[string]bool{"blue": true}, groupsOf(map[string]string{"web": "blue", "db": "green", "new": "blue"}))
 	now, _ := m.view()
 	if got, want := slices.Sorted(maps.Keys(now)), []string{"db", "new"}; !slices.Equal(want, got) {
 		t.Errorf("watched: %v, want %v", got, want)
@@ -70,7 +70,7 @@ func TestStepsChangeWhatIsKnownOfRefreshes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var m refreshMemory
 			if tc.before {
-				m.watched = map[string]basis.Watched{"web": watched("r1", noon)}
+				m.watched = map[string]model.Watched{"web": watched("r1", noon)}
 			}
 			m.note(tc.do, 3, tc.res, tc.err, noon, noon)
 			now, _ := m.view()

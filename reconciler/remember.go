@@ -3,7 +3,7 @@ package reconciler
 import (
 	"context"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // remember keeps what the next passes need of what this one found. It drops memories of things that no
@@ -11,7 +11,7 @@ import (
 // long as the process lives.
 func (ps *passState) remember(context.Context) error {
 	if in := ps.batch.Inputs; in != nil {
-		in.State, in.Nodes = *ps.state, map[string]*basis.Nodes{}
+		in.State, in.Nodes = *ps.state, map[string]*model.Nodes{}
 		for i, t := range ps.targets {
 			in.Nodes[t.Policy.Target] = ps.inputs[i].Nodes
 		}

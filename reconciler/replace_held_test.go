@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // A replacement that is half done when the target comes to be held stays so: neither half goes
@@ -25,7 +25,7 @@ func TestAHeldReplacementStaysHalfDone(t *testing.T) {
 				}
 				w.srv.ResetCalls()
 				held := target("blue", spotPool("ng", capacity, 1))
-				held.Policy.Fallback = &basis.Fallback{Revision: strings.Repeat("1", 40), Recorded: true}
+				held.Policy.Fallback = &model.Fallback{Revision: strings.Repeat("1", 40), Recorded: true}
 				for range 6 {
 					if p := w.must(reconciler.Apply, held)[0].Plan; p != nil && len(p.Steps) > 0 { // it has none where it is only observed
 						t.Errorf("planned: %v", p.Steps)

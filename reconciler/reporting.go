@@ -8,8 +8,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/orphan"
 )
 
@@ -76,7 +76,7 @@ func (ps *passState) reportUnplanned(i int) {
 func (ps *passState) reportPlanned(ctx context.Context, i int) {
 	t, p, r, in := ps.targets[i], ps.plans[i], ps.reports[i], &ps.inputs[i]
 	in.State = ps.state
-	maps.Copy(ps.inService, basis.InService(*in))
+	maps.Copy(ps.inService, model.InService(*in))
 	own := plan.Apt(*in, slices.Clone(t.Diagnostics))
 	attachOrigins(ctx, p, own, t)
 	r.Pools = plan.Statuses(*in, p)

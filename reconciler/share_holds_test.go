@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // A stopped change goes back through windows, approvals and waves, for what is bad serves
@@ -29,7 +29,7 @@ func TestAWayBackUnderAHold(t *testing.T) {
 		"suspended": {func(d *reconciler.Desired) { d.Policy.Suspended = true }, false, false, "suspended"},
 		"paused":    {func(d *reconciler.Desired) { d.Set.Pools[0].Paused = true }, false, false, "paused"},
 		"held": {func(d *reconciler.Desired) {
-			d.Policy.Fallback = &basis.Fallback{Revision: strings.Repeat("1", 40), Recorded: true}
+			d.Policy.Fallback = &model.Fallback{Revision: strings.Repeat("1", 40), Recorded: true}
 		}, true, false, "that they go back waits for a commit that can be rendered, as the target is held to 1111111"},
 	} {
 		for when, gone := range map[string]bool{"moving": tt.moving, "finished": tt.finished} {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/jointoken"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // A target keeps its keeper, with the tokens that it knows, until its cluster is another one.
@@ -15,7 +15,7 @@ func TestTokenKeepersAreKept(t *testing.T) {
 	}
 	first, second := &cluster{name: "a"}, &cluster{name: "b"}
 	of := func(target string, c jointoken.Cluster) *Desired {
-		return &Desired{Policy: basis.Policy{Target: target}, Tokens: c}
+		return &Desired{Policy: model.Policy{Target: target}, Tokens: c}
 	}
 	var k tokenKeepers
 	blue := k.of(of("blue", first), &Options{})

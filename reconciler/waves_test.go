@@ -7,13 +7,13 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // TestARetryOutlastsWhatHoldsIt asks for a failed rollout to be tried again while
 // something else holds it, which ends later.
 func TestARetryOutlastsWhatHoldsIt(t *testing.T) {
-	for name, gates := range map[string]basis.Gates{
+	for name, gates := range map[string]model.Gates{
 		"a wave": {Wave: "waits for dev"}, "a window": {Window: "opens on Monday"}, "an approval": {AsReviewed: true},
 	} {
 		t.Run(name, func(t *testing.T) {

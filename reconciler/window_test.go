@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -54,6 +54,6 @@ func TestAWindowHoldsWhatEndsMachines(t *testing.T) {
 			t.Errorf("the window is closed and %d of 3 machines are left", p.Replicas)
 		}
 	}
-	blue.Policy.Gates = basis.Gates{}
+	blue.Policy.Gates = model.Gates{}
 	w.settle(blue)
 }

@@ -16,12 +16,12 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -93,7 +93,7 @@ func serve(t testing.TB, srv *awsemu.Server, clock *awsemu.ManualClock) *world {
 	return &world{t: t, srv: srv, clock: clock, url: web.URL, sdk: aws.Config{
 		Region: testRegion, BaseEndpoint: aws.String(web.URL),
 		Credentials: credentials.NewStaticCredentialsProvider("weir", "weir", ""),
-		HTTPClient:  plainbody.Client{Next: &http.Client{Transport: transport}},
+		HTTPClient:  httpbody.Client{Next: &http.Client{Transport: transport}},
 	}}
 }
 
@@ -190,8 +190,8 @@ func target(name string, pools ...intent.Pool) reconciler.Desired {
 	set := &intent.Set{Pools: pools}
 	set.Sort()
 	return reconciler.Desired{
-		Policy: basis.Policy{Instance: testInstance, Target: name, Source: testSource, Sources: []string{testSource},
-			Account: "000000000000", Region: testRegion, Prune: basis.Prune{Enabled: true}},
+		Policy: model.Policy{Instance: testInstance, Target: name, Source: testSource, Sources: []string{testSource},
+			Account: "000000000000", Region: testRegion, Prune: model.Prune{Enabled: true}},
 		Source: "fleet", Commit: content.Commit{Revision: "abcdef0123456789", Subject: "a change"}, Set: set, Whole: true,
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -62,7 +62,7 @@ func TestWhatIsWaitedForAndTheExitCode(t *testing.T) {
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := []terminal.Applied{{First: &tc.report, Last: &tc.report}}
-			if got := work.Settled(a, func(target string) bool { return target == "let" }); got != tc.settled {
+			if got := workspace.Settled(a, func(target string) bool { return target == "let" }); got != tc.settled {
 				t.Errorf("settled: want %t, got %t", tc.settled, got)
 			}
 			if got := applyCode(a, false, false); got != tc.code {

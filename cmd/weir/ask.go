@@ -11,10 +11,10 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -56,7 +56,7 @@ const withoutYes = "--yes was not given"
 
 // agree shows on a terminal what an apply would do, and asks the user. An apply then runs exactly
 // the plan that was shown. Without a terminal it does not ask, and weir deletes nothing.
-func agree(ctx context.Context, s surroundings, w *work.Work) (agreed bool, err error) {
+func agree(ctx context.Context, s surroundings, w *workspace.Work) (agreed bool, err error) {
 	if !s.canAsk() {
 		w.Deletions = withoutYes
 		return true, nil
@@ -68,7 +68,7 @@ func agree(ctx context.Context, s surroundings, w *work.Work) (agreed bool, err 
 		return false, err
 	}
 	p := s.printer(s.stderr)
-	w.Agreed = map[string]*basis.Agreement{}
+	w.Agreed = map[string]*model.Agreement{}
 	steps, gone := 0, []string{}
 	for _, r := range reports {
 		p.Plan(r)

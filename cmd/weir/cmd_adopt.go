@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/importer/terraform"
 	"github.com/weir-gitops/weir/reconciler/plan"
@@ -102,7 +102,7 @@ type adoption struct {
 }
 
 // adopt shows what would be adopted, asks where it has to, and does it.
-func adopt(ctx context.Context, s surroundings, w *work.Work, a adoption) error {
+func adopt(ctx context.Context, s surroundings, w *workspace.Work, a adoption) error {
 	output := a.output
 	if !a.yes || a.held != nil {
 		reports := w.Pass(ctx, reconciler.PlanOnly)
@@ -120,10 +120,10 @@ func adopt(ctx context.Context, s surroundings, w *work.Work, a adoption) error 
 		n, code := 0, exitOK
 		for _, r := range reports {
 			n += adoptable(r)
-			if work.Failing(r) {
+			if workspace.Failing(r) {
 				code = gravest(code, exitError)
 			}
-			if work.Refused(r) {
+			if workspace.Refused(r) {
 				code = gravest(code, exitRefused)
 			}
 		}
@@ -151,7 +151,7 @@ func adopt(ctx context.Context, s surroundings, w *work.Work, a adoption) error 
 		return err
 	}
 	for _, a := range applied {
-		if work.Failing(a.Last) {
+		if workspace.Failing(a.Last) {
 			code = gravest(code, exitError)
 		}
 	}

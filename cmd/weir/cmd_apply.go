@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/terminal"
 )
@@ -76,7 +76,7 @@ func applyCommand(s surroundings) *cobra.Command {
 				return err
 			}
 		}
-		applied, late := w.Apply(c.Context(), work.Wait{Until: wait, Timeout: timeout, Show: progress.pools})
+		applied, late := w.Apply(c.Context(), workspace.Wait{Until: wait, Timeout: timeout, Show: progress.pools})
 		progress.end()
 		if err := printApplied(s, output, applied); err != nil {
 			return err
@@ -117,10 +117,10 @@ func applyCode(applied []terminal.Applied, wait, late bool) int {
 		last = first
 	}
 	for _, a := range applied {
-		if work.Failing(a.Last) {
+		if workspace.Failing(a.Last) {
 			code = gravest(code, exitError)
 		}
-		if work.Refused(a.First, first...) || work.Refused(a.Last, last...) {
+		if workspace.Refused(a.First, first...) || workspace.Refused(a.Last, last...) {
 			code = gravest(code, exitRefused)
 		}
 	}

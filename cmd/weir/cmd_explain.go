@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -121,8 +121,8 @@ func explainCode(s surroundings, code, output string) error {
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // poolAt renders a path and finds a pool in it.
-func poolAt(ctx context.Context, s surroundings, path, name string, vars work.Inputs) (*work.Rendered, *intent.Pool, error) {
-	r, err := work.Render(ctx, s.secrets, path, vars)
+func poolAt(ctx context.Context, s surroundings, path, name string, vars workspace.Inputs) (*workspace.Rendered, *intent.Pool, error) {
+	r, err := workspace.Render(ctx, s.secrets, path, vars)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -173,7 +173,7 @@ func poolsNamed(pools []intent.Pool, name string) []*intent.Pool {
 }
 
 // chains explains the fields that a name stands for.
-func chains(r *work.Rendered, pool *intent.Pool, fields []render.Field, name string) ([]terminal.Explained, error) {
+func chains(r *workspace.Rendered, pool *intent.Pool, fields []render.Field, name string) ([]terminal.Explained, error) {
 	path, err := intent.ParsePath(name)
 	if err != nil {
 		return nil, usage("write it like awsLaunchTemplate.instanceType", "%q is no field: %v", name, err)
@@ -186,7 +186,7 @@ func chains(r *work.Rendered, pool *intent.Pool, fields []render.Field, name str
 }
 
 // past has how each field's value came about.
-func past(r *work.Rendered, selected []render.Field) (out []terminal.Explained) {
+func past(r *workspace.Rendered, selected []render.Field) (out []terminal.Explained) {
 	known := map[string][]steps.Step{}
 	for _, f := range selected {
 		// Fields of the pool that come from one field of a manifest share its past.
@@ -275,7 +275,7 @@ func completeExplain(s surroundings, vars *varFlags) cobra.CompletionFunc {
 		if ctx == nil {
 			ctx = context.Background()
 		}
-		r, err := work.Render(ctx, s.secrets, args[0], values)
+		r, err := workspace.Render(ctx, s.secrets, args[0], values)
 		if err != nil || len(args) > 2 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status/terminal"
@@ -116,8 +116,8 @@ func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" || f.p
 var proposals = []string{"path", "ref", "pull-request"}
 
 // draft returns the draft that the flags propose for targets.
-func (f *proposalFlags) draft(c *cobra.Command, targets []string) (work.Draft, error) {
-	out := work.Draft{Path: f.path, Ref: f.ref, Targets: targets}
+func (f *proposalFlags) draft(c *cobra.Command, targets []string) (workspace.Draft, error) {
+	out := workspace.Draft{Path: f.path, Ref: f.ref, Targets: targets}
 	if f.pull == "" {
 		return out, nil
 	}
@@ -125,7 +125,7 @@ func (f *proposalFlags) draft(c *cobra.Command, targets []string) (work.Draft, e
 		return out, usage("leave one of them out", "--pull-request takes the place of %s", flag)
 	}
 	var err error
-	out.Pull, err = work.ParsePull(f.pull)
+	out.Pull, err = workspace.ParsePull(f.pull)
 	return out, err
 }
 
@@ -175,17 +175,17 @@ func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal propos
 }
 
 // planDraft plans a draft with a configuration, or asks a daemon to where none is given.
-func planDraft(ctx context.Context, s surroundings, env work.Env, file string, server serverFlags, draft work.Draft) (work.Drafted, error) {
+func planDraft(ctx context.Context, s surroundings, env workspace.Env, file string, server serverFlags, draft workspace.Draft) (workspace.Drafted, error) {
 	if file == "" {
 		d, err := s.daemonOf(server, nil)
 		if err != nil {
-			return work.Drafted{}, err
+			return workspace.Drafted{}, err
 		}
-		return work.SendDraft(ctx, d, draft, env.Note)
+		return workspace.SendDraft(ctx, d, draft, env.Note)
 	}
 	cfg, err := s.loadConfig(file)
 	if err != nil {
-		return work.Drafted{}, err
+		return workspace.Drafted{}, err
 	}
-	return work.PlanDraft(ctx, env, cfg, draft)
+	return workspace.PlanDraft(ctx, env, cfg, draft)
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
 	"github.com/weir-gitops/weir/reconciler/partition"
@@ -180,7 +180,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 	if err != nil {
 		return nil, err
 	}
-	w, targets, err := work.Compose(ctx, work.Env{Getenv: s.getenv, Secrets: s.secrets, Logger: s.quiet()}, c, names)
+	w, targets, err := workspace.Compose(ctx, workspace.Env{Getenv: s.getenv, Secrets: s.secrets, Logger: s.quiet()}, c, names)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -40,7 +40,7 @@ func renderCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		values.BuildOnly = output == outputYAML
-		r, err := work.Render(c.Context(), s.secrets, args[0], values)
+		r, err := workspace.Render(c.Context(), s.secrets, args[0], values)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func renderCommand(s surroundings) *cobra.Command {
 }
 
 // rendered prints a render of a path in the form of an output.
-func (s surroundings) rendered(r *work.Rendered, path, output string, show bool) (err error) {
+func (s surroundings) rendered(r *workspace.Rendered, path, output string, show bool) (err error) {
 	var out []byte
 	switch output {
 	case outputIntents:

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/headroom"
+	"github.com/weir-gitops/weir/render/gctuning"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/status/terminal"
 )
@@ -84,7 +84,7 @@ func runCommand(s surroundings) *cobra.Command {
 			}
 			fmt.Fprintln(s.stdout, a.PageURL())
 			go worker.Warm(c.Context(), log)
-			go headroom.GiveBack(c.Context())
+			go gctuning.GiveBack(c.Context())
 			return a.Run(c.Context())
 		},
 	}

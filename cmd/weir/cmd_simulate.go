@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/simulate"
 	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
@@ -98,7 +98,7 @@ func simulateCommand(s surroundings) *cobra.Command {
 func planCode(reports []*plan.Report, detailed bool) int {
 	code := exitOK
 	for _, r := range reports {
-		if work.Failing(r) || work.Obstructed(r) {
+		if workspace.Failing(r) || workspace.Obstructed(r) {
 			code = gravest(code, exitError)
 		}
 		if detailed && r.Plan != nil && !r.Plan.Empty() {
@@ -109,7 +109,7 @@ func planCode(reports []*plan.Report, detailed bool) int {
 }
 
 // draftScene plans a proposal, as the scene of a simulation.
-func draftScene(c *cobra.Command, env work.Env, flags *passFlags, proposal proposalFlags, cfg *config.Config, args []string) (scene simulate.Scene, _ []*plan.Report, err error) {
+func draftScene(c *cobra.Command, env workspace.Env, flags *passFlags, proposal proposalFlags, cfg *config.Config, args []string) (scene simulate.Scene, _ []*plan.Report, err error) {
 	if err := flags.fits(c); err != nil {
 		return scene, nil, err
 	}
@@ -117,7 +117,7 @@ func draftScene(c *cobra.Command, env work.Env, flags *passFlags, proposal propo
 	if err != nil {
 		return scene, nil, err
 	}
-	scene, drafted, err := work.DraftScene(c.Context(), env, cfg, draft)
+	scene, drafted, err := workspace.DraftScene(c.Context(), env, cfg, draft)
 	if err != nil {
 		return scene, nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
@@ -249,7 +249,7 @@ func readAWS(c *cobra.Command, s surroundings, flags *passFlags, args []string) 
 		if r.Plan != nil {
 			found.marks.Add(r.Target, r.Plan.Steps)
 		}
-		t := terminal.Target{Name: r.Target, Revision: r.Revision, Suspended: r.Suspended, Failed: work.Failing(r) || work.Obstructed(r), Diagnostics: r.Shown().Diagnostics}
+		t := terminal.Target{Name: r.Target, Revision: r.Revision, Suspended: r.Suspended, Failed: workspace.Failing(r) || workspace.Obstructed(r), Diagnostics: r.Shown().Diagnostics}
 		if r.Plan != nil {
 			t.Digest = r.Plan.Digest()
 		}

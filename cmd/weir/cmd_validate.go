@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/terminal"
@@ -78,7 +78,7 @@ func validateCommand(s surroundings) *cobra.Command {
 		}
 		var given []string
 		for _, path := range args {
-			if dirs := work.Overlays(path); dirs != nil {
+			if dirs := workspace.Overlays(path); dirs != nil {
 				given = append(given, dirs...)
 				continue
 			}
@@ -110,7 +110,7 @@ func validateCommand(s surroundings) *cobra.Command {
 }
 
 // checkAll validates paths in parallel and returns the results in their order.
-func checkAll(ctx context.Context, s surroundings, paths []string, vars work.Inputs) ([]checked, error) {
+func checkAll(ctx context.Context, s surroundings, paths []string, vars workspace.Inputs) ([]checked, error) {
 	out := make([]checked, len(paths))
 	p := newProgress(s)
 	defer p.end()
@@ -135,8 +135,8 @@ func checkAll(ctx context.Context, s surroundings, paths []string, vars work.Inp
 	return out, nil
 }
 
-func checkPath(ctx context.Context, s surroundings, path string, vars work.Inputs) (checked, error) {
-	r, err := work.Render(ctx, s.secrets, path, vars)
+func checkPath(ctx context.Context, s surroundings, path string, vars workspace.Inputs) (checked, error) {
+	r, err := workspace.Render(ctx, s.secrets, path, vars)
 	if err != nil {
 		return checked{}, err
 	}

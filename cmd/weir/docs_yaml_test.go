@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source/worktree"
@@ -135,7 +135,7 @@ func manifestFaults(t *testing.T, text string) diag.List {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := render.Render(t.Context(), tree, rel, work.Inputs{}.Options(true))
+	r, err := render.Render(t.Context(), tree, rel, workspace.Inputs{}.Options(true))
 	if err != nil {
 		t.Fatal(err)
 	}

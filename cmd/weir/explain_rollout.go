@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/terminal"
@@ -26,8 +26,8 @@ func rolloutsNamed(list []intent.FleetRollout, name string) (out []*intent.Fleet
 
 // explainRollout shows where the values of a FleetRollout come from: args are a path, its
 // name and maybe a field.
-func explainRollout(ctx context.Context, s surroundings, args []string, values work.Inputs, output string) error {
-	r, err := work.Render(ctx, s.secrets, args[0], values)
+func explainRollout(ctx context.Context, s surroundings, args []string, values workspace.Inputs, output string) error {
+	r, err := workspace.Render(ctx, s.secrets, args[0], values)
 	if err != nil {
 		return err
 	}

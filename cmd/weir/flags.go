@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -72,15 +72,15 @@ func given(c *cobra.Command, names ...string) string {
 }
 
 // env returns the part of the surroundings that work uses.
-func (p *passFlags) env(s surroundings, log *slog.Logger) work.Env {
-	return work.Env{
+func (p *passFlags) env(s surroundings, log *slog.Logger) workspace.Env {
+	return workspace.Env{
 		Getenv: s.getenv, Secrets: s.secrets, Logger: log, Endpoint: p.endpoint,
 		Note: func(text string) { fmt.Fprintln(s.stderr, wording.Clean(text)) },
 	}
 }
 
 // open reads the configuration or the directory and opens the accounts.
-func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *slog.Logger) (*work.Work, error) {
+func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *slog.Logger) (*workspace.Work, error) {
 	if p.endpoint != "" {
 		if err := config.CheckEndpoint(p.endpoint); err != nil {
 			return nil, hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
@@ -95,12 +95,12 @@ func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *s
 		if err != nil {
 			return nil, err
 		}
-		return work.OpenConfig(c.Context(), p.env(s, log), cfg, args, p.writes)
+		return workspace.OpenConfig(c.Context(), p.env(s, log), cfg, args, p.writes)
 	case len(args) != 1:
 		return nil, usage("weir "+c.Name()+" --config FILE [TARGET…], or weir "+c.Name()+" PATH --region REGION", "give a configuration, or one PATH")
 	}
-	return work.OpenPath(c.Context(), p.env(s, log), work.Path{
+	return workspace.OpenPath(c.Context(), p.env(s, log), workspace.Path{
 		Path: args[0], Region: p.region, Target: p.target, Instance: p.instance, Kubeconfig: p.kubeconfig, KMSKeys: p.kmsKeys, Prune: p.prune, Writes: p.writes,
-		Inputs: func() (work.Inputs, error) { return p.vars.read(s) },
+		Inputs: func() (workspace.Inputs, error) { return p.vars.read(s) },
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"filippo.io/age"
 	"github.com/spf13/cobra"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awscloud"
@@ -114,9 +114,9 @@ func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age
 	flags := passFlags{endpoint: f.endpoint}
 	env := flags.env(s, s.quiet())
 	env.Note = func(string) {} // its remarks would be about a temporary directory
-	w, err := work.OpenPath(c.Context(), env, work.Path{
+	w, err := workspace.OpenPath(c.Context(), env, workspace.Path{
 		Path: dir, Region: f.region, Target: "import", Instance: fleet.PathInstance,
-		Inputs: func() (work.Inputs, error) { return work.Inputs{Identities: []age.Identity{key}}, nil },
+		Inputs: func() (workspace.Inputs, error) { return workspace.Inputs{Identities: []age.Identity{key}}, nil },
 	})
 	if err != nil {
 		return nil, err

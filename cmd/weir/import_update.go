@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler/accept"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/status/wording"
@@ -79,7 +79,7 @@ func (u *importUpdate) run(c *cobra.Command, s surroundings, f *importFlags) err
 	}
 	flags := passFlags{endpoint: f.endpoint}
 	env, choice := flags.env(s, s.quiet()), accept.Choice{Pools: u.pools, Fields: u.fields}
-	var done *work.Accepted
+	var done *workspace.Accepted
 	var err error
 	if u.config != "" {
 		if flag := given(c, "region", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn"); flag != "" {
@@ -93,11 +93,11 @@ func (u *importUpdate) run(c *cobra.Command, s surroundings, f *importFlags) err
 		if u.target != "" {
 			targets = []string{u.target}
 		}
-		done, err = work.AcceptConfig(c.Context(), env, cfg, u.dir, targets, choice)
+		done, err = workspace.AcceptConfig(c.Context(), env, cfg, u.dir, targets, choice)
 	} else {
-		done, err = work.AcceptPath(c.Context(), env, work.Path{
+		done, err = workspace.AcceptPath(c.Context(), env, workspace.Path{
 			Path: u.dir, Region: f.region, Target: u.target, Instance: u.instance, KMSKeys: f.recipients.KMSKeyARNs,
-			Inputs: func() (work.Inputs, error) { return u.vars.read(s) },
+			Inputs: func() (workspace.Inputs, error) { return u.vars.read(s) },
 		}, choice)
 	}
 	if err != nil {
@@ -128,7 +128,7 @@ type updateReport struct {
 	Written bool `json:"written"`
 }
 
-func (u *importUpdate) tell(s surroundings, form string, done *work.Accepted) error {
+func (u *importUpdate) tell(s surroundings, form string, done *workspace.Accepted) error {
 	if form != outputText {
 		out := updateReport{Schema: "weir.dev/import-update/v1", Fields: append([]accept.Field{}, done.Fields...), Files: []string{}, More: append([]string{}, done.More...), Written: !u.dry && len(done.Files) > 0}
 		for _, f := range done.Files {

@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/source/sourcetest"
 	"github.com/weir-gitops/weir/status/report"
@@ -157,7 +157,7 @@ func (c *crowd) listening(cl *cloud) http.Handler {
 			return // a request that was cut while it was sent has no effect
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		a := attempt{at: at, member: by[1], scope: crew.ScopeKey("aws", "000000000000", by[2], cl.server.URL)}
+		a := attempt{at: at, member: by[1], scope: membership.ScopeKey("aws", "000000000000", by[2], cl.server.URL)}
 		var detail string
 		a.op, detail = operationOf(r, body)
 		a.detail = detail

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/work"
+	"github.com/weir-gitops/weir/cmd/weir/internal/workspace"
 	"github.com/weir-gitops/weir/reconciler/fleet"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -36,16 +36,16 @@ func (v *varFlags) add(c *cobra.Command) {
 
 // read returns the values (those of the files, and over them those of the flags)
 // and the keys. The secret ones are kept out of all output from then on.
-func (v *varFlags) read(s surroundings) (work.Inputs, error) {
-	in := work.Inputs{Vars: map[string]string{}}
+func (v *varFlags) read(s surroundings) (workspace.Inputs, error) {
+	in := workspace.Inputs{Vars: map[string]string{}}
 	var hidden []string
 	for _, file := range []string{v.file, v.secretFile} {
 		if file == "" {
 			continue
 		}
-		vars, err := target.ReadVars(file)
+		vars, err := targetspec.ReadVars(file)
 		if err != nil {
-			return work.Inputs{}, err
+			return workspace.Inputs{}, err
 		}
 		maps.Copy(in.Vars, vars)
 		if file == v.secretFile {
@@ -56,7 +56,7 @@ func (v *varFlags) read(s surroundings) (work.Inputs, error) {
 	for _, assignment := range v.values {
 		name, value, ok := strings.Cut(assignment, "=")
 		if !ok || !config.ValidVar(name) {
-			return work.Inputs{}, usage("write it like --var REPLICAS=3", "a --var is not KEY=VALUE")
+			return workspace.Inputs{}, usage("write it like --var REPLICAS=3", "a --var is not KEY=VALUE")
 		}
 		in.Vars[name] = value
 		in.SecretVars = slices.DeleteFunc(in.SecretVars, func(of string) bool { return of == name })
@@ -67,7 +67,7 @@ func (v *varFlags) read(s surroundings) (work.Inputs, error) {
 
 // readKeys reads the age identities that the flags name or else, as for sops
 // itself, the environment.
-func (v *varFlags) readKeys(s surroundings, in *work.Inputs) error {
+func (v *varFlags) readKeys(s surroundings, in *workspace.Inputs) error {
 	files, text := v.keyFiles, ""
 	if len(files) == 0 {
 		if file := s.getenv("SOPS_AGE_KEY_FILE"); file != "" {

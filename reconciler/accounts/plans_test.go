@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/preflight"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
@@ -32,7 +32,7 @@ func TestPlansOfPullRequestsHaveNoMeansToTryALaunch(t *testing.T) {
 	pool := intent.Pool{Key: intent.Key{Name: "web"}, LaunchTemplate: &intent.LaunchTemplate{Data: data}, Group: &intent.Group{Subnets: intent.Lookup{Kind: intent.Subnets}}}
 	asked := preflight.Plan{Followed: true,
 		Plan: &plan.Plan{Steps: []step.Step{{Pool: pool.Key.String(), Do: step.CreateLaunchTemplate{Data: data}}}},
-		Input: basis.Input{Set: &intent.Set{Pools: []intent.Pool{pool}}, State: &observed.State{},
+		Input: model.Input{Set: &intent.Set{Pools: []intent.Pool{pool}}, State: &observed.State{},
 			Answers: observed.Answers{pool.Group.Subnets: {Subnets: []string{firstSubnet(t, server.URL)}}}},
 	}
 	for name, tt := range map[string]struct {

@@ -25,14 +25,14 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
 	"github.com/weir-gitops/weir/reconciler/awscloud/execute"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awscloud/lookup"
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
 	"github.com/weir-gitops/weir/reconciler/awscloud/probe"
 	"github.com/weir-gitops/weir/reconciler/awscloud/read"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
-	"github.com/weir-gitops/weir/reconciler/look"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/precondition"
 )
 
 // lease is a fence whose answers a test sets.
@@ -82,7 +82,7 @@ func fencedCalls(t *testing.T, w *wire, f sdk.Fence) (calls map[string]func(cont
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
 	usual := sdk.Around
 	t.Cleanup(func() { sdk.Around = usual })
-	sdk.Around = func(plainbody.Doer) plainbody.Doer { return w }
+	sdk.Around = func(httpbody.Doer) httpbody.Doer { return w }
 	client, err := sdk.Load(t.Context(), sdk.Options{Region: region, EndpointURL: "http://aws.invalid", Embedded: true, Attempts: 2, Fence: f})
 	if err != nil {
 		t.Fatal(err)
@@ -277,14 +277,14 @@ func TestALookIsRecentBehindASlowFence(t *testing.T) {
 				f.end(time.Now().Add(time.Hour))
 				looked := time.Now()
 				time.Sleep(slow)
-				ctx := look.With(context.Background(), func(context.Context) error {
-					if time.Since(looked) >= look.Within-look.AtOnce {
+				ctx := precondition.With(context.Background(), func(context.Context) error {
+					if time.Since(looked) >= precondition.Within-precondition.AtOnce {
 						looked = time.Now()
 					}
 					return nil
 				})
 				w.do = func(*http.Request) (*http.Response, error) {
-					if age := time.Since(looked); age > look.Within {
+					if age := time.Since(looked); age > precondition.Within {
 						t.Errorf("sent %s after the look", age)
 					}
 					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<DeleteAutoScalingGroupResponse/>"))}, nil

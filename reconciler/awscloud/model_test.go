@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu/model/modeltest"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -17,7 +17,7 @@ func TestWrongRequestsAreSeen(t *testing.T) {
 	var wrong []string
 	usual := sdk.Around
 	t.Cleanup(func() { sdk.Around = usual })
-	sdk.Around = func(next plainbody.Doer) plainbody.Doer {
+	sdk.Around = func(next httpbody.Doer) httpbody.Doer {
 		return &modeltest.Client{Next: next, Request: func(err error) { wrong = append(wrong, err.Error()) }}
 	}
 	e := start(t)

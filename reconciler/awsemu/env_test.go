@@ -26,7 +26,7 @@ import (
 	"github.com/aws/smithy-go"
 	"go.uber.org/goleak"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/model/modeltest"
 )
@@ -79,7 +79,7 @@ func start(t testing.TB, o awsemu.Options) *env {
 		Region:       "eu-west-1",
 		BaseEndpoint: aws.String(hs.URL),
 		Credentials:  credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient: plainbody.Client{Next: &modeltest.Client{
+		HTTPClient: httpbody.Client{Next: &modeltest.Client{
 			Next: &http.Client{Transport: transport}, Answer: func(err error) { t.Error(err) }, Answered: answered.Add,
 		}},
 		// One attempt: a test wants to see each answer.

@@ -26,7 +26,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud"
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
@@ -79,7 +79,7 @@ func newEnv(t *testing.T, h Harness) *env {
 	cfg.BaseEndpoint = aws.String(h.Endpoint)
 	transport := &http.Transport{MaxIdleConnsPerHost: 8}
 	t.Cleanup(transport.CloseIdleConnections)
-	cfg.HTTPClient = plainbody.Client{Next: &http.Client{Transport: transport, Timeout: time.Minute}}
+	cfg.HTTPClient = httpbody.Client{Next: &http.Client{Transport: transport, Timeout: time.Minute}}
 	return &env{&templates{&endpoint{
 		T: t, h: h, cfg: cfg, ctx: ctx, mark: "c" + strings.ToLower(rand.Text()[:10]),
 		ec2: ec2.NewFromConfig(cfg), asg: autoscaling.NewFromConfig(cfg), eks: eks.NewFromConfig(cfg), ssm: ssm.NewFromConfig(cfg),

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/disruption"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
@@ -22,14 +22,14 @@ import (
 )
 
 // rolling is a plan that rolls the pool web, whose machine i-1 is the node n-1.
-func rolling(change func(p *intent.Pool, s *step.Step)) (*plan.Plan, basis.Input) {
+func rolling(change func(p *intent.Pool, s *step.Step)) (*plan.Plan, model.Input) {
 	pool := intent.Pool{Key: intent.Key{Namespace: "default", Name: "web"}, MachinePool: intent.ObjectRef{Kind: "MachinePool", Namespace: "default", Name: "web"}, Group: &intent.Group{Name: "web"}}
 	s := step.Step{Verb: step.Rollout, Pool: "default/web", Disruptive: true, Do: step.StartRefresh{Group: "web"}}
 	if change != nil {
 		change(&pool, &s)
 	}
-	in := basis.Input{
-		Set: &intent.Set{Pools: []intent.Pool{pool}}, Nodes: &basis.Nodes{ByInstance: map[string]basis.Node{"i-1": {Name: "n-1"}}},
+	in := model.Input{
+		Set: &intent.Set{Pools: []intent.Pool{pool}}, Nodes: &model.Nodes{ByInstance: map[string]model.Node{"i-1": {Name: "n-1"}}},
 		State: &observed.State{Groups: map[string]observed.Group{"web": {Name: "web", Instances: []observed.Instance{{ID: "i-1"}, {ID: "i-2"}}}, "eks-web": {Name: "eks-web", Instances: []observed.Instance{{ID: "i-1"}}}}},
 	}
 	if n := pool.Nodegroup; n != nil {
@@ -156,7 +156,7 @@ func lines(l diag.List) (out []string) {
 // TestNodesThatAreNotKnown: without them no pod can be told to be on the pool's machines,
 // and that is said.
 func TestNodesThatAreNotKnown(t *testing.T) {
-	for want, nodes := range map[string]*basis.Nodes{"were not read": nil, "could not be read: slow": {Err: errors.New("slow")}} {
+	for want, nodes := range map[string]*model.Nodes{"were not read": nil, "could not be read: slow": {Err: errors.New("slow")}} {
 		p, in := rolling(nil)
 		in.Nodes = nodes
 		if got := lines(disruption.Of(p, in, &disruption.Answer{Blocked: []disruption.Blocked{{Budget: full, Pods: pods("n-1")}}})); len(got) != 2 || !strings.Contains(got[0], want) {
@@ -193,7 +193,7 @@ func TestNothingDrainsIsOneLine(t *testing.T) {
 		in.Set.Pools = append(in.Set.Pools, pool)
 		id := fmt.Sprintf("i-%d", i)
 		in.State.Groups[name] = observed.Group{Name: name, Instances: []observed.Instance{{ID: id}}}
-		in.Nodes.ByInstance[id] = basis.Node{Name: "n-" + id}
+		in.Nodes.ByInstance[id] = model.Node{Name: "n-" + id}
 		p.Steps = append(p.Steps, step.Step{Verb: step.Rollout, Pool: "default/" + name, Disruptive: true, Do: step.StartRefresh{Group: name}})
 	}
 	in.Set.Sort()

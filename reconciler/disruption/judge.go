@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
@@ -39,7 +39,7 @@ type rollout struct {
 
 // rollouts returns the rollouts of a plan that replace machines and are about to start, or
 // wait for time, people or other rollouts.
-func rollouts(p *plan.Plan, in basis.Input) (out []rollout) {
+func rollouts(p *plan.Plan, in model.Input) (out []rollout) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
 		r := rollout{}
@@ -61,18 +61,18 @@ func rollouts(p *plan.Plan, in basis.Input) (out []rollout) {
 }
 
 // Due reports whether a plan has a rollout about which the cluster is worth asking.
-func Due(p *plan.Plan, in basis.Input) bool { return len(rollouts(p, in)) > 0 }
+func Due(p *plan.Plan, in model.Input) bool { return len(rollouts(p, in)) > 0 }
 
 // Undrained reports the groups of a plan's rollouts that nothing drains, for targets without access
 // to the cluster. Git alone shows this.
-func Undrained(p *plan.Plan, in basis.Input) diag.List {
+func Undrained(p *plan.Plan, in model.Input) diag.List {
 	return nothingDrains(undrained(in, rollouts(p, in)), nil)
 }
 
 // Of says which of the budgets get in the way of a plan's rollouts. The input has the state
 // and the nodes that the plan was made with; a nil answer is for a cluster that this plan
 // does not ask.
-func Of(p *plan.Plan, in basis.Input, a *Answer) (found diag.List) {
+func Of(p *plan.Plan, in model.Input, a *Answer) (found diag.List) {
 	due := rollouts(p, in)
 	if len(due) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func unasked(why string) diag.Diagnostic {
 
 // undrained are the rollouts of groups whose machines end without anything that Git declares
 // to move their pods away before.
-func undrained(in basis.Input, due []rollout) (out []rollout) {
+func undrained(in model.Input, due []rollout) (out []rollout) {
 	for _, r := range due {
 		if g := r.pool.Group; g != nil && g.Drainer == nil && terminating(in, r.pool) == "" {
 			out = append(out, r)
@@ -165,7 +165,7 @@ type here struct {
 	pods   []string
 }
 
-func (r rollout) onMachines(in basis.Input, blocked []Blocked) (out []here) {
+func (r rollout) onMachines(in model.Input, blocked []Blocked) (out []here) {
 	nodes := map[string]bool{}
 	for _, i := range in.InstancesOf(r.pool) {
 		if n, joined := in.Nodes.ByInstance[i.ID]; joined {
@@ -187,7 +187,7 @@ func (r rollout) onMachines(in basis.Input, blocked []Blocked) (out []here) {
 }
 
 // blocked are the findings about one pool.
-func (r rollout) blocked(in basis.Input, on []here) (found diag.List) {
+func (r rollout) blocked(in model.Input, on []here) (found diag.List) {
 	for _, b := range on[:min(len(on), shownBudgets)] {
 		follows, advice := r.follows(in)
 		found = append(found, diag.Diagnostic{
@@ -232,7 +232,7 @@ const drainIt = "write spec.drainer in the PoolOptions of such a pool, so that w
 const mendBudget = "let the budget allow a disruption (kubectl get poddisruptionbudgets -A shows them), or run more of its pods, before the rollout begins"
 
 // follows says what becomes of the machines and pods, and what to do about it.
-func (r rollout) follows(in basis.Input) (what, advice string) {
+func (r rollout) follows(in model.Input) (what, advice string) {
 	g := r.pool.Group
 	switch {
 	case g == nil && r.force:
@@ -254,7 +254,7 @@ func (r rollout) follows(in basis.Input) (what, advice string) {
 
 // terminating is the name of a lifecycle hook that machines of a group wait for before they
 // end, "" where none is known: AWS is asked only for hooks of groups that declare some.
-func terminating(in basis.Input, pool *intent.Pool) string {
+func terminating(in model.Input, pool *intent.Pool) string {
 	for _, list := range [][]intent.LifecycleHook{pool.Group.LifecycleHooks, in.State.Hooks[pool.Group.Name].Hooks} {
 		for _, h := range list {
 			if h.LifecycleTransition == intent.Terminating {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -67,7 +67,7 @@ func (it *item) refuse(code, summary, detail string) {
 // cannot be read.
 func mayCome(items []*item, name string) bool {
 	return slices.ContainsFunc(items, func(it *item) bool {
-		return it.unlisted() && target.Overlap(it.target.Name, name)
+		return it.unlisted() && targetspec.Overlap(it.target.Name, name)
 	})
 }
 

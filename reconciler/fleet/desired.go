@@ -7,9 +7,9 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/content"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/resolve"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 func (f *Fleet) sourceIDs(views map[string]View) []string {
@@ -25,12 +25,12 @@ func (f *Fleet) sourceIDs(views map[string]View) []string {
 func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desired {
 	t, snap := it.target, it.view.Snapshot
 	d := reconciler.Desired{
-		Policy: basis.Policy{
+		Policy: model.Policy{
 			Instance: f.o.Config.Instance, Target: it.name, Source: it.view.ID, Sources: sources, Region: t.Region,
-			Suspended: t.Suspend, ReportOnly: t.Mode == target.Report, DigestKey: f.o.DigestKey,
-			Gates: basis.Gates{AsReviewed: t.Apply == target.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
-			KeepVersions: f.o.Config.KeepVersions, Adoption: basis.Adoption{Annotated: t.AllowAdopt},
-			Prune: basis.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
+			Suspended: t.Suspend, ReportOnly: t.Mode == targetspec.Report, DigestKey: f.o.DigestKey,
+			Gates: model.Gates{AsReviewed: t.Apply == targetspec.AsReviewed}, MaxRollouts: int(t.MaxConcurrentRollouts),
+			KeepVersions: f.o.Config.KeepVersions, Adoption: model.Adoption{Annotated: t.AllowAdopt},
+			Prune: model.Prune{Enabled: t.Prune.Enabled, Percent: t.Prune.Limit.Percent, Count: t.Prune.Limit.Count, Allowed: it.render.allowed},
 		},
 		Network: resolve.Network{VPCID: t.Network.VPCID, SubnetIDs: t.Network.SubnetIDs, SecurityGroupIDs: t.Network.SecurityGroupIDs},
 		Source:  t.Source, Ref: snap.Ref, Seq: it.view.Seq, Commit: content.Commit{Revision: snap.Revision, Subject: snap.Subject},
@@ -77,7 +77,7 @@ func (it *item) behind(d *reconciler.Desired) {
 }
 
 // role returns the role with which a target is read: the configured one, or its own for plans.
-func (in *inputs) role(t *target.Target, configured string) string {
+func (in *inputs) role(t *targetspec.Target, configured string) string {
 	if in.readOnly && t.PlanRoleARN != "" {
 		return t.PlanRoleARN
 	}
@@ -87,14 +87,14 @@ func (in *inputs) role(t *target.Target, configured string) string {
 func shortRevision(revision string) string { return revision[:min(7, len(revision))] }
 
 // endpoint returns the address of the target's AWS; empty for AWS itself.
-func (o *Options) endpoint(t *target.Target) string {
+func (o *Options) endpoint(t *targetspec.Target) string {
 	switch {
 	case o.Endpoint != "":
 		return o.Endpoint
 	case t.EndpointURL != "":
-		return target.Endpoint(t.EndpointURL)
+		return targetspec.Endpoint(t.EndpointURL)
 	default:
-		return target.Endpoint(o.Config.Endpoint)
+		return targetspec.Endpoint(o.Config.Endpoint)
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -144,7 +144,7 @@ func (h *holds) hold(ctx context.Context, in *inputs, it *item) {
 		if s.why != "" {
 			none += "; the last one: " + s.why
 		}
-		it.desired.Policy.Fallback = &basis.Fallback{Why: why, None: none}
+		it.desired.Policy.Fallback = &model.Fallback{Why: why, None: none}
 	}
 }
 
@@ -321,6 +321,6 @@ func (h *holds) fillHeld(in *inputs, it *item, s *search, why string) {
 	d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
 		return kept.Origins(ctx, tree, path, options, asked)
 	}
-	d.Policy.Fallback = &basis.Fallback{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Settled: s.record.Settled(it.wanted())}
+	d.Policy.Fallback = &model.Fallback{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Settled: s.record.Settled(it.wanted())}
 	h.wishes[it.name] = it.wanted() + it.configured()
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -45,7 +45,7 @@ type merged struct {
 	found []*candidate
 	set   *intent.Set
 	sum   string
-	held  map[string]*basis.Fallback
+	held  map[string]*model.Fallback
 }
 
 // brokenPools are the pools that the followed commit breaks while it leaves others.
@@ -299,18 +299,18 @@ func (h *holds) merge(it *item, s *search, broken []intent.Unplanned) merged {
 	set := *base
 	set.Unplanned = nil // they are the Desired's
 	set.Pools, set.Clusters = slices.Clone(base.Pools), slices.Clone(base.Clusters)
-	taken := map[basis.Claim]bool{}
-	for _, c := range basis.Claims(base) {
+	taken := map[model.Claim]bool{}
+	for _, c := range model.Claims(base) {
 		taken[c] = true
 	}
-	out := merged{held: map[string]*basis.Fallback{}}
+	out := merged{held: map[string]*model.Fallback{}}
 	for _, u := range broken {
 		p := s.pools[u.Key.String()]
 		if p == nil || p.found == nil || set.Pool(p.pool.Key.String()) != nil {
 			continue
 		}
 		own := intent.Set{Pools: []intent.Pool{*p.pool}}
-		if slices.ContainsFunc(basis.Claims(&own), func(c basis.Claim) bool { return taken[c] && p.pool.LaunchConfig == nil }) {
+		if slices.ContainsFunc(model.Claims(&own), func(c model.Claim) bool { return taken[c] && p.pool.LaunchConfig == nil }) {
 			continue
 		}
 		if _, known := base.Cluster(p.pool.ClusterKey); !known {
@@ -321,7 +321,7 @@ func (h *holds) merge(it *item, s *search, broken []intent.Unplanned) merged {
 			}
 		}
 		set.Pools = append(set.Pools, *p.pool)
-		out.held[p.pool.Key.String()] = &basis.Fallback{Revision: p.found.revision, Why: faultOf(diag.List{u.Fault}), Recorded: true, Reached: h.reached(it, s, p.found)}
+		out.held[p.pool.Key.String()] = &model.Fallback{Revision: p.found.revision, Why: faultOf(diag.List{u.Fault}), Recorded: true, Reached: h.reached(it, s, p.found)}
 		set.Sort()
 	}
 	if len(out.held) > 0 {

@@ -26,7 +26,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
@@ -62,8 +62,8 @@ type Config struct {
 	Instance string
 	// Sources are the names of all sources.
 	Sources []string
-	Targets []target.Target
-	Limits  target.Limits
+	Targets []targetspec.Target
+	Limits  targetspec.Limits
 	// KeepVersions is the number of launch template versions to keep if a pool does not set it.
 	KeepVersions int32
 	// Endpoint is the address of AWS for targets that name none; empty for AWS itself.
@@ -129,13 +129,13 @@ type Fleet struct {
 	holds *holds
 	// made are the targets that the configuration's tables and wildcards make, by name,
 	// and earlier those of the composition before.
-	made, earlier map[string]*target.Target
+	made, earlier map[string]*targetspec.Target
 }
 
 // New returns a fleet that has rendered nothing yet.
 func New(o Options) *Fleet {
 	f := &Fleet{
-		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, made: map[string]*target.Target{},
+		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, made: map[string]*targetspec.Target{},
 		jobs: map[string]*job{}, runs: &runs{ended: make(chan struct{}, 1)},
 	}
 	f.budget = newBudget(f.limits(), render.NewShared(nil))
@@ -163,7 +163,7 @@ type Target struct {
 	// be read: its name is a pattern.
 	Unlisted bool
 	// Config is the configured target from which it was expanded.
-	Config *target.Target
+	Config *targetspec.Target
 }
 
 // Revision is the effect of a source's commit on its targets.
@@ -311,7 +311,7 @@ func (f *Fleet) forget(items []*item) {
 }
 
 // limits bound what sources may ask for.
-func (f *Fleet) limits() target.Limits { return f.o.Config.Limits.WithDefaults() }
+func (f *Fleet) limits() targetspec.Limits { return f.o.Config.Limits.WithDefaults() }
 
 func (f *Fleet) revised(views map[string]View, items []*item) []Revision {
 	var out []Revision

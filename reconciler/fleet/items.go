@@ -6,17 +6,17 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/sops"
 )
 
 // item is a target on its way to a Desired.
 type item struct {
-	target *target.Target
+	target *targetspec.Target
 	name   string
 	path   string
-	match  target.Match
+	match  targetspec.Match
 	view   View
 	vars   map[string]string
 	// secretVars names the variables that are marked as secret, keys are what encrypted
@@ -65,7 +65,7 @@ func (it *item) unlisted() bool { return it.unknown && (it.err != nil || it.crow
 
 // expand makes one item of each target that the configuration stands for.
 func (f *Fleet) expand(in *inputs) []*item {
-	f.earlier, f.made = f.made, map[string]*target.Target{}
+	f.earlier, f.made = f.made, map[string]*targetspec.Target{}
 	var items []*item
 	taken := map[string]*item{}
 	room := map[string]int{} // how many targets a source may still have
@@ -98,8 +98,8 @@ func (f *Fleet) expand(in *inputs) []*item {
 
 // expandTarget makes an item of each target that t stands for. room bounds the number of items for
 // its source.
-func expandTarget(t *target.Target, v View, limits target.Limits, room int) []*item {
-	glob, err := target.ParseGlob(t.Path)
+func expandTarget(t *targetspec.Target, v View, limits targetspec.Limits, room int) []*item {
+	glob, err := targetspec.ParseGlob(t.Path)
 	if err != nil {
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
 	}
@@ -114,7 +114,7 @@ func expandTarget(t *target.Target, v View, limits target.Limits, room int) []*i
 	}
 	matches, found, err := glob.Expand(v.Snapshot.Tree, room)
 	switch {
-	case errors.Is(err, target.ErrTooManyNames) || found > room:
+	case errors.Is(err, targetspec.ErrTooManyNames) || found > room:
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, crowded: true, diags: diag.List{tooManyTargets(t, limits, found, room)}}}
 	case err != nil:
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, err: unreadable(err)}}
@@ -128,7 +128,7 @@ func expandTarget(t *target.Target, v View, limits target.Limits, room int) []*i
 	items := make([]*item, len(matches))
 	for i, m := range matches {
 		items[i] = &item{target: t, path: m.Path, match: m, view: v}
-		items[i].named(target.NameFor(t.Name, m))
+		items[i].named(targetspec.NameFor(t.Name, m))
 	}
 	return items
 }

@@ -9,7 +9,7 @@ import (
 	"filippo.io/age"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/sops"
 )
 
@@ -27,7 +27,7 @@ type ageKeys struct {
 }
 
 // ageKeysOf reads the age keys that the configuration lists for a target.
-func ageKeysOf(t *target.Target) (ageKeys, error) {
+func ageKeysOf(t *targetspec.Target) (ageKeys, error) {
 	var out ageKeys
 	for _, file := range t.AgeKeyFiles {
 		text, err := os.ReadFile(file)
@@ -45,7 +45,7 @@ func ageKeysOf(t *target.Target) (ageKeys, error) {
 
 // keysOf are the keys that the configuration lists for a target. While they are the
 // same, so is the decrypter, which remembers data keys.
-func (f *Fleet) keysOf(in *inputs, t *target.Target, ages ageKeys) keyring {
+func (f *Fleet) keysOf(in *inputs, t *targetspec.Target, ages ageKeys) keyring {
 	h := sha256.New()
 	for _, text := range ages.texts {
 		fmt.Fprintf(h, "age %d %s\n", len(text), text)

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/kust"
@@ -13,7 +13,7 @@ import (
 
 // tooManyTargets reports that a path matches more targets than its source has room for. found is 0
 // if too many names exist to count them.
-func tooManyTargets(t *target.Target, limits target.Limits, found, room int) diag.Diagnostic {
+func tooManyTargets(t *targetspec.Target, limits targetspec.Limits, found, room int) diag.Diagnostic {
 	stands := fmt.Sprintf("stands for %d targets", found)
 	if found == 0 {
 		stands = "leads through too many directories to count its targets"
@@ -42,7 +42,7 @@ const idle = 1 << 20
 
 // budget holds the limits of renders, and what they use.
 type budget struct {
-	limits target.Limits
+	limits targetspec.Limits
 	// shared holds the parts that several renders share.
 	shared *render.Shared
 	// shares is the number of fractions of limits.nodes, and beside names their users.
@@ -63,7 +63,7 @@ type budget struct {
 }
 
 // newBudget makes room for a fleet.
-func newBudget(limits target.Limits, shared *render.Shared) *budget {
+func newBudget(limits targetspec.Limits, shared *render.Shared) *budget {
 	o := &budget{limits: limits, shared: shared, made: map[string]*rendered{}, shares: fleetShares, beside: "of other targets", retries: true}
 	shared.Limit(o.bytes(), o.live)
 	return o
@@ -208,7 +208,7 @@ func (o *budget) littered(bytes int) []*render.Kept {
 
 // excess is by how much a render is more than there may be.
 type excess struct {
-	limits        target.Limits
+	limits        targetspec.Limits
 	pools, others int
 	full          *render.FullError
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
@@ -21,7 +21,7 @@ import (
 // gone nor stray.
 func TestTooManyTargetsOfASource(t *testing.T) {
 	h := newHarness(t, "- {name: first, path: alone, region: eu-west-1}\n"+globbed)
-	h.fleet.o.Config.Limits = target.Limits{Targets: 4}
+	h.fleet.o.Config.Limits = targetspec.Limits{Targets: 4}
 	m := pools("alone", "o/a", "o/b", "o/c")
 	before := View{Snapshot: snap("r1", m)}
 	if _, got := h.compose(before); len(got) != 4 || got["c"].Set == nil || !got["c"].Whole {
@@ -99,14 +99,14 @@ func boots(bytes int, names ...string) tree.Map {
 // weir refuses the one target that exceeds the common limit, and does not render it again until there is room. It deletes nothing of that target.
 func TestMoreThanThereMayBeOfAllTargets(t *testing.T) {
 	for name, tc := range map[string]struct {
-		limits       target.Limits
+		limits       targetspec.Limits
 		before, more tree.Map
 		code         string
 		summary      string
 	}{
-		"pools": {target.Limits{Pools: 2}, pools("o/a", "o/b"), pools("o/c"), "too-many-pools",
+		"pools": {targetspec.Limits{Pools: 2}, pools("o/a", "o/b"), pools("o/c"), "too-many-pools",
 			"the target has 1 pools, beside 2 of other targets, and limits.pools allows 2"},
-		"nodes": {target.Limits{Nodes: 230}, boots(50_000, "a", "b"), boots(50_000, "c"), "too-large", "limits.nodes allows 8 times 230"},
+		"nodes": {targetspec.Limits{Nodes: 230}, boots(50_000, "a", "b"), boots(50_000, "c"), "too-large", "limits.nodes allows 8 times 230"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, globbed)
@@ -156,7 +156,7 @@ func (c *counted) ReadFile(p string) ([]byte, error) {
 // A proposal may add less than a fleet may hold, and is told what it is.
 func TestMoreThanAProposalMayAdd(t *testing.T) {
 	h := newHarness(t, globbed)
-	h.fleet.o.Config.Limits = target.Limits{Nodes: 400}
+	h.fleet.o.Config.Limits = targetspec.Limits{Nodes: 400}
 	h.fleet.budget = newBudget(h.fleet.limits(), render.NewShared(nil))
 	m := boots(30_000, "a", "b", "c")
 	base := View{Snapshot: snap("base", m)}
@@ -196,7 +196,7 @@ func TestMoreThanAProposalMayAdd(t *testing.T) {
 // it is touched. One that the proposal makes fit is rendered, and shown.
 func TestAReviewDoesNotRetryWhatWasTooMuch(t *testing.T) {
 	h := newHarness(t, globbed)
-	h.fleet.o.Config.Limits = target.Limits{Nodes: 230}
+	h.fleet.o.Config.Limits = targetspec.Limits{Nodes: 230}
 	h.fleet.budget = newBudget(h.fleet.limits(), render.NewShared(nil))
 	m := boots(50_000, "a", "b")
 	h.compose(View{Snapshot: snap("first", m)})
@@ -222,7 +222,7 @@ func TestAReviewDoesNotRetryWhatWasTooMuch(t *testing.T) {
 
 // The limits that hold by default admit what they are meant to.
 func TestDefaultLimits(t *testing.T) {
-	l := target.Limits{}.WithDefaults()
+	l := targetspec.Limits{}.WithDefaults()
 	if int(l.Nodes) != kust.DefaultNodes {
 		t.Errorf("limits.nodes is %d, and a build's own limit %d", l.Nodes, kust.DefaultNodes)
 	}
@@ -238,7 +238,7 @@ func TestDefaultLimits(t *testing.T) {
 // A new render counts in place of its target's last one before it takes its place.
 func TestRoomCountsWhatWillBe(t *testing.T) {
 	kept := func(pools int) *render.Kept { return &render.Kept{Set: intent.Set{Pools: make([]intent.Pool, pools)}} }
-	o := newBudget(target.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
+	o := newBudget(targetspec.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
 	a, b := &rendered{}, &rendered{}
 	o.hold(map[string]*rendered{"a": a, "b": b})
 	o.reserve("a", a, kept(4), nil)

@@ -11,8 +11,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/content"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
@@ -105,9 +105,9 @@ func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Bat
 		o.Hide.Set("target "+o.Target, result.Hidden)
 	}
 	d := reconciler.Desired{
-		Policy: basis.Policy{
+		Policy: model.Policy{
 			Instance: o.Instance, Target: o.Target, Source: pathSource, Sources: []string{pathSource}, Region: o.Region,
-			OwnTargetOnly: true, JoinTokens: basis.JoinTokens{Once: true}, Prune: basis.Prune{Enabled: o.Prune, Silent: !o.Prune, Percent: basis.DefaultPrunePercent},
+			OwnTargetOnly: true, JoinTokens: model.JoinTokens{Once: true}, Prune: model.Prune{Enabled: o.Prune, Silent: !o.Prune, Percent: model.DefaultPrunePercent},
 		},
 		Touched: true,
 	}
@@ -123,7 +123,7 @@ func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Bat
 	d.Origins = result.Origins
 	mapDesired(&d, Readable(o.Root))
 	if o.Kubeconfig != "" {
-		d.Policy.JoinTokens.Prefix = target.DefaultSSMPrefix
+		d.Policy.JoinTokens.Prefix = targetspec.DefaultSSMPrefix
 		cluster, err := workload.Open(o.Kubeconfig)
 		if err == nil && o.Hide != nil {
 			o.Hide.Set("kubeconfig "+o.Kubeconfig, secret.New(cluster.Credentials()...))

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/kust"
 	"github.com/weir-gitops/weir/render/redact"
@@ -93,7 +93,7 @@ type Review struct {
 type Place struct {
 	Name, Dir string
 	Options   render.Options
-	Windows   []target.Window
+	Windows   []targetspec.Window
 	DependsOn []string
 }
 
@@ -123,7 +123,7 @@ func (r *Review) Plan(pass func(reconciler.Batch) []*plan.Report) (out []*plan.R
 	var wg sync.WaitGroup
 	for _, b := range r.Batches {
 		for i := range b.Targets {
-			b.Targets[i].Policy.Gates = basis.Gates{}
+			b.Targets[i].Policy.Gates = model.Gates{}
 		}
 		wg.Go(func() {
 			reports := pass(b)

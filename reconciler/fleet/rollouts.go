@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -162,7 +162,7 @@ func demandWaves(items []*item, sources map[string]*sourceWaves) {
 			}
 		}
 		demand := rollout.Demand{MinWaves: int32(it.target.Rollout.MinWaves), MaxMachines: int32(it.target.Rollout.MaxMachines), Counts: s.demands}
-		it.desired.Policy.Waves = &basis.Waves{Demand: demand, Specs: s.named}
+		it.desired.Policy.Waves = &model.Waves{Demand: demand, Specs: s.named}
 		it.desired.Policy.Unmet = unmet(it, s, demand, filled[source])
 	}
 }
@@ -237,7 +237,7 @@ func changed(r *plan.Report, d *reconciler.Desired) (out []rollout.Pool) {
 }
 
 // holdToDemand holds the rollouts of a plan that the waves of no FleetRollout separate enough.
-func holdToDemand(p *plan.Plan, w *basis.Waves, change []rollout.Pool) {
+func holdToDemand(p *plan.Plan, w *model.Waves, change []rollout.Pool) {
 	lacks, names := map[string]string{}, slices.Sorted(maps.Keys(w.Specs))
 	for _, name := range names {
 		spec := w.Specs[name]

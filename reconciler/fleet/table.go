@@ -7,16 +7,16 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/secret"
 )
 
 // give gives the items of a target what the configuration says of each: its row,
 // values and keys.
-func (f *Fleet) give(in *inputs, t *target.Target, items []*item) {
+func (f *Fleet) give(in *inputs, t *targetspec.Target, items []*item) {
 	ages, agesErr := ageKeysOf(t)
-	read := target.ReadOnce()
+	read := targetspec.ReadOnce()
 	in.variables.hide(variablesOf(t.Name), secret.New(t.Hidden(read)...))
 	for _, it := range items {
 		if !it.unknown {
@@ -42,7 +42,7 @@ func (f *Fleet) give(in *inputs, t *target.Target, items []*item) {
 func variablesOf(target string) string { return "variables of " + target }
 
 // same returns the earlier value of a target if it is equal, so that equal targets share one value.
-func (f *Fleet) same(name string, own, written *target.Target) *target.Target {
+func (f *Fleet) same(name string, own, written *targetspec.Target) *targetspec.Target {
 	if own == written {
 		return own
 	}
@@ -65,7 +65,7 @@ func (it *item) accountUnknown() bool { return it.rowless || it.unknown && it.ta
 
 // unmatched warns of rows without a directory, with the first of the target's items. If the source
 // cannot be read, it reports nothing.
-func unmatched(t *target.Target, items []*item) {
+func unmatched(t *targetspec.Target, items []*item) {
 	if len(items) == 0 || t.Table == nil || items[0].unlisted() {
 		return
 	}
@@ -94,7 +94,7 @@ func reserve(items []*item) {
 		case it.rowless:
 			rowless[it.name] = true
 		case it.unlisted() && it.target.Table != nil:
-			unlisted = append(unlisted, target.Placeholder.ReplaceAllString(it.target.Name, "*"))
+			unlisted = append(unlisted, targetspec.Placeholder.ReplaceAllString(it.target.Name, "*"))
 		case !it.unknown:
 			listed[it.name] = true
 		}

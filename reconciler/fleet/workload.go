@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/secret"
@@ -21,7 +21,7 @@ type client struct {
 // attachWorkload gives a target the cluster that its machines join, if the
 // configuration says how to reach it. A kubeconfig that cannot be used is an
 // error of the target, and nothing else of it stops for that.
-func (f *Fleet) attachWorkload(in *inputs, d *reconciler.Desired, t *target.Target) {
+func (f *Fleet) attachWorkload(in *inputs, d *reconciler.Desired, t *targetspec.Target) {
 	file := t.KubeconfigFile
 	if file == "" {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -119,8 +119,8 @@ func Superseded(targets []reconciler.Desired, conditions map[string]Conditions, 
 	return out
 }
 
-func (g Grant) lets(exact bool) *basis.Grant {
-	out := &basis.Grant{Digest: g.Digest, Exact: exact, Works: set(g.Works), Deletes: set(g.Deletes)}
+func (g Grant) lets(exact bool) *model.Grant {
+	out := &model.Grant{Digest: g.Digest, Exact: exact, Works: set(g.Works), Deletes: set(g.Deletes)}
 	if len(g.Insists) > 0 {
 		out.Insists = set(g.Insists)
 	}
@@ -131,7 +131,7 @@ func (g Grant) lets(exact bool) *basis.Grant {
 // of it.
 func holdAll(d *reconciler.Desired, lost state.Loss) {
 	g := &d.Policy.Gates
-	*g = basis.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost), Resume: "weir resume --all --after-loss"}
+	*g = model.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost), Resume: "weir resume --all --after-loss"}
 	d.Policy.Suspended, d.Begin = true, nil
 	d.Policy.Adoption.Asked = false
 	warn(d, diag.Diagnostic{Severity: diag.Warning, Code: "state-lost", Summary: "nothing is written, as " + g.Suspended})
@@ -148,7 +148,7 @@ func LossText(lost state.Loss) string {
 
 func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	g := &d.Policy.Gates
-	*g = basis.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
+	*g = model.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
 	for _, s := range r.Suspensions {
 		switch {
 		case s.Target == "": // first in their order, so that the target's own says it

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
@@ -208,34 +208,34 @@ func TestGatesOfATarget(t *testing.T) {
 	never := []calendar.Window{{Deny: true, End: 24 * 60, Zone: time.UTC}}
 	grant := Grant{Approval: Approval{Digest: "d"}, Target: "prod", Revision: "r0", Rendered: "w0", Works: []string{"a/web"}}
 	ready := Grant{Approval: Approval{Digest: "new"}, Target: "prod", Deletes: []string{"a/web"}}
-	begun := &basis.Grant{Digest: "d", Works: map[string]bool{"a/web": true}, Deletes: map[string]bool{}}
-	exact := &basis.Grant{Digest: "new", Exact: true, Works: map[string]bool{}, Deletes: map[string]bool{"a/web": true}}
+	begun := &model.Grant{Digest: "d", Works: map[string]bool{"a/web": true}, Deletes: map[string]bool{}}
+	exact := &model.Grant{Digest: "new", Exact: true, Works: map[string]bool{}, Deletes: map[string]bool{"a/web": true}}
 	for name, tc := range map[string]struct {
 		c         Conditions
 		r         Records
 		ready     map[string]Grant
-		want      basis.Gates
+		want      model.Gates
 		suspended bool
 	}{
-		"nothing":                    {want: basis.Gates{AsReviewed: true}},
-		"suspended":                  {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: basis.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume prod, or its time"}, suspended: true},
-		"everything":                 {r: Records{Suspensions: []Suspension{{By: "ann", Reason: "x", Until: now}}}, want: basis.Gates{AsReviewed: true, Suspended: "all targets are suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume --all, or its time"}, suspended: true},
-		"another suspended":          {r: Records{Suspensions: []Suspension{{Target: "dev"}}}, want: basis.Gates{AsReviewed: true}},
-		"a pool":                     {r: Records{Suspensions: []Suspension{{Target: "prod", Pool: "a/web", By: "ann", Reason: "x", Until: now}}}, want: basis.Gates{AsReviewed: true, Pools: map[string]string{"a/web": "suspended by ann until 2 Mar 2026 10:00 UTC: x"}}},
-		"a closed window":            {c: Conditions{Windows: closed}, want: basis.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
-		"never open":                 {c: Conditions{Windows: never}, want: basis.Gates{AsReviewed: true, Window: "no window opens within two weeks"}},
-		"overridden":                 {c: Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "prod"}}}, want: basis.Gates{AsReviewed: true}},
-		"another overridden":         {c: Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "dev"}}}, want: basis.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
-		"a wave":                     {c: Conditions{DependsOn: []string{"canary"}}, want: basis.Gates{AsReviewed: true, Wave: "waits for the target canary, which is not there: a commit has to bring it, or dependsOn to name another"}},
-		"granted":                    {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, want: basis.Gates{AsReviewed: true, Grant: begun}},
-		"granted for what it wanted": {c: Conditions{Rendered: "w1"}, r: Records{Grants: []Grant{grant}}, want: basis.Gates{AsReviewed: true}},
-		"granted for nothing known":  {r: Records{Grants: []Grant{{Target: "prod", Revision: "r1"}}}, want: basis.Gates{AsReviewed: true}},
-		"another granted":            {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{{Target: "dev", Rendered: "w0"}}}, want: basis.Gates{AsReviewed: true}},
-		"approved":                   {ready: map[string]Grant{"prod": ready}, want: basis.Gates{AsReviewed: true, Grant: exact}},
-		"approved again":             {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, ready: map[string]Grant{"prod": ready}, want: basis.Gates{AsReviewed: true, Grant: exact}},
-		"another approved":           {ready: map[string]Grant{"dev": ready}, want: basis.Gates{AsReviewed: true}},
+		"nothing":                    {want: model.Gates{AsReviewed: true}},
+		"suspended":                  {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: model.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume prod, or its time"}, suspended: true},
+		"everything":                 {r: Records{Suspensions: []Suspension{{By: "ann", Reason: "x", Until: now}}}, want: model.Gates{AsReviewed: true, Suspended: "all targets are suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume --all, or its time"}, suspended: true},
+		"another suspended":          {r: Records{Suspensions: []Suspension{{Target: "dev"}}}, want: model.Gates{AsReviewed: true}},
+		"a pool":                     {r: Records{Suspensions: []Suspension{{Target: "prod", Pool: "a/web", By: "ann", Reason: "x", Until: now}}}, want: model.Gates{AsReviewed: true, Pools: map[string]string{"a/web": "suspended by ann until 2 Mar 2026 10:00 UTC: x"}}},
+		"a closed window":            {c: Conditions{Windows: closed}, want: model.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
+		"never open":                 {c: Conditions{Windows: never}, want: model.Gates{AsReviewed: true, Window: "no window opens within two weeks"}},
+		"overridden":                 {c: Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "prod"}}}, want: model.Gates{AsReviewed: true}},
+		"another overridden":         {c: Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "dev"}}}, want: model.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
+		"a wave":                     {c: Conditions{DependsOn: []string{"canary"}}, want: model.Gates{AsReviewed: true, Wave: "waits for the target canary, which is not there: a commit has to bring it, or dependsOn to name another"}},
+		"granted":                    {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, want: model.Gates{AsReviewed: true, Grant: begun}},
+		"granted for what it wanted": {c: Conditions{Rendered: "w1"}, r: Records{Grants: []Grant{grant}}, want: model.Gates{AsReviewed: true}},
+		"granted for nothing known":  {r: Records{Grants: []Grant{{Target: "prod", Revision: "r1"}}}, want: model.Gates{AsReviewed: true}},
+		"another granted":            {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{{Target: "dev", Rendered: "w0"}}}, want: model.Gates{AsReviewed: true}},
+		"approved":                   {ready: map[string]Grant{"prod": ready}, want: model.Gates{AsReviewed: true, Grant: exact}},
+		"approved again":             {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, ready: map[string]Grant{"prod": ready}, want: model.Gates{AsReviewed: true, Grant: exact}},
+		"another approved":           {ready: map[string]Grant{"dev": ready}, want: model.Gates{AsReviewed: true}},
 	} {
-		d := reconciler.Desired{Source: "s", Commit: content.Commit{Revision: "r1"}, Policy: basis.Policy{Target: "prod", Gates: basis.Gates{AsReviewed: true, Window: "of the pass before"}}}
+		d := reconciler.Desired{Source: "s", Commit: content.Commit{Revision: "r1"}, Policy: model.Policy{Target: "prod", Gates: model.Gates{AsReviewed: true, Window: "of the pass before"}}}
 		batches := []reconciler.Batch{{Targets: []reconciler.Desired{d}}}
 		Gate(batches, map[string]Conditions{"prod": tc.c}, tc.r, Before{}, Pending{Ready: tc.ready}, clock.At(func() time.Time { return now })())
 		got := batches[0].Targets[0].Policy
@@ -316,7 +316,7 @@ func TestALossHoldsEverything(t *testing.T) {
 			if r.Lost == nil || r.Lost.Why == "" {
 				t.Fatalf("nothing is lost: %+v", r)
 			}
-			batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Policy: basis.Policy{Target: "prod"}}}}}
+			batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Policy: model.Policy{Target: "prod"}}}}}
 			pending := Pending{Ready: map[string]Grant{"prod": {Approval: Approval{Digest: "d"}, Target: "prod"}}, Begin: func(Grant) error { return nil }}
 			Gate(batches, nil, r, Before{}, pending, clock.At(time.Now)())
 			d := batches[0].Targets[0]

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -33,7 +33,7 @@ func gated(t *testing.T, b *Book, before Before, target, revision string, wants 
 			pending.Ready[g.Target] = g
 		}
 	}
-	batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: content.Commit{Revision: revision}, Policy: basis.Policy{Target: target, Gates: basis.Gates{AsReviewed: true}}}}}}
+	batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: content.Commit{Revision: revision}, Policy: model.Policy{Target: target, Gates: model.Gates{AsReviewed: true}}}}}}
 	Gate(batches, map[string]Conditions{target: {Rendered: wants}}, r, before, pending, b.now())
 	return batches[0].Targets[0]
 }

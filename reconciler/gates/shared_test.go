@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/state/statetest"
 )
@@ -87,7 +87,7 @@ func TestASuspensionWins(t *testing.T) {
 			if r.Lost != nil || len(r.Suspensions) != len(suspended) || (len(r.Grants) > 0) != begun || (len(r.Approvals) > 0) != approved {
 				rt.Fatalf("suspended %v, approved %t, begun %t, on record %+v", suspended, approved, begun, r)
 			}
-			batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Policy: basis.Policy{Target: "prod"}}}}}
+			batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Policy: model.Policy{Target: "prod"}}}}}
 			Gate(batches, nil, r, Before{}, Pending{}, clock.At(time.Now)())
 			if got := batches[0].Targets[0].Policy.Suspended; got != (len(suspended) > 0) {
 				rt.Fatalf("suspended %v, held %t", suspended, got)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // TestASupersededPlanIsApprovedAnew when it comes back: what had begun of it at an earlier commit
@@ -104,7 +104,7 @@ func TestWhoIsBehindEndsNoGrant(t *testing.T) {
 		"a configuration":   {Conditions{Rendered: "w3", Seq: 2}, "prod", 1},
 		"a later commit":    {Conditions{Rendered: "w3", Seq: 3}, "prod", 1},
 	} {
-		pass := []reconciler.Desired{{Policy: basis.Policy{Target: c.target}}}
+		pass := []reconciler.Desired{{Policy: model.Policy{Target: c.target}}}
 		if ends := Superseded(pass, map[string]Conditions{"prod": c.Conditions}, r); len(ends) != c.ends {
 			t.Errorf("%s: ends %+v", name, ends)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -25,11 +25,11 @@ type waveKey struct {
 
 type waveOf struct {
 	wait    string
-	earlier []basis.Earlier
+	earlier []model.Earlier
 }
 
 // of says which earlier target a target waits for, or else how they all stand.
-func (w *waves) of(d *reconciler.Desired) (wait string, earlier []basis.Earlier) {
+func (w *waves) of(d *reconciler.Desired) (wait string, earlier []model.Earlier) {
 	on := w.conditions[d.Policy.Target].DependsOn
 	if len(on) == 0 {
 		return "", nil
@@ -43,7 +43,7 @@ func (w *waves) of(d *reconciler.Desired) (wait string, earlier []basis.Earlier)
 	return found.wait, found.earlier
 }
 
-func (w *waves) find(d *reconciler.Desired, on []string) (wait string, earlier []basis.Earlier) {
+func (w *waves) find(d *reconciler.Desired, on []string) (wait string, earlier []model.Earlier) {
 	for _, name := range on {
 		wants, there := w.conditions[name]
 		stands := w.before.Standings[name]

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -59,7 +59,7 @@ func TestATargetNamesWhomItWaitsForAndWhoEndsIt(t *testing.T) {
 		"suspended as Git has it": {noted(done("dev"), done("stage")), by("dev", ""), ""},
 		"it has been resumed":     {noted(held("dev"), done("stage")), Records{}, "waits for the target dev, which is held (suspended): of the pass before"},
 	} {
-		d := reconciler.Desired{Source: "s", Commit: content.Commit{Revision: "r1"}, Policy: basis.Policy{Target: "prod"}}
+		d := reconciler.Desired{Source: "s", Commit: content.Commit{Revision: "r1"}, Policy: model.Policy{Target: "prod"}}
 		batches := []reconciler.Batch{{Targets: []reconciler.Desired{d}}}
 		Gate(batches, threeWaves, tc.records, tc.before, Pending{}, clock.At(func() time.Time { return now })())
 		got := batches[0].Targets[0]
@@ -78,7 +78,7 @@ func TestEarlierTargetsAreAskedAnew(t *testing.T) {
 	at := func(target, image string, since, fresh time.Time) *plan.Report {
 		r := &plan.Report{Target: target, Revision: "r1", Region: "region-of-" + target, Plan: &plan.Plan{}, Fresh: fresh}
 		if image != "" {
-			r.Levels = []basis.Level{{ID: "ami-" + target + image, Name: image, Since: since}}
+			r.Levels = []model.Level{{ID: "ami-" + target + image, Name: image, Since: since}}
 		}
 		return r
 	}
@@ -113,7 +113,7 @@ func TestConvergedIsAboutWhatIsWantedNow(t *testing.T) {
 		change(r)
 		var b Before
 		b.Note(r)
-		batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: content.Commit{Revision: "r1"}, Policy: basis.Policy{Target: "stage"}}}}}
+		batches := []reconciler.Batch{{Targets: []reconciler.Desired{{Source: "s", Commit: content.Commit{Revision: "r1"}, Policy: model.Policy{Target: "stage"}}}}}
 		Gate(batches, threeWaves, Records{}, b, Pending{}, clock.At(time.Now)())
 		if got := batches[0].Targets[0].Policy.Gates.Wave; !strings.HasPrefix(got, "waits for the target dev, which ") {
 			t.Errorf("%s: %q", name, got)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -126,7 +126,7 @@ func refuse(tags map[string]string) string {
 	if owner := tags[observed.TagOwner]; owner != "" {
 		return "the weir instance " + observed.Quote(owner) + " has it already, so Git describes it"
 	}
-	return basis.OfAnotherTool(tags)
+	return model.OfAnotherTool(tags)
 }
 
 // clusterOf is the cluster that tags name, and the reason where that is not one.

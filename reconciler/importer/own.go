@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -36,7 +36,7 @@ func (m *maker) known(s source) (v observed.TemplateVersion, why string) {
 	if s.config != "" {
 		v, ok = m.state.LaunchConfigurations[s.config]
 	} else if t, found := m.template(s.ref); found {
-		v, ok = t.Versions[basis.VersionOf(t, s.ref)]
+		v, ok = t.Versions[model.VersionOf(t, s.ref)]
 	}
 	switch {
 	case !ok || v.Unknown && v.Data.InstanceType == "" && v.Data.ImageID == "":

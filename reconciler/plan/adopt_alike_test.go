@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // theirs has the group web launch from what somebody else made, which holds what Git wants
 // but for what change does, and takes every mark of weir's away.
-func theirs(m *model, configuration bool, change func(*intent.TemplateData)) {
+func theirs(m *fakeAWS, configuration bool, change func(*intent.TemplateData)) {
 	t, g := m.state.Templates["web"], m.state.Groups["web"]
 	v := t.Versions[1]
 	v.Description, v.Body = "", ""
@@ -58,7 +58,7 @@ func TestMachinesOfAnotherTemplateStay(t *testing.T) {
 			before := m.state.Groups["web"].Instances
 
 			asked := in
-			asked.Policy.Adoption = basis.Adoption{Asked: true}
+			asked.Policy.Adoption = model.Adoption{Asked: true}
 			p, _ := m.pass(t, asked)
 			m.apply(p)
 			p, _ = m.pass(t, in)

@@ -3,7 +3,7 @@ package plan
 import (
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -11,7 +11,7 @@ import (
 func TestWhatDecidesAboutAnAdoptedPool(t *testing.T) {
 	fresh := func() intent.Pool { return groupPool("web", "m5.large", 2) }
 	pool := fresh()
-	of := basis.AdoptedFor(&pool)
+	of := model.AdoptedFor(&pool)
 	for name, c := range map[string]struct {
 		change  func(*intent.Pool)
 		decides bool
@@ -29,14 +29,14 @@ func TestWhatDecidesAboutAnAdoptedPool(t *testing.T) {
 	} {
 		pool := fresh()
 		c.change(&pool)
-		if got := basis.AdoptedFor(&pool) != of; got != c.decides {
+		if got := model.AdoptedFor(&pool) != of; got != c.decides {
 			t.Errorf("%s decides: %t", name, got)
 		}
 	}
 	nodegroup := nodegroupPool("web", 2)
-	of = basis.AdoptedFor(&nodegroup)
+	of = model.AdoptedFor(&nodegroup)
 	nodegroup.Nodegroup.MaxSize.Value = 9
-	if basis.AdoptedFor(&nodegroup) != of {
+	if model.AdoptedFor(&nodegroup) != of {
 		t.Error("the bounds of a nodegroup decide")
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -23,7 +23,7 @@ func TestASharedTemplateMovesWithItsPools(t *testing.T) {
 	next := testInput(pools()...)
 	next.Policy.Instance = "next"
 	asked := next
-	asked.Policy.Adoption = basis.Adoption{Asked: true, From: old.Policy.Instance, Pools: map[string]bool{"default/n": true}}
+	asked.Policy.Adoption = model.Adoption{Asked: true, From: old.Policy.Instance, Pools: map[string]bool{"default/n": true}}
 	p, _ := m.pass(t, asked)
 	if got := verbs(p); slices.Contains(got, "adopt launch-template "+sharedGroup) || !slices.Contains(got, "adopt launch-template c-workers-managed") {
 		t.Errorf("one pool: %v", got)
@@ -108,20 +108,20 @@ func TestAnAdoptedGroupsReference(t *testing.T) {
 func TestAdoptingWhatIsHeld(t *testing.T) {
 	key := groupPool("web", "m5.large", 2).Key.String()
 	for name, c := range map[string]struct {
-		change func(*basis.Input)
+		change func(*model.Input)
 		asked  step.Hold
 	}{
-		"paused":           {func(in *basis.Input) { in.Set.Pools[0].Paused = true }, step.HeldPaused},
-		"report mode":      {func(in *basis.Input) { in.Policy.ReportOnly = true }, ""},
-		"suspended":        {func(in *basis.Input) { in.Policy.Suspended, in.Policy.Gates.Suspended = true, "suspended by ann" }, ""},
-		"a suspended pool": {func(in *basis.Input) { in.Policy.Gates.Pools = map[string]string{key: "suspended by ann"} }, ""},
+		"paused":           {func(in *model.Input) { in.Set.Pools[0].Paused = true }, step.HeldPaused},
+		"report mode":      {func(in *model.Input) { in.Policy.ReportOnly = true }, ""},
+		"suspended":        {func(in *model.Input) { in.Policy.Suspended, in.Policy.Gates.Suspended = true, "suspended by ann" }, ""},
+		"a suspended pool": {func(in *model.Input) { in.Policy.Gates.Pools = map[string]string{key: "suspended by ann"} }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()
 			in := testInput(groupPool("web", "m5.large", 2))
 			m.converge(t, in)
 			in.Policy.Instance = "next"
-			in.Policy.Adoption = basis.Adoption{Asked: true, From: testPolicy().Instance}
+			in.Policy.Adoption = model.Adoption{Asked: true, From: testPolicy().Instance}
 			c.change(&in)
 			p, _ := m.pass(t, in)
 			want := []string{"adopt auto-scaling-group web", "adopt launch-template web"}
@@ -140,7 +140,7 @@ func TestAdoptingWhatIsHeld(t *testing.T) {
 				tm.Tags = nil
 				m.state.Templates[n] = tm
 			}
-			in.Policy.Adoption = basis.Adoption{Annotated: true}
+			in.Policy.Adoption = model.Adoption{Annotated: true}
 			in.Set.Pools[0].Adopt = true
 			p, _ = m.pass(t, in)
 			if p.Runnable() != 0 || len(p.Steps) == 0 || p.Steps[0].Verb != step.Adopt {

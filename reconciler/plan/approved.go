@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -90,7 +90,7 @@ func kindOfStep(s step.Step) kind {
 	switch {
 	case s.Do == nil:
 		return workPlanned
-	case basis.TakesAdopted(s):
+	case model.TakesAdopted(s):
 		return workUnmarks
 	case s.Verb == step.Delete && s.Resource == step.LaunchTemplate:
 		return workDiscards
@@ -152,8 +152,8 @@ func (w work) key(owner string) string {
 }
 
 // GrantOf is the grant of an approval of a plan.
-func GrantOf(p *Plan) basis.Grant {
-	g := basis.Grant{Digest: p.Digest(), Exact: true, Works: map[string]bool{}, Deletes: map[string]bool{}}
+func GrantOf(p *Plan) model.Grant {
+	g := model.Grant{Digest: p.Digest(), Exact: true, Works: map[string]bool{}, Deletes: map[string]bool{}}
 	for _, s := range p.Steps {
 		if s.Verb == step.Delete && s.Pool != "" {
 			g.Deletes[s.Pool] = true
@@ -169,13 +169,13 @@ func GrantOf(p *Plan) basis.Grant {
 }
 
 // grants reports whether the grant lets the plan run.
-func grants(g *basis.Grant, p *Plan) bool {
+func grants(g *model.Grant, p *Plan) bool {
 	return g != nil && g.Digest != "" && !p.Secretless && (!g.Exact || p.Digest() == g.Digest)
 }
 
 // allows reports whether the grant lets a step of a granted plan run: each where the plan is
 // the approved one.
-func allows(g *basis.Grant, s step.Step) bool {
+func allows(g *model.Grant, s step.Step) bool {
 	if g.Exact {
 		return true
 	}
@@ -185,7 +185,7 @@ func allows(g *basis.Grant, s step.Step) bool {
 }
 
 // approved reports whether a work of an owner was approved, or follows from an approved work.
-func approved(g *basis.Grant, owner string, w work, disrupts bool) bool {
+func approved(g *model.Grant, owner string, w work, disrupts bool) bool {
 	if g.Works[w.key(owner)] {
 		return true
 	}

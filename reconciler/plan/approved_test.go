@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -193,7 +193,7 @@ func TestOneApprovalIsEnough(t *testing.T) {
 				list = append(list, pools[n])
 			}
 			in := testInput(list...)
-			in.Policy.Gates = basis.Gates{AsReviewed: true}
+			in.Policy.Gates = model.Gates{AsReviewed: true}
 			first, _ := m.pass(t, in)
 			grant := GrantOf(first)
 			grant.Exact = false

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -16,7 +16,7 @@ const codeOlderField = "older-field"
 // Apt returns the findings about manifests without the advice that does not fit what AWS
 // has: EKS gives no launch template to a nodegroup that has none, so writing a field in one
 // would replace the nodegroup.
-func Apt(in basis.Input, found diag.List) diag.List {
+func Apt(in model.Input, found diag.List) diag.List {
 	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Code == codeOlderField }) {
 		return found
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
@@ -180,10 +180,10 @@ func planned(t *testing.T, text string) (*plan.Plan, []plan.PoolStatus, *render.
 			fault = d.Position.String() + ": " + d.Summary
 		}
 	}
-	in := basis.Input{
-		Policy: basis.Policy{Instance: "weir-1", Target: "blue", Source: "source", Sources: []string{"source"}, Region: "eu-west-1", Fault: fault, Prune: basis.Prune{Enabled: true, Percent: 100}},
+	in := model.Input{
+		Policy: model.Policy{Instance: "weir-1", Target: "blue", Source: "source", Sources: []string{"source"}, Region: "eu-west-1", Fault: fault, Prune: model.Prune{Enabled: true, Percent: 100}},
 		Set:    &r.Set, Unplanned: r.Set.Unplanned, State: running(),
-		Fleet: basis.NewFleet(map[string][]basis.Claim{"blue": basis.Claims(&r.Set)}, fault == ""),
+		Fleet: model.NewFleet(map[string][]model.Claim{"blue": model.Claims(&r.Set)}, fault == ""),
 	}
 	in.Fleet.Unplanned = r.Set.Unplanned
 	if len(r.Set.Pools) == 0 && fault != "" { // as a target of which nothing renders

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -19,7 +19,7 @@ import (
 // same commit: the description of the version names it.
 
 // claim gives steps their Claim.
-func claim(in basis.Input, steps []step.Step) {
+func claim(in model.Input, steps []step.Step) {
 	if len(in.Commit.Revision) < 40 || in.Policy.OwnTargetOnly {
 		return
 	}
@@ -48,7 +48,7 @@ func subject(a step.About) string {
 
 // claimOf is the call that writes the commit to the resource that an action changes, nil
 // if the resource has it, does not exist yet, or has no room for another tag.
-func claimOf(in basis.Input, about step.About) step.Action {
+func claimOf(in model.Input, about step.About) step.Action {
 	revision := in.Commit.Revision
 	put := map[string]string{observed.TagRevision: revision}
 	if g, is := in.State.Groups[about.Group]; is {
@@ -67,7 +67,7 @@ func claimOf(in basis.Input, about step.About) step.Action {
 
 // described reports whether the template version that an action launches was made from the
 // commit, or is made by this plan.
-func described(in basis.Input, about step.About) bool {
+func described(in model.Input, about step.About) bool {
 	ref := about.Launches
 	if ref == nil {
 		return false

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/group"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/nodegroup"
 	"github.com/weir-gitops/weir/reconciler/plan/orphan"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
@@ -20,18 +20,18 @@ import (
 // Compute plans one target. It is a pure function: equal input gives an equal
 // plan. needs names what the state lacks; a plan with needs is not whole, and the
 // caller reads the named facts and computes again.
-func Compute(in basis.Input) (plan *Plan, needs observed.Needs) {
+func Compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	if in.Index == nil {
-		in.Index = basis.NewIndex(in.State)
+		in.Index = model.NewIndex(in.State)
 	}
 	return gated(in, compute)
 }
 
 // compute plans without regard to the gates.
-func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
+func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
-		in: in, pools: basis.NewPoolPlans(in.Set), shared: map[string]*template.Shared{},
-		replacing: map[string]string{}, resolved: map[string]basis.ReviewedImage{}, images: map[intent.Lookup][]byte{},
+		in: in, pools: model.NewPoolPlans(in.Set), shared: map[string]*template.Shared{},
+		replacing: map[string]string{}, resolved: map[string]model.ReviewedImage{}, images: map[intent.Lookup][]byte{},
 	}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
 		c.shared[s.Key()] = s
@@ -74,21 +74,21 @@ func compute(in basis.Input) (plan *Plan, needs observed.Needs) {
 
 // computation joins the results of a target's pools.
 type computation struct {
-	in basis.Input
-	basis.Result
-	pools basis.PoolPlans
+	in model.Input
+	model.Result
+	pools model.PoolPlans
 	// shared, replacing, resolved and images are those of the work on a pool.
 	shared    map[string]*template.Shared
 	replacing map[string]string
-	resolved  map[string]basis.ReviewedImage
+	resolved  map[string]model.ReviewedImage
 	images    map[intent.Lookup][]byte
 }
 
 // begin begins work on a pool, or on a template that pools share if pool is nil. Its steps
 // are held so.
-func (c *computation) begin(pool *basis.PoolPlan, hold step.Hold) template.Planner {
+func (c *computation) begin(pool *model.PoolPlan, hold step.Hold) template.Planner {
 	return template.Planner{
-		Work:   &basis.Work{In: &c.in, Hold: hold, Pool: pool, Pools: c.pools, Replacing: c.replacing, Resolved: c.resolved},
+		Work:   &model.Work{In: &c.in, Hold: hold, Pool: pool, Pools: c.pools, Replacing: c.replacing, Resolved: c.resolved},
 		Shared: c.shared, Images: c.images,
 	}
 }
@@ -110,20 +110,20 @@ func (c *computation) pool(pool *intent.Pool) {
 		c.Take(r)
 	}
 	if _, is := c.in.Policy.Gates.Rollouts[pool.Key.String()]; is && p.Governed == nil {
-		g := basis.NewGoverned(c.in, pool) // without a hash, so it rolls to nothing
+		g := model.NewGoverned(c.in, pool) // without a hash, so it rolls to nothing
 		g.Fault, p.Governed = p.Fault, &g
 	}
 }
 
 // planPool plans one pool: template first, then what uses it.
-func planPool(c template.Planner, pool *intent.Pool) basis.Result {
+func planPool(c template.Planner, pool *intent.Pool) model.Result {
 	c.Levels = pool.Group != nil
 	for _, d := range pool.Blocked {
 		d.Severity = diag.Error
 		c.Diags = append(c.Diags, d)
 		c.Blocked = true
 	}
-	for _, claim := range basis.Claims(&intent.Set{Pools: []intent.Pool{*pool}}) {
+	for _, claim := range model.Claims(&intent.Set{Pools: []intent.Pool{*pool}}) {
 		if others := c.In.Fleet.Contested[claim]; len(others) > 0 {
 			wantedTwice(c.Work, pool, claim, others)
 		}
@@ -160,7 +160,7 @@ func planParts(c template.Planner, pool *intent.Pool) {
 		w, ok := c.TemplateOf(pool)
 		if !ok {
 			if c.Blocked { // what else is wrong is said with it
-				_, _ = c.Answer(pool, basis.SubnetsOf(pool))
+				_, _ = c.Answer(pool, model.SubnetsOf(pool))
 			}
 			return
 		}
@@ -178,7 +178,7 @@ func planParts(c template.Planner, pool *intent.Pool) {
 
 // wantedTwice blocks a pool if another target wants one of its names too. The name of a template
 // that pools share follows from the object that declares it.
-func wantedTwice(c *basis.Work, pool *intent.Pool, claim basis.Claim, targets []string) {
+func wantedTwice(c *model.Work, pool *intent.Pool, claim model.Claim, targets []string) {
 	what, detail := "the "+string(claim.Resource)+" "+claim.Name, "give the pools different names, or put them in different accounts or regions"
 	var path intent.Path
 	if claim.Resource == step.LaunchTemplate && pool.LaunchConfig != nil {
@@ -187,7 +187,7 @@ func wantedTwice(c *basis.Work, pool *intent.Pool, claim basis.Claim, targets []
 		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or have one target hold all pools that use it"
 	}
 	if claim.Resource == step.AutoScalingGroup {
-		object, at := basis.NameField(pool)
+		object, at := model.NameField(pool)
 		c.Blocked = true
 		c.NoteAt(diag.Error, object, at, "contested-name", what+" is wanted by more than one target: "+strings.Join(targets, ", "), detail)
 		return

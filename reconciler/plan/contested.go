@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -45,7 +45,7 @@ func (c *computation) reportContested(s step.Step, times int) string {
 	short := "something else changes the " + what + " back"
 	field := s.Reason
 	if len(s.Changes) > 0 {
-		field = basis.ChangeWords(s.Changes)
+		field = model.ChangeWords(s.Changes)
 	}
 	summary := "weir, at commit " + commitWords(c.in.Commit.Revision) + ", has corrected the " + what + " " + strconv.Itoa(times) + " times (" + field + "), and each time it was changed back by " + c.otherWriter(&s) + "; it is not corrected again"
 	const detail = "stop the other writer, or write in Git what it sets; CloudTrail says who called AWS"
@@ -53,11 +53,11 @@ func (c *computation) reportContested(s step.Step, times int) string {
 	for i := range c.in.Set.Pools {
 		if pool := &c.in.Set.Pools[i]; pool.Key.String() == s.Owner() {
 			noted = true
-			c.Note(diag.Error, pool, nil, basis.CodeContested, summary, detail)
+			c.Note(diag.Error, pool, nil, model.CodeContested, summary, detail)
 		}
 	}
 	if !noted {
-		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Error, Code: basis.CodeContested, Summary: summary, Detail: detail})
+		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Error, Code: model.CodeContested, Summary: summary, Detail: detail})
 	}
 	return short
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -17,7 +17,7 @@ const supportedSkew = 3
 
 // apiServer is the Kubernetes version of the API servers that a pool's machines
 // join, "" where it is not known.
-func apiServer(in basis.Input, pool *intent.Pool) string {
+func apiServer(in model.Input, pool *intent.Pool) string {
 	if cluster := in.ClusterOf(pool); cluster != nil {
 		return cluster.Version
 	}
@@ -29,7 +29,7 @@ func apiServer(in basis.Input, pool *intent.Pool) string {
 
 // awaitsCluster reports whether the pool's EKS cluster is still being made: then the
 // pool cannot be planned yet, and a step stands for what comes.
-func awaitsCluster(c *basis.Work, pool *intent.Pool) bool {
+func awaitsCluster(c *model.Work, pool *intent.Pool) bool {
 	why := c.In.BeingMade(pool)
 	if why == "" {
 		return false
@@ -51,13 +51,13 @@ func awaitsCluster(c *basis.Work, pool *intent.Pool) bool {
 
 // holdNewer holds the steps of a pool that would have machines with newer kubelets
 // than their API servers. The steps are the pool's.
-func holdNewer(c *basis.Work, pool *intent.Pool, steps []step.Step) {
+func holdNewer(c *model.Work, pool *intent.Pool, steps []step.Step) {
 	has := apiServer(*c.In, pool)
 	wanted := pool.Version
 	if pool.Nodegroup != nil && wanted == "" {
 		wanted = pool.Nodegroup.Version
 	}
-	server, kubelet := basis.MinorOf(has), basis.MinorOf(wanted)
+	server, kubelet := model.MinorOf(has), model.MinorOf(wanted)
 	if has == "" && kubelet >= 0 {
 		noteUnread(c, pool, wanted)
 		noteUnknown(c, pool, wanted, steps)
@@ -88,7 +88,7 @@ func holdNewer(c *basis.Work, pool *intent.Pool, steps []step.Step) {
 
 // noteUnread says that weir cannot learn which version the API servers of a group's EKS
 // cluster have. For a nodegroup that is an error of its own: EKS makes it anyway.
-func noteUnread(c *basis.Work, pool *intent.Pool, wanted string) {
+func noteUnread(c *model.Work, pool *intent.Pool, wanted string) {
 	a := c.In.Answers[pool.ControlPlane]
 	if pool.ControlPlane.Kind == "" || a.Code != "access-denied" && a.Code != "lookup-refused" {
 		return
@@ -99,7 +99,7 @@ func noteUnread(c *basis.Work, pool *intent.Pool, wanted string) {
 
 // noteUnknown reports that the version of the API servers is unknown, so that weir cannot wait for
 // them with an upgrade: no EKS cluster is named, and no kubeconfig answers.
-func noteUnknown(c *basis.Work, pool *intent.Pool, wanted string, steps []step.Step) {
+func noteUnknown(c *model.Work, pool *intent.Pool, wanted string, steps []step.Step) {
 	if pool.ControlPlane.Kind != "" || pool.Nodegroup != nil || !c.In.Exists(pool) || !slices.ContainsFunc(steps, func(s step.Step) bool { return changesImage(s, pool, c.Levels) }) {
 		return
 	}

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -75,9 +75,9 @@ func (f readinessFacts) readiness() readiness {
 }
 
 // ready is the condition Ready of a pool.
-func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
+func (f findings) ready(in model.Input, s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
 	key := pool.Key.String()
-	var left basis.Outstanding
+	var left model.Outstanding
 	open := f.of(pool).Outstanding
 	if open != nil {
 		left = *open
@@ -103,7 +103,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 	case nodesNotReady:
 		c.Reason, c.Message = ReasonNodesNotReady, unready
 		if late {
-			c.Severity, s.FailureReason, s.FailureMessage = "Warning", basis.FailureNodes, unready
+			c.Severity, s.FailureReason, s.FailureMessage = "Warning", model.FailureNodes, unready
 		}
 	case launchFailed:
 		c.Severity, c.Reason = "Warning", reasonLaunchFailed
@@ -131,7 +131,7 @@ func (f findings) ready(in basis.Input, s *PoolStatus, pool *intent.Pool, moving
 }
 
 // progress describes the changes that AWS has not finished yet.
-func (s *PoolStatus) progress(in basis.Input, pool *intent.Pool, left basis.Outstanding) (reason, message string) {
+func (s *PoolStatus) progress(in model.Input, pool *intent.Pool, left model.Outstanding) (reason, message string) {
 	text, n := launch.Pending(in, pool), s.Nodegroup
 	switch {
 	case text != "":

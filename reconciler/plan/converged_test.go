@@ -12,13 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // at gives an input's EKS cluster a Kubernetes version and a status.
-func at(in basis.Input, version, status string) basis.Input {
+func at(in model.Input, version, status string) model.Input {
 	in.Answers = maps.Clone(in.Answers)
 	in.Answers[eksLookup] = observed.Answer{Cluster: &observed.EKSCluster{Name: "c", Version: version, Status: status}}
 	return in
@@ -46,7 +46,7 @@ func eksImage(version string) intent.Pool {
 }
 
 // behind gives each nodegroup its group with as many machines as it wants.
-func (m *model) behind() {
+func (m *fakeAWS) behind() {
 	for name, n := range m.state.Nodegroups {
 		n.GroupNames = []string{"eks-" + name.Name}
 		m.state.Nodegroups[name] = n
@@ -95,7 +95,7 @@ func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 				m.behind()
 				converge(t, m, in)
 				p, full := m.pass(t, in)
-				in.Memory.Settled = map[string]basis.Settled{}
+				in.Memory.Settled = map[string]model.Settled{}
 				Settle(in.Memory.Settled, nil, full, p, Statuses(full, p))
 			}
 			behind := at(testInput(tc.after), "1.33", "ACTIVE")
@@ -150,7 +150,7 @@ func TestTheAPIServerOfOtherClusters(t *testing.T) {
 		"":              {"create launch-template web", "create auto-scaling-group web"},
 	} {
 		in := testInput(pool)
-		in.Nodes = &basis.Nodes{APIServer: version}
+		in.Nodes = &model.Nodes{APIServer: version}
 		p, _ := newModel().pass(t, in)
 		if d := cmp.Diff(want, verbs(p)); d != "" {
 			t.Errorf("%q (-want +got):\n%s", version, d)
@@ -174,12 +174,12 @@ func TestAControlPlaneThatCannotBeReadIsSaid(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version string
 		answer  observed.Answer
-		nodes   *basis.Nodes
+		nodes   *model.Nodes
 		want    bool
 	}{
 		"denied":         {"v1.34.0", denied, nil, true},
-		"a kubeconfig":   {"v1.34.0", denied, &basis.Nodes{APIServer: "v1.34.0"}, false},
-		"no answer yet":  {"v1.34.0", denied, &basis.Nodes{}, true},
+		"a kubeconfig":   {"v1.34.0", denied, &model.Nodes{APIServer: "v1.34.0"}, false},
+		"no answer yet":  {"v1.34.0", denied, &model.Nodes{}, true},
 		"no version":     {"", denied, nil, false},
 		"read":           {"v1.34.0", observed.Answer{Cluster: &observed.EKSCluster{Name: "prod", Version: "1.34", Status: "ACTIVE"}}, nil, false},
 		"not there":      {"v1.34.0", observed.Answer{Code: "cluster-not-found", Problem: "there is no EKS cluster"}, nil, false},
@@ -232,7 +232,7 @@ func TestMachinesHaveToBeAvailable(t *testing.T) {
 	if s.Converged || s.Ready().Reason != ReasonMinReady || s.Rests() {
 		t.Errorf("at once: %+v", s)
 	}
-	full.Memory.InService, full.Now = basis.InService(full), in.Now.Add(time.Minute)
+	full.Memory.InService, full.Now = model.InService(full), in.Now.Add(time.Minute)
 	if s := Statuses(full, p)[0]; !s.Converged {
 		t.Errorf("after a minute: %+v", s)
 	}
@@ -265,7 +265,7 @@ func TestAnUpdateThatTheNodegroupDoesNotShowYet(t *testing.T) {
 	in = testInput(nodegroupPool("ng", 5))
 	p, _ := m.pass(t, in)
 	name := observed.NodegroupName{Cluster: "c", Name: "ng"}
-	in.Memory.Started = map[observed.NodegroupName]basis.StartedUpdate{name: {UpdateID: "u", Fingerprint: p.Steps[0].Fingerprint}}
+	in.Memory.Started = map[observed.NodegroupName]model.StartedUpdate{name: {UpdateID: "u", Fingerprint: p.Steps[0].Fingerprint}}
 	m.state.Updates[name] = observed.NodegroupUpdate{ID: "u", Status: "InProgress"}
 	p, full := m.pass(t, in)
 	if s := Statuses(full, p)[0]; !p.Empty() || s.Converged || s.Rests() {
@@ -302,15 +302,15 @@ func TestAnUpgradeThatCannotWaitSaysSo(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		to    intent.Pool
-		nodes *basis.Nodes
+		nodes *model.Nodes
 		path  bool
 		want  string
 	}{
 		"no kubeconfig":     {pool("v1.34.0", "boot two"), nil, false, "the target has no kubeconfigFile"},
 		"a directory":       {pool("v1.34.0", "boot two"), nil, true, "a plan of a directory reads no cluster"},
-		"an old cluster":    {pool("v1.34.0", "boot two"), &basis.Nodes{APIServer: "v1.33.0"}, false, ""},
-		"no answer":         {pool("v1.34.0", "boot two"), &basis.Nodes{}, false, "its cluster did not answer with a version"},
-		"an error":          {pool("v1.34.0", "boot two"), &basis.Nodes{Err: errors.New("slow")}, false, "its cluster could not be read: slow"},
+		"an old cluster":    {pool("v1.34.0", "boot two"), &model.Nodes{APIServer: "v1.33.0"}, false, ""},
+		"no answer":         {pool("v1.34.0", "boot two"), &model.Nodes{}, false, "its cluster did not answer with a version"},
+		"an error":          {pool("v1.34.0", "boot two"), &model.Nodes{Err: errors.New("slow")}, false, "its cluster could not be read: slow"},
 		"nothing of a node": {pool("v1.33.0", "boot one"), nil, false, ""},
 	} {
 		m := newModel()

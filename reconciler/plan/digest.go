@@ -8,7 +8,7 @@ import (
 	"sort"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -39,7 +39,7 @@ func (p *Plan) Digest() string {
 	for _, s := range p.Steps {
 		d := entry{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.About().EksCluster()}
 		for _, c := range s.Changes {
-			if strings.HasPrefix(c.Field, basis.UserDataField+".") {
+			if strings.HasPrefix(c.Field, model.UserDataField+".") {
 				continue // user data as a whole stands for its parts, which not every plan shows
 			}
 			d.Changes = append(d.Changes, change{c.Field, c.From, c.To})

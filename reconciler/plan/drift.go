@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -16,18 +16,18 @@ import (
 // statuses say. A pool that is yet to follow an image has not settled. Nor has a pool to which
 // something else may be applied, even after Git takes that back: what weir itself has written since
 // is no drift.
-func Settle(next, old map[string]basis.Settled, in basis.Input, p *Plan, statuses []PoolStatus) {
+func Settle(next, old map[string]model.Settled, in model.Input, p *Plan, statuses []PoolStatus) {
 	if in.Policy.Adoption.Asked {
 		return // only part of the pools was planned
 	}
 	for i := range in.Set.Pools {
 		pool := &in.Set.Pools[i]
-		key := basis.SettledKey(in.Policy.Target, pool.Key.String())
+		key := model.SettledKey(in.Policy.Target, pool.Key.String())
 		known := p.pools.Of(pool.Key)
 		left := known != nil && (known.Behind || known.Undone)
 		stands := statuses[i].Converged || statuses[i].Ready().Reason == ReasonHeld
 		if stands && !left {
-			next[key] = basis.Settled{Pool: pool, Answers: in.Answers}
+			next[key] = model.Settled{Pool: pool, Answers: in.Answers}
 		} else if s, ok := old[key]; ok && (in.Earlier(pool.Key.String()) != nil || in.Policy.ReportOnly || s.Of(pool)) {
 			next[key] = s
 		}
@@ -48,7 +48,7 @@ func (c *computation) drift() {
 	var order []string
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		if s.Verb == step.Adopt || s.Verb == step.Delete || s.Verb == step.PruneVersion || s.Held == step.HeldStopped || s.Held == step.HeldWaiting || s.Held == step.HeldControlPlane || s.Held == step.HeldWave || s.Held == step.HeldGate || basis.TakesAdopted(*s) || !c.drifted(*s, pools) {
+		if s.Verb == step.Adopt || s.Verb == step.Delete || s.Verb == step.PruneVersion || s.Held == step.HeldStopped || s.Held == step.HeldWaiting || s.Held == step.HeldControlPlane || s.Held == step.HeldWave || s.Held == step.HeldGate || model.TakesAdopted(*s) || !c.drifted(*s, pools) {
 			continue
 		}
 		d := c.cause(s)
@@ -84,7 +84,7 @@ func (c *computation) drifted(s step.Step, pools map[string]*intent.Pool) bool {
 
 // wasMade reports whether AWS has, or had, something of the pool: what was never made
 // differs from Git, and has not drifted.
-func wasMade(in basis.Input, pool *intent.Pool) bool {
+func wasMade(in model.Input, pool *intent.Pool) bool {
 	t := pool.LaunchTemplate
 	return in.Exists(pool) || t != nil && pool.LaunchConfig == nil && in.State.Templates[t.Name].Tags[observed.TagPool] == pool.Key.String()
 }
@@ -97,7 +97,7 @@ func (c *computation) reportDrift(pool *intent.Pool) {
 			continue
 		}
 		text := "the " + string(s.Resource) + " " + s.Name + ": "
-		if what := basis.ChangeWords(s.Changes); what != "" && s.Verb != step.Create {
+		if what := model.ChangeWords(s.Changes); what != "" && s.Verb != step.Create {
 			text += what
 		} else {
 			text += s.Reason
@@ -108,7 +108,7 @@ func (c *computation) reportDrift(pool *intent.Pool) {
 		words = append(words, text)
 	}
 	sev, what := diag.Info, "AWS differs although Git did not change, and is put right: "
-	_, known := c.in.Memory.Settled[basis.SettledKey(c.in.Policy.Target, pool.Key.String())]
+	_, known := c.in.Memory.Settled[model.SettledKey(c.in.Policy.Target, pool.Key.String())]
 	switch {
 	case c.in.Policy.ReportOnly && !known:
 		sev, what = diag.Warning, "AWS differs from Git, and the target is in report mode: "

@@ -7,19 +7,19 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // governedWeb is the input with a FleetRollout that governs the pool web.
-func governedWeb(in basis.Input) basis.Input {
+func governedWeb(in model.Input) model.Input {
 	in.Policy.Gates.Rollouts = map[string]rollout.Permit{"default/web": {ID: rollout.ID{Target: "blue", Pool: "default/web"}, Rollouts: []string{"fleet/waves"}}}
 	return in
 }
 
 // imageNow has the lookup of images answer so.
-func imageNow(in basis.Input, id string) basis.Input {
+func imageNow(in model.Input, id string) model.Input {
 	in = newerImage(in)
 	in.Answers[imageLookup] = observed.Answer{Image: &observed.Image{ID: id, RootDevice: "/dev/sda1", RootSize: 8}}
 	return in
@@ -55,22 +55,22 @@ func TestWhatAGroupGoesBackTo(t *testing.T) {
 		p.FollowImages = true
 		return p
 	}
-	refreshTo := func(m *model, version, status string, policy *intent.MixedInstances) {
+	refreshTo := func(m *fakeAWS, version, status string, policy *intent.MixedInstances) {
 		m.state.Refreshes["web"] = observed.Refresh{ID: "r-" + version, Status: status, Template: observed.TemplateRef{ID: m.state.Templates["web"].ID, Name: "web", Version: version}, MixedInstancesPolicy: policy}
 	}
 	for name, tt := range map[string]struct {
 		pool     intent.Pool
 		machines map[string]int // by version; "+" are on their way out, others are in service
 		set      string         // what the group is set to
-		change   func(m *model)
+		change   func(m *fakeAWS)
 		want     string
 	}{
 		"all run what it is set to":                   {machines: map[string]int{"1": 10}, set: "1", want: "1 ami-1 plain"},
 		"all run the good one, which is still rolled": {machines: map[string]int{"2": 10}, set: "1", want: "2 ami-2 ?, 1 ami-1 plain"},
 		"its refresh tells its policy": {machines: map[string]int{"2": 10}, set: "1", want: "2 ami-2 plain, 1 ami-1 plain",
-			change: func(m *model) { refreshTo(m, "2", "InProgress", nil) }},
+			change: func(m *fakeAWS) { refreshTo(m, "2", "InProgress", nil) }},
 		"a refresh before the newest tells it": {machines: map[string]int{"2": 10}, set: "1", want: "2 ami-2 plain, 1 ami-1 plain",
-			change: func(m *model) {
+			change: func(m *fakeAWS) {
 				refreshTo(m, "2", "Cancelled", nil)
 				two := m.state.Refreshes["web"]
 				refreshTo(m, "3", "InProgress", nil)
@@ -87,26 +87,26 @@ func TestWhatAGroupGoesBackTo(t *testing.T) {
 		"what is wanted is running already":    {machines: map[string]int{"3": 6, "2": 3, "1": 1}, set: "1", want: "2 ami-2 ?, 1 ami-1 plain"},
 		"it is set to what is wanted":          {machines: map[string]int{"3": 4, "2": 4, "1": 2}, set: "3", want: "2 ami-2 ?, 1 ami-1 ?"},
 		"as many, and it is set to what is so": {machines: map[string]int{"3": 4, "1": 3, "2": 3}, set: "3", want: "2 ami-2 ?, 1 ami-1 ?"},
-		"by hand: another template": {machines: map[string]int{"1": 4}, set: "1", want: "1 ami-1 plain", change: func(m *model) {
+		"by hand: another template": {machines: map[string]int{"1": 4}, set: "1", want: "1 ami-1 plain", change: func(m *fakeAWS) {
 			g := m.state.Groups["web"]
 			for range 6 {
 				g.Instances = append(g.Instances, observed.Instance{ID: m.id("i"), Type: "m5.large", LifecycleState: "InService", Health: "Healthy", Template: observed.TemplateRef{ID: "lt-theirs", Name: "theirs", Version: "9"}})
 			}
 			m.state.Groups["web"] = g
 		}},
-		"by hand: another version": {machines: map[string]int{"1": 4, "4": 6}, set: "1", want: "4  ?, 1 ami-1 plain", change: func(m *model) {
+		"by hand: another version": {machines: map[string]int{"1": 4, "4": 6}, set: "1", want: "4  ?, 1 ami-1 plain", change: func(m *fakeAWS) {
 			tm := m.state.Templates["web"]
 			tm.Versions[4] = observed.TemplateVersion{Number: 4, Description: "theirs", Data: tm.Versions[1].Data}
 			m.state.Templates["web"] = tm
 		}},
-		"the version of most exists no more": {machines: map[string]int{"2": 6, "1": 4}, set: "1", want: "1 ami-1 plain", change: func(m *model) {
+		"the version of most exists no more": {machines: map[string]int{"2": 6, "1": 4}, set: "1", want: "1 ami-1 plain", change: func(m *fakeAWS) {
 			tm := m.state.Templates["web"]
 			delete(tm.Versions, 2)
 			tm.Missing = map[int64]bool{2: true}
 			m.state.Templates["web"] = tm
 		}},
 		"a policy of several types": {pool: follows("m5.large", "m5.xlarge"), machines: map[string]int{"2": 10}, set: "1", want: "2 ami-2 m5.xlarge, 1 ami-1 m5.large",
-			change: func(m *model) {
+			change: func(m *fakeAWS) {
 				refreshTo(m, "2", "InProgress", follows("m5.xlarge", "m5.large").Group.MixedInstancesPolicy)
 			}},
 	} {

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/orphan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -31,7 +31,7 @@ func (p *Plan) Verdicts() map[string]lastgood.Verdict {
 }
 
 // noteHeld notes what the plan of a pool that is held to an earlier revision says of that.
-func (c *computation) noteHeld(p *basis.PoolPlan, r *basis.Result) {
+func (c *computation) noteHeld(p *model.PoolPlan, r *model.Result) {
 	if c.in.Earlier(p.Key.String()) == nil {
 		return
 	}
@@ -47,7 +47,7 @@ func (c *computation) noteHeld(p *basis.PoolPlan, r *basis.Result) {
 // unlike are the codes of diagnostics by which AWS holds something else than a revision
 // says: what EKS cannot change in place stands in the nodegroup's name as a hash, and from
 // what AWS does not have nothing was launched.
-var unlike = []string{basis.CodeImmutable, basis.CodeRenamed, "image-not-found", "parameter-not-found", "parameter-no-image", "launch-template-not-found", "launch-template-version-not-found"}
+var unlike = []string{model.CodeImmutable, model.CodeRenamed, "image-not-found", "parameter-not-found", "parameter-no-image", "launch-template-not-found", "launch-template-version-not-found"}
 
 // hold takes out of the plan of a target that is held what does not put something back,
 // and reports whether the target is held to the revision; it says nothing if no target is.
@@ -81,7 +81,7 @@ func (c *computation) noteDiffering() {
 }
 
 // candidate compares a pool of an earlier revision with AWS.
-func (c *computation) candidate(pool *intent.Pool, h *basis.Fallback) lastgood.Pool {
+func (c *computation) candidate(pool *intent.Pool, h *model.Fallback) lastgood.Pool {
 	p, key := c.pools.Of(pool.Key), pool.Key.String()
 	out := lastgood.Pool{Key: key, Exists: c.in.Exists(pool) && !p.Foreign, Recorded: !p.Differs, Bad: h.Bad[key]}
 	if p.Governed != nil {
@@ -168,7 +168,7 @@ func corrects(s step.Step) bool {
 	}
 	a := s.About()
 	tags := len(a.Put)+len(a.Remove) > 0
-	return s.Do != nil && s.Verb == step.Update && !s.Disrupts() && !basis.TakesAdopted(s) && a.Makes == "" && a.Launches == nil && a.Refresh == "" &&
+	return s.Do != nil && s.Verb == step.Update && !s.Disrupts() && !model.TakesAdopted(s) && a.Makes == "" && a.Launches == nil && a.Refresh == "" &&
 		!a.Starts && !a.Configures && !a.Ends && (s.Resource != step.LaunchTemplate || tags)
 }
 

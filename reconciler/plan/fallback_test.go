@@ -7,18 +7,18 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // settle has the memory say that all pools of the input had converged.
-func settle(in *basis.Input) {
-	in.Memory.Settled = map[string]basis.Settled{}
+func settle(in *model.Input) {
+	in.Memory.Settled = map[string]model.Settled{}
 	for i := range in.Set.Pools {
 		p := &in.Set.Pools[i]
-		in.Memory.Settled[basis.SettledKey(in.Policy.Target, p.Key.String())] = basis.Settled{Pool: p, Answers: in.Answers}
+		in.Memory.Settled[model.SettledKey(in.Policy.Target, p.Key.String())] = model.Settled{Pool: p, Answers: in.Answers}
 	}
 }
 
@@ -56,7 +56,7 @@ func TestAHeldPlanOnlyPutsBack(t *testing.T) {
 			}
 		}
 		in := testInput(draw(t)...)
-		in.Policy.Fallback = &basis.Fallback{Revision: fmt.Sprintf("%040d", 1), Recorded: rapid.Bool().Draw(t, "recorded")}
+		in.Policy.Fallback = &model.Fallback{Revision: fmt.Sprintf("%040d", 1), Recorded: rapid.Bool().Draw(t, "recorded")}
 		settled := rapid.Bool().Draw(t, "settled")
 		if settled {
 			settle(&in)
@@ -91,7 +91,7 @@ func TestADeletedGroupOfAHeldTargetRests(t *testing.T) {
 	converge(t, m, testInput(list...))
 	delete(m.state.Groups, list[0].Group.Name)
 	in := testInput(list...)
-	in.Policy.Fallback = &basis.Fallback{Revision: fmt.Sprintf("%040d", 1), Recorded: true}
+	in.Policy.Fallback = &model.Fallback{Revision: fmt.Sprintf("%040d", 1), Recorded: true}
 	settle(&in)
 	p, full := m.pass(t, in)
 	if s := Statuses(full, p)[0]; len(p.Steps) != 0 || s.Converged || !s.Rests() || s.Ready().Reason != ReasonHeld {
@@ -126,7 +126,7 @@ func TestPoolsOfAHeldTargetAreFailed(t *testing.T) {
 	const fault = "overlays/prod/web.yaml:3:1: the file is no YAML"
 	revision := fmt.Sprintf("%040d", 1)
 	in := testInput(list...)
-	in.Policy.Fallback, in.Policy.Fault = &basis.Fallback{Revision: revision, Why: fault, Recorded: true}, fault
+	in.Policy.Fallback, in.Policy.Fault = &model.Fallback{Revision: revision, Why: fault, Recorded: true}, fault
 	settle(&in)
 	p, full := m.pass(t, in)
 	for says, h := range map[string]*Fallback{

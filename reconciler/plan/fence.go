@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -19,13 +19,13 @@ type cause struct{ commit, what string }
 
 // fence finds the steps that are a newer commit's.
 type fence struct {
-	in     basis.Input
+	in     model.Input
 	shared map[string]*template.Shared
 	// ahead are the commits for which steps are stopped, around those behind all that
 	// the target owns, nil before they were asked for.
 	ahead  map[string]bool
 	around []cause
-	basis.Result
+	model.Result
 }
 
 // fence holds the steps of pools that are a newer commit's, and names those commits.
@@ -53,19 +53,19 @@ func (c *fence) hold(steps []step.Step) {
 	}
 	for _, owner := range order {
 		byOwner[owner] = append(byOwner[owner], c.poolCauses(owner)...)
-		worst, found := basis.RelationOlder, cause{}
+		worst, found := model.RelationOlder, cause{}
 		for _, cause := range byOwner[owner] {
 			switch relation := c.relation(cause.commit); {
-			case relation == basis.RelationNewer || relation == basis.RelationUnknown:
+			case relation == model.RelationNewer || relation == model.RelationUnknown:
 				c.ahead[cause.commit] = true
-				if worst == basis.RelationOlder || worst == basis.RelationAsked {
+				if worst == model.RelationOlder || worst == model.RelationAsked {
 					worst, found = relation, cause
 				}
-			case relation == basis.RelationAsked && worst == basis.RelationOlder:
+			case relation == model.RelationAsked && worst == model.RelationOlder:
 				worst, found = relation, cause
 			}
 		}
-		if worst != basis.RelationOlder {
+		if worst != model.RelationOlder {
 			c.stop(steps, owner, worst, found)
 		}
 	}
@@ -73,27 +73,27 @@ func (c *fence) hold(steps []step.Step) {
 
 // relation returns the relation of a commit to this one. If it is unknown, weir asks for it, and
 // treats the commit as older until the plan is computed again.
-func (c *fence) relation(commit string) basis.Relation {
+func (c *fence) relation(commit string) model.Relation {
 	if strings.HasPrefix(c.in.Commit.Revision, commit) {
-		return basis.RelationOlder
+		return model.RelationOlder
 	}
 	relation, known := c.in.Relations[commit]
 	if !known {
 		c.Needs.Commits = append(c.Needs.Commits, commit)
-		return basis.RelationOlder
+		return model.RelationOlder
 	}
 	return relation
 }
 
 // stop holds an owner's steps.
-func (c *fence) stop(steps []step.Step, owner string, relation basis.Relation, from cause) {
+func (c *fence) stop(steps []step.Step, owner string, relation model.Relation, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
 	own := shortRevision(c.in.Commit.Revision)
 	hold, why, ends := step.HeldStopped, "another weir is ahead: commit "+shortRevision(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes all the same"
 	switch relation {
-	case basis.RelationNewer:
+	case model.RelationNewer:
 		d.Summary = from.what + " was made from the commit " + shortRevision(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
-	case basis.RelationUnknown:
+	case model.RelationUnknown:
 		d.Summary = from.what + " was made from the commit " + shortRevision(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
 		ends += ", and so does weir after six hours in which the repository does not get that commit"
 	default:
@@ -186,7 +186,7 @@ func (c *fence) tagCauses(out []cause, tags map[string]string, what string) []ca
 
 // fromHere reports whether tags say that the instance made a resource from the
 // source's commits.
-func fromHere(in basis.Input, tags map[string]string) bool {
+func fromHere(in model.Input, tags map[string]string) bool {
 	return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagSource] == in.Policy.Source
 }
 
@@ -285,7 +285,7 @@ func roomFor(n int, have, more map[string]string) bool {
 // stamp adds to steps that write tags the commit that they come from, and to the tags
 // that make a launch template this source's the version since when it is. Neither is
 // worth a write of its own, and so no part of the plan.
-func stamp(in basis.Input, steps []step.Step) {
+func stamp(in model.Input, steps []step.Step) {
 	if in.Commit.Revision == "" {
 		return
 	}
@@ -296,7 +296,7 @@ func stamp(in basis.Input, steps []step.Step) {
 }
 
 // stampOf returns the tags with which to stamp an action, which is nearly always usual.
-func stampOf(in basis.Input, do step.Action, usual map[string]string) map[string]string {
+func stampOf(in model.Input, do step.Action, usual map[string]string) map[string]string {
 	if _, tags := do.(step.Tagging); !tags {
 		return nil
 	}

@@ -3,7 +3,7 @@ package plan
 import (
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -13,9 +13,9 @@ func assign[T any](dst *T, v *T) {
 	}
 }
 
-func testPolicy() basis.Policy {
-	return basis.Policy{Instance: "prod", Target: "blue", Source: "0123456789ab", Sources: []string{"0123456789ab"},
-		Account: "000000000000", Region: "eu-west-1", Prune: basis.Prune{Enabled: true}}
+func testPolicy() model.Policy {
+	return model.Policy{Instance: "prod", Target: "blue", Source: "0123456789ab", Sources: []string{"0123456789ab"},
+		Account: "000000000000", Region: "eu-west-1", Prune: model.Prune{Enabled: true}}
 }
 
 var subnetLookup = intent.Lookup{Kind: intent.Subnets, Cluster: intent.Key{Namespace: "default", Name: "c"}}
@@ -63,11 +63,11 @@ func nodegroupPool(name string, replicas int32) intent.Pool {
 	}
 }
 
-func testInput(pools ...intent.Pool) basis.Input {
+func testInput(pools ...intent.Pool) model.Input {
 	set := &intent.Set{Pools: pools}
 	set.Sort()
-	return basis.Input{Policy: testPolicy(), Commit: content.Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: set, Answers: testAnswers(),
-		Fleet: basis.NewFleet(map[string][]basis.Claim{"blue": basis.Claims(set)}, true)}
+	return model.Input{Policy: testPolicy(), Commit: content.Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: set, Answers: testAnswers(),
+		Fleet: model.NewFleet(map[string][]model.Claim{"blue": model.Claims(set)}, true)}
 }
 
 // fataler is what the model needs of a test.

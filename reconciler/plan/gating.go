@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // gated computes the plan and marks the steps that gates hold. A grant of deletions beyond the
 // limit changes what weir must read first, so it then computes the plan a second time.
-func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*Plan, observed.Needs) {
+func gated(in model.Input, compute func(model.Input) (*Plan, observed.Needs)) (*Plan, observed.Needs) {
 	p, needs := compute(in)
 	grant := in.Policy.Gates.Grant
 	if len(p.Steps) == 0 || in.Policy.Adoption.Asked {
@@ -33,8 +33,8 @@ func gated(in basis.Input, compute func(basis.Input) (*Plan, observed.Needs)) (*
 
 // gating decides which steps of a plan the gates hold.
 type gating struct {
-	basis.Gates
-	in   basis.Input
+	model.Gates
+	in   model.Input
 	plan *Plan
 	// approve describes how a person approves the plan, or why nobody can; approved is what then
 	// ends a hold.
@@ -46,7 +46,7 @@ type gating struct {
 // withSecrets names the plan that people can approve instead.
 const withSecrets = "a plan that is made with the target's secrets"
 
-func newGating(in basis.Input, p *Plan) *gating {
+func newGating(in model.Input, p *Plan) *gating {
 	g := &gating{
 		Gates: in.Policy.Gates, in: in, plan: p, unmade: map[step.MadeKey]bool{},
 		approve: "it was planned without the target's secrets and cannot be approved", approved: withSecrets,
@@ -154,13 +154,13 @@ func (g *gating) hold(s *step.Step) {
 			g.unmade[step.MadeKey{Name: s.Name}] = a.Template == (observed.TemplateRef{})
 		}
 	case afterWave:
-		held(step.HeldWave, g.Wave, basis.EarlierEnds)
+		held(step.HeldWave, g.Wave, model.EarlierEnds)
 	case outsideWindow:
 		held(step.HeldWindow, g.Window, s.HeldEnds)
 	case weirBusy:
 		held(step.HeldWaiting, g.Waits, s.HeldEnds)
 	case newerLevel:
-		held(step.HeldWave, g.plan.awaits(g.in, *s), basis.EarlierEnds)
+		held(step.HeldWave, g.plan.awaits(g.in, *s), model.EarlierEnds)
 	case explained, heldOrStopping, free: // stays as it was planned
 	}
 	if s.Held == step.HeldSuspended && s.HeldEnds == "" {
@@ -180,7 +180,7 @@ func (g *gating) approveMore() string {
 // since it was taken over; undecided says who ends that.
 const undecidedWhy = "it would be the first to replace machines since the pool was adopted: "
 
-func undecided(p basis.Policy, digest string) string {
+func undecided(p model.Policy, digest string) string {
 	switch {
 	case p.OwnTargetOnly:
 		return "apply it on a terminal, or with --yes"
@@ -191,7 +191,7 @@ func undecided(p basis.Policy, digest string) string {
 }
 
 // lets reports whether a step of the plan may run; without an agreement each may.
-func lets(a *basis.Agreement, p *Plan, s step.Step) bool {
+func lets(a *model.Agreement, p *Plan, s step.Step) bool {
 	if a == nil {
 		return true
 	}

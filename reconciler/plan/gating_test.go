@@ -5,7 +5,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -26,7 +26,7 @@ func TestSituationsOfAStep(t *testing.T) {
 	}
 	first := func(s step.Step) step.Step { s.First = true; return s }
 	const digest = "0123"
-	approves := func(s step.Step) *basis.Grant {
+	approves := func(s step.Step) *model.Grant {
 		g := GrantOf(&Plan{Digested: digest, Steps: []step.Step{s}})
 		g.Exact = false
 		return &g
@@ -35,43 +35,43 @@ func TestSituationsOfAStep(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
 		step  step.Step
-		gates basis.Gates
+		gates model.Gates
 		unmet map[string]string
 		want  situation
 	}{
-		{"waves are missing for a rollout", rolls, basis.Gates{}, unmet, wavesMissing},
-		{"also for one that waits for its wave", held(rolls, step.HeldWave, "first the canary"), basis.Gates{}, unmet, wavesMissing},
-		{"but not for a change that replaces no machine", resizes, basis.Gates{}, unmet, free},
-		{"nor for a rollout of a paused pool", held(rolls, step.HeldPaused, ""), basis.Gates{}, unmet, heldOrStopping},
+		{"waves are missing for a rollout", rolls, model.Gates{}, unmet, wavesMissing},
+		{"also for one that waits for its wave", held(rolls, step.HeldWave, "first the canary"), model.Gates{}, unmet, wavesMissing},
+		{"but not for a change that replaces no machine", resizes, model.Gates{}, unmet, free},
+		{"nor for a rollout of a paused pool", held(rolls, step.HeldPaused, ""), model.Gates{}, unmet, heldOrStopping},
 
-		{"the planner has said why", held(rolls, step.HeldStopped, "the change is stopped"), basis.Gates{Window: "on Monday"}, nil, explained},
-		{"a suspended pool", held(resizes, step.HeldSuspended, ""), basis.Gates{}, nil, suspended},
-		{"too many deletions", held(removes, step.HeldPruneLimit, ""), basis.Gates{}, nil, beyondLimit},
-		{"too many deletions, a trailer is looked up", held(removes, step.HeldWaiting, ""), basis.Gates{}, nil, limitUnproven},
-		{"a paused pool", held(resizes, step.HeldPaused, ""), basis.Gates{AsReviewed: true}, nil, heldOrStopping},
-		{"the end of a bad rollout waits for nothing", stops, basis.Gates{AsReviewed: true, Wave: "x", Window: "x", Waits: "x"}, nil, heldOrStopping},
+		{"the planner has said why", held(rolls, step.HeldStopped, "the change is stopped"), model.Gates{Window: "on Monday"}, nil, explained},
+		{"a suspended pool", held(resizes, step.HeldSuspended, ""), model.Gates{}, nil, suspended},
+		{"too many deletions", held(removes, step.HeldPruneLimit, ""), model.Gates{}, nil, beyondLimit},
+		{"too many deletions, a trailer is looked up", held(removes, step.HeldWaiting, ""), model.Gates{}, nil, limitUnproven},
+		{"a paused pool", held(resizes, step.HeldPaused, ""), model.Gates{AsReviewed: true}, nil, heldOrStopping},
+		{"the end of a bad rollout waits for nothing", stops, model.Gates{AsReviewed: true, Wave: "x", Window: "x", Waits: "x"}, nil, heldOrStopping},
 
-		{"another plan was agreed to", resizes, basis.Gates{Agreed: &basis.Agreement{Digest: "another", First: true}, AsReviewed: true}, nil, notAgreed},
-		{"this plan was agreed to", resizes, basis.Gates{Agreed: &basis.Agreement{Digest: digest, First: true}}, nil, free},
-		{"the agreement named no deletion", removes, basis.Gates{Agreed: &basis.Agreement{Digest: "another"}}, nil, notAgreed},
-		{"a deletion, and nobody to ask", removes, basis.Gates{Deletions: "give --yes"}, nil, deletes},
-		{"a deletion that was approved", removes, basis.Gates{Deletions: "give --yes", Grant: approves(removes)}, nil, free},
-		{"the first rollout of an adopted pool", first(rolls), basis.Gates{}, nil, firstSince},
-		{"the first rollout, decided", first(rolls), basis.Gates{Decided: true}, nil, free},
-		{"the first rollout, approved", first(rolls), basis.Gates{Grant: approves(rolls)}, nil, free},
+		{"another plan was agreed to", resizes, model.Gates{Agreed: &model.Agreement{Digest: "another", First: true}, AsReviewed: true}, nil, notAgreed},
+		{"this plan was agreed to", resizes, model.Gates{Agreed: &model.Agreement{Digest: digest, First: true}}, nil, free},
+		{"the agreement named no deletion", removes, model.Gates{Agreed: &model.Agreement{Digest: "another"}}, nil, notAgreed},
+		{"a deletion, and nobody to ask", removes, model.Gates{Deletions: "give --yes"}, nil, deletes},
+		{"a deletion that was approved", removes, model.Gates{Deletions: "give --yes", Grant: approves(removes)}, nil, free},
+		{"the first rollout of an adopted pool", first(rolls), model.Gates{}, nil, firstSince},
+		{"the first rollout, decided", first(rolls), model.Gates{Decided: true}, nil, free},
+		{"the first rollout, approved", first(rolls), model.Gates{Grant: approves(rolls)}, nil, free},
 
-		{"review, and no approval", resizes, basis.Gates{AsReviewed: true, Wave: "x"}, nil, notApproved},
-		{"review, and an approval of something else", resizes, basis.Gates{AsReviewed: true, Grant: approves(removes)}, nil, notApproved},
-		{"review, and an approval", resizes, basis.Gates{AsReviewed: true, Grant: approves(resizes)}, nil, free},
-		{"an earlier target is behind", resizes, basis.Gates{Wave: "canary rolls out", Window: "on Monday"}, nil, afterWave},
-		{"drift is corrected all the same", corrects, basis.Gates{Wave: "canary rolls out"}, nil, free},
-		{"the window is closed", rolls, basis.Gates{Window: "on Monday", Waits: "a render"}, nil, outsideWindow},
-		{"the window is closed, and nothing is disrupted", resizes, basis.Gates{Window: "on Monday"}, nil, free},
-		{"weir renders a newer commit", resizes, basis.Gates{Waits: "a render"}, nil, weirBusy},
-		{"no gate", rolls, basis.Gates{}, nil, free},
+		{"review, and no approval", resizes, model.Gates{AsReviewed: true, Wave: "x"}, nil, notApproved},
+		{"review, and an approval of something else", resizes, model.Gates{AsReviewed: true, Grant: approves(removes)}, nil, notApproved},
+		{"review, and an approval", resizes, model.Gates{AsReviewed: true, Grant: approves(resizes)}, nil, free},
+		{"an earlier target is behind", resizes, model.Gates{Wave: "canary rolls out", Window: "on Monday"}, nil, afterWave},
+		{"drift is corrected all the same", corrects, model.Gates{Wave: "canary rolls out"}, nil, free},
+		{"the window is closed", rolls, model.Gates{Window: "on Monday", Waits: "a render"}, nil, outsideWindow},
+		{"the window is closed, and nothing is disrupted", resizes, model.Gates{Window: "on Monday"}, nil, free},
+		{"weir renders a newer commit", resizes, model.Gates{Waits: "a render"}, nil, weirBusy},
+		{"no gate", rolls, model.Gates{}, nil, free},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			in := basis.Input{Set: &intent.Set{}, Policy: basis.Policy{Gates: tc.gates, Unmet: tc.unmet}}
+			in := model.Input{Set: &intent.Set{}, Policy: model.Policy{Gates: tc.gates, Unmet: tc.unmet}}
 			p := &Plan{Digested: digest, Granted: grants(tc.gates.Grant, &Plan{Digested: digest}), Steps: []step.Step{tc.step}}
 			g := newGating(in, p)
 			if got := g.of(&p.Steps[0]); got != tc.want {
@@ -93,7 +93,7 @@ func TestAStepWaitsForTheVersionThatItNeeds(t *testing.T) {
 	grant := GrantOf(&Plan{Digested: "0123", Steps: []step.Step{launches}})
 	grant.Exact = false
 	p := &Plan{Digested: "0123", Granted: true, Steps: []step.Step{makes, launches}}
-	g := newGating(basis.Input{Set: &intent.Set{}, Policy: basis.Policy{Gates: basis.Gates{AsReviewed: true, Grant: &grant}}}, p)
+	g := newGating(model.Input{Set: &intent.Set{}, Policy: model.Policy{Gates: model.Gates{AsReviewed: true, Grant: &grant}}}, p)
 	if is := g.of(&p.Steps[1]); is != free {
 		t.Fatalf("alone it is in the situation %q", is)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
@@ -71,9 +71,9 @@ func writeHashes(t *testing.T, to *strings.Builder, set *intent.Set, p intent.Po
 	for l := range p.Lookups() {
 		answers[l] = someAnswer(l)
 	}
-	in := basis.Input{
+	in := model.Input{
 		Policy: testPolicy(), Commit: content.Commit{Revision: "abcdef0123456789", Subject: "scale"}, Set: own, Answers: answers,
-		Fleet: basis.NewFleet(map[string][]basis.Claim{"blue": basis.Claims(own)}, true),
+		Fleet: model.NewFleet(map[string][]model.Claim{"blue": model.Claims(own)}, true),
 	}
 	if lt := p.LaunchTemplate; lt != nil && lt.UserData.Text != "" {
 		fmt.Fprintf(to, "\tuser data %s\n", hashOf([]byte(lt.UserData.Text)))

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -14,7 +14,7 @@ import (
 func (p *Plan) holdMarks() {
 	for i := range p.Steps {
 		mark := &p.Steps[i]
-		if mark.Held != "" || !basis.TakesAdopted(*mark) {
+		if mark.Held != "" || !model.TakesAdopted(*mark) {
 			continue
 		}
 		after := p.Steps[i+1:]
@@ -25,8 +25,8 @@ func (p *Plan) holdMarks() {
 }
 
 // AgreementOf is the agreement of a person who says yes to a plan. Held steps stay held.
-func AgreementOf(p *Plan) basis.Agreement {
-	a := basis.Agreement{Digest: p.Digest(), First: true, Deletes: map[string]bool{}}
+func AgreementOf(p *Plan) model.Agreement {
+	a := model.Agreement{Digest: p.Digest(), First: true, Deletes: map[string]bool{}}
 	for _, s := range p.Steps {
 		if s.Verb == step.Delete {
 			a.Deletes[s.Pool] = true
@@ -95,7 +95,7 @@ func RolloutsMoving(s *observed.State, instance string) int {
 	type pool struct{ cluster, key string }
 	stays := map[pool]bool{}
 	for name, g := range s.Nodegroups {
-		if basis.NodegroupRank(g) == 0 {
+		if model.NodegroupRank(g) == 0 {
 			stays[pool{name.Cluster, g.Tags[observed.TagPool]}] = true
 		}
 	}
@@ -106,7 +106,7 @@ func RolloutsMoving(s *observed.State, instance string) int {
 		}
 	}
 	for name, g := range s.Nodegroups {
-		_, _, replaces := basis.CutSuffix(name.Name)
+		_, _, replaces := model.CutSuffix(name.Name)
 		replaced := g.Status == "DELETING" && stays[pool{name.Cluster, g.Tags[observed.TagPool]}]
 		if (g.Status == "UPDATING" || g.Status == "CREATING" && replaces || replaced) && g.Tags[observed.TagOwner] == instance {
 			n++

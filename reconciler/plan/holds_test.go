@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -23,7 +23,7 @@ func heldOf(p *Plan) []string {
 
 // changed is a fleet with one pool that rolls, one that is new and one that only
 // has another size.
-func changed(t *testing.T) (*model, basis.Input) {
+func changed(t *testing.T) (*fakeAWS, model.Input) {
 	t.Helper()
 	m := newModel()
 	converge(t, m, testInput(groupPool("web", "m5.large", 3), groupPool("api", "m5.large", 3)))
@@ -56,28 +56,28 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 		return out
 	}
 	tests := map[string]struct {
-		gates     basis.Gates
+		gates     model.Gates
 		suspended bool
 		want      []string
 		reason    string
 	}{
 		"nothing":                  {want: none},
-		"a closed window":          {gates: basis.Gates{Window: "opens on Monday"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}, reason: "opens on Monday"},
-		"a wave":                   {gates: basis.Gates{Wave: "waits for canary", Window: "x"}, want: all(step.HeldWave), reason: "waits for canary"},
-		"review":                   {gates: basis.Gates{AsReviewed: true, Wave: "x"}, want: all(step.HeldApproval), reason: "weir approve " + digest},
-		"review, approved":         {gates: basis.Gates{AsReviewed: true, Grant: &full}, want: none},
-		"review, another plan":     {gates: basis.Gates{AsReviewed: true, Grant: &other}, want: all(step.HeldApproval)},
-		"review, begun":            {gates: basis.Gates{AsReviewed: true, Grant: &begun}, want: none},
-		"review, one pool of it":   {gates: basis.Gates{AsReviewed: true, Grant: &part}, want: []string{"update:approval", "create:approval", "create:approval", "update:", "rollout:"}},
-		"weir itself":              {gates: basis.Gates{Waits: "a render", Window: "x"}, want: []string{"update:waiting", "create:waiting", "create:waiting", "update:waiting", "rollout:window"}, reason: "a render"},
-		"a suspended pool":         {gates: basis.Gates{Pools: map[string]string{"default/web": "by ann"}}, want: []string{"update:", "create:", "create:", "update:suspended", "rollout:suspended"}, reason: "by ann"},
-		"a suspended target":       {gates: basis.Gates{Suspended: "by ann", Window: "x"}, suspended: true, want: all(step.HeldSuspended), reason: "by ann"},
-		"agreed to":                {gates: basis.Gates{Agreed: &agreed}, want: none},
-		"agreed to another plan":   {gates: basis.Gates{Agreed: &changed}, want: all(step.HeldApproval)},
-		"what follows it":          {gates: basis.Gates{Agreed: &followed}, want: none},
-		"agreed to, not reviewed":  {gates: basis.Gates{Agreed: &agreed, AsReviewed: true}, want: all(step.HeldApproval), reason: "weir approve " + digest},
-		"deletions not agreed to":  {gates: basis.Gates{Deletions: "--yes was not given"}, want: none},
-		"an approval and a window": {gates: basis.Gates{AsReviewed: true, Grant: &full, Window: "x"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}},
+		"a closed window":          {gates: model.Gates{Window: "opens on Monday"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}, reason: "opens on Monday"},
+		"a wave":                   {gates: model.Gates{Wave: "waits for canary", Window: "x"}, want: all(step.HeldWave), reason: "waits for canary"},
+		"review":                   {gates: model.Gates{AsReviewed: true, Wave: "x"}, want: all(step.HeldApproval), reason: "weir approve " + digest},
+		"review, approved":         {gates: model.Gates{AsReviewed: true, Grant: &full}, want: none},
+		"review, another plan":     {gates: model.Gates{AsReviewed: true, Grant: &other}, want: all(step.HeldApproval)},
+		"review, begun":            {gates: model.Gates{AsReviewed: true, Grant: &begun}, want: none},
+		"review, one pool of it":   {gates: model.Gates{AsReviewed: true, Grant: &part}, want: []string{"update:approval", "create:approval", "create:approval", "update:", "rollout:"}},
+		"weir itself":              {gates: model.Gates{Waits: "a render", Window: "x"}, want: []string{"update:waiting", "create:waiting", "create:waiting", "update:waiting", "rollout:window"}, reason: "a render"},
+		"a suspended pool":         {gates: model.Gates{Pools: map[string]string{"default/web": "by ann"}}, want: []string{"update:", "create:", "create:", "update:suspended", "rollout:suspended"}, reason: "by ann"},
+		"a suspended target":       {gates: model.Gates{Suspended: "by ann", Window: "x"}, suspended: true, want: all(step.HeldSuspended), reason: "by ann"},
+		"agreed to":                {gates: model.Gates{Agreed: &agreed}, want: none},
+		"agreed to another plan":   {gates: model.Gates{Agreed: &changed}, want: all(step.HeldApproval)},
+		"what follows it":          {gates: model.Gates{Agreed: &followed}, want: none},
+		"agreed to, not reviewed":  {gates: model.Gates{Agreed: &agreed, AsReviewed: true}, want: all(step.HeldApproval), reason: "weir approve " + digest},
+		"deletions not agreed to":  {gates: model.Gates{Deletions: "--yes was not given"}, want: none},
+		"an approval and a window": {gates: model.Gates{AsReviewed: true, Grant: &full, Window: "x"}, want: []string{"update:", "create:", "create:", "update:", "rollout:window"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestGatesHoldWhatTheySay(t *testing.T) {
 
 func TestAPlanWithoutSecretsCannotBeApproved(t *testing.T) {
 	m, in := changed(t)
-	in.Policy.Secretless, in.Policy.Gates = true, basis.Gates{AsReviewed: true, Grant: &basis.Grant{Exact: true}}
+	in.Policy.Secretless, in.Policy.Gates = true, model.Gates{AsReviewed: true, Grant: &model.Grant{Exact: true}}
 	p, _ := m.pass(t, in)
 	if p.Granted && p.Digest() == "" {
 		t.Error("a plan without a digest was taken for an approved one")
@@ -173,15 +173,15 @@ func TestADeletionIsAgreedToByItsPool(t *testing.T) {
 	other.Deletes = map[string]bool{"default/one": true}
 	approved := GrantOf(shown)
 	for name, tc := range map[string]struct {
-		gates basis.Gates
+		gates model.Gates
 		runs  bool
 	}{
-		"nobody was asked":    {basis.Gates{}, true},
-		"not agreed to":       {basis.Gates{Deletions: "--yes was not given"}, false},
-		"approved":            {basis.Gates{Deletions: "--yes was not given", Grant: &approved}, true},
-		"shown":               {basis.Gates{Agreed: &full}, true},
-		"shown in a pass ago": {basis.Gates{Agreed: &follows}, true},
-		"never shown":         {basis.Gates{Agreed: &other}, false},
+		"nobody was asked":    {model.Gates{}, true},
+		"not agreed to":       {model.Gates{Deletions: "--yes was not given"}, false},
+		"approved":            {model.Gates{Deletions: "--yes was not given", Grant: &approved}, true},
+		"shown":               {model.Gates{Agreed: &full}, true},
+		"shown in a pass ago": {model.Gates{Agreed: &follows}, true},
+		"never shown":         {model.Gates{Agreed: &other}, false},
 	} {
 		in.Policy.Gates = tc.gates
 		p, _ := m.pass(t, in)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -37,7 +37,7 @@ func TestLateMachinesSayWhatTheyWaitFor(t *testing.T) {
 		for i, s := range c.states {
 			g.Instances = append(g.Instances, observed.Instance{ID: "i-" + strconv.Itoa(i), LifecycleState: s, Health: "Healthy"})
 		}
-		in := basis.Input{Now: began.Add(c.after), State: &observed.State{
+		in := model.Input{Now: began.Add(c.after), State: &observed.State{
 			Groups: map[string]observed.Group{g.Name: g}, Launches: map[string]observed.Launches{g.Name: {Since: began}}, Hooks: map[string]observed.GroupHooks{g.Name: {Hooks: c.hooks}},
 		}}
 		if got := launch.Pending(in, &pool); !strings.Contains(got, c.want) || (got == "") != (c.want == "") {

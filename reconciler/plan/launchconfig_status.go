@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -45,7 +45,7 @@ type SharedVersion struct {
 // LaunchConfigStatuses says how each AWSLaunchConfig of the input stands, from
 // what was observed and from the plan that was made of it. The condition RolledOut
 // is True once each of its pools runs the version that it wants.
-func LaunchConfigStatuses(in basis.Input, p *Plan) []LaunchConfigStatus {
+func LaunchConfigStatuses(in model.Input, p *Plan) []LaunchConfigStatus {
 	out := []LaunchConfigStatus{}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
 		out = append(out, status(s, in, p))
@@ -53,7 +53,7 @@ func LaunchConfigStatuses(in basis.Input, p *Plan) []LaunchConfigStatus {
 	return out
 }
 
-func status(s *template.Shared, in basis.Input, p *Plan) LaunchConfigStatus {
+func status(s *template.Shared, in model.Input, p *Plan) LaunchConfigStatus {
 	out := LaunchConfigStatus{
 		Name: s.Config.Key.Name, Namespace: s.Config.Key.Namespace, Cluster: s.Users[0].ClusterKey.Name, Target: in.Policy.Target, Pools: s.Pools(),
 		Versions: []SharedVersion{},
@@ -93,7 +93,7 @@ func status(s *template.Shared, in basis.Input, p *Plan) LaunchConfigStatus {
 }
 
 // versions says which pools run which version of t, and which want it.
-func versions(s *template.Shared, in basis.Input, p *Plan, t observed.Template) []SharedVersion {
+func versions(s *template.Shared, in model.Input, p *Plan, t observed.Template) []SharedVersion {
 	byNumber := map[int64]*SharedVersion{}
 	at := func(n int64) *SharedVersion {
 		if byNumber[n] == nil {
@@ -119,7 +119,7 @@ func versions(s *template.Shared, in basis.Input, p *Plan, t observed.Template) 
 
 // sharedNumbers are the versions of t that a pool's machines run, or that its next
 // ones will, ascending.
-func sharedNumbers(in basis.Input, pool *intent.Pool, t observed.Template) []int64 {
+func sharedNumbers(in model.Input, pool *intent.Pool, t observed.Template) []int64 {
 	var refs []observed.TemplateRef
 	if pool.Group != nil {
 		g := in.State.Groups[pool.Group.Name]
@@ -136,7 +136,7 @@ func sharedNumbers(in basis.Input, pool *intent.Pool, t observed.Template) []int
 	}
 	var out []int64
 	for _, r := range refs {
-		if n := basis.VersionOf(t, r); n != 0 && (r.ID != "" || r.Name != "") {
+		if n := model.VersionOf(t, r); n != 0 && (r.ID != "" || r.Name != "") {
 			out = append(out, n)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -35,7 +35,7 @@ func sharing(keep int32, pools ...intent.Pool) []intent.Pool {
 const sharedGroup = "c-workers-group"
 
 // converge makes passes until a plan has nothing to do, and returns all steps.
-func (m *model) converge(t fataler, in basis.Input) []step.Step {
+func (m *fakeAWS) converge(t fataler, in model.Input) []step.Step {
 	t.Helper()
 	var steps []step.Step
 	for range 20 {
@@ -185,7 +185,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 		m := newModel()
 		key, size := "k", map[string]int32{"a": 1}
 		paused := map[string]bool{}
-		input := func() basis.Input {
+		input := func() model.Input {
 			list := []intent.Pool{groupPool("own", "m5.large", 1)}
 			var users []intent.Pool
 			for _, n := range slices.Sorted(maps.Keys(size)) {
@@ -214,7 +214,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 				p, _ := m.pass(t, input())
 				m.apply(p)
 				for n, g := range m.state.Groups {
-					if tm := m.state.Templates[g.Template.Name]; tm.ID != g.Template.ID || tm.Versions[basis.VersionOf(tm, g.Template)].Number == 0 {
+					if tm := m.state.Templates[g.Template.Name]; tm.ID != g.Template.ID || tm.Versions[model.VersionOf(tm, g.Template)].Number == 0 {
 						t.Fatalf("group %s launches from %v, which is gone", n, g.Template)
 					}
 				}
@@ -230,7 +230,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 		}
 		for n := range size {
 			g := m.state.Groups[n]
-			v := basis.VersionOf(tm, g.Template)
+			v := model.VersionOf(tm, g.Template)
 			if g.Template.ID != tm.ID || tm.Versions[v].Data.KeyName != key || tm.DefaultVersion != v {
 				t.Fatalf("pool %s runs %v, the default is %d of %v", n, g.Template, tm.DefaultVersion, slices.Sorted(maps.Keys(tm.Versions)))
 			}
@@ -243,7 +243,7 @@ func TestRandomEditsOfSharedTemplatesConverge(t *testing.T) {
 func TestASharedTemplateThatTwoTargetsWant(t *testing.T) {
 	in := testInput(sharing(0, groupPool("a", "m5.large", 2), groupPool("b", "m5.large", 1))...)
 	other := testInput(sharing(0, groupPool("x", "m5.large", 2), groupPool("y", "m5.large", 1), groupPool("z", "m5.large", 1))...)
-	in.Fleet = basis.NewFleet(map[string][]basis.Claim{"blue": basis.Claims(in.Set), "green": basis.Claims(other.Set)}, true)
+	in.Fleet = model.NewFleet(map[string][]model.Claim{"blue": model.Claims(in.Set), "green": model.Claims(other.Set)}, true)
 	p, _ := newModel().pass(t, in)
 	if !p.Empty() || len(p.Diagnostics) != 2 {
 		t.Fatalf("got %v, %v", verbs(p), p.Diagnostics)

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -33,7 +33,7 @@ func wanting(keep int32, pools ...string) []intent.Pool {
 
 // pinned says which version of the shared template each group is set to, and which
 // version is the default one.
-func (m *model) pinned() string {
+func (m *fakeAWS) pinned() string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(m.state.Groups)) {
 		out = append(out, name+" "+m.state.Groups[name].Template.Version)
@@ -158,7 +158,7 @@ func TestAVersionThatOnlySaysItIsTheWantedOneIsNotTaken(t *testing.T) {
 // weir keeps versions that a pool runs or wants, however old, and deletes in turn those that only a deleted pool ran.
 func TestPruningSparesWhatPoolsRunAndWant(t *testing.T) {
 	m := newModel()
-	pools := func(step int, stuck bool) basis.Input {
+	pools := func(step int, stuck bool) model.Input {
 		list := wanting(1, "a=one", "b=two", "c="+fmt.Sprint(step))
 		if !stuck {
 			return testInput(list...)
@@ -180,7 +180,7 @@ func TestPruningSparesWhatPoolsRunAndWant(t *testing.T) {
 		m.converge(t, pools(step, true))
 	}
 	tm := m.state.Templates[sharedGroup]
-	a, b, c := basis.VersionOf(tm, m.state.Groups["a"].Template), basis.VersionOf(tm, m.state.Groups["b"].Template), basis.VersionOf(tm, m.state.Groups["c"].Template)
+	a, b, c := model.VersionOf(tm, m.state.Groups["a"].Template), model.VersionOf(tm, m.state.Groups["b"].Template), model.VersionOf(tm, m.state.Groups["c"].Template)
 	for name, n := range map[string]int64{"a runs": a, "b runs": b, "c runs": c, "a wants": wanted, "is default": tm.DefaultVersion} {
 		if tm.Versions[n].Number == 0 {
 			t.Errorf("the version that %s is gone: %d of %v", name, n, slices.Sorted(maps.Keys(tm.Versions)))
@@ -232,7 +232,7 @@ func TestPoolsOfASharedTemplateFetchItsJoinToken(t *testing.T) {
 	in.Policy.JoinTokens.Prefix = "/weir"
 	m.converge(t, in)
 	_, in = m.pass(t, in)
-	kept := basis.JoinNeedsOf(in, nil).Wanted
+	kept := model.JoinNeedsOf(in, nil).Wanted
 	if len(kept) != 1 {
 		t.Fatalf("kept: %v", kept)
 	}
@@ -250,7 +250,7 @@ func TestPoolsOfASharedTemplateFetchItsJoinToken(t *testing.T) {
 // of them gets is in its version alone.
 func TestASharedTemplateHasTheTagsOfAllItsPools(t *testing.T) {
 	m := newModel()
-	pools := func(tags map[string]string) basis.Input {
+	pools := func(tags map[string]string) model.Input {
 		list := wanting(0, "a=1", "b=1")
 		for i := range list {
 			list[i].LaunchTemplate.Tags = map[string]string{"Name": sharedGroup, "team": "web"}
@@ -295,7 +295,7 @@ func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
 		content, paused := map[string]string{"a": "k"}, map[string]bool{}
-		input := func() basis.Input {
+		input := func() model.Input {
 			var users []string
 			for _, n := range slices.Sorted(maps.Keys(content)) {
 				users = append(users, n+"="+content[n])
@@ -319,7 +319,7 @@ func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 				}
 			}
 			for n, g := range m.state.Groups {
-				if tm := m.state.Templates[g.Template.Name]; tm.ID != g.Template.ID || tm.Versions[basis.VersionOf(tm, g.Template)].Number == 0 {
+				if tm := m.state.Templates[g.Template.Name]; tm.ID != g.Template.ID || tm.Versions[model.VersionOf(tm, g.Template)].Number == 0 {
 					t.Fatalf("group %s launches from %v, which is gone", n, g.Template)
 				}
 			}
@@ -339,7 +339,7 @@ func TestRandomContentsOfOneTemplateConverge(t *testing.T) {
 		tm := m.state.Templates[sharedGroup]
 		version := map[string]int64{}
 		for n, want := range content {
-			v := basis.VersionOf(tm, m.state.Groups[n].Template)
+			v := model.VersionOf(tm, m.state.Groups[n].Template)
 			if tm.Versions[v].Data.KeyName != want {
 				t.Fatalf("pool %s runs %d of %v", n, v, slices.Sorted(maps.Keys(tm.Versions)))
 			}
@@ -372,7 +372,7 @@ func TestASharedTemplateIsAdoptedWithItsVersions(t *testing.T) {
 		g.Tags = map[string]observed.GroupTag{}
 		m.state.Groups[n] = g
 	}
-	in.Policy.Adoption = basis.Adoption{Asked: true}
+	in.Policy.Adoption = model.Adoption{Asked: true}
 	p, _ := m.pass(t, in)
 	for _, s := range p.Steps {
 		if s.Verb != step.Adopt {
@@ -380,7 +380,7 @@ func TestASharedTemplateIsAdoptedWithItsVersions(t *testing.T) {
 		}
 	}
 	m.apply(p)
-	in.Policy.Adoption = basis.Adoption{}
+	in.Policy.Adoption = model.Adoption{}
 	if p, _ = m.pass(t, in); p.Runnable() != 0 {
 		t.Errorf("afterwards: %v", verbs(p))
 	}

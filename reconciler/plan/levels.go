@@ -6,34 +6,34 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // LevelOf returns the level in an answer, and false if the answer has none.
-func LevelOf(l intent.Lookup, a observed.Answer) (basis.Level, bool) {
+func LevelOf(l intent.Lookup, a observed.Answer) (model.Level, bool) {
 	switch l.Kind {
 	case intent.ImageByParameter, intent.ImageForEKS, intent.ImageByName:
 		if a.Image != nil {
-			return basis.Level{ID: a.Image.ID, Name: a.Image.Name}, true
+			return model.Level{ID: a.Image.ID, Name: a.Image.Name}, true
 		}
 	case intent.TemplateByName, intent.TemplateByID:
 		if a.Template != nil {
-			return basis.Level{ID: a.Template.ID + ":" + strconv.FormatInt(a.Template.Version, 10)}, true
+			return model.Level{ID: a.Template.ID + ":" + strconv.FormatInt(a.Template.Version, 10)}, true
 		}
 	case intent.EKSCluster:
 		if a.Cluster != nil {
 			version := "Kubernetes " + a.Cluster.Version
-			return basis.Level{ID: version, Name: version}, true
+			return model.Level{ID: version, Name: version}, true
 		}
 	}
-	return basis.Level{}, false
+	return model.Level{}, false
 }
 
 // Levels returns the distinct levels of the answers that a set of intents uses.
-func Levels(set *intent.Set, known map[intent.Lookup]basis.Level) []basis.Level {
-	var out []basis.Level
+func Levels(set *intent.Set, known map[intent.Lookup]model.Level) []model.Level {
+	var out []model.Level
 	for i := range set.Pools {
 		for l := range set.Pools[i].Lookups() {
 			if level, ok := known[l]; ok {
@@ -41,14 +41,14 @@ func Levels(set *intent.Set, known map[intent.Lookup]basis.Level) []basis.Level 
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b basis.Level) int { return cmp.Or(cmp.Compare(a.ID, b.ID), b.Since.Compare(a.Since)) })
-	return slices.CompactFunc(out, func(a, b basis.Level) bool { return a.ID == b.ID })
+	slices.SortFunc(out, func(a, b model.Level) int { return cmp.Or(cmp.Compare(a.ID, b.ID), b.Since.Compare(a.Since)) })
+	return slices.CompactFunc(out, func(a, b model.Level) bool { return a.ID == b.ID })
 }
 
 // awaits says which earlier target a step of the plan waits for because what its pools go
 // by has moved and that target has not come there; empty if none. A pool that keeps the
 // image that it has does not go by a newer one.
-func (p *Plan) awaits(in basis.Input, s step.Step) string {
+func (p *Plan) awaits(in model.Input, s step.Step) string {
 	if len(in.Policy.Gates.Earlier) == 0 || !s.MovesLevel() {
 		return ""
 	}

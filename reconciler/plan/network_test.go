@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -15,14 +15,14 @@ import (
 // one that is new has to say where it goes.
 func TestASecondVPCKeepsPoolsThatRun(t *testing.T) {
 	web := func(instanceType string) intent.Pool { return inCoreGroups(groupPool("web", instanceType, 2)) }
-	of := func(pools ...intent.Pool) basis.Input {
+	of := func(pools ...intent.Pool) model.Input {
 		in := testInput(pools...)
 		in.Answers[coreGroups] = observed.Answer{SecurityGroups: []string{"sg-default"}}
 		return in
 	}
 	m, in := newModel(), of(web("m5.large"))
 	converge(t, m, in)
-	lapse := func(in basis.Input) basis.Input {
+	lapse := func(in model.Input) model.Input {
 		pool := &in.Set.Pools[0]
 		for _, l := range []intent.Lookup{pool.Group.Subnets, coreGroups} {
 			a := in.Answers[l]
@@ -88,9 +88,9 @@ func TestAGroupGivenByIDIsBlamedWhereItStands(t *testing.T) {
 			pool.LaunchTemplate.Data = tt.data
 			in := testInput(pool)
 			in.Answers[intent.Lookup{Kind: intent.SecurityGroupByID, Name: "sg-x"}] = observed.Answer{SecurityGroups: []string{"sg-x"}, VPCs: tt.vpc}
-			a := in.Answers[basis.SubnetsOf(&pool)]
+			a := in.Answers[model.SubnetsOf(&pool)]
 			a.VPCs = []string{"vpc-a"}
-			in.Answers[basis.SubnetsOf(&pool)] = a
+			in.Answers[model.SubnetsOf(&pool)] = a
 			p, _ := newModel().pass(t, in)
 			if tt.field == "none" {
 				if slices.Contains(codes(p), "network-mismatch") {
@@ -121,7 +121,7 @@ func TestSubnetsAndSecurityGroupsAreOfOneVPC(t *testing.T) {
 			pool = inCoreGroups(pool)
 			in := testInput(pool)
 			in.Answers[coreGroups] = observed.Answer{SecurityGroups: []string{"sg-default"}}
-			for l, vpcs := range map[intent.Lookup][]string{basis.SubnetsOf(&pool): tt.subnets, coreGroups: tt.groups} {
+			for l, vpcs := range map[intent.Lookup][]string{model.SubnetsOf(&pool): tt.subnets, coreGroups: tt.groups} {
 				a := in.Answers[l]
 				a.VPCs = vpcs
 				in.Answers[l] = a

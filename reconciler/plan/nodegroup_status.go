@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/nodegroup"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -32,7 +32,7 @@ type NodegroupIssueNote struct {
 
 // nodegroupsFor returns the nodegroups of a pool for its status. The first is the nodegroup that
 // matches Git, or else the serving one.
-func nodegroupsFor(in basis.Input, pool *intent.Pool, matches observed.NodegroupName) []observed.Nodegroup {
+func nodegroupsFor(in model.Input, pool *intent.Pool, matches observed.NodegroupName) []observed.Nodegroup {
 	if pool.Nodegroup == nil {
 		return nil
 	}

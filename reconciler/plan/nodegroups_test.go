@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 func TestNodegroupUpdatesGoOneAtATime(t *testing.T) {
@@ -54,7 +54,7 @@ func TestAFailedNodegroupUpdateIsNotTriedAgain(t *testing.T) {
 	in = testInput(pool)
 	p, _ := m.pass(t, in)
 	name := observed.NodegroupName{Cluster: "c", Name: "ng"}
-	in.Memory.Started = map[observed.NodegroupName]basis.StartedUpdate{name: {UpdateID: "u-1", Fingerprint: p.Steps[0].Fingerprint}}
+	in.Memory.Started = map[observed.NodegroupName]model.StartedUpdate{name: {UpdateID: "u-1", Fingerprint: p.Steps[0].Fingerprint}}
 	m.state.Updates[name] = observed.NodegroupUpdate{ID: "u-1", Type: "ConfigUpdate", Status: "Failed", Errors: []observed.HealthIssue{{Code: "PodEvictionFailure"}}}
 	p, _ = m.pass(t, in)
 	if !p.Empty() || codes(p)[0] != "nodegroup-update-failed" {

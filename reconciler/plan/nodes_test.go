@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // A rollout is proven by nodes, where they are read: until they are Ready the default
@@ -19,7 +19,7 @@ func TestARolloutWhoseNodesAreNotReadyIsNoSuccess(t *testing.T) {
 	p, _ := m.pass(t, in)
 	m.apply(p) // the version, and a refresh that AWS calls Successful
 	ids := []string{m.state.Groups["web"].Instances[0].ID, m.state.Groups["web"].Instances[1].ID}
-	in.Nodes = &basis.Nodes{ByInstance: map[string]basis.Node{ids[0]: {Name: "ip-1", Why: "KubeletNotReady: cni plugin not initialized"}}}
+	in.Nodes = &model.Nodes{ByInstance: map[string]model.Node{ids[0]: {Name: "ip-1", Why: "KubeletNotReady: cni plugin not initialized"}}}
 	in.Memory.InService = map[string]time.Time{ids[0]: in.Now, ids[1]: in.Now}
 	look := func() (*Plan, PoolStatus) {
 		t.Helper()
@@ -40,7 +40,7 @@ func TestARolloutWhoseNodesAreNotReadyIsNoSuccess(t *testing.T) {
 	if _, s = look(); s.FailureReason != "nodes-not-ready" || !strings.Contains(s.FailureMessage, "ip-1") || !s.Rests() || s.Phase == PhaseFailed {
 		t.Errorf("after ten minutes: %+v", s)
 	}
-	in.Nodes.ByInstance = map[string]basis.Node{ids[0]: {Ready: true}, ids[1]: {Ready: true}}
+	in.Nodes.ByInstance = map[string]model.Node{ids[0]: {Ready: true}, ids[1]: {Ready: true}}
 	if p, _ = look(); len(p.Steps) != 1 || len(p.Diagnostics) != 0 {
 		t.Errorf("once they are Ready: %v %v", verbs(p), p.Diagnostics)
 	}
@@ -48,7 +48,7 @@ func TestARolloutWhoseNodesAreNotReadyIsNoSuccess(t *testing.T) {
 	if _, s = look(); !s.Converged || m.state.Templates["web"].DefaultVersion != 2 {
 		t.Errorf("in the end: %+v", s)
 	}
-	in.Nodes.ByInstance[ids[1]] = basis.Node{Name: "ip-2", Since: in.Now}
+	in.Nodes.ByInstance[ids[1]] = model.Node{Name: "ip-2", Since: in.Now}
 	if p, s = look(); !p.Empty() || s.Converged || s.Ready().Reason != ReasonNodesNotReady || s.FailureReason != "" {
 		t.Errorf("a node that is lost later: %v %+v", verbs(p), s)
 	}
@@ -56,7 +56,7 @@ func TestARolloutWhoseNodesAreNotReadyIsNoSuccess(t *testing.T) {
 
 // Where nobody reads nodes, what is in service counts.
 func TestWithoutNodesARolloutIsProvenByMachinesInService(t *testing.T) {
-	for _, nodes := range []*basis.Nodes{nil, {Err: errNodes}} {
+	for _, nodes := range []*model.Nodes{nil, {Err: errNodes}} {
 		m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
 		converge(t, m, in)
 		in = testInput(groupPool("web", "m5.xlarge", 2))

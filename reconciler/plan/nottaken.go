@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/refusals"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -16,7 +16,7 @@ import (
 func Unclear(pools []PoolStatus) map[string]bool {
 	unclear := map[string]bool{}
 	for _, s := range pools {
-		if s.Rollout != nil || s.FailureReason != "" && s.FailureReason != basis.CodeNotTaken && s.FailureReason != basis.CodeContested {
+		if s.Rollout != nil || s.FailureReason != "" && s.FailureReason != model.CodeNotTaken && s.FailureReason != model.CodeContested {
 			unclear[s.Namespace+"/"+s.Name] = true
 		}
 	}
@@ -62,7 +62,7 @@ func (c *computation) reportNotTaken(s step.Step) string {
 		short = "AWS took this change of the " + what + " and answers as before"
 		var fields []string
 		for _, ch := range s.Changes {
-			fields = append(fields, ch.Field+" as "+basis.ValueWords(ch.To)+", and answers "+basis.ValueWords(ch.From))
+			fields = append(fields, ch.Field+" as "+model.ValueWords(ch.To)+", and answers "+model.ValueWords(ch.From))
 		}
 		summary = "AWS took of the " + what + " " + strings.Join(fields, "; ")
 	}
@@ -79,11 +79,11 @@ func (c *computation) reportNotTaken(s step.Step) string {
 			if len(s.Changes) > 0 && s.Changes[0].Object == pool.Infrastructure {
 				path = s.Changes[0].Path
 			}
-			c.Note(diag.Error, pool, path, basis.CodeNotTaken, summary, detail)
+			c.Note(diag.Error, pool, path, model.CodeNotTaken, summary, detail)
 		}
 	}
 	if !noted { // of what nothing in Git wants any more
-		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Error, Code: basis.CodeNotTaken, Summary: summary, Detail: detail})
+		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Error, Code: model.CodeNotTaken, Summary: summary, Detail: detail})
 	}
 	return short
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -189,7 +189,7 @@ type Report struct {
 	// Wanted identifies what Git and the configuration want of the target. Levels are the answers
 	// that its pools used in the pass, each requested at Fresh or later.
 	Wanted string
-	Levels []basis.Level
+	Levels []model.Level
 	Fresh  time.Time
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -68,7 +68,7 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 	tests := map[string]struct {
 		had, want int
 		cluster   string // what the pools' tags name
-		mutate    func(*basis.Input)
+		mutate    func(*model.Input)
 		deletes   int // groups deleted in the first pass
 		code      string
 	}{
@@ -76,32 +76,32 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 		"two of ten":             {had: 10, want: 8, deletes: 2},
 		"three of ten":           {had: 10, want: 7, code: "prune-refused"},
 		"one of one by emptying": {had: 1, want: 0, code: "prune-refused"},
-		"pruning off":            {had: 10, want: 9, mutate: func(in *basis.Input) { in.Policy.Prune.Enabled = false }, code: "orphan"},
-		"another render broken":  {had: 10, want: 9, mutate: func(in *basis.Input) { in.Fleet.Whole = false }, code: "orphan-kept"},
-		"its cluster has a topology": {had: 10, want: 9, mutate: func(in *basis.Input) {
+		"pruning off":            {had: 10, want: 9, mutate: func(in *model.Input) { in.Policy.Prune.Enabled = false }, code: "orphan"},
+		"another render broken":  {had: 10, want: 9, mutate: func(in *model.Input) { in.Fleet.Whole = false }, code: "orphan-kept"},
+		"its cluster has a topology": {had: 10, want: 9, mutate: func(in *model.Input) {
 			in.Set.Clusters = []intent.Cluster{{Key: intent.Key{Namespace: "default", Name: "demo"}, TagName: "demo", Topology: true}}
 		}, code: "orphan-kept"},
 		// With a ClusterClass the name of the EKS cluster, and so the tag, is not in Git.
-		"an unknown cluster beside a topology": {had: 10, want: 9, mutate: func(in *basis.Input) {
+		"an unknown cluster beside a topology": {had: 10, want: 9, mutate: func(in *model.Input) {
 			in.Set.Clusters = []intent.Cluster{{Key: intent.Key{Namespace: "default", Name: "other"}, TagName: "other", Topology: true}}
 		}, code: "orphan-kept"},
-		"another cluster has the topology": {had: 10, want: 9, cluster: "c", mutate: func(in *basis.Input) {
+		"another cluster has the topology": {had: 10, want: 9, cluster: "c", mutate: func(in *model.Input) {
 			in.Set.Clusters = []intent.Cluster{
 				{Key: intent.Key{Namespace: "default", Name: "c"}, TagName: "c"},
 				{Key: intent.Key{Namespace: "default", Name: "zz"}, TagName: "zz", Topology: true},
 			}
 		}, deletes: 1},
-		"suspended":              {had: 10, want: 9, mutate: func(in *basis.Input) { in.Policy.Suspended = true }},
-		"a count as limit":       {had: 10, want: 7, mutate: func(in *basis.Input) { in.Policy.Prune.Count = 3 }, deletes: 3},
-		"all but one at 100 %":   {had: 3, want: 1, mutate: func(in *basis.Input) { in.Policy.Prune.Percent = 100 }, deletes: 2},
-		"the last ones at 100 %": {had: 3, want: 0, mutate: func(in *basis.Input) { in.Policy.Prune.Percent = 100 }, code: "prune-refused"},
-		"allowed by the trailer": {had: 2, want: 0, mutate: func(in *basis.Input) {
+		"suspended":              {had: 10, want: 9, mutate: func(in *model.Input) { in.Policy.Suspended = true }},
+		"a count as limit":       {had: 10, want: 7, mutate: func(in *model.Input) { in.Policy.Prune.Count = 3 }, deletes: 3},
+		"all but one at 100 %":   {had: 3, want: 1, mutate: func(in *model.Input) { in.Policy.Prune.Percent = 100 }, deletes: 2},
+		"the last ones at 100 %": {had: 3, want: 0, mutate: func(in *model.Input) { in.Policy.Prune.Percent = 100 }, code: "prune-refused"},
+		"allowed by the trailer": {had: 2, want: 0, mutate: func(in *model.Input) {
 			in.Policy.Prune.Allowed = map[string]bool{"default/p00": true, "default/p01": true}
 		}, deletes: 2},
-		"only one of two allowed": {had: 4, want: 0, mutate: func(in *basis.Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true} }, deletes: 1, code: "prune-refused"},
-		"wanted by another target": {had: 2, want: 1, mutate: func(in *basis.Input) {
-			in.Fleet.Wanted[basis.Claim{Resource: step.AutoScalingGroup, Name: "p01"}] = "green"
-			in.Fleet.Wanted[basis.Claim{Resource: step.LaunchTemplate, Name: "p01"}] = "green"
+		"only one of two allowed": {had: 4, want: 0, mutate: func(in *model.Input) { in.Policy.Prune.Allowed = map[string]bool{"default/p00": true} }, deletes: 1, code: "prune-refused"},
+		"wanted by another target": {had: 2, want: 1, mutate: func(in *model.Input) {
+			in.Fleet.Wanted[model.Claim{Resource: step.AutoScalingGroup, Name: "p01"}] = "green"
+			in.Fleet.Wanted[model.Claim{Resource: step.LaunchTemplate, Name: "p01"}] = "green"
 		}},
 	}
 	for name, tc := range tests {
@@ -144,20 +144,20 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 // The limit is a share of the pools that have groups: those of which a template alone is
 // left, or whose group is going, would let more go than it says.
 func TestWhatIsGoneRaisesNoLimit(t *testing.T) {
-	for name, gone := range map[string]func(m *model, pool string){
-		"a template alone is left": func(m *model, pool string) { delete(m.state.Groups, pool) },
-		"the group is going": func(m *model, pool string) {
+	for name, gone := range map[string]func(m *fakeAWS, pool string){
+		"a template alone is left": func(m *fakeAWS, pool string) { delete(m.state.Groups, pool) },
+		"the group is going": func(m *fakeAWS, pool string) {
 			g := m.state.Groups[pool]
 			g.Deleting = true
 			m.state.Groups[pool] = g
 		},
-		"the group is drained": func(m *model, pool string) {
+		"the group is drained": func(m *fakeAWS, pool string) {
 			g := m.state.Groups[pool]
 			g.MinSize, g.MaxSize, g.DesiredCapacity = 0, 0, 0
-			g.Tags[observed.TagDelete] = observed.GroupTag{Value: basis.DeleteDrain}
+			g.Tags[observed.TagDelete] = observed.GroupTag{Value: model.DeleteDrain}
 			m.state.Groups[pool] = g
 		},
-		"it is spared": func(m *model, pool string) {
+		"it is spared": func(m *fakeAWS, pool string) {
 			m.state.Groups[pool].Tags[observed.TagPrune] = observed.GroupTag{Value: "disabled"}
 		},
 	} {
@@ -207,7 +207,7 @@ func TestAPoolThatMovesToAnotherTargetIsRetagged(t *testing.T) {
 	converge(t, m, testInput(groupPool("web", "m5.large", 2)))
 	in := testInput(groupPool("web", "m5.large", 2))
 	in.Policy.Target = "green"
-	in.Fleet = basis.NewFleet(map[string][]basis.Claim{"green": basis.Claims(in.Set)}, true)
+	in.Fleet = model.NewFleet(map[string][]model.Claim{"green": model.Claims(in.Set)}, true)
 	p, _ := m.pass(t, in)
 	for _, s := range p.Steps {
 		if s.Reason != "tags differ" {
@@ -226,7 +226,7 @@ func TestAPoolThatMovesToAnotherTargetIsRetagged(t *testing.T) {
 
 func TestTwoTargetsThatWantOneNameAreBothBlocked(t *testing.T) {
 	m, in := newModel(), testInput(groupPool("web", "m5.large", 2))
-	in.Fleet = basis.NewFleet(map[string][]basis.Claim{"blue": basis.Claims(in.Set), "green": basis.Claims(in.Set)}, true)
+	in.Fleet = model.NewFleet(map[string][]model.Claim{"blue": model.Claims(in.Set), "green": model.Claims(in.Set)}, true)
 	p, _ := m.pass(t, in)
 	if !p.Empty() || codes(p)[0] != "contested-name" {
 		t.Errorf("got %v %v", verbs(p), codes(p))

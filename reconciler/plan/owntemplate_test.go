@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -30,7 +30,7 @@ func golden(version int64) *observed.ForeignTemplate {
 		Data: intent.TemplateData{ImageID: "ami-1", InstanceType: "m5.large"}, Image: &observed.Image{ID: "ami-1", Architecture: "x86_64"}}
 }
 
-func answering(in basis.Input, t *observed.ForeignTemplate) basis.Input {
+func answering(in model.Input, t *observed.ForeignTemplate) model.Input {
 	in.Answers[in.Set.Pools[0].ForeignTemplate.Lookup] = observed.Answer{Template: t}
 	return in
 }
@@ -80,7 +80,7 @@ func TestAMovedTemplateIsDrift(t *testing.T) {
 	in := answering(testInput(pool), golden(3))
 	converge(t, m, in)
 	p, full := m.pass(t, in)
-	settled := map[string]basis.Settled{}
+	settled := map[string]model.Settled{}
 	Settle(settled, nil, full, p, Statuses(full, p))
 	moved := answering(testInput(pool), golden(4))
 	moved.Memory.Settled = settled
@@ -94,7 +94,7 @@ func TestAMovedTemplateIsDrift(t *testing.T) {
 	// A change of Git is none.
 	pool.Group.DefaultCooldown = new(int32(1))
 	changed := answering(testInput(pool), golden(4))
-	changed.Memory.Settled = map[string]basis.Settled{basis.SettledKey("blue", "default/web"): {Pool: &intent.Pool{}, Answers: in.Answers}}
+	changed.Memory.Settled = map[string]model.Settled{model.SettledKey("blue", "default/web"): {Pool: &intent.Pool{}, Answers: in.Answers}}
 	if p, _ = m.pass(t, changed); slices.Contains(codes(p), "drift") {
 		t.Errorf("with a change in Git: %v", codes(p))
 	}
@@ -130,7 +130,7 @@ func TestFromItsOwnTemplateToAForeignOneAndBack(t *testing.T) {
 	m, own := newModel(), groupPool("web", "m5.large", 2)
 	converge(t, m, testInput(own))
 	in := answering(testInput(brings(groupPool("web", "", 2), "3")), golden(3))
-	in.Policy.Prune = basis.Prune{}
+	in.Policy.Prune = model.Prune{}
 	p, _ := m.pass(t, in)
 	if d := cmp.Diff([]string{"rollout auto-scaling-group web"}, verbs(p)); d != "" {
 		t.Fatalf("steps (-want +got):\n%s", d)
@@ -284,7 +284,7 @@ func TestAnUnansweredForeignTemplateBlocksItsPool(t *testing.T) {
 
 // perArchitecture is a pool with a launch template for each architecture, and
 // what there is of the two.
-func perArchitecture(armVersion int64) (intent.Pool, basis.Input) {
+func perArchitecture(armVersion int64) (intent.Pool, model.Input) {
 	pool := brings(groupPool("web", "", 2), intent.LatestVersion)
 	pool.ForeignTemplate.Lookup.InstanceType = "m5.large"
 	pool.Group.MixedInstancesPolicy = &intent.MixedInstances{Overrides: []intent.Override{{InstanceType: "m5.large"}, {InstanceType: "m6g.large"}}}

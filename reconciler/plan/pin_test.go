@@ -3,14 +3,14 @@ package plan
 import (
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // What a pool ran before can be pinned where a lookup's answer alone has changed.
 func TestWhatCanBePinned(t *testing.T) {
-	governed := func(in basis.Input) basis.Input {
+	governed := func(in model.Input) model.Input {
 		in.Policy.Gates.Rollouts = map[string]rollout.Permit{"default/web": {ID: rollout.ID{Target: "blue", Pool: "default/web"}, Rollouts: []string{"fleet/waves"}}}
 		return in
 	}
@@ -20,7 +20,7 @@ func TestWhatCanBePinned(t *testing.T) {
 		return pool
 	}
 	for name, tt := range map[string]struct {
-		before, after basis.Input
+		before, after model.Input
 		want          string
 	}{
 		"a newer image":                   {testInput(follows("m5.large")), newerImage(testInput(follows("m5.large"))), "ami-1"},

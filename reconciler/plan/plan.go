@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -29,9 +29,9 @@ type Plan struct {
 	// Ahead are the commits for which steps are stopped, as AWS names them.
 	Ahead []string
 	// pools holds the facts of each pool other than its steps and diagnostics.
-	pools basis.PoolPlans
+	pools model.PoolPlans
 	// resolved is the result of Resolved.
-	resolved map[string]basis.ReviewedImage
+	resolved map[string]model.ReviewedImage
 	// verdict reports whether the target is held to the revision of the policy.
 	verdict lastgood.Verdict
 	// Digested is the digest of the plan that this one is a copy of, for who is shown it:
@@ -56,7 +56,7 @@ func (p *Plan) Unplanned(pool string) string { return p.pools.Named(pool).Unplan
 
 // behind reports whether a pool follows images and leaves a newer one to a later plan.
 func (p *Plan) behind() bool {
-	return slices.ContainsFunc(p.pools, func(pool basis.PoolPlan) bool { return pool.Behind })
+	return slices.ContainsFunc(p.pools, func(pool model.PoolPlan) bool { return pool.Behind })
 }
 
 // Empty reports whether the plan has no step at all, held ones included.
@@ -106,11 +106,11 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 
 // Resolved are the images of the versions that the plan makes, by SourceHash, as AWS
 // answered: what a review of the plan has shown.
-func (p *Plan) Resolved() map[string]basis.ReviewedImage { return p.resolved }
+func (p *Plan) Resolved() map[string]model.ReviewedImage { return p.resolved }
 
 // Image is that of the launch template version that a pool wants, empty where none is known,
 // and release what its nodegroup has.
-func (p *Plan) Image(pool string) (image string, release basis.Release) {
+func (p *Plan) Image(pool string) (image string, release model.Release) {
 	if known := p.pools.Named(pool); known != nil {
 		image, release = known.Image, known.Release
 	}
@@ -154,8 +154,8 @@ func (p *Plan) Governed() []rollout.Pool {
 }
 
 // Watched are the instance refreshes that the plan's pools wait for, by group.
-func (p *Plan) Watched() map[string]basis.Watched {
-	out := map[string]basis.Watched{}
+func (p *Plan) Watched() map[string]model.Watched {
+	out := map[string]model.Watched{}
 	for i := range p.pools {
 		if w := p.pools[i].Watched; w != nil {
 			out[w.Group] = *w

@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // converge applies until the plan is empty and returns how many passes wrote.
-func converge(t testing.TB, m *model, in basis.Input) int {
+func converge(t testing.TB, m *fakeAWS, in model.Input) int {
 	t.Helper()
 	for n := range 8 {
 		p, _ := m.pass(t, in)
@@ -293,7 +293,7 @@ func TestPausedAndSuspendedPoolsArePlannedAndNotWritten(t *testing.T) {
 
 func TestBeingReplacedIsNotBeingPruned(t *testing.T) {
 	m := newModel()
-	renamed := func(suffix string) basis.Input {
+	renamed := func(suffix string) model.Input {
 		var pools []intent.Pool
 		for i := range 5 {
 			name := fmt.Sprintf("p%d", i)

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
 // HoldRefused holds the steps that end machines of pools for which AWS is known to refuse every new
 // machine. refused has the reasons, by pool. Steps that stop a rollout run all the same, and so do
 // steps that somebody approved after seeing these reasons.
-func (p *Plan) HoldRefused(refused map[string][]string, policy basis.Policy) {
+func (p *Plan) HoldRefused(refused map[string][]string, policy model.Policy) {
 	if len(refused) == 0 || policy.Gates.Insists {
 		return
 	}
@@ -35,7 +35,7 @@ func (p *Plan) HoldRefused(refused map[string][]string, policy basis.Policy) {
 }
 
 // refusedEnds names who or what ends a preflight hold.
-func refusedEnds(policy basis.Policy, digest string) string {
+func refusedEnds(policy model.Policy, digest string) string {
 	ends := "a commit that corrects the name, or the resource, once it is there"
 	switch {
 	case policy.OwnTargetOnly:

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -37,7 +37,7 @@ func TestStepsThatEndMachinesAreHeldWhereNoneCanStart(t *testing.T) {
 		"stopped":              {with(func(s *step.Step) { s.Held = step.HeldStopped }), step.HeldStopped},
 	} {
 		p := &Plan{Target: "prod", Steps: []step.Step{tt.step}}
-		p.HoldRefused(refused, basis.Policy{})
+		p.HoldRefused(refused, model.Policy{})
 		got := p.Steps[0]
 		if got.Held != tt.want {
 			t.Errorf("%s is held as %q, want %q", name, got.Held, tt.want)
@@ -50,12 +50,12 @@ func TestStepsThatEndMachinesAreHeldWhereNoneCanStart(t *testing.T) {
 
 // TestAnApprovalInsistsOnWhatItShowed: of the plan with the hold, for its reason.
 func TestAnApprovalInsistsOnWhatItShowed(t *testing.T) {
-	held := func(why string, policy basis.Policy) step.Step {
+	held := func(why string, policy model.Policy) step.Step {
 		p := &Plan{Target: "prod", Steps: []step.Step{{Verb: step.Rollout, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "web", Disruptive: true, Do: step.StartRefresh{Group: "web"}}}}
 		p.HoldRefused(map[string][]string{"default/web": {why}}, policy)
 		return p.Steps[0]
 	}
-	shown := &Plan{Target: "prod", Steps: []step.Step{held("no key pair ops", basis.Policy{})}}
+	shown := &Plan{Target: "prod", Steps: []step.Step{held("no key pair ops", model.Policy{})}}
 	insists := map[string]bool{}
 	for _, k := range shown.Insists() {
 		insists[k] = true
@@ -66,17 +66,17 @@ func TestAnApprovalInsistsOnWhatItShowed(t *testing.T) {
 	digest := shown.Digest()
 	for name, tt := range map[string]struct {
 		why    string
-		policy basis.Policy
+		policy model.Policy
 		want   step.Hold
 	}{
-		"as it was shown":      {"no key pair ops", basis.Policy{Gates: basis.Gates{Grant: &basis.Grant{Digest: digest, Exact: true, Insists: insists}}}, ""},
-		"once it has begun":    {"no key pair ops", basis.Policy{Gates: basis.Gates{Grant: &basis.Grant{Digest: "earlier", Insists: insists}}}, ""},
-		"of another plan":      {"no key pair ops", basis.Policy{Gates: basis.Gates{Grant: &basis.Grant{Digest: "other", Exact: true, Insists: insists}}}, step.HeldPreflight},
-		"another reason":       {"no key pair dev", basis.Policy{Gates: basis.Gates{Grant: &basis.Grant{Digest: digest, Exact: true, Insists: insists}}}, step.HeldPreflight},
-		"before it was shown":  {"no key pair ops", basis.Policy{Gates: basis.Gates{Grant: &basis.Grant{Digest: digest, Exact: true}}}, step.HeldPreflight},
-		"by a command's flag":  {"no key pair ops", basis.Policy{Gates: basis.Gates{Insists: true}}, ""},
-		"with a PATH":          {"no key pair ops", basis.Policy{OwnTargetOnly: true}, step.HeldPreflight},
-		"planned without keys": {"no key pair ops", basis.Policy{}, step.HeldPreflight},
+		"as it was shown":      {"no key pair ops", model.Policy{Gates: model.Gates{Grant: &model.Grant{Digest: digest, Exact: true, Insists: insists}}}, ""},
+		"once it has begun":    {"no key pair ops", model.Policy{Gates: model.Gates{Grant: &model.Grant{Digest: "earlier", Insists: insists}}}, ""},
+		"of another plan":      {"no key pair ops", model.Policy{Gates: model.Gates{Grant: &model.Grant{Digest: "other", Exact: true, Insists: insists}}}, step.HeldPreflight},
+		"another reason":       {"no key pair dev", model.Policy{Gates: model.Gates{Grant: &model.Grant{Digest: digest, Exact: true, Insists: insists}}}, step.HeldPreflight},
+		"before it was shown":  {"no key pair ops", model.Policy{Gates: model.Gates{Grant: &model.Grant{Digest: digest, Exact: true}}}, step.HeldPreflight},
+		"by a command's flag":  {"no key pair ops", model.Policy{Gates: model.Gates{Insists: true}}, ""},
+		"with a PATH":          {"no key pair ops", model.Policy{OwnTargetOnly: true}, step.HeldPreflight},
+		"planned without keys": {"no key pair ops", model.Policy{}, step.HeldPreflight},
 	} {
 		got := held(tt.why, tt.policy)
 		if got.Held != tt.want {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -25,7 +25,7 @@ func TestRandomEditsAndDriftConvergeAndSpareWhatIsForeign(t *testing.T) {
 		foreignTemplate := observed.Template{ID: "lt-foreign", Name: "p4", LatestVersion: 1, DefaultVersion: 1, Versions: map[int64]observed.TemplateVersion{1: {Number: 1}}}
 		m.state.Groups["p3"], m.state.Templates["p4"] = foreignGroup, foreignTemplate
 		pools := map[string]intent.Pool{}
-		input := func() basis.Input {
+		input := func() model.Input {
 			var list []intent.Pool
 			for _, n := range slices.Sorted(maps.Keys(pools)) {
 				list = append(list, pools[n])
@@ -43,7 +43,7 @@ func TestRandomEditsAndDriftConvergeAndSpareWhatIsForeign(t *testing.T) {
 					deletes++
 				}
 			}
-			if limit := max(1, before*basis.DefaultPrunePercent/100); deletes > limit {
+			if limit := max(1, before*model.DefaultPrunePercent/100); deletes > limit {
 				t.Fatalf("%d groups deleted in one pass, the limit is %d", deletes, limit)
 			}
 			m.apply(p)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -47,7 +47,7 @@ type (
 		Holding   Holding
 		Behind    []string                       `json:",omitempty"`
 		Reviewed  map[string]string              `json:",omitempty"`
-		Resolved  map[string]basis.ReviewedImage `json:",omitempty"`
+		Resolved  map[string]model.ReviewedImage `json:",omitempty"`
 		Later     []int                          `json:",omitempty"` // steps by place
 		Allowed   []int                          `json:",omitempty"`
 		FirstStep []int                          `json:",omitempty"`
@@ -244,14 +244,14 @@ func ReadRecord(data []byte) (*Report, error) {
 }
 
 // pools are the facts about pools that a record keeps.
-func (in *planRecord) pools() basis.PoolPlans {
+func (in *planRecord) pools() model.PoolPlans {
 	set := &intent.Set{}
 	for _, pool := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(in.Behind, slices.Collect(maps.Keys(in.Reviewed)))))) {
 		var key intent.Key
 		key.Namespace, key.Name, _ = strings.Cut(pool, "/")
 		set.Pools = append(set.Pools, intent.Pool{Key: key})
 	}
-	out := basis.NewPoolPlans(set)
+	out := model.NewPoolPlans(set)
 	for i := range out {
 		pool := out[i].Key.String()
 		out[i].Behind, out[i].Reviewed = slices.Contains(in.Behind, pool), in.Reviewed[pool]

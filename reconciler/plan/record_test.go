@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -73,7 +73,7 @@ func whole() *Report {
 	r := &Report{}
 	fillAll(reflect.ValueOf(r).Elem(), &n)
 	r.Plan.Digested, r.Plan.Secretless = "", false
-	r.Plan.pools = basis.PoolPlans{{Key: intent.Key{Namespace: "default", Name: "web"}, Behind: true, Reviewed: "0123"}}
+	r.Plan.pools = model.PoolPlans{{Key: intent.Key{Namespace: "default", Name: "web"}, Behind: true, Reviewed: "0123"}}
 	for i := range r.Plan.Steps {
 		s := &r.Plan.Steps[i]
 		s.Held = step.HeldPaused

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // The nodegroup that serves comes first, then the older one.
@@ -15,7 +15,7 @@ func TestNodegroupsInOrder(t *testing.T) {
 	pool := nodegroupPool("web", 1)
 	s := &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	in := basis.Input{State: s, Policy: basis.Policy{Instance: "i"}}
+	in := model.Input{State: s, Policy: model.Policy{Instance: "i"}}
 	add := func(name, status, owner string, age time.Duration) {
 		n := observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: name}
 		s.Nodegroups[n] = observed.Nodegroup{NodegroupName: n, Status: status, CreatedAt: at.Add(-age), Tags: map[string]string{observed.TagOwner: owner, observed.TagPool: pool.Key.String()}}

@@ -28,7 +28,7 @@ func mixed(types ...string) intent.Pool {
 // A machine whose instance type is no longer wanted is replaced by the refresh that
 // skips what matches, so the plan counts it, and a refresh is due while there is one.
 func TestMachinesOfTypesThatAreNoLongerWantedAreStale(t *testing.T) {
-	types := func(m *model, types ...string) {
+	types := func(m *fakeAWS, types ...string) {
 		g := m.state.Groups["web"]
 		g.Instances = slices.Clone(g.Instances)
 		for i, kind := range types {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/reconciler/content"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -145,7 +145,7 @@ func hidden(t *testing.T, one, other *Plan) (a, b step.Step, found bool) {
 }
 
 // madeFor is AWS with what the first pass over a pool makes.
-func madeFor(t *testing.T, pool intent.Pool) *model {
+func madeFor(t *testing.T, pool intent.Pool) *fakeAWS {
 	t.Helper()
 	m := newModel()
 	p, _ := m.pass(t, clusterInput(pool, groupPool("other", "m5.large", 1)))
@@ -159,7 +159,7 @@ func madeFor(t *testing.T, pool intent.Pool) *model {
 	return m
 }
 
-func clusterInput(pools ...intent.Pool) basis.Input {
+func clusterInput(pools ...intent.Pool) model.Input {
 	in := testInput(pools...)
 	in.Set.Clusters = []intent.Cluster{{Key: intent.Key{Namespace: "default", Name: "c"}, TagName: "c"}}
 	return in

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/group"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/nodegroup"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -15,11 +15,11 @@ import (
 
 // Statuses says how each pool of the input stands, from what was observed and
 // from the plan that was made of it.
-func Statuses(in basis.Input, p *Plan) []PoolStatus {
+func Statuses(in model.Input, p *Plan) []PoolStatus {
 	out := make([]PoolStatus, 0, len(in.Set.Pools))
 	f := findingsOf(p)
 	if in.Index == nil {
-		in.Index = basis.NewIndex(in.State)
+		in.Index = model.NewIndex(in.State)
 	}
 	for i := range in.Set.Pools {
 		s := f.status(in, &in.Set.Pools[i])
@@ -36,7 +36,7 @@ type findings struct {
 	errors  map[string]*diag.Diagnostic // the first error of an object
 	drifts  map[string]*diag.Diagnostic // the first drift of an object
 	stopped map[string][]string         // what suspended processes keep from happening, by object
-	pools   basis.PoolPlans             // the plan's
+	pools   model.PoolPlans             // the plan's
 }
 
 func findingsOf(p *Plan) findings {
@@ -65,14 +65,14 @@ func findingsOf(p *Plan) findings {
 }
 
 // of returns the plan's facts of a pool.
-func (f findings) of(pool *intent.Pool) basis.PoolPlan {
+func (f findings) of(pool *intent.Pool) model.PoolPlan {
 	if known := f.pools.Of(pool.Key); known != nil {
 		return *known
 	}
-	return basis.PoolPlan{}
+	return model.PoolPlan{}
 }
 
-func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
+func (f findings) status(in model.Input, pool *intent.Pool) PoolStatus {
 	s := PoolStatus{
 		Name: pool.Key.Name, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name, Target: in.Policy.Target,
 		Kind: pool.Kind, DesiredReplicas: pool.Replicas.Value, ReadyFrom: "InService", ProviderIDList: []string{},
@@ -95,7 +95,7 @@ func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 	nodegroups := nodegroupsFor(in, pool, known.Nodegroup)
 	moving := false
 	switch {
-	case s.FailureReason == basis.CodeConflict:
+	case s.FailureReason == model.CodeConflict:
 		// The group with the name is another's: its machines are not the pool's.
 		s.LaunchTemplateID = ""
 	case pool.Group != nil:
@@ -121,8 +121,8 @@ func (f findings) status(in basis.Input, pool *intent.Pool) PoolStatus {
 
 // asInAWS returns a pool with the name of its actual group or nodegroup, if Git gives it another
 // name that weir refuses: the status shows what AWS has.
-func asInAWS(in basis.Input, pool *intent.Pool, failure string) *intent.Pool {
-	if failure != basis.CodeRenamed {
+func asInAWS(in model.Input, pool *intent.Pool, failure string) *intent.Pool {
+	if failure != model.CodeRenamed {
 		return pool
 	}
 	was, out := in.Renamed(pool), *pool
@@ -152,7 +152,7 @@ func (s *PoolStatus) failure(f findings, pool *intent.Pool) *diag.Diagnostic {
 	return nil
 }
 
-func (s *PoolStatus) fromGroup(in basis.Input, pool *intent.Pool, watched *basis.Watched) (moving bool) {
+func (s *PoolStatus) fromGroup(in model.Input, pool *intent.Pool, watched *model.Watched) (moving bool) {
 	g, ok := in.State.Groups[pool.Group.Name]
 	if !ok || g.Deleting {
 		return ok
@@ -178,7 +178,7 @@ func (s *PoolStatus) fromGroup(in basis.Input, pool *intent.Pool, watched *basis
 }
 
 // count counts instances and, where the workload cluster answered, their nodes.
-func (s *PoolStatus) count(in basis.Input, pool *intent.Pool, instances []observed.Instance) {
+func (s *PoolStatus) count(in model.Input, pool *intent.Pool, instances []observed.Instance) {
 	for _, i := range instances {
 		s.countAlike(i)
 		if i.Retained() || i.StandsBy() {
@@ -206,7 +206,7 @@ func (s *PoolStatus) count(in basis.Input, pool *intent.Pool, instances []observ
 
 // fromNodegroup takes the pool's nodegroups, the one that matches Git first. During a replacement,
 // the machines of all of them are the pool's.
-func (s *PoolStatus) fromNodegroup(in basis.Input, pool *intent.Pool, all []observed.Nodegroup) (moving bool) {
+func (s *PoolStatus) fromNodegroup(in model.Input, pool *intent.Pool, all []observed.Nodegroup) (moving bool) {
 	s.Nodegroup = nodegroupStatus(all)
 	if len(all) == 0 {
 		return false
@@ -217,7 +217,7 @@ func (s *PoolStatus) fromNodegroup(in basis.Input, pool *intent.Pool, all []obse
 	s.LaunchTemplateVersion = n.Template.Version
 	groups := 0
 	for i, one := range all {
-		s.InfrastructureReady = s.InfrastructureReady || basis.NodegroupRank(one) == 0
+		s.InfrastructureReady = s.InfrastructureReady || model.NodegroupRank(one) == 0
 		for _, g := range one.GroupNames {
 			have, known := in.State.Groups[g]
 			if !known {

@@ -5,16 +5,16 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // deleting says how the target's pools stand that Git no longer has and that are
 // being deleted: those that AWS is deleting, and those that the plan deletes.
-func deleting(in basis.Input, p *Plan) []PoolStatus {
+func deleting(in model.Input, p *Plan) []PoolStatus {
 	if in.Index == nil {
-		in.Index = basis.NewIndex(in.State)
+		in.Index = model.NewIndex(in.State)
 	}
 	mine := in.Mine()
 	planned := map[string]bool{}
@@ -68,7 +68,7 @@ func deleting(in basis.Input, p *Plan) []PoolStatus {
 }
 
 // deletedPool returns the status of a pool that exists only in AWS.
-func deletedPool(in basis.Input, kind intent.PoolKind, tags map[string]string) PoolStatus {
+func deletedPool(in model.Input, kind intent.PoolKind, tags map[string]string) PoolStatus {
 	s := PoolStatus{
 		Kind: kind, Target: in.Policy.Target, Phase: PhaseDeleting, ReadyFrom: "InService", ProviderIDList: []string{}, BootstrapReady: true,
 		Conditions: []Condition{{Type: conditionReady, Status: "False", Severity: "Info", Reason: "Deleting"}},

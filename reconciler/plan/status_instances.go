@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -66,7 +66,7 @@ func (s *PoolStatus) sortAlike() {
 }
 
 // notes lists the versions of the pool's own template that were read, newest first.
-func (s *PoolStatus) notes(in basis.Input, pool *intent.Pool) {
+func (s *PoolStatus) notes(in model.Input, pool *intent.Pool) {
 	if pool.LaunchTemplate == nil || s.LaunchTemplateID == "" {
 		return
 	}

@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/nodegroup"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -59,7 +59,7 @@ func conditionStatus(ok bool) string {
 	return "False"
 }
 
-func (s *PoolStatus) conditions(in basis.Input, pool *intent.Pool, nodegroups []observed.Nodegroup, ready Condition, failure *diag.Diagnostic) []Condition {
+func (s *PoolStatus) conditions(in model.Input, pool *intent.Pool, nodegroups []observed.Nodegroup, ready Condition, failure *diag.Diagnostic) []Condition {
 	out := make([]Condition, 1, 4)
 	out[0] = ready
 	if pool.Group != nil {
@@ -90,7 +90,7 @@ func (s *PoolStatus) conditions(in basis.Input, pool *intent.Pool, nodegroups []
 	return out
 }
 
-func (s *PoolStatus) groupCondition(in basis.Input, pool *intent.Pool, failure *diag.Diagnostic) Condition {
+func (s *PoolStatus) groupCondition(in model.Input, pool *intent.Pool, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionGroup, Status: conditionStatus(s.InfrastructureReady)}
 	if s.InfrastructureReady {
 		return c
@@ -108,7 +108,7 @@ func (s *PoolStatus) groupCondition(in basis.Input, pool *intent.Pool, failure *
 	return c
 }
 
-func (s *PoolStatus) nodegroupCondition(in basis.Input, pool *intent.Pool, all []observed.Nodegroup, failure *diag.Diagnostic) Condition {
+func (s *PoolStatus) nodegroupCondition(in model.Input, pool *intent.Pool, all []observed.Nodegroup, failure *diag.Diagnostic) Condition {
 	c := Condition{Type: conditionNodegroup, Status: conditionStatus(s.InfrastructureReady)}
 	var n observed.Nodegroup
 	if len(all) > 0 {
@@ -135,7 +135,7 @@ func (s *PoolStatus) nodegroupCondition(in basis.Input, pool *intent.Pool, all [
 
 // refreshConditions tell of the newest instance refresh of the pool's group,
 // where the pass had reason to read it.
-func (s *PoolStatus) refreshConditions(in basis.Input, pool *intent.Pool) []Condition {
+func (s *PoolStatus) refreshConditions(in model.Input, pool *intent.Pool) []Condition {
 	if pool.Group == nil {
 		return nil
 	}

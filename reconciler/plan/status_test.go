@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -78,7 +78,7 @@ func TestNodesAreCountedInPlaceOfInstances(t *testing.T) {
 		g.Instances = append(g.Instances, observed.Instance{ID: id, Zone: "us-east-1a", LifecycleState: "InService", Health: "Healthy"})
 	}
 	in.State.Groups["web"] = g
-	in.Nodes = &basis.Nodes{ByInstance: map[string]basis.Node{
+	in.Nodes = &model.Nodes{ByInstance: map[string]model.Node{
 		"i-a": {Name: "ip-1", UID: "1", Ready: true, Since: now.Add(-2 * time.Minute)},
 		"i-b": {Name: "ip-2", UID: "2", Ready: true, Since: now.Add(-30 * time.Second)},
 		"i-c": {Name: "ip-0", UID: "3"},
@@ -92,7 +92,7 @@ func TestNodesAreCountedInPlaceOfInstances(t *testing.T) {
 	if d := cmp.Diff(want, s.NodeRefs); d != "" {
 		t.Errorf("nodeRefs (-want +got):\n%s", d)
 	}
-	in.Nodes = &basis.Nodes{Err: errNodes}
+	in.Nodes = &model.Nodes{Err: errNodes}
 	if s := Statuses(in, &Plan{})[0]; s.ReadyFrom != "InService" || s.ReadyReplicas != 3 || len(s.NodeRefs) != 0 {
 		t.Errorf("nodes unread: got %+v", s)
 	}
@@ -134,7 +134,7 @@ func errorOn(pool *intent.Pool) diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Error, Code: "token-missing", Summary: "no token", Object: pool.Infrastructure.String()}
 }
 
-func observedNothing(in basis.Input) *observed.State {
+func observedNothing(in model.Input) *observed.State {
 	s := newModel().observe(in.Policy.Instance)
 	return &s
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -29,21 +29,21 @@ const ReasonNotOfAWS = "NotOfAWS"
 // and the pools that are not in the plan. held says which pools are held to an earlier
 // revision; it is nil for a target that is held as a whole or not at all. in.Set may be
 // nil.
-func WithFaults(in basis.Input, statuses []PoolStatus, held map[string]*Fallback, target *Fallback) []PoolStatus {
+func WithFaults(in model.Input, statuses []PoolStatus, held map[string]*Fallback, target *Fallback) []PoolStatus {
 	if len(in.Unplanned) == 0 && in.Policy.Fault == "" {
 		return statuses
 	}
 	if in.Index == nil {
-		in.Index = basis.NewIndex(in.State)
+		in.Index = model.NewIndex(in.State)
 	}
 	if in.Set == nil {
 		in.Set = &intent.Set{}
 	}
-	v := &faulty{in: in, out: slices.Clone(statuses), at: map[string]int{}, taken: map[basis.Claim]bool{}, held: held, target: target}
+	v := &faulty{in: in, out: slices.Clone(statuses), at: map[string]int{}, taken: map[model.Claim]bool{}, held: held, target: target}
 	for i, s := range v.out {
 		v.at[s.Namespace+"/"+s.Name] = i
 	}
-	for _, c := range basis.Claims(in.Set) {
+	for _, c := range model.Claims(in.Set) {
 		v.taken[c] = true
 	}
 	v.all = v.resources()
@@ -64,11 +64,11 @@ func WithFaults(in basis.Input, statuses []PoolStatus, held map[string]*Fallback
 
 // faulty is the work on the statuses of a target with faults.
 type faulty struct {
-	in  basis.Input
+	in  model.Input
 	out []PoolStatus
 	// at are the places in out, by pool, and taken the resources that are in a status.
 	at     map[string]int
-	taken  map[basis.Claim]bool
+	taken  map[model.Claim]bool
 	all    []resource
 	held   map[string]*Fallback
 	target *Fallback
@@ -183,7 +183,7 @@ func (v *faulty) resourceOf(u *intent.Unplanned) *intent.Pool {
 	i := slices.IndexFunc(v.all, func(r resource) bool { return !v.taken[r.claim] && slices.Contains(u.Pools, r.pool) })
 	if i < 0 {
 		i = slices.IndexFunc(v.all, func(r resource) bool {
-			return !v.taken[r.claim] && basis.Bears(u, r.claim, r.tags) && !v.tagged(r.pool)
+			return !v.taken[r.claim] && model.Bears(u, r.claim, r.tags) && !v.tagged(r.pool)
 		})
 	}
 	if i < 0 {
@@ -201,7 +201,7 @@ func (v *faulty) tagged(pool string) bool {
 
 // resource is a group or a nodegroup of the target.
 type resource struct {
-	claim basis.Claim
+	claim model.Claim
 	pool  string
 	tags  map[string]string
 	as    intent.Pool
@@ -214,7 +214,7 @@ func (v *faulty) resources() []resource {
 	mine := v.in.Mine()
 	for _, name := range mine.Groups {
 		g := v.in.State.Groups[name]
-		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: name}
+		claim := model.Claim{Resource: step.AutoScalingGroup, Name: name}
 		if _, behind := g.Tags[observed.TagNodegroup]; behind || g.Deleting || v.taken[claim] {
 			continue
 		}
@@ -223,7 +223,7 @@ func (v *faulty) resources() []resource {
 	}
 	for _, name := range mine.Nodegroups {
 		n := v.in.State.Nodegroups[name]
-		claim := basis.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
+		claim := model.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
 		if n.Status == "DELETING" || v.taken[claim] {
 			continue
 		}

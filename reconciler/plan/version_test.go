@@ -11,14 +11,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // newerImage is the input with another answer to the image lookup.
-func newerImage(in basis.Input) basis.Input {
+func newerImage(in model.Input) model.Input {
 	in.Answers = maps.Clone(in.Answers)
 	in.Answers[imageLookup] = observed.Answer{Image: &observed.Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
 	return in

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -39,7 +39,7 @@ func TestWhenARefreshIsAskedAbout(t *testing.T) {
 		"none at all":                     {"", 9 * m, 0, 0, false},
 	}
 	for name, tt := range tests {
-		w := basis.Watched{Refresh: observed.Refresh{Status: tt.status, ReadAt: ago(tt.read)}}
+		w := model.Watched{Refresh: observed.Refresh{Status: tt.status, ReadAt: ago(tt.read)}}
 		if tt.moved > 0 {
 			w.MovedAt = ago(tt.moved)
 		}
@@ -55,7 +55,7 @@ func TestWhenARefreshIsAskedAbout(t *testing.T) {
 // watcher plans passes over the group web, whose refresh AWS was asked about once.
 type watcher struct {
 	t     *testing.T
-	in    basis.Input
+	in    model.Input
 	state observed.State
 }
 

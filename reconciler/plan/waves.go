@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -43,11 +43,11 @@ type Ground struct {
 	// Wanted identifies what Git and the configuration want, like Desired.Wanted.
 	Wanted string
 	// Levels are AWS's answers, which change without a commit.
-	Levels []basis.Level
+	Levels []model.Level
 }
 
 func (g Ground) is(o Ground) bool {
-	return g.Revision == o.Revision && g.Seq == o.Seq && g.Wanted == o.Wanted && slices.EqualFunc(g.Levels, o.Levels, func(a, b basis.Level) bool { return a.ID == b.ID })
+	return g.Revision == o.Revision && g.Seq == o.Seq && g.Wanted == o.Wanted && slices.EqualFunc(g.Levels, o.Levels, func(a, b model.Level) bool { return a.ID == b.ID })
 }
 
 // After returns the state of the target after another pass.
@@ -103,8 +103,8 @@ func (s Standing) Opens(old Standing) bool {
 }
 
 // Earlier is the target as seen by those that come after it.
-func (s Standing) Earlier(target string) basis.Earlier {
-	return basis.Earlier{Target: target, Account: s.account, Region: s.region, Levels: s.Ground.Levels, Fresh: s.fresh}
+func (s Standing) Earlier(target string) model.Earlier {
+	return model.Earlier{Target: target, Account: s.account, Region: s.region, Levels: s.Ground.Levels, Fresh: s.fresh}
 }
 
 // heldWhy returns the hold of the target, and who can end it.
@@ -188,7 +188,7 @@ func WaitText(target, why string) string { return "waits for the target " + targ
 func (p *Plan) Await(why string) {
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Held == "" {
-			s.Held, s.HeldReason, s.HeldEnds = step.HeldWave, why, basis.EarlierEnds
+			s.Held, s.HeldReason, s.HeldEnds = step.HeldWave, why, model.EarlierEnds
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -28,7 +28,7 @@ func TestWavesFollowOneAnother(t *testing.T) {
 	seq := func(n int64) func(*Report) { return func(r *Report) { r.Seq = n } }
 	of := func(source string) func(*Report) { return func(r *Report) { r.Source = source } }
 	wants := func(sum string) func(*Report) { return func(r *Report) { r.Wanted = sum } }
-	level := func(id string) func(*Report) { return func(r *Report) { r.Levels = []basis.Level{{ID: id}} } }
+	level := func(id string) func(*Report) { return func(r *Report) { r.Levels = []model.Level{{ID: id}} } }
 	fault := func(code, object string) func(*Report) {
 		return func(r *Report) { r.Diagnostics = diag.List{{Severity: diag.Error, Code: code, Object: object}} }
 	}
@@ -52,7 +52,7 @@ func TestWavesFollowOneAnother(t *testing.T) {
 		"unknown":                      {nil, "has not been looked at yet"},
 		"done":                         {[]*Report{report()}, ""},
 		"no pools":                     {[]*Report{report(func(r *Report) { r.Pools = nil })}, ""},
-		"done, a newer image is next":  {[]*Report{report(func(r *Report) { r.Plan.pools = basis.PoolPlans{{Behind: true}} })}, "is yet to move to a newer image that it follows"},
+		"done, a newer image is next":  {[]*Report{report(func(r *Report) { r.Plan.pools = model.PoolPlans{{Behind: true}} })}, "is yet to move to a newer image that it follows"},
 		"done before":                  {[]*Report{report(at("1"))}, "is not at 2 yet"},
 		"ahead":                        {[]*Report{report(at("3"))}, "is not at 2 yet"},
 		"another source":               {[]*Report{report(of("other"), at("7"))}, ""},
@@ -96,13 +96,13 @@ func TestWavesFollowOneAnother(t *testing.T) {
 }
 
 func TestThoseThatComeAfterAreToldOfChangesAlone(t *testing.T) {
-	done := &Report{Revision: "1", Plan: &Plan{}, Levels: []basis.Level{{ID: "ami-1"}}}
+	done := &Report{Revision: "1", Plan: &Plan{}, Levels: []model.Level{{ID: "ami-1"}}}
 	fresh := *done
 	fresh.Fresh = time.Unix(1, 0)
 	back := *done
 	back.Seq = 2
 	moved := *done
-	moved.Levels = []basis.Level{{ID: "ami-2"}}
+	moved.Levels = []model.Level{{ID: "ami-2"}}
 	busy := *done
 	busy.Plan = &Plan{Steps: []step.Step{{}}}
 	for name, tc := range map[string]struct {
@@ -137,27 +137,27 @@ func eksImageOf(day string) string { return "amazon-eks-node-al2023-x86_64-stand
 func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
 	t0 := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
 	lookup := intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux2023", Version: "1.33"}
-	now := basis.Level{ID: "ami-new", Name: eksImageOf("20261101"), Since: t0}
-	dev := func(account, region string, fresh time.Time, levels ...basis.Level) basis.Earlier {
-		return basis.Earlier{Target: "dev", Account: account, Region: region, Fresh: fresh, Levels: levels}
+	now := model.Level{ID: "ami-new", Name: eksImageOf("20261101"), Since: t0}
+	dev := func(account, region string, fresh time.Time, levels ...model.Level) model.Earlier {
+		return model.Earlier{Target: "dev", Account: account, Region: region, Fresh: fresh, Levels: levels}
 	}
 	const unaware = "waits for the target dev, which is yet to look for the EKS image AmazonLinux2023 for Kubernetes 1.33 and instance type (none)"
-	older := basis.Level{ID: "ami-old", Name: eksImageOf("20261001")}
-	golden := basis.Level{ID: "ami-own", Name: "golden-2026-10"}
+	older := model.Level{ID: "ami-old", Name: eksImageOf("20261001")}
+	golden := model.Level{ID: "ami-own", Name: "golden-2026-10"}
 	for name, tc := range map[string]struct {
-		earlier basis.Earlier
+		earlier model.Earlier
 		want    string
 	}{
 		"asked before":                      {dev("1", "eu-west-1", t0.Add(-1), older), unaware},
 		"never asked since it was known":    {dev("1", "eu-west-1", time.Time{}, older), unaware},
-		"has the very image":                {dev("1", "eu-west-1", time.Time{}, basis.Level{ID: "ami-new"}), ""},
-		"has the name elsewhere":            {dev("1", "us-east-1", time.Time{}, basis.Level{ID: "ami-x", Name: now.Name}), ""},
-		"has the name in another account":   {dev("2", "eu-west-1", time.Time{}, basis.Level{ID: "ami-x", Name: now.Name}), ""},
-		"has the name, of another image":    {dev("1", "eu-west-1", time.Time{}, basis.Level{ID: "ami-x", Name: now.Name}), unaware},
+		"has the very image":                {dev("1", "eu-west-1", time.Time{}, model.Level{ID: "ami-new"}), ""},
+		"has the name elsewhere":            {dev("1", "us-east-1", time.Time{}, model.Level{ID: "ami-x", Name: now.Name}), ""},
+		"has the name in another account":   {dev("2", "eu-west-1", time.Time{}, model.Level{ID: "ami-x", Name: now.Name}), ""},
+		"has the name, of another image":    {dev("1", "eu-west-1", time.Time{}, model.Level{ID: "ami-x", Name: now.Name}), unaware},
 		"asked since, its own images":       {dev("2", "us-east-1", t0, golden), ""},
 		"asked since, not published there":  {dev("1", "us-east-1", t0, older), "waits for the target dev, which has " + older.Name + ": AWS is yet to publish " + now.Name + " in us-east-1"},
-		"asked since, published later ones": {dev("1", "us-east-1", t0, basis.Level{ID: "ami-x", Name: eksImageOf("20261201")}), ""},
-		"asked since, another kind":         {dev("1", "us-east-1", t0, basis.Level{ID: "ami-x", Name: "amazon-eks-node-1.33-v20261001"}), ""},
+		"asked since, published later ones": {dev("1", "us-east-1", t0, model.Level{ID: "ami-x", Name: eksImageOf("20261201")}), ""},
+		"asked since, another kind":         {dev("1", "us-east-1", t0, model.Level{ID: "ami-x", Name: "amazon-eks-node-1.33-v20261001"}), ""},
 		"follows nothing":                   {dev("1", "us-east-1", time.Time{}), ""},
 	} {
 		m := newModel()
@@ -175,8 +175,8 @@ func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
 			in.Answers[l] = a
 		}
 		in.Answers[lookup] = observed.Answer{Image: &observed.Image{ID: now.ID, Name: now.Name, Architecture: "x86_64", RootDevice: "/dev/xvda"}}
-		in.Levels = map[intent.Lookup]basis.Level{lookup: now}
-		in.Policy.Gates.Earlier = []basis.Earlier{tc.earlier}
+		in.Levels = map[intent.Lookup]model.Level{lookup: now}
+		in.Policy.Gates.Earlier = []model.Earlier{tc.earlier}
 		p, _ := m.pass(t, in)
 		if len(p.Steps) < 2 {
 			t.Fatalf("%s: steps %v, %v", name, verbs(p), p.Diagnostics)
@@ -193,7 +193,7 @@ func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
 // that it wants, while a newer image is published that an earlier target has not looked for.
 func TestAnImageThatIsNotTakenHoldsNothing(t *testing.T) {
 	lookup := intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux2023", Version: "1.33"}
-	published := func(in basis.Input, id string) basis.Input {
+	published := func(in model.Input, id string) model.Input {
 		in.Answers = maps.Clone(in.Answers)
 		in.Answers[lookup] = observed.Answer{Image: &observed.Image{ID: id, Architecture: "x86_64", RootDevice: "/dev/xvda"}}
 		return in
@@ -212,8 +212,8 @@ func TestAnImageThatIsNotTakenHoldsNothing(t *testing.T) {
 		g.Instances[0].Template.Version = "1"
 		m.state.Groups["web"] = g
 		in = published(in, "ami-2")
-		in.Levels = map[intent.Lookup]basis.Level{lookup: {ID: "ami-2", Since: in.Now}}
-		in.Policy.Gates.Earlier = []basis.Earlier{{Target: "dev", Fresh: in.Now.Add(-time.Hour), Levels: []basis.Level{{ID: "ami-1"}}}}
+		in.Levels = map[intent.Lookup]model.Level{lookup: {ID: "ami-2", Since: in.Now}}
+		in.Policy.Gates.Earlier = []model.Earlier{{Target: "dev", Fresh: in.Now.Add(-time.Hour), Levels: []model.Level{{ID: "ami-1"}}}}
 		p, _ := m.pass(t, in)
 		if len(p.Steps) == 0 {
 			t.Fatalf("follows %v: no step, %v", follows, p.Diagnostics)
@@ -230,14 +230,14 @@ func TestLevels(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lookup intent.Lookup
 		answer observed.Answer
-		want   basis.Level
+		want   model.Level
 		none   bool
 	}{
-		"an image that EKS publishes":   {lookup: intent.Lookup{Kind: intent.ImageForEKS}, answer: observed.Answer{Image: &observed.Image{ID: "ami-1", Name: "n"}}, want: basis.Level{ID: "ami-1", Name: "n"}},
+		"an image that EKS publishes":   {lookup: intent.Lookup{Kind: intent.ImageForEKS}, answer: observed.Answer{Image: &observed.Image{ID: "ami-1", Name: "n"}}, want: model.Level{ID: "ami-1", Name: "n"}},
 		"one that Git names":            {lookup: intent.Lookup{Kind: intent.ImageByID}, answer: observed.Answer{Image: &observed.Image{ID: "ami-1"}}, none: true},
 		"no image":                      {lookup: intent.Lookup{Kind: intent.ImageByName}, answer: observed.Answer{Problem: "none"}, none: true},
-		"a version of a template":       {lookup: intent.Lookup{Kind: intent.TemplateByName}, answer: observed.Answer{Template: &observed.ForeignTemplate{ID: "lt-1", Version: 7}}, want: basis.Level{ID: "lt-1:7"}},
-		"the version of control planes": {lookup: intent.Lookup{Kind: intent.EKSCluster}, answer: observed.Answer{Cluster: &observed.EKSCluster{Name: "prod", Version: "1.33"}}, want: basis.Level{ID: "Kubernetes 1.33", Name: "Kubernetes 1.33"}},
+		"a version of a template":       {lookup: intent.Lookup{Kind: intent.TemplateByName}, answer: observed.Answer{Template: &observed.ForeignTemplate{ID: "lt-1", Version: 7}}, want: model.Level{ID: "lt-1:7"}},
+		"the version of control planes": {lookup: intent.Lookup{Kind: intent.EKSCluster}, answer: observed.Answer{Cluster: &observed.EKSCluster{Name: "prod", Version: "1.33"}}, want: model.Level{ID: "Kubernetes 1.33", Name: "Kubernetes 1.33"}},
 		"subnets":                       {lookup: intent.Lookup{Kind: intent.Subnets}, answer: observed.Answer{Subnets: []string{"subnet-1"}}, none: true},
 	} {
 		if got, ok := LevelOf(tc.lookup, tc.answer); got != tc.want || ok == tc.none {
@@ -249,7 +249,7 @@ func TestLevels(t *testing.T) {
 // TestDriftIsPutBackWhileAWaveHolds has pools that had converged differ from Git, which
 // has not changed, while an earlier target has not converged.
 func TestDriftIsPutBackWhileAWaveHolds(t *testing.T) {
-	made := func(t *testing.T) (*model, basis.Input) {
+	made := func(t *testing.T) (*fakeAWS, model.Input) {
 		m, in := newModel(), testInput(groupPool("web", "m5.large", 3), nodegroupPool("ng", 2))
 		converge(t, m, testInput(groupPool("web", "m5.xlarge", 3), nodegroupPool("ng", 2)))
 		m.behind()
@@ -257,41 +257,41 @@ func TestDriftIsPutBackWhileAWaveHolds(t *testing.T) {
 		m.behind()
 		converge(t, m, in)
 		p, full := m.pass(t, in)
-		in.Memory.Settled = map[string]basis.Settled{}
+		in.Memory.Settled = map[string]model.Settled{}
 		Settle(in.Memory.Settled, nil, full, p, Statuses(full, p))
 		if len(in.Memory.Settled) != 2 {
 			t.Fatalf("settled: %v", in.Memory.Settled)
 		}
 		return m, in
 	}
-	size := func(m *model) {
+	size := func(m *fakeAWS) {
 		g := m.state.Groups["web"]
 		g.MaxSize++
 		m.state.Groups["web"] = g
 	}
-	others := func(m *model, _ *basis.Input) {
+	others := func(m *fakeAWS, _ *model.Input) {
 		g := m.state.Groups["web"]
 		g.Instances = slices.Clone(g.Instances)
 		delete(m.state.Refreshes, "web")
 		g.Instances[0].Template.Version = "1"
 		m.state.Groups["web"] = g
 	}
-	newer := func(in *basis.Input) {
+	newer := func(in *model.Input) {
 		in.Answers = maps.Clone(in.Answers)
 		in.Answers[imageLookup] = observed.Answer{Image: &observed.Image{ID: "ami-2", RootDevice: "/dev/sda1", RootSize: 8}}
 	}
 	for name, tc := range map[string]struct {
-		change func(m *model, in *basis.Input)
+		change func(m *fakeAWS, in *model.Input)
 		want   []string
 	}{
-		"a size":                     {func(m *model, _ *basis.Input) { size(m) }, []string{"update:"}},
-		"the group is gone":          {func(m *model, _ *basis.Input) { delete(m.state.Groups, "web") }, []string{"create:"}},
+		"a size":                     {func(m *fakeAWS, _ *model.Input) { size(m) }, []string{"update:"}},
+		"the group is gone":          {func(m *fakeAWS, _ *model.Input) { delete(m.state.Groups, "web") }, []string{"create:"}},
 		"machines of another kind":   {others, []string{"rollout:wave"}},
-		"a size, and Git changed":    {func(m *model, in *basis.Input) { size(m); in.Set.Pools[1] = groupPool("web", "m5.large", 2) }, []string{"update:wave"}},
-		"a size, and a newer image":  {func(m *model, in *basis.Input) { size(m); newer(in) }, []string{"update:wave"}},
-		"a size, after a restart":    {func(m *model, in *basis.Input) { size(m); in.Memory.Settled = nil }, []string{"update:wave"}},
-		"a size, while windows hold": {func(m *model, in *basis.Input) { size(m); in.Policy.Gates.Window = "x" }, []string{"update:"}},
-		"a size, not approved":       {func(m *model, in *basis.Input) { size(m); in.Policy.Gates.AsReviewed = true }, []string{"update:approval"}},
+		"a size, and Git changed":    {func(m *fakeAWS, in *model.Input) { size(m); in.Set.Pools[1] = groupPool("web", "m5.large", 2) }, []string{"update:wave"}},
+		"a size, and a newer image":  {func(m *fakeAWS, in *model.Input) { size(m); newer(in) }, []string{"update:wave"}},
+		"a size, after a restart":    {func(m *fakeAWS, in *model.Input) { size(m); in.Memory.Settled = nil }, []string{"update:wave"}},
+		"a size, while windows hold": {func(m *fakeAWS, in *model.Input) { size(m); in.Policy.Gates.Window = "x" }, []string{"update:"}},
+		"a size, not approved":       {func(m *fakeAWS, in *model.Input) { size(m); in.Policy.Gates.AsReviewed = true }, []string{"update:approval"}},
 	} {
 		m, in := made(t)
 		in.Policy.Gates.Wave = "waits for dev"

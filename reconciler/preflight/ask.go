@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -28,7 +28,7 @@ var errPatience = errors.New("AWS takes too long")
 // Plan is a plan to ask about, with its input.
 type Plan struct {
 	*plan.Plan
-	Input basis.Input
+	Input model.Input
 	// Followed says that weir follows the commit, and that its planner may apply it.
 	Followed bool
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -207,7 +207,7 @@ func asNodegroup(p *intent.Pool) {
 // creation is the plan that makes pools, as the planner would make it of them.
 func creation(subnets []string, pools ...intent.Pool) Plan {
 	p := &plan.Plan{Target: "blue"}
-	in := basis.Input{Set: &intent.Set{Pools: pools}, State: &observed.State{}, Answers: observed.Answers{
+	in := model.Input{Set: &intent.Set{Pools: pools}, State: &observed.State{}, Answers: observed.Answers{
 		{Kind: intent.Subnets}: {Subnets: subnets, VPCs: []string{"vpc-1"}},
 		{Kind: intent.ImageByID, Name: "ami-1", InstanceType: "m5.large"}: {Image: &observed.Image{ID: "ami-1", Architecture: "x86_64", RootDevice: "/dev/xvda", RootSize: 8, RootSnapshot: "snap-1"}},
 	}}

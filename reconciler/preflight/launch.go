@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -69,7 +69,7 @@ type place struct {
 // launchesOf are the launches of a plan, in order of the pools. A step that corrects
 // drift without replacing, or that ends something, launches nothing that AWS has not
 // launched before.
-func launchesOf(p *plan.Plan, in basis.Input) []*launch {
+func launchesOf(p *plan.Plan, in model.Input) []*launch {
 	var out []*launch
 	for i := range in.Set.Pools {
 		pool := &in.Set.Pools[i]
@@ -81,7 +81,7 @@ func launchesOf(p *plan.Plan, in basis.Input) []*launch {
 	return out
 }
 
-func newLaunch(pool *intent.Pool, in basis.Input) *launch {
+func newLaunch(pool *intent.Pool, in model.Input) *launch {
 	l := &launch{pool: pool}
 	switch {
 	case pool.ForeignTemplate != nil:
@@ -91,7 +91,7 @@ func newLaunch(pool *intent.Pool, in basis.Input) *launch {
 	case pool.LaunchTemplate != nil:
 		l.data = pool.LaunchTemplate.Data
 	}
-	a := in.Answers[basis.SubnetsOf(pool)]
+	a := in.Answers[model.SubnetsOf(pool)]
 	if l.subnets = a.Subnets; len(a.VPCs) == 1 {
 		l.vpc = a.VPCs[0]
 	}
@@ -99,7 +99,7 @@ func newLaunch(pool *intent.Pool, in basis.Input) *launch {
 }
 
 // collect reads the plan's steps of the pool; false if none asks anything new of AWS.
-func (l *launch) collect(p *plan.Plan, in basis.Input) bool {
+func (l *launch) collect(p *plan.Plan, in model.Input) bool {
 	key := l.pool.Key.String()
 	if l.pool.Group != nil {
 		have := in.State.Groups[l.pool.Group.Name]
@@ -127,7 +127,7 @@ func (l *launch) collect(p *plan.Plan, in basis.Input) bool {
 }
 
 // step reads one step.
-func (l *launch) step(s *step.Step, in basis.Input) {
+func (l *launch) step(s *step.Step, in model.Input) {
 	switch do := s.Do.(type) {
 	case step.CreateLaunchTemplate:
 		l.version(do.Data)

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // subnetsField is the field that names the subnets of a pool, or stands nearest.
 func subnetsField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
-	l := basis.SubnetsOf(pool)
+	l := model.SubnetsOf(pool)
 	switch {
 	case l.Zones != "" && pool.FailureDomains:
 		return pool.MachinePool, intent.Path{"spec", "failureDomains"}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/intent"
@@ -60,7 +60,7 @@ type cluster struct {
 	nodes   []workload.Node
 }
 
-func newCluster(p *place, seen *basis.Nodes) *cluster {
+func newCluster(p *place, seen *model.Nodes) *cluster {
 	c := &cluster{place: p, since: map[string]time.Time{}}
 	if seen != nil {
 		c.version = seen.APIServer

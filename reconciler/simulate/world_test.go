@@ -17,7 +17,7 @@ import (
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/resolve"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/simulate"
@@ -178,7 +178,7 @@ func target(name, revision string, pools ...intent.Pool) reconciler.Desired {
 	set := &intent.Set{Pools: pools}
 	set.Sort()
 	return reconciler.Desired{
-		Policy: basis.Policy{Instance: "prod", Target: name, Source: "0123456789ab", Sources: []string{"0123456789ab"}, Account: account, Region: region},
+		Policy: model.Policy{Instance: "prod", Target: name, Source: "0123456789ab", Sources: []string{"0123456789ab"}, Account: account, Region: region},
 		Source: "fleet", Commit: content.Commit{Revision: strings.Repeat(revision, 40), Subject: "a change"}, Set: set, Whole: true,
 	}
 }

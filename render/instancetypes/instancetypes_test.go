@@ -19,7 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/render/instancetypes"
 )
@@ -79,7 +79,7 @@ func TestEmulatorAgrees(t *testing.T) {
 	hs := httptest.NewServer(srv)
 	defer hs.Close()
 	client := ec2.New(ec2.Options{Region: "eu-west-1", BaseEndpoint: aws.String(hs.URL), Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient: plainbody.Client{Next: http.DefaultClient}})
+		HTTPClient: httpbody.Client{Next: http.DefaultClient}})
 	compared := 0
 	for pages := ec2.NewDescribeInstanceTypesPaginator(client, &ec2.DescribeInstanceTypesInput{}); pages.HasMorePages(); {
 		page, err := pages.NextPage(t.Context())

@@ -10,11 +10,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
+	"github.com/weir-gitops/weir/render/standin"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -40,8 +40,8 @@ func (p *plan) secretCut(ctx context.Context, nodes []*yaml.Node) *diag.Diagnost
 		}
 		content, err := f.StandIns(func(s sops.Sealed) string {
 			id := idOf(s)
-			others[decoy.StandIn(id)] = divided(id, delimiters)
-			return others[decoy.StandIn(id)]
+			others[standin.StandIn(id)] = divided(id, delimiters)
+			return others[standin.StandIn(id)]
 		})
 		if err == nil {
 			fed[name] = content
@@ -73,9 +73,9 @@ func (p *plan) secretCut(ctx context.Context, nodes []*yaml.Node) *diag.Diagnost
 // single characters of it.
 func divided(id string, delimiters []string) (out string) {
 	for try := range 1000 {
-		out = decoy.Other(fmt.Sprint(id, " ", try))
+		out = standin.Other(fmt.Sprint(id, " ", try))
 		for i, delimiter := range delimiters {
-			out += delimiter + decoy.Other(fmt.Sprint(id, " ", try, " ", i))
+			out += delimiter + standin.Other(fmt.Sprint(id, " ", try, " ", i))
 		}
 		encoded := base64.StdEncoding.EncodeToString([]byte(out))
 		if !slices.ContainsFunc(delimiters, func(d string) bool { return len(d) == 1 && inBase64.MatchString(d) && !strings.Contains(encoded, d) }) {

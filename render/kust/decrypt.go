@@ -7,11 +7,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
+	"github.com/weir-gitops/weir/render/standin"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
 )
@@ -28,7 +28,7 @@ type decryption struct {
 	files map[string]sops.File
 	// texts are the secret texts, of files and of variables, places where those of files
 	// stand, by their IDs.
-	texts  decoy.Set
+	texts  standin.Set
 	places map[string]diag.Position
 }
 
@@ -66,7 +66,7 @@ func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 func (d *decryption) standIns(p string, asText bool) []byte {
 	f := d.files[p]
 	content, err := f.StandIns(func(s sops.Sealed) string {
-		t := decoy.Text{ID: idOf(s), Value: s.Value, Tag: s.Tag}
+		t := standin.Text{ID: idOf(s), Value: s.Value, Tag: s.Tag}
 		if asText {
 			t.Literal = s.Literal
 		}
@@ -113,7 +113,7 @@ func (d *decryption) sealed(vars map[string]string, secretVars []string) map[str
 	out := maps.Clone(vars)
 	for name, value := range vars {
 		if value != "" && (slices.Contains(secretVars, name) || holds.In(value)) {
-			out[name] = d.texts.Add(decoy.Text{ID: "variable " + name, Value: value})
+			out[name] = d.texts.Add(standin.Text{ID: "variable " + name, Value: value})
 		}
 	}
 	return out
@@ -137,7 +137,7 @@ func (r *Result) decrypted(v *view, w *walker) {
 
 // masked is a finding without stand-ins. They say nothing of a secret, and nothing to a
 // reader.
-func masked(d diag.Diagnostic, texts *decoy.Set) diag.Diagnostic {
+func masked(d diag.Diagnostic, texts *standin.Set) diag.Diagnostic {
 	if texts.Len() == 0 {
 		return d
 	}

@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 	"unicode/utf8"
 
-	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust/variables"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/sops"
+	"github.com/weir-gitops/weir/render/standin"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
 )
@@ -74,7 +74,7 @@ type Origins struct {
 	limits    Limits
 	small     bool
 	decrypter *sops.Decrypter
-	texts     *decoy.Set
+	texts     *standin.Set
 	plan      *plan
 
 	indexing sync.Once

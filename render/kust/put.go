@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
+	"github.com/weir-gitops/weir/render/standin"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -74,7 +74,7 @@ func (r *Result) put(public []kinds.Object) ([]kinds.Object, *diag.Diagnostic) {
 
 // putting puts secret texts into one object after the other.
 type putting struct {
-	texts   *decoy.Set
+	texts   *standin.Set
 	hashed  map[string]string
 	misuses []Misuse
 	grown   int64
@@ -129,7 +129,7 @@ func (p *putting) scalar(n *yaml.Node, at intent.Path) {
 	}
 	real, found := p.texts.Put(n.Value)
 	switch {
-	case found == decoy.None:
+	case found == standin.None:
 		return
 	case names(at):
 		p.misuse(InName, at, false, n.Value)
@@ -137,11 +137,11 @@ func (p *putting) scalar(n *yaml.Node, at intent.Path) {
 	case p.plain:
 		p.misuse(InPlainField, at, false, n.Value)
 		return
-	case found == decoy.Cut:
+	case found == standin.Cut:
 		p.misuse(InPart, at, false, n.Value)
 		return
 	}
-	p.mixed = p.mixed || found == decoy.Part
+	p.mixed = p.mixed || found == standin.Part
 	if p.grown += int64(len(real) - len(n.Value)); p.grown > substitutionLimit {
 		return
 	}
@@ -150,7 +150,7 @@ func (p *putting) scalar(n *yaml.Node, at intent.Path) {
 		switch {
 		case t.Tag == "":
 			plain = true
-		case found == decoy.Whole:
+		case found == standin.Whole:
 			tag = t.Tag
 		}
 	}
@@ -206,7 +206,7 @@ func (r *Result) Masked(text string) string {
 // Mixed reports whether a text contains a secret and other text.
 func (r *Result) Mixed(text string) bool {
 	_, found := r.texts.Put(text)
-	return found == decoy.Part || found == decoy.Cut
+	return found == standin.Part || found == standin.Cut
 }
 
 // Marked returns a text with the ID of each secret in place of the secret itself, and whether
@@ -248,7 +248,7 @@ func (r *Result) shape(n *yaml.Node, key string) {
 		}
 	}
 	texts := r.texts.In(n.Value)
-	if n.Kind != yaml.ScalarNode || len(texts) != 1 || len(n.Value) != decoy.Length {
+	if n.Kind != yaml.ScalarNode || len(texts) != 1 || len(n.Value) != standin.Length {
 		return
 	}
 	switch tag := texts[0].Tag; tag {

@@ -9,9 +9,9 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/weir-gitops/weir/render/decoy"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/kust/worker"
+	"github.com/weir-gitops/weir/render/standin"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -279,10 +279,10 @@ func (w *walker) load(dir, p string, at diag.Position) *kust {
 		return nil
 	}
 	k := &kust{dir: dir, file: p, content: f.content}
-	switch line := bytes.Count(f.content[:max(0, decoy.Index(f.content))], []byte("\n")) + 1; {
+	switch line := bytes.Count(f.content[:max(0, standin.Index(f.content))], []byte("\n")) + 1; {
 	case f.broken:
 		return nil
-	case decoy.Index(f.content) >= 0:
+	case standin.Index(f.content) >= 0:
 		w.add("secret-in-name", diag.Position{File: p, Line: line}, "the kustomization holds a value that is encrypted",
 			"What a kustomization says decides how everything is built. Encrypt the files that hold secrets alone.")
 		return nil

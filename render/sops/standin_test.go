@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weir-gitops/weir/render/decoy"
+	"github.com/weir-gitops/weir/render/standin"
 )
 
 // standIn is one for each value.
@@ -59,9 +59,9 @@ func TestStandIns(t *testing.T) {
 					t.Errorf("%q of %q", text, f.Content)
 				}
 			}
-			var texts decoy.Set
+			var texts standin.Set
 			sealed, err := f.StandIns(func(s Sealed) string {
-				return texts.Add(decoy.Text{ID: s.Ciphertext, Value: s.Value, Literal: s.Literal})
+				return texts.Add(standin.Text{ID: s.Ciphertext, Value: s.Value, Literal: s.Literal})
 			})
 			if back, _ := texts.Put(string(sealed)); err != nil || back != string(f.Content) {
 				t.Errorf("with the texts put in (-want +got): %s", cmp.Diff(string(f.Content), back))

@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/events/kinds"
 	"github.com/weir-gitops/weir/status/statustest"
@@ -335,7 +335,7 @@ func TestNotifierNeedsASecret(t *testing.T) {
 // TestBoardNotifies hands what was redacted to the notifier.
 func TestBoardNotifies(t *testing.T) {
 	var got []events.Event
-	b := board.New(board.Options{
+	b := current.New(current.Options{
 		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "(redacted)") },
 		Notify: func(events []events.Event) { got = append(got, events...) },
 	})

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/history"
 	"github.com/weir-gitops/weir/status/report"
 )
@@ -30,7 +30,7 @@ type apiTargets struct {
 // apiTarget is a target with its last pass. Plan has the schema weir.dev/plan/v1
 // and is null without a plan; Outcomes are those of the same pass.
 type apiTarget struct {
-	board.Target
+	current.Target
 	Phase       report.Phase       `json:"phase"`
 	Suspended   bool               `json:"suspended"`
 	Ref         string             `json:"ref"`
@@ -50,8 +50,8 @@ type apiTarget struct {
 	PoolsAt time.Time `json:"poolsAt,omitzero"`
 	// Rendering is the commit that is still being rendered, UnansweredSince since when
 	// AWS has not answered the pass under way.
-	Rendering       board.Rendering `json:"rendering,omitzero"`
-	UnansweredSince time.Time       `json:"unansweredSince,omitzero"`
+	Rendering       current.Rendering `json:"rendering,omitzero"`
+	UnansweredSince time.Time         `json:"unansweredSince,omitzero"`
 	// HeldTo describes how the target is held if its followed commit cannot be rendered, missing if
 	// it is not held.
 	HeldTo *report.Kept `json:"heldTo,omitempty"`
@@ -65,7 +65,7 @@ func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
 	w.sendJSON(rw, r, out)
 }
 
-func apiTargetOf(t board.TargetState) apiTarget {
+func apiTargetOf(t current.TargetState) apiTarget {
 	a := apiTarget{
 		Target: t.Target, Phase: t.Phase, NextDue: t.NextDue, Pools: len(t.Pools), PoolsAt: t.PoolsAt,
 		Diagnostics: diag.List{}, Outcomes: []step.Outcome{}, Rendering: t.Rendering, UnansweredSince: t.Unanswered,

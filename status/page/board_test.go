@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/comments"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
@@ -21,7 +21,7 @@ import (
 )
 
 func TestBoardRedacts(t *testing.T) {
-	b := board.New(board.Options{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }, Now: func() time.Time { return statustest.Noon }})
+	b := current.New(current.Options{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }, Now: func() time.Time { return statustest.Noon }})
 	r := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web", statustest.Failed("x", "hunter2"), statustest.Rolling(1, 1))), step.Failed, step.Step{
 		Verb: step.Update, Resource: step.LaunchTemplate, Pool: "default/web", Name: "web", Reason: "hunter2",
 		Changes: []step.Change{{Field: "a", From: "hunter2", To: []any{map[string]any{"k": "hunter2"}, []string{"hunter2"}, map[string]string{"k": "hunter2"}}}},
@@ -33,7 +33,7 @@ func TestBoardRedacts(t *testing.T) {
 	d.Summary, d.Detail, d.Related[0].Message = "hunter2", "hunter2", "hunter2"
 	r.Diagnostics = append(r.Diagnostics, d)
 	b.Report(t.Context(), r)
-	b.Source(board.Source{Name: "s", Error: "hunter2", Subject: "hunter2"})
+	b.Source(current.Source{Name: "s", Error: "hunter2", Subject: "hunter2"})
 	b.Event(events.Event{Kind: "k", Text: "hunter2"})
 	for _, path := range []string{"/", "/targets/prod", "/api/v1/pools", "/api/v1/targets"} {
 		if body := get(t, b, path).Body.String(); strings.Contains(body, "hunter2") || !strings.Contains(body, "***") {
@@ -94,7 +94,9 @@ func TestPagesOfPoolsSeenBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	start := func() *board.Board { return board.New(board.Options{Archive: history.New(db, history.Options{})}) }
+	start := func() *current.Board {
+		return current.New(current.Options{Archive: history.New(db, history.Options{})})
+	}
 	b := start()
 	b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web", statustest.Sized(2, 3))))
 	ended, cancel := context.WithCancel(t.Context())

@@ -13,15 +13,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/browsertest"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
 var screenshots = flag.String("screenshots", "", "write screenshots of the page to this directory")
 
-func serve(t *testing.T, b *board.Board) string {
+func serve(t *testing.T, b *current.Board) string {
 	t.Helper()
 	srv := httptest.NewServer(Handler(b, Options{Metrics: http.NotFoundHandler()}))
 	t.Cleanup(srv.Close)
@@ -305,7 +305,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	b := browsertest.Start(t)
 	url := serve(t, fleet())
-	empty := board.New(board.Options{Instance: "demo", Now: func() time.Time { return statustest.Noon }})
+	empty := current.New(current.Options{Instance: "demo", Now: func() time.Time { return statustest.Noon }})
 	empty.Configure(nil, nil)
 	shown := serve(t, showcase())
 	pages := map[string]string{"empty": serve(t, empty) + "/"}

@@ -8,29 +8,29 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
-func testBoard(targets ...string) *board.Board {
-	b := board.New(board.Options{Instance: "weir", Now: func() time.Time { return statustest.Noon }})
-	var list []board.Target
+func testBoard(targets ...string) *current.Board {
+	b := current.New(current.Options{Instance: "weir", Now: func() time.Time { return statustest.Noon }})
+	var list []current.Target
 	for _, name := range targets {
-		list = append(list, board.Target{Name: name, Source: "fleet"})
+		list = append(list, current.Target{Name: name, Source: "fleet"})
 	}
-	b.Configure([]board.Source{{Name: "fleet", URL: "https://bot:hunter2@git.example.com/a/b", Ref: "branch main"}}, list)
+	b.Configure([]current.Source{{Name: "fleet", URL: "https://bot:hunter2@git.example.com/a/b", Ref: "branch main"}}, list)
 	return b
 }
 
 // fleet is a board with a bit of everything.
-func fleet() *board.Board {
-	b := board.New(board.Options{Instance: "production", Now: func() time.Time { return statustest.Noon }})
-	var targets []board.Target
+func fleet() *current.Board {
+	b := current.New(current.Options{Instance: "production", Now: func() time.Time { return statustest.Noon }})
+	var targets []current.Target
 	for _, name := range []string{"prod-eu", "prod-us", "staging", "dev", "edge-1", "platform-observability-eu-central-1-blue-green"} {
-		targets = append(targets, board.Target{Name: name, Source: "fleet", Path: "overlays/" + name, Account: "111122223333", Region: "eu-central-1"})
+		targets = append(targets, current.Target{Name: name, Source: "fleet", Path: "overlays/" + name, Account: "111122223333", Region: "eu-central-1"})
 	}
-	b.Configure([]board.Source{{Name: "fleet", URL: "https://bot:hunter2@git.example.com/platform/fleet.git", Ref: "branch main"}}, targets)
-	b.Source(board.Source{
+	b.Configure([]current.Source{{Name: "fleet", URL: "https://bot:hunter2@git.example.com/platform/fleet.git", Ref: "branch main"}}, targets)
+	b.Source(current.Source{
 		Name: "fleet", URL: "https://bot:hunter2@git.example.com/platform/fleet.git", Ref: "branch main",
 		Revision: statustest.ShaNew, Subject: "web: c7g instances, three zones", FetchedAt: statustest.Noon.Add(-9 * time.Second),
 	})

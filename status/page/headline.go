@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -21,7 +21,7 @@ type fleetCounts struct {
 	ready, desired, before int32
 }
 
-func countFleet(items []poolItem, all []board.TargetState, by map[report.Phase]int) fleetCounts {
+func countFleet(items []poolItem, all []current.TargetState, by map[report.Phase]int) fleetCounts {
 	c := fleetCounts{targets: len(all), pools: len(items), by: by}
 	for i := range all {
 		if awaitsApproval(&all[i]) {

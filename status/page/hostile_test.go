@@ -18,7 +18,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/visible"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/events/kinds"
 	"github.com/weir-gitops/weir/status/report"
@@ -27,7 +27,7 @@ import (
 
 // hostile is a board on which every text that comes from Git, AWS, a forge or the
 // configuration is the same.
-func hostile(t *testing.T, evil string) *board.Board {
+func hostile(t *testing.T, evil string) *current.Board {
 	b := testBoard()
 	two := int32(50)
 	p := statustest.Pool(evil, evil, statustest.Rolling(1, 1))
@@ -52,10 +52,10 @@ func hostile(t *testing.T, evil string) *board.Board {
 	r.Diagnostics = diag.List{{Summary: evil, Detail: evil, Code: evil, Object: "AWSMachinePool " + key, Position: diag.Position{File: evil}, Related: []diag.Related{{Position: diag.Position{File: evil}, Message: evil}}}}
 	r.LaunchConfigs = []plan.LaunchConfigStatus{{Name: evil, Namespace: evil, Cluster: evil, Target: evil, LaunchTemplateID: evil, Pools: []string{key},
 		Conditions: []plan.Condition{{Type: "Ready", Severity: "Error", Message: evil}}}}
-	b.Configure([]board.Source{{Name: evil, URL: "https://github.com/" + evil, Ref: evil, Subject: evil, Revision: evil, Error: evil, WebURL: evil, Forge: evil}},
-		[]board.Target{{Name: evil, Source: evil, Path: evil, Account: evil, Region: evil}})
+	b.Configure([]current.Source{{Name: evil, URL: "https://github.com/" + evil, Ref: evil, Subject: evil, Revision: evil, Error: evil, WebURL: evil, Forge: evil}},
+		[]current.Target{{Name: evil, Source: evil, Path: evil, Account: evil, Region: evil}})
 	b.Report(t.Context(), r)
-	b.Source(board.Source{Name: evil, URL: evil, Error: evil, Revision: evil, Subject: evil})
+	b.Source(current.Source{Name: evil, URL: evil, Error: evil, Revision: evil, Subject: evil})
 	b.Event(events.Event{Kind: evil, Level: kinds.Level(evil), Target: evil, Pool: key, Source: evil, Revision: evil, Reason: evil, Text: evil,
 		Changes: []events.Change{{Field: evil, From: evil, To: evil, At: evil + ":3"}}, Facts: map[string]string{evil: evil}})
 	b.Event(events.Event{Kind: "version-created", Target: evil, Pool: key, Revision: evil, Reason: evil, Facts: map[string]string{"version": "3"}, Changes: []events.Change{{Field: evil, From: evil}}})

@@ -3,7 +3,7 @@ package page
 import (
 	"testing"
 
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/statustest"
 )
@@ -19,7 +19,7 @@ func TestPagesAreToldOfChanges(t *testing.T) {
 			t.Errorf("told of %s %+v", name, change)
 		}
 	}
-	b.Source(board.Source{Name: "fleet"})
+	b.Source(current.Source{Name: "fleet"})
 	if name, change := one.Next(); name != "change" || !change.All {
 		t.Errorf("told of %s %+v", name, change)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/coord"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/members"
 	"github.com/weir-gitops/weir/status/statustest"
 )
@@ -42,7 +42,7 @@ func crew(unowned time.Duration) func() members.View {
 	return func() members.View { return v }
 }
 
-func ask(t *testing.T, b *board.Board, o Options, path string) *httptest.ResponseRecorder {
+func ask(t *testing.T, b *current.Board, o Options, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	Handler(b, o).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
@@ -139,7 +139,7 @@ func TestAMemberIsReadyOnceItCanServe(t *testing.T) {
 	if rec := get(t, b, "/readyz"); rec.Code != http.StatusServiceUnavailable {
 		t.Errorf("alone: %d: %s", rec.Code, rec.Body)
 	}
-	if rec := ask(t, board.New(board.Options{}), Options{Members: crew(0)}, "/readyz"); rec.Code != http.StatusServiceUnavailable {
+	if rec := ask(t, current.New(current.Options{}), Options{Members: crew(0)}, "/readyz"); rec.Code != http.StatusServiceUnavailable {
 		t.Errorf("before it knows anything: %d: %s", rec.Code, rec.Body)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/statustest"
@@ -27,7 +27,7 @@ import (
 
 func TestPagesSay(t *testing.T) {
 	b := fleet()
-	b.Source(board.Source{Name: "fleet", URL: "https://git.example.com/platform/fleet.git", Ref: "branch main", Forge: "gitea"})
+	b.Source(current.Source{Name: "fleet", URL: "https://git.example.com/platform/fleet.git", Ref: "branch main", Forge: "gitea"})
 	for path, want := range map[string][]string{
 		"/pools?sort=missing":  {"9 pools", "web prod-us · default · AWSMachinePool ScalingUp", "workers prod-eu"},
 		"/pools?only=problem":  {"1 pool found", "prometheus-long-term"},
@@ -74,7 +74,7 @@ func TestPagesSay(t *testing.T) {
 
 func TestVersionsOfATemplateTellWhy(t *testing.T) {
 	b := testBoard()
-	b.Configure([]board.Source{{Name: "fleet", URL: "https://github.com/acme/fleet"}}, []board.Target{{Name: "prod", Source: "fleet"}})
+	b.Configure([]current.Source{{Name: "fleet", URL: "https://github.com/acme/fleet"}}, []current.Target{{Name: "prod", Source: "fleet"}})
 	p := statustest.Pool("prod", "web")
 	p.TemplateVersions = []plan.VersionNote{{Number: 5, Revision: "4be91a7", Subject: "bigger"}, {Number: 4, Revision: "9c1f0d2", Subject: "the first", Default: true}}
 	b.Report(t.Context(), statustest.Report("prod", p))
@@ -164,7 +164,7 @@ func TestPullPages(t *testing.T) {
 
 func TestNoSecretIsOnAPage(t *testing.T) {
 	const secret = "hunter2-hunter2"
-	b := board.New(board.Options{Now: func() time.Time { return statustest.Noon }, Redact: func(s string) string { return strings.ReplaceAll(s, secret, "(redacted)") }})
+	b := current.New(current.Options{Now: func() time.Time { return statustest.Noon }, Redact: func(s string) string { return strings.ReplaceAll(s, secret, "(redacted)") }})
 	seen, _ := hostile(t, secret).Target(secret)
 	r := seen.Last
 	// Names stand in Git in the open, and redaction leaves them.
@@ -182,9 +182,9 @@ func TestNoSecretIsOnAPage(t *testing.T) {
 	plain.Plan = &plan.Plan{Target: "prod", Steps: []step.Step{{Verb: step.Update, Pool: "default/web", Reason: secret, HeldReason: secret, Drift: &step.Drift{Cause: secret}, Changes: []step.Change{{Field: "f", From: secret, To: []any{secret}}}}}}
 	plain.Outcomes = []step.Outcome{{Step: plain.Plan.Steps[0], Status: step.Failed, Err: &observed.Error{Message: secret}}}
 	plain.Subject, plain.Err = secret, errors.New(secret)
-	b.Configure([]board.Source{{Name: "fleet"}}, nil)
+	b.Configure([]current.Source{{Name: "fleet"}}, nil)
 	b.Report(t.Context(), &plain)
-	b.Source(board.Source{Name: "fleet", Error: secret, Subject: secret, Revision: statustest.ShaNew})
+	b.Source(current.Source{Name: "fleet", Error: secret, Subject: secret, Revision: statustest.ShaNew})
 	b.Pull(report.Pull{Source: "fleet", Number: 1, Title: secret, Author: secret, Reason: secret, Stale: secret, Approved: secret, Differs: []string{secret}, Uncompared: []string{secret}, State: report.PullPlanned, Reports: []*plan.Report{&plain}})
 	b.ShowConfiguration("vars: " + secret)
 	b.RefuseConfiguration(secret)
@@ -269,7 +269,7 @@ func TestATargetsPageSaysWhoRunsWhichVersion(t *testing.T) {
 	r := statustest.Report("shared", statustest.Pool("shared", "web"), statustest.Pool("shared", "api"))
 	r.LaunchConfigs = []plan.LaunchConfigStatus{{Name: "demo-workers-group", Namespace: "default", Target: "shared", Ready: true, LatestVersion: 3, Pools: []string{"default/api", "default/web"},
 		Versions: []plan.SharedVersion{{Version: 2, Pools: []string{"default/api", "default/web"}, WantedBy: []string{"default/api"}}, {Version: 3, WantedBy: []string{"default/web"}}}}}
-	b.Configure(nil, []board.Target{{Name: "shared"}})
+	b.Configure(nil, []current.Target{{Name: "shared"}})
 	b.Report(t.Context(), r)
 	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(get(t, b, "/targets/shared").Body.String(), "")
 	if !strings.Contains(text, "default/api v2, default/web v2 waits for v3") {

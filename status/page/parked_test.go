@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/statustest"
@@ -28,7 +28,7 @@ func TestAParkedStepSaysOnThePageHowItIsLifted(t *testing.T) {
 	pool := plan.PoolStatus{Target: "prod", Namespace: "default", Name: "web"}
 	plan.NoteRefused(&pool, &o)
 	r := &plan.Report{Target: "prod", Plan: &plan.Plan{}, Outcomes: []step.Outcome{o}, Pools: []plan.PoolStatus{pool}}
-	v := (&views{board: board.New(board.Options{})}).targetView(board.TargetState{Target: board.Target{Name: "prod"}, Last: r})
+	v := (&views{board: current.New(current.Options{})}).targetView(current.TargetState{Target: current.Target{Name: "prod"}, Last: r})
 	if !strings.HasSuffix(v.Error, lift) {
 		t.Errorf("the target says %q", v.Error)
 	}

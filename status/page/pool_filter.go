@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -82,7 +82,7 @@ func (f poolFilter) empty() bool { return f.Text+f.Target+f.State == "" && !f.wa
 // poolItem is a pool with what a filter asks about it. It is made for each pool at
 // each request, and so holds no text of its own.
 type poolItem struct {
-	target *board.TargetState
+	target *current.TargetState
 	pool   *plan.PoolStatus
 	mark   report.Phase
 	held   bool
@@ -91,7 +91,7 @@ type poolItem struct {
 }
 
 // poolItems are the pools of targets, in the order of the targets.
-func poolItems(targets []board.TargetState) []poolItem {
+func poolItems(targets []current.TargetState) []poolItem {
 	n := 0
 	for i := range targets {
 		n += len(targets[i].Pools)
@@ -107,7 +107,7 @@ func poolItems(targets []board.TargetState) []poolItem {
 	return out
 }
 
-func poolItemOf(t *board.TargetState, p *plan.PoolStatus, steps report.PoolSteps) poolItem {
+func poolItemOf(t *current.TargetState, p *plan.PoolStatus, steps report.PoolSteps) poolItem {
 	id := report.PoolID{Namespace: p.Namespace, Name: p.Name}
 	return poolItem{target: t, pool: p, mark: report.MarkOf(p, steps, t.Stale()), held: steps.Held[id], stale: t.Stale()}
 }
@@ -142,11 +142,11 @@ func (f poolFilter) finds(i poolItem) bool {
 		strings.Contains(f.Text, "/") && contains(i.pool.Namespace+"/"+i.pool.Name, f.Text)
 }
 
-func (f poolFilter) findsTarget(t *board.TargetState) bool {
+func (f poolFilter) findsTarget(t *current.TargetState) bool {
 	return contains(t.Name, f.Text) || contains(t.Account, f.Text) || contains(t.Region, f.Text) || contains(t.Source, f.Text)
 }
 
-func (f poolFilter) wantsTarget(t *board.TargetState) bool {
+func (f poolFilter) wantsTarget(t *current.TargetState) bool {
 	return (f.Target == "" || t.Name == f.Target) && (f.State == "" || string(t.Phase) == f.State)
 }
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/statustest"
 )
@@ -150,7 +150,7 @@ func TestPictures(t *testing.T) {
 }
 
 // large is a fleet of ten thousand pools.
-func large(t testing.TB, targets int) *board.Board {
+func large(t testing.TB, targets int) *current.Board {
 	b := testBoard()
 	for i := range targets {
 		r := statustest.Report(fmt.Sprintf("cluster-%04d", i))

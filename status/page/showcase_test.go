@@ -18,8 +18,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/browsertest"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/statustest"
 )
@@ -49,17 +49,17 @@ func between(least, most int32) statustest.PoolOption {
 
 // showcase is a fleet as one may have it, for pictures: some rest, one rolls, one was
 // changed by hand, and one has a fault in its files.
-func showcase() *board.Board {
-	b := board.New(board.Options{Instance: "production", Now: func() time.Time { return statustest.Noon }})
+func showcase() *current.Board {
+	b := current.New(current.Options{Instance: "production", Now: func() time.Time { return statustest.Noon }})
 	ctx := context.Background()
-	var targets []board.Target
+	var targets []current.Target
 	for _, t := range []struct{ name, account, region string }{
 		{"eu-production", "111122223333", "eu-central-1"}, {"us-production", "111122223333", "us-east-1"}, {"eu-staging", "444455556666", "eu-central-1"}, {"eu-edge", "777788889999", "eu-west-1"},
 	} {
-		targets = append(targets, board.Target{Name: t.name, Source: "fleet", Path: "overlays/" + t.name, Account: t.account, Region: t.region})
+		targets = append(targets, current.Target{Name: t.name, Source: "fleet", Path: "overlays/" + t.name, Account: t.account, Region: t.region})
 	}
-	b.Configure([]board.Source{{Name: "fleet", URL: fleetURL, Ref: "branch main", Forge: "gitea"}}, targets)
-	b.Source(board.Source{Name: "fleet", URL: fleetURL, Ref: "branch main", Revision: statustest.ShaNew, Subject: "web: c7g instances", FetchedAt: statustest.Noon.Add(-9 * time.Second)})
+	b.Configure([]current.Source{{Name: "fleet", URL: fleetURL, Ref: "branch main", Forge: "gitea"}}, targets)
+	b.Source(current.Source{Name: "fleet", URL: fleetURL, Ref: "branch main", Revision: statustest.ShaNew, Subject: "web: c7g instances", FetchedAt: statustest.Noon.Add(-9 * time.Second)})
 	pass := func(i int, ago time.Duration, pools ...plan.PoolStatus) *plan.Report {
 		r := statustest.Report(targets[i].Name, pools...)
 		r.Account, r.Region, r.Subject, r.StartedAt = targets[i].Account, targets[i].Region, "web: c7g instances", statustest.Noon.Add(-ago)

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/statustest"
 	"github.com/weir-gitops/weir/status/wording"
@@ -177,10 +177,10 @@ func TestInformationStaysOffTheOverview(t *testing.T) {
 
 func TestSourceSaysWhenItChanged(t *testing.T) {
 	b := testBoard()
-	b.Configure([]board.Source{{Name: "fleet"}}, nil)
-	b.Source(board.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon.Add(-time.Hour)})
-	b.Source(board.Source{Name: "fleet", Error: "away"})
-	b.Source(board.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon})
+	b.Configure([]current.Source{{Name: "fleet"}}, nil)
+	b.Source(current.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon.Add(-time.Hour)})
+	b.Source(current.Source{Name: "fleet", Error: "away"})
+	b.Source(current.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon})
 	if s := b.Sources()[0]; !s.ChangedAt.Equal(statustest.Noon.Add(-time.Hour)) || !s.FetchedAt.Equal(statustest.Noon) {
 		t.Errorf("changed %s, fetched %s", s.ChangedAt, s.FetchedAt)
 	}
@@ -269,7 +269,7 @@ func TestOriginsOfAHeldTargetLeadToTheEarlierCommit(t *testing.T) {
 	s := statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web")
 	s.Held = step.HeldWindow
 	s.Changes = []step.Change{{Field: "maxSize", From: 9, To: 3, Origin: &diag.Position{File: "overlays/prod/web.yaml", Line: 14}}}
-	b.Source(board.Source{Name: "fleet", WebURL: "https://forge.example.com/ops/fleet", Forge: "gitea", Revision: statustest.ShaNew})
+	b.Source(current.Source{Name: "fleet", WebURL: "https://forge.example.com/ops/fleet", Forge: "gitea", Revision: statustest.ShaNew})
 	b.Report(t.Context(), statustest.With(statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), step.Held, s))
 	page := get(t, b, "/targets/prod/plan").Body.String()
 	if !strings.Contains(page, statustest.ShaOld+"/overlays/prod/web.yaml#L14") {

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
@@ -19,7 +19,7 @@ import (
 
 // views turns the contents of the board into what the templates read.
 type views struct {
-	board *board.Board
+	board *current.Board
 	o     Options
 }
 
@@ -62,7 +62,7 @@ type moment struct {
 	Words string
 }
 
-func momentOf(b *board.Board, t time.Time) moment {
+func momentOf(b *current.Board, t time.Time) moment {
 	if t.IsZero() {
 		return moment{}
 	}
@@ -169,7 +169,7 @@ func positionOf(l forge.Links, sha string, p diag.Position) positionView {
 }
 
 // linksOf are the links of a target's source.
-func linksOf(b *board.Board, source string) forge.Links { return b.Links(source) }
+func linksOf(b *current.Board, source string) forge.Links { return b.Links(source) }
 
 func targetLink(name string) string { return "/targets/" + url.PathEscape(name) }
 

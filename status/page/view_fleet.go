@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -49,7 +49,7 @@ type findForm struct {
 }
 
 type sourceView struct {
-	board.Source
+	current.Source
 	Commit  commitView
 	Changed moment
 	Web     string
@@ -80,7 +80,7 @@ const (
 
 // group is a target with those of its pools that a filter wants.
 type group struct {
-	target *board.TargetState
+	target *current.TargetState
 	pools  []poolItem
 	counts map[string]int
 }
@@ -127,7 +127,7 @@ func (w *views) indexView(q url.Values) indexView {
 }
 
 // groupsOf are the targets that a filter wants, those first that need attention.
-func groupsOf(all []board.TargetState, items []poolItem, f poolFilter) []group {
+func groupsOf(all []current.TargetState, items []poolItem, f poolFilter) []group {
 	var out []group
 	next := 0
 	for i := range all {
@@ -234,7 +234,7 @@ func traitFilters(f poolFilter, path string, items []poolItem) []filter {
 	return out
 }
 
-func findFormOf(path string, f poolFilter, items []poolItem, targets []board.TargetState) findForm {
+func findFormOf(path string, f poolFilter, items []poolItem, targets []current.TargetState) findForm {
 	phases, kinds := map[string]bool{}, map[string]bool{}
 	for _, i := range items {
 		phases[string(i.pool.Phase)] = true
@@ -279,7 +279,7 @@ type targetView struct {
 	Owner              *ownerView
 }
 
-func (w *views) targetView(t board.TargetState) targetView {
+func (w *views) targetView(t current.TargetState) targetView {
 	v := targetView{
 		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: momentOf(w.board, t.NextDue),
 		AccountRegion: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t), Owner: w.ownerOf(t.Name),

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -49,7 +49,7 @@ type heldView struct {
 }
 
 // heldViewOf returns nil if the target is not held.
-func heldViewOf(b *board.Board, t *board.TargetState) *heldView {
+func heldViewOf(b *current.Board, t *current.TargetState) *heldView {
 	h := report.KeptOf(t.Last, t.HeldSince)
 	if h == nil {
 		return nil
@@ -73,15 +73,15 @@ func diagnosticsOf(r *plan.Report) diag.List {
 	return slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return r.Fallback != nil && d.Code == r.Fallback.Diagnostic().Code })
 }
 
-func slowViews(t *board.TargetState) (out []holdView) {
-	for _, words := range board.SlowWords(t) {
+func slowViews(t *current.TargetState) (out []holdView) {
+	for _, words := range current.SlowWords(t) {
 		out = append(out, holdView{Words: words})
 	}
 	return out
 }
 
 // awaitsApproval reports whether a target's plan waits for approval.
-func awaitsApproval(t *board.TargetState) bool {
+func awaitsApproval(t *current.TargetState) bool {
 	return t.Last != nil && t.Last.Plan != nil && slices.ContainsFunc(t.Last.Plan.Steps, func(s step.Step) bool {
 		return s.Held == step.HeldApproval || s.Held == step.HeldPruneLimit
 	})

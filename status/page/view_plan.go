@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/wording"
@@ -134,7 +134,7 @@ type planPage struct {
 
 const stepsPerPage = 100
 
-func (w *views) planPage(t board.TargetState, q url.Values) planPage {
+func (w *views) planPage(t current.TargetState, q url.Values) planPage {
 	v := planPage{layout: w.layout("fleet", "Plan of "+t.Name), Target: t.Name, Self: targetLink(t.Name), Phase: t.Phase}
 	v.About, v.waits = t.Name, waitsOf(t)
 	r := t.Last

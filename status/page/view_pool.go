@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
@@ -82,7 +82,7 @@ const (
 )
 
 // findPool returns a target's pool.
-func findPool(t *board.TargetState, namespace, name string) (*plan.PoolStatus, bool) {
+func findPool(t *current.TargetState, namespace, name string) (*plan.PoolStatus, bool) {
 	i := slices.IndexFunc(t.Pools, func(p plan.PoolStatus) bool { return p.Namespace == namespace && p.Name == name })
 	if i < 0 {
 		return nil, false
@@ -90,7 +90,7 @@ func findPool(t *board.TargetState, namespace, name string) (*plan.PoolStatus, b
 	return &t.Pools[i], true
 }
 
-func (w *views) poolPage(t board.TargetState, p *plan.PoolStatus) poolPage {
+func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
 	key := report.PoolKey(*p)
 	tv := w.targetView(t)
 	v := poolPage{
@@ -163,7 +163,7 @@ func (v *poolPage) addInstances(p *plan.PoolStatus) {
 }
 
 // addReport adds the part of the target's last report that is about the pool.
-func (v *poolPage) addReport(t board.TargetState, key string, l forge.Links) {
+func (v *poolPage) addReport(t current.TargetState, key string, l forge.Links) {
 	r := t.Last
 	if r == nil {
 		return
@@ -183,7 +183,7 @@ var versionKinds = []string{"version-created", "template-created"}
 
 // versionViews joins AWS's data on the template's versions with the events of their
 // making.
-func versionViews(b *board.Board, p *plan.PoolStatus, list []events.Event, l forge.Links) []versionView {
+func versionViews(b *current.Board, p *plan.PoolStatus, list []events.Event, l forge.Links) []versionView {
 	by := map[int]*versionView{}
 	at := func(n int) *versionView {
 		if by[n] == nil {

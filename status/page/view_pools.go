@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -62,7 +62,7 @@ type rolloutView struct {
 
 const rolloutWidth = 400
 
-func rolloutViewOf(b *board.Board, p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
+func rolloutViewOf(b *current.Board, p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
 	v := rolloutView{
 		RolloutStatus: r, Pool: report.PoolKey(p), Link: poolLink(p.Target, p.Namespace, p.Name), Percent: int(min(max(r.Percentage, 0), 100)),
 		Started: momentOf(b, r.StartedAt), Back: r.Status == "RollbackInProgress",

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/forecast"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
@@ -93,7 +93,7 @@ var pullMarks = map[report.PullState]report.Phase{
 	report.PullWaiting: report.Waiting, report.PullMerged: report.Converged, report.PullClosed: report.Waiting,
 }
 
-func pullRowOf(b *board.Board, p report.Pull) pullRow {
+func pullRowOf(b *current.Board, p report.Pull) pullRow {
 	r := pullRow{
 		Source: p.Source, Number: strconv.FormatInt(p.Number, 10), Name: p.Title, Author: p.Author, Link: pullLink(p.Source, p.Number),
 		Web: report.SafeURL(p.WebURL), State: p.State, Mark: string(pullMarks[p.State]), Planned: momentOf(b, p.PlannedAt), Stale: p.Stale,

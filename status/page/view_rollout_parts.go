@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/waves"
 )
@@ -95,7 +95,7 @@ type badView struct {
 }
 
 // badViews groups what was stopped for the same reason.
-func badViews(on *board.Board, list []waves.BadHash) (out []badView) {
+func badViews(on *current.Board, list []waves.BadHash) (out []badView) {
 	for _, b := range list {
 		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why && v.Fields == b.Fields })
 		if i < 0 {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 	"github.com/weir-gitops/weir/status/waves"
 )
@@ -295,7 +295,7 @@ func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 	return v
 }
 
-func wordOf(b *board.Board, word *waves.Word) *wordView {
+func wordOf(b *current.Board, word *waves.Word) *wordView {
 	if word == nil {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/history"
 )
@@ -60,7 +60,7 @@ type driftView struct {
 // targetSteps are the steps on a target's page; the plan's page has all.
 const targetSteps = 25
 
-func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
+func (w *views) targetPage(t current.TargetState, q url.Values) targetPage {
 	v := targetPage{
 		layout: w.layout("fleet", t.Name), targetView: w.targetView(t), Path: t.Path, PlanLink: targetLink(t.Name) + "/plan",
 		Configs: launchConfigViews(t.LaunchConfigs), Activity: "/activity?" + url.Values{"target": {t.Name}}.Encode(),
@@ -78,7 +78,7 @@ func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
 	}
 	f := readPoolFilter(q)
 	f.Target, f.State = "", ""
-	items := poolItems([]board.TargetState{t})
+	items := poolItems([]current.TargetState{t})
 	v.Rows, v.Pager, _ = w.poolRows(items, f, v.Self)
 	v.Traits, v.Find, v.Filtered = traitFilters(f.at(1), v.Self, items), findFormOf(v.Self, f, items, nil), !f.empty()
 	if r := t.Last; r != nil && r.Plan != nil {
@@ -100,7 +100,7 @@ func (w *views) targetPage(t board.TargetState, q url.Values) targetPage {
 
 // driftViews are the steps of a plan that put right what changed outside Git, one line
 // for each pool.
-func driftViews(b *board.Board, r *plan.Report, target string) []driftView {
+func driftViews(b *current.Board, r *plan.Report, target string) []driftView {
 	var out []driftView
 	for _, s := range r.Plan.Steps {
 		if s.Drift == nil {

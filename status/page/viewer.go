@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/wording"
 )
 
@@ -74,7 +74,7 @@ type actionsView struct {
 // waits holds what the steps of a target's last plan wait for.
 type waits struct{ digest, approval, window string }
 
-func waitsOf(t board.TargetState) (w waits) {
+func waitsOf(t current.TargetState) (w waits) {
 	if t.Last == nil || t.Last.Plan == nil {
 		return w
 	}

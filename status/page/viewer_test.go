@@ -10,26 +10,26 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
 // asViewer is a page as somebody sees it.
-func asViewer(b *board.Board, v Viewer, path string) *httptest.ResponseRecorder {
+func asViewer(b *current.Board, v Viewer, path string) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	Handler(b, Options{Viewer: func(*http.Request) Viewer { return v }}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
 	return rec
 }
 
 // waiting has a target whose plan is held for something.
-func waiting(hold step.Hold) *board.Board {
+func waiting(hold step.Hold) *current.Board {
 	b := testBoard()
 	b.Report(context.Background(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Held, step.Step{Verb: step.Update, Resource: step.LaunchTemplate, Pool: "default/web", Name: "web", Held: hold}))
 	return b
 }
 
 // drifting has a target with a pool of which AWS differs.
-func drifting(hold step.Hold, report bool) *board.Board {
+func drifting(hold step.Hold, report bool) *current.Board {
 	b := testBoard()
 	pool := statustest.Pool("prod", "web")
 	pool.Conditions = append(pool.Conditions, plan.Condition{Type: "Drifted", Status: "True"})
@@ -47,7 +47,7 @@ func TestWhatAPageOffers(t *testing.T) {
 	keeper := Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Accepts: []string{"fleet"}}
 	const web = "/targets/prod/pools/default/web"
 	for name, tc := range map[string]struct {
-		board  *board.Board
+		board  *current.Board
 		viewer Viewer
 		path   string
 		offers string

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/render/visible"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/members"
 )
 
@@ -47,9 +47,9 @@ type Options struct {
 // /live sends changes to open pages. It answers GET and HEAD only
 // and changes nothing. Timeouts are the server's, except that /live lasts as long
 // as a page is open, or until EndStreams.
-func Handler(b *board.Board, o Options) http.Handler {
+func Handler(b *current.Board, o Options) http.Handler {
 	if o.StaleAfter <= 0 {
-		o.StaleAfter = board.DefaultStaleAfter
+		o.StaleAfter = current.DefaultStaleAfter
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

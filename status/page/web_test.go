@@ -16,12 +16,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
-func get(t *testing.T, b *board.Board, path string) *httptest.ResponseRecorder {
+func get(t *testing.T, b *current.Board, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	Handler(b, Options{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
@@ -214,13 +214,13 @@ func TestAPITargets(t *testing.T) {
 }
 
 func TestReadiness(t *testing.T) {
-	check := func(b *board.Board, code int, body string) {
+	check := func(b *current.Board, code int, body string) {
 		t.Helper()
 		if rec := get(t, b, "/readyz"); rec.Code != code || rec.Body.String() != body+"\n" {
 			t.Errorf("readyz gives %d %q, want %d %q", rec.Code, rec.Body.String(), code, body)
 		}
 	}
-	check(board.New(board.Options{}), 503, "not ready: waiting for the configuration")
+	check(current.New(current.Options{}), 503, "not ready: waiting for the configuration")
 	b := testBoard("prod", "dev")
 	check(b, 503, "not ready: waiting for the first pass over dev, the first pass over prod")
 	b.Report(t.Context(), statustest.Report("prod"))
@@ -234,9 +234,9 @@ func TestReadiness(t *testing.T) {
 // weir says that something is slow, on the page, by the API and to a caller that waits
 // for readiness.
 func TestWhatIsSlowIsTold(t *testing.T) {
-	b := board.New(board.Options{Now: func() time.Time { return statustest.Noon }})
-	b.Configure(nil, []board.Target{{Name: "prod"}, {Name: "dev"}})
-	b.Renders(map[string]board.Rendering{"prod": {Revision: "0123456789abcdef", Since: statustest.Noon}})
+	b := current.New(current.Options{Now: func() time.Time { return statustest.Noon }})
+	b.Configure(nil, []current.Target{{Name: "prod"}, {Name: "dev"}})
+	b.Renders(map[string]current.Rendering{"prod": {Revision: "0123456789abcdef", Since: statustest.Noon}})
 	b.Unanswered(map[string]time.Time{"dev": statustest.Noon.Add(time.Minute)})
 	h := Handler(b, Options{})
 	get := func(path string) string {
@@ -263,7 +263,7 @@ func TestWhatIsSlowIsTold(t *testing.T) {
 
 func TestHealth(t *testing.T) {
 	now := statustest.Noon
-	b := board.New(board.Options{Now: func() time.Time { return now }})
+	b := current.New(current.Options{Now: func() time.Time { return now }})
 	h := Handler(b, Options{StaleAfter: time.Minute})
 	code := func() int {
 		rec := httptest.NewRecorder()

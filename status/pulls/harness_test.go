@@ -20,7 +20,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet/fleettest"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/sourcetest"
@@ -202,7 +202,7 @@ func (b *bench) pass() []*plan.Report {
 	for _, batch := range b.compose() {
 		if b.free {
 			for i := range batch.Targets {
-				batch.Targets[i].Policy.Gates = basis.Gates{}
+				batch.Targets[i].Policy.Gates = model.Gates{}
 			}
 		}
 		for _, r := range reconciler.RunBatch(b.t.Context(), batch, reconciler.Apply) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/status/report"
 )
@@ -36,7 +36,7 @@ type imageRecord struct {
 	At       time.Time `json:"at"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
 	// Images are shared by Targets, which map the other contents of a version to its image.
-	Images  []basis.ReviewedImage     `json:"images"`
+	Images  []model.ReviewedImage     `json:"images"`
 	Targets map[string]map[string]int `json:"targets"`
 }
 
@@ -47,7 +47,7 @@ var imageRecords = state.Bucket[imageRecord]{Name: "pull-images"}
 // imagesOfPlans returns the images that a shown plan resolved.
 func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageRecord {
 	out := imageRecord{Number: number, At: at, Targets: map[string]map[string]int{}}
-	index := map[basis.ReviewedImage]int{}
+	index := map[model.ReviewedImage]int{}
 	n := 0
 	for _, r := range reports {
 		if r.Plan == nil {
@@ -209,7 +209,7 @@ func (m *images) give(d *reconciler.Desired) (doubt bool) {
 			}
 			im.Outdated = end.Sub(r.At) > imagesFor
 			if d.Reviewed == nil {
-				d.Reviewed = map[string]basis.ReviewedImage{}
+				d.Reviewed = map[string]model.ReviewedImage{}
 			}
 			if other, known := d.Reviewed[source]; known && open[source] && (other.Lookup != im.Lookup || other.ID != im.ID) {
 				doubt = true

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status/forge"
@@ -18,13 +18,13 @@ func TestWhoseImagesAreApplied(t *testing.T) {
 	b.main(map[string]string{"o/one/pool.yaml": pool("one")})
 	b.compose()
 	of := func() string {
-		d := reconciler.Desired{Policy: basis.Policy{Target: "one"}}
+		d := reconciler.Desired{Policy: model.Policy{Target: "one"}}
 		b.w.Images(&d, snapshot.Snapshot{})
 		return d.Reviewed["s"].ID
 	}
 	add := func(number int64, minutes int, id string) {
 		b.w.images.byPull[number] = imageRecord{
-			Number: number, At: b.now().Add(time.Duration(minutes) * time.Minute), Images: []basis.ReviewedImage{{ID: id}}, Targets: map[string]map[string]int{"one": {"s": 0}},
+			Number: number, At: b.now().Add(time.Duration(minutes) * time.Minute), Images: []model.ReviewedImage{{ID: id}}, Targets: map[string]map[string]int{"one": {"s": 0}},
 		}
 	}
 	add(1, 0, "ami-reviewed")

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
@@ -282,7 +282,7 @@ func TestImagesOfMergedPullRequestsAreBounded(t *testing.T) {
 	b.main(map[string]string{"o/one/pool.yaml": pool("one")})
 	b.compose()
 	for i := range imagesMerged + 10 {
-		r := imageRecord{Number: int64(i + 1), At: b.now().Add(time.Duration(i) * time.Second), MergedAt: b.now(), Targets: map[string]map[string]int{"one": {"s": 0}}, Images: []basis.ReviewedImage{{ID: "ami-1"}}}
+		r := imageRecord{Number: int64(i + 1), At: b.now().Add(time.Duration(i) * time.Second), MergedAt: b.now(), Targets: map[string]map[string]int{"one": {"s": 0}}, Images: []model.ReviewedImage{{ID: "ami-1"}}}
 		b.w.images.byPull[r.Number] = r
 	}
 	b.round()

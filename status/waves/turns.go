@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -33,7 +33,7 @@ func Turns(reports []*plan.Report) []Turn {
 		}
 		// A FleetRollout's own waits stand with it.
 		steps := slices.DeleteFunc(slices.Clone(r.Plan.Steps), func(s step.Step) bool {
-			return s.Held != step.HeldRolloutLimit && (s.Held != step.HeldWave || s.HeldEnds != basis.EarlierEnds)
+			return s.Held != step.HeldRolloutLimit && (s.Held != step.HeldWave || s.HeldEnds != model.EarlierEnds)
 		})
 		for _, wait := range wording.WaitsOf(r.Target, steps) {
 			t := Turn{Target: r.Target, Hold: string(wait.Hold), Steps: len(wait.Steps), Pools: []string{}, Waits: wait.Text()}

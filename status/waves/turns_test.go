@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -19,7 +19,7 @@ func TestTurnsAreThoseOfTheConfiguration(t *testing.T) {
 	prod := "waits for the target dev, which rolls out"
 	reports := []*plan.Report{
 		{Target: "prod", Plan: &plan.Plan{Steps: []step.Step{
-			held("default/web", step.HeldWave, prod, basis.EarlierEnds), held("default/web", step.HeldWave, prod, basis.EarlierEnds), held("default/db", step.HeldWave, prod, basis.EarlierEnds),
+			held("default/web", step.HeldWave, prod, model.EarlierEnds), held("default/web", step.HeldWave, prod, model.EarlierEnds), held("default/db", step.HeldWave, prod, model.EarlierEnds),
 			held("default/a", step.HeldWave, "default/nodes: canary", "canary"), held("default/b", step.HeldWave, "default/nodes: early", ""), held("default/c", step.HeldWave, "default/nodes: late", ""),
 			held("default/d", step.HeldWindow, "", ""), {Pool: "default/e"},
 		}}},

@@ -20,7 +20,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/intern"
+	"github.com/weir-gitops/weir/reconciler/awscloud/stringpool"
 	"github.com/weir-gitops/weir/render/field"
 )
 
@@ -54,7 +54,7 @@ func carryValue(from, to reflect.Value) (left bool) {
 			left = carryValue(from.Index(i), to.Index(i)) || left
 		}
 	case reflect.String:
-		pointed(to).SetString(intern.String(from.String()))
+		pointed(to).SetString(stringpool.String(from.String()))
 	default:
 		to = pointed(to)
 		to.Set(from.Convert(to.Type()))

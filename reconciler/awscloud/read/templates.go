@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/weir-gitops/weir/reconciler/awscloud/convert"
-	"github.com/weir-gitops/weir/reconciler/awscloud/intern"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
+	"github.com/weir-gitops/weir/reconciler/awscloud/stringpool"
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
@@ -94,7 +94,7 @@ func filter(name string, values ...string) types.Filter {
 func Tags(in []types.Tag) map[string]string {
 	out := make(map[string]string, len(in))
 	for _, t := range in {
-		out[intern.String(aws.ToString(t.Key))] = intern.String(aws.ToString(t.Value))
+		out[stringpool.String(aws.ToString(t.Key))] = stringpool.String(aws.ToString(t.Value))
 	}
 	return out
 }

@@ -40,7 +40,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
@@ -59,7 +59,7 @@ type Options struct {
 	// limits on the client's side, unless Limits are given.
 	Embedded bool
 	// Transport answers requests in place of the network; nil: the network.
-	Transport plainbody.Doer
+	Transport httpbody.Doer
 	// Limits are shared with others that reach the same account; nil: they are
 	// this Client's own, with defaultShare.
 	Limits *Limits

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/smithy-go/middleware"
 
-	"github.com/weir-gitops/weir/reconciler/look"
+	"github.com/weir-gitops/weir/reconciler/precondition"
 )
 
 // Fence says whether this process may change what a Client reaches. AWS has no tokens that
@@ -77,14 +77,14 @@ func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next mi
 // answers at once.
 func (f fenced) may(ctx context.Context) error {
 	for range askTimes {
-		if err := look.Again(ctx); err != nil {
+		if err := precondition.Again(ctx); err != nil {
 			return err
 		}
 		asked := time.Now()
 		if err := f.MayBegin(); err != nil {
 			return &fenceError{err: err}
 		}
-		if time.Since(asked) < look.AtOnce {
+		if time.Since(asked) < precondition.AtOnce {
 			return nil
 		}
 	}

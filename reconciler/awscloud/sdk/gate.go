@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/aws/smithy-go/middleware"
-	"github.com/weir-gitops/weir/reconciler/look"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/precondition"
 )
 
 // gate runs before every call of a Client. Its buckets are the Client's own until the account is
@@ -65,7 +65,7 @@ func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string
 	if g.yields && isRead(operation) {
 		return t.awaitSpare(ctx, b)
 	}
-	if urgent[operation] || look.Looking(ctx) {
+	if urgent[operation] || precondition.Looking(ctx) {
 		return t.owe(b), ctx.Err()
 	}
 	return t.acquire(ctx, b)

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 )
 
 // attemptTimeout bounds one attempt of one call. The SDK sets no bound, and a
@@ -29,7 +29,7 @@ func newBuilder() *awshttp.BuildableClient {
 // Around goes around every HTTP client that is made after it was set; nil: nothing
 // does. It is for tests, which hold each request against AWS's models, however deep
 // in the program it is that opens a Cloud.
-var Around func(plainbody.Doer) plainbody.Doer
+var Around func(httpbody.Doer) httpbody.Doer
 
 // authorities is the pool of custom certificate authorities that was loaded first.
 var authorities atomic.Pointer[x509.CertPool]
@@ -50,7 +50,7 @@ func shareAuthorities(t *http.Transport) {
 
 // newHTTPClient returns a client with the transport that the SDK configured,
 // custom certificate authorities included; with instead, that answers in its place.
-func newHTTPClient(configured aws.HTTPClient, instead plainbody.Doer) (aws.HTTPClient, *http.Transport) {
+func newHTTPClient(configured aws.HTTPClient, instead httpbody.Doer) (aws.HTTPClient, *http.Transport) {
 	builder, ok := configured.(interface{ GetTransport() *http.Transport })
 	if !ok {
 		builder = newBuilder()
@@ -66,7 +66,7 @@ func newHTTPClient(configured aws.HTTPClient, instead plainbody.Doer) (aws.HTTPC
 		}
 	}
 	if Around != nil {
-		return plainbody.Client{Next: Around(client)}, transport
+		return httpbody.Client{Next: Around(client)}, transport
 	}
-	return plainbody.Client{Next: client}, transport
+	return httpbody.Client{Next: client}, transport
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	"golang.org/x/time/rate"
 
-	"github.com/weir-gitops/weir/reconciler/look"
+	"github.com/weir-gitops/weir/reconciler/precondition"
 )
 
 func buckets(share float64, now func() time.Time) *throttle {
@@ -284,7 +284,7 @@ func TestUrgentCallsWaitForNoToken(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	err := look.Again(look.With(t.Context(), func(ctx context.Context) error {
+	err := precondition.Again(precondition.With(t.Context(), func(ctx context.Context) error {
 		_, err := g.pay(ctx, th, b, "DescribeAutoScalingGroups") // what is about to be changed
 		return err
 	}))

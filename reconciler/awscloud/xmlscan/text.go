@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/intern"
+	"github.com/weir-gitops/weir/reconciler/awscloud/stringpool"
 )
 
 // Text returns the text of the current element, which holds no other, and leaves
@@ -39,7 +39,7 @@ func (s *Scanner) Text() string {
 
 // unescape resolves entities and line ends.
 func (s *Scanner) unescape(raw []byte) string {
-	text := intern.Bytes(raw)
+	text := stringpool.Bytes(raw)
 	if bytes.IndexByte(raw, '&') >= 0 || bytes.IndexByte(raw, '\r') >= 0 {
 		text = s.resolve(text)
 	}

@@ -5,13 +5,13 @@
 package checked
 
 import (
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu/model/modeltest"
 )
 
 func init() {
-	sdk.Around = func(next plainbody.Doer) plainbody.Doer {
+	sdk.Around = func(next httpbody.Doer) httpbody.Doer {
 		return &modeltest.Client{Next: next, Request: func(err error) { panic(err) }}
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/model/modeltest"
 	"github.com/weir-gitops/weir/reconciler/coord"
@@ -62,7 +62,7 @@ func at(t testing.TB, endpoint string) *env {
 	t.Cleanup(transport.CloseIdleConnections)
 	client := dynamodb.New(dynamodb.Options{
 		Region: region, BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""), Retryer: aws.NopRetryer{},
-		HTTPClient: plainbody.Client{Next: &modeltest.Client{Next: &http.Client{Transport: transport}, Request: func(err error) { t.Error(err) }}},
+		HTTPClient: httpbody.Client{Next: &modeltest.Client{Next: &http.Client{Transport: transport}, Request: func(err error) { t.Error(err) }}},
 	})
 	return &env{t: t, client: client}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/aws/smithy-go"
 	"github.com/aws/smithy-go/logging"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/partition"
 )
@@ -57,7 +57,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		return nil, fmt.Errorf("dynamodb: %w", err)
 	}
 	client := dynamodb.NewFromConfig(conf, func(o *dynamodb.Options) {
-		o.HTTPClient = plainbody.Client{Next: o.HTTPClient} // or answers of a quick table are lost
+		o.HTTPClient = httpbody.Client{Next: o.HTTPClient} // or answers of a quick table are lost
 		if c.EndpointURL != "" {
 			o.BaseEndpoint = &c.EndpointURL
 		}

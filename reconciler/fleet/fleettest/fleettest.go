@@ -7,13 +7,13 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 // Targets reads targets of the source s as a configuration in a directory has them.
-func Targets(t testing.TB, dir, text string) []target.Target {
+func Targets(t testing.TB, dir, text string) []targetspec.Target {
 	t.Helper()
-	var out []target.Target
+	var out []targetspec.Target
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&out); err != nil {

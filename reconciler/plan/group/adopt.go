@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -14,14 +14,14 @@ import (
 
 // adoptGroup plans to take a group over, and shows it to the rest of the plan as it
 // then is.
-func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *basis.Ownership) bool {
+func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *model.Ownership) bool {
 	have, want := observed.GroupTagValues(g.Tags), groupTags(*c.In, pool)
 	if g.Deleting || !c.In.MayAdopt(pool, have, want, o) {
 		return false
 	}
 	want = takingProcesses(RecordingHooks(want, have, pool.Group.LifecycleHooks), *g, pool)
-	want = observed.WithTags(want, map[string]string{observed.TagAdopted: basis.AdoptedFor(pool)})
-	put, remove := basis.MissingTags(want, have)
+	want = observed.WithTags(want, map[string]string{observed.TagAdopted: model.AdoptedFor(pool)})
+	put, remove := model.MissingTags(want, have)
 	t := step.TagGroup{Group: g.Name, Put: observed.GroupTags(put), Remove: remove}
 	c.Adopt(pool, step.AutoScalingGroup, g.Name, have, t)
 	g.Tags = t.Tags(g.Tags)
@@ -49,7 +49,7 @@ func (a adoption) keepMachines(pool *intent.Pool, w *template.Version) {
 	w.Kept = map[int64]bool{}
 	n := 0
 	for _, i := range a.have.Instances {
-		number := basis.VersionOf(w.Template, i.Template)
+		number := model.VersionOf(w.Template, i.Template)
 		if !i.Leaving() && !w.Resolves(i.Template) && number != 0 && a.stays(*w, number) {
 			w.Kept[number] = true
 			n++
@@ -120,5 +120,5 @@ func (a adoption) startedBy(i observed.Instance, w *template.Version) (v observe
 			return v, false
 		}
 	}
-	return a.planner.Version(t, basis.VersionOf(t, i.Template))
+	return a.planner.Version(t, model.VersionOf(t, i.Template))
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
@@ -70,14 +70,14 @@ func starts(steps []step.Step) bool {
 // means is the number of the version that an alias stands for, 0 where that is unknown
 // or not read yet.
 func (c Planner) means(ref observed.TemplateRef, version template.Version) int64 {
-	if n := basis.VersionOf(version.Template, ref); version.Found && n != 0 {
+	if n := model.VersionOf(version.Template, ref); version.Found && n != 0 {
 		return n
 	}
 	t, known := c.In.State.Templates[ref.Name]
 	if !known && ref.Name != "" && !c.In.State.Absent.Templates[ref.Name] {
 		c.Needs.TemplateNames = append(c.Needs.TemplateNames, ref.Name)
 	}
-	return basis.VersionOf(t, ref)
+	return model.VersionOf(t, ref)
 }
 
 // madeBeside is the template that a pool shares where a version of it is about to be

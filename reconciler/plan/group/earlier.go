@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -31,7 +31,7 @@ func (l launching) earlier(set bool) []rollout.Version {
 	var all []before
 	find := func(ref observed.TemplateRef) *before {
 		t := l.templateOf(ref.Name)
-		n := basis.VersionOf(t, ref)
+		n := model.VersionOf(t, ref)
 		if n == 0 {
 			return nil // of a template that is none of weir's to choose
 		}

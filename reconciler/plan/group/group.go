@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -41,7 +41,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		return
 	}
 	adopted := have.Tags[observed.TagAdopted].Value
-	undecided := adopted != "" && adopted == basis.AdoptedFor(pool)
+	undecided := adopted != "" && adopted == model.AdoptedFor(pool)
 	pool = withImages(pool, version.Image)
 	part := Planner{c.Fork()}
 	switch {
@@ -64,7 +64,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		part.rollGroup(l)
 	}
 	if part.Contested {
-		made.Steps = basis.WithoutVersions(made.Steps)
+		made.Steps = model.WithoutVersions(made.Steps)
 	}
 	if found && !have.Deleting {
 		steps := slices.Concat(made.Steps, part.Steps)
@@ -84,7 +84,7 @@ func (c Planner) find(pool *intent.Pool) (have observed.Group, found bool) {
 	have, found = c.In.State.Groups[name]
 	switch {
 	case found:
-		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: name}
+		claim := model.Claim{Resource: step.AutoScalingGroup, Name: name}
 		if o := c.In.GroupOwnership(have, c.In.Fleet.Wanted[claim]); !o.Ours && !c.adoptGroup(pool, &have, &o) {
 			c.Conflict(pool, step.AutoScalingGroup, name, o)
 		}
@@ -134,10 +134,10 @@ func firstSize(pool *intent.Pool) int32 {
 	return desiredSize(pool)
 }
 
-func groupTags(in basis.Input, pool *intent.Pool) map[string]string {
+func groupTags(in model.Input, pool *intent.Pool) map[string]string {
 	tags := in.Policy.AllTags(pool, pool.Group.Tags)
 	if pool.Drain {
-		tags[observed.TagDelete] = basis.DeleteDrain
+		tags[observed.TagDelete] = model.DeleteDrain
 	}
 	if d := pool.Group.Drainer; d != nil {
 		tags[observed.TagDrainer] = d.Text()
@@ -174,20 +174,20 @@ func (c Planner) createGroup(pool *intent.Pool, version template.Version, subnet
 		mixed = policyChanges(pool, nil, g.MixedInstancesPolicy)
 	}
 	changes := slices.Concat([]step.Change{
-		basis.InfraChange(pool, "minSize", nil, g.MinSize),
-		basis.InfraChange(pool, "maxSize", nil, g.MaxSize),
-		basis.ReplicasChange(pool, nil, group.DesiredCapacity),
-		basis.InfraChange(pool, "subnets", nil, subnets),
+		model.InfraChange(pool, "minSize", nil, g.MinSize),
+		model.InfraChange(pool, "maxSize", nil, g.MaxSize),
+		model.ReplicasChange(pool, nil, group.DesiredCapacity),
+		model.InfraChange(pool, "subnets", nil, subnets),
 	}, template.VersionChanges(pool, observed.TemplateRef{}, version), mixed, c.newMembers(pool, group), newSettings(pool, false))
 	c.Step(pool, step.Step{
 		Verb: step.Create, Resource: step.AutoScalingGroup, Name: g.Name, Reason: "it does not exist",
-		Instances: int(group.DesiredCapacity), Changes: changes, Rollout: basis.Made,
+		Instances: int(group.DesiredCapacity), Changes: changes, Rollout: model.Made,
 		Do: step.CreateGroup{Group: group, LifecycleHooks: g.LifecycleHooks},
 	})
 	if suspend := declaredSuspended(g); len(suspend) > 0 {
 		c.Step(pool, step.Step{
 			Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: "processes are declared suspended",
-			Changes: []step.Change{basis.InfraChange(pool, "suspendProcesses", nil, suspend)},
+			Changes: []step.Change{model.InfraChange(pool, "suspendProcesses", nil, suspend)},
 			Do:      step.SetProcesses{Group: g.Name, Suspend: suspend},
 		})
 	}
@@ -206,7 +206,7 @@ func (c Planner) updateGroup(l launching, subnets []string) {
 	set := func(field string, from, to int32, dst **int32) {
 		if from != to {
 			*dst = new(to)
-			changes = append(changes, basis.InfraChange(pool, field, from, to))
+			changes = append(changes, model.InfraChange(pool, field, from, to))
 		}
 	}
 	set("minSize", have.MinSize, g.MinSize, &u.MinSize)
@@ -214,18 +214,18 @@ func (c Planner) updateGroup(l launching, subnets []string) {
 	// A written number is held; a default set the size at creation only.
 	if want := desiredSize(pool); pool.Replicas.Written && !pool.ReplicasManagedExternally && want != have.DesiredCapacity {
 		u.DesiredCapacity = new(want)
-		changes = append(changes, basis.ReplicasChange(pool, have.DesiredCapacity, want))
+		changes = append(changes, model.ReplicasChange(pool, have.DesiredCapacity, want))
 	}
 	if !slices.Equal(have.SubnetIDs, subnets) {
 		u.SubnetIDs = subnets
-		changes = append(changes, basis.InfraChange(pool, "subnets", have.SubnetIDs, subnets))
+		changes = append(changes, model.InfraChange(pool, "subnets", have.SubnetIDs, subnets))
 	}
 	direct := l.updatesDirectly() && !l.runsWanted()
 	way := l.wayOf()
 	mends := !way.Stopped() && len(have.Instances) > 0 && !pool.Group.Refresh.Disable // what it is set to exists no more
 	if direct && way.Share() < 100 && !mends {
 		held := l.launchChanges()
-		c.Step(pool, way.Hold(step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(held), Changes: held, Toward: toward(pool, version),
+		c.Step(pool, way.Hold(step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: model.Reason(held), Changes: held, Toward: toward(pool, version),
 			Do: step.UpdateGroup{Name: g.Name, Template: new(version.Ref), MixedInstancesPolicy: g.MixedInstancesPolicy}}))
 	} else if direct {
 		u.Template, u.MixedInstancesPolicy = new(version.Ref), g.MixedInstancesPolicy
@@ -234,7 +234,7 @@ func (c Planner) updateGroup(l launching, subnets []string) {
 	changes = append(changes, changedSettings(pool, &have, &u)...)
 	if len(changes) > 0 {
 		ends, n := u.EndsMachines(have)
-		s := step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: basis.Reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u}
+		s := step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: model.Reason(changes), Disruptive: ends, Instances: n, Changes: changes, Do: u}
 		if u.Template != nil {
 			s.Toward = toward(pool, version)
 		}
@@ -250,18 +250,18 @@ func (c Planner) updateGroup(l launching, subnets []string) {
 }
 
 func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
-	put, remove := basis.MissingGroupTags(groupTags(*c.In, pool), have.Tags)
+	put, remove := model.MissingGroupTags(groupTags(*c.In, pool), have.Tags)
 	if len(put)+len(remove) == 0 {
 		return
 	}
 	c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "tags differ",
-		Changes: basis.TagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: step.TagGroup{Group: have.Name, Put: observed.GroupTags(put), Remove: remove}})
+		Changes: model.TagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: step.TagGroup{Group: have.Name, Put: observed.GroupTags(put), Remove: remove}})
 }
 
 // seenToRoll returns the state that a group must have right before machines are replaced, which is
 // after its tags are corrected.
 func (r *roll) seenToRoll() *step.Seen {
-	return step.SeenGroup(r.have).ToRoll(basis.MissingGroupTags(groupTags(*r.In, r.pool), r.have.Tags))
+	return step.SeenGroup(r.have).ToRoll(model.MissingGroupTags(groupTags(*r.In, r.pool), r.have.Tags))
 }
 
 // A step's changes show the values that it sends from the manifests. People approve them, and they
@@ -280,7 +280,7 @@ func (c Planner) newMembers(pool *intent.Pool, group observed.Group) []step.Chan
 		out = append(out, hookChange(pool, h.Name, nil, hookValue(h)))
 	}
 	tags := observed.GroupTagValues(group.Tags)
-	return append(out, basis.NewTags(pool, c.In.UsualTags(pool, g.Name, tags), tags)...)
+	return append(out, model.NewTags(pool, c.In.UsualTags(pool, g.Name, tags), tags)...)
 }
 
 // preferenceChanges say how a rollout goes where Git says anything of it.
@@ -292,9 +292,9 @@ func preferenceChanges(pool *intent.Pool, r intent.Refresh) []step.Change {
 	if reflect.ValueOf(r).IsZero() {
 		return nil
 	}
-	value, _ := basis.PlainJSON(r).(map[string]any)
+	value, _ := model.PlainJSON(r).(map[string]any)
 	if r.Strategy == "" {
 		delete(value, "strategy")
 	}
-	return []step.Change{basis.InfraChange(pool, "refreshPreferences", nil, value)}
+	return []step.Change{model.InfraChange(pool, "refreshPreferences", nil, value)}
 }

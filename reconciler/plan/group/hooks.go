@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -117,7 +117,7 @@ func recordStep(pool *intent.Pool, group, tag, field, why, from, to string) step
 	if to != "" {
 		t.Put, t.Remove = map[string]observed.GroupTag{tag: {Value: to}}, nil
 	}
-	return hookStep(pool, group, why, []step.Change{{Field: intent.Path{"tags", tag}.String(), From: basis.OrNil(from), To: basis.OrNil(to),
+	return hookStep(pool, group, why, []step.Change{{Field: intent.Path{"tags", tag}.String(), From: model.OrNil(from), To: model.OrNil(to),
 		Object: pool.Infrastructure, Path: intent.Path{"spec", field}}}, t)
 }
 
@@ -162,7 +162,7 @@ func (c Planner) drains(pool *intent.Pool) {
 func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []step.Change, clears bool) {
 	text := func(member, from, to string) {
 		if from != to {
-			changes = append(changes, hookChange(pool, want.Name+"."+member, basis.OrNil(from), basis.OrNil(to)))
+			changes = append(changes, hookChange(pool, want.Name+"."+member, model.OrNil(from), model.OrNil(to)))
 			clears = clears || to == ""
 		}
 	}
@@ -178,4 +178,4 @@ func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []
 }
 
 // hookValue is a hook as the JSON value of a Change.
-func hookValue(h intent.LifecycleHook) any { return basis.PlainJSON(observed.HookDefaults(h)) }
+func hookValue(h intent.LifecycleHook) any { return model.PlainJSON(observed.HookDefaults(h)) }

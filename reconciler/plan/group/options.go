@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/field"
@@ -18,7 +18,7 @@ import (
 // more: AWS keeps no record of who set it.
 
 func optionChange(pool *intent.Pool, member string, from, to any) step.Change {
-	return step.Change{Field: "autoScalingGroup." + member, From: basis.PlainJSON(from), To: basis.PlainJSON(to),
+	return step.Change{Field: "autoScalingGroup." + member, From: model.PlainJSON(from), To: model.PlainJSON(to),
 		Object: pool.Options, Path: intent.Path{"spec", "autoScalingGroup", member}}
 }
 
@@ -29,7 +29,7 @@ func newSettings(pool *intent.Pool, ofPool bool) []step.Change {
 	var out []step.Change
 	for _, m := range field.GroupMembers() {
 		if v := m.Of(&pool.Group.GroupSettings); m.OfPool == ofPool && m.OfCreation() && !m.IsDefault(v) {
-			out = append(out, basis.SettingChange(pool, m, nil, v.Interface()))
+			out = append(out, model.SettingChange(pool, m, nil, v.Interface()))
 		}
 	}
 	return out
@@ -52,7 +52,7 @@ func changedSettings(pool *intent.Pool, have *observed.Group, u *step.UpdateGrou
 			from = m.Found(from)
 		}
 		m.Of(&u.GroupSettings).Set(want)
-		out = append(out, basis.SettingChange(pool, m, from.Interface(), want.Interface()))
+		out = append(out, model.SettingChange(pool, m, from.Interface(), want.Interface()))
 	}
 	if u.Options.AvailabilityZoneImpairmentPolicy != nil {
 		u.Options.SkipZonalShiftValidation = pool.Group.Options.SkipZonalShiftValidation
@@ -142,7 +142,7 @@ func (c Planner) updateMetrics(pool *intent.Pool, have observed.Group) {
 	if m := have.Options.MetricsCollection; m != nil {
 		found = m.Metrics
 	}
-	s := step.SetMetrics{Group: pool.Group.Name, Granularity: want.Granularity, Enable: basis.Minus(want.Metrics, found), Disable: basis.Minus(found, want.Metrics)}
+	s := step.SetMetrics{Group: pool.Group.Name, Granularity: want.Granularity, Enable: model.Minus(want.Metrics, found), Disable: model.Minus(found, want.Metrics)}
 	if len(s.Enable)+len(s.Disable) == 0 {
 		return
 	}
@@ -163,7 +163,7 @@ func (c Planner) updateTraffic(pool *intent.Pool, have observed.Group) {
 		found := slices.DeleteFunc(slices.Clone(have.Options.TrafficSources), func(t intent.TrafficSource) bool {
 			return len(kinds) > 0 && !slices.Contains(kinds, t.Type)
 		})
-		attach, detach := basis.Minus(want, found), basis.Minus(found, want)
+		attach, detach := model.Minus(want, found), model.Minus(found, want)
 		if len(attach)+len(detach) > 0 {
 			s.Attach, s.Detach = append(s.Attach, attach...), append(s.Detach, detach...)
 			changes = append(changes, optionChange(pool, member, found, want))
@@ -173,7 +173,7 @@ func (c Planner) updateTraffic(pool *intent.Pool, have observed.Group) {
 	hold("loadBalancerNames", o.LoadBalancerNames != nil, intent.GroupOptions{LoadBalancerNames: o.LoadBalancerNames}.Sources(), "elb")
 	hold("trafficSources", o.TrafficSources != nil, o.TrafficSources)
 	if len(changes) > 0 {
-		why := basis.Reason(changes)
+		why := model.Reason(changes)
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: why, Changes: append(changes, skipChanges(pool)...), Do: s})
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
@@ -27,7 +27,7 @@ func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Ch
 	case from.Same(to):
 		return nil
 	case to == nil:
-		return []step.Change{basis.InfraChange(pool, policy, basis.PlainJSON(from), nil)}
+		return []step.Change{model.InfraChange(pool, policy, model.PlainJSON(from), nil)}
 	}
 	before := *cmp.Or(from, &usualPolicy)
 	var out []step.Change
@@ -37,9 +37,9 @@ func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Ch
 		if name == "overrides" || reflect.DeepEqual(a.Field(i).Interface(), b.Field(i).Interface()) {
 			continue
 		}
-		ch := basis.InfraChange(pool, policy+".instancesDistribution."+name, nil, basis.PlainJSON(b.Field(i).Interface()))
+		ch := model.InfraChange(pool, policy+".instancesDistribution."+name, nil, model.PlainJSON(b.Field(i).Interface()))
 		if from != nil {
-			ch.From = basis.PlainJSON(a.Field(i).Interface())
+			ch.From = model.PlainJSON(a.Field(i).Interface())
 		}
 		if name == "spotInstancePools" || name == "spotMaxPrice" {
 			ch = ofOptions(pool, ch)
@@ -48,7 +48,7 @@ func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Ch
 	}
 	out = append(out, overrideChanges(pool, policy+".overrides", before.Overrides, to.Overrides)...)
 	if len(out) == 0 { // usual in every member
-		out = append(out, basis.InfraChange(pool, policy, nil, basis.PlainJSON(to)))
+		out = append(out, model.InfraChange(pool, policy, nil, model.PlainJSON(to)))
 	}
 	return out
 }
@@ -61,7 +61,7 @@ func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override
 	var out []step.Change
 	for i, key := range a {
 		if !slices.Contains(b, key) {
-			out = append(out, basis.InfraChange(pool, field+intent.Index(i), overrideValue(from[i]), nil))
+			out = append(out, model.InfraChange(pool, field+intent.Index(i), overrideValue(from[i]), nil))
 		}
 	}
 	var before, after []string
@@ -69,12 +69,12 @@ func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override
 		at := field + intent.Index(i)
 		j := slices.Index(a, key)
 		if j < 0 {
-			out = append(out, basis.InfraChange(pool, at, nil, overrideValue(to[i])))
+			out = append(out, model.InfraChange(pool, at, nil, overrideValue(to[i])))
 			continue
 		}
 		after = append(after, key)
 		if !from[j].Same(to[i]) {
-			out = append(out, basis.InfraChange(pool, at, overrideValue(from[j]), overrideValue(to[i])))
+			out = append(out, model.InfraChange(pool, at, overrideValue(from[j]), overrideValue(to[i])))
 		}
 	}
 	for _, key := range a {
@@ -83,7 +83,7 @@ func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override
 		}
 	}
 	if !slices.Equal(before, after) {
-		out = append(out, basis.InfraChange(pool, field, basis.PlainJSON(before), basis.PlainJSON(after)))
+		out = append(out, model.InfraChange(pool, field, model.PlainJSON(before), model.PlainJSON(after)))
 	}
 	return out
 }
@@ -117,5 +117,5 @@ func overrideValue(o intent.Override) any {
 	if o == (intent.Override{InstanceType: o.InstanceType}) {
 		return o.InstanceType
 	}
-	return basis.PlainJSON(o)
+	return model.PlainJSON(o)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -84,7 +84,7 @@ func (c Planner) recordProcesses(pool *intent.Pool, group, from, to string) stri
 func takingProcesses(want map[string]string, have observed.Group, pool *intent.Pool) map[string]string {
 	_, recorded := have.Tags[observed.TagSuspended]
 	taken := slices.DeleteFunc(declaredSuspended(pool.Group), func(p string) bool { return !slices.Contains(have.SuspendedProcesses, p) })
-	if recorded || len(taken) == 0 || !basis.HasCAPATag(have.Tags) {
+	if recorded || len(taken) == 0 || !model.HasCAPATag(have.Tags) {
 		return want
 	}
 	return observed.WithTags(want, map[string]string{observed.TagSuspended: suspendedMarks(taken)})

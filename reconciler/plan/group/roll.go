@@ -6,8 +6,8 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -239,7 +239,7 @@ func (r *roll) noteEnd(is situation) {
 // update removes.
 func (r *roll) setGroup() {
 	changes := r.launchChanges()
-	r.Step(r.pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: r.have.Name, Reason: basis.Reason(changes), Changes: changes, Toward: toward(r.pool, r.version),
+	r.Step(r.pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: r.have.Name, Reason: model.Reason(changes), Changes: changes, Toward: toward(r.pool, r.version),
 		Do: step.UpdateGroup{Name: r.have.Name, Template: new(r.version.Ref), MixedInstancesPolicy: r.pool.Group.MixedInstancesPolicy}})
 	// This goes before the growth of the group: machines launched until then would have to be
 	// replaced.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -92,7 +92,7 @@ func (r *roll) supersede(running observed.Refresh, settled bool) {
 
 // Again says what makes weir try a second time what ended badly: a change of what, or a
 // command.
-func Again(in basis.Input, what string) string {
+func Again(in model.Input, what string) string {
 	if in.Policy.OwnTargetOnly {
 		return "; a change of " + what + " tries again, and so does weir apply PATH --retry"
 	}
@@ -114,7 +114,7 @@ func (l launching) launchChanges() []step.Change {
 		out = append(out, template.VersionChanges(l.pool, l.have.Template, l.version)...)
 	}
 	if l.have.UnknownPolicy {
-		out = append(out, basis.InfraChange(l.pool, "mixedInstancesPolicy", "members that weir does not know", nil))
+		out = append(out, model.InfraChange(l.pool, "mixedInstancesPolicy", "members that weir does not know", nil))
 	}
 	return append(out, policyChanges(l.pool, l.have.MixedInstancesPolicy, l.pool.Group.MixedInstancesPolicy)...)
 }

@@ -3,7 +3,7 @@ package group
 import (
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -64,7 +64,7 @@ func (l launching) launchesAnew(g *governed) string {
 			return "not all machines run what the group is set to"
 		}
 	}
-	number := basis.VersionOf(l.version.Template, l.have.Template)
+	number := model.VersionOf(l.version.Template, l.have.Template)
 	v, read := l.planner.Version(l.version.Template, number)
 	if number == 0 || !read || !l.version.ImageAlone(v) {
 		return "the change is not of the image alone"

@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
@@ -25,7 +25,7 @@ import (
 
 // wayOf returns how far a pool may be rolled. The hash covers the launch body and the mixed
 // instances policy: another policy replaces machines as well.
-func (l launching) wayOf() basis.Way {
+func (l launching) wayOf() model.Way {
 	return l.planner.In.WayTo(l.pool, func() string { return hashOf(l.version.Body(), l.pool.Group.MixedInstancesPolicy) }, func() []rollout.Field { return l.values() })
 }
 
@@ -37,7 +37,7 @@ func hashOf(body string, policy *intent.MixedInstances) string {
 }
 
 // preferences are those of a refresh up to a share.
-func (l launching) preferences(way basis.Way) intent.Refresh {
+func (l launching) preferences(way model.Way) intent.Refresh {
 	r, share := l.pool.Group.Refresh, way.Share()
 	if !way.Governed {
 		return r
@@ -59,7 +59,7 @@ const mostAlarms = 10
 
 // alarms returns the alarms that end a refresh: Git's, and those that gates read, which thus stop
 // the change while no conductor runs. AWS refuses the name of an alarm that does not exist.
-func (l launching) alarms(own *intent.AlarmSpecification, way basis.Way) *intent.AlarmSpecification {
+func (l launching) alarms(own *intent.AlarmSpecification, way model.Way) *intent.AlarmSpecification {
 	var names []string
 	if own != nil {
 		names = slices.Clone(own.Alarms)
@@ -89,7 +89,7 @@ func shareOf(pool *intent.Pool, r intent.Refresh) (share int32, waits bool) {
 
 // governed holds the facts that decide a governed group's rollout.
 type governed struct {
-	basis.Way
+	model.Way
 	report rollout.Pool
 	// serving counts the machines of what Git wants that are in service.
 	serving int32

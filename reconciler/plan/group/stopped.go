@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/field"
@@ -108,6 +108,6 @@ func (l launching) stoppedBefore(g *governed, ref observed.TemplateRef) bool {
 		return false
 	}
 	t := l.templateOf(ref.Name)
-	n := basis.VersionOf(t, ref)
+	n := model.VersionOf(t, ref)
 	return n != 0 && l.versionBefore(before{template: t, number: n}).Hash == g.Still
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
 // progress is the state of a refresh as a pass sees it.
@@ -61,12 +61,12 @@ func (l launching) progressOf(r observed.Refresh, p progress) progress {
 func (r *roll) watch(p progress) {
 	before, now := r.In.Memory.Refreshes[r.have.Name], r.In.Began
 	if before.Refresh.ID != r.latest.ID {
-		before = basis.Watched{Left: int32(p.left), Total: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: now}
+		before = model.Watched{Left: int32(p.left), Total: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: now}
 		if r.latest.Percentage < 100 { // it may have come some way already
 			before.Total = max(before.Total, r.latest.InstancesLeft*100/(100-r.latest.Percentage))
 		}
 	}
-	w := basis.Watched{Group: r.have.Name, Refresh: r.latest, Left: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: before.MovedAt, ShownAt: before.ShownAt}
+	w := model.Watched{Group: r.have.Name, Refresh: r.latest, Left: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: before.MovedAt, ShownAt: before.ShownAt}
 	if p.measured {
 		w.Total = before.Total
 		w.Left = min(w.Left, w.Total)

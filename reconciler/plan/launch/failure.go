@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -29,7 +29,7 @@ const (
 
 // Short joins the groups of several targets that have fewer machines in service than
 // they want: AWS then says why none comes.
-func Short(inputs []basis.Input) []string {
+func Short(inputs []model.Input) []string {
 	var out []string
 	for _, in := range inputs {
 		if in.Set == nil || in.State == nil {
@@ -51,7 +51,7 @@ func Short(inputs []basis.Input) []string {
 // Failure says why machines of a pool do not come, and for which cause; "" where
 // AWS says nothing. A launch that failed before is of no interest once the machine is
 // on its way, unless machines start and end again and again.
-func Failure(in basis.Input, pool *intent.Pool) (text, cause string) {
+func Failure(in model.Input, pool *intent.Pool) (text, cause string) {
 	for _, name := range in.GroupsOf(pool) {
 		g, f := in.State.Groups[name], in.State.Launches[name].Failure
 		if f.Message == "" || !g.Lacks() && (!f.Started || !g.Short()) {
@@ -71,7 +71,7 @@ func Failure(in basis.Input, pool *intent.Pool) (text, cause string) {
 }
 
 // Pending says what machines of a pool wait for that have been on their way for long.
-func Pending(in basis.Input, pool *intent.Pool) string {
+func Pending(in model.Input, pool *intent.Pool) string {
 	for _, name := range in.GroupsOf(pool) {
 		g, since := in.State.Groups[name], in.State.Launches[name].Since
 		if since.IsZero() || in.Now.Sub(since) < PendingLate {
@@ -99,7 +99,7 @@ func Pending(in basis.Input, pool *intent.Pool) string {
 
 // hooksAwaited says what completes the launching hooks of a group, or what becomes of
 // machines for which nothing does.
-func hooksAwaited(in basis.Input, group string, since time.Time) string {
+func hooksAwaited(in model.Input, group string, since time.Time) string {
 	var hooks []intent.LifecycleHook
 	for _, h := range in.State.Hooks[group].Hooks {
 		if h.LifecycleTransition == "autoscaling:EC2_INSTANCE_LAUNCHING" {
@@ -140,7 +140,7 @@ func someOf(ids []string) string {
 }
 
 // Watched returns the groups of several targets whose failed launches gates need.
-func Watched(inputs []basis.Input) []string {
+func Watched(inputs []model.Input) []string {
 	var out []string
 	for _, in := range inputs {
 		if in.Set == nil || in.State == nil || !in.Policy.Gates.Activities {

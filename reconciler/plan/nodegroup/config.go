@@ -10,7 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
@@ -27,7 +27,7 @@ func (w wantNodegroup) configStep(have observed.Nodegroup) []step.Step {
 	if u.DesiredSize != nil {
 		gone = int(max(0, have.DesiredSize-*u.DesiredSize))
 	}
-	return []step.Step{{Verb: step.Update, Resource: step.ManagedNodegroup, Name: have.Name, Reason: basis.Reason(changes), Disruptive: gone > 0, Instances: gone, Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
+	return []step.Step{{Verb: step.Update, Resource: step.ManagedNodegroup, Name: have.Name, Reason: model.Reason(changes), Disruptive: gone > 0, Instances: gone, Changes: changes, Do: u, Fingerprint: w.fingerprint()}}
 }
 
 // settings plans the members of a nodegroup that UpdateNodegroupConfig changes, by the table:
@@ -46,7 +46,7 @@ func (w wantNodegroup) settings(have observed.Nodegroup, u *step.UpdateNodegroup
 		case m.Block != nil && m.Block.Form == field.ByItem:
 			changes = append(changes, w.items(v.Interface(), found.Interface(), u)...)
 		case !v.IsZero() && !same(m, m.Of(&plainWant), m.Of(&plainGot)):
-			changes = append(changes, basis.SettingChange(w.pool, m, m.Found(found).Interface(), v.Interface()))
+			changes = append(changes, model.SettingChange(w.pool, m, m.Found(found).Interface(), v.Interface()))
 			sent = append(sent, m.AWS)
 		}
 	}
@@ -95,7 +95,7 @@ func (w wantNodegroup) labels(want, have map[string]string, u *step.UpdateNodegr
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if got, ok := have[k]; !ok || got != want[k] {
 			u.PutLabels = observed.WithTags(u.PutLabels, map[string]string{k: want[k]})
-			changes = append(changes, labelChange(w.pool, k, basis.OrNil(have[k]), want[k]))
+			changes = append(changes, labelChange(w.pool, k, model.OrNil(have[k]), want[k]))
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(have)) {
@@ -108,15 +108,15 @@ func (w wantNodegroup) labels(want, have map[string]string, u *step.UpdateNodegr
 }
 
 func (w wantNodegroup) taints(want, have []intent.Taint, u *step.UpdateNodegroupConfig) []step.Change {
-	u.PutTaints = basis.Minus(want, have)
-	u.RemoveTaints = slices.DeleteFunc(basis.Minus(have, want), func(t intent.Taint) bool {
+	u.PutTaints = model.Minus(want, have)
+	u.RemoveTaints = slices.DeleteFunc(model.Minus(have, want), func(t intent.Taint) bool {
 		// A taint with another value is overwritten, not removed.
 		return slices.ContainsFunc(want, func(o intent.Taint) bool { return o.Key == t.Key && o.Effect == t.Effect })
 	})
 	if len(u.PutTaints)+len(u.RemoveTaints) == 0 {
 		return nil
 	}
-	return []step.Change{basis.InfraChange(w.pool, "taints", taintText(have), taintText(want))}
+	return []step.Change{model.InfraChange(w.pool, "taints", taintText(have), taintText(want))}
 }
 
 // sizes holds those that are written and keeps the others as observed, moved only
@@ -155,9 +155,9 @@ func (w wantNodegroup) scale(have observed.Nodegroup, u *step.UpdateNodegroupCon
 // sizeChanges are those of the three sizes that differ.
 func sizeChanges(pool *intent.Pool, have observed.Nodegroup, minSize, maxSize, desired int32) []step.Change {
 	return slices.DeleteFunc([]step.Change{
-		basis.InfraChange(pool, "scaling.minSize", have.MinSize, minSize),
-		basis.InfraChange(pool, "scaling.maxSize", have.MaxSize, maxSize),
-		basis.ReplicasChange(pool, have.DesiredSize, desired),
+		model.InfraChange(pool, "scaling.minSize", have.MinSize, minSize),
+		model.InfraChange(pool, "scaling.maxSize", have.MaxSize, maxSize),
+		model.ReplicasChange(pool, have.DesiredSize, desired),
 	}, func(ch step.Change) bool { return ch.From == ch.To })
 }
 
@@ -200,7 +200,7 @@ func (w wantNodegroup) updateConfig(have observed.Nodegroup, u *step.UpdateNodeg
 	}
 	u.Settings.UpdateConfig = want
 	if from, to := updateText(got), updateText(want); from != to {
-		changes = append(changes, basis.InfraChange(w.pool, "updateConfig", from, to))
+		changes = append(changes, model.InfraChange(w.pool, "updateConfig", from, to))
 	}
 	return changes
 }
@@ -229,6 +229,6 @@ func withoutBound(p *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
 
 // optionsChange is a change of a text or a switch that the pool's PoolOptions say.
 func optionsChange(pool *intent.Pool, field string, from, to any) step.Change {
-	at := intent.Path{"nodegroup"}.Join(basis.FieldPath(field)...)
+	at := intent.Path{"nodegroup"}.Join(model.FieldPath(field)...)
 	return step.Change{Field: at.String(), From: from, To: to, Object: pool.Options, Path: intent.Path{"spec"}.Join(at...)}
 }

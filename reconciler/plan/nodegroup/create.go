@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
@@ -31,7 +31,7 @@ func (c Planner) createNodegroup(w wantNodegroup) {
 		return
 	}
 	c.Step(w.pool, step.Step{Verb: step.Create, Resource: step.ManagedNodegroup, Name: n.Name, Reason: "it does not exist",
-		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), basis.NewTags(w.pool, c.In.UsualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: basis.Made, Do: step.CreateNodegroup{Nodegroup: ng}})
+		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), model.NewTags(w.pool, c.In.UsualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: model.Made, Do: step.CreateNodegroup{Nodegroup: ng}})
 }
 
 // newNodegroup is the request to EKS; old is the nodegroup that it replaces, nil for
@@ -70,8 +70,8 @@ func (c Planner) newNodegroup(w wantNodegroup, name string, old *observed.Nodegr
 // creationChanges are the fields of a new nodegroup.
 func creationChanges(w wantNodegroup, ng observed.Nodegroup) []step.Change {
 	changes := []step.Change{
-		basis.InfraChange(w.pool, "scaling.minSize", nil, ng.MinSize), basis.InfraChange(w.pool, "scaling.maxSize", nil, ng.MaxSize),
-		basis.ReplicasChange(w.pool, nil, ng.DesiredSize), basis.InfraChange(w.pool, "subnetIDs", nil, ng.SubnetIDs),
+		model.InfraChange(w.pool, "scaling.minSize", nil, ng.MinSize), model.InfraChange(w.pool, "scaling.maxSize", nil, ng.MaxSize),
+		model.ReplicasChange(w.pool, nil, ng.DesiredSize), model.InfraChange(w.pool, "subnetIDs", nil, ng.SubnetIDs),
 	}
 	if w.hasTemplate {
 		changes = append(changes, template.VersionChanges(w.pool, observed.TemplateRef{}, w.version)...)
@@ -80,7 +80,7 @@ func creationChanges(w wantNodegroup, ng observed.Nodegroup) []step.Change {
 		field, value string
 	}{{"amiType", ng.AMIType}, {"instanceType", strings.Join(ng.InstanceTypes, ", ")}, {"capacityType", ng.CapacityType}} {
 		if f.value != "" {
-			changes = append(changes, basis.InfraChange(w.pool, f.field, nil, f.value))
+			changes = append(changes, model.InfraChange(w.pool, f.field, nil, f.value))
 		}
 	}
 	if ng.Version != "" {
@@ -93,7 +93,7 @@ func creationChanges(w wantNodegroup, ng observed.Nodegroup) []step.Change {
 // control plane's: CreateNodegroup takes no other.
 func (c Planner) creatable(w wantNodegroup) bool {
 	n := w.pool.Nodegroup
-	wanted, has := basis.MinorOf(n.Version), basis.MinorOf(w.cluster.Version)
+	wanted, has := model.MinorOf(n.Version), model.MinorOf(w.cluster.Version)
 	switch {
 	case w.hasImage || n.Version == "" || w.cluster.Version == "" || wanted == has:
 		return true
@@ -137,7 +137,7 @@ func (c Planner) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
 // subnets, version, machines and tags.
 func (w wantNodegroup) newMembers(ng observed.Nodegroup) []step.Change {
 	pool := w.pool
-	out := []step.Change{basis.InfraChange(pool, "roleName", nil, ng.NodeRole)}
+	out := []step.Change{model.InfraChange(pool, "roleName", nil, ng.NodeRole)}
 	for _, m := range field.NodegroupMembers() {
 		v := m.Of(&ng.NodegroupSettings)
 		switch {
@@ -147,7 +147,7 @@ func (w wantNodegroup) newMembers(ng observed.Nodegroup) []step.Change {
 		case m.Block != nil && m.Block.Form == field.ByItem:
 			out = append(out, w.items(v.Interface(), reflect.Zero(v.Type()).Interface(), &step.UpdateNodegroupConfig{})...)
 		default:
-			out = append(out, basis.SettingChange(pool, m, nil, v.Interface()))
+			out = append(out, model.SettingChange(pool, m, nil, v.Interface()))
 		}
 	}
 	return out
@@ -156,7 +156,7 @@ func (w wantNodegroup) newMembers(ng observed.Nodegroup) []step.Change {
 // newUpdateConfig leaves out EKS's default of one machine at a time.
 func (w wantNodegroup) newUpdateConfig(u intent.UpdateConfig) (out []step.Change) {
 	if u.MaxUnavailable != 1 || u.MaxUnavailablePercentage != 0 {
-		out = append(out, basis.InfraChange(w.pool, "updateConfig", nil, updateText(u)))
+		out = append(out, model.InfraChange(w.pool, "updateConfig", nil, updateText(u)))
 	}
 	if u.UpdateStrategy != "" {
 		out = append(out, optionsChange(w.pool, "updateConfig.updateStrategy", nil, u.UpdateStrategy))

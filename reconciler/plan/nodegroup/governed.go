@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -20,7 +20,7 @@ import (
 
 // wayOf returns how far the pool may be rolled. The hash covers what an update or a replacement
 // changes on its machines; sizes, labels and taints are not part of it.
-func (c Planner) wayOf(w wantNodegroup) basis.Way {
+func (c Planner) wayOf(w wantNodegroup) model.Way {
 	return c.In.WayTo(w.pool, func() string {
 		body := ""
 		if w.hasTemplate {
@@ -44,7 +44,7 @@ func (c Planner) fields(w wantNodegroup) (out []rollout.Field) {
 	n := w.pool.Nodegroup
 	version := ""
 	if n.Version != "" {
-		version = strconv.Itoa(basis.MinorOf(n.Version))
+		version = strconv.Itoa(model.MinorOf(n.Version))
 	}
 	return append(out, nodegroupValues{version, n.ReleaseVersion, w.role, n.CapacityType, n.AMIType, accessText(w.access), n.DiskSize, w.writtenSubnets(), w.instanceTypes()}.fields(c.Fields())...)
 }
@@ -84,7 +84,7 @@ func (v nodegroupValues) fields(of template.Fields) (out []rollout.Field) {
 // EKS never differs.
 func (c Planner) change(w wantNodegroup, have observed.Nodegroup) []rollout.Field {
 	wanted := c.fields(w)
-	from := nodegroupValues{strconv.Itoa(basis.MinorOf(have.Version)), have.ReleaseVersion, have.NodeRole, have.CapacityType, have.AMIType, accessText(have.RemoteAccess), have.DiskSize, have.SubnetIDs, have.InstanceTypes}.fields(c.Fields())
+	from := nodegroupValues{strconv.Itoa(model.MinorOf(have.Version)), have.ReleaseVersion, have.NodeRole, have.CapacityType, have.AMIType, accessText(have.RemoteAccess), have.DiskSize, have.SubnetIDs, have.InstanceTypes}.fields(c.Fields())
 	from = slices.DeleteFunc(from, func(f rollout.Field) bool {
 		return !slices.ContainsFunc(wanted, func(o rollout.Field) bool { return o.Key == f.Key })
 	})
@@ -94,12 +94,12 @@ func (c Planner) change(w wantNodegroup, have observed.Nodegroup) []rollout.Fiel
 			t = w.version.Template
 		}
 		t.Name = have.Template.Name
-		from = append(from, c.Fields().FieldsOf(w.pool, t, basis.VersionOf(t, have.Template))...)
+		from = append(from, c.Fields().FieldsOf(w.pool, t, model.VersionOf(t, have.Template))...)
 	}
 	if out := rollout.Difference(from, wanted); len(out) > 0 {
 		return out
 	}
-	return c.Fields().Reordered(w.version, t, basis.VersionOf(t, have.Template))
+	return c.Fields().Reordered(w.version, t, model.VersionOf(t, have.Template))
 }
 
 // hashOf is the hash of what Git wants with the launch template's content as given.
@@ -168,18 +168,18 @@ func (w wantNodegroup) runs(have observed.Nodegroup) bool {
 		return false
 	}
 	n := w.pool.Nodegroup
-	return w.hasImage || (n.Version == "" || basis.MinorOf(n.Version) == basis.MinorOf(have.Version)) && (n.ReleaseVersion == "" || n.ReleaseVersion == have.ReleaseVersion)
+	return w.hasImage || (n.Version == "" || model.MinorOf(n.Version) == model.MinorOf(have.Version)) && (n.ReleaseVersion == "" || n.ReleaseVersion == have.ReleaseVersion)
 }
 
 // earlier are the versions of the launch template that a nodegroup comes to, by an update that
 // nobody can stop, and has, where these are others than it is to have.
-func earlier(in *basis.Input, w wantNodegroup, n observed.Nodegroup) (out []rollout.Version) {
+func earlier(in *model.Input, w wantNodegroup, n observed.Nodegroup) (out []rollout.Version) {
 	if !w.hasTemplate {
 		return nil
 	}
 	t := w.version.Template
 	for _, ref := range slices.Backward(in.NodegroupInUse(n)) {
-		number := basis.VersionOf(t, ref)
+		number := model.VersionOf(t, ref)
 		if number == 0 || number == w.version.Number || slices.ContainsFunc(out, func(v rollout.Version) bool { return v.Number == number }) {
 			continue
 		}
@@ -215,7 +215,7 @@ func (c Planner) noteSize(w wantNodegroup, p rollout.Pool) {
 
 // moving returns what EKS is doing to the machines of the pool, nil for nothing. EKS's status of a
 // nodegroup does not give the progress.
-func moving(in *basis.Input, w wantNodegroup, way basis.Way, standing []observed.Nodegroup) *rollout.Move {
+func moving(in *model.Input, w wantNodegroup, way model.Way, standing []observed.Nodegroup) *rollout.Move {
 	for _, n := range standing {
 		beside := len(standing) > 1 && (n.Status == "CREATING" || n.Status == "DELETING")
 		if n.Status != "UPDATING" && !beside {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -50,7 +50,7 @@ type differences struct {
 // field adds a field of the infrastructure object if it differs.
 func (d *differences) field(differs bool, field, from, to string) {
 	if differs {
-		path := intent.Path{"spec"}.Join(basis.FieldPath(field)...)
+		path := intent.Path{"spec"}.Join(model.FieldPath(field)...)
 		d.found = append(d.found, immutable{field: field, path: path, object: d.w.pool.Infrastructure, from: from, to: to})
 	}
 }

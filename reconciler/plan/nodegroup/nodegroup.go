@@ -12,8 +12,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/group"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -64,7 +64,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		}
 	}
 	if part.Contested {
-		made.Steps = basis.WithoutVersions(made.Steps)
+		made.Steps = model.WithoutVersions(made.Steps)
 	}
 	part.reportGoverned(w, standing)
 	c.Take(made.Result)
@@ -121,7 +121,7 @@ func (c Planner) nameBehind(w wantNodegroup, standing []observed.Nodegroup) {
 // standing returns the pool's nodegroups and blocks the pool where one of them is
 // not the target's to change.
 func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
-	claim := basis.Claim{Resource: step.ManagedNodegroup, Name: pool.Nodegroup.Name, Cluster: pool.Nodegroup.ClusterName}
+	claim := model.Claim{Resource: step.ManagedNodegroup, Name: pool.Nodegroup.Name, Cluster: pool.Nodegroup.ClusterName}
 	out := c.In.NodegroupsOf(pool)
 	for i := range out {
 		if o := c.In.Policy.Owns(out[i].Tags, c.In.Fleet.Wanted[claim], c.In.Fleet.Whole); !o.Ours && !c.adoptNodegroup(pool, &out[i], &o) {
@@ -135,7 +135,7 @@ func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
 // and it has replaced the others. If none matches, one must be replaced.
 func (c Planner) existingNodegroups(w wantNodegroup, standing []observed.Nodegroup) {
 	serving := standing[0]
-	c.Pool.Release = basis.Release{Version: serving.Version, Name: serving.ReleaseVersion}
+	c.Pool.Release = model.Release{Version: serving.Version, Name: serving.ReleaseVersion}
 	var differs []immutable
 	for i, have := range standing {
 		d := w.immutables(have)
@@ -193,7 +193,7 @@ func (w wantNodegroup) instanceTypes() []string {
 	return w.pool.Nodegroup.InstanceTypes
 }
 
-func (w wantNodegroup) tags(p basis.Policy) map[string]string {
+func (w wantNodegroup) tags(p model.Policy) map[string]string {
 	return p.AllTags(w.pool, w.pool.Nodegroup.Tags)
 }
 
@@ -202,10 +202,10 @@ func (w wantNodegroup) tags(p basis.Policy) map[string]string {
 // this pass.
 func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	pool := w.pool
-	put, remove := basis.MissingTags(w.tags(c.In.Policy), have.Tags)
+	put, remove := model.MissingTags(w.tags(c.In.Policy), have.Tags)
 	if len(put)+len(remove) > 0 {
 		c.Step(pool, step.Step{Verb: step.Update, Resource: step.ManagedNodegroup, Name: have.Name, Reason: "tags differ",
-			Changes: basis.TagChanges(pool, put, remove, have.Tags),
+			Changes: model.TagChanges(pool, put, remove, have.Tags),
 			Do:      step.TagNodegroup{NodegroupName: have.NodegroupName, ARN: have.ARN, Put: put, Remove: remove}})
 	}
 	c.tagGroupsBehind(w, have)
@@ -317,7 +317,7 @@ func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 		}
 		values := observed.GroupTagValues(g.Tags)
 		want := group.RecordingHooks(w.tags(c.In.Policy), values, hooks)
-		if put, remove := basis.MissingTags(want, values); len(put)+len(remove) > 0 {
+		if put, remove := model.MissingTags(want, values); len(put)+len(remove) > 0 {
 			t := step.TagGroup{Group: name, Put: map[string]observed.GroupTag{}, Remove: remove}
 			for k, v := range put {
 				// CAPA propagates the tags of a nodegroup's group at launch;
@@ -328,7 +328,7 @@ func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 				c.Adopts = true // the last attempt ended after the nodegroup
 			}
 			c.Step(w.pool, step.Step{Verb: c.TagVerb(), Resource: step.AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
-				Changes: basis.TagChanges(w.pool, put, remove, values), Do: t})
+				Changes: model.TagChanges(w.pool, put, remove, values), Do: t})
 			g.Tags = t.Tags(g.Tags)
 		}
 		group.Planner{Planner: c.Planner}.UpdateHooks(w.pool, g, hooks)
@@ -355,7 +355,7 @@ func (w wantNodegroup) sum() string {
 
 // adoptNodegroup plans to take a nodegroup over. Its tags must be those of this pass: the
 // memory may be out of date.
-func (c Planner) adoptNodegroup(pool *intent.Pool, n *observed.Nodegroup, o *basis.Ownership) bool {
+func (c Planner) adoptNodegroup(pool *intent.Pool, n *observed.Nodegroup, o *model.Ownership) bool {
 	want := c.In.Policy.AllTags(pool, pool.Nodegroup.Tags)
 	if n.Status == "DELETING" || !c.In.MayAdopt(pool, n.Tags, want, o) {
 		return false
@@ -363,7 +363,7 @@ func (c Planner) adoptNodegroup(pool *intent.Pool, n *observed.Nodegroup, o *bas
 	if !n.DescribedAtPass && !c.In.Policy.OnlyShows() {
 		c.Needs.Nodegroups = append(c.Needs.Nodegroups, n.NodegroupName)
 	}
-	put, remove := basis.MissingTags(observed.WithTags(want, map[string]string{observed.TagAdopted: basis.AdoptedFor(pool)}), n.Tags)
+	put, remove := model.MissingTags(observed.WithTags(want, map[string]string{observed.TagAdopted: model.AdoptedFor(pool)}), n.Tags)
 	n.Tags = c.Adopt(pool, step.ManagedNodegroup, n.Name, n.Tags, step.TagNodegroup{NodegroupName: n.NodegroupName, ARN: n.ARN, Put: put, Remove: remove})
 	return true
 }

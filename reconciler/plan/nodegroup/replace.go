@@ -6,7 +6,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -21,7 +21,7 @@ func (c Planner) unreadNodegroups(pool *intent.Pool) bool {
 		return true
 	}
 	for other, err := range c.In.State.Unread.Nodegroups {
-		if other.Cluster == n.ClusterName && basis.StandsFor(other.Name, n.Name) {
+		if other.Cluster == n.ClusterName && model.StandsFor(other.Name, n.Name) {
 			return c.Unread(pool, "the nodegroup "+other.String(), err)
 		}
 	}
@@ -35,7 +35,7 @@ func (c Planner) askBehind(pool *intent.Pool) {
 		g := c.In.State.Groups[group]
 		name := observed.NodegroupName{Cluster: pool.Nodegroup.ClusterName, Name: g.Tags[observed.TagNodegroup].Value}
 		_, found := c.In.State.Nodegroups[name]
-		if g.Deleting || found || c.In.State.Absent.Nodegroups[name] || !basis.StandsFor(name.Name, pool.Nodegroup.Name) {
+		if g.Deleting || found || c.In.State.Absent.Nodegroups[name] || !model.StandsFor(name.Name, pool.Nodegroup.Name) {
 			continue
 		}
 		c.Needs.Nodegroups = append(c.Needs.Nodegroups, name)
@@ -52,7 +52,7 @@ func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs
 	}
 	name := replacementName(c.In, w, differs)
 	if have, taken := c.In.State.Nodegroups[name]; taken {
-		c.Conflict(w.pool, step.ManagedNodegroup, name.Name, basis.Ownership{Why: "it is not the pool's: its tag weir.dev/pool is " + observed.Quote(have.Tags[observed.TagPool])})
+		c.Conflict(w.pool, step.ManagedNodegroup, name.Name, model.Ownership{Why: "it is not the pool's: its tag weir.dev/pool is " + observed.Quote(have.Tags[observed.TagPool])})
 		return
 	}
 	if !c.In.State.Absent.Nodegroups[name] {
@@ -121,13 +121,13 @@ func (c Planner) replacing(pool *intent.Pool) string {
 // replacementName is the name of a nodegroup with what EKS cannot change, as Git
 // wants it. A name that one of the pool has already, which differs all the same, is
 // passed over.
-func replacementName(in *basis.Input, w wantNodegroup, differs []immutable) observed.NodegroupName {
+func replacementName(in *model.Input, w wantNodegroup, differs []immutable) observed.NodegroupName {
 	n := w.pool.Nodegroup
 	fields := w.immutableFields()
 	fields["differs"] = len(differs) > 0
 	wanted := content.Canonical(fields)
 	for salt := int64(0); ; salt++ {
-		name := observed.NodegroupName{Cluster: n.ClusterName, Name: basis.ReplacementBase(n.Name) + "-" + content.ShortHash(wanted, []byte(strconv.FormatInt(salt, 10)))[:6]}
+		name := observed.NodegroupName{Cluster: n.ClusterName, Name: model.ReplacementBase(n.Name) + "-" + content.ShortHash(wanted, []byte(strconv.FormatInt(salt, 10)))[:6]}
 		if have, taken := in.State.Nodegroups[name]; !taken || have.Tags[observed.TagPool] != w.pool.Key.String() {
 			return name
 		}
@@ -147,7 +147,7 @@ func (w wantNodegroup) immutableFields() map[string]any {
 func (c Planner) refuseImmutable(w wantNodegroup, have observed.Nodegroup, differs []immutable) {
 	for _, d := range differs {
 		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + observed.Quote(d.from) + ", wanted " + observed.Quote(d.to) + ")"
-		c.Blockf(w.pool, d.path, basis.CodeImmutable, summary,
+		c.Blockf(w.pool, d.path, model.CodeImmutable, summary,
 			"put the old value back, or write the annotation weir.dev/replace: allowed on the pool, which makes weir create a new nodegroup beside it and delete this one")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
@@ -18,17 +18,17 @@ import (
 func (w wantNodegroup) replaceChanges(old, ng observed.Nodegroup, differs []immutable) []step.Change {
 	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
 	for _, d := range differs {
-		changes = append(changes, step.Change{Field: d.field, From: basis.OrNil(d.from), To: basis.OrNil(d.to), Object: d.object, Path: d.path})
+		changes = append(changes, step.Change{Field: d.field, From: model.OrNil(d.from), To: model.OrNil(d.to), Object: d.object, Path: d.path})
 	}
 	if w.hasTemplate && !w.version.Resolves(old.Template) {
 		changes = append(changes, template.VersionChanges(w.pool, old.Template, w.version)...)
 	}
 	if ng.ReleaseVersion != "" { // also an unchanged one, as EKS would otherwise take the newest
-		changes = append(changes, basis.InfraChange(w.pool, "amiVersion", basis.OrNil(old.ReleaseVersion), ng.ReleaseVersion))
+		changes = append(changes, model.InfraChange(w.pool, "amiVersion", model.OrNil(old.ReleaseVersion), ng.ReleaseVersion))
 	}
 	w.hasTemplate = false // shown above
 	before, after := creationChanges(w, w.comparable(old, ng)), creationChanges(w, w.comparable(ng, ng))
-	before, after = append(before, basis.TagChanges(w.pool, old.Tags, nil, nil)...), append(after, basis.TagChanges(w.pool, ng.Tags, nil, nil)...)
+	before, after = append(before, model.TagChanges(w.pool, old.Tags, nil, nil)...), append(after, model.TagChanges(w.pool, ng.Tags, nil, nil)...)
 	listed := func(field string) bool {
 		switch field {
 		case "scaling.minSize", "scaling.maxSize", "replicas", "amiVersion":
@@ -64,7 +64,7 @@ func valueOf(changes []step.Change, field string) any {
 // ownRecord reports whether the field is a tag that follows from others, or that
 // AWS sets.
 func ownRecord(field string) bool {
-	p := basis.FieldPath(field)
+	p := model.FieldPath(field)
 	return len(p) == 2 && p[0] == "tags" && (p[1] == observed.TagKeys || strings.HasPrefix(p[1], "aws:"))
 }
 

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -22,16 +22,16 @@ func TestNamesOfReplacements(t *testing.T) {
 		{"web", "web", true}, {"web-0a1b2c", "web", true}, {"web-0A1B2C", "web", false}, {"web-0a1b2", "web", false}, {"web-0a1b2c3", "web", false},
 		{"web2-0a1b2c", "web", false}, {"web-0a1b2c-0a1b2c", "web", false}, {long, long, true}, {long[:56] + "-0a1b2c", long, true}, {long[:57] + "-0a1b2c", long, false},
 	} {
-		if got := basis.StandsFor(tt.name, tt.wanted); got != tt.want {
+		if got := model.StandsFor(tt.name, tt.wanted); got != tt.want {
 			t.Errorf("%s for %s: got %v", tt.name, tt.wanted, got)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		wanted := rapid.StringMatching(`[0-9A-Za-z][A-Za-z0-9_-]{0,62}`).Draw(t, "name")
-		c := Planner{Planner: template.Planner{Work: &basis.Work{In: &basis.Input{State: &observed.State{}}}}}
+		c := Planner{Planner: template.Planner{Work: &model.Work{In: &model.Input{State: &observed.State{}}}}}
 		pool := intent.Pool{Nodegroup: &intent.Nodegroup{ClusterName: "prod", Name: wanted}}
 		name := replacementName(c.In, wantNodegroup{pool: &pool}, nil)
-		if !basis.StandsFor(name.Name, wanted) || len(name.Name) > 63 {
+		if !model.StandsFor(name.Name, wanted) || len(name.Name) > 63 {
 			t.Fatalf("%s is no name of a replacement for %s", name.Name, wanted)
 		}
 	})
@@ -40,7 +40,7 @@ func TestNamesOfReplacements(t *testing.T) {
 // A name that the pool has used already, for a nodegroup that differs, is passed over.
 func TestReplacementNamesDoNotRepeat(t *testing.T) {
 	pool := intent.Pool{Key: intent.Key{Namespace: "default", Name: "web"}, Nodegroup: &intent.Nodegroup{ClusterName: "prod", Name: "web"}}
-	c := Planner{Planner: template.Planner{Work: &basis.Work{In: &basis.Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}}
+	c := Planner{Planner: template.Planner{Work: &model.Work{In: &model.Input{State: &observed.State{Nodegroups: map[observed.NodegroupName]observed.Nodegroup{}}}}}}
 	seen := map[observed.NodegroupName]bool{}
 	for range 5 {
 		name := replacementName(c.In, wantNodegroup{pool: &pool}, nil)

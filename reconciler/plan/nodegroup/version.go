@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
@@ -32,8 +32,8 @@ func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps [
 		if !ok {
 			return nil
 		}
-		last := n.Version == "" || next == "" || basis.MinorOf(next) == basis.MinorOf(n.Version)
-		if next != "" && basis.MinorOf(next) > basis.MinorOf(w.cluster.Version) {
+		last := n.Version == "" || next == "" || model.MinorOf(next) == model.MinorOf(n.Version)
+		if next != "" && model.MinorOf(next) > model.MinorOf(w.cluster.Version) {
 			waiting = append(waiting, c.awaitVersion(w, have, next))
 			next, last, u.ReleaseVersion = "", false, have.ReleaseVersion
 		}
@@ -46,7 +46,7 @@ func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps [
 		}
 		if n.ReleaseVersion != "" && last {
 			if n.ReleaseVersion != have.ReleaseVersion {
-				changes = append(changes, basis.InfraChange(pool, "amiVersion", basis.OrNil(have.ReleaseVersion), n.ReleaseVersion))
+				changes = append(changes, model.InfraChange(pool, "amiVersion", model.OrNil(have.ReleaseVersion), n.ReleaseVersion))
 			}
 			u.ReleaseVersion = n.ReleaseVersion
 		}
@@ -57,10 +57,10 @@ func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps [
 	if n.ReleaseVersion == "" {
 		u.ReleaseVersion = ""
 	}
-	why := basis.Reason(changes)
+	why := model.Reason(changes)
 	if u.ReleaseVersion != "" && u.ReleaseVersion == have.ReleaseVersion {
 		// It stays, where EKS would otherwise take the newest.
-		changes = append(changes, basis.InfraChange(pool, "amiVersion", have.ReleaseVersion, u.ReleaseVersion))
+		changes = append(changes, model.InfraChange(pool, "amiVersion", have.ReleaseVersion, u.ReleaseVersion))
 	}
 	if u.Force {
 		changes = append(changes, optionsChange(pool, "force", nil, true))
@@ -84,7 +84,7 @@ func (c Planner) awaitVersion(w wantNodegroup, have observed.Nodegroup, next str
 // where Git asks for what EKS cannot do.
 func (c Planner) nextVersion(w wantNodegroup, have observed.Nodegroup) (next string, ok bool) {
 	pool, n := w.pool, w.pool.Nodegroup
-	switch wanted, has := basis.MinorOf(n.Version), basis.MinorOf(have.Version); {
+	switch wanted, has := model.MinorOf(n.Version), model.MinorOf(have.Version); {
 	case n.Version == "" || wanted == has:
 		return "", true
 	case wanted < has:
@@ -101,5 +101,5 @@ func versionChange(pool *intent.Pool, from, to any) step.Change {
 
 func nextMinor(version string) string {
 	major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
-	return major + "." + strconv.Itoa(basis.MinorOf(version)+1)
+	return major + "." + strconv.Itoa(model.MinorOf(version)+1)
 }

@@ -6,15 +6,15 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
 	"github.com/weir-gitops/weir/reconciler/plan/group"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
 // drains reports whether the orphan is a group that weir deletes by draining.
 func (c *orphans) drains(o orphan) (observed.Group, bool) {
-	if o.claim.Resource != step.AutoScalingGroup || o.tags[observed.TagDelete] != basis.DeleteDrain {
+	if o.claim.Resource != step.AutoScalingGroup || o.tags[observed.TagDelete] != model.DeleteDrain {
 		return observed.Group{}, false
 	}
 	return c.in.State.Groups[o.claim.Name], true
@@ -23,7 +23,7 @@ func (c *orphans) drains(o orphan) (observed.Group, bool) {
 // byForce reports whether the deletion of a group ends machines: those that it has,
 // is about to have, or keeps in its warm pool. A group that is drained has none.
 func byForce(g observed.Group) bool {
-	return g.Tags[observed.TagDelete].Value != basis.DeleteDrain && (len(g.Instances) > 0 || g.DesiredCapacity > 0 || g.Options.WarmPool != nil)
+	return g.Tags[observed.TagDelete].Value != model.DeleteDrain && (len(g.Instances) > 0 || g.DesiredCapacity > 0 || g.Options.WarmPool != nil)
 }
 
 // deletionChanges show how a group goes: who approves one of an empty group, or one
@@ -32,8 +32,8 @@ func byForce(g observed.Group) bool {
 // whole.
 func deletionChanges(g observed.Group) []step.Change {
 	switch {
-	case g.Tags[observed.TagDelete].Value == basis.DeleteDrain:
-		return []step.Change{{Field: observed.TagDelete, From: basis.DeleteDrain}}
+	case g.Tags[observed.TagDelete].Value == model.DeleteDrain:
+		return []step.Change{{Field: observed.TagDelete, From: model.DeleteDrain}}
 	case !byForce(g):
 		return []step.Change{{Field: "forceDelete", To: false}}
 	}
@@ -49,7 +49,7 @@ func (c *orphans) protected(o orphan) bool {
 	}
 	g := c.in.State.Groups[o.claim.Name]
 	const lower = "; aws autoscaling update-auto-scaling-group does it"
-	const drained = "put the tag " + observed.TagDelete + "=" + basis.DeleteDrain + " on the group and weir drains it first"
+	const drained = "put the tag " + observed.TagDelete + "=" + model.DeleteDrain + " on the group and weir drains it first"
 	switch {
 	case g.Options.DeletionProtection == "prevent-all-deletion":
 		c.report(diag.Error, o, "deletion-protected", o.unwanted()+", and its deletion protection is prevent-all-deletion, so it stays",

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -16,7 +16,7 @@ func (c *orphans) findOrphans() []orphan {
 }
 
 // newOrphan is an unwanted resource with the step that deletes it.
-func (c *orphans) newOrphan(claim basis.Claim, tags map[string]string, s step.Step) orphan {
+func (c *orphans) newOrphan(claim model.Claim, tags map[string]string, s step.Step) orphan {
 	s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[observed.TagPool], step.Delete, "nothing in Git wants it"
 	s.Disruptive = s.Instances > 0
 	if s.LaunchConfig = tags[observed.TagLaunchConfig]; s.LaunchConfig != "" {
@@ -32,7 +32,7 @@ func (c *orphans) newOrphan(claim basis.Claim, tags map[string]string, s step.St
 func (c *orphans) groups(names []string) (out []orphan) {
 	for _, name := range names {
 		g := c.in.State.Groups[name]
-		claim := basis.Claim{Resource: step.AutoScalingGroup, Name: name}
+		claim := model.Claim{Resource: step.AutoScalingGroup, Name: name}
 		tags := observed.GroupTagValues(g.Tags)
 		if _, behind := g.Tags[observed.TagNodegroup]; behind || c.wanted(claim) || g.Deleting || c.stands(claim, tags) {
 			continue
@@ -45,7 +45,7 @@ func (c *orphans) groups(names []string) (out []orphan) {
 func (c *orphans) nodegroups(names []observed.NodegroupName) (out []orphan) {
 	for _, name := range names {
 		n := c.in.State.Nodegroups[name]
-		claim := basis.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
+		claim := model.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}
 		if c.wanted(claim) || n.Status == "DELETING" || replaceable(c.in, name) || c.stands(claim, n.Tags) {
 			continue
 		}
@@ -59,7 +59,7 @@ func (c *orphans) nodegroups(names []observed.NodegroupName) (out []orphan) {
 func (c *orphans) templates(names []string) (out []orphan) {
 	for _, name := range names {
 		t := c.in.State.Templates[name]
-		claim := basis.Claim{Resource: step.LaunchTemplate, Name: name}
+		claim := model.Claim{Resource: step.LaunchTemplate, Name: name}
 		if c.wanted(claim) || brought(c.in, t) || c.stands(claim, t.Tags) {
 			continue
 		}

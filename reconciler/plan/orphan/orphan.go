@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -22,7 +22,7 @@ import (
 
 // orphan is a resource with this target's tags that no target wants.
 type orphan struct {
-	claim basis.Claim
+	claim model.Claim
 	pool  string
 	// config is the AWSLaunchConfig of a template that pools shared.
 	config string
@@ -34,10 +34,10 @@ type orphan struct {
 
 // orphans is the planning of what nothing in Git wants.
 type orphans struct {
-	in basis.Input
+	in model.Input
 	// pools are those of the set, as they were planned.
-	pools basis.PoolPlans
-	basis.Result
+	pools model.PoolPlans
+	model.Result
 }
 
 // Plan plans what becomes of resources that nothing in Git wants. They are
@@ -46,7 +46,7 @@ type orphans struct {
 //
 // Nothing that stands in the manifests is an orphan, however broken it is, nor is anything
 // of a target with a fault: what its followed revision wants of AWS is not known.
-func Plan(in basis.Input, pools basis.PoolPlans) basis.Result {
+func Plan(in model.Input, pools model.PoolPlans) model.Result {
 	c := &orphans{in: in, pools: pools}
 	if in.Policy.Fault != "" || in.Policy.Prune.Silent {
 		return c.Result
@@ -60,7 +60,7 @@ func Plan(in basis.Input, pools basis.PoolPlans) basis.Result {
 // stands reports whether a resource is kept by what stands in the manifests. What is
 // wrong there is reported elsewhere; where nothing is wrong, a finding says why the
 // resource stays.
-func (c *orphans) stands(claim basis.Claim, tags map[string]string) bool {
+func (c *orphans) stands(claim model.Claim, tags map[string]string) bool {
 	if p := c.pools.Named(tags[observed.TagPool]); p != nil && p.Fault != "" {
 		return true // the pool is in Git, and where its resources are to be is not known
 	}
@@ -84,7 +84,7 @@ func (c *orphans) plan(found []orphan) {
 		}
 		return
 	}
-	spared := map[basis.Claim]bool{}
+	spared := map[model.Claim]bool{}
 	for _, o := range found {
 		spared[o.claim] = true
 	}
@@ -110,7 +110,7 @@ func (c *orphans) plan(found []orphan) {
 
 // beyondLimit reports whether more pools would be deleted than the target's limit allows, and
 // says so.
-func (c *orphans) beyondLimit(found []orphan, spared map[basis.Claim]bool) bool {
+func (c *orphans) beyondLimit(found []orphan, spared map[model.Claim]bool) bool {
 	prune := c.in.Policy.Prune
 	pools, emptied := map[string]bool{}, len(c.in.Set.Pools) == 0
 	for _, o := range found {
@@ -255,7 +255,7 @@ func (c *orphans) report(sev diag.Severity, o orphan, code, summary, detail stri
 		Summary: "the " + string(o.claim.Resource) + " " + o.claim.Name + " of " + whose + ": " + summary})
 }
 
-func (c *orphans) wanted(claim basis.Claim) bool {
+func (c *orphans) wanted(claim model.Claim) bool {
 	_, ok := c.in.Fleet.Wanted[claim]
 	return ok
 }
@@ -264,18 +264,18 @@ func (c *orphans) wanted(claim basis.Claim) bool {
 // the pools that count against the limit, a pool with only a template left does not count, nor does
 // a pool whose group is going: earlier deletions would raise the limit. Nor does an orphan that is
 // spared whatever the limit is.
-func (c *orphans) atStake(spared map[basis.Claim]bool) map[string]bool {
+func (c *orphans) atStake(spared map[model.Claim]bool) map[string]bool {
 	out := map[string]bool{}
 	mine := c.in.Mine()
 	for _, name := range mine.Groups {
 		g := c.in.State.Groups[name]
-		drained := g.Tags[observed.TagDelete].Value == basis.DeleteDrain && drainBegun(g)
-		if _, behind := g.Tags[observed.TagNodegroup]; !behind && !g.Deleting && !drained && !spared[basis.Claim{Resource: step.AutoScalingGroup, Name: name}] {
+		drained := g.Tags[observed.TagDelete].Value == model.DeleteDrain && drainBegun(g)
+		if _, behind := g.Tags[observed.TagNodegroup]; !behind && !g.Deleting && !drained && !spared[model.Claim{Resource: step.AutoScalingGroup, Name: name}] {
 			out[cmp.Or(g.Tags[observed.TagPool].Value, name)] = true
 		}
 	}
 	for _, name := range mine.Nodegroups {
-		if n := c.in.State.Nodegroups[name]; n.Status != "DELETING" && !spared[basis.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}] {
+		if n := c.in.State.Nodegroups[name]; n.Status != "DELETING" && !spared[model.Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}] {
 			out[cmp.Or(n.Tags[observed.TagPool], name.Name)] = true
 		}
 	}
@@ -285,7 +285,7 @@ func (c *orphans) atStake(spared map[basis.Claim]bool) map[string]bool {
 // Strays are the instance's resources whose target or source the configuration
 // no longer names. They are reported and never deleted: nothing shows any more what that
 // target wanted. known holds the configured targets of the account and region.
-func Strays(s *observed.State, p basis.Policy, known map[string]bool) diag.List {
+func Strays(s *observed.State, p model.Policy, known map[string]bool) diag.List {
 	var out diag.List
 	note := func(r step.Resource, name string, tag func(string) string) {
 		if tag(observed.TagOwner) != p.Instance {
@@ -320,18 +320,18 @@ func Strays(s *observed.State, p basis.Policy, known map[string]bool) diag.List 
 
 // brought reports whether a pool brings the template along: it stays then, even
 // if it has tags of ours.
-func brought(in basis.Input, t observed.Template) bool {
+func brought(in model.Input, t observed.Template) bool {
 	if in.Fleet.Brought[t.Name] || in.Fleet.Brought[t.ID] {
 		return true
 	}
 	return slices.ContainsFunc(in.Set.Pools, func(p intent.Pool) bool {
-		return slices.ContainsFunc(basis.ForeignTemplates(&p), func(f intent.ForeignTemplate) bool { return f.Lookup.Name == t.Name || f.Lookup.Name == t.ID })
+		return slices.ContainsFunc(model.ForeignTemplates(&p), func(f intent.ForeignTemplate) bool { return f.Lookup.Name == t.Name || f.Lookup.Name == t.ID })
 	})
 }
 
 // Unwanted returns, sorted, the pools for which the target has a group or a nodegroup that nothing
 // in Git wants.
-func Unwanted(in basis.Input) []string {
+func Unwanted(in model.Input) []string {
 	c := &orphans{in: in}
 	pools := map[string]bool{}
 	for _, o := range c.findOrphans() {

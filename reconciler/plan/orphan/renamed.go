@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -78,20 +78,20 @@ func (c *orphans) stillServing(o orphan) bool {
 
 // replaceable reports whether the orphan is a nodegroup of a pool that some target
 // wants: planning that pool decides what becomes of it.
-func replaceable(in basis.Input, name observed.NodegroupName) bool {
+func replaceable(in model.Input, name observed.NodegroupName) bool {
 	for i := range in.Set.Pools {
 		p := &in.Set.Pools[i]
 		n := p.Nodegroup
-		if n == nil || n.ClusterName != name.Cluster || !basis.StandsFor(name.Name, n.Name) {
+		if n == nil || n.ClusterName != name.Cluster || !model.StandsFor(name.Name, n.Name) {
 			continue
 		}
 		if slices.ContainsFunc(in.NodegroupsOf(p), func(have observed.Nodegroup) bool { return have.NodegroupName == name }) {
 			return true
 		}
 	}
-	base, _, cut := basis.CutSuffix(name.Name)
+	base, _, cut := model.CutSuffix(name.Name)
 	wanted := observed.NodegroupName{Cluster: name.Cluster, Name: base}
-	target := in.Fleet.Wanted[basis.Claim{Resource: step.ManagedNodegroup, Name: base, Cluster: name.Cluster}]
+	target := in.Fleet.Wanted[model.Claim{Resource: step.ManagedNodegroup, Name: base, Cluster: name.Cluster}]
 	if !cut || target == "" || target == in.Policy.Target {
 		return false
 	}

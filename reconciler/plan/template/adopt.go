@@ -6,18 +6,18 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
 // adoptTemplate plans to take a launch template over, and shows it to the rest of the
 // plan as it then is.
-func (c Planner) adoptTemplate(pool *intent.Pool, want *Want, t *observed.Template, o *basis.Ownership) bool {
+func (c Planner) adoptTemplate(pool *intent.Pool, want *Want, t *observed.Template, o *model.Ownership) bool {
 	if !c.In.MayAdopt(pool, t.Tags, want.tags, o) {
 		return false
 	}
-	put, remove := basis.MissingTags(want.tags, t.Tags)
+	put, remove := model.MissingTags(want.tags, t.Tags)
 	t.Tags = c.Adopt(pool, step.LaunchTemplate, t.Name, t.Tags, step.TagLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Put: put, Remove: remove})
 	return true
 }
@@ -70,7 +70,7 @@ func (w *Want) findIn(t observed.Template, candidates []observed.TemplateVersion
 		return candidates[i], true
 	}
 	for _, ref := range inUse {
-		number := basis.VersionOf(t, ref)
+		number := model.VersionOf(t, ref)
 		if j := slices.IndexFunc(candidates, func(v observed.TemplateVersion) bool { return v.Number == number && w.is(v) }); j >= 0 {
 			return candidates[j], true
 		}
@@ -128,5 +128,5 @@ func (w *Version) OwnBefore() bool {
 
 // Runs reports whether a machine of the version that ref names is as wanted.
 func (w Version) Runs(ref observed.TemplateRef) bool {
-	return w.Resolves(ref) || w.Found && w.Kept[basis.VersionOf(w.Template, ref)]
+	return w.Resolves(ref) || w.Found && w.Kept[model.VersionOf(w.Template, ref)]
 }

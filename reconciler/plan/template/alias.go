@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -53,12 +53,12 @@ func (c Planner) awaitPins(s *Shared, steps []step.Step) {
 
 // follows reports whether the pool's own group launches what an alias of the template
 // means, by itself or by an override that Git does not write.
-func follows(in basis.Input, pool *intent.Pool, t observed.Template) bool {
+func follows(in model.Input, pool *intent.Pool, t observed.Template) bool {
 	g, found := in.State.Groups[pool.Group.Name]
-	if !found || g.Deleting || !in.GroupOwnership(g, in.Fleet.Wanted[basis.Claim{Resource: step.AutoScalingGroup, Name: g.Name}]).Ours {
+	if !found || g.Deleting || !in.GroupOwnership(g, in.Fleet.Wanted[model.Claim{Resource: step.AutoScalingGroup, Name: g.Name}]).Ours {
 		return false
 	}
-	if g.Template.Alias() && basis.VersionOf(t, g.Template) != 0 {
+	if g.Template.Alias() && model.VersionOf(t, g.Template) != 0 {
 		return true
 	}
 	return g.MixedInstancesPolicy != nil && slices.ContainsFunc(g.MixedInstancesPolicy.Overrides, func(o intent.Override) bool {
@@ -66,6 +66,6 @@ func follows(in basis.Input, pool *intent.Pool, t observed.Template) bool {
 			return false
 		}
 		ref := observed.TemplateRef{ID: o.LaunchTemplate.ID, Name: o.LaunchTemplate.Name, Version: o.LaunchTemplate.Version}
-		return ref.Alias() && basis.VersionOf(t, ref) != 0
+		return ref.Alias() && model.VersionOf(t, ref) != 0
 	})
 }

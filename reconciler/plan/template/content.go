@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/intent"
 )
 
@@ -119,6 +119,6 @@ func withoutEmpty(d intent.TemplateData) any {
 	if err := json.Unmarshal(content.BodyJSON(&d), &generic); err != nil {
 		panic("template data without what is empty: " + err.Error())
 	}
-	out, _ := basis.Strip(generic)
+	out, _ := model.Strip(generic)
 	return out
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
@@ -20,7 +20,7 @@ import (
 
 // templateChanges lists the fields in which a version and a body differ, named as
 // the manifest names them.
-func templateChanges(in *basis.Input, pool *intent.Pool, version observed.TemplateVersion, to intent.TemplateData) []step.Change {
+func templateChanges(in *model.Input, pool *intent.Pool, version observed.TemplateVersion, to intent.TemplateData) []step.Change {
 	from := version.Data
 	a, b := flatten(from), flatten(to)
 	both := maps.Clone(a)

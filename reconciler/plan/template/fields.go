@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -18,7 +18,7 @@ import (
 // more blank in it, must not make it another one.
 
 // Fields makes the fields of launch templates by which FleetRollouts tell changes apart.
-type Fields struct{ in *basis.Input }
+type Fields struct{ in *model.Input }
 
 // Fields makes fields of the target's launch templates.
 func (c Planner) Fields() Fields { return Fields{c.In} }

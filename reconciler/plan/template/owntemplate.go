@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -70,7 +70,7 @@ func (c Planner) WithForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok b
 
 // overrideTemplate is the launch template that a group has for the first of some
 // instance types.
-func overrideTemplate(in basis.Input, group string, types []string) observed.TemplateRef {
+func overrideTemplate(in model.Input, group string, types []string) observed.TemplateRef {
 	m := in.State.Groups[group].MixedInstancesPolicy
 	if m == nil {
 		return observed.TemplateRef{}
@@ -85,7 +85,7 @@ func overrideTemplate(in basis.Input, group string, types []string) observed.Tem
 
 // foreign checks the launch template that a pool brings along.
 type foreign struct {
-	work *basis.Work
+	work *model.Work
 	pool *intent.Pool
 }
 
@@ -96,7 +96,7 @@ func (o foreign) noteMoved(f *intent.ForeignTemplate, t *observed.ForeignTemplat
 	if alias != intent.LatestVersion && alias != intent.DefaultVersion {
 		return
 	}
-	n := basis.VersionOf(observed.Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default}, has)
+	n := model.VersionOf(observed.Template{ID: t.ID, Name: t.Name, LatestVersion: t.Latest, DefaultVersion: t.Default}, has)
 	if n == 0 || n == t.Version {
 		return
 	}
@@ -180,8 +180,8 @@ const CustomImage = "CUSTOM"
 // VersionChanges says how a pool comes from one launch template version to
 // another. Where the pool brings its template, a manifest field is behind it.
 func VersionChanges(pool *intent.Pool, have observed.TemplateRef, want Version) []step.Change {
-	version := step.Change{Field: "launchTemplate.version", From: basis.OrNil(have.Version), To: want.Version()}
-	name := step.Change{Field: "launchTemplate.name", From: basis.OrNil(have.Name), To: cmp.Or(want.Template.Name, want.Ref.Name), Object: pool.Infrastructure}
+	version := step.Change{Field: "launchTemplate.version", From: model.OrNil(have.Version), To: want.Version()}
+	name := step.Change{Field: "launchTemplate.name", From: model.OrNil(have.Name), To: cmp.Or(want.Template.Name, want.Ref.Name), Object: pool.Infrastructure}
 	switch f := pool.ForeignTemplate; {
 	case f != nil:
 		name.Path = f.NameField

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -15,21 +15,21 @@ import (
 const versionsInDelete = 200
 
 // keepVersions returns the number of earlier versions of the pool's template to keep.
-func keepVersions(p basis.Policy, pool *intent.Pool) int32 {
+func keepVersions(p model.Policy, pool *intent.Pool) int32 {
 	switch {
 	case pool.KeepVersions > 0:
 		return pool.KeepVersions
 	case p.KeepVersions > 0:
 		return p.KeepVersions
 	}
-	return basis.DefaultKeepVersions
+	return model.DefaultKeepVersions
 }
 
 // keptBefore returns the number of earlier versions that the template's last pruning kept.
 func keptBefore(tags map[string]string) int64 {
 	n, err := strconv.ParseInt(tags[observed.TagKeep], 10, 32)
 	if err != nil || n < 1 {
-		return basis.DefaultKeepVersions
+		return model.DefaultKeepVersions
 	}
 	return n
 }
@@ -62,7 +62,7 @@ func (c Planner) prune(pool *intent.Pool, want *Want, t observed.Template, p pru
 	}
 	used := map[int64]bool{t.DefaultVersion: true, t.LatestVersion: true}
 	for _, ref := range p.inUse {
-		used[basis.VersionOf(t, ref)] = true
+		used[model.VersionOf(t, ref)] = true
 	}
 	surplus := surplusVersions(t.Numbers, p.wanted, int(keep), used)
 	if len(surplus) == 0 {
@@ -74,7 +74,7 @@ func (c Planner) prune(pool *intent.Pool, want *Want, t observed.Template, p pru
 		return
 	}
 	for _, u := range users {
-		used[basis.VersionOf(t, observed.TemplateRef{ID: t.ID, Version: u.Version})] = true
+		used[model.VersionOf(t, observed.TemplateRef{ID: t.ID, Version: u.Version})] = true
 	}
 	for batch := range slices.Chunk(surplusVersions(t.Numbers, p.wanted, int(keep), used), versionsInDelete) {
 		c.Step(pool, step.Step{

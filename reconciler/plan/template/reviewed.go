@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -30,7 +30,7 @@ func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
 		return
 	}
 	w.was = &r
-	checked := c.In.Checked[basis.ImageCheck{Lookup: r.Lookup, ID: r.ID}]
+	checked := c.In.Checked[model.ImageCheck{Lookup: r.Lookup, ID: r.ID}]
 	switch {
 	case r.Outdated:
 	case r.ID == "":
@@ -44,7 +44,7 @@ func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
 
 // asksAsBefore reports whether the followed commit already makes the pool follow the
 // image that it would get now: then a proposal does not cause that it moves.
-func asksAsBefore(in basis.Input, pool *intent.Pool) bool {
+func asksAsBefore(in model.Input, pool *intent.Pool) bool {
 	now := in.Answers[pool.LaunchTemplate.Image].Image
 	return now != nil && slices.ContainsFunc(in.Base.Pools, func(b intent.Pool) bool {
 		if b.LaunchTemplate == nil || (b.LaunchConfig == nil) != (pool.LaunchConfig == nil) {
@@ -84,7 +84,7 @@ func (w *Want) keepPresent(t observed.Template, candidates []observed.TemplateVe
 	}
 	w.keeps = false
 	has := func(v observed.TemplateVersion) bool {
-		return v.Data.ImageID != "" && (MadeByWeir(v) || slices.ContainsFunc(inUse, func(r observed.TemplateRef) bool { return basis.VersionOf(t, r) == v.Number }))
+		return v.Data.ImageID != "" && (MadeByWeir(v) || slices.ContainsFunc(inUse, func(r observed.TemplateRef) bool { return model.VersionOf(t, r) == v.Number }))
 	}
 	if i := slices.IndexFunc(candidates, has); i >= 0 {
 		w.Data, w.hash, w.keeps = w.with(candidates[i]), "", true
@@ -97,7 +97,7 @@ func (c Planner) noteImage(pool *intent.Pool, want *Want) {
 	if !want.published() || want.newest == nil {
 		return
 	}
-	shown := basis.ReviewedImage{Lookup: want.lookup, ID: want.Data.ImageID}
+	shown := model.ReviewedImage{Lookup: want.lookup, ID: want.Data.ImageID}
 	if want.keeps {
 		shown.ID = ""
 	} else if shown.ID == want.newest.ID {
@@ -114,7 +114,7 @@ func (c Planner) noteImage(pool *intent.Pool, want *Want) {
 		c.Note(diag.Info, pool, path, "newer-image", "the image "+named(r.ID, r.Words)+" is taken, as "+r.By+" showed it; AWS publishes "+newest+" by now", "")
 	case r.Outdated && r.ID != "":
 		why := "the plan is of " + r.At.UTC().Format(time.DateOnly) + ", which is too long ago"
-		if a, asked := c.In.Checked[basis.ImageCheck{Lookup: r.Lookup, ID: r.ID}]; asked && a.Image == nil {
+		if a, asked := c.In.Checked[model.ImageCheck{Lookup: r.Lookup, ID: r.ID}]; asked && a.Image == nil {
 			why = a.Problem
 		}
 		c.Note(diag.Warning, pool, path, "reviewed-image-gone", "the image "+named(r.ID, r.Words)+", which "+r.By+" showed, is not taken: "+why+"; it is "+newest+" instead", "")
@@ -130,7 +130,7 @@ func named(id, words string) string {
 
 // holds notes of pools whose version is there that a newer image is left to a later plan,
 // and that AWS holds what was reviewed, or as much of it as can be had.
-func holds(all basis.PoolPlans, pools []*intent.Pool, want *Want, v observed.TemplateVersion) {
+func holds(all model.PoolPlans, pools []*intent.Pool, want *Want, v observed.TemplateVersion) {
 	if want.follows && want.newest != nil && want.newest.ID != v.Data.ImageID {
 		for _, p := range pools {
 			all.Of(p.Key).Behind = true
@@ -160,7 +160,7 @@ func (c Planner) noteUnkept(pool *intent.Pool, want *Want, t observed.Template, 
 	}) {
 		sev = diag.Error
 	}
-	c.Note(sev, pool, intent.Path{"spec", "awsLaunchTemplate"}, basis.CodeNotTaken, "AWS took version "+strconv.FormatInt(v.Number, 10)+" of the launch template "+t.Name+
-		" and answers with another content, as for the one before: what it answers → what was written: "+basis.ChangeWords(changes),
+	c.Note(sev, pool, intent.Path{"spec", "awsLaunchTemplate"}, model.CodeNotTaken, "AWS took version "+strconv.FormatInt(v.Number, 10)+" of the launch template "+t.Name+
+		" and answers with another content, as for the one before: what it answers → what was written: "+model.ChangeWords(changes),
 		"the pool stays on that version, and no further one is made; write in Git what AWS answers")
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -131,11 +131,11 @@ func (s *Shared) join() {
 }
 
 // PlanShared plans a template that pools share, before the pools.
-func (c Planner) PlanShared(s *Shared) basis.Result {
+func (c Planner) PlanShared(s *Shared) model.Result {
 	s.split()
 	s.join()
 	switch {
-	case len(s.contents) == 0 || len(c.In.Fleet.Contested[basis.Claim{Resource: step.LaunchTemplate, Name: s.Users[0].LaunchTemplate.Name}]) > 0:
+	case len(s.contents) == 0 || len(c.In.Fleet.Contested[model.Claim{Resource: step.LaunchTemplate, Name: s.Users[0].LaunchTemplate.Name}]) > 0:
 		return c.Result // each pool says so
 	case !slices.ContainsFunc(s.Users, func(p *intent.Pool) bool { return !c.In.Policy.Adoption.Skips(p) }):
 		return c.Result
@@ -167,7 +167,7 @@ func (c Planner) PlanShared(s *Shared) basis.Result {
 
 // answer asks the lookups of the wanted content. Where one has no answer, the pools
 // wait that need it, and not the others.
-func (s *Shared) answer(c Planner) (r basis.Result) {
+func (s *Shared) answer(c Planner) (r model.Result) {
 	for _, x := range s.contents {
 		part := c.Fork()
 		part.Said = r.Diags
@@ -190,7 +190,7 @@ func (s *Shared) answer(c Planner) (r basis.Result) {
 }
 
 // refsOf are the template versions that a pool has in AWS.
-func refsOf(in basis.Input, p *intent.Pool) []observed.TemplateRef {
+func refsOf(in model.Input, p *intent.Pool) []observed.TemplateRef {
 	if p.Nodegroup != nil {
 		var refs []observed.TemplateRef
 		for _, n := range in.NodegroupsOf(p) {
@@ -267,7 +267,7 @@ func (c Planner) TemplateOf(pool *intent.Pool) (*Want, bool) {
 }
 
 // Common is the version that all pools run and want; ok is false where they differ.
-func (s *Shared) Common(pools basis.PoolPlans) (common Version, ok bool) {
+func (s *Shared) Common(pools model.PoolPlans) (common Version, ok bool) {
 	for _, u := range s.Users {
 		p := pools.Of(u.Key)
 		if !p.RunsShared {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -29,7 +29,7 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 		c.makeShared(s, wants, observed.Template{Name: name}, nil)
 		return
 	}
-	claim := basis.Claim{Resource: step.LaunchTemplate, Name: name}
+	claim := model.Claim{Resource: step.LaunchTemplate, Name: name}
 	if o := c.In.Policy.Owns(t.Tags, c.In.Fleet.Wanted[claim], c.In.Fleet.Whole); !o.Ours && !c.adoptTemplate(pool, wants[0].want, &t, &o) {
 		c.Conflict(pool, step.LaunchTemplate, name, o)
 		return
@@ -72,14 +72,14 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 
 // wantedOf returns the contents that pools want of a shared template. The version that runs in this
 // pass is made first, so that its number is the one shown.
-func wantedOf(in *basis.Input, s *Shared) []*SharedContent {
+func wantedOf(in *model.Input, s *Shared) []*SharedContent {
 	wants := slices.DeleteFunc(slices.Clone(s.contents), func(x *SharedContent) bool { return x.want == nil })
 	held := func(x *SharedContent) bool { return in.HoldOfAll(x.users) != "" }
 	return append(slices.DeleteFunc(slices.Clone(wants), held), slices.DeleteFunc(wants, func(x *SharedContent) bool { return !held(x) })...)
 }
 
 // inUseBy returns the versions that pools, and their machines, have.
-func inUseBy(in *basis.Input, users []*intent.Pool) (refs []observed.TemplateRef) {
+func inUseBy(in *model.Input, users []*intent.Pool) (refs []observed.TemplateRef) {
 	for _, u := range users {
 		refs = append(refs, refsOf(*in, u)...)
 	}
@@ -98,7 +98,7 @@ func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedCon
 		has := map[int64]bool{}
 		for _, u := range x.users {
 			for _, r := range refsOf(*c.In, u) {
-				if n := basis.VersionOf(t, r); !has[n] {
+				if n := model.VersionOf(t, r); !has[n] {
 					has[n], refs = true, append(refs, r)
 				}
 			}
@@ -187,7 +187,7 @@ func (c Planner) makeShared(s *Shared, missing []*SharedContent, t observed.Temp
 		}
 		// The other versions are for pools that want other content.
 		x.want.keepPresent(t, slices.DeleteFunc(slices.Clone(there), func(v observed.TemplateVersion) bool {
-			return !slices.ContainsFunc(refs, func(r observed.TemplateRef) bool { return basis.VersionOf(t, r) == v.Number })
+			return !slices.ContainsFunc(refs, func(r observed.TemplateRef) bool { return model.VersionOf(t, r) == v.Number })
 		}), refs)
 		var version Version
 		if number++; number == 1 {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -27,7 +27,7 @@ import (
 
 // Planner plans launch templates.
 type Planner struct {
-	*basis.Work
+	*model.Work
 	// Shared are the templates that pools share, by the key of the AWSLaunchConfig.
 	Shared map[string]*Shared
 	// Images are the canonical forms of images that pools name, each worked out once.
@@ -99,7 +99,7 @@ func (c Planner) version(pool *intent.Pool, want *Want, inUse []observed.Templat
 		want.keeps = false // there is nothing to keep
 		return c.createTemplate(pool, want), true
 	}
-	claim := basis.Claim{Resource: step.LaunchTemplate, Name: want.name}
+	claim := model.Claim{Resource: step.LaunchTemplate, Name: want.name}
 	if o := c.In.Policy.Owns(t.Tags, c.In.Fleet.Wanted[claim], c.In.Fleet.Whole); !o.Ours && !c.adoptTemplate(pool, want, &t, &o) {
 		c.Conflict(pool, step.LaunchTemplate, want.name, o)
 		return w, false
@@ -133,13 +133,13 @@ func (w *Want) have(t observed.Template, v observed.TemplateVersion) Version {
 }
 
 func (c Planner) tagTemplate(pool *intent.Pool, want *Want, t observed.Template) {
-	put, remove := basis.MissingTags(want.tags, t.Tags)
+	put, remove := model.MissingTags(want.tags, t.Tags)
 	if len(put)+len(remove) == 0 {
 		return
 	}
 	c.Step(pool, step.Step{
 		Verb: step.Update, Resource: step.LaunchTemplate, Name: t.Name, Reason: "tags differ",
-		Changes: basis.TagChanges(pool, put, remove, t.Tags),
+		Changes: model.TagChanges(pool, put, remove, t.Tags),
 		Do:      step.TagLaunchTemplate{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Put: put, Remove: remove},
 	})
 }
@@ -152,13 +152,13 @@ func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template,
 		before = candidates[0]
 	}
 	for _, ref := range inUse {
-		if v, ok := t.Versions[basis.VersionOf(t, ref)]; ok {
+		if v, ok := t.Versions[model.VersionOf(t, ref)]; ok {
 			before = v
 			break
 		}
 	}
 	changes := templateChanges(c.In, pool, before, want.Data)
-	why := basis.ChangeWords(changes)
+	why := model.ChangeWords(changes)
 	if s, ours := content.DescriptionHashes(before.Description); ours && s.Source == want.source && want.follow && before.Data.ImageID != want.Data.ImageID {
 		why = "a newer image is published, which the pool follows: " + why
 	}
@@ -227,7 +227,7 @@ func (c Planner) noteForeignVersion(pool *intent.Pool, t observed.Template, want
 func (c Planner) candidates(t observed.Template, inUse []observed.TemplateRef) (out []observed.TemplateVersion, read bool) {
 	numbers := []int64{t.LatestVersion}
 	for _, ref := range inUse {
-		if n := basis.VersionOf(t, ref); n > 0 && ref.ID == t.ID && !slices.Contains(numbers, n) {
+		if n := model.VersionOf(t, ref); n > 0 && ref.ID == t.ID && !slices.Contains(numbers, n) {
 			numbers = append(numbers, n)
 		}
 	}
@@ -272,7 +272,7 @@ func (c Planner) createTemplate(pool *intent.Pool, want *Want) Version {
 
 // newTemplateChanges are the fields of a new template. Its changes show only the tags
 // that its machines do not get too: those are among the version's.
-func newTemplateChanges(in *basis.Input, pool *intent.Pool, want *Want) []step.Change {
+func newTemplateChanges(in *model.Input, pool *intent.Pool, want *Want) []step.Change {
 	usual := in.UsualTags(pool, want.name, want.tags)
 	for _, spec := range want.Data.TagSpecifications {
 		for _, t := range spec.Tags {
@@ -282,7 +282,7 @@ func newTemplateChanges(in *basis.Input, pool *intent.Pool, want *Want) []step.C
 	for _, key := range []string{observed.TagLaunchConfig, observed.TagCluster} { // the template's name and the pool's cluster, which the digest holds
 		usual[key] = want.tags[key]
 	}
-	return slices.Concat(templateChanges(in, pool, observed.TemplateVersion{}, want.Data), basis.NewTags(pool, usual, want.tags))
+	return slices.Concat(templateChanges(in, pool, observed.TemplateVersion{}, want.Data), model.NewTags(pool, usual, want.tags))
 }
 
 // PlanDefault moves the default version once machines run the wanted one.
@@ -336,13 +336,13 @@ func (w Version) Outlived(ref observed.TemplateRef) bool {
 	if !w.Found || ref.ID != w.Template.ID {
 		return ref.Name == w.Ref.Name && ref.ID != ""
 	}
-	return w.Template.Missing[basis.VersionOf(w.Template, ref)]
+	return w.Template.Missing[model.VersionOf(w.Template, ref)]
 }
 
 // unproven reports whether the default version of a launch template stays where it is
 // because machines that run the wanted one have not become Ready: AWS calls a rollout
 // a success once they are in service.
-func unproven(of *basis.Work, pool *intent.Pool, w Version) bool {
+func unproven(of *model.Work, pool *intent.Pool, w Version) bool {
 	if !w.movesDefault() {
 		return false
 	}

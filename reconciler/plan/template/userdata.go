@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-gitops/weir/reconciler/content"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -41,7 +41,7 @@ func partChanges(pool *intent.Pool, from, to string) []step.Change {
 	was, is := byName(before), byName(after)
 	var out []step.Change
 	add := func(name string, from, to any) {
-		out = append(out, step.Change{Field: basis.UserDataField + "." + name, From: from, To: to, Object: pool.Bootstrap, Path: intent.Path{"spec"}})
+		out = append(out, step.Change{Field: model.UserDataField + "." + name, From: from, To: to, Object: pool.Bootstrap, Path: intent.Path{"spec"}})
 	}
 	for _, b := range before {
 		a, stays := is[b.name]

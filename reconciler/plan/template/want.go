@@ -10,7 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -31,7 +31,7 @@ type Want struct {
 	// was is the version in a reviewed plan, and keeps says that a new version takes the
 	// image that the pool has.
 	newest *observed.Image
-	was    *basis.ReviewedImage
+	was    *model.ReviewedImage
 	keeps  bool
 	// follows says that the pool follows images, whether or not this plan does.
 	follows bool
@@ -46,7 +46,7 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 	w.Data.BlockDeviceMappings = slices.Clone(t.Data.BlockDeviceMappings)
 	w.tags = c.In.Policy.AllTags(pool, t.Tags)
 	w.keep = keepVersions(c.In.Policy, pool)
-	if w.keep != basis.DefaultKeepVersions {
+	if w.keep != model.DefaultKeepVersions {
 		w.tags[observed.TagKeep] = strconv.Itoa(int(w.keep))
 	}
 	if n := pool.Nodegroup; n != nil {
@@ -122,7 +122,7 @@ func (w *Want) setImage(im *observed.Image) {
 
 // bootstrap makes the user data of a pool.
 type bootstrap struct {
-	work *basis.Work
+	work *model.Work
 	pool *intent.Pool
 }
 
@@ -183,7 +183,7 @@ func (b bootstrap) fetches(text string) (string, bool) {
 			return "", false
 		}
 	}
-	name := b.work.In.Policy.JoinParameter(basis.JoinKey(b.pool))
+	name := b.work.In.Policy.JoinParameter(model.JoinKey(b.pool))
 	b.profileNote(name)
 	if b.work.In.Policy.JoinTokens.Once {
 		b.work.Note(diag.Warning, b.pool, nil, "join-token-once", "no daemon renews the join token of pool "+b.pool.Key.String()+": machines that start more than 12 hours after an apply may not be able to join",

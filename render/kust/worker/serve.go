@@ -15,7 +15,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/weir-gitops/weir/render/headroom"
+	"github.com/weir-gitops/weir/render/gctuning"
 )
 
 // Name is the argument by which this program is a worker.
@@ -50,7 +50,7 @@ func Serve() int {
 	// limit includes all that Go has mapped in steps of 64 MiB, used or not.
 	debug.SetMemoryLimit(limits.Memory * 3 / 4)
 	_ = os.Unsetenv("GOGC")                // start's
-	headroom.Set(uint64(memory) / garbage) //nolint:gosec // A limit is no negative number.
+	gctuning.Set(uint64(memory) / garbage) //nolint:gosec // A limit is no negative number.
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2))
 	lacks := confine(limits)
 	limitCopies()

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/newer"
+	"github.com/weir-gitops/weir/reconciler/imageupdates"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/proposal"
@@ -17,14 +17,14 @@ import (
 type Pinned struct {
 	Files map[string][]byte
 	// Pins lists the pins that the files contain, Refused all other ones.
-	Pins    []newer.Pin
+	Pins    []imageupdates.Pin
 	Refused []Refusal
 	Plans   []Planned
 }
 
 // Refusal is a pin that somebody has to write by hand.
 type Refusal struct {
-	newer.Pin
+	imageupdates.Pin
 	Text string
 }
 
@@ -40,7 +40,7 @@ type Planned struct {
 }
 
 // title returns the title of a pull request.
-func (k *kind) title(family string, pins []newer.Pin) string {
+func (k *kind) title(family string, pins []imageupdates.Pin) string {
 	return "Pin newer images: " + visible.Clip(k.Words().Line(family), 100) + ", " + wording.Count(len(pins), "pool")
 }
 
@@ -52,7 +52,7 @@ type move struct {
 }
 
 // moves returns the moves of pins, in their order.
-func moves(pins []newer.Pin) (out []move) {
+func moves(pins []imageupdates.Pin) (out []move) {
 	at := map[[2]string]int{}
 	for _, p := range pins {
 		key := [2]string{p.From, p.To}

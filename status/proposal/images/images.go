@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/newer"
+	"github.com/weir-gitops/weir/reconciler/imageupdates"
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -69,17 +69,17 @@ type Fleet interface {
 	// Survey asks AWS about all pools of the source, as they are at the followed commit.
 	Survey(ctx context.Context) (Survey, error)
 	// Pin writes pins into the files of a commit, and plans the result.
-	Pin(ctx context.Context, on string, pins []newer.Pin) (Pinned, error)
+	Pin(ctx context.Context, on string, pins []imageupdates.Pin) (Pinned, error)
 }
 
 // Survey returns which pools could have newer images.
 type Survey struct {
 	// Head is the commit at which the pools were planned.
 	Head     string
-	Families []newer.Family
+	Families []imageupdates.Family
 	// Gaps lists pools whose newest image is unknown. Unread lists targets whose images are
 	// unknown, each with the reason.
-	Gaps   []newer.Gap
+	Gaps   []imageupdates.Gap
 	Unread map[string]string
 }
 
@@ -159,9 +159,9 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 	if k.survey == nil || k.survey.Head != now.Head || e.IsOpen() && k.unknown(e) {
 		return w, nil
 	}
-	var pins []newer.Pin
-	if i := slices.IndexFunc(k.survey.Families, func(f newer.Family) bool { return f.Name == e.Family }); i >= 0 {
-		pins = slices.DeleteFunc(slices.Clone(k.survey.Families[i].Pins), func(p newer.Pin) bool { return slices.Contains(e.Declined, p.To) })
+	var pins []imageupdates.Pin
+	if i := slices.IndexFunc(k.survey.Families, func(f imageupdates.Family) bool { return f.Name == e.Family }); i >= 0 {
+		pins = slices.DeleteFunc(slices.Clone(k.survey.Families[i].Pins), func(p imageupdates.Pin) bool { return slices.Contains(e.Declined, p.To) })
 	}
 	switch {
 	case len(pins) == 0 && (e.IsOpen() || e.Branch != ""): // one may be open though its answer was lost
@@ -175,11 +175,11 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 			return w, err
 		}
 	}
-	images := newer.Images(pins)
+	images := imageupdates.Images(pins)
 	if !e.IsOpen() {
 		e.Images = images
 	}
-	w.Print, w.Branches = newer.Print(pins), []string{branchOf(e.Family, images)}
+	w.Print, w.Branches = imageupdates.Print(pins), []string{branchOf(e.Family, images)}
 	w.Draft = func(ctx context.Context) (proposal.Draft, error) { return k.draft(ctx, e, pins, w, now) }
 	return w, nil
 }
@@ -187,11 +187,11 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 // unknown reports whether it is not known of a target of an open pull request what its pools need.
 func (k *kind) unknown(e *Entry) bool {
 	return slices.ContainsFunc(e.Targets, func(t string) bool {
-		return k.survey.Unread[t] != "" || slices.ContainsFunc(k.survey.Gaps, func(g newer.Gap) bool { return g.Target == t })
+		return k.survey.Unread[t] != "" || slices.ContainsFunc(k.survey.Gaps, func(g imageupdates.Gap) bool { return g.Target == t })
 	})
 }
 
-func (k *kind) draft(ctx context.Context, e *Entry, pins []newer.Pin, w proposal.Want, now proposal.Now) (d proposal.Draft, err error) {
+func (k *kind) draft(ctx context.Context, e *Entry, pins []imageupdates.Pin, w proposal.Want, now proposal.Now) (d proposal.Draft, err error) {
 	pinned, err := k.Fleet.Pin(ctx, now.Head, pins)
 	if err != nil {
 		return d, err
@@ -199,7 +199,7 @@ func (k *kind) draft(ctx context.Context, e *Entry, pins []newer.Pin, w proposal
 	if len(pinned.Files) == 0 {
 		return d, proposal.Refuse("%s", refusals(pinned.Refused))
 	}
-	images, says := newer.Images(pinned.Pins), "pins newer images of "+wording.Count(len(pinned.Pins), "pool")
+	images, says := imageupdates.Images(pinned.Pins), "pins newer images of "+wording.Count(len(pinned.Pins), "pool")
 	d = proposal.Draft{
 		Branch: w.Branches[0], Title: k.title(e.Family, pinned.Pins), Body: k.body(e, pinned, now), Paths: slices.Sorted(maps.Keys(pinned.Files)),
 		Opened: says, Updated: says + " now", Comment: "weir moved this on: " + k.Words().Line(strings.Join(images, ", ")) + ". The text above is of now.",
@@ -303,7 +303,7 @@ func trailers(family, print, on string, images []string) string {
 	return b.String()
 }
 
-func targetsOf(pins []newer.Pin) (out []string) {
+func targetsOf(pins []imageupdates.Pin) (out []string) {
 	for _, p := range pins {
 		out = append(out, p.Target)
 	}

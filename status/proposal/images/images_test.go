@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/newer"
+	"github.com/weir-gitops/weir/reconciler/imageupdates"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/status/forge"
@@ -120,24 +120,24 @@ func (w *world) Survey(context.Context) (Survey, error) {
 		delete(w.Fails, "survey")
 		return Survey{}, err
 	}
-	var pools []newer.Pool
+	var pools []imageupdates.Pool
 	for name := range w.running {
 		if w.unread[target(name)] != "" {
 			continue
 		}
 		has, written := w.has(name)
-		pools = append(pools, newer.Pool{
+		pools = append(pools, imageupdates.Pool{
 			Target: target(name), Name: "default/" + name, Ask: intent.Lookup{Kind: intent.ImageForEKS, Name: "AmazonLinux2023"}, Has: has, Image: imageOf(has), Newest: observed.Answer{Image: imageOf(w.newest)},
 			At: intent.Pin{Object: intent.ObjectRef{Kind: "AWSMachinePool", Name: name}, Field: intent.Path{"spec", "awsLaunchTemplate", "ami", "id"}, Written: written},
 		})
 	}
-	families, gaps := newer.Find(pools)
+	families, gaps := imageupdates.Find(pools)
 	return Survey{Head: w.Now.Head, Families: families, Gaps: gaps, Unread: w.unread}, nil
 }
 
 func target(pool string) string { return "t-" + pool }
 
-func (w *world) Pin(_ context.Context, _ string, pins []newer.Pin) (Pinned, error) {
+func (w *world) Pin(_ context.Context, _ string, pins []imageupdates.Pin) (Pinned, error) {
 	w.Calls["pin"]++
 	out := Pinned{Files: map[string][]byte{}}
 	for _, p := range pins {

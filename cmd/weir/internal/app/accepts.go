@@ -8,8 +8,8 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/proposal/accepts"
 	"github.com/weir-gitops/weir/status/pulls"
 )
@@ -54,7 +54,7 @@ func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out comman
 
 // corrects says that weir is about to put a pool right, and what to do first; empty where
 // something holds it.
-func (s *site) corrects(t board.TargetState, pool string) (why, hint string) {
+func (s *site) corrects(t current.TargetState, pool string) (why, hint string) {
 	r := t.Last
 	if r == nil || r.Suspended || r.ReportOnly {
 		return "", ""

@@ -13,12 +13,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
+	"github.com/weir-gitops/weir/cmd/weir/internal/relocation"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/source/upload"
 	"github.com/weir-gitops/weir/status/access"
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/metrics"
@@ -69,13 +69,13 @@ func (e *entrance) set(c *config.Config) {
 // site holds the handlers of the daemon's HTTP server.
 type site struct {
 	entrance   *entrance
-	now        *current
+	now        *currentGeneration
 	daemon     daemon
-	board      *board.Board
+	board      *current.Board
 	book       *gates.Book
 	rollouts   *rollouts
 	drafts     *pulls.Drafts
-	dispatcher *handover.Dispatcher // nil if this daemon is alone
+	dispatcher *relocation.Dispatcher // nil if this daemon is alone
 	hooks      *forge.Receiver
 	registry   *prometheus.Registry
 	metrics    *metrics.Metrics

@@ -59,17 +59,17 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/embedded"
 	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
-	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
+	"github.com/weir-gitops/weir/cmd/weir/internal/relocation"
 	"github.com/weir-gitops/weir/cmd/weir/internal/servicemanager"
 	"github.com/weir-gitops/weir/cmd/weir/internal/statedir"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/ancestry"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/lineage"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/state"
@@ -77,8 +77,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/renders"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/status/access"
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/history"
@@ -144,10 +144,10 @@ type App struct {
 	// peers and dispatcher, which asks members to move work and shows them, are nil if this daemon
 	// is alone.
 	peers      *peers
-	dispatcher *handover.Dispatcher
+	dispatcher *relocation.Dispatcher
 	// gen holds everything that depends on the configuration. A reload replaces it while no
 	// conductor runs and no pass adopts or hands on anything.
-	gen       current
+	gen       currentGeneration
 	reloadDue signal
 }
 
@@ -208,7 +208,7 @@ func (a *App) openState(ctx context.Context) (err error) {
 	a.clock = cmp.Or(a.o.Clock, clock.New())
 	a.book = gates.NewBook(a.store, a.clock.Moment)
 	a.ledger = ledger.Open(a.store)
-	a.lineages = lineage.Open(a.store, a.log)
+	a.lineages = ancestry.Open(a.store, a.log)
 	a.key, err = a.keys.Key(keys.Digest, statedir.DigestKey)
 	a.renders = renders.Open(a.state.Path("renders"), a.key, a.log)
 	return err
@@ -284,7 +284,7 @@ func (a *App) openReporting(context.Context) error {
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics = metrics.New(a.registry, a.o.Version)
-	a.board = board.New(board.Options{
+	a.board = current.New(current.Options{
 		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log,
 		Archive: history.New(a.store, history.Options{Now: func() time.Time { return since(a.clock) }}),
 		Notify: func(list []events.Event) {

@@ -5,14 +5,14 @@ import (
 	"log/slog"
 
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 )
 
 // approvals change the records of approvals as passes need.
 type approvals struct {
 	book  *gates.Book
-	board *board.Board
+	board *current.Board
 	log   *slog.Logger
 }
 

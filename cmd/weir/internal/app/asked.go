@@ -4,19 +4,19 @@ import (
 	"context"
 	"slices"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 )
 
 // daemon is the daemon as commands see it.
 type daemon struct {
-	board    *board.Board
+	board    *current.Board
 	book     *gates.Book
 	passes   *passes
 	rollouts *rollouts
 	requests *requests
-	crew     *crew.Crew // nil if this daemon is alone
+	crew     *membership.Crew // nil if this daemon is alone
 	// wishes reach the owners of targets among several daemons.
 	wishes wishes
 }
@@ -38,7 +38,7 @@ func (d daemon) Targets() (out []string) {
 // Pools returns the pools that the target was last seen to have.
 func (d daemon) Pools(target string) []string { return poolsOf(d.board, target) }
 
-func poolsOf(b *board.Board, target string) (out []string) {
+func poolsOf(b *current.Board, target string) (out []string) {
 	t, _ := b.Target(target)
 	for _, p := range t.Pools {
 		out = append(out, p.Namespace+"/"+p.Name)
@@ -71,7 +71,7 @@ func (d daemon) Pass(interrupt []string) {
 // another pass starts.
 func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 	all := d.board.Targets()
-	all = slices.DeleteFunc(all, func(t board.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
+	all = slices.DeleteFunc(all, func(t current.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
 	var out []string
 	for _, t := range all {
 		out = append(out, t.Name)
@@ -82,7 +82,7 @@ func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 		}
 	}
 	if d.crew != nil {
-		return out, d.crew.Ask(context.Background(), crew.Ask{Targets: out})
+		return out, d.crew.Ask(context.Background(), membership.Ask{Targets: out})
 	}
 	d.requests.readSources()
 	return out, nil

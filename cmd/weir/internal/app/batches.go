@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
@@ -183,7 +183,7 @@ func (p *passes) fence(key reconciler.ScopeKey) sdk.Fence {
 	if p.crew == nil {
 		return alone(may)
 	}
-	return crew.Fence{Crew: p.crew, Key: func() string { place, _ := placeOf(p.accounts, key); return place }, May: may}
+	return membership.Fence{Crew: p.crew, Key: func() string { place, _ := placeOf(p.accounts, key); return place }, May: may}
 }
 
 // may fails if people have suspended targets of the pass, or taken back an approval that it acts under, since it began.

@@ -15,10 +15,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/metrics"
 )
 
@@ -31,7 +31,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	log, book, b := slog.New(slog.DiscardHandler), gates.NewBook(db, clock.At(time.Now)), board.New(board.Options{})
+	log, book, b := slog.New(slog.DiscardHandler), gates.NewBook(db, clock.At(time.Now)), current.New(current.Options{})
 	p := newPasses(passesOptions{
 		log: log, clock: clock.New(), accounts: accounts.New(accounts.Options{}), approvals: approvals{book, b, log}, loss: reportLoss(b, metrics.New(prometheus.NewRegistry(), "")),
 	})
@@ -44,7 +44,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Conditions[target] = gates.Conditions{Rendered: "w"}
-		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: basis.Policy{Target: target}})
+		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: model.Policy{Target: target}})
 	}
 	p.memory.take(c)
 	batch := p.gated(&loop{Loop: &reconciler.Loop{}}, accounts.Access{})

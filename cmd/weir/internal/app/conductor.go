@@ -10,17 +10,17 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/redact"
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/metrics"
 )
 
@@ -53,8 +53,8 @@ type conductorOptions struct {
 	passes   *passes
 	// planAccounts holds the accounts for plans of pull requests.
 	planAccounts *accounts.Set
-	crew         *crew.Crew
-	board        *board.Board
+	crew         *membership.Crew
+	board        *current.Board
 	metrics      *metrics.Metrics
 	tracing      *telemetry.Tracing
 	secrets      *redact.Registry
@@ -190,10 +190,10 @@ func (c *conductor) rule(batches []reconciler.Batch, views map[string]fleet.View
 // reportRenders says which targets' newest commits are still rendered: in the log where
 // that takes long.
 func (c *conductor) reportRenders(now []fleet.Rendering) {
-	shown := map[string]board.Rendering{}
+	shown := map[string]current.Rendering{}
 	said := map[string]string{}
 	for _, r := range now {
-		shown[r.Target] = board.Rendering{Revision: r.Revision, Since: r.Since}
+		shown[r.Target] = current.Rendering{Revision: r.Revision, Since: r.Since}
 		if said[r.Target] = r.Revision; c.renders[r.Target] != r.Revision {
 			c.log.Info("a render takes long: the target stays at its last one until then", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
 		}
@@ -279,7 +279,7 @@ func has(targets []fleet.Target, name string) bool {
 
 // mayHave reports whether a target that is known only by a pattern may have a name.
 func mayHave(targets []fleet.Target, name string) bool {
-	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Unlisted && target.Overlap(t.Name, name) })
+	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Unlisted && targetspec.Overlap(t.Name, name) })
 }
 
 // configure shows the existing sources and targets, and forgets all others.
@@ -301,9 +301,9 @@ func (c *conductor) configure(targets []fleet.Target) {
 			}
 		}
 	}
-	var sources []board.Source
+	var sources []current.Source
 	for _, s := range c.config.Sources {
-		shown := board.Source{Name: s.Name, URL: s.URL, Ref: follow.RefText(s.Ref)}
+		shown := current.Source{Name: s.Name, URL: s.URL, Ref: follow.RefText(s.Ref)}
 		for _, f := range c.config.Forges {
 			if f.Source == s.Name && !f.Profile().WebhooksOnly {
 				shown.WebURL, shown.Forge = f.URL, f.Type
@@ -311,9 +311,9 @@ func (c *conductor) configure(targets []fleet.Target) {
 		}
 		sources = append(sources, shown)
 	}
-	shown := make([]board.Target, len(targets))
+	shown := make([]current.Target, len(targets))
 	for i, t := range targets {
-		shown[i] = board.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
+		shown[i] = current.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
 	}
 	c.board.Configure(sources, shown)
 	know(c.metrics, sources, shown)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 )
@@ -85,14 +85,14 @@ func (g gating) markBad(d *reconciler.Desired) {
 		return
 	}
 	bad, unread := g.badOf(d)
-	mark := func(h basis.Fallback) *basis.Fallback {
+	mark := func(h model.Fallback) *model.Fallback {
 		h.Bad, h.Unread = bad, unread
 		return &h
 	}
 	if d.Policy.Fallback != nil {
 		d.Policy.Fallback = mark(*d.Policy.Fallback)
 	}
-	pools := make(map[string]*basis.Fallback, len(d.Policy.FallbackPools))
+	pools := make(map[string]*model.Fallback, len(d.Policy.FallbackPools))
 	for pool, h := range d.Policy.FallbackPools {
 		pools[pool] = mark(*h)
 	}

@@ -8,21 +8,21 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/ancestry"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/lineage"
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/simulate"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/state/renders"
 	"github.com/weir-gitops/weir/render/redact"
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/metrics"
@@ -46,7 +46,7 @@ type generation struct {
 	providers providers
 	webhooks  *webhooks
 	conductor *conductor
-	lineages  *lineage.Book
+	lineages  *ancestry.Book
 	spawner   spawner
 	// stops end the goroutines that were started, by part.
 	stops map[part][]func(context.Context) error
@@ -59,11 +59,11 @@ type services struct {
 	// store are the records.
 	store state.Store
 	// crew holds the daemons that share the work; nil if this daemon is alone.
-	crew     *crew.Crew
+	crew     *membership.Crew
 	clock    *clock.Clock
 	key      []byte // of digests
 	tracing  *telemetry.Tracing
-	board    *board.Board
+	board    *current.Board
 	metrics  *metrics.Metrics
 	accounts *accounts.Set
 	hooks    *forge.Receiver
@@ -74,7 +74,7 @@ type services struct {
 	drafts   *pulls.Drafts
 	book     *gates.Book
 	ledger   *ledger.Ledger
-	lineages *lineage.Book
+	lineages *ancestry.Book
 	renders  *renders.Dir
 	requests *requests
 	// conduct wakes the conductor of rollouts.
@@ -189,7 +189,7 @@ func (g *generation) start(ctx context.Context) {
 	for _, p := range g.proposals.proposers {
 		g.spawn(ctx, pullsPart, p.what+" of "+p.source, func(ctx context.Context) error { return g.proposals.propose(ctx, p) })
 	}
-	var lines []*lineage.Line
+	var lines []*ancestry.Line
 	for _, f := range g.followers {
 		lines = append(lines, f.Line)
 	}
@@ -248,12 +248,12 @@ func (g *generation) inherit(from inherited) {
 	g.conductor.shown = from.shown
 }
 
-// current is the generation of the configuration that holds. There is none until the first was
+// currentGeneration points to the generation of the present configuration. It is nil until the first was
 // opened.
-type current struct{ atomic.Pointer[generation] }
+type currentGeneration struct{ atomic.Pointer[generation] }
 
 // followers are the sources; none before there is a generation.
-func (c *current) followers() follow.Sources {
+func (c *currentGeneration) followers() follow.Sources {
 	if g := c.Load(); g != nil {
 		return g.followers
 	}
@@ -261,25 +261,25 @@ func (c *current) followers() follow.Sources {
 }
 
 // publisher brings results to forges and receivers.
-func (c *current) publisher() *publisher { return c.Load().publisher }
+func (c *currentGeneration) publisher() *publisher { return c.Load().publisher }
 
 // proposals open pull requests.
-func (c *current) proposals() *proposals { return c.Load().proposals }
+func (c *currentGeneration) proposals() *proposals { return c.Load().proposals }
 
 // common is the part of the configuration that members have in common.
-func (c *current) common() string { return c.Load().common }
+func (c *currentGeneration) common() string { return c.Load().common }
 
 // interval is the interval between passes.
-func (c *current) interval() time.Duration { return c.Load().config.Interval }
+func (c *currentGeneration) interval() time.Duration { return c.Load().config.Interval }
 
 // compared returns the configuration, and what drafts are compared with.
-func (c *current) compared() (*config.Config, *fleet.Base) {
+func (c *currentGeneration) compared() (*config.Config, *fleet.Base) {
 	g := c.Load()
 	return g.config, g.base.Load()
 }
 
 // notify hands events to the receivers of the configuration. It never blocks.
-func (c *current) notify(events []events.Event) {
+func (c *currentGeneration) notify(events []events.Event) {
 	if g := c.Load(); g != nil {
 		g.publisher.notify(events)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -282,7 +282,7 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		hooks.drop()
 	})
 
-	waits, late := newRelayed(t, s, "finn", func(c *config.Config) { c.Targets[0].Apply = target.AsReviewed })
+	waits, late := newRelayed(t, s, "finn", func(c *config.Config) { c.Targets[0].Apply = targetspec.AsReviewed })
 	for _, approved := range []bool{true, false} {
 		t.Run(fmt.Sprintf("as reviewed, approved %t", approved), func(t *testing.T) {
 			number, _ := waits.planned(fmt.Sprintf("approved-%t", approved), next())

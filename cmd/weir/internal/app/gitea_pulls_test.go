@@ -10,7 +10,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
@@ -40,7 +40,7 @@ func newReviewed(t *testing.T, s *giteatest.Server, owner string, change func(*c
 		change(c)
 	}
 	r.app = g.run(c, "push", "pull_request", "issue_comment", "status")
-	if c.Targets[0].Apply == target.AsReviewed {
+	if c.Targets[0].Apply == targetspec.AsReviewed {
 		_, digest, _ := strings.Cut(g.finally(r.main, "fleet/apply", "pending", "weir approve "), "weir approve ")
 		if _, err := r.app.book.Approve(digest, "the test"); err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestGiteaPulls(t *testing.T) {
 
 // testGiteaPullEdited has somebody with write access edit and delete the comments of others.
 func testGiteaPullEdited(t *testing.T, s *giteatest.Server) {
-	r := newReviewed(t, s, "erin", func(c *config.Config) { c.Targets[0].Apply = target.AsReviewed })
+	r := newReviewed(t, s, "erin", func(c *config.Config) { c.Targets[0].Apply = targetspec.AsReviewed })
 	mallory := s.User("mallory")
 	r.repo.Grant(mallory, "write")
 	head := r.propose("larger", 4)
@@ -285,7 +285,7 @@ func (r *reviewed) tip() string {
 
 // testGiteaPullHeld has a target whose changes wait until they are approved.
 func testGiteaPullHeld(t *testing.T, s *giteatest.Server) {
-	r := newReviewed(t, s, "bob", func(c *config.Config) { c.Targets[0].Apply = target.AsReviewed })
+	r := newReviewed(t, s, "bob", func(c *config.Config) { c.Targets[0].Apply = targetspec.AsReviewed })
 	head := r.propose("larger", 4)
 	number := r.repo.Open(r.owner, "larger", "More machines")
 	r.finally(head, "fleet/plan", "success")
@@ -317,7 +317,7 @@ func testGiteaPullHeld(t *testing.T, s *giteatest.Server) {
 // testGiteaApprovalTakenBack has an approval by comment that a comment takes back before the
 // merge, one that stays, and one that is taken back once it is merged and has begun nothing.
 func testGiteaApprovalTakenBack(t *testing.T, s *giteatest.Server) {
-	r := newReviewed(t, s, "dora", func(c *config.Config) { c.Targets[0].Apply = target.AsReviewed })
+	r := newReviewed(t, s, "dora", func(c *config.Config) { c.Targets[0].Apply = targetspec.AsReviewed })
 	head := r.propose("larger", 4)
 	number := r.repo.Open(r.owner, "larger", "More machines")
 	r.finally(head, "fleet/plan", "success")

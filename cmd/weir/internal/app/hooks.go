@@ -4,8 +4,8 @@ import (
 	"cmp"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/pulls"
 )
@@ -16,7 +16,7 @@ type webhooks struct {
 	forges    []config.Forge
 	followers follow.Sources
 	publisher *publisher
-	crew      *crew.Crew
+	crew      *membership.Crew
 }
 
 // set makes the receiver take the webhooks, with the present planners of pull requests.
@@ -54,12 +54,12 @@ func (h pullHints) Changed(number int64) {
 		w.Changed(number)
 		return
 	}
-	h.of.Crew.AskSoon(crew.Ask{Source: source, Pulls: true, Pull: number})
+	h.of.Crew.AskSoon(membership.Ask{Source: source, Pulls: true, Pull: number})
 }
 
 // Heard implements forge.Pulls. All members remember the comment, because any of them may later
 // read it.
 func (h pullHints) Heard(number int64, comment forge.Heard) {
-	heard := crew.Heard(comment)
-	h.of.Crew.AskSoon(crew.Ask{Source: h.of.Config.Name, Pulls: true, Pull: number, Heard: &heard})
+	heard := membership.Heard(comment)
+	h.of.Crew.AskSoon(membership.Ask{Source: h.of.Config.Name, Pulls: true, Pull: number, Heard: &heard})
 }

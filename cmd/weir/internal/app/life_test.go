@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 // TestASlowStepOfStopLeavesTheOthersTheirTime: also where the whole is over
@@ -126,7 +126,7 @@ func TestAChangedFileActsAtOnce(t *testing.T) {
 	first := w.repo.Commit("first")
 	c := w.config()
 	c.Interval = time.Hour
-	c.Targets[0].VarsFrom = []target.VarsFrom{{File: values}}
+	c.Targets[0].VarsFrom = []targetspec.VarsFrom{{File: values}}
 	a, stop := w.startConfig(c, nil)
 	defer stop()
 	converged(t, a, first, 1)

@@ -8,23 +8,23 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/clock"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/metrics"
 )
 
 // measure registers functions with the metrics for the figures that are in no report. file has the
 // records.
-func measure(m *metrics.Metrics, b *board.Board, now *current, file string) {
+func measure(m *metrics.Metrics, b *current.Board, now *currentGeneration, file string) {
 	m.Queue("history", b.Unwritten)
 	m.Queue("statuses", func() int { return now.publisher().unposted() })
 	m.Queue("notifications", func() int { return now.publisher().unsent() })
-	count := func(is func(board.TargetState) bool) func() int {
+	count := func(is func(current.TargetState) bool) func() int {
 		return func() int {
-			return len(slices.DeleteFunc(b.Targets(), func(t board.TargetState) bool { return !is(t) }))
+			return len(slices.DeleteFunc(b.Targets(), func(t current.TargetState) bool { return !is(t) }))
 		}
 	}
-	m.Queue("renders", count(func(t board.TargetState) bool { return !t.Rendering.Since.IsZero() }))
-	m.Queue("passes", count(func(t board.TargetState) bool { return !t.Unanswered.IsZero() }))
+	m.Queue("renders", count(func(t current.TargetState) bool { return !t.Rendering.Since.IsZero() }))
+	m.Queue("passes", count(func(t current.TargetState) bool { return !t.Unanswered.IsZero() }))
 	m.HistorySize(func() int64 {
 		info, err := os.Stat(file)
 		if err != nil {
@@ -35,7 +35,7 @@ func measure(m *metrics.Metrics, b *board.Board, now *current, file string) {
 }
 
 // know registers the names of sources and targets with the metrics.
-func know(m *metrics.Metrics, sources []board.Source, targets []board.Target) {
+func know(m *metrics.Metrics, sources []current.Source, targets []current.Target) {
 	var s, t []string
 	for _, source := range sources {
 		s = append(s, source.Name)

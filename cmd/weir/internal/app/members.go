@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/engine"
-	"github.com/weir-gitops/weir/cmd/weir/internal/handover"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
+	"github.com/weir-gitops/weir/cmd/weir/internal/relocation"
 	"github.com/weir-gitops/weir/cmd/weir/internal/servicemanager"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/state"
@@ -69,14 +69,14 @@ func (a *App) openEngine(ctx context.Context) (err error) {
 
 // openCrew reads the records of an instance that several daemons share.
 func (a *App) openCrew(ctx context.Context) (err error) {
-	self := coord.Member{Name: cmp.Or(a.o.Member, crew.Name()), Version: a.o.Version, Address: addressOf(a.o.Config), Config: a.o.Config.Common()}
+	self := coord.Member{Name: cmp.Or(a.o.Member, membership.Name()), Version: a.o.Version, Address: addressOf(a.o.Config), Config: a.o.Config.Common()}
 	var random func(int64) int64
 	if a.o.Rand != nil {
 		random = func(n int64) int64 { return int64(a.o.Rand() * float64(n)) }
 	}
 	p := &peers{version: a.o.Version, log: a.log}
 	p.news = members.NewNews(self.Name, p.reportMove)
-	p.crew, err = crew.Open(ctx, crew.Options{
+	p.crew, err = membership.Open(ctx, membership.Options{
 		Random: random, Engine: a.o.Engine, Member: self, Logger: a.log, Scopes: p.keys, Begin: p.begin, Work: p.work, Tell: p.tell,
 		First: func(ctx context.Context, records *state.Shared) error {
 			return a.keys.Share(ctx, a.o.Config, records, a.log)
@@ -86,7 +86,7 @@ func (a *App) openCrew(ctx context.Context) (err error) {
 		return err
 	}
 	a.peers, a.crew, a.store = p, p.crew, p.crew.Store()
-	a.dispatcher = handover.New(handover.Options{
+	a.dispatcher = relocation.New(relocation.Options{
 		Kind: cmp.Or(a.o.Config.Coordination.Engine(), "memory"), Member: self.Name, Keeper: a.crew.Keeper(), Mirror: a.crew.Mirror(), Wanted: p.wanted, Logger: a.log,
 	})
 	return nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
 	"github.com/weir-gitops/weir/reconciler/coord"
@@ -26,7 +26,7 @@ func placeOf(a *accounts.Set, key reconciler.ScopeKey) (string, bool) {
 	if account == "" || key.Region == "" {
 		return "", false
 	}
-	return crew.ScopeKey(partition.Of(key.Region).ID, account, key.Region, key.Endpoint), true
+	return membership.ScopeKey(partition.Of(key.Region).ID, account, key.Region, key.Endpoint), true
 }
 
 // shares are the work of each account and region that should be owned. passes.mu guards them.
@@ -68,7 +68,7 @@ func (w *shares) weigh(batches map[reconciler.ScopeKey]reconciler.Batch, placeOf
 // nothing is released and no other member takes the place.
 func (w *shares) keep(places []string, key reconciler.ScopeKey) {
 	for _, place := range places {
-		if words := strings.Split(place, "/"); len(words) > 2 && crew.ScopeKey(partition.Of(key.Region).ID, words[2], key.Region, key.Endpoint) == place {
+		if words := strings.Split(place, "/"); len(words) > 2 && membership.ScopeKey(partition.Of(key.Region).ID, words[2], key.Region, key.Endpoint) == place {
 			w.kept[place] = key
 		}
 	}

@@ -11,19 +11,19 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/ancestry"
 	"github.com/weir-gitops/weir/reconciler/clock"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/lineage"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 // passes are the loops of the scopes, and what passes leave for the next one and for
@@ -61,10 +61,10 @@ type passesOptions struct {
 	spawn     spawner
 	clock     *clock.Clock
 	accounts  *accounts.Set
-	crew      *crew.Crew // nil if this daemon is alone
+	crew      *membership.Crew // nil if this daemon is alone
 	store     state.Store
 	ledger    *ledger.Ledger
-	lineages  *lineage.Book
+	lineages  *ancestry.Book
 	approvals approvals
 	// wake wakes the conductor, conduct the conductor of rollouts.
 	wake    func()
@@ -190,8 +190,8 @@ func (p *passes) setPace(c *config.Config) {
 }
 
 func quick(c *config.Config) bool {
-	return c.AWS.Endpoint != "" || !slices.ContainsFunc(c.Targets, func(t target.Target) bool {
-		return slices.ContainsFunc(t.Rows(), func(row *target.Target) bool { return row.EndpointURL == "" })
+	return c.AWS.Endpoint != "" || !slices.ContainsFunc(c.Targets, func(t targetspec.Target) bool {
+		return slices.ContainsFunc(t.Rows(), func(row *targetspec.Target) bool { return row.EndpointURL == "" })
 	})
 }
 

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/members"
@@ -26,7 +26,7 @@ import (
 
 // peers connect the daemon with the other members of its instance. A daemon alone has none.
 type peers struct {
-	crew    *crew.Crew
+	crew    *membership.Crew
 	version string
 	log     *slog.Logger
 	peerLinks
@@ -39,13 +39,13 @@ type peers struct {
 // peerLinks are the parts of the daemon to which members give work. They are opened after the crew,
 // and before it runs.
 type peerLinks struct {
-	now      *current
+	now      *currentGeneration
 	passes   *passes
 	reporter *reporter
 	rollouts *rollouts
 	book     *gates.Book
 	requests *requests
-	board    *board.Board
+	board    *current.Board
 	metrics  *metrics.Metrics
 }
 
@@ -84,7 +84,7 @@ func (a *peers) wanted() []members.Wanted {
 
 // begin begins to work on a key that this daemon owns from now on.
 func (a *peers) begin(l *coord.Lease) {
-	if crew.IsSource(l.Owner.Key) {
+	if membership.IsSource(l.Owner.Key) {
 		a.speak(l.Owner.Key)
 	} else {
 		a.passes.own(l.Owner.Key)
@@ -129,7 +129,7 @@ func (a *peers) work(l *coord.Lease) {
 
 // goesOn reports whether the work on a key makes progress: if not, another member may reach what this one cannot.
 func (a *peers) goesOn(key string, now time.Time) bool {
-	if !crew.IsSource(key) {
+	if !membership.IsSource(key) {
 		return a.passes.goesOn(key, now) && a.upToDate(key)
 	}
 	for _, f := range a.now.followers() {
@@ -191,7 +191,7 @@ func (a *peers) hold(list []gates.Suspension, now gates.Records) {
 }
 
 // heedAsk executes a request to all members, if it concerns this one.
-func (a *peers) heedAsk(ask crew.Ask) {
+func (a *peers) heedAsk(ask membership.Ask) {
 	if ask.Source == "" {
 		a.requests.readSources()
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/commits"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/proposal"
 	"github.com/weir-gitops/weir/status/proposal/accepts"
@@ -64,7 +64,7 @@ type proposalOptions struct {
 	statuses map[string]commits.Forge
 	// rolled returns the state of a source's rollouts at a commit.
 	rolled  func(source, head string) (reverts.Standing, error)
-	board   *board.Board
+	board   *current.Board
 	metrics *metrics.Metrics
 	store   state.Store
 	log     *slog.Logger

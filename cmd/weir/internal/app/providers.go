@@ -72,7 +72,7 @@ func (ps providers) close() {
 
 // newGates answers gates based on the present configuration. A report of an owner is valid for two
 // intervals and a minute.
-func newGates(c *clock.Clock, now *current) *gate.Asker {
+func newGates(c *clock.Clock, now *currentGeneration) *gate.Asker {
 	return &gate.Asker{
 		Now: c.Earliest, // what owners report is by AWS's clock
 		Provider: func(name string) gate.Provider {

@@ -29,7 +29,7 @@ func TestGatesGoByThePresentConfiguration(t *testing.T) {
 	}
 	good, bad := serve("0"), serve("7")
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	now := &current{}
+	now := &currentGeneration{}
 	reload := func(url string) {
 		g := &generation{config: &config.Config{Interval: time.Minute}, providers: makeProviders([]config.GateProvider{{Name: "main", Type: config.Prometheus, URL: url, CAFile: ca}})}
 		if before := now.Swap(g); before != nil {
@@ -68,7 +68,7 @@ func TestGatesGoByThePresentConfiguration(t *testing.T) {
 func TestGatesGoByTheClockOfAWS(t *testing.T) {
 	t.Parallel()
 	aws := time.Now().Add(-3 * time.Hour)
-	now := &current{}
+	now := &currentGeneration{}
 	now.Store(&generation{config: &config.Config{Interval: time.Minute}})
 	pool := rollout.Pool{ID: rollout.ID{Target: "prod", Pool: "default/web"}, Hash: "new", Machines: 1, New: 1, Facts: rollout.Facts{NodesFrom: rollout.FromNodes, Ready: 1, ReadAt: aws.Add(-time.Second)}}
 	q := rollout.Ask{Rollout: "fleet/nodes", Gate: intent.RolloutGate{Name: "ready", NodesReady: &intent.NodesReadyGate{Within: time.Minute}}, Pools: []rollout.Subject{{ID: pool.ID, Hash: "new"}}, Since: aws.Add(-time.Minute)}

@@ -8,13 +8,13 @@ import (
 	"sync"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
 	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status/board"
 	"github.com/weir-gitops/weir/status/comments"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/pulls"
@@ -39,10 +39,10 @@ type review struct {
 type reviewOptions struct {
 	config    *config.Config
 	followers follow.Sources
-	crew      *crew.Crew
+	crew      *membership.Crew
 	// common is what the planners of all sources share.
 	common  pulls.Options
-	board   *board.Board
+	board   *current.Board
 	metrics *metrics.Metrics
 	store   state.Store
 	log     *slog.Logger
@@ -253,7 +253,7 @@ func (r *review) publish(p report.Pull) {
 	}
 	redact := r.redact
 	p = p.Lean() // no inputs of its plans stay in memory until it is sent
-	f.Crew.PublishPull(l, crew.Pull{
+	f.Crew.PublishPull(l, membership.Pull{
 		Source: p.Source, Number: p.Number, Ended: p.Ended(),
 		Data: func() (data, same []byte, err error) { return p.Record(redact) },
 		Short: func() (data, same []byte, err error) {
@@ -267,7 +267,7 @@ func (r *review) publish(p report.Pull) {
 // display shows pull requests on the forge, and on the page of each member.
 type display struct {
 	forge  *comments.Comments
-	board  *board.Board
+	board  *current.Board
 	others func(report.Pull)
 }
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -19,7 +19,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/report"
 )
@@ -29,10 +29,10 @@ import (
 type reporter struct {
 	log     *passLog
 	passes  *passes
-	board   *board.Board
+	board   *current.Board
 	metrics *metrics.Metrics
-	now     *current
-	crew    *crew.Crew
+	now     *currentGeneration
+	crew    *membership.Crew
 	redact  func(string) string
 }
 
@@ -177,7 +177,7 @@ func problems(r *plan.Report) string {
 }
 
 // showConfiguration puts the configuration that holds on the page.
-func showConfiguration(b *board.Board, c *config.Config, log *slog.Logger) {
+func showConfiguration(b *current.Board, c *config.Config, log *slog.Logger) {
 	text, err := c.Shown()
 	if err != nil {
 		log.Error("the configuration cannot be shown", "error", err)
@@ -187,7 +187,7 @@ func showConfiguration(b *board.Board, c *config.Config, log *slog.Logger) {
 }
 
 // reportLoss reports on the page and in the metrics that all writes are held, or no longer held.
-func reportLoss(b *board.Board, m *metrics.Metrics) func(*state.Loss) {
+func reportLoss(b *current.Board, m *metrics.Metrics) func(*state.Loss) {
 	return func(lost *state.Loss) {
 		why := ""
 		if lost != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/proposal/reverts"
 	"github.com/weir-gitops/weir/status/pulls"
@@ -51,7 +51,7 @@ type rolloutsOptions struct {
 	sources func() follow.Sources
 	stopped func(source string)
 	clock   *clock.Clock
-	board   *board.Board
+	board   *current.Board
 	log     *slog.Logger
 	redact  func(string) string
 }

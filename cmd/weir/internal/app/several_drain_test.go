@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/status/commands"
 )
@@ -123,7 +123,7 @@ func TestDrainsInAFleetRollout(t *testing.T) {
 	t.Parallel()
 	s := newSeveral(t)
 	s.extra = otherTargets
-	s.give(map[string]string{crew.ScopeKey("aws", "000000000000", "eu-west-2", s.url): "c"})
+	s.give(map[string]string{membership.ScopeKey("aws", "000000000000", "eu-west-2", s.url): "c"})
 	var calls holds
 	s.before = calls.see
 	canary, next := calls.on("StartInstanceRefresh", "third-web"), calls.on("StartInstanceRefresh", "second-web")

@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
 	"github.com/weir-gitops/weir/reconciler/gates"
@@ -24,7 +24,7 @@ func TestRolesIntoOneAccountShareAnOwner(t *testing.T) {
 	t.Parallel()
 	s := newSeveral(t)
 	const account = "111122223333"
-	shared := crew.ScopeKey("aws", account, "eu-west-1", s.url)
+	shared := membership.ScopeKey("aws", account, "eu-west-1", s.url)
 	for _, name := range []string{"second", "third"} {
 		s.extra += "- {name: " + name + ", path: overlays/" + name + ", region: eu-west-1, roleARN: 'arn:aws:iam::" + account + ":role/" + name + "'}\n"
 	}

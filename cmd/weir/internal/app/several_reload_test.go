@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
 )
@@ -105,14 +105,14 @@ func TestAReloadMovesATargetWhileItRolls(t *testing.T) {
 	t.Parallel()
 	s := newSeveral(t)
 	old := s.scope()
-	to := crew.ScopeKey("aws", "000000000000", "eu-west-2", s.url)
+	to := membership.ScopeKey("aws", "000000000000", "eu-west-2", s.url)
 	s.extra = "- {name: second, path: overlays/second, region: eu-west-2}\n"
 	s.give(map[string]string{to: "c"})
 	s.load = s.changed
 	rolls, writes := holdFirst(), &unownedWrites{}
 	defer rolls.release()
 	s.before = rolls.see
-	s.signed = writes.watch(s, func(region string) string { return crew.ScopeKey("aws", "000000000000", region, s.url) })
+	s.signed = writes.watch(s, func(region string) string { return membership.ScopeKey("aws", "000000000000", region, s.url) })
 	s.repo.Write(fleetOf("m5.large", "prod", "second"))
 	first := s.repo.Commit("first")
 	a, b, c := s.member("a"), s.member("b"), s.member("c")
@@ -180,7 +180,7 @@ func TestAReloadChangesARoleWhileATargetRolls(t *testing.T) {
 	t.Parallel()
 	s := newSeveral(t)
 	const account = "111122223333"
-	key := crew.ScopeKey("aws", account, "eu-west-1", s.url)
+	key := membership.ScopeKey("aws", account, "eu-west-1", s.url)
 	s.give(map[string]string{key: "b"})
 	s.load = s.changed
 	rolls, writes := holdFirst(), &unownedWrites{}

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/coord"
@@ -55,7 +55,7 @@ func newSeveral(t testing.TB) *several {
 func newSeveralOn(t testing.TB, o awsemu.Options) *several {
 	t.Helper()
 	s := &several{world: newWorld(t, o), store: coordtest.NewMemory()}
-	s.keys = []string{crew.SourceKey(transport.ID(s.repo.URL())), crew.ScopeKey("aws", "000000000000", "eu-west-1", s.url)}
+	s.keys = []string{membership.SourceKey(transport.ID(s.repo.URL())), membership.ScopeKey("aws", "000000000000", "eu-west-1", s.url)}
 	s.give(map[string]string{s.keys[0]: "a", s.keys[1]: "b"})
 	return s
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
 	"github.com/weir-gitops/weir/source/transport"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 )
 
 // TestUnsignedCommitsAreNotApplied follows a branch that must be signed.
@@ -115,7 +115,7 @@ func TestVerifyIsAskedForWhileItRuns(t *testing.T) {
 	next.Sources[0].Verify = signature.Policy{Mode: signature.Commit, SSH: signature.SSH{AllowedSignersFile: allowed}}
 	a, stop := w.startConfig(first, func() (*config.Config, error) { return next, nil })
 	defer stop()
-	pass := func(what string, wanted func(s board.TargetState) bool) {
+	pass := func(what string, wanted func(s current.TargetState) bool) {
 		t.Helper()
 		eventually(t, what, func() string {
 			if s, ok := a.board.Target("prod"); !ok || s.Last == nil || !wanted(s) {
@@ -124,13 +124,13 @@ func TestVerifyIsAskedForWhileItRuns(t *testing.T) {
 			return ""
 		})
 	}
-	pass("the unsigned commit is planned", func(s board.TargetState) bool { return s.Last.Revision == unsigned && s.Last.Suspended })
+	pass("the unsigned commit is planned", func(s current.TargetState) bool { return s.Last.Revision == unsigned && s.Last.Suspended })
 	a.reloadDue.send()
-	pass("it is refused", func(s board.TargetState) bool {
+	pass("it is refused", func(s current.TargetState) bool {
 		return !s.Last.Suspended && s.Last.Err != nil && strings.Contains(s.Last.Err.Error(), "it is not signed")
 	})
 	began := lastPass(a)
-	pass("another pass is over", func(board.TargetState) bool { return lastPass(a).After(began) })
+	pass("another pass is over", func(current.TargetState) bool { return lastPass(a).After(began) })
 	if got := w.writes(); len(got) > 0 {
 		t.Errorf("an unsigned commit wrote: %v", got)
 	}

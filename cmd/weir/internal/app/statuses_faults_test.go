@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/status/commands"
 )
 
@@ -27,7 +27,7 @@ func TestACommitWhileValuesCannotBeRead(t *testing.T) {
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
 	conf := w.config()
-	conf.Targets[0].VarsFrom = []target.VarsFrom{{File: values}}
+	conf.Targets[0].VarsFrom = []targetspec.VarsFrom{{File: values}}
 	a, stop := w.startConfig(conf, func() (*config.Config, error) { return conf, nil })
 	defer stop()
 	converged(t, a, first, 1)
@@ -82,7 +82,7 @@ func TestAPullRequestWhileValuesCannotBeRead(t *testing.T) {
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	first := w.repo.Commit("first")
 	conf := w.config()
-	conf.Targets[0].VarsFrom = []target.VarsFrom{{File: values}}
+	conf.Targets[0].VarsFrom = []targetspec.VarsFrom{{File: values}}
 	a, stop := w.startConfig(conf, nil)
 	defer stop()
 	converged(t, a, first, 1)

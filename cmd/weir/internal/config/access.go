@@ -6,7 +6,7 @@ import (
 	"net"
 	"slices"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/status/access"
 )
 
@@ -28,10 +28,10 @@ func (c *Config) Secure() bool {
 // accessDefaults fills in what the file leaves open and makes paths absolute.
 func accessDefaults(a *access.Access, base string) {
 	for i := range a.Tokens {
-		target.Absolute(base, &a.Tokens[i].File)
+		targetspec.Absolute(base, &a.Tokens[i].File)
 	}
 	p := &a.Proxy
-	target.Absolute(base, &p.SecretFile)
+	targetspec.Absolute(base, &p.SecretFile)
 	if len(p.Addresses) > 0 {
 		p.UserHeader, p.GroupsHeader = cmp.Or(p.UserHeader, access.DefaultUserHeader), cmp.Or(p.GroupsHeader, access.DefaultGroupsHeader)
 		p.SecretHeader = cmp.Or(p.SecretHeader, access.DefaultSecretHeader)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/values"
 	"github.com/weir-gitops/weir/source/transport"
 )
@@ -156,7 +156,7 @@ func checkReceiver(text string) (wrong, help string) {
 }
 
 func checkPath(text string) (wrong, help string) {
-	if _, err := target.ParseGlob(text); err != nil {
+	if _, err := targetspec.ParseGlob(text); err != nil {
 		wrong = err.Error()
 	}
 	return wrong, ""
@@ -177,7 +177,7 @@ func SSMPrefixFault(prefix string) (why, wayOut string) {
 }
 
 func checkZone(text string) (wrong, help string) {
-	if _, err := (target.Window{Timezone: text}).Zone(); err != nil {
+	if _, err := (targetspec.Window{Timezone: text}).Zone(); err != nil {
 		return fmt.Sprintf("%q is no time zone", text), "write an IANA name such as Europe/Berlin or UTC"
 	}
 	return "", ""

@@ -16,8 +16,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/forge"
@@ -60,15 +60,15 @@ type Config struct {
 	// KeepVersions is the number of versions of a launch template that are kept in
 	// addition to the wanted one: 1 to 9998. A pool's annotation
 	// weir.dev/keep-versions overrides it.
-	KeepVersions Versions      `yaml:"keepVersions"`
-	Limits       target.Limits `yaml:"limits"`
-	Coordination Coordination  `yaml:"coordination"`
-	Sources      []Source      `yaml:"sources"`
-	Forges       []Forge       `yaml:"forges"`
-	Notify       []Notify      `yaml:"notify"`
+	KeepVersions Versions          `yaml:"keepVersions"`
+	Limits       targetspec.Limits `yaml:"limits"`
+	Coordination Coordination      `yaml:"coordination"`
+	Sources      []Source          `yaml:"sources"`
+	Forges       []Forge           `yaml:"forges"`
+	Notify       []Notify          `yaml:"notify"`
 	// GateProviders answer the gates of FleetRollouts.
-	GateProviders []GateProvider  `yaml:"gateProviders"`
-	Targets       []target.Target `yaml:"targets"`
+	GateProviders []GateProvider      `yaml:"gateProviders"`
+	Targets       []targetspec.Target `yaml:"targets"`
 
 	// File is the path of the configuration, as it was given.
 	File string `yaml:"-"`
@@ -139,9 +139,9 @@ func (c *Config) setDefaults(env Env) {
 	c.Listen = cmp.Or(c.Listen, DefaultListen)
 	c.Interval = cmp.Or(c.Interval, defaultInterval)
 	c.AWS.ShareOfLimits = cmp.Or(c.AWS.ShareOfLimits, 100)
-	c.KeepVersions = cmp.Or(c.KeepVersions, basis.DefaultKeepVersions)
+	c.KeepVersions = cmp.Or(c.KeepVersions, model.DefaultKeepVersions)
 	c.Limits = c.Limits.WithDefaults()
-	target.Absolute(base, &c.StateDir, &c.TLS.CertFile, &c.TLS.KeyFile)
+	targetspec.Absolute(base, &c.StateDir, &c.TLS.CertFile, &c.TLS.KeyFile)
 	accessDefaults(&c.Access, base)
 	c.Coordination.setDefaults(base)
 	for i := range c.Sources {
@@ -152,13 +152,13 @@ func (c *Config) setDefaults(env Env) {
 		only = c.Sources[0].Name
 	}
 	for i := range c.Forges {
-		target.Absolute(base, &c.Forges[i].TokenFile, &c.Forges[i].WebhookSecretFile)
+		targetspec.Absolute(base, &c.Forges[i].TokenFile, &c.Forges[i].WebhookSecretFile)
 		c.Forges[i].Push.setDefaults(base)
 		c.Forges[i].PullRequests.SetDefaults()
 		c.Forges[i].Source = cmp.Or(c.Forges[i].Source, only)
 	}
 	for i := range c.Notify {
-		target.Absolute(base, &c.Notify[i].SecretFile)
+		targetspec.Absolute(base, &c.Notify[i].SecretFile)
 	}
 	for i := range c.GateProviders {
 		c.GateProviders[i].setDefaults(base)

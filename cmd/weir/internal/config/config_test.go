@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
-	"github.com/weir-gitops/weir/reconciler/plan/basis"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/transport"
 	"github.com/weir-gitops/weir/status/access"
@@ -18,7 +18,7 @@ import (
 )
 
 // withoutPlaces leaves out where the configuration names a file.
-var withoutPlaces = cmpopts.IgnoreFields(target.VarsFrom{}, "At")
+var withoutPlaces = cmpopts.IgnoreFields(targetspec.VarsFrom{}, "At")
 
 var env = Env{Getenv: func(name string) string { return map[string]string{"HOME": "/home/u"}[name] }}
 
@@ -70,7 +70,7 @@ func TestParseWhole(t *testing.T) {
 	}
 	want := &Config{
 		APIVersion: APIVersion, Kind: Kind, Instance: "fleet", StateDir: "/etc/weir/state", Listen: "0.0.0.0:80", PublicURL: "https://weir.example.com", Access: access.Access{Anonymous: access.AnonymousRead, WithoutTLS: access.Insecure},
-		Interval: 2 * time.Minute, AWS: AWS{Endpoint: "embedded", ShareOfLimits: 50}, KeepVersions: 3, Limits: target.Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
+		Interval: 2 * time.Minute, AWS: AWS{Endpoint: "embedded", ShareOfLimits: 50}, KeepVersions: 3, Limits: targetspec.Limits{Targets: 50, Pools: 600, Nodes: 70_000}, File: "/etc/weir/weir.yaml",
 		Sources: []Source{
 			{Name: "pools", URL: "/etc/weir/repo", Ref: source.Ref{Branch: "main"}, Interval: 10 * time.Second},
 			{
@@ -79,13 +79,13 @@ func TestParseWhole(t *testing.T) {
 			},
 		},
 		Forges: []Forge{{Type: "gitea", URL: "https://git.example.com/o/r", Source: "other", TokenFile: "/etc/weir/secrets/token", PullRequests: pulls.Policy{Plan: pulls.Always, Drafts: pulls.DraftsPlan, Forecast: pulls.Always}}},
-		Targets: []target.Target{{
+		Targets: []targetspec.Target{{
 			Name: "{1}", Source: "pools", Path: "overlays/*", Region: "eu-west-1", AccountID: "000000000000",
 			RoleARN:         "arn:aws:iam::000000000000:role/weir",
 			AllowedRoleARNs: []string{"arn:aws:iam::000000000000:role/other"}, EndpointURL: "http://127.0.0.1:1",
-			Network: target.Network{VPCID: "vpc-00000001", SubnetIDs: []string{"subnet-00000001"}, SecurityGroupIDs: []string{"sg-00000001"}},
-			Vars:    map[string]string{"N": "3", "ON": "yes", "EMPTY": ""}, VarsFrom: []target.VarsFrom{{File: "/etc/weir/vars.yaml"}},
-			Mode: target.Report, Prune: target.Prune{Enabled: true, Limit: target.Limit{Percent: 30}}, AllowAdopt: true, Apply: target.Always, Suspend: true,
+			Network: targetspec.Network{VPCID: "vpc-00000001", SubnetIDs: []string{"subnet-00000001"}, SecurityGroupIDs: []string{"sg-00000001"}},
+			Vars:    map[string]string{"N": "3", "ON": "yes", "EMPTY": ""}, VarsFrom: []targetspec.VarsFrom{{File: "/etc/weir/vars.yaml"}},
+			Mode: targetspec.Report, Prune: targetspec.Prune{Enabled: true, Limit: targetspec.Limit{Percent: 30}}, AllowAdopt: true, Apply: targetspec.Always, Suspend: true,
 		}},
 	}
 	if diff := cmp.Diff(want, c, withoutPlaces); diff != "" {
@@ -108,13 +108,13 @@ targets: [{name: t, region: us-gov-west-1}]
 	if c.StateDir != "/home/u/.local/state/weir" || c.Listen != DefaultListen || c.Interval != defaultInterval {
 		t.Errorf("defaults of the daemon: %q %q %v", c.StateDir, c.Listen, c.Interval)
 	}
-	if c.KeepVersions != basis.DefaultKeepVersions {
+	if c.KeepVersions != model.DefaultKeepVersions {
 		t.Errorf("kept versions: got %d", c.KeepVersions)
 	}
-	if want := (target.Limits{Targets: 4_000, Pools: 10_000, Nodes: 400_000}); c.Limits != want {
+	if want := (targetspec.Limits{Targets: 4_000, Pools: 10_000, Nodes: 400_000}); c.Limits != want {
 		t.Errorf("limits: got %+v", c.Limits)
 	}
-	want := target.Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: target.Correct, Apply: target.Always, Prune: target.Prune{Limit: target.Limit{Percent: 20}}}
+	want := targetspec.Target{Name: "t", Source: "s", Path: ".", Region: "us-gov-west-1", Mode: targetspec.Correct, Apply: targetspec.Always, Prune: targetspec.Prune{Limit: targetspec.Limit{Percent: 20}}}
 	if diff := cmp.Diff(want, c.Targets[0], withoutPlaces); diff != "" {
 		t.Errorf("target (-want +got):\n%s", diff)
 	}

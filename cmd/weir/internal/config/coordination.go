@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/state/files"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 // Coordination lets several daemons of one instance share its work over an existing engine: dynamodb or etcd. Without it one daemon is alone, and
@@ -72,7 +72,7 @@ func (c Coordination) Same(other Coordination) bool { return reflect.DeepEqual(c
 
 // setDefaults makes paths absolute.
 func (c *Coordination) setDefaults(base string) {
-	target.Absolute(base, &c.KeysFile, &c.Etcd.CertFile, &c.Etcd.KeyFile, &c.Etcd.CAFile, &c.Etcd.UsernameFile, &c.Etcd.PasswordFile)
+	targetspec.Absolute(base, &c.KeysFile, &c.Etcd.CertFile, &c.Etcd.KeyFile, &c.Etcd.CAFile, &c.Etcd.UsernameFile, &c.Etcd.PasswordFile)
 }
 
 func (v *credentialFiles) coordination() {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 // A daemon that starts with credentials which cannot work, or which others can
@@ -55,7 +55,7 @@ func TestAMissingFileOfVariablesNamesItsLine(t *testing.T) {
 	if c == nil {
 		t.Fatal(faults)
 	}
-	if _, err := c.Targets[0].Values(target.ReadVars); err == nil || !strings.HasPrefix(err.Error(), file+":9:") || !strings.Contains(err.Error(), "varsFrom") {
+	if _, err := c.Targets[0].Values(targetspec.ReadVars); err == nil || !strings.HasPrefix(err.Error(), file+":9:") || !strings.Contains(err.Error(), "varsFrom") {
 		t.Errorf("got %v", err)
 	}
 }

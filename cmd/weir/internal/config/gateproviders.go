@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 // Prometheus is the type of a gate provider that speaks Prometheus's API.
@@ -31,7 +31,7 @@ type GateProvider struct {
 }
 
 func (p *GateProvider) setDefaults(base string) {
-	target.Absolute(base, &p.TokenFile, &p.PasswordFile, &p.CAFile)
+	targetspec.Absolute(base, &p.TokenFile, &p.PasswordFile, &p.CAFile)
 }
 
 func (v *validator) gateProvider(at string, p *GateProvider) {

@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
-func (v *validator) windows(at string, windows []target.Window) {
+func (v *validator) windows(at string, windows []targetspec.Window) {
 	for i, w := range windows {
 		at := fmt.Sprintf("%s[%d]", at, i)
 		ends := v.found.written(at + ".end")
@@ -30,7 +30,7 @@ func (v *validator) windows(at string, windows []target.Window) {
 // mostDemanded bounds the demands on a FleetRollout: its own numbers have 32 bits.
 const mostDemanded = 1 << 30
 
-func (v *validator) demand(at string, d target.Demand) {
+func (v *validator) demand(at string, d targetspec.Demand) {
 	for key, n := range map[string]int{"minWaves": d.MinWaves, "maxMachines": d.MaxMachines} {
 		switch at := at + "." + key; {
 		case !v.found.written(at):
@@ -49,7 +49,7 @@ func (v *validator) dependencies() {
 	edges := make([][]int, len(targets))
 	for i := range targets {
 		t := &targets[i]
-		glob, err := target.ParseGlob(t.Path)
+		glob, err := targetspec.ParseGlob(t.Path)
 		if err != nil {
 			continue // said before
 		}
@@ -61,13 +61,13 @@ func (v *validator) dependencies() {
 			v.placeholders(at, entry, glob)
 			known := false
 			for k := range targets {
-				if !target.Overlap(entry, targets[k].Name) {
+				if !targetspec.Overlap(entry, targets[k].Name) {
 					continue
 				}
 				known = true
 				if k != i {
 					edges[i] = append(edges[i], k)
-				} else if !target.Placeholder.MatchString(t.Name) && entry == t.Name {
+				} else if !targetspec.Placeholder.MatchString(t.Name) && entry == t.Name {
 					v.found.fault(at, "dependency-cycle", "", "the target %s would wait for itself", t.Name)
 				}
 			}
@@ -122,5 +122,5 @@ func findCycle(edges [][]int) []int {
 // MayHave reports whether the configuration may give a target of the name: those
 // of a path with wildcards are known when its source is read.
 func (c *Config) MayHave(name string) bool {
-	return slices.ContainsFunc(c.Targets, func(t target.Target) bool { return target.Overlap(t.Name, name) })
+	return slices.ContainsFunc(c.Targets, func(t targetspec.Target) bool { return targetspec.Overlap(t.Name, name) })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 func parseTargets(t *testing.T, targets string) (*Config, string) {
@@ -99,7 +99,7 @@ func TestDependenciesOfExpandedTargets(t *testing.T) {
 		"prod-first":    {2, "first", []string{"stage-first"}},
 		"prod-second-a": {2, "second-a", []string{"stage-second-a", "prod-first"}},
 	} {
-		got := c.Targets[tc.target].Dependencies(self, target.Match{Texts: []string{tc.text}}, names)
+		got := c.Targets[tc.target].Dependencies(self, targetspec.Match{Texts: []string{tc.text}}, names)
 		if diff := cmp.Diff(tc.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", self, diff)
 		}
@@ -108,7 +108,7 @@ func TestDependenciesOfExpandedTargets(t *testing.T) {
 
 func TestADemandOfWaves(t *testing.T) {
 	c, faults := parseTargets(t, "- {name: t, region: eu-west-1, rollout: {required: true, minWaves: 3, maxMachines: 50}}\n")
-	if c == nil || c.Targets[0].Rollout != (target.Demand{Required: true, MinWaves: 3, MaxMachines: 50}) {
+	if c == nil || c.Targets[0].Rollout != (targetspec.Demand{Required: true, MinWaves: 3, MaxMachines: 50}) {
 		t.Fatal(faults)
 	}
 	for in, want := range map[string]string{

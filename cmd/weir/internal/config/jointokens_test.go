@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 func TestJoinTokens(t *testing.T) {
 	const head = "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nsources: [{name: s, url: u}]\ntargets:\n- name: t\n  region: eu-west-1\n"
-	parse := func(text string) (*target.Target, []string) {
+	parse := func(text string) (*targetspec.Target, []string) {
 		c, faults := Parse("/etc/weir/w.yaml", []byte(head+text), Env{Getenv: func(string) string { return "/home/u" }})
 		var all []string
 		for _, f := range faults {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 // What weir may push for.
@@ -51,7 +51,7 @@ func (p *Push) setDefaults(base string) {
 	if p.Enabled() {
 		p.Author = cmp.Or(p.Author, defaultAuthor)
 	}
-	target.Absolute(base, &p.TokenFile)
+	targetspec.Absolute(base, &p.TokenFile)
 }
 
 // Enabled reports whether anything may be pushed.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/events/kinds"
 	"github.com/weir-gitops/weir/status/forge"
@@ -71,9 +71,9 @@ var rules = map[string]rule{
 
 	"aws.shareOfLimits": {check: checkShare, initial: 100},
 
-	"limits.targets": {initial: target.DefaultTargets},
-	"limits.pools":   {initial: target.DefaultPools},
-	"limits.nodes":   {initial: target.DefaultNodes},
+	"limits.targets": {initial: targetspec.DefaultTargets},
+	"limits.pools":   {initial: targetspec.DefaultPools},
+	"limits.nodes":   {initial: targetspec.DefaultNodes},
 
 	"access.anonymous":          {words: []string{access.AnonymousNone, access.AnonymousRead}},
 	"access.withoutTLS":         {words: []string{access.BehindProxy, access.Insecure}},
@@ -146,12 +146,12 @@ var rules = map[string]rule{
 	"targets[].ageKeyFiles[]":              {missing: "a file is required"},
 	"targets[].kmsKeyARNs[]":               {form: kmsKeyPattern, wrong: "%q is not the ARN of a KMS key", help: "give each key in full, as the files name it; there are no wildcards"},
 	"targets[].ssmPrefixes[]":              {check: SSMPrefixFault},
-	"targets[].mode":                       {words: []string{target.Correct, target.Report}, initial: target.Correct},
+	"targets[].mode":                       {words: []string{targetspec.Correct, targetspec.Report}, initial: targetspec.Correct},
 	"targets[].prune.limit":                {initial: "20%"},
-	"targets[].apply":                      {words: []string{target.Always, target.AsReviewed}, initial: target.Always},
+	"targets[].apply":                      {words: []string{targetspec.Always, targetspec.AsReviewed}, initial: targetspec.Always},
 	"targets[].dependsOn[]":                {form: dependencyPattern, wrong: "%q: write the name of a target, in which * stands for any text"},
-	"targets[].windows[].kind":             {words: []string{target.Allow, target.Deny}, initial: target.Allow},
-	"targets[].windows[].days[]":           {words: target.Weekdays, wrong: "want one of mon, tue, wed, thu, fri, sat and sun, got %q"},
+	"targets[].windows[].kind":             {words: []string{targetspec.Allow, targetspec.Deny}, initial: targetspec.Allow},
+	"targets[].windows[].days[]":           {words: targetspec.Weekdays, wrong: "want one of mon, tue, wed, thu, fri, sat and sun, got %q"},
 	"targets[].windows[].start":            {initial: "00:00"},
 	"targets[].windows[].end":              {initial: "24:00"},
 	"targets[].windows[].timezone":         {check: checkZone, initial: "UTC"},

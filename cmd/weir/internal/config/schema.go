@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/schema"
 	"github.com/weir-gitops/weir/render/values"
 )
@@ -40,13 +40,13 @@ func shape(at string, t reflect.Type) schema.Node {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": schema.Duration}, schema.Node{"enum": []any{0, nil}}}}
-	case t == reflect.TypeFor[target.Limit]():
+	case t == reflect.TypeFor[targetspec.Limit]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*%?$`}, schema.Node{"type": "null"}}}
-	case t == reflect.TypeFor[target.Clock]():
-		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": target.ClockPattern.String()}, schema.Node{"type": "null"}}}
-	case t == reflect.TypeFor[target.Count]():
-		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1, "maximum": target.MaxCount}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
-	case t == reflect.TypeFor[target.Rollouts]():
+	case t == reflect.TypeFor[targetspec.Clock]():
+		return schema.Node{"anyOf": []any{schema.Node{"type": "string", "pattern": targetspec.ClockPattern.String()}, schema.Node{"type": "null"}}}
+	case t == reflect.TypeFor[targetspec.Count]():
+		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1, "maximum": targetspec.MaxCount}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
+	case t == reflect.TypeFor[targetspec.Rollouts]():
 		return schema.Node{"anyOf": []any{schema.Node{"type": "integer", "minimum": 1}, schema.Node{"type": "string", "pattern": `^0*[1-9][0-9]*$`}, schema.Node{"type": "null"}}}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return anyScalar()

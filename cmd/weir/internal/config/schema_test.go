@@ -319,7 +319,7 @@ func TestSchemaDefaults(t *testing.T) {
 
 // TestDescriptions keeps the descriptions in the schema the same as the comments.
 func TestDescriptions(t *testing.T) {
-	want, err := comments.Table("yaml", ".", "../../../../reconciler/target", "../../../../status/access", "../../../../status/pulls", "../../../../source", "../../../../source/transport", "../../../../source/signature")
+	want, err := comments.Table("yaml", ".", "../../../../reconciler/targetspec", "../../../../status/access", "../../../../status/pulls", "../../../../source", "../../../../source/transport", "../../../../source/signature")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/transport"
@@ -64,13 +64,13 @@ func (s *Source) setDefaults(base string) {
 		s.Verify.Mode = cmp.Or(s.Verify.Mode, signature.Commit)
 	}
 	a := &s.Auth
-	target.Absolute(base, &a.TokenFile, &a.PasswordFile, &a.BearerTokenFile, &a.SSHKeyFile, &a.PassphraseFile, &a.KnownHostsFile, &a.GitHubApp.PrivateKeyFile,
+	targetspec.Absolute(base, &a.TokenFile, &a.PasswordFile, &a.BearerTokenFile, &a.SSHKeyFile, &a.PassphraseFile, &a.KnownHostsFile, &a.GitHubApp.PrivateKeyFile,
 		&s.CAFile, &s.ClientCert.CertFile, &s.ClientCert.KeyFile, &s.ProxyAuth.PasswordFile, &s.Verify.SSH.AllowedSignersFile)
 	for i := range s.Verify.PGP.KeyFiles {
-		target.Absolute(base, &s.Verify.PGP.KeyFiles[i])
+		targetspec.Absolute(base, &s.Verify.PGP.KeyFiles[i])
 	}
 	if isPath(s.URL) {
-		target.Absolute(base, &s.URL)
+		targetspec.Absolute(base, &s.URL)
 	}
 }
 

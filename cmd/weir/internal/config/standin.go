@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/source/transport"
 )
 
@@ -18,7 +18,7 @@ func (e *SourceError) Error() string { return e.Message }
 
 // Feeds reports whether a target of the name may be one of the source's.
 func (c *Config) Feeds(source, name string) bool {
-	return slices.ContainsFunc(c.Targets, func(t target.Target) bool { return t.Source == source && target.Overlap(t.Name, name) })
+	return slices.ContainsFunc(c.Targets, func(t targetspec.Target) bool { return t.Source == source && targetspec.Overlap(t.Name, name) })
 }
 
 // SourceOf returns the source that a repository stands in for: the source of the named targets, or

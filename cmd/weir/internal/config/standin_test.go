@@ -3,7 +3,7 @@ package config
 import (
 	"testing"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/source/transport"
 )
 
@@ -11,7 +11,7 @@ func TestWhichSourceARepositoryStandsInFor(t *testing.T) {
 	pools := Source{Name: "pools", URL: "https://git.example.com/o/pools.git"}
 	edge := Source{Name: "edge", URL: "https://git.example.com/o/edge"}
 	dev := Source{Name: "dev", URL: "ssh://git@git.example.com:2222/o/pools"}
-	targets := []target.Target{{Name: "{1}", Source: "pools"}, {Name: "edge-{1}", Source: "edge"}, {Name: "dev-{1}", Source: "dev"}}
+	targets := []targetspec.Target{{Name: "{1}", Source: "pools"}, {Name: "edge-{1}", Source: "edge"}, {Name: "dev-{1}", Source: "dev"}}
 	const here = "0123456789ab"
 	clone := func(url string) []string { return []string{here, transport.ID(url)} }
 	for name, tc := range map[string]struct {

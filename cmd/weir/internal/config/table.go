@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/values"
 )
 
 // table checks the rows of a target and the key that finds them.
-func (v *validator) table(at string, t *target.Target, g target.Glob) {
+func (v *validator) table(at string, t *targetspec.Target, g targetspec.Glob) {
 	switch {
 	case !v.found.written(at + ".table"):
 		if t.Key != "" {
@@ -23,7 +23,7 @@ func (v *validator) table(at string, t *target.Target, g target.Glob) {
 	case len(t.Table) == 0:
 		v.found.fault(at+".table", "missing-key", "add a row for each directory, such as dev: {region: eu-west-1}", "it has no row, so no directory has a target")
 		return
-	case !target.Placeholder.MatchString(t.Key):
+	case !targetspec.Placeholder.MatchString(t.Key):
 		v.found.fault(at+".key", "bad-value", "", "%q holds no placeholder such as {1}, so all directories would have one row", t.Key)
 	}
 	v.placeholders(at+".key", t.Key, g)
@@ -32,12 +32,12 @@ func (v *validator) table(at string, t *target.Target, g target.Glob) {
 	}
 }
 
-func (v *validator) row(at string, t *target.Target, key string, g target.Glob) {
+func (v *validator) row(at string, t *targetspec.Target, key string, g targetspec.Glob) {
 	r := t.Table[key]
 	if key == "" {
 		v.found.fault(at, "bad-value", "", "the key of a row is what %s stands for, which is never empty", t.Key)
 	}
-	own := (&target.Target{}).With(r)
+	own := (&targetspec.Target{}).With(r)
 	v.account(at, own)
 	v.inDirectories(at, own, g)
 	whole := t.With(r)
@@ -57,7 +57,7 @@ func (v *validator) row(at string, t *target.Target, key string, g target.Glob) 
 
 // account checks that a target or a row has roles of its account, and the names of its
 // variables.
-func (v *validator) account(at string, t *target.Target) {
+func (v *validator) account(at string, t *targetspec.Target) {
 	for _, role := range rolesOf(t) {
 		if account := accountOf(role.arn); rolePattern().MatchString(role.arn) && t.AccountID != "" && account != t.AccountID {
 			v.found.fault(at+"."+role.key, "bad-value", "", "the role is in account %s, but accountID is %s", account, t.AccountID)
@@ -71,7 +71,7 @@ func (v *validator) account(at string, t *target.Target) {
 }
 
 // inDirectories checks the values of a target or a row that each directory fills in.
-func (v *validator) inDirectories(at string, t *target.Target, g target.Glob) {
+func (v *validator) inDirectories(at string, t *targetspec.Target, g targetspec.Glob) {
 	if g.Wildcards() > 0 {
 		for name, value := range t.Vars {
 			v.placeholders(at+".vars."+name, value, g)
@@ -82,13 +82,13 @@ func (v *validator) inDirectories(at string, t *target.Target, g target.Glob) {
 
 type keyedRole struct{ key, arn string }
 
-func rolesOf(t *target.Target) []keyedRole {
+func rolesOf(t *targetspec.Target) []keyedRole {
 	return []keyedRole{{"roleARN", t.RoleARN}, {"planRoleARN", t.PlanRoleARN}}
 }
 
 // placeholders checks that each stands for a wildcard of the path.
-func (v *validator) placeholders(at, text string, g target.Glob) {
-	for _, m := range target.Placeholder.FindAllStringSubmatch(text, -1) {
+func (v *validator) placeholders(at, text string, g targetspec.Glob) {
+	for _, m := range targetspec.Placeholder.FindAllStringSubmatch(text, -1) {
 		if n := int(m[1][0] - '0'); n > g.Wildcards() {
 			v.found.fault(at, "bad-value", "", "{%d} stands for a wildcard that path %q does not have", n, g)
 		}

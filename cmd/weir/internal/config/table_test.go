@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
 const tableHead = "apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nsources: [{name: s, url: u}]\ntargets:\n"
 
 // tabledTargets reads a configuration with these targets, nil where it has an error.
-func tabledTargets(t *testing.T, targets string) ([]target.Target, []string) {
+func tabledTargets(t *testing.T, targets string) ([]targetspec.Target, []string) {
 	t.Helper()
 	c, faults := Parse("/etc/weir/w.yaml", []byte(tableHead+targets), env)
 	var all []string
@@ -54,20 +54,20 @@ func TestARowTakesThePlaceOfTheTargetsKeys(t *testing.T) {
 		t.Fatal(faults)
 	}
 	base := &targets[0]
-	prod := base.For(target.Match{Path: "overlays/prod", Texts: []string{"prod"}})
+	prod := base.For(targetspec.Match{Path: "overlays/prod", Texts: []string{"prod"}})
 	want := *base
 	want.Table, want.Key, want.SSMPrefixes = nil, "", []string{"/weir"}
 	want.Region, want.AccountID = "eu-central-1", "222222222222"
 	want.RoleARN, want.PlanRoleARN = "arn:aws:iam::222222222222:role/weir", "arn:aws:iam::222222222222:role/plan"
 	want.AllowedRoleARNs, want.KMSKeyARNs = []string{"arn:aws:iam::222222222222:role/x"}, []string{"arn:aws:kms:eu-central-1:222222222222:key/k"}
-	want.Network = target.Network{VPCID: "vpc-0000000d"}
+	want.Network = targetspec.Network{VPCID: "vpc-0000000d"}
 	want.Vars = map[string]string{"CLUSTER": "c-prod", "TIER": "prod", "SIZE": "small", "SELF": "prod!"}
-	want.VarsFrom = []target.VarsFrom{{File: "/etc/weir/values/prod.env"}, {File: "/etc/weir/common.env"}}
+	want.VarsFrom = []targetspec.VarsFrom{{File: "/etc/weir/values/prod.env"}, {File: "/etc/weir/common.env"}}
 	want.KubeconfigFile = "/etc/weir/prod.kubeconfig"
 	if diff := cmp.Diff(&want, prod, withoutPlaces); diff != "" {
 		t.Errorf("prod (-want +got):\n%s", diff)
 	}
-	bare := base.For(target.Match{Path: "overlays/bare", Texts: []string{"bare"}})
+	bare := base.For(targetspec.Match{Path: "overlays/bare", Texts: []string{"bare"}})
 	if bare.Region != "eu-west-1" || bare.RoleARN != "" || bare.Network.VPCID != "vpc-0000000a" || bare.Vars["CLUSTER"] != "c-bare" || bare.KubeconfigFile != "/etc/weir/kube/bare/config" {
 		t.Errorf("an empty row: %+v", bare)
 	}
@@ -83,11 +83,11 @@ func TestARowTakesThePlaceOfTheTargetsKeys(t *testing.T) {
 func TestNoDirectoryComesToAnothersRow(t *testing.T) {
 	targets, _ := tabledTargets(t, tabled)
 	for _, name := range []string{"pro", "Prod", "prod ", "prod\n", "p rod", "", "{1}", "dev-prod", "prod/../prod"} {
-		if got := targets[0].For(target.Match{Path: "overlays/" + name, Texts: []string{name}}); got != nil {
+		if got := targets[0].For(targetspec.Match{Path: "overlays/" + name, Texts: []string{name}}); got != nil {
 			t.Errorf("%q has the row of account %s", name, got.AccountID)
 		}
 	}
-	summary, detail := targets[0].Lacks(target.Match{Path: "overlays/new", Texts: []string{"new"}})
+	summary, detail := targets[0].Lacks(targetspec.Match{Path: "overlays/new", Texts: []string{"new"}})
 	if !strings.Contains(summary, `no row "new"`) || !strings.Contains(detail, `"new": {region: `) {
 		t.Errorf("%s\n%s", summary, detail)
 	}
@@ -95,10 +95,10 @@ func TestNoDirectoryComesToAnothersRow(t *testing.T) {
 	if two == nil {
 		t.Fatal(faults)
 	}
-	if got := two[0].For(target.Match{Texts: []string{"a", "b"}}); got == nil || got.Region != "eu-west-1" {
+	if got := two[0].For(targetspec.Match{Texts: []string{"a", "b"}}); got == nil || got.Region != "eu-west-1" {
 		t.Errorf("two wildcards: %+v", got)
 	}
-	if got := two[0].For(target.Match{Texts: []string{"b", "a"}}); got != nil {
+	if got := two[0].For(targetspec.Match{Texts: []string{"b", "a"}}); got != nil {
 		t.Errorf("the key's order does not count: %+v", got)
 	}
 }
@@ -108,10 +108,10 @@ func TestWhatNeedsNoRowIsTheTargetItself(t *testing.T) {
 	if targets == nil {
 		t.Fatal(faults)
 	}
-	if got := targets[0].For(target.Match{Texts: []string{"x"}}); got != &targets[0] {
+	if got := targets[0].For(targetspec.Match{Texts: []string{"x"}}); got != &targets[0] {
 		t.Errorf("got %+v", got)
 	}
-	if got := targets[1].For(target.Match{}); got != &targets[1] || got.Vars["DIGITS"] != "[0-9]{3}" {
+	if got := targets[1].For(targetspec.Match{}); got != &targets[1] || got.Vars["DIGITS"] != "[0-9]{3}" {
 		t.Errorf("a path without wildcards has its braces read: %+v", got)
 	}
 }
@@ -150,7 +150,7 @@ func TestValuePathsBesideTheTarget(t *testing.T) {
 	if targets == nil {
 		t.Fatal(faults)
 	}
-	got := targets[0].For(target.Match{Path: "o/a b", Texts: []string{"a b"}}).ValuePaths("o/a b")
+	got := targets[0].For(targetspec.Match{Path: "o/a b", Texts: []string{"a b"}}).ValuePaths("o/a b")
 	if !slices.Equal(got, []string{"o/a b/values.env", "o/v/a b.yaml"}) {
 		t.Errorf("beside a directory: %q", got)
 	}

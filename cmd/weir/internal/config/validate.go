@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render/diag"
 )
 
@@ -118,7 +118,7 @@ func (v *validator) forge(at string, f *Forge) {
 	v.push(at+".push", f)
 }
 
-func (v *validator) target(at string, t *target.Target) {
+func (v *validator) target(at string, t *targetspec.Target) {
 	v.sourceRef(at+".source", t.Source)
 	if t.Region == "" && len(t.Table) == 0 {
 		v.found.fault(at+".region", "missing-key", "", "the AWS region is required")
@@ -126,7 +126,7 @@ func (v *validator) target(at string, t *target.Target) {
 	v.account(at, t)
 	v.windows(at+".windows", t.Windows)
 	v.demand(at+".rollout", t.Rollout)
-	g, err := target.ParseGlob(t.Path)
+	g, err := targetspec.ParseGlob(t.Path)
 	if err != nil {
 		return // said with the path
 	}
@@ -141,7 +141,7 @@ func (v *validator) target(at string, t *target.Target) {
 	v.table(at, t, g)
 }
 
-func (v *validator) varsFrom(at string, t *target.Target, g target.Glob) {
+func (v *validator) varsFrom(at string, t *targetspec.Target, g targetspec.Glob) {
 	for j, from := range t.VarsFrom {
 		at := fmt.Sprintf("%s.varsFrom[%d]", at, j)
 		switch {
@@ -162,12 +162,12 @@ func (v *validator) varsFrom(at string, t *target.Target, g target.Glob) {
 
 // valuePath checks that a file of the repository is below the source's root, for all values of the
 // target's wildcards.
-func (v *validator) valuePath(at, p string, g target.Glob) {
+func (v *validator) valuePath(at, p string, g targetspec.Glob) {
 	dir := g.String()
 	if g.OfFiles() {
 		dir = path.Dir(dir)
 	}
-	if _, err := target.CleanPath(path.Join(dir, p)); err != nil || path.IsAbs(p) || strings.Contains(p, "\\") {
+	if _, err := targetspec.CleanPath(path.Join(dir, p)); err != nil || path.IsAbs(p) || strings.Contains(p, "\\") {
 		v.found.fault(at, "bad-value", "write it relative to the target's directory, such as values.env", "%q is not a path below the source's root", p)
 	}
 }

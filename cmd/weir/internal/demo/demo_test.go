@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
 	examplerepo "github.com/weir-gitops/weir/example-repo"
 	_ "github.com/weir-gitops/weir/reconciler/cloudtest/checked"
-	"github.com/weir-gitops/weir/reconciler/target"
+	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/source"
 )
 
@@ -97,7 +97,7 @@ func TestDemoWritesAValidConfiguration(t *testing.T) {
 	if c.Sources[0].URL != d.Repository || c.AWS.Endpoint != d.AWS.URL() {
 		t.Errorf("source %s, endpoint %s", c.Sources[0].URL, c.AWS.Endpoint)
 	}
-	if _, err := c.Targets[0].Values(target.ReadVars); err != nil {
+	if _, err := c.Targets[0].Values(targetspec.ReadVars); err != nil {
 		t.Error(err)
 	}
 	steps := d.NextSteps("weir")

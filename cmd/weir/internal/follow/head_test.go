@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
 	"github.com/weir-gitops/weir/reconciler/fleet"
@@ -18,7 +18,7 @@ import (
 func TestOnlyThePublishedCommitMayBeApplied(t *testing.T) {
 	t.Parallel()
 	engine := coord.New(coordtest.NewMemory(), coord.Options{})
-	c, err := crew.Open(t.Context(), crew.Options{Engine: engine, Member: coord.Member{Name: "a"}, Logger: slog.New(slog.DiscardHandler), Scopes: func() []coord.Scope { return nil }})
+	c, err := membership.Open(t.Context(), membership.Options{Engine: engine, Member: coord.Member{Name: "a"}, Logger: slog.New(slog.DiscardHandler), Scopes: func() []coord.Scope { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

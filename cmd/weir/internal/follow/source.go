@@ -12,18 +12,18 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/cmd/weir/internal/telemetry"
+	"github.com/weir-gitops/weir/reconciler/ancestry"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/gates"
-	"github.com/weir-gitops/weir/reconciler/lineage"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/githubapp"
 	"github.com/weir-gitops/weir/source/snapshot"
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/metrics"
 )
 
@@ -32,12 +32,12 @@ type Source struct {
 	Config config.Source
 	Git    *source.Git
 	// Line compares the commits that AWS names with the commits that the source reached.
-	Line *lineage.Line
+	Line *ancestry.Line
 	// app makes tokens for the source and its forge; nil without a GitHub App.
 	app *githubapp.App
 	// Crew holds the daemons that share the source; exactly one reads it. It is nil if this daemon
 	// is alone.
-	Crew *crew.Crew
+	Crew *membership.Crew
 	// listeners hear what the source says.
 	listeners Listeners
 	// heard is closed once the source has said something, good or bad.
@@ -54,7 +54,7 @@ type Source struct {
 type Listeners struct {
 	Logger  *slog.Logger
 	Secrets *redact.Registry
-	Board   *board.Board
+	Board   *current.Board
 	// News wakes a conductor that waits for sources. Wake makes it compose. Conduct wakes the
 	// conductor of rollouts.
 	News, Wake, Conduct func()
@@ -67,10 +67,10 @@ type Options struct {
 	Rand     func() float64
 	Metrics  *metrics.Metrics
 	Tracing  *telemetry.Tracing
-	Lineages *lineage.Book
+	Lineages *ancestry.Book
 	// PassAll starts a pass over every scope.
 	PassAll   func()
-	Crew      *crew.Crew
+	Crew      *membership.Crew
 	Listeners Listeners
 }
 
@@ -79,7 +79,7 @@ func open(s config.Source, o Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	var line *lineage.Line
+	var line *ancestry.Line
 	git, err := source.New(c, source.Options{
 		Rand:   o.Rand,
 		Found:  func(began time.Time, revision string) { line.Found(began, revision) },
@@ -125,7 +125,7 @@ func (f *Source) hear(s snapshot.Snapshot, err error) {
 		f.view.Snapshot = last
 	}
 	f.mu.Unlock()
-	shown := board.Source{Name: f.Config.Name, URL: f.Config.URL, Ref: RefText(f.Config.Ref)}
+	shown := current.Source{Name: f.Config.Name, URL: f.Config.URL, Ref: RefText(f.Config.Ref)}
 	if err != nil {
 		hideSource(to.Secrets, f.Config)
 		shown.Error = err.Error()
@@ -195,7 +195,7 @@ func (f *Source) follow(ctx context.Context) error {
 }
 
 // Key returns the key of the lease under which this daemon reads and owns a source.
-func (f *Source) Key() string { return crew.SourceKey(f.view.ID) }
+func (f *Source) Key() string { return membership.SourceKey(f.view.ID) }
 
 // Leads reports whether this daemon reads the source's repository for all.
 func (f *Source) Leads() bool { return f.Crew == nil || f.Crew.Lease(f.Key()) != nil }
@@ -295,7 +295,7 @@ func (f *Source) Nudge() {
 		f.Git.Nudge()
 		return
 	}
-	f.Crew.AskSoon(crew.Ask{Source: f.Config.Name})
+	f.Crew.AskSoon(membership.Ask{Source: f.Config.Name})
 }
 
 // Branch returns the branch that the source follows, and that changes are proposed into.

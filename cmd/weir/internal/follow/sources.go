@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/source"
@@ -54,7 +54,7 @@ func (s Sources) Held(source string) state.Store {
 }
 
 // HeldBy is held with several daemons.
-func (s Sources) HeldBy(c *crew.Crew) func(string) state.Store {
+func (s Sources) HeldBy(c *membership.Crew) func(string) state.Store {
 	if c == nil {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/fleet"
-	"github.com/weir-gitops/weir/reconciler/newer"
+	"github.com/weir-gitops/weir/reconciler/imageupdates"
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/edit"
 	"github.com/weir-gitops/weir/render/intent"
@@ -46,7 +46,7 @@ func (p Images) Survey(ctx context.Context) (out images.Survey, err error) {
 			out.Unread[name] = faultOf(r)
 		}
 	}
-	var pools []newer.Pool
+	var pools []imageupdates.Pool
 	for _, b := range review.Batches {
 		if b.Scope == nil {
 			continue // its targets have no plan
@@ -62,12 +62,12 @@ func (p Images) Survey(ctx context.Context) (out images.Survey, err error) {
 		}
 		pools = append(pools, found...)
 	}
-	out.Families, out.Gaps = newer.Find(pools)
+	out.Families, out.Gaps = imageupdates.Find(pools)
 	return out, nil
 }
 
 // Pin implements images.Fleet.
-func (p Images) Pin(ctx context.Context, on string, pins []newer.Pin) (out images.Pinned, err error) {
+func (p Images) Pin(ctx context.Context, on string, pins []imageupdates.Pin) (out images.Pinned, err error) {
 	head, err := p.Git.At(ctx, on)
 	if err != nil {
 		return out, err
@@ -104,11 +104,11 @@ func (p Images) Pin(ctx context.Context, on string, pins []newer.Pin) (out image
 }
 
 // pin sets the pins in files. What one pin cannot have is left out whole.
-func (p Images) pin(ctx context.Context, head snapshot.Snapshot, of *fleet.Review, pins []newer.Pin, out *images.Pinned) (map[string][]byte, error) {
+func (p Images) pin(ctx context.Context, head snapshot.Snapshot, of *fleet.Review, pins []imageupdates.Pin, out *images.Pinned) (map[string][]byte, error) {
 	refused := map[string]string{}
 	for {
 		var wishes []edit.Wish
-		pinsOf := map[string][]newer.Pin{}
+		pinsOf := map[string][]imageupdates.Pin{}
 		for _, pin := range pins {
 			id := pin.Target + " " + pin.At.Object.String()
 			if refused[id] != "" {

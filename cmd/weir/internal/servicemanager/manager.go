@@ -11,7 +11,7 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/daemon"
 
-	"github.com/weir-gitops/weir/status/board"
+	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/report"
 )
 
@@ -62,7 +62,7 @@ func (m *Manager) Starting(step string) {
 
 // Supervise reports to the service manager that the daemon is ready, which it is before its first
 // pass. From then on it reports that the daemon is alive, as long as the loop shows signs of life.
-func (m *Manager) Supervise(ctx context.Context, b *board.Board) error {
+func (m *Manager) Supervise(ctx context.Context, b *current.Board) error {
 	started, sent := time.Now(), ""
 	lines := []string{systemd.SdNotifyReady}
 	for {
@@ -103,7 +103,7 @@ func (m *Manager) Notify(lines ...string) {
 }
 
 // standing says in a line how the targets stand, and how far the first pass is.
-func standing(targets []board.TargetState) string {
+func standing(targets []current.TargetState) string {
 	if len(targets) == 0 {
 		return "waiting for the first commit"
 	}
@@ -134,7 +134,7 @@ func standing(targets []board.TargetState) string {
 }
 
 // Ready reports whether every target had its first pass.
-func Ready(targets []board.TargetState) bool {
+func Ready(targets []current.TargetState) bool {
 	for _, t := range targets {
 		if t.Last == nil {
 			return false

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-gitops/weir/cmd/weir/internal/crew"
+	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/source/transport"
 )
@@ -28,7 +28,7 @@ func (w *World) begins(c *call) {
 	if w.engine == nil {
 		return
 	}
-	key := crew.ScopeKey("aws", "000000000000", c.region, "")
+	key := membership.ScopeKey("aws", "000000000000", c.region, "")
 	o, left, ok := w.engine.owner(key)
 	switch {
 	case !ok || o.Member != c.daemon.id:
@@ -89,7 +89,7 @@ func (e *engine) strayed() {
 }
 
 // sourceKey is that of the lease under which the repository is spoken for.
-var sourceKey = crew.SourceKey(transport.ID("http://git.example.com/fleet.git"))
+var sourceKey = membership.SourceKey(transport.ID("http://git.example.com/fleet.git"))
 
 // speaker is the process that speaks for the source, "" for none.
 func (e *engine) speaker() string {
@@ -104,7 +104,7 @@ func (e *engine) speaker() string {
 func (e *engine) owned() {
 	keys := []string{sourceKey}
 	for _, region := range e.w.regions() {
-		keys = append(keys, crew.ScopeKey("aws", "000000000000", region, ""))
+		keys = append(keys, membership.ScopeKey("aws", "000000000000", region, ""))
 	}
 	alive := map[string]bool{}
 	for _, m := range e.w.members {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/weir-gitops/weir/cmd/weir/internal/app"
 	"github.com/weir-gitops/weir/cmd/weir/internal/config"
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
@@ -121,7 +121,7 @@ func newFleet(t *testing.T, size fleetSize, members int) *fleet {
 		t.Fatal(err)
 	}
 	f.aws = aws
-	sdk.Around = func(plainbody.Doer) plainbody.Doer { return fleetClient{f} }
+	sdk.Around = func(httpbody.Doer) httpbody.Doer { return fleetClient{f} }
 	transport.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return f.net.dial(ctx) }
 	workload.Dial = func(ctx context.Context, _, address string) (net.Conn, error) {
 		l := f.hosts[address]

@@ -13,14 +13,14 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/simulate"
 )
 
 // client is the daemons' way to AWS. The context says which daemon calls.
 type client struct {
 	w    *World
-	next plainbody.Doer
+	next httpbody.Doer
 }
 
 // random are members of requests that differ in each run.

@@ -15,12 +15,12 @@ import (
 // as make simulate names it.
 var planted = []struct{ name, file, was, is, broken, world string }{
 	{
-		"a suspended target is written to", "reconciler/plan/basis/gates.go",
+		"a suspended target is written to", "reconciler/plan/model/gates.go",
 		"case !asked && (in.Policy.Suspended || in.Policy.ReportOnly):", "case !asked && in.Policy.ReportOnly:",
 		"which is suspended until", "",
 	},
 	{
-		"a suspended pool is written to", "reconciler/plan/basis/gates.go",
+		"a suspended pool is written to", "reconciler/plan/model/gates.go",
 		`case !asked && in.Policy.Gates.Pools[pool.Key.String()] != "":`, "case false:",
 		"which is suspended until", "",
 	},

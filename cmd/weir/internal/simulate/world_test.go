@@ -18,7 +18,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/weir-gitops/weir/reconciler/awscloud/plainbody"
+	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
@@ -153,7 +153,7 @@ func run(t *testing.T, o Options) Result {
 		w.join(i)
 	}
 	checked := sdk.Around // each request is held against AWS's models
-	sdk.Around = func(next plainbody.Doer) plainbody.Doer { return checked(&client{w, next}) }
+	sdk.Around = func(next httpbody.Doer) httpbody.Doer { return checked(&client{w, next}) }
 	transport.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return w.net.dial(ctx) }
 	hosts := http.NewServeMux()
 	hosts.Handle("git.example.com/", w.serve("git", w.gitServer()))

@@ -1,0 +1,128 @@
+package membership
+
+import (
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
+	"github.com/weir-gitops/weir/reconciler/state"
+)
+
+// What people forbid is not written, however good the lease is; and a write needs five seconds of the lease, however new is what was read.
+func TestWhatAWriteNeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
+		time.Sleep(30 * time.Second)
+		var forbidden error
+		fence := Fence{Crew: a, Key: func() string { return "scope/k" }, May: func() error { return forbidden }}
+		if err := fence.MayBegin(); err != nil {
+			t.Fatal(err)
+		}
+		if err := (Fence{Crew: a, Key: func() string { return "scope/other" }}).MayBegin(); err == nil {
+			t.Error("what this member does not own may be written")
+		}
+		forbidden = errors.New("prod is suspended")
+		if err := fence.MayBegin(); !errors.Is(err, forbidden) {
+			t.Errorf("what people forbid: %v", err)
+		}
+		forbidden = nil
+		wire.Arm(func(call string) coordtest.Fault { return coordtest.Fault{LoseRequest: call == "Renew"} })
+		for fence.MayBegin() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		l := a.Lease("scope/k")
+		if l == nil {
+			t.Fatal("the lease has ended already")
+		}
+		if left := a.Keeper().Session().Left(); left > 5*time.Second || left < 4900*time.Millisecond {
+			t.Errorf("the last write began with %s of the lease left", left)
+		}
+		var fenced *coord.FencedError
+		if err := fence.MayBegin(); !errors.As(err, &fenced) {
+			t.Errorf("refused because of %v", err)
+		}
+	})
+}
+
+// Where the engine goes back to what it was, a suspension may be gone: nobody works on anything before that is on record as a loss, also while that cannot
+// be written.
+func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		var a *Crew
+		var begun atomic.Int64
+		lost := func() (why *state.Loss) {
+			if err := a.Store().View(func(tx *state.Tx) (err error) { why, err = state.LossOf(tx); return err }); err != nil {
+				t.Error(err)
+			}
+			return why
+		}
+		var restored atomic.Bool
+		a, wire := joinedAs(t, memory, "a", "scope/k", func(*coord.Lease) {
+			if begun.Add(1); restored.Load() && lost() == nil {
+				t.Error("work begins, and nothing is said to be lost")
+			}
+		})
+		time.Sleep(30 * time.Second)
+		if begun.Load() != 1 || lost() != nil {
+			t.Fatalf("begun %d times, lost %v", begun.Load(), lost())
+		}
+		restore := memory.Save()
+		if _, err := a.Keeper().Session().Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "state/r/suspensions/prod", Value: []byte("={}"), If: 0}}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		restored.Store(true)
+		restore()
+		var took atomic.Bool
+		wire.Arm(func(call string) coordtest.Fault {
+			owners, err := memory.Owners(t.Context())
+			if err != nil || call != "Commit" {
+				return coordtest.Fault{}
+			}
+			s := a.Keeper().Session()
+			if s != nil && owners[0].Session == s.ID() {
+				took.Store(true)
+			} // it may take the key, and write nothing then
+			return coordtest.Fault{LoseRequest: took.Load()}
+		})
+		time.Sleep(time.Minute)
+		if !took.Load() {
+			t.Fatal("it never took the key again")
+		}
+		if l, done := a.Use("scope/k"); l != nil {
+			t.Error("it is used before the loss is on record")
+			done()
+		}
+		wire.Mend()
+		time.Sleep(30 * time.Second)
+		if l, done := a.Use("scope/k"); l == nil || lost() == nil {
+			t.Errorf("afterwards: %v, lost %v", l, lost())
+		} else {
+			done()
+		}
+	})
+}
+
+// All roles into one account and region share a key; what differs in the partition, the account, the region or the endpoint has another.
+func TestTheKeysOfScopes(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range [][4]string{
+		{"aws", "111111111111", "eu-west-1", ""},
+		{"aws-cn", "111111111111", "eu-west-1", ""},
+		{"aws", "222222222222", "eu-west-1", ""},
+		{"aws", "111111111111", "eu-west-2", ""},
+		{"aws", "111111111111", "eu-west-1", "http://localhost:4566"},
+		{"aws", "111111111111", "eu-west-1", "http://localhost:4567"},
+	} {
+		key := ScopeKey(k[0], k[1], k[2], k[3])
+		if seen[key] || coord.CheckKey(key) != nil || IsSource(key) {
+			t.Errorf("%v has the key %s", k, key)
+		}
+		seen[key] = true
+	}
+}

@@ -1,0 +1,292 @@
+package membership
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
+)
+
+// joined is a member over a wire, which owns a key.
+func joined(t *testing.T, store coord.Store, name, key string) (*Crew, *coordtest.Wire) {
+	t.Helper()
+	return joinedAs(t, store, name, key, nil)
+}
+
+func joinedAs(t *testing.T, store coord.Store, name, key string, begin func(*coord.Lease)) (*Crew, *coordtest.Wire) {
+	t.Helper()
+	wire := coordtest.NewWire(store)
+	c, err := Open(t.Context(), Options{
+		Begin:  begin,
+		Engine: coord.New(wire, coord.Options{Clock: coordtest.NewClock()}), Member: coord.Member{Name: name}, Logger: slog.New(slog.DiscardHandler),
+		Scopes: func() []coord.Scope {
+			if key == "" {
+				return nil
+			}
+			return []coord.Scope{{Key: key, Weight: 1}}
+		},
+		Work: func(l *coord.Lease) {
+			for l.Context().Err() == nil {
+				l.Progress()
+				select {
+				case <-l.Context().Done():
+				case <-time.After(5 * time.Second):
+				}
+			}
+		},
+		Tell: func(coord.Event) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = c.Run(ctx) }()
+	t.Cleanup(func() { stop(); <-done })
+	return c, wire
+}
+
+// A report of something that was done reaches the others though the engine was away when it
+// was made: no later report tells of that.
+func TestAReportOutlastsAnEngineThatIsAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		a, wire := joined(t, memory, "a", "scope/k")
+		b, _ := joined(t, memory, "b", "")
+		time.Sleep(30 * time.Second)
+		l := a.Lease("scope/k")
+		if l == nil {
+			t.Fatal("it owns nothing")
+		}
+		report := func(did bool, text string) {
+			a.Publish(l, "prod", did, []byte(text), func() ([]byte, error) { return []byte(text), nil })
+		}
+		report(false, "nothing to do")
+		time.Sleep(5 * time.Second)
+		wire.Arm(func(call string) coordtest.Fault { return coordtest.Fault{LoseRequest: call == "Commit"} })
+		report(true, "made the group")
+		time.Sleep(8 * time.Second)
+		report(false, "nothing to do at last")
+		wire.Mend()
+		time.Sleep(10 * time.Second)
+		var got []string
+		b.Reports(func(_ string, data []byte) { got = append(got, string(data)) })
+		if text := strings.Join(got, ", "); text != "made the group, nothing to do at last" {
+			t.Errorf("the other knows: %s", text)
+		}
+	})
+}
+
+// A report that no engine takes is tried once, and not each second; what is reported next is told.
+func TestAReportThatIsTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		a, _ := joined(t, memory, "a", "scope/k")
+		b, _ := joined(t, memory, "b", "")
+		time.Sleep(30 * time.Second)
+		l := a.Lease("scope/k")
+		if l == nil {
+			t.Fatal("it owns nothing")
+		}
+		var tried atomic.Int64
+		publish := func(same string, size int) {
+			a.Publish(l, "prod", true, []byte(same), func() ([]byte, error) { tried.Add(1); return make([]byte, size), nil })
+			time.Sleep(20 * time.Second)
+		}
+		publish("large", 2<<20)
+		if n := tried.Load(); n != 1 {
+			t.Errorf("it was tried %d times", n)
+		}
+		largest := mostBytes - 1024
+		publish("less", largest)
+		var got []int
+		b.Reports(func(_ string, data []byte) { got = append(got, len(data)) })
+		if len(got) != 1 || got[0] != largest {
+			t.Errorf("the other has reports of %v bytes", got)
+		}
+	})
+}
+
+// Whatever becomes of the record that an owner wrote of a target, its next report puts it right, though that says nothing new: a member that has not the
+// target any more drops the record, and one that had it wrote its last report late.
+func TestARecordThatAnotherMemberChangedIsWrittenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		a, _ := joined(t, memory, "a", "scope/k")
+		b, _ := joined(t, memory, "b", "scope/other")
+		time.Sleep(30 * time.Second)
+		publish := func(c *Crew, key, text string) {
+			t.Helper()
+			l := c.Lease(key)
+			if l == nil {
+				t.Fatalf("%s is not owned", key)
+			}
+			c.Publish(l, "prod", false, []byte(text), func() ([]byte, error) { return []byte(text), nil })
+			time.Sleep(5 * time.Second)
+		}
+		shown := func(c *Crew) (last string) {
+			for _, r := range c.recorded(c.mirror.Snapshot(), "prod") {
+				last = string(r.data)
+			}
+			return last
+		}
+		publish(a, "scope/k", "converged")
+		version := b.mirror.Snapshot().Get(reportKey("prod") + "0").Version
+		publish(a, "scope/k", "converged")
+		if now := b.mirror.Snapshot().Get(reportKey("prod") + "0").Version; now != version {
+			t.Error("what is no news is written")
+		}
+		publish(b, "scope/other", "was in another region")
+		publish(a, "scope/k", "converged")
+		if got := shown(b); got != "converged" {
+			t.Errorf("after a late report of another member the record says %q", got)
+		}
+		b.Drop(t.Context(), "prod")
+		time.Sleep(5 * time.Second)
+		if got := shown(a); got != "" {
+			t.Fatalf("the record is there: %q", got)
+		}
+		publish(a, "scope/k", "converged")
+		if got := shown(b); got != "converged" {
+			t.Errorf("after another member dropped the record it says %q", got)
+		}
+	})
+}
+
+// An attempt under way when a member hands a key over goes on as long as the lease, but none begins.
+func TestAnAttemptUnderWayIsNotCutByAHandOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := joined(t, coordtest.NewMemory(), "a", "scope/k")
+		time.Sleep(30 * time.Second)
+		_, done := a.Use("scope/k")
+		fence := Fence{Crew: a, Key: func() string { return "scope/k" }}
+		if err := fence.MayBegin(); err != nil {
+			t.Fatal(err)
+		}
+		handed := make(chan struct{})
+		go func() { defer close(handed); _ = a.Keeper().Drain(t.Context()) }()
+		for range 6 {
+			time.Sleep(time.Second)
+			if left := time.Until(fence.Until()); left < coord.TTL-coord.RenewEvery-coord.FenceCut-time.Second {
+				t.Errorf("it is cut in %s", left)
+			}
+			if fence.MayBegin() == nil {
+				t.Error("a key that is handed over is written to")
+			}
+			if l, _ := a.Use("scope/k"); l != nil {
+				t.Error("a key that is handed over is used")
+			}
+		}
+		done()
+		<-handed
+		if until := fence.Until(); !until.Before(time.Now()) {
+			t.Errorf("who owns it no more goes on for %s", time.Until(until))
+		}
+	})
+}
+
+// While waits until the work on a key is prepared.
+func TestWhatRunsWaitsUntilItIsPrepared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		prepared := false
+		a, _ := joinedAs(t, coordtest.NewMemory(), "a", "source/k", func(*coord.Lease) {
+			time.Sleep(3 * time.Second)
+			prepared = true
+		})
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		ran := false
+		a.While(ctx, "source/k", func(context.Context, *coord.Lease) error {
+			ran = true
+			if !prepared {
+				t.Error("it began before")
+			}
+			return nil
+		})
+		if !ran {
+			t.Error("it never ran")
+		}
+	})
+}
+
+// Work that fails, as the engine lost an answer, begins again while the lease goes on.
+func TestWorkThatFailsBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := joined(t, coordtest.NewMemory(), "a", "source/k")
+		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+		defer stop()
+		var leases []*coord.Lease
+		a.While(ctx, "source/k", func(ctx context.Context, l *coord.Lease) error {
+			if leases = append(leases, l); len(leases) < 3 {
+				return errors.New("an answer was lost")
+			}
+			<-ctx.Done()
+			return nil
+		})
+		if len(leases) != 3 || leases[0] != leases[2] {
+			t.Errorf("it began %d times", len(leases))
+		}
+	})
+}
+
+// An engine that is slow keeps no write back as long as what was read is not too old.
+func TestASlowEngineKeepsNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
+		time.Sleep(30 * time.Second)
+		fence := Fence{Crew: a, Key: func() string { return "scope/k" }}
+		wire.Arm(func(string) coordtest.Fault { return coordtest.Fault{Slow: 1600 * time.Millisecond} })
+		for range 30 {
+			time.Sleep(700 * time.Millisecond)
+			if err := fence.MayBegin(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// An owner writes nothing by what it read more than two seconds ago.
+func TestTheAgeOfWhatWasReadIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
+		time.Sleep(30 * time.Second)
+		fence := Fence{Crew: a, Key: func() string { return "scope/k" }}
+		var mu sync.Mutex
+		var read time.Time
+		cut := false
+		wire.Arm(func(call string) coordtest.Fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if call == "Poll" && !cut {
+				read = time.Now()
+			}
+			return coordtest.Fault{LoseRequest: call == "Poll" && cut}
+		})
+		time.Sleep(10 * time.Second)
+		mu.Lock()
+		cut = true
+		mu.Unlock()
+		for fence.MayBegin() == nil {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if age := time.Since(read); age <= 2*time.Second || age > 2*time.Second+20*time.Millisecond {
+			t.Errorf("the last write began %s after the read that it went by", age)
+		}
+		if a.Lease("scope/k") == nil {
+			t.Error("its lease is gone, which is another reason")
+		}
+		wire.Mend()
+		time.Sleep(time.Second)
+		if err := fence.MayBegin(); err != nil {
+			t.Error(err)
+		}
+	})
+}

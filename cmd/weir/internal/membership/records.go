@@ -1,0 +1,58 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/state"
+)
+
+// writer writes to the engine, as a member or as an owner.
+type writer interface {
+	Write(ctx context.Context, w coord.Write) (version int64, err error)
+}
+
+// held writes as the owner of a lease.
+type held struct{ *coord.Lease }
+
+func (h held) Write(ctx context.Context, w coord.Write) (int64, error) {
+	return h.Lease.Write(ctx, w.Ops...)
+}
+
+// session returns the member's present one.
+func (c *Crew) session() (writer, error) {
+	if s := c.keeper.Session(); s != nil {
+		return s, nil
+	}
+	if err := c.keeper.Trouble(); err != nil {
+		return nil, fmt.Errorf("%w, and none is to be had now: %w", coord.ErrLost, err)
+	}
+	return nil, coord.ErrLost
+}
+
+// records gives package state the engine's records.
+type records struct {
+	crew *Crew
+	by   func() (writer, error)
+}
+
+// Replica implements state.Engine.
+func (r records) Replica() state.Replica { return r.crew.mirror.Snapshot() }
+
+// Refresh implements state.Engine.
+func (r records) Refresh(ctx context.Context) error { return r.crew.mirror.Sync(ctx) }
+
+// Commit implements state.Engine.
+func (r records) Commit(ctx context.Context, ops []coord.Op) error {
+	w, err := r.by()
+	if err == nil {
+		_, err = w.Write(ctx, coord.Write{Ops: ops})
+	}
+	return err
+}
+
+// List implements state.Engine.
+func (r records) List(ctx context.Context, prefix, after string) ([]coord.Record, string, error) {
+	return r.crew.o.Engine.List(ctx, prefix, after)
+}

@@ -1,0 +1,120 @@
+package relocation
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+)
+
+// heeds is the prefix of two kinds of records. The record heed/ID asks the owners whether they have
+// read all earlier records. A member replies with the record heed/ID/MEMBER. Records are read in the
+// order of their writes, so a member that reads the question has read all records before it.
+const heeds = "heed/"
+
+// question is the value of such a record. No targets stand for all.
+type question struct {
+	Targets []string  `json:"targets,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+const (
+	// readWithin bounds the time that the caller of a command waits until owners have read it.
+	readWithin = 5 * time.Second
+	// keepQuestions is the time that the engine keeps a question.
+	keepQuestions = time.Minute
+)
+
+// Heeded implements commands.Crew.
+func (d *Dispatcher) Heeded(ctx context.Context, targets []string) (by []string, all bool) {
+	if len(d.about(targets)) == 0 {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // it never fails
+	key := heeds + hex.EncodeToString(random[:])
+	value, err := json.Marshal(question{targets, time.Now().UTC()})
+	if err == nil {
+		err = d.write(ctx, append(d.answered(d.o.Mirror.Snapshot()), coord.Op{Key: key, Value: value, If: 0}))
+	}
+	if err != nil {
+		d.o.Logger.Warn("cannot ask the owners whether they have read a command", "error", err)
+		return nil, false
+	}
+	all = d.awaitFor(ctx, readWithin, func(now *coord.Snapshot) bool {
+		by = by[:0]
+		for _, r := range now.List(key + "/") {
+			if name, err := url.PathUnescape(strings.TrimPrefix(r.Key, key+"/")); err == nil {
+				by = append(by, name)
+			}
+		}
+		owned := 0
+		for _, scope := range d.about(targets) {
+			o := now.Owner(scope)
+			if o.Released || !now.Lives(o.Session) || !slices.Contains(by, o.Member) {
+				return false
+			}
+			owned++
+		}
+		return owned > 0
+	})
+	return by, all
+}
+
+// about returns the keys of targets' scopes; without targets, all.
+func (d *Dispatcher) about(targets []string) (keys []string) {
+	for _, w := range d.o.Wanted() {
+		if strings.HasPrefix(w.Key, "scope/") && (len(targets) == 0 || slices.ContainsFunc(w.Targets, func(t string) bool { return slices.Contains(targets, t) })) {
+			keys = append(keys, w.Key)
+		}
+	}
+	return keys
+}
+
+// hear answers new questions about keys that this member owns. asked are those already answered.
+func (d *Dispatcher) hear(ctx context.Context, now *coord.Snapshot, asked map[string]bool) {
+	list := now.List(heeds)
+	var ops []coord.Op
+	for _, r := range list {
+		if strings.Contains(strings.TrimPrefix(r.Key, heeds), "/") || asked[r.Key] || len(ops) == coord.MaxOps/2 {
+			continue
+		}
+		asked[r.Key] = true
+		var q question
+		if json.Unmarshal(r.Value, &q) == nil && slices.ContainsFunc(d.about(q.Targets), func(key string) bool { return d.o.Keeper.Lease(key) != nil }) {
+			ops = append(ops, coord.Op{Key: r.Key + "/" + url.PathEscape(d.o.Member), If: coord.Any})
+		}
+	}
+	for key := range asked {
+		if now.Get(key).Version == 0 {
+			delete(asked, key)
+		}
+	}
+	if len(ops) == 0 {
+		return
+	}
+	if err := d.write(ctx, ops); err != nil {
+		d.o.Logger.Warn("cannot confirm that a command was read: its caller hears that it is stored", "error", fmt.Errorf("answer: %w", err))
+	}
+}
+
+// answered deletes questions whose callers no longer wait, and the answers to them.
+func (d *Dispatcher) answered(now *coord.Snapshot) (out []coord.Op) {
+	for _, r := range now.List(heeds) {
+		id, _, _ := strings.Cut(strings.TrimPrefix(r.Key, heeds), "/")
+		var q question
+		if err := json.Unmarshal(now.Get(heeds+id).Value, &q); (err != nil || time.Since(q.At) > keepQuestions) && len(out) < coord.MaxOps/2 {
+			out = append(out, coord.Op{Key: r.Key, Delete: true, If: coord.Any})
+		}
+	}
+	return out
+}

@@ -1,0 +1,326 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/cmd/weir/internal/advice"
+	"github.com/weir-gitops/weir/cmd/weir/internal/config"
+	"github.com/weir-gitops/weir/cmd/weir/internal/follow"
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/accounts"
+	"github.com/weir-gitops/weir/reconciler/fleet"
+	"github.com/weir-gitops/weir/reconciler/plan"
+	"github.com/weir-gitops/weir/render/edit"
+	"github.com/weir-gitops/weir/render/redact"
+	"github.com/weir-gitops/weir/source"
+	"github.com/weir-gitops/weir/source/fault"
+	"github.com/weir-gitops/weir/source/signature"
+	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/source/transport"
+	"github.com/weir-gitops/weir/source/worktree"
+	"github.com/weir-gitops/weir/status/wording"
+)
+
+// Draft is planned in place of the commit that a source follows.
+type Draft struct {
+	// Path is in the work tree that is planned as it is on disk, and Ref the branch, tag or
+	// commit: of the repository around Path, or where that is empty of the source's.
+	Path, Ref string
+	// Pull is a pull request, in place of them.
+	Pull Pull
+	// Targets lists the targets to plan, all changed ones if none is named.
+	Targets []string
+
+	// all plans all targets where none is named, and files take the place of those of the
+	// work tree.
+	all   bool
+	files map[string][]byte
+}
+
+// proposed is a state that the user would like a source to have.
+type proposed struct {
+	fleet.Proposal
+	// what names it, for people.
+	what string
+	// lacks reports whether a commit that the source follows is missing in it; nil if that is
+	// unknown.
+	lacks func(ctx context.Context, followed string) (bool, error)
+}
+
+// Drafted is the result of planning a draft.
+type Drafted struct {
+	Reports []*plan.Report
+	// what names the thing planned, against the commit that source follows; unread says
+	// why that is not known.
+	what, source, against, unread string
+	// behind says that this commit is missing in the draft.
+	behind bool
+	// gone are targets that it takes away, unaffected is how many it leaves as they
+	// are, and withheld are those without their secrets.
+	gone       []string
+	unaffected int
+	withheld   []string
+	// asFollowed says that what depends on their secrets is planned as it is followed.
+	asFollowed bool
+}
+
+// PlanDraft plans a work tree or a ref as the daemon of a configuration would if its
+// source followed it. It reads, and neither locks nor needs the state directory.
+func PlanDraft(ctx context.Context, env Env, c *config.Config, f Draft) (Drafted, error) {
+	return planDraft(ctx, env, c, f, func(_ *drafting, b reconciler.Batch) []*plan.Report {
+		return reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
+	})
+}
+
+// drafting is a draft whose accounts are open.
+type drafting struct {
+	*Work
+	review      *fleet.Review
+	composition *fleet.Composition
+	accounts    *accounts.Set
+}
+
+// planDraft plans a draft with passes over its scopes.
+func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass func(*drafting, reconciler.Batch) []*plan.Report) (out Drafted, err error) {
+	names := f.Targets
+	if err := apart(env, c, "ask the daemon itself with --server, or give the address of a weir emulator with --endpoint-url"); err != nil {
+		return out, err
+	}
+	tree, from, err := f.place(c)
+	if err != nil {
+		return out, err
+	}
+	dir, err := os.MkdirTemp("", "weir-")
+	if err != nil {
+		return out, fmt.Errorf("make mirror directory: %w", err)
+	}
+	w := &Work{release: []func(){func() { _ = os.RemoveAll(dir) }}} // the system cleans up the rest
+	defer w.Close()
+	views, err := w.readSources(ctx, env, c, dir)
+	if err != nil {
+		return out, err
+	}
+	var is proposed
+	switch {
+	case tree != nil:
+		is, err = w.fromWorkTree(ctx, tree, f.Ref)
+	case f.Pull.given():
+		is, err = w.fromPull(ctx, c, from, filepath.Join(dir, "pull"), f.Pull.Number, views[from.Name].Snapshot.Revision, env.Secrets)
+	default:
+		is, err = w.fromSource(ctx, from, filepath.Join(dir, "ref"), f.Ref, env.Secrets)
+	}
+	if err != nil {
+		return out, err
+	}
+	aws := env.accounts()
+	composer := fleet.New(fleet.Options{Config: c.Fleet(""), Accounts: aws, Endpoint: env.Endpoint, DigestKey: uselessKey(), Secrets: env.Secrets, Logger: env.Logger})
+	composition, err := composer.Compose(ctx, views)
+	if err != nil {
+		return out, err
+	}
+	is.Source, is.Owner, is.Draft, is.Only, is.All = from.Name, "draft", true, names, f.all
+	if len(f.files) > 0 {
+		is.Snapshot.Tree = edit.With(is.Snapshot.Tree, f.files)
+	}
+	review, err := composer.Base(views).Review(ctx, aws, is.Proposal)
+	if err != nil {
+		return out, err
+	}
+	if err := hasTargets(review, names, from.Name); err != nil {
+		return out, err
+	}
+	if out, err = is.drafted(ctx, views[from.Name]); err != nil {
+		return out, err
+	}
+	review.Open(ctx, aws)
+	out.gone, out.withheld = review.Gone, review.Withheld
+	if len(names) == 0 {
+		out.unaffected = review.Targets - len(review.Touched)
+	}
+	d := &drafting{w, review, composition, aws}
+	out.Reports = review.Plan(func(b reconciler.Batch) []*plan.Report { return pass(d, b) })
+	return out, ctx.Err()
+}
+
+// uselessKey returns a digest key for plans that have no digest.
+func uselessKey() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // never fails
+	return key
+}
+
+// place returns the work tree of a draft, nil if it has none, and the source whose place it takes.
+func (f Draft) place(c *config.Config) (tree *worktree.WorkTree, from config.Source, err error) {
+	if f.Path != "" {
+		if tree, err = openWorkTree(f.Path); err != nil {
+			return nil, from, err
+		}
+	}
+	from, err = sourceOf(c, f, identities(tree))
+	if wrong := config.AsSourceError(err); wrong != nil {
+		return nil, from, advice.Usage(wrong.Hint, "%s", wrong.Message)
+	}
+	return tree, from, err
+}
+
+// hasTargets refuses names of targets that a review does not have.
+func hasTargets(review *fleet.Review, names []string, source string) error {
+	for _, name := range names {
+		if !slices.Contains(review.Names, name) {
+			return advice.Usage(advice.DidYouMean(name, review.Names, "the targets are "+strings.Join(review.Names, ", ")), "there is no target %q of source %s", name, source)
+		}
+	}
+	return nil
+}
+
+// drafted describes what is planned, and the followed commit that it is compared with.
+func (p proposed) drafted(ctx context.Context, followed fleet.View) (out Drafted, err error) {
+	out.what, out.source, out.against = p.what, p.Source, followed.Snapshot.Revision
+	if followed.Err != nil {
+		out.unread = followed.Err.Error()
+	}
+	if p.lacks != nil && out.against != "" {
+		out.behind, err = p.lacks(ctx, out.against)
+	}
+	return out, err
+}
+
+func openWorkTree(path string) (*worktree.WorkTree, error) {
+	if _, err := os.Stat(path); err != nil {
+		return nil, advice.Hinted(fmt.Errorf("open work tree: %w", err), "--path names a Git work tree, or a directory in one")
+	}
+	tree, err := worktree.OpenWorkTree(path)
+	switch {
+	case errors.Is(err, worktree.ErrNoWorkTree):
+		return nil, advice.Hinted(err, "--path names a Git work tree, or a directory in one; weir plan PATH --region REGION plans any directory by itself")
+	case err != nil:
+		return nil, advice.Hinted(err, "weir reads the work tree as Git does; see whether git status works there")
+	}
+	return tree, nil
+}
+
+// identities returns the identity of a work tree by its place, and those of the repositories that
+// it is a clone of.
+func identities(tree *worktree.WorkTree) (out []string) {
+	if tree == nil {
+		return nil
+	}
+	for _, url := range append([]string{tree.Root}, tree.Remotes...) {
+		out = append(out, transport.ID(url))
+	}
+	return out
+}
+
+// fromWorkTree is a work tree as it is on disk, or a ref of its repository.
+func (w *Work) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref string) (p proposed, err error) {
+	git, err := tree.At(cmp.Or(ref, "HEAD"))
+	if err != nil && ref == "" { // nothing was committed yet
+		p.what = tree.Root + " as it is on disk"
+		p.Snapshot, p.Head = snapshot.Snapshot{Revision: onDisk, Tree: tree.Tree}, &snapshot.Snapshot{}
+		return p, nil
+	}
+	if err != nil {
+		return p, advice.Hinted(err, "--ref names a branch, a tag, HEAD, or a commit in full, as git rev-parse prints it")
+	}
+	w.release = append(w.release, git.Close)
+	head, err := git.Latest(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.Snapshot, p.At, p.what = head, git.At, fmt.Sprintf("%s (%s) of %s", ref, head.Revision[:7], tree.Root)
+	if ref == "" {
+		p.Snapshot, p.Head, p.what = snapshot.Snapshot{Revision: onDisk, Tree: tree.Tree}, &head, tree.Root+" as it is on disk"
+	}
+	p.lacks = func(ctx context.Context, followed string) (bool, error) {
+		has, err := git.Descends(ctx, head.Revision, followed)
+		return !has, err
+	}
+	return p, nil
+}
+
+// onDisk replaces the revision of files that are no commit.
+const onDisk = "on disk"
+
+// fromSource is a ref of a source's own repository.
+func (w *Work) fromSource(ctx context.Context, s config.Source, dir, ref string, secrets *redact.Registry) (p proposed, err error) {
+	from, _, err := follow.Config(s, dir, secrets.Set)
+	if err != nil {
+		return p, err
+	}
+	from.Verify = signature.Policy{} // only the followed commit has to be signed; this one is for review
+	tries := []source.Ref{{Branch: ref}, {Tag: ref}}
+	switch {
+	case strings.HasPrefix(ref, "refs/"):
+		tries = []source.Ref{{Name: ref}}
+	case source.Ref{Commit: ref}.Validate() == nil:
+		tries = []source.Ref{{Commit: ref}}
+	}
+	for _, from.Ref = range tries {
+		if err = from.Ref.Validate(); err != nil {
+			break
+		}
+		var git *source.Git
+		if git, err = source.New(from, source.Options{}); err != nil {
+			return p, err
+		}
+		w.release = append(w.release, git.Close)
+		if p.Snapshot, err = git.Latest(ctx); err == nil {
+			p.At, p.what = git.At, fmt.Sprintf("%s (%s) of source %s", ref, p.Snapshot.Revision[:7], s.Name)
+			p.lacks = w.mergeLacks(s.Name, p.Snapshot)
+			return p, nil
+		}
+		var missing *fault.UnavailableError
+		if !errors.As(err, &missing) || missing.Reason != fault.MissingRef {
+			break
+		}
+	}
+	return p, advice.Hinted(fmt.Errorf("plan %s: %w", wording.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
+}
+
+// mergeLacks reads from the source's history whether the followed commit is missing in a ref. If
+// that cannot be read, it reports nothing.
+func (w *Work) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
+	if !strings.HasPrefix(head.Ref, "refs/") {
+		return nil
+	}
+	return func(ctx context.Context, followed string) (bool, error) {
+		m, err := w.sources[name].Pull(ctx, source.PullRef{Head: head.Ref, HeadSHA: head.Revision, Base: followed})
+		return err == nil && m.Behind > 0, ctx.Err()
+	}
+}
+
+// Notes describes what was planned, and what the plans leave out.
+func (r Drafted) Notes() (out []string) {
+	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	compared := "commit " + r.against[:min(7, len(r.against))] + ", which it follows"
+	if r.against == "" {
+		compared = "nothing, as the commit that it follows cannot be read"
+	}
+	say("%s, in place of source %s, compared with %s", r.what, r.source, compared)
+	if r.unread != "" {
+		say("note: %s", r.unread)
+	}
+	if r.behind {
+		say("note: it lacks commits that are followed, and the plan undoes what they changed: merge or rebase first")
+	}
+	if len(r.withheld) > 0 && r.asFollowed {
+		say("note: the daemon plans this without secrets. What depends on them is taken to be as in the commit that it follows, and a change of a secret is not shown: %s", strings.Join(r.withheld, ", "))
+	} else if len(r.withheld) > 0 {
+		say("note: secrets are not decrypted for this plan, so what depends on them may show as changed: %s", strings.Join(r.withheld, ", "))
+	}
+	for _, t := range r.gone {
+		say("note: target %s is not there any more; nothing of it is deleted for that", t)
+	}
+	if r.unaffected > 0 {
+		say("%s not planned, as nothing of it changes; name a target to plan it all the same", wording.Count(r.unaffected, "target"))
+	}
+	return out
+}

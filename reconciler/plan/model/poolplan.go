@@ -1,0 +1,135 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// PoolPlan holds what planning one pool establishes, apart from its steps and diagnostics.
+// A planner sets a fact once, in the place that learns it; the plan keeps one PoolPlan for
+// each pool. A new fact is a field here and the line that sets it.
+type PoolPlan struct {
+	Key intent.Key
+
+	// Image is the image of the launch template version that the pool wants, empty if it
+	// is unknown.
+	Image string
+	// SharedVersion is the version that the pool wants of a template that several pools
+	// share, zero if that version does not exist yet.
+	SharedVersion int64
+	// RunsShared reports whether the pool's machines run SharedVersion. TakenOver reports whether
+	// that version has the content from before the adoption, so adopting replaces no machine.
+	RunsShared, TakenOver bool
+	// Moved names the launch template aliases that now resolve to another version than the pool's.
+	Moved string
+	// Behind says that the pool follows images and leaves a newer one to a later plan.
+	Behind bool
+	// Reviewed identifies the reviewed image that AWS holds for the pool, empty for none.
+	Reviewed string
+	// Nodegroup is the nodegroup that matches Git. Release is what the pool's nodegroup
+	// runs, zero if it has none.
+	Nodegroup observed.NodegroupName
+	Release   Release
+	// Watched is the instance refresh that the pool waits for, nil for none.
+	Watched *Watched
+	// Outstanding describes what Git asks for that AWS does not hold yet although no step is left to
+	// plan, nil for nothing.
+	Outstanding *Outstanding
+	// Governed holds the facts that the conductor of the pool's FleetRollouts needs, nil for a pool
+	// that no FleetRollout governs.
+	Governed *rollout.Pool
+
+	// Blocked says that an error keeps the pool from being planned, and Fault which one.
+	// Waits says that the pool cannot be planned yet although nothing is wrong with it.
+	Blocked, Waits bool
+	Fault          string
+	// Failing says that AWS does not hold what Git asks for although nothing may be
+	// planned, such as after a failed rollout.
+	Failing bool
+
+	// The rest concerns a pool that is held to an earlier revision. Differs says that AWS
+	// holds something else than the revision says, Unclear why that cannot be decided now.
+	// Foreign says that somebody else owns a resource with the pool's name.
+	Differs, Foreign bool
+	Unclear          string
+	// Undone says that work is left until the pool follows Git again.
+	Undone bool
+	// Verdict reports whether the pool is held to its revision, nil if no revision of its own
+	// was tried.
+	Verdict *lastgood.Verdict
+}
+
+// Unplanned explains why it is unknown whether the pool is as Git wants it; empty if it is known.
+func (p *PoolPlan) Unplanned() string {
+	if p == nil || !p.Blocked && !p.Waits {
+		return ""
+	}
+	return cmp.Or(p.Fault, "it cannot be planned now")
+}
+
+// Outstands records an outstanding request of Git.
+func (p *PoolPlan) Outstands(severity, reason, message string) {
+	p.Outstanding = &Outstanding{Severity: severity, Reason: reason, Message: message}
+}
+
+// Fails makes the pool report its outstanding work as a failure.
+func (p *PoolPlan) Fails(code, cause string) {
+	p.Outstanding.Failure, p.Outstanding.Cause = code, cause
+}
+
+// Outstanding is something that Git asks for and AWS does not hold yet although no step is left to
+// plan: it passes by itself, or a person has to look at it.
+type Outstanding struct {
+	// Severity is Info for what passes by itself, Warning for what needs a person's
+	// look. Severity, Reason and Message go into the condition Ready.
+	Severity, Reason, Message string
+	// Failure is the pool's FailureReason, "" where it has not failed, and Cause its
+	// FailureCause.
+	Failure, Cause string
+}
+
+// Release is the version that a nodegroup runs, in EKS's words.
+type Release struct {
+	// Version is that of Kubernetes, Name the release of the images, such as
+	// 1.34.1-20251120; empty where a launch template has the image.
+	Version, Name string
+}
+
+// PoolPlans are the pools of a target, in the order of their keys.
+type PoolPlans []PoolPlan
+
+// NewPoolPlans returns an empty PoolPlan for each pool of a set.
+func NewPoolPlans(set *intent.Set) PoolPlans {
+	out := make(PoolPlans, len(set.Pools))
+	for i := range set.Pools {
+		out[i].Key = set.Pools[i].Key
+	}
+	slices.SortStableFunc(out, func(a, b PoolPlan) int { return compareKeys(a.Key, b.Key) })
+	return out
+}
+
+// Of returns the plan of the pool with a key, nil if the target has no such pool.
+func (p PoolPlans) Of(key intent.Key) *PoolPlan {
+	i, found := slices.BinarySearchFunc(p, key, func(one PoolPlan, key intent.Key) int { return compareKeys(one.Key, key) })
+	if !found {
+		return nil
+	}
+	return &p[i]
+}
+
+// Named returns the plan of the pool "namespace/name", nil if the target has no such pool.
+func (p PoolPlans) Named(pool string) *PoolPlan {
+	var key intent.Key
+	key.Namespace, key.Name, _ = strings.Cut(pool, "/")
+	return p.Of(key)
+}
+
+func compareKeys(a, b intent.Key) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+}

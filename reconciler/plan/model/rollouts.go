@@ -1,0 +1,255 @@
+package model
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/rollout"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Waves holds what the configuration of a target demands of the FleetRollouts of its source, and all
+// these FleetRollouts by name.
+type Waves struct {
+	rollout.Demand
+	Specs map[string]rollout.Spec
+}
+
+// Demand adds to the policy what is missing from the waves of a change.
+func (p *Policy) Demand(unmet map[string]string) {
+	if len(unmet) == 0 {
+		return
+	}
+	all := maps.Clone(unmet)
+	maps.Copy(all, p.Unmet) // what Git writes too few of comes first
+	p.Unmet = all
+}
+
+// Way bounds how far a pool may be rolled to what Git wants. A pool that no FleetRollout governs may
+// be rolled whole. A governed pool starts nothing beyond its permit. The permit is for one hash of
+// the launch configuration. What the pool then still misses is a wait and no drift.
+type Way struct {
+	Governed bool
+	Hash     string
+	Permit   rollout.Permit
+	// Still is the hash of an earlier change that was stopped and that is still in what Git
+	// wants.
+	Still string
+}
+
+// WayTo returns the way of a pool to the configuration that hash identifies and values describe.
+func (in Input) WayTo(pool *intent.Pool, hash func() string, values func() []rollout.Field) Way {
+	permit, governed := in.Policy.Gates.Rollouts[pool.Key.String()]
+	if !governed {
+		return Way{}
+	}
+	w := Way{Governed: true, Hash: hash(), Permit: permit}
+	if b := rollout.Still(permit.Stops, w.Hash, values); b != nil {
+		w.Permit.Hash, w.Still = w.Hash, b.Hash
+		w.Permit.Stop(b, true)
+	}
+	return w
+}
+
+// Share is the percentage of the pool's machines that may run what Git wants.
+func (w Way) Share() int32 {
+	switch {
+	case !w.Governed:
+		return 100
+	case w.Permit.Hash != w.Hash || w.Permit.Stopped:
+		return 0
+	}
+	return w.Permit.Share
+}
+
+// Stopped reports whether what Git wants is bad for the pool.
+func (w Way) Stopped() bool { return w.Governed && w.Permit.Stopped && w.Permit.Hash == w.Hash }
+
+// Hold returns the step as held until a permit allows it. A hold of another kind stays.
+func (w Way) Hold(s step.Step) step.Step {
+	if s.Held != "" {
+		return s
+	}
+	s.Held, s.HeldReason = step.HeldWave, w.Wait()
+	switch {
+	case w.Stopped():
+		s.Held = step.HeldStopped
+	case w.Permit.Gate && w.Permit.Hash == w.Hash:
+		s.Held = step.HeldGate
+	}
+	if w.Permit.Hash == w.Hash || w.unrecorded() {
+		s.HeldEnds = w.Permit.Ends
+	}
+	return s
+}
+
+// Wait returns the text of a held step's wait: for what, until when, and who can end it.
+func (w Way) Wait() string {
+	unknown := "waits until its place in the waves of " + cmp.Or(strings.Join(w.Permit.Rollouts, " and "), "its FleetRollout") + " is known, which takes a pass"
+	if w.unrecorded() {
+		return w.Permit.Wait
+	}
+	if w.Permit.Hash != w.Hash {
+		return unknown
+	}
+	return cmp.Or(w.Permit.Wait, unknown)
+}
+
+// unrecorded reports whether nobody has recorded anything of the pool.
+func (w Way) unrecorded() bool {
+	return w.Permit.Hash == "" && w.Permit.Seq == 0 && len(w.Permit.Rollouts) > 0 && w.Permit.Wait != ""
+}
+
+// Report returns the state of a governed pool, as far as it follows from the pool's machines.
+// members are the instances of the group, or of the groups behind the nodegroup.
+func (w Way) Report(in Input, pool *intent.Pool, members []observed.Instance, fresh func(observed.Instance) bool) rollout.Pool {
+	p := NewGoverned(in, pool)
+	p.Hash, p.Still = w.Hash, w.Still
+	for _, i := range members {
+		if !slices.Contains(p.Zones, i.Zone) {
+			p.Zones = append(p.Zones, i.Zone)
+		}
+		if !i.Counts() || !fresh(i) {
+			continue
+		}
+		p.New++
+		if ready, _ := in.Machine(pool, i); ready {
+			p.Facts.Ready++
+		} else {
+			p.Facts.Waiting = append(p.Facts.Waiting, waiting(in.State, in.Memory, in.Now, in.Nodes, pool, i))
+		}
+	}
+	slices.Sort(p.Zones)
+	unready(in.Memory, in.Now, &p)
+	return p
+}
+
+// NewGoverned returns a governed pool for which nothing but its place is known.
+func NewGoverned(in Input, pool *intent.Pool) rollout.Pool {
+	p := rollout.Pool{
+		ID: rollout.ID{Target: in.Policy.Target, Pool: pool.Key.String()}, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name,
+		Labels: pool.Labels, Account: in.Policy.Account, Region: in.Policy.Region, Revision: in.Commit.Revision,
+		Watched: in.Policy.Gates.Rollouts[pool.Key.String()].Watched,
+		Facts:   rollout.Facts{NodesFrom: rollout.FromInService, ReadAt: in.Now},
+	}
+	if in.Nodes != nil {
+		p.Facts.NodesFrom = rollout.FromNodes
+		if in.Nodes.Err != nil {
+			p.Facts.NodesFrom, p.Facts.NodesUnknown = rollout.FromInService, in.Nodes.Err.Error()
+		}
+	}
+	return p
+}
+
+// settlesWithin is the time after a machine has joined in which a change of its node's readiness is
+// part of the joining.
+const settlesWithin = time.Minute
+
+// waiting is a machine that is not ready. Since is when it was launched, or when a node that
+// was Ready ceased to be; it is zero where nobody knows, as AWS tells when a machine was
+// launched only in an answer of its own. A machine of a warm pool was launched long before it
+// was wanted.
+func waiting(state *observed.State, memory Memory, now time.Time, nodes *Nodes, pool *intent.Pool, i observed.Instance) rollout.Machine {
+	m := rollout.Machine{Instance: i.ID, Why: i.LifecycleState, Since: state.Launched[i.ID]}
+	warm := pool.Group != nil && pool.Group.Options.WarmPool != nil
+	if warm {
+		m.Since = time.Time{}
+	}
+	if !i.Ready() {
+		return m
+	}
+	if m.Why = "it has not joined the cluster"; m.Since.IsZero() {
+		m.Since = inService(memory, state, now, i.ID)
+	}
+	if nodes == nil {
+		return m
+	}
+	if node, joined := nodes.ByInstance[i.ID]; joined {
+		m.Why = "the node " + node.Name + " is not Ready"
+		if node.Why != "" {
+			m.Why += " (" + node.Why + ")"
+		}
+		if node.Since.After(m.Since) && node.Since.Sub(node.Created) > settlesWithin {
+			m.Since = node.Since
+		}
+	}
+	return m
+}
+
+// unready sorts a pool's machines by how long they wait, and says what is wrong with the
+// pool where one has been in service without a Ready node for too long: its rollout is
+// no success, whatever AWS says.
+func unready(memory Memory, now time.Time, p *rollout.Pool) {
+	f := &p.Facts
+	slices.SortFunc(f.Waiting, func(a, b rollout.Machine) int {
+		return cmp.Or(cmp.Compare(unknownLast(a.Since), unknownLast(b.Since)), cmp.Compare(a.Instance, b.Instance))
+	})
+	for _, m := range f.Waiting {
+		seen, serves := memory.InService[m.Instance]
+		if seen.Before(m.Since) {
+			seen = m.Since
+		}
+		if f.NodesFrom == rollout.FromNodes && serves && now.Sub(seen) >= joinsWithin && p.Failed == "" {
+			p.Failed = strconv.Itoa(int(p.New-f.Ready)) + " of its " + strconv.Itoa(int(p.New)) + " machines of the new version have no Ready node, and one is in service for " + joinsWithin.String() + " and longer: " + m.Instance + " (" + m.Why + ")"
+		}
+	}
+}
+
+func unknownLast(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MaxInt64
+	}
+	return t.UnixNano()
+}
+
+// NoteActivities reports recent failed launches of the governed pools' groups to the conductor, the
+// newest first. weir reads them from AWS after planning.
+func (in Input) NoteActivities(governed []rollout.Pool) {
+	for i := range in.Set.Pools {
+		pool := &in.Set.Pools[i]
+		n := slices.IndexFunc(governed, func(p rollout.Pool) bool { return p.Pool == pool.Key.String() })
+		if n < 0 {
+			continue
+		}
+		var out []rollout.Activity
+		var read time.Time
+		for k, name := range in.GroupsOf(pool) {
+			l := in.State.Launches[name]
+			if k == 0 || l.Read.Before(read) {
+				read = l.Read
+			}
+			for _, f := range l.Failed {
+				out = append(out, rollout.Activity{At: f.At, Cause: f.Message})
+			}
+		}
+		slices.SortFunc(out, func(a, b rollout.Activity) int { return b.At.Compare(a.At) })
+		for j := range out {
+			if j >= causesTold {
+				out[j].Cause = ""
+			}
+		}
+		governed[n].Facts.Activities, governed[n].Facts.ActivitiesRead = out, read
+	}
+}
+
+// causesTold is the number of failed launches whose text from AWS a report contains.
+const causesTold = 3
+
+// GroupsOf are the names of a pool's groups: its own, or those behind its nodegroups.
+func (in Input) GroupsOf(pool *intent.Pool) []string {
+	if pool.Group != nil {
+		return []string{pool.Group.Name}
+	}
+	var out []string
+	for _, n := range in.NodegroupsOf(pool) {
+		out = append(out, n.GroupNames...)
+	}
+	return out
+}

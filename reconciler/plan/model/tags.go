@@ -1,0 +1,132 @@
+package model
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+const tagKubernetesCluster = "kubernetes.io/cluster/"
+
+const DeleteDrain = "drain"
+
+// putOwnTags adds the tags that mark a pool's resource as this target's.
+func (p Policy) putOwnTags(tags map[string]string, pool *intent.Pool) {
+	tags[observed.TagOwner], tags[observed.TagTarget], tags[observed.TagSource], tags[observed.TagPool] = p.Instance, p.Target, p.Source, pool.Key.String()
+	if pool.PruneDisabled {
+		tags[observed.TagPrune] = "disabled"
+	}
+}
+
+// Ownership gives the owner of a resource, according to its tags.
+type Ownership struct {
+	Ours bool
+	// Why names the owner if the resource is not ours.
+	Why string
+	// remedy says what a person can do about that, where more is known than that
+	// the pool may be renamed.
+	remedy string
+}
+
+// Owns decides whether a resource with these tags may be changed for this
+// target. A resource of another target of the instance is ours as well (it is
+// retagged), unless that target still wants it, or cannot be asked: whole says
+// that every target of the account and region could.
+func (p Policy) Owns(tags map[string]string, wantedBy string, whole bool) Ownership {
+	return ownership(p, tags, valueItself, wantedBy, whole)
+}
+
+// valueItself is the value of a tag that is nothing but that.
+func valueItself(v string) string { return v }
+
+func valueOfGroup(t observed.GroupTag) string { return t.Value }
+
+func ownership[T any](p Policy, tags map[string]T, value func(T) string, wantedBy string, whole bool) Ownership {
+	_, hasOwner := tags[observed.TagOwner]
+	owner, source, target := value(tags[observed.TagOwner]), value(tags[observed.TagSource]), value(tags[observed.TagTarget])
+	switch {
+	case !hasOwner && HasCAPATag(tags):
+		return Ownership{Why: "it belongs to Cluster API Provider AWS: its tags say so and weir.dev/owner is missing"}
+	case !hasOwner:
+		return Ownership{Why: "it has no weir.dev/owner tag, so weir did not make it"}
+	case owner != p.Instance:
+		return Ownership{Why: "it belongs to the weir instance " + observed.Quote(owner)}
+	case !slices.Contains(p.Sources, source) && source != p.Source:
+		return Ownership{Why: "its weir.dev/source tag " + observed.Quote(source) + " names no source of this instance"}
+	case target != p.Target && p.OwnTargetOnly:
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target)}
+	case target != p.Target && p.AccountUnknown[target]:
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", for which weir's configuration names no account and region"}
+	case target != p.Target && p.unlisted(target):
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", whose source may be one that cannot be read now, so whether that one still wants it cannot be said"}
+	case target != p.Target && p.Disputed != "":
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", and " + p.Disputed + ": it stays that target's until the configurations agree"}
+	case target != p.Target && !whole:
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", and not every target here renders whole, so whether that one still wants it cannot be said"}
+	case target != p.Target && wantedBy != p.Target:
+		return Ownership{Why: "the target " + observed.Quote(wantedBy) + " wants it too"}
+	}
+	return Ownership{Ours: true}
+}
+
+// unlisted reports whether a target may be one of a source that cannot be read.
+func (p Policy) unlisted(target string) bool {
+	return !p.Listed[target] && slices.ContainsFunc(p.Unlisted, func(pattern string) bool {
+		fits, _ := path.Match(pattern, target) // names hold no character that a pattern has but *
+		return fits
+	})
+}
+
+func HasCAPATag[T any](tags map[string]T) bool {
+	for k := range tags {
+		if strings.HasPrefix(k, observed.TagClusterPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// AllTags returns the tags that a resource of the pool should have: the tags of the manifests,
+// weir's own, and the record of the manifests' keys.
+func (p Policy) AllTags(pool *intent.Pool, manifest map[string]string) map[string]string {
+	out := make(map[string]string, len(manifest)+8) // five of weir's own, and up to three that callers add
+	maps.Copy(out, manifest)
+	p.putOwnTags(out, pool)
+	out[observed.TagKeys] = observed.KeyMarks(manifest)
+	return out
+}
+
+// MissingTags returns the wanted tags that observed lacks or holds with another value,
+// and the keys that weir put there and Git no longer wants. Other tags that weir does
+// not want are foreign and stay.
+func MissingTags(want, have map[string]string) (put map[string]string, remove []string) {
+	return missingTags(want, have, valueItself)
+}
+
+// MissingGroupTags is MissingTags of the tags of a group.
+func MissingGroupTags(want map[string]string, have map[string]observed.GroupTag) (put map[string]string, remove []string) {
+	return missingTags(want, have, valueOfGroup)
+}
+
+func missingTags[T any](want map[string]string, have map[string]T, value func(T) string) (put map[string]string, remove []string) {
+	for k, v := range want {
+		if got, ok := have[k]; !ok || value(got) != v {
+			if put == nil {
+				put = map[string]string{}
+			}
+			put[k] = v
+		}
+	}
+	marks := value(have[observed.TagKeys])
+	for k := range have {
+		if _, wanted := want[k]; !wanted && (k == observed.TagPrune || k == observed.TagDelete || k == observed.TagDrainer || k == observed.TagKeep || k == observed.TagPool || k == observed.TagLaunchConfig || observed.Marked(marks, k)) {
+			remove = append(remove, k)
+		}
+	}
+	slices.Sort(remove)
+	return put, remove
+}

@@ -1,0 +1,85 @@
+package model
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/reconciler/step"
+	"github.com/weir-gitops/weir/render/intent"
+)
+
+// Bears reports whether a resource has the pool's name, or the name that derives from its
+// launch configuration.
+func Bears(u *intent.Unplanned, c Claim, tags map[string]string) bool {
+	switch c.Resource {
+	case step.ManagedNodegroup:
+		return slices.ContainsFunc(u.Nodegroups, func(name string) bool { return StandsFor(c.Name, name) })
+	case step.LaunchTemplate:
+		if derives(u, tags[observed.TagLaunchConfig]) {
+			return true
+		}
+	}
+	return slices.Contains(u.Names, c.Name)
+}
+
+// Keeps reports whether what stands in a target's manifests keeps a resource that carries
+// the target's tags.
+func Keeps(u *intent.Unplanned, c Claim, tags map[string]string) bool {
+	pool := tags[observed.TagPool]
+	return pool != "" && slices.Contains(u.Pools, pool) || Bears(u, c, tags)
+}
+
+// derives reports whether the tag of a launch template says that it derives from a launch
+// configuration of the entry.
+func derives(u *intent.Unplanned, tag string) bool {
+	namespace, name, ok := strings.Cut(tag, "/")
+	return ok && slices.ContainsFunc(u.LaunchConfigs, func(ref intent.ObjectRef) bool {
+		return ref.Namespace == namespace && (name == ref.Name || strings.HasSuffix(name, "-"+ref.Name+"-group") || strings.HasSuffix(name, "-"+ref.Name+"-nodegroup") || derivesCut(ref.Name, name))
+	})
+}
+
+// cutName is a derived name that was too long: a hash of the whole stands for its end.
+var cutName = regexp.MustCompile(`^(.+)-[0-9a-f]{8}$`)
+
+// derivesCut reports whether a truncated derived name may be that of a launch configuration: after
+// a cluster's name, it continues like the launch configuration's name, as far as both go. It may
+// also match another launch configuration, whose template then stays as well.
+func derivesCut(config, name string) bool {
+	m := cutName.FindStringSubmatch(name)
+	if m == nil || len(name) != intent.MaxTemplateName {
+		return false
+	}
+	for i, c := range m[1] {
+		if rest := m[1][i+1:]; c == '-' && (strings.HasPrefix(config+"-", rest) || strings.HasPrefix(rest, config+"-")) {
+			return true
+		}
+	}
+	return false
+}
+
+// Standing returns what stands in the manifests of the target and keeps one of its
+// resources, nil where nothing does. Of pools of other targets the name alone counts.
+func (in Input) Standing(c Claim, tags map[string]string) *intent.Unplanned {
+	for i := range in.Unplanned {
+		if u := &in.Unplanned[i]; Keeps(u, c, tags) {
+			return u
+		}
+	}
+	for i := range in.Fleet.Unplanned {
+		if u := &in.Fleet.Unplanned[i]; Bears(u, c, tags) {
+			return u
+		}
+	}
+	return nil
+}
+
+// Earlier is the revision to which a pool ("namespace/name") is held, nil where the
+// followed one is planned.
+func (in Input) Earlier(pool string) *Fallback {
+	if in.Policy.Fallback != nil {
+		return in.Policy.Fallback
+	}
+	return in.Policy.FallbackPools[pool]
+}

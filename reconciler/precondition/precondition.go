@@ -1,0 +1,44 @@
+// Package precondition lets each attempt of a call look again at what it names, right before it is
+// sent. Who decides on a call knows what to look at, and who makes it knows when: behind
+// retries and the wait for AWS's limits, which may take longer than what was seen is good
+// for. So the one leaves with the call's context what the other asks; neither knows the
+// other.
+package precondition
+
+import (
+	"context"
+	"time"
+)
+
+// Within is the maximum age of a read when the attempt is sent. AtOnce is the part of it that the
+// fence between them may take: a busy machine needs some time.
+const (
+	Within = 2 * time.Second
+	AtOnce = 250 * time.Millisecond
+)
+
+// key holds what a call asks right before it is sent, or looking in the call that looks.
+type key struct{}
+
+type looking struct{}
+
+// With has each attempt of a call made with the context ask again.
+func With(ctx context.Context, again func(context.Context) error) context.Context {
+	return context.WithValue(ctx, key{}, again)
+}
+
+// Again fails unless what a call names is as it was when the call was decided on.
+func Again(ctx context.Context) error {
+	again, _ := ctx.Value(key{}).(func(context.Context) error)
+	if again == nil {
+		return nil
+	}
+	return again(context.WithValue(ctx, key{}, looking{}))
+}
+
+// Looking reports whether a call reads what another one is about to change. Such a call must not
+// wait for weir's own limits: its result would be outdated by then.
+func Looking(ctx context.Context) bool {
+	_, yes := ctx.Value(key{}).(looking)
+	return yes
+}

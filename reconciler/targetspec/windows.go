@@ -1,0 +1,107 @@
+package targetspec
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/gates/calendar"
+)
+
+// Kinds of a window.
+const (
+	Allow = "allow"
+	Deny  = "deny"
+)
+
+// Window is a time of the week in which steps may run that replace or end
+// instances, or delete something, or with kind deny one in which they may not.
+// A step that disrupts nothing needs no window.
+type Window struct {
+	// Kind is allow (the default) or deny. Where some windows allow, one of them
+	// must be open; a window that denies wins over them.
+	Kind string `yaml:"kind"`
+	// Days are those on which it begins: mon, tue, wed, thu, fri, sat, sun; none
+	// stands for every day.
+	Days []string `yaml:"days"`
+	// Start is when it begins, by the clock of the time zone, such as 09:00;
+	// midnight if left out.
+	Start Clock `yaml:"start"`
+	// End is when it ends, up to 24:00, on the next day if it is not after the
+	// start; midnight if left out.
+	End Clock `yaml:"end"`
+	// Duration replaces the end: how long the window is open, at most 168h, whatever
+	// the clock shows meanwhile.
+	Duration time.Duration `yaml:"duration"`
+	// Timezone is the IANA name of the time zone, such as Europe/Berlin; UTC if left
+	// out.
+	Timezone string `yaml:"timezone"`
+}
+
+// Weekdays are the days as a window names them, in the order of time.Weekday.
+var Weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+// Clock is a time of day in minutes since midnight.
+type Clock int
+
+// ClockPattern is that of a Clock.
+var ClockPattern = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$`)
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (c *Clock) UnmarshalText(b []byte) error {
+	text := string(b)
+	if !ClockPattern.MatchString(text) {
+		return fmt.Errorf("%q is no time of day; write it like 09:30", text)
+	}
+	hours, _ := strconv.Atoi(text[:2]) // digits, as the pattern says
+	minutes, _ := strconv.Atoi(text[3:])
+	*c = Clock(hours*60 + minutes)
+	return nil
+}
+
+// String is the time as a configuration writes it.
+func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60) }
+
+// Words says when it is, such as "allow mon, tue 09:00 to 17:00 Europe/Berlin".
+func (w Window) Words() string {
+	days := "every day"
+	if len(w.Days) > 0 {
+		days = strings.Join(w.Days, ", ")
+	}
+	end := "to " + w.End.String()
+	if w.Duration > 0 {
+		end = "for " + w.Duration.String()
+	}
+	return cmp.Or(w.Kind, Allow) + " " + days + " " + w.Start.String() + " " + end + " " + cmp.Or(w.Timezone, "UTC")
+}
+
+// Calendar returns the target's windows.
+func (t *Target) Calendar() ([]calendar.Window, error) {
+	var out []calendar.Window
+	for _, w := range t.Windows {
+		zone, err := w.Zone()
+		if err != nil {
+			return nil, err
+		}
+		c := calendar.Window{Deny: w.Kind == Deny, Start: int(w.Start), End: int(w.End), Length: w.Duration, Zone: zone}
+		for _, d := range w.Days {
+			c.Days = append(c.Days, time.Weekday(slices.Index(Weekdays, d)))
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// Zone is the window's time zone. A name for this machine's own zone is refused: the
+// same configuration would mean another time elsewhere.
+func (w Window) Zone() (*time.Location, error) {
+	if w.Timezone == "Local" {
+		return nil, errors.New("name the place itself")
+	}
+	return time.LoadLocation(w.Timezone)
+}
