@@ -102,7 +102,7 @@ type adoption struct {
 }
 
 // adopt shows what would be adopted, asks where it has to, and does it.
-func adopt(ctx context.Context, s surroundings, w *workspace.Work, a adoption) error {
+func adopt(ctx context.Context, s surroundings, w *workspace.Workspace, a adoption) error {
 	output := a.output
 	if !a.yes || a.held != nil {
 		reports := w.Pass(ctx, reconciler.PlanOnly)

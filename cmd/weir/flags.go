@@ -80,7 +80,7 @@ func (p *passFlags) env(s surroundings, log *slog.Logger) workspace.Env {
 }
 
 // open reads the configuration or the directory and opens the accounts.
-func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *slog.Logger) (*workspace.Work, error) {
+func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *slog.Logger) (*workspace.Workspace, error) {
 	if p.endpoint != "" {
 		if err := config.CheckEndpoint(p.endpoint); err != nil {
 			return nil, hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")

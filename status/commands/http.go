@@ -41,8 +41,8 @@ func fault(hint, format string, args ...any) error {
 type Options struct {
 	Book   *gates.Book
 	Daemon gates.Daemon
-	// Crew are the members that share the work; nil where a daemon is alone.
-	Crew Crew
+	// Members are the members that share the work; nil where a daemon is alone.
+	Members Members
 	// Rollouts executes commands about FleetRollouts; nil refuses them.
 	Rollouts Rollouts
 	Logger   *slog.Logger
@@ -93,11 +93,11 @@ func Handler(o Options, next http.Handler) http.Handler {
 	for path, do := range commands {
 		mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) { h.api(w, r, strings.TrimPrefix(path, "/api/v1/"), do) })
 	}
-	if h.Crew == nil {
-		h.Crew = alone{}
+	if h.Members == nil {
+		h.Members = alone{}
 	}
-	mux.HandleFunc("POST "+DrainPath, func(w http.ResponseWriter, r *http.Request) { h.move(w, r, "drain", h.Crew.Drain) })
-	mux.HandleFunc("POST "+TakePath, func(w http.ResponseWriter, r *http.Request) { h.move(w, r, "take", h.Crew.Take) })
+	mux.HandleFunc("POST "+DrainPath, func(w http.ResponseWriter, r *http.Request) { h.move(w, r, "drain", h.Members.Drain) })
+	mux.HandleFunc("POST "+TakePath, func(w http.ResponseWriter, r *http.Request) { h.move(w, r, "take", h.Members.Take) })
 	mux.HandleFunc("GET "+RecordsPath, h.records)
 	if o.Rollouts != nil {
 		mux.HandleFunc("GET "+RolloutsPath, h.rollouts)
@@ -175,7 +175,7 @@ func (h handler) do(ctx context.Context, name string, do command, in gates.Reque
 	h.Logger.Info("command", "command", name, "by", d.By, "target", gates.Line(in.Target, 80), "targets", in.Targets,
 		"pool", in.Pool, "for", in.For, "reason", gates.Line(in.Reason, 500), "digest", gates.Line(in.Digest, 80))
 	h.Done(d)
-	if h.Crew != Crew(alone{}) {
+	if h.Members != Members(alone{}) {
 		out.HeededBy, out.Stored = h.heeded(ctx, name, in, out)
 	}
 	return out, d, nil
@@ -191,7 +191,7 @@ func (h handler) heeded(ctx context.Context, name string, in gates.Request, out 
 	if (name == "approve" || name == "unapprove") && len(targets) == 0 {
 		return nil, true // of no plan that is known: its owner finds it once there is one
 	}
-	by, all := h.Crew.Heeded(ctx, targets)
+	by, all := h.Members.Heeded(ctx, targets)
 	return by, !all
 }
 

@@ -8,7 +8,7 @@ const DefaultStaleAfter = 10 * time.Minute
 // Silence returns the time since the reconciler's last sign of life. It also reports whether that
 // time is at most what the last sign allowed, or patience if that is more. Before the first sign,
 // the time counts from since.
-func (b *Board) Silence(since time.Time, patience time.Duration) (silent time.Duration, alive bool) {
+func (b *State) Silence(since time.Time, patience time.Duration) (silent time.Duration, alive bool) {
 	if patience <= 0 {
 		patience = DefaultStaleAfter
 	}

@@ -4,7 +4,7 @@ import "github.com/weir-gitops/weir/status/events"
 
 // ShowConfiguration says which configuration holds, as text without any secret in
 // it, for the page. None is refused then.
-func (b *Board) ShowConfiguration(text string) {
+func (b *State) ShowConfiguration(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.shown, b.refused = b.redact.Text(text), ""
@@ -14,7 +14,7 @@ func (b *Board) ShowConfiguration(text string) {
 // RefuseConfiguration says that the configuration on the disk is not taken, and why.
 // The page shows it until another one holds: else a reader takes the written
 // configuration for the one in effect.
-func (b *Board) RefuseConfiguration(why string) {
+func (b *State) RefuseConfiguration(why string) {
 	b.mu.Lock()
 	b.refused = b.redact.Text(why)
 	b.mu.Unlock()
@@ -23,7 +23,7 @@ func (b *Board) RefuseConfiguration(why string) {
 
 // HoldWrites says that nothing is written, and why, or where why is empty that this
 // is over.
-func (b *Board) HoldWrites(why string) {
+func (b *State) HoldWrites(why string) {
 	why = b.redact.Text(why)
 	b.mu.Lock()
 	before := b.held
@@ -51,7 +51,7 @@ type Facts struct {
 }
 
 // Facts returns the facts about the daemon that each page shows.
-func (b *Board) Facts() Facts {
+func (b *State) Facts() Facts {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return Facts{Instance: b.instance, Configuration: b.shown, Refused: b.redact.Text(b.refused), Unwritten: b.held, HasPulls: len(b.pulls) > 0}

@@ -29,7 +29,7 @@ type Source struct {
 	Subject  string `json:"subject"`
 	// FetchedAt is the time of the last successful fetch.
 	FetchedAt time.Time `json:"fetchedAt,omitzero"`
-	// ChangedAt is the time at which Revision was first seen; the board fills it in.
+	// ChangedAt is the time at which Revision was first seen; the state fills it in.
 	ChangedAt time.Time `json:"changedAt,omitzero"`
 	// Error is the reason why the last fetch failed, or "".
 	Error string `json:"error,omitempty"`
@@ -85,9 +85,9 @@ type Rendering struct {
 	Since    time.Time `json:"since,omitzero"`
 }
 
-// Board is the current state of a daemon, for the page and the API. It is safe
+// State is the current state of a daemon, for the page and the API. It is safe
 // for concurrent use; everything that it returns is a copy.
-type Board struct {
+type State struct {
 	instance string
 	redact   report.Redact
 	Now      func() time.Time
@@ -144,16 +144,16 @@ const (
 	keptEvents = 500
 )
 
-// New returns a board without targets, with the history of its archive. If the archive cannot be
+// New returns a state without targets, with the history of its archive. If the archive cannot be
 // read, New logs that, and the history starts empty.
-func New(o Options) *Board {
+func New(o Options) *State {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	b := &Board{
+	b := &State{
 		instance: o.Instance, redact: o.Redact, Now: o.Now, log: o.Logger, notify: o.Notify,
 		sources: map[string]Source{}, targets: map[string]TargetState{},
 		runs: ring[history.Run]{max: keptRuns}, events: ring[events.Event]{max: keptEvents}, known: map[string]events.Known{},
@@ -167,9 +167,9 @@ func New(o Options) *Board {
 	return b
 }
 
-// Configure sets the sources and targets. The board keeps what it knows of those that stay, and
+// Configure sets the sources and targets. The state keeps what it knows of those that stay, and
 // forgets all others. A daemon is ready once every target named here has made its first pass.
-func (b *Board) Configure(sources []Source, targets []Target) {
+func (b *State) Configure(sources []Source, targets []Target) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	keptSources := make(map[string]Source, len(sources))
@@ -199,7 +199,7 @@ func (b *Board) Configure(sources []Source, targets []Target) {
 
 // Missing names what readiness waits for: the configuration, then the first
 // pass over each target.
-func (b *Board) Missing() []string {
+func (b *State) Missing() []string {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	if !b.configured {
@@ -220,7 +220,7 @@ func (b *Board) Missing() []string {
 
 // Source replaces the state of a source. An empty Revision, Subject or FetchedAt
 // keeps the earlier one: a failed fetch forgets nothing.
-func (b *Board) Source(s Source) {
+func (b *State) Source(s Source) {
 	s.URL, s.Error, s.Subject = plainURL(s.URL), b.redact.Text(s.Error), b.redact.Text(s.Subject)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -242,7 +242,7 @@ func (b *Board) Source(s Source) {
 
 // Subject says what the first line of a source's commit is, once the commit was
 // rendered: only then is it known what of it must not be shown.
-func (b *Board) Subject(source, revision, subject string) {
+func (b *State) Subject(source, revision, subject string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s, ok := b.sources[source]; ok && s.Revision == revision && s.Subject == "" {
@@ -252,8 +252,8 @@ func (b *Board) Subject(source, revision, subject string) {
 }
 
 // Due says when a target's next pass is due. It does nothing for a target that
-// the board does not know.
-func (b *Board) Due(target string, at time.Time) {
+// the state does not know.
+func (b *State) Due(target string, at time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if t, ok := b.targets[target]; ok {
@@ -265,7 +265,7 @@ func (b *Board) Due(target string, at time.Time) {
 
 // Renders says which targets are behind their source, because its newest commit is
 // still being rendered for them: these and no others.
-func (b *Board) Renders(of map[string]Rendering) {
+func (b *State) Renders(of map[string]Rendering) {
 	b.edit(func(t *TargetState) bool {
 		is := of[t.Name]
 		changed := t.Rendering != is
@@ -276,7 +276,7 @@ func (b *Board) Renders(of map[string]Rendering) {
 
 // Unanswered says which targets' passes wait for AWS since when, without an answer:
 // these and no others.
-func (b *Board) Unanswered(since map[string]time.Time) {
+func (b *State) Unanswered(since map[string]time.Time) {
 	b.edit(func(t *TargetState) bool {
 		is := since[t.Name]
 		changed := !t.Unanswered.Equal(is)
@@ -286,7 +286,7 @@ func (b *Board) Unanswered(since map[string]time.Time) {
 }
 
 // edit changes targets, and reports those that have changed to the watchers.
-func (b *Board) edit(change func(*TargetState) bool) {
+func (b *State) edit(change func(*TargetState) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for name, t := range b.targets {
@@ -298,7 +298,7 @@ func (b *Board) edit(change func(*TargetState) bool) {
 }
 
 // Remove forgets a target.
-func (b *Board) Remove(target string) {
+func (b *State) Remove(target string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.targets, target)
@@ -307,7 +307,7 @@ func (b *Board) Remove(target string) {
 
 // Beat says that the reconciler's loop turns, and that the next sign of life may take
 // as long as within. It is alive even if something is slow: reports say nothing of it.
-func (b *Board) Beat(within time.Duration) {
+func (b *State) Beat(within time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.heartbeat, b.within = b.Now(), within
@@ -315,8 +315,8 @@ func (b *Board) Beat(within time.Duration) {
 }
 
 // Live answers pages that are open with what changes, until EndStreams.
-func (b *Board) Live() http.Handler { return &b.watchers }
+func (b *State) Live() http.Handler { return &b.watchers }
 
 // EndStreams ends the answers that last as long as a page is open, so that a
 // server can shut down without waiting for them. Pages then ask now and then.
-func (b *Board) EndStreams() { b.watchers.Close() }
+func (b *State) EndStreams() { b.watchers.Close() }

@@ -28,7 +28,7 @@ func kindsOfEvents(events []events.Event) (out []string) {
 }
 
 func TestBoardFollowsATarget(t *testing.T) {
-	b := testBoard("prod")
+	b := testState("prod")
 	ctx := t.Context()
 	b.Report(ctx, statustest.Created())
 	b.Report(ctx, statustest.Report("prod", statustest.Pool("prod", "web")))
@@ -69,7 +69,7 @@ func TestBoardFollowsATarget(t *testing.T) {
 
 // TestBoardTellsOnce: what fails or is held at each pass is told once.
 func TestBoardTellsOnce(t *testing.T) {
-	b := testBoard("prod", "dev")
+	b := testState("prod", "dev")
 	for range 5 {
 		b.Report(t.Context(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseRunning))), step.Failed, statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web")))
 		b.Report(t.Context(), statustest.With(statustest.Report("dev", statustest.Pool("dev", "web", statustest.Unconverged(plan.PhaseRunning))), step.Held, statustest.HeldStep(step.HeldApproval)))
@@ -84,7 +84,7 @@ func TestBoardTellsOnce(t *testing.T) {
 }
 
 func TestBoardKeepsPoolsOfABrokenRender(t *testing.T) {
-	b := testBoard("prod")
+	b := testState("prod")
 	first := statustest.Report("prod", statustest.Pool("prod", "web"))
 	b.Report(t.Context(), first)
 	broken := statustest.Report("prod")
@@ -104,7 +104,7 @@ func TestBoardKeepsPoolsOfABrokenRender(t *testing.T) {
 }
 
 func TestBoardConvergedSince(t *testing.T) {
-	b := testBoard("prod")
+	b := testState("prod")
 	at := func(r *plan.Report, d time.Duration) *plan.Report {
 		r.StartedAt, r.Duration = statustest.Noon.Add(d), 0
 		return r
@@ -126,7 +126,7 @@ func TestBoardConvergedSince(t *testing.T) {
 }
 
 func TestBoardConfigure(t *testing.T) {
-	b := testBoard("prod", "dev")
+	b := testState("prod", "dev")
 	b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
 	b.Source(Source{Name: "fleet", URL: "https://bot:hunter2@git.example.com/a/b", Ref: "branch main", Revision: statustest.ShaNew, FetchedAt: statustest.Noon})
 	b.Source(Source{Name: "fleet", URL: "https://bot:hunter2@git.example.com/a/b", Ref: "branch main", Error: "connection refused"})
@@ -150,7 +150,7 @@ func TestBoardConfigure(t *testing.T) {
 }
 
 func TestBoardIsBounded(t *testing.T) {
-	b := testBoard("prod")
+	b := testState("prod")
 	for i := range 3 * keptEvents {
 		r := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Done, statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", fmt.Sprint(i)))
 		b.Report(t.Context(), r)
@@ -163,7 +163,7 @@ func TestBoardIsBounded(t *testing.T) {
 	}
 }
 
-// The board shares what it can with the report of a pass, which is not changed any more,
+// The state shares what it can with the report of a pass, which is not changed any more,
 // and copies what it redacts: the maker's report stays as it is.
 func TestBoardLeavesReportsAsTheyAre(t *testing.T) {
 	b := New(Options{Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }, Now: func() time.Time { return statustest.Noon }})
@@ -216,7 +216,7 @@ func TestPlainURL(t *testing.T) {
 }
 
 func BenchmarkBoardReport(b *testing.B) {
-	board := testBoard("prod")
+	state := testState("prod")
 	p := statustest.Pool("prod", "web")
 	for range 20 {
 		p.ProviderIDList = append(p.ProviderIDList, "aws:///eu-central-1a/i-0a1b2c3d4e5f60718")
@@ -224,7 +224,7 @@ func BenchmarkBoardReport(b *testing.B) {
 	r := statustest.Report("prod", p, p, p)
 	b.ReportAllocs()
 	for b.Loop() {
-		board.Report(context.Background(), r)
+		state.Report(context.Background(), r)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestASourcesTextsBeforeAndAfterASecretIsKnown(t *testing.T) {
 	}
 }
 
-func testBoard(targets ...string) *Board {
+func testState(targets ...string) *State {
 	b := New(Options{Instance: "weir", Now: func() time.Time { return statustest.Noon }})
 	var list []Target
 	for _, name := range targets {

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
-// The board forgets after a while what it said of targets and sources that are gone, on
+// The state forgets after a while what it said of targets and sources that are gone, on
 // the disk too; it keeps that of one that is away for a moment.
 func TestWhatWasToldOfTheGoneIsForgotten(t *testing.T) {
 	now := statustest.Noon
@@ -25,7 +25,7 @@ func TestWhatWasToldOfTheGoneIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := history.New(db, history.Options{Now: func() time.Time { return now }})
-	var b *Board
+	var b *State
 	var stop func()
 	start := func() {
 		b = New(Options{Instance: "weir", Now: func() time.Time { return now }, Archive: a})

@@ -16,7 +16,7 @@ import (
 )
 
 // remember takes in the history of earlier runs.
-func (b *Board) remember(a Archive) error {
+func (b *State) remember(a Archive) error {
 	events, err := a.Events(history.Filter{Limit: keptEvents})
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (b *Board) remember(a Archive) error {
 
 // Run writes history to the archive until ctx ends. Once it returns, all that was
 // announced before is on the disk.
-func (b *Board) Run(ctx context.Context) error {
+func (b *State) Run(ctx context.Context) error {
 	if b.recorder == nil {
 		<-ctx.Done()
 		return nil
@@ -49,8 +49,8 @@ func (b *Board) Run(ctx context.Context) error {
 	return b.recorder.run(ctx)
 }
 
-// publish adds events, in the order of time, and what they announced. The board is locked.
-func (b *Board) publish(list []events.Event, runs []history.Run, known map[string]events.Known) {
+// publish adds events, in the order of time, and what they announced. The state is locked.
+func (b *State) publish(list []events.Event, runs []history.Run, known map[string]events.Known) {
 	for i, e := range list {
 		e = events.Redacted(b.redact, e)
 		e.Level = cmp.Or(e.Level, kinds.LevelOf(e.Kind))
@@ -74,8 +74,8 @@ func (b *Board) publish(list []events.Event, runs []history.Run, known map[strin
 	b.recorder.add(history.Record{Events: list, Runs: runs, Known: known})
 }
 
-// publishSource announces the change of a source. The board is locked.
-func (b *Board) publishSource(s Source) {
+// publishSource announces the change of a source. The state is locked.
+func (b *State) publishSource(s Source) {
 	var list []events.Event
 	known := b.known[sourceKey(s.Name)]
 	fault := ""
@@ -101,12 +101,12 @@ func (b *Board) publishSource(s Source) {
 	b.publish(list, nil, map[string]events.Known{sourceKey(s.Name): known})
 }
 
-// knownFor is the time that the board remembers what was announced of a target or source after it
+// knownFor is the time that the state remembers what was announced of a target or source after it
 // is gone: if it comes back soon, as after a fault of the configuration, that is no news.
 const knownFor = time.Hour
 
-// miss notes which announced targets and sources are gone. The board is locked.
-func (b *Board) miss() {
+// miss notes which announced targets and sources are gone. The state is locked.
+func (b *State) miss() {
 	absent := map[string]time.Time{}
 	for key := range b.known {
 		absent[key] = b.Now()
@@ -124,8 +124,8 @@ func (b *Board) miss() {
 }
 
 // forgetGone forgets what was announced of targets and sources that were removed long ago, in the
-// archive too. The board is locked.
-func (b *Board) forgetGone() {
+// archive too. The state is locked.
+func (b *State) forgetGone() {
 	gone := map[string]events.Known{}
 	for key, since := range b.absent {
 		if b.Now().Sub(since) >= knownFor {
@@ -188,7 +188,7 @@ func eventAttrs(e events.Event) []any {
 }
 
 // Event adds an event that no report shows, such as a reloaded configuration.
-func (b *Board) Event(e events.Event) {
+func (b *State) Event(e events.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e.Time.IsZero() {
@@ -200,14 +200,14 @@ func (b *Board) Event(e events.Event) {
 
 // Runs returns the last passes that did something, failed, or changed how a
 // target stands, newest first.
-func (b *Board) Runs() []history.Run {
+func (b *State) Runs() []history.Run {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.runs.newestFirst()
 }
 
 // Events returns the last events, newest first.
-func (b *Board) Events() []events.Event {
+func (b *State) Events() []events.Event {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.events.newestFirst()

@@ -26,7 +26,7 @@ type keptPull struct {
 const keptPulls = 100
 
 // Pull takes in the report of a pull request. It neither blocks nor changes p.
-func (b *Board) Pull(p report.Pull) {
+func (b *State) Pull(p report.Pull) {
 	shown := b.redact.Pull(p)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -52,7 +52,7 @@ func (b *Board) Pull(p report.Pull) {
 
 // boundPlans drops the plans with the oldest reports, where all of them are too much.
 // The caller holds mu.
-func (b *Board) boundPlans() {
+func (b *State) boundPlans() {
 	keys := slices.SortedFunc(maps.Keys(b.pulls), func(x, y pullKey) int { return b.pulls[y].at.Compare(b.pulls[x].at) })
 	held := 0
 	for i, key := range keys {
@@ -67,7 +67,7 @@ func (b *Board) boundPlans() {
 
 // Pulls returns the pull requests that are known, the open ones first, of each
 // source the newest first.
-func (b *Board) Pulls() []report.Pull {
+func (b *State) Pulls() []report.Pull {
 	b.mu.RLock()
 	list := slices.Collect(maps.Values(b.pulls))
 	b.mu.RUnlock()
@@ -81,7 +81,7 @@ func (b *Board) Pulls() []report.Pull {
 	return out
 }
 
-func (b *Board) FindPull(source string, number int64) (report.Pull, bool) {
+func (b *State) FindPull(source string, number int64) (report.Pull, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	k, ok := b.pulls[pullKey{source, number}]

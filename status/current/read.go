@@ -10,7 +10,7 @@ import (
 )
 
 // Sources returns all sources by name.
-func (b *Board) Sources() []Source {
+func (b *State) Sources() []Source {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	out := slices.SortedFunc(maps.Values(b.sources), func(x, y Source) int { return cmp.Compare(x.Name, y.Name) })
@@ -22,14 +22,14 @@ func (b *Board) Sources() []Source {
 }
 
 // Targets returns all targets by name.
-func (b *Board) Targets() []TargetState {
+func (b *State) Targets() []TargetState {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return slices.SortedFunc(maps.Values(b.targets), func(x, y TargetState) int { return cmp.Compare(x.Name, y.Name) })
 }
 
-// Target returns one target, false if the board does not know it.
-func (b *Board) Target(name string) (TargetState, bool) {
+// Target returns one target, false if the state does not know it.
+func (b *State) Target(name string) (TargetState, bool) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	t, ok := b.targets[name]
@@ -37,7 +37,7 @@ func (b *Board) Target(name string) (TargetState, bool) {
 }
 
 // Pools returns the pools of all targets, by target, namespace and name.
-func (b *Board) Pools() []plan.PoolStatus {
+func (b *State) Pools() []plan.PoolStatus {
 	out := []plan.PoolStatus{}
 	for _, t := range b.Targets() {
 		out = append(out, t.Pools...)
@@ -49,7 +49,7 @@ func (b *Board) Pools() []plan.PoolStatus {
 }
 
 // Links returns the links of a source, none for an unknown one.
-func (b *Board) Links(source string) forge.Links {
+func (b *State) Links(source string) forge.Links {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.sources[source].Links()
@@ -57,7 +57,7 @@ func (b *Board) Links(source string) forge.Links {
 
 // LaunchConfigs returns the AWSLaunchConfigs of all targets, by target, namespace
 // and name.
-func (b *Board) LaunchConfigs() []plan.LaunchConfigStatus {
+func (b *State) LaunchConfigs() []plan.LaunchConfigStatus {
 	out := []plan.LaunchConfigStatus{}
 	for _, t := range b.Targets() {
 		out = append(out, t.LaunchConfigs...)
@@ -68,8 +68,8 @@ func (b *Board) LaunchConfigs() []plan.LaunchConfigStatus {
 	return out
 }
 
-// Configured reports whether the board knows which sources and targets there are.
-func (b *Board) Configured() bool {
+// Configured reports whether the state knows which sources and targets there are.
+func (b *State) Configured() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.configured

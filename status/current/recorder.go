@@ -122,7 +122,7 @@ func (r *recorder) flush() error {
 
 // QueryEvents returns the events that a filter wants, newest first, with those of
 // earlier runs where there is an archive.
-func (b *Board) QueryEvents(f history.Filter) ([]events.Event, error) {
+func (b *State) QueryEvents(f history.Filter) ([]events.Event, error) {
 	if b.recorder == nil {
 		return history.Some(b.Events(), f, f.WantsEvent), nil
 	}
@@ -133,7 +133,7 @@ func (b *Board) QueryEvents(f history.Filter) ([]events.Event, error) {
 }
 
 // QueryRuns is QueryEvents for passes.
-func (b *Board) QueryRuns(f history.Filter) ([]history.Run, error) {
+func (b *State) QueryRuns(f history.Filter) ([]history.Run, error) {
 	if b.recorder == nil {
 		return history.Some(b.Runs(), f, f.WantsRun), nil
 	}
@@ -144,7 +144,7 @@ func (b *Board) QueryRuns(f history.Filter) ([]history.Run, error) {
 }
 
 // Unwritten counts the events and passes that are not in the archive yet.
-func (b *Board) Unwritten() int {
+func (b *State) Unwritten() int {
 	r := b.recorder
 	if r == nil {
 		return 0

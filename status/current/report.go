@@ -27,13 +27,13 @@ func appliedOf(r *plan.Report) (*plan.Report, int) {
 }
 
 // Report takes in what a pass did and found.
-func (b *Board) Report(_ context.Context, whole *plan.Report) { b.report(whole, true) }
+func (b *State) Report(_ context.Context, whole *plan.Report) { b.report(whole, true) }
 
 // Take shows a report of another weir's pass. That weir has announced its news: here they become no
 // event, and no history.
-func (b *Board) Take(r *plan.Report) { b.report(r, false) }
+func (b *State) Take(r *plan.Report) { b.report(r, false) }
 
-func (b *Board) report(whole *plan.Report, own bool) {
+func (b *State) report(whole *plan.Report, own bool) {
 	r := b.redact.Report(whole)
 	at := r.StartedAt.Add(r.Duration)
 	b.mu.Lock()

@@ -30,13 +30,13 @@ func (a *memoryArchive) Events(history.Filter) ([]events.Event, error) { return 
 func (a *memoryArchive) Runs(history.Filter) ([]history.Run, error)    { return nil, nil }
 func (a *memoryArchive) Known() (map[string]events.Known, error)       { return maps.Clone(a.known), nil }
 
-// TestWhatWasSeenLastOutlivesTheProcess: a board that begins at a report that could not
-// tell shows the pools of the board before it, with since when they were so; what is
+// TestWhatWasSeenLastOutlivesTheProcess: a state that begins at a report that could not
+// tell shows the pools of the state before it, with since when they were so; what is
 // there no more is not shown, and a pass that finds nothing new writes nothing.
 func TestWhatWasSeenLastOutlivesTheProcess(t *testing.T) {
 	archive := &memoryArchive{}
 	at := time.Date(2026, 11, 3, 7, 0, 0, 0, time.UTC)
-	start := func() *Board {
+	start := func() *State {
 		return New(Options{Archive: archive, Now: func() time.Time { return at }})
 	}
 	b := start()

@@ -36,7 +36,7 @@ var (
 // Logs holds the names of the stored logs.
 var Logs = []string{eventLog.Name, runLog.Name}
 
-// Archive is a board.Archive in a store.
+// Archive is a current.Archive in a store.
 type Archive struct {
 	db state.Store
 	o  Options
@@ -59,7 +59,7 @@ func New(db state.Store, o Options) *Archive {
 	return &Archive{db: db, o: o}
 }
 
-// Append implements board.Archive: one transaction, which also removes old records
+// Append implements current.Archive: one transaction, which also removes old records
 // and those above the bound.
 func (a *Archive) Append(r Record) error {
 	return a.db.Update(func(tx *state.Tx) error {
@@ -85,12 +85,12 @@ func (a *Archive) Append(r Record) error {
 	})
 }
 
-// Events implements board.Archive.
+// Events implements current.Archive.
 func (a *Archive) Events(f Filter) ([]events.Event, error) {
 	return read(a.db, eventLog, f, f.WantsEvent)
 }
 
-// Runs implements board.Archive.
+// Runs implements current.Archive.
 func (a *Archive) Runs(f Filter) ([]Run, error) {
 	return read(a.db, runLog, f, f.WantsRun)
 }
@@ -122,7 +122,7 @@ func read[T any](db state.Store, log state.Log[T], f Filter, wanted func(T) bool
 	return out, nil
 }
 
-// Known implements board.Archive.
+// Known implements current.Archive.
 func (a *Archive) Known() (map[string]events.Known, error) {
 	var out map[string]events.Known
 	err := a.db.View(func(tx *state.Tx) error {

@@ -18,7 +18,7 @@ type apiPools struct {
 }
 
 func (w *web) apiPools(rw http.ResponseWriter, r *http.Request) {
-	w.sendJSON(rw, r, apiPools{Pools: w.board.Pools(), LaunchConfigs: w.board.LaunchConfigs()})
+	w.sendJSON(rw, r, apiPools{Pools: w.current.Pools(), LaunchConfigs: w.current.LaunchConfigs()})
 }
 
 type apiTargets struct {
@@ -58,8 +58,8 @@ type apiTarget struct {
 }
 
 func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
-	out := apiTargets{Held: w.board.Facts().Unwritten, Targets: []apiTarget{}}
-	for _, t := range w.board.Targets() {
+	out := apiTargets{Held: w.current.Facts().Unwritten, Targets: []apiTarget{}}
+	for _, t := range w.current.Targets() {
 		out.Targets = append(out.Targets, apiTargetOf(t))
 	}
 	w.sendJSON(rw, r, out)

@@ -94,7 +94,7 @@ func TestPagesOfPoolsSeenBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	start := func() *current.Board {
+	start := func() *current.State {
 		return current.New(current.Options{Archive: history.New(db, history.Options{})})
 	}
 	b := start()

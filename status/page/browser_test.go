@@ -21,7 +21,7 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write screenshots of the page to this directory")
 
-func serve(t *testing.T, b *current.Board) string {
+func serve(t *testing.T, b *current.State) string {
 	t.Helper()
 	srv := httptest.NewServer(Handler(b, Options{Metrics: http.NotFoundHandler()}))
 	t.Cleanup(srv.Close)
@@ -91,11 +91,11 @@ func TestBrowser(t *testing.T) {
 	})
 
 	t.Run("what changes shows without a reload", func(t *testing.T) {
-		board := fleet()
-		p := b.Open(t, serve(t, board)+"/", 1280, "light")
+		shown := fleet()
+		p := b.Open(t, serve(t, shown)+"/", 1280, "light")
 		p.Eval("window.kept = true; document.querySelector('#q').value = 'half a wo'", nil)
 		p.Await(isLinked)
-		board.Report(t.Context(), statustest.Report("edge-1", statustest.Pool("edge-1", "seen-later")))
+		shown.Report(t.Context(), statustest.Report("edge-1", statustest.Pool("edge-1", "seen-later")))
 		p.Await("document.body.innerText.includes('seen-later')")
 		if p.Text("window.kept") != "true" || p.Text("document.querySelector('#q').value") != "half a wo" {
 			t.Error("the page was loaded anew, or what was being written is lost")
@@ -106,14 +106,14 @@ func TestBrowser(t *testing.T) {
 	})
 
 	t.Run("a page of a target does not look for what others do", func(t *testing.T) {
-		board := fleet()
-		p := b.Open(t, serve(t, board)+"/targets/prod-us", 1280, "light")
+		shown := fleet()
+		p := b.Open(t, serve(t, shown)+"/targets/prod-us", 1280, "light")
 		// It looks once as it is isLinked, and may look again from two seconds after.
 		const looks = "performance.getEntriesByType('resource').filter(r => r.initiatorType === 'fetch')"
 		p.Await(isLinked + " && " + looks + ".length === 1 && performance.now() - " + looks + "[0].responseEnd > 2000")
-		board.Report(t.Context(), statustest.Report("prod-eu", statustest.Pool("prod-eu", "elsewhere")))
+		shown.Report(t.Context(), statustest.Report("prod-eu", statustest.Pool("prod-eu", "elsewhere")))
 		p.Await("document.body.dataset.told === '1'")
-		board.Report(t.Context(), statustest.Report("prod-us", statustest.Pool("prod-us", "here")))
+		shown.Report(t.Context(), statustest.Report("prod-us", statustest.Pool("prod-us", "here")))
 		p.Await("document.body.innerText.includes('here')")
 		if n := p.Text(looks + ".length"); n != "2" {
 			t.Errorf("the page looked %s times, not twice", n)
@@ -121,8 +121,8 @@ func TestBrowser(t *testing.T) {
 	})
 
 	t.Run("weir that is gone is said, and so is its return", func(t *testing.T) {
-		board := fleet()
-		h := Handler(board, Options{})
+		shown := fleet()
+		h := Handler(shown, Options{})
 		var gone atomic.Bool
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if gone.Load() && r.URL.Path == "/" {
@@ -132,14 +132,14 @@ func TestBrowser(t *testing.T) {
 			h.ServeHTTP(w, r)
 		}))
 		t.Cleanup(srv.Close)
-		t.Cleanup(board.EndStreams)
+		t.Cleanup(shown.EndStreams)
 		p := b.Open(t, srv.URL+"/", 1280, "light")
 		p.Await(isLinked)
 		gone.Store(true)
-		board.Event(events.Event{Kind: "configuration-reloaded"})
+		shown.Event(events.Event{Kind: "configuration-reloaded"})
 		p.Await("document.querySelector('#link').textContent.includes('does not answer')")
 		gone.Store(false)
-		board.Report(t.Context(), statustest.Report("edge-1", statustest.Pool("edge-1", "back-again")))
+		shown.Report(t.Context(), statustest.Report("edge-1", statustest.Pool("edge-1", "back-again")))
 		p.Await("document.body.innerText.includes('back-again') && document.querySelector('#link').textContent === ''")
 	})
 

@@ -1,8 +1,8 @@
-// Package page serves the contents of a board to people and programs: HTML pages, the API below
+// Package page serves the contents of a state to people and programs: HTML pages, the API below
 // /api/v1, /healthz and /readyz.
 //
 // Every request goes the same way. web has a method for each address. It reads the answer from the
-// board, and a view turns that into what the template reads: text that is ready to be shown, with
+// state, and a view turns that into what the template reads: text that is ready to be shown, with
 // no decision left. The template is executed into a buffer, so that a reader gets a whole page or
 // none, and hidden characters in it are written out before it is sent.
 //
@@ -27,7 +27,7 @@
 //     and states differ in shape as well as in colour.
 //   - Addresses hold the filter, so that a reader can keep a view and send it on. An unknown filter
 //     value finds nothing, rather than everything.
-//   - Everything on the page was redacted when the board received it. The page redacts nothing.
+//   - Everything on the page was redacted when the state received it. The page redacts nothing.
 //   - Answers to programs carry an ETag over their content, so that repeated requests cost few
 //     bytes.
 package page

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
-func testBoard(targets ...string) *current.Board {
+func testBoard(targets ...string) *current.State {
 	b := current.New(current.Options{Instance: "weir", Now: func() time.Time { return statustest.Noon }})
 	var list []current.Target
 	for _, name := range targets {
@@ -22,8 +22,8 @@ func testBoard(targets ...string) *current.Board {
 	return b
 }
 
-// fleet is a board with a bit of everything.
-func fleet() *current.Board {
+// fleet is the state of a fleet with a bit of everything.
+func fleet() *current.State {
 	b := current.New(current.Options{Instance: "production", Now: func() time.Time { return statustest.Noon }})
 	var targets []current.Target
 	for _, name := range []string{"prod-eu", "prod-us", "staging", "dev", "edge-1", "platform-observability-eu-central-1-blue-green"} {

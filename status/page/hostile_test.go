@@ -25,9 +25,9 @@ import (
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
-// hostile is a board on which every text that comes from Git, AWS, a forge or the
+// hostile is a state on which every text that comes from Git, AWS, a forge or the
 // configuration is the same.
-func hostile(t *testing.T, evil string) *current.Board {
+func hostile(t *testing.T, evil string) *current.State {
 	b := testBoard()
 	two := int32(50)
 	p := statustest.Pool(evil, evil, statustest.Rolling(1, 1))

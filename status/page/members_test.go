@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
-// crew are two members, of which the first shows the page: the second has gone a while
+// twoMembers returns two members, of which the first shows the page: the second has gone a while
 // ago where unowned is not zero.
-func crew(unowned time.Duration) func() members.View {
+func twoMembers(unowned time.Duration) func() members.View {
 	var w members.Watch
 	at := func(session, name, address string) coord.Alive {
 		return coord.Alive{Session: session, Member: coord.Member{Name: name, Address: address, Version: "1.4.0"}}
@@ -42,7 +42,7 @@ func crew(unowned time.Duration) func() members.View {
 	return func() members.View { return v }
 }
 
-func ask(t *testing.T, b *current.Board, o Options, path string) *httptest.ResponseRecorder {
+func ask(t *testing.T, b *current.State, o Options, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	Handler(b, o).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
@@ -61,7 +61,7 @@ func TestMembersAreShown(t *testing.T) {
 		"/targets/prod-eu": {"Owner weir-0-x7k2 (this one) since 3 h ago"},
 		"/targets/staging": {"Owner weir-1-p3q9 since 3 h ago"},
 	} {
-		rec := ask(t, b, Options{Members: crew(0)}, path)
+		rec := ask(t, b, Options{Members: twoMembers(0)}, path)
 		for _, w := range want {
 			if !strings.Contains(words(rec.Body.String()), w) {
 				t.Errorf("%s lacks %q: %s", path, w, words(rec.Body.String()))
@@ -76,24 +76,24 @@ func TestMembersAreShown(t *testing.T) {
 		20 * time.Second: {"2 of 3 have an owner; the others are being taken over.", "nobody before: weir-1-p3q9 20 s ago"},
 		2 * time.Minute:  {"Nobody owns 1 scope or source.", "nobody before: weir-1-p3q9 2 min ago"},
 	} {
-		text := words(ask(t, b, Options{Members: crew(unowned)}, "/members").Body.String())
+		text := words(ask(t, b, Options{Members: twoMembers(unowned)}, "/members").Body.String())
 		for _, w := range want {
 			if !strings.Contains(text, w) {
 				t.Errorf("unowned for %s lacks %q: %s", unowned, w, text)
 			}
 		}
 	}
-	if text := words(ask(t, b, Options{Members: crew(time.Minute)}, "/targets/dev").Body.String()); !strings.Contains(text, "Owner nobody since 1 min ago , before: weir-1-p3q9") {
+	if text := words(ask(t, b, Options{Members: twoMembers(time.Minute)}, "/targets/dev").Body.String()); !strings.Contains(text, "Owner nobody since 1 min ago , before: weir-1-p3q9") {
 		t.Errorf("a target without an owner: %s", text)
 	}
 
-	slow := crew(0)()
+	slow := twoMembers(0)()
 	slow.Engine.Lag = 2.6
 	if text := words(ask(t, b, Options{Members: func() members.View { return slow }}, "/members").Body.String()); !strings.Contains(text, "The engine is slow: this member read the records 2.6 s ago, and writes nothing meanwhile.") {
 		t.Errorf("a slow engine: %s", text)
 	}
 
-	refuses := crew(0)()
+	refuses := twoMembers(0)()
 	refuses.Engine.Refused = "etcdserver: mvcc: database space exceeded: then etcdctl alarm disarm"
 	if text := words(ask(t, b, Options{Members: func() members.View { return refuses }}, "/members").Body.String()); !strings.Contains(text, "The engine takes no writes.") || !strings.Contains(text, "then etcdctl alarm disarm") {
 		t.Errorf("an engine that refuses writes: %s", text)
@@ -113,7 +113,7 @@ func TestMembersAreShown(t *testing.T) {
 func TestMembersForPrograms(t *testing.T) {
 	b := testBoard("prod")
 	var v members.View
-	if err := json.Unmarshal(ask(t, b, Options{Members: crew(0)}, "/api/v1/members").Body.Bytes(), &v); err != nil || len(v.Members) != 3 || len(v.Owned) != 3 || v.Engine.Kind != "dynamodb" {
+	if err := json.Unmarshal(ask(t, b, Options{Members: twoMembers(0)}, "/api/v1/members").Body.Bytes(), &v); err != nil || len(v.Members) != 3 || len(v.Owned) != 3 || v.Engine.Kind != "dynamodb" {
 		t.Errorf("%v: %+v", err, v)
 	}
 	if err := json.Unmarshal(get(t, b, "/api/v1/members").Body.Bytes(), &v); err != nil || v.Members == nil || v.Owned == nil || v.Engine.Kind != members.Alone {
@@ -124,7 +124,7 @@ func TestMembersForPrograms(t *testing.T) {
 		Waiting  []string
 		members.View
 	}
-	if err := json.Unmarshal(ask(t, b, Options{Members: crew(0)}, "/status").Body.Bytes(), &s); err != nil || s.Instance != "weir" || len(s.Waiting) != 1 || len(s.Owned) != 3 {
+	if err := json.Unmarshal(ask(t, b, Options{Members: twoMembers(0)}, "/status").Body.Bytes(), &s); err != nil || s.Instance != "weir" || len(s.Waiting) != 1 || len(s.Owned) != 3 {
 		t.Errorf("%v: %+v", err, s)
 	}
 }
@@ -133,13 +133,13 @@ func TestMembersForPrograms(t *testing.T) {
 // first pass, and that may be another one, or nobody yet.
 func TestAMemberIsReadyOnceItCanServe(t *testing.T) {
 	b := testBoard("prod")
-	if rec := ask(t, b, Options{Members: crew(0)}, "/readyz"); rec.Code != http.StatusOK {
+	if rec := ask(t, b, Options{Members: twoMembers(0)}, "/readyz"); rec.Code != http.StatusOK {
 		t.Errorf("%d: %s", rec.Code, rec.Body)
 	}
 	if rec := get(t, b, "/readyz"); rec.Code != http.StatusServiceUnavailable {
 		t.Errorf("alone: %d: %s", rec.Code, rec.Body)
 	}
-	if rec := ask(t, current.New(current.Options{}), Options{Members: crew(0)}, "/readyz"); rec.Code != http.StatusServiceUnavailable {
+	if rec := ask(t, current.New(current.Options{}), Options{Members: twoMembers(0)}, "/readyz"); rec.Code != http.StatusServiceUnavailable {
 		t.Errorf("before it knows anything: %d: %s", rec.Code, rec.Body)
 	}
 }

@@ -33,7 +33,7 @@ type Notice struct {
 type Notices struct{ web *web }
 
 // NewNotices reads what the pages are made of. Their style sheet is at the same
-// address as with a board's Handler.
+// address as with the page's Handler.
 func NewNotices() *Notices {
 	w := &web{assets: map[string]asset{}}
 	w.load()

@@ -28,7 +28,7 @@ func TestAParkedStepSaysOnThePageHowItIsLifted(t *testing.T) {
 	pool := plan.PoolStatus{Target: "prod", Namespace: "default", Name: "web"}
 	plan.NoteRefused(&pool, &o)
 	r := &plan.Report{Target: "prod", Plan: &plan.Plan{}, Outcomes: []step.Outcome{o}, Pools: []plan.PoolStatus{pool}}
-	v := (&views{board: current.New(current.Options{})}).targetView(current.TargetState{Target: current.Target{Name: "prod"}, Last: r})
+	v := (&views{current: current.New(current.Options{})}).targetView(current.TargetState{Target: current.Target{Name: "prod"}, Last: r})
 	if !strings.HasSuffix(v.Error, lift) {
 		t.Errorf("the target says %q", v.Error)
 	}

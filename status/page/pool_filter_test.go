@@ -62,7 +62,7 @@ func TestPoolFilter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &web{views: views{board: b}}
+		w := &web{views: views{current: b}}
 		rows, _, _ := w.poolRows(poolItems(b.Targets()), readPoolFilter(q), "/pools")
 		var got []string
 		for _, r := range rows {
@@ -150,7 +150,7 @@ func TestPictures(t *testing.T) {
 }
 
 // large is a fleet of ten thousand pools.
-func large(t testing.TB, targets int) *current.Board {
+func large(t testing.TB, targets int) *current.State {
 	b := testBoard()
 	for i := range targets {
 		r := statustest.Report(fmt.Sprintf("cluster-%04d", i))

@@ -49,7 +49,7 @@ func between(least, most int32) statustest.PoolOption {
 
 // showcase is a fleet as one may have it, for pictures: some rest, one rolls, one was
 // changed by hand, and one has a fault in its files.
-func showcase() *current.Board {
+func showcase() *current.State {
 	b := current.New(current.Options{Instance: "production", Now: func() time.Time { return statustest.Noon }})
 	ctx := context.Background()
 	var targets []current.Target

@@ -17,10 +17,10 @@ import (
 // The types in the files view*.go are what the templates read: text that is ready
 // to be shown, and no decisions left.
 
-// views turns the contents of the board into what the templates read.
+// views turns the contents of the state into what the templates read.
 type views struct {
-	board *current.Board
-	o     Options
+	current *current.State
+	o       Options
 }
 
 // layout is the common part of all pages.
@@ -48,10 +48,10 @@ type layout struct {
 }
 
 func (w *views) layout(section, title string) layout {
-	f := w.board.Facts()
-	_, several := w.crew()
+	f := w.current.Facts()
+	_, several := w.memberView()
 	return layout{
-		Title: title, Instance: f.Instance, Section: section, Now: momentOf(w.board, w.board.Now()), HasMetrics: w.o.Metrics != nil,
+		Title: title, Instance: f.Instance, Section: section, Now: momentOf(w.current, w.current.Now()), HasMetrics: w.o.Metrics != nil,
 		HasConfig: f.Configuration != "", HasPulls: f.HasPulls, HasMembers: several, HasRolls: w.o.Rollouts != nil && w.o.Rollouts.Any(), Refused: f.Refused, Unwritten: f.Unwritten, Viewer: &Viewer{},
 	}
 }
@@ -62,7 +62,7 @@ type moment struct {
 	Words string
 }
 
-func momentOf(b *current.Board, t time.Time) moment {
+func momentOf(b *current.State, t time.Time) moment {
 	if t.IsZero() {
 		return moment{}
 	}
@@ -169,7 +169,7 @@ func positionOf(l forge.Links, sha string, p diag.Position) positionView {
 }
 
 // linksOf are the links of a target's source.
-func linksOf(b *current.Board, source string) forge.Links { return b.Links(source) }
+func linksOf(b *current.State, source string) forge.Links { return b.Links(source) }
 
 func targetLink(name string) string { return "/targets/" + url.PathEscape(name) }
 

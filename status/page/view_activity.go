@@ -36,11 +36,11 @@ func (w *views) events(list []events.Event, most int) []eventView {
 		if e.Level == "" {
 			e.Level = kinds.LevelOf(e.Kind)
 		}
-		v := eventView{Event: e, When: momentOf(w.board, e.Time)}
+		v := eventView{Event: e, When: momentOf(w.current, e.Time)}
 		source := e.Source
 		if e.Target != "" {
 			v.Link = targetLink(e.Target)
-			t, known := w.board.Target(e.Target)
+			t, known := w.current.Target(e.Target)
 			source = t.Source
 			if known && e.Pool != "" {
 				v.PoolLink = keyLink(e.Target, e.Pool)
@@ -48,7 +48,7 @@ func (w *views) events(list []events.Event, most int) []eventView {
 		}
 		l, ok := links[source]
 		if !ok {
-			l = linksOf(w.board, source)
+			l = linksOf(w.current, source)
 			links[source] = l
 		}
 		v.Commit, v.Changes = commitOf(l, e.Revision, ""), eventChangesOf(e, l)
@@ -130,7 +130,7 @@ func (w *views) activityFilter(q url.Values) history.Filter {
 		f.Levels = []kinds.Level{l}
 	}
 	if d, err := time.ParseDuration(q.Get(history.ParamSince)); err == nil {
-		f.Since = w.board.Now().Add(-d)
+		f.Since = w.current.Now().Add(-d)
 	} else if t, err := time.Parse(time.RFC3339, q.Get(history.ParamSince)); err == nil {
 		f.Since = t
 	}
@@ -201,7 +201,7 @@ func (w *views) activityView(q url.Values) activityView {
 	if v.Passes {
 		v.JSON = "/api/v1/history"
 	}
-	for _, t := range w.board.Targets() {
+	for _, t := range w.current.Targets() {
 		v.Targets = append(v.Targets, t.Name)
 	}
 	if len(v.Targets) > 100 {
@@ -215,17 +215,17 @@ func (w *views) activityView(q url.Values) activityView {
 	}
 	if f.Until.IsZero() {
 		// The next pages show the state as of now.
-		f.Until = w.board.Now()
+		f.Until = w.current.Now()
 	}
 	n := 0
 	var err error
 	if v.Passes {
 		var list []history.Run
-		list, err = w.board.QueryRuns(f)
+		list, err = w.current.QueryRuns(f)
 		n, v.Runs = len(list), w.runs(list, activityPage)
 	} else {
 		var list []events.Event
-		list, err = w.board.QueryEvents(f)
+		list, err = w.current.QueryEvents(f)
 		n, v.Events = len(list), w.events(list, activityPage)
 	}
 	if err != nil {
@@ -248,7 +248,7 @@ type configLine struct{ Indent, Key, Value string }
 
 func (w *views) configView() configView {
 	v := configView{layout: w.layout("configuration", "Configuration")}
-	for line := range strings.Lines(w.board.Facts().Configuration) {
+	for line := range strings.Lines(w.current.Facts().Configuration) {
 		line = strings.TrimRight(line, "\n")
 		rest := strings.TrimLeft(line, " -")
 		l := configLine{Indent: line[:len(line)-len(rest)], Value: rest}
@@ -273,12 +273,12 @@ func (w *views) runs(list []history.Run, most int) []runView {
 	for _, r := range list[:min(len(list), most)] {
 		l, ok := links[r.Target]
 		if !ok {
-			t, _ := w.board.Target(r.Target)
-			l = linksOf(w.board, t.Source)
+			t, _ := w.current.Target(r.Target)
+			l = linksOf(w.current, t.Source)
 			links[r.Target] = l
 		}
 		out = append(out, runView{
-			Run: r, Link: targetLink(r.Target), Commit: commitOf(l, r.Revision, r.Subject), Took: span(time.Duration(r.Duration)), When: momentOf(w.board, r.Time),
+			Run: r, Link: targetLink(r.Target), Commit: commitOf(l, r.Revision, r.Subject), Took: span(time.Duration(r.Duration)), When: momentOf(w.current, r.Time),
 		})
 	}
 	return out

@@ -86,7 +86,7 @@ type group struct {
 }
 
 func (w *views) indexView(q url.Values) indexView {
-	all := w.board.Targets()
+	all := w.current.Targets()
 	f := readPoolFilter(q)
 	v := indexView{layout: w.layout("fleet", ""), Total: len(all), HasFilter: !f.empty()}
 	v.JSON = "/api/v1/targets"
@@ -116,12 +116,12 @@ func (w *views) indexView(q url.Values) indexView {
 	v.Traits = traitFilters(f.at(1), "/", items)
 	v.Find = findFormOf("/", f, items, all)
 	v.AllPools = f.at(1).link("/pools")
-	for _, s := range w.board.Sources() {
+	for _, s := range w.current.Sources() {
 		l := s.Links()
-		v.Sources = append(v.Sources, sourceView{Source: s, Commit: commitOf(l, s.Revision, s.Subject), Changed: momentOf(w.board, s.ChangedAt), Web: l.Repository()})
+		v.Sources = append(v.Sources, sourceView{Source: s, Commit: commitOf(l, s.Revision, s.Subject), Changed: momentOf(w.current, s.ChangedAt), Web: l.Repository()})
 	}
-	v.Runs = w.runs(w.board.Runs(), indexRecent)
-	v.Events = w.events(w.board.Events(), indexRecent)
+	v.Runs = w.runs(w.current.Runs(), indexRecent)
+	v.Events = w.events(w.current.Events(), indexRecent)
 	v.Rolls = w.busyRollouts()
 	return v
 }
@@ -281,17 +281,17 @@ type targetView struct {
 
 func (w *views) targetView(t current.TargetState) targetView {
 	v := targetView{
-		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: momentOf(w.board, t.NextDue),
+		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: momentOf(w.current, t.NextDue),
 		AccountRegion: strings.Trim(t.Account+" "+t.Region, " "), Pools: len(t.Pools), Holds: slowViews(&t), Owner: w.ownerOf(t.Name),
 	}
 	r := t.Last
 	if r == nil {
 		return v
 	}
-	l := linksOf(w.board, t.Source)
-	v.HeldTo = heldViewOf(w.board, &t)
+	l := linksOf(w.current, t.Source)
+	v.HeldTo = heldViewOf(w.current, &t)
 	v.Read, v.Commit, v.Ref, v.Suspended = true, commitOf(l, r.Revision, r.Subject), r.Ref, r.Suspended
-	v.LastPass, v.Took, v.Outcome = momentOf(w.board, r.StartedAt.Add(r.Duration)), span(r.Duration), report.RunText(r)
+	v.LastPass, v.Took, v.Outcome = momentOf(w.current, r.StartedAt.Add(r.Duration)), span(r.Duration), report.RunText(r)
 	if r.Err != nil {
 		v.Error = r.Err.Error()
 	} else if failures := r.Failures(); len(failures) > 0 {
@@ -306,7 +306,7 @@ func (w *views) targetView(t current.TargetState) targetView {
 		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n
 	}
 	if t.Stale() {
-		v.PoolsAt = momentOf(w.board, t.PoolsAt)
+		v.PoolsAt = momentOf(w.current, t.PoolsAt)
 	}
 	if r.Plan != nil {
 		v.Held, v.Holds = len(r.Plan.Steps)-r.Plan.Runnable(), append(v.Holds, holdViews(r, t.Name)...)

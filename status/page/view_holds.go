@@ -49,7 +49,7 @@ type heldView struct {
 }
 
 // heldViewOf returns nil if the target is not held.
-func heldViewOf(b *current.Board, t *current.TargetState) *heldView {
+func heldViewOf(b *current.State, t *current.TargetState) *heldView {
 	h := report.KeptOf(t.Last, t.HeldSince)
 	if h == nil {
 		return nil

@@ -50,8 +50,8 @@ type ownerView struct {
 	Here  bool
 }
 
-// crew returns the members that share the work; ok is false if a daemon is alone.
-func (w *views) crew() (v members.View, ok bool) {
+// memberView returns the members that share the work; ok is false if a daemon is alone.
+func (w *views) memberView() (v members.View, ok bool) {
 	if w.o.Members == nil {
 		return members.View{Engine: members.Engine{Kind: members.Alone}, Members: []members.Member{}, Owned: []members.Owned{}}, false
 	}
@@ -61,12 +61,12 @@ func (w *views) crew() (v members.View, ok bool) {
 
 // ownerOf is nil where a daemon is alone, or it is not known whose the target is.
 func (w *views) ownerOf(target string) *ownerView {
-	crew, several := w.crew()
+	crew, several := w.memberView()
 	o, known := crew.OwnerOf(target)
 	if !several || !known {
 		return nil
 	}
-	v := &ownerView{Name: o.Owner, Last: o.Last, Since: momentOf(w.board, o.Since)}
+	v := &ownerView{Name: o.Owner, Last: o.Last, Since: momentOf(w.current, o.Since)}
 	for _, m := range crew.Members {
 		v.Here = v.Here || m.Answers && m.Name == o.Owner
 	}
@@ -74,7 +74,7 @@ func (w *views) ownerOf(target string) *ownerView {
 }
 
 func (w *views) membersView() membersView {
-	crew, several := w.crew()
+	crew, several := w.memberView()
 	v := membersView{
 		layout: w.layout("members", "Members"), Engine: engineNames[crew.Engine.Kind], EngineID: crew.Engine.ID, Error: crew.Engine.Error, Refused: crew.Engine.Refused,
 		Lag: span(time.Duration(crew.Engine.Lag * float64(time.Second)).Round(100 * time.Millisecond)),
@@ -87,7 +87,7 @@ func (w *views) membersView() membersView {
 		v.Owned = append(v.Owned, w.viewOfOwned(o))
 	}
 	unowned := crew.Unowned()
-	switch longest := crew.Longest(w.board.Now()); {
+	switch longest := crew.Longest(w.current.Now()); {
 	case !several:
 		v.Headline, v.Mood = "One daemon, alone.", report.Converged
 	case crew.Engine.Error != "":
@@ -142,9 +142,9 @@ func viewOfMember(m members.Member, far []members.Member) memberView {
 }
 
 func (w *views) viewOfOwned(o members.Owned) ownedView {
-	v := ownedView{Owned: o, Place: o.Name(), Mark: report.Converged, Since: momentOf(w.board, o.Since)}
+	v := ownedView{Owned: o, Place: o.Name(), Mark: report.Converged, Since: momentOf(w.current, o.Since)}
 	if o.Owner == "" {
-		if v.Mark = report.Moving; w.board.Now().Sub(o.Since) > members.TooLong {
+		if v.Mark = report.Moving; w.current.Now().Sub(o.Since) > members.TooLong {
 			v.Mark = report.Failing
 		}
 	}
@@ -163,7 +163,7 @@ func (w *web) members(rw http.ResponseWriter, r *http.Request) {
 }
 
 func (w *web) apiMembers(rw http.ResponseWriter, r *http.Request) {
-	crew, _ := w.crew()
+	crew, _ := w.memberView()
 	w.sendJSON(rw, r, crew)
 }
 
@@ -178,7 +178,7 @@ type standing struct {
 }
 
 func (w *web) status(rw http.ResponseWriter, r *http.Request) {
-	f := w.board.Facts()
-	crew, _ := w.crew()
-	w.sendJSON(rw, r, standing{Instance: f.Instance, Waiting: append([]string{}, w.board.Missing()...), Held: f.Unwritten, View: crew})
+	f := w.current.Facts()
+	crew, _ := w.memberView()
+	w.sendJSON(rw, r, standing{Instance: f.Instance, Waiting: append([]string{}, w.current.Missing()...), Held: f.Unwritten, View: crew})
 }

@@ -142,9 +142,9 @@ func (w *views) planPage(t current.TargetState, q url.Values) planPage {
 		v.Why = "No pass has been over this target yet."
 		return v
 	}
-	l := linksOf(w.board, t.Source)
-	v.HeldTo = heldViewOf(w.board, &t)
-	v.Commit, v.Made, v.Faults = commitOf(l, r.Revision, r.Subject), momentOf(w.board, r.StartedAt), faultViews(diagnosticsOf(r), l, r.Revision)
+	l := linksOf(w.current, t.Source)
+	v.HeldTo = heldViewOf(w.current, &t)
+	v.Commit, v.Made, v.Faults = commitOf(l, r.Revision, r.Subject), momentOf(w.current, r.StartedAt), faultViews(diagnosticsOf(r), l, r.Revision)
 	if r.Plan == nil {
 		v.Why = "The last pass could make no plan: what is wrong is said above."
 		if r.Err != nil {

@@ -104,14 +104,14 @@ func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
 		fault, more := report.FirstFault(t.Last)
 		v.Fault = report.AndMore(fault, more)
 	}
-	l := linksOf(w.board, t.Source)
+	l := linksOf(w.current, t.Source)
 	if r := p.LastRollout; r != nil && p.Rollout == nil {
-		last := rolloutViewOf(w.board, *p, *r)
+		last := rolloutViewOf(w.current, *p, *r)
 		v.LastEnded = &last
 	}
 	v.addInstances(p)
 	for _, d := range p.Draining[:min(len(p.Draining), shownMachines)] {
-		v.Draining = append(v.Draining, drainingView{Draining: d, Began: momentOf(w.board, d.Since), Ends: momentOf(w.board, d.Until), More: d.PodsLeft - len(d.Pods)})
+		v.Draining = append(v.Draining, drainingView{Draining: d, Began: momentOf(w.current, d.Since), Ends: momentOf(w.current, d.Until), More: d.PodsLeft - len(d.Pods)})
 	}
 	v.addReport(t, key, l)
 	for _, c := range t.LaunchConfigs {
@@ -119,19 +119,19 @@ func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
 			v.Configs = append(v.Configs, c.Namespace+"/"+c.Name)
 		}
 	}
-	events, err := w.board.QueryEvents(history.Filter{Target: t.Name, Pool: key, Limit: 200})
+	events, err := w.current.QueryEvents(history.Filter{Target: t.Name, Pool: key, Limit: 200})
 	if err != nil {
 		w.o.Logger.Error("history cannot be read", "error", err)
 		v.EventError = "The history cannot be read; weir's log says why."
 	}
 	v.Events = w.events(events, shownPoolEvents)
 	for _, c := range v.Configs {
-		shared, err := w.board.QueryEvents(history.Filter{Target: t.Name, Pool: c, Kinds: versionKinds})
+		shared, err := w.current.QueryEvents(history.Filter{Target: t.Name, Pool: c, Kinds: versionKinds})
 		if err == nil {
 			events = append(events, shared...)
 		}
 	}
-	v.Versions = versionViews(w.board, p, events, l)
+	v.Versions = versionViews(w.current, p, events, l)
 	return v
 }
 
@@ -183,7 +183,7 @@ var versionKinds = []string{"version-created", "template-created"}
 
 // versionViews joins AWS's data on the template's versions with the events of their
 // making.
-func versionViews(b *current.Board, p *plan.PoolStatus, list []events.Event, l forge.Links) []versionView {
+func versionViews(b *current.State, p *plan.PoolStatus, list []events.Event, l forge.Links) []versionView {
 	by := map[int]*versionView{}
 	at := func(n int) *versionView {
 		if by[n] == nil {

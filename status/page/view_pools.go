@@ -30,7 +30,7 @@ func (w *views) poolRow(i poolItem) poolRow {
 	p := *i.pool
 	r := poolRow{
 		PoolStatus: p, Link: poolLink(i.target.Name, p.Namespace, p.Name), TargetLink: targetLink(i.target.Name), Mark: string(i.mark),
-		Failing: momentOf(w.board, p.FailedSince), PhaseWord: string(p.Phase), Level: poolLevel(p, i.mark), Since: momentOf(w.board, i.target.ConvergedSince[report.PoolKey(p)]), Drift: i.drifted(), Held: i.held, Stale: i.stale,
+		Failing: momentOf(w.current, p.FailedSince), PhaseWord: string(p.Phase), Level: poolLevel(p, i.mark), Since: momentOf(w.current, i.target.ConvergedSince[report.PoolKey(p)]), Drift: i.drifted(), Held: i.held, Stale: i.stale,
 	}
 	if p.Phase == "" {
 		r.PhaseWord = string(plan.PhaseUnknown)
@@ -39,7 +39,7 @@ func (w *views) poolRow(i poolItem) poolRow {
 		r.Template = "v" + p.LaunchTemplateVersion
 	}
 	if p.Rollout != nil {
-		v := rolloutViewOf(w.board, p, *p.Rollout)
+		v := rolloutViewOf(w.current, p, *p.Rollout)
 		r.Rolling = &v
 	}
 	return r
@@ -62,7 +62,7 @@ type rolloutView struct {
 
 const rolloutWidth = 400
 
-func rolloutViewOf(b *current.Board, p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
+func rolloutViewOf(b *current.State, p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
 	v := rolloutView{
 		RolloutStatus: r, Pool: report.PoolKey(p), Link: poolLink(p.Target, p.Namespace, p.Name), Percent: int(min(max(r.Percentage, 0), 100)),
 		Started: momentOf(b, r.StartedAt), Back: r.Status == "RollbackInProgress",
@@ -123,7 +123,7 @@ type poolsView struct {
 const poolsPerPage = 100
 
 func (w *views) poolsView(q url.Values) poolsView {
-	all := w.board.Targets()
+	all := w.current.Targets()
 	f := readPoolFilter(q)
 	v := poolsView{layout: w.layout("pools", "Pools"), HasFilter: !f.empty(), Fleet: true}
 	v.JSON = "/api/v1/pools"

@@ -93,7 +93,7 @@ var pullMarks = map[report.PullState]report.Phase{
 	report.PullWaiting: report.Waiting, report.PullMerged: report.Converged, report.PullClosed: report.Waiting,
 }
 
-func pullRowOf(b *current.Board, p report.Pull) pullRow {
+func pullRowOf(b *current.State, p report.Pull) pullRow {
 	r := pullRow{
 		Source: p.Source, Number: strconv.FormatInt(p.Number, 10), Name: p.Title, Author: p.Author, Link: pullLink(p.Source, p.Number),
 		Web: report.SafeURL(p.WebURL), State: p.State, Mark: string(pullMarks[p.State]), Planned: momentOf(b, p.PlannedAt), Stale: p.Stale,
@@ -108,9 +108,9 @@ func pullRowOf(b *current.Board, p report.Pull) pullRow {
 func (w *views) pullsView() pullsView {
 	v := pullsView{layout: w.layout("pulls", "Pull requests")}
 	v.JSON = "/api/v1/pulls"
-	for _, p := range w.board.Pulls() {
+	for _, p := range w.current.Pulls() {
 		v.Any = true
-		if r := pullRowOf(w.board, p); p.Ended() {
+		if r := pullRowOf(w.current, p); p.Ended() {
 			v.Ended = append(v.Ended, r)
 		} else {
 			v.Open = append(v.Open, r)
@@ -121,16 +121,16 @@ func (w *views) pullsView() pullsView {
 
 func (w *views) pullPage(p report.Pull) pullPage {
 	v := pullPage{
-		layout: w.layout("pulls", "#"+strconv.FormatInt(p.Number, 10)+" "+p.Title), pullRow: pullRowOf(w.board, p), Reason: p.Reason, BaseRef: p.BaseRef, Digest: p.Digest,
+		layout: w.layout("pulls", "#"+strconv.FormatInt(p.Number, 10)+" "+p.Title), pullRow: pullRowOf(w.current, p), Reason: p.Reason, BaseRef: p.BaseRef, Digest: p.Digest,
 		Approved: p.Approved, AsReviewed: p.AsReviewed, Differs: p.Differs, Uncompared: p.Uncompared, Unaffected: p.Unaffected, Unkept: p.Unkept,
 	}
 	v.JSON = "/api/v1/pulls"
-	l := linksOf(w.board, p.Source)
+	l := linksOf(w.current, p.Source)
 	v.Head, v.Base, v.Merge = commitOf(l, p.HeadSHA, ""), commitOf(l, p.BaseSHA, ""), commitOf(l, p.MergeSHA, "")
 	v.WantApproval = p.AsReviewed && p.Approved == "" && p.State == report.PullPlanned
 	for _, name := range p.Gone {
 		one := linked{Name: name}
-		if _, ok := w.board.Target(name); ok {
+		if _, ok := w.current.Target(name); ok {
 			one.Link = targetLink(name)
 		}
 		v.Gone = append(v.Gone, one)
@@ -154,7 +154,7 @@ func (w *views) pullTarget(p report.Pull, r *plan.Report, l forge.Links, anchor 
 		Name: r.Target, Anchor: anchor, AccountRegion: report.AccountRegion(r), Digest: p.Digests[r.Target], Faults: faultViews(r.Diagnostics, l, p.HeadSHA),
 		Problems: report.Problems(r), Words: report.SummaryWords(r),
 	}
-	if _, ok := w.board.Target(r.Target); ok {
+	if _, ok := w.current.Target(r.Target); ok {
 		t.Link = targetLink(r.Target)
 	}
 	if r.Err != nil {
@@ -185,7 +185,7 @@ func (w *web) pulls(rw http.ResponseWriter, r *http.Request) {
 func (w *web) pull(rw http.ResponseWriter, r *http.Request) {
 	source := r.PathValue("source")
 	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
-	if p, ok := w.board.FindPull(source, number); ok && err == nil {
+	if p, ok := w.current.FindPull(source, number); ok && err == nil {
 		w.render(rw, r, http.StatusOK, "pull", w.pullPage(p))
 		return
 	}

@@ -95,7 +95,7 @@ type badView struct {
 }
 
 // badViews groups what was stopped for the same reason.
-func badViews(on *current.Board, list []waves.BadHash) (out []badView) {
+func badViews(on *current.State, list []waves.BadHash) (out []badView) {
 	for _, b := range list {
 		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why && v.Fields == b.Fields })
 		if i < 0 {

@@ -220,7 +220,7 @@ func (w *views) busyRollouts() (out []rolloutCard) {
 func (w *views) rolloutCard(r waves.Rollout) rolloutCard {
 	c := rolloutCard{
 		Name: r.Name, Source: r.Source, Link: rolloutLink(r.Source, r.Name), Mark: phaseMarks[r.Phase], Phase: r.Phase, At: r.At(),
-		Commit: commitOf(linksOf(w.board, r.Source), r.Revision, ""), Bar: barOf(r.Machines, nil), Waits: r.Waits,
+		Commit: commitOf(linksOf(w.current, r.Source), r.Revision, ""), Bar: barOf(r.Machines, nil), Waits: r.Waits,
 	}
 	for n, one := range r.Waves {
 		c.Waves = append(c.Waves, waveViewOf(r, n, one))
@@ -265,8 +265,8 @@ func sizeOf(n, all int32) string {
 
 func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 	v := rolloutPage{
-		layout: w.layout("rollouts", r.Name), rolloutCard: w.rolloutCard(r), Revision: r.Revision, Began: momentOf(w.board, r.Began), Ended: momentOf(w.board, r.Ended),
-		Paused: wordOf(w.board, r.Paused), Stopped: wordOf(w.board, r.Stopped), Do: r.Do, Moves: r.Moves, Failed: r.Failed, Budget: r.FailureBudget,
+		layout: w.layout("rollouts", r.Name), rolloutCard: w.rolloutCard(r), Revision: r.Revision, Began: momentOf(w.current, r.Began), Ended: momentOf(w.current, r.Ended),
+		Paused: wordOf(w.current, r.Paused), Stopped: wordOf(w.current, r.Stopped), Do: r.Do, Moves: r.Moves, Failed: r.Failed, Budget: r.FailureBudget,
 	}
 	v.JSON = "/api/v1/rollouts"
 	v.Headline = headlineOf(r)
@@ -274,12 +274,12 @@ func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 		v.MaxMachines = thousands(int(r.MaxMachines))
 	}
 	if !r.BakesUntil.IsZero() {
-		whole, done := r.BakesUntil.Sub(r.BakesFrom), w.board.Now().Sub(r.BakesFrom)
+		whole, done := r.BakesUntil.Sub(r.BakesFrom), w.current.Now().Sub(r.BakesFrom)
 		part := 1.0
 		if whole > 0 {
 			part = min(1, max(0, float64(done)/float64(whole)))
 		}
-		v.Bake = &bakeView{Until: momentOf(w.board, r.BakesUntil), Width: coordinate(part * rolloutWidth), Words: span(max(0, done)) + " of " + span(whole)}
+		v.Bake = &bakeView{Until: momentOf(w.current, r.BakesUntil), Width: coordinate(part * rolloutWidth), Words: span(max(0, done)) + " of " + span(whole)}
 	}
 	if r.BakeAhead > 0 {
 		v.BakeAhead = span(time.Duration(r.BakeAhead) * time.Second)
@@ -289,13 +289,13 @@ func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 	}
 	for _, g := range r.Gates {
 		mark := verdictMarks[g.Verdict]
-		v.Gates = append(v.Gates, gateView{g, mark, momentOf(w.board, g.At)})
+		v.Gates = append(v.Gates, gateView{g, mark, momentOf(w.current, g.At)})
 	}
-	v.Bad = badViews(w.board, r.Bad)
+	v.Bad = badViews(w.current, r.Bad)
 	return v
 }
 
-func wordOf(b *current.Board, word *waves.Word) *wordView {
+func wordOf(b *current.State, word *waves.Word) *wordView {
 	if word == nil {
 		return nil
 	}

@@ -66,14 +66,14 @@ func (w *views) targetPage(t current.TargetState, q url.Values) targetPage {
 		Configs: launchConfigViews(t.LaunchConfigs), Activity: "/activity?" + url.Values{"target": {t.Name}}.Encode(),
 	}
 	v.About, v.JSON, v.waits = t.Name, "/api/v1/targets", waitsOf(t)
-	l := linksOf(w.board, t.Source)
+	l := linksOf(w.current, t.Source)
 	v.Waiting = slices.DeleteFunc(slices.Clone(v.Holds), func(h holdView) bool { return h.Plan != "" && v.waits.digest != "" || h.Words == v.waits.window })
 	if r := t.Last; r != nil {
 		v.Faults, v.MoreFaults = faultViews(diagnosticsOf(r), l, r.Revision), 0 // here they are all shown
 	}
 	for _, p := range t.Pools {
 		if p.Rollout != nil {
-			v.Rollouts = append(v.Rollouts, rolloutViewOf(w.board, p, *p.Rollout))
+			v.Rollouts = append(v.Rollouts, rolloutViewOf(w.current, p, *p.Rollout))
 		}
 	}
 	f := readPoolFilter(q)
@@ -83,24 +83,24 @@ func (w *views) targetPage(t current.TargetState, q url.Values) targetPage {
 	v.Traits, v.Find, v.Filtered = traitFilters(f.at(1), v.Self, items), findFormOf(v.Self, f, items, nil), !f.empty()
 	if r := t.Last; r != nil && r.Plan != nil {
 		v.Digest, v.Figures = r.Plan.Digest(), summaryFigures(r.Plan.Summary)
-		v.Drift = driftViews(w.board, r, t.Name)
+		v.Drift = driftViews(w.current, r, t.Name)
 		if t.Applied == nil || !t.Applied.StartedAt.Equal(r.StartedAt) { // else the outcomes show the same steps
 			n := min(len(r.Plan.Steps), targetSteps)
 			v.Plan, v.MorePlan = stepViews(r.Plan.Steps[:n], l, t.Name, r.PlannedAt()), len(r.Plan.Steps)-n
 		}
 	}
 	if a := t.Applied; a != nil {
-		v.AppliedAt, v.AppliedCommit = momentOf(w.board, a.StartedAt), commitOf(l, a.Revision, a.Subject)
+		v.AppliedAt, v.AppliedCommit = momentOf(w.current, a.StartedAt), commitOf(l, a.Revision, a.Subject)
 		v.Applied, v.MoreApplied = outcomeViews(a.Outcomes, l, t.Name, a.PlannedAt()), t.MoreApplied
 	}
-	v.Runs = w.runs(ofTarget(w.board.Runs(), t.Name, func(r history.Run) string { return r.Target }), shownRuns)
-	v.Events = w.events(ofTarget(w.board.Events(), t.Name, func(e events.Event) string { return e.Target }), shownEvents)
+	v.Runs = w.runs(ofTarget(w.current.Runs(), t.Name, func(r history.Run) string { return r.Target }), shownRuns)
+	v.Events = w.events(ofTarget(w.current.Events(), t.Name, func(e events.Event) string { return e.Target }), shownEvents)
 	return v
 }
 
 // driftViews are the steps of a plan that put right what changed outside Git, one line
 // for each pool.
-func driftViews(b *current.Board, r *plan.Report, target string) []driftView {
+func driftViews(b *current.State, r *plan.Report, target string) []driftView {
 	var out []driftView
 	for _, s := range r.Plan.Steps {
 		if s.Drift == nil {

@@ -15,21 +15,21 @@ import (
 )
 
 // asViewer is a page as somebody sees it.
-func asViewer(b *current.Board, v Viewer, path string) *httptest.ResponseRecorder {
+func asViewer(b *current.State, v Viewer, path string) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
 	Handler(b, Options{Viewer: func(*http.Request) Viewer { return v }}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
 	return rec
 }
 
 // waiting has a target whose plan is held for something.
-func waiting(hold step.Hold) *current.Board {
+func waiting(hold step.Hold) *current.State {
 	b := testBoard()
 	b.Report(context.Background(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Held, step.Step{Verb: step.Update, Resource: step.LaunchTemplate, Pool: "default/web", Name: "web", Held: hold}))
 	return b
 }
 
 // drifting has a target with a pool of which AWS differs.
-func drifting(hold step.Hold, report bool) *current.Board {
+func drifting(hold step.Hold, report bool) *current.State {
 	b := testBoard()
 	pool := statustest.Pool("prod", "web")
 	pool.Conditions = append(pool.Conditions, plan.Condition{Type: "Drifted", Status: "True"})
@@ -47,11 +47,11 @@ func TestWhatAPageOffers(t *testing.T) {
 	keeper := Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Accepts: []string{"fleet"}}
 	const web = "/targets/prod/pools/default/web"
 	for name, tc := range map[string]struct {
-		board  *current.Board
-		viewer Viewer
-		path   string
-		offers string
-		says   string
+		current *current.State
+		viewer  Viewer
+		path    string
+		offers  string
+		says    string
 	}{
 		"an operator's target":      {waiting(step.HeldApproval), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume /actions/approve", "suspended by ann"},
 		"beyond the prune limit":    {waiting(step.HeldPruneLimit), ann, "/targets/prod", "/actions/reconcile /actions/suspend /actions/resume /actions/approve", ""},
@@ -72,7 +72,7 @@ func TestWhatAPageOffers(t *testing.T) {
 		"everything is suspended":   {waiting(step.HeldPaused), Viewer{Name: "ann", Operate: true, LogOut: true, Form: "the-token", Holds: []Suspension{{Text: "suspended by ann"}}}, "/targets/prod", "/actions/reconcile /actions/suspend", "weir resume --all"},
 		"the fleet":                 {waiting(step.HeldApproval), ann, "/", "", "ann"},
 	} {
-		rec := asViewer(tc.board, tc.viewer, tc.path)
+		rec := asViewer(tc.current, tc.viewer, tc.path)
 		page := rec.Body.String()
 		for what := range strings.FieldsSeq(all) {
 			mark := `action="` + what + `"`
@@ -131,7 +131,7 @@ func TestNobodyWritesOnAPage(t *testing.T) {
 	}
 }
 
-// TestNoticesShareTheStyle finds what the bare pages are made of at the board's own
+// TestNoticesShareTheStyle finds what the bare pages are made of at the page's own
 // addresses.
 func TestNoticesShareTheStyle(t *testing.T) {
 	rec := httptest.NewRecorder()

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/status/statustest"
 )
 
-func get(t *testing.T, b *current.Board, path string) *httptest.ResponseRecorder {
+func get(t *testing.T, b *current.State, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	Handler(b, Options{}).ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
@@ -214,7 +214,7 @@ func TestAPITargets(t *testing.T) {
 }
 
 func TestReadiness(t *testing.T) {
-	check := func(b *current.Board, code int, body string) {
+	check := func(b *current.State, code int, body string) {
 		t.Helper()
 		if rec := get(t, b, "/readyz"); rec.Code != code || rec.Body.String() != body+"\n" {
 			t.Errorf("readyz gives %d %q, want %d %q", rec.Code, rec.Body.String(), code, body)

@@ -71,7 +71,7 @@ type site struct {
 	entrance   *entrance
 	now        *currentGeneration
 	daemon     daemon
-	board      *current.Board
+	current    *current.State
 	book       *gates.Book
 	rollouts   *rollouts
 	drafts     *pulls.Drafts
@@ -88,13 +88,13 @@ type site struct {
 // guard.
 func (s *site) handler() http.Handler {
 	shown := page.Options{Metrics: promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), Logger: s.log, Viewer: s.viewer, Rollouts: s.rollouts}
-	var crew commands.Crew
+	var members commands.Members
 	if s.dispatcher != nil {
-		shown.Members, crew = s.dispatcher.View, s.dispatcher
+		shown.Members, members = s.dispatcher.View, s.dispatcher
 	}
-	pages := page.Handler(s.board, shown)
+	pages := page.Handler(s.current, shown)
 	commands := commands.Handler(commands.Options{
-		Crew: crew, Rollouts: s.rollouts,
+		Members: members, Rollouts: s.rollouts,
 		Book: s.book, Daemon: s.daemon, Logger: s.log, Redact: s.redact,
 		Who:  func(r *http.Request) string { return access.CallerOf(r.Context()).Name },
 		Plan: s.planDraft, Accept: s.accept, Done: s.commanded, Say: s.entrance.guard.Say, Refuse: s.refuse,
@@ -133,7 +133,7 @@ func (s *site) commanded(d commands.Action) {
 	if len(d.Targets) == 1 {
 		e.Target = d.Targets[0]
 	}
-	s.board.Event(e)
+	s.current.Event(e)
 	s.daemon.requests.passAll()
 }
 

@@ -34,7 +34,7 @@
 //	proposals    pull requests of weir's own
 //	passes       the loops of scopes, and what passes leave for the next one
 //	rollouts     conducts FleetRollouts from what passes reported
-//	reporter     hands the reports of passes to board, metrics and publisher
+//	reporter     hands the reports of passes to state, metrics and publisher
 //	peers        the other members of an instance
 //	site         the page, the API and webhooks
 //
@@ -284,7 +284,7 @@ func (a *App) openReporting(context.Context) error {
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	a.metrics = metrics.New(a.registry, a.o.Version)
-	a.board = current.New(current.Options{
+	a.current = current.New(current.Options{
 		Instance: a.o.Config.Instance, Redact: a.o.Secrets.Redact, Logger: a.log,
 		Archive: history.New(a.store, history.Options{Now: func() time.Time { return since(a.clock) }}),
 		Notify: func(list []events.Event) {
@@ -292,11 +292,11 @@ func (a *App) openReporting(context.Context) error {
 			a.gen.notify(list)
 		},
 	})
-	a.loss = reportLoss(a.board, a.metrics)
-	measure(a.metrics, a.board, &a.gen, a.state.Path(state.File))
+	a.loss = reportLoss(a.current, a.metrics)
+	measure(a.metrics, a.current, &a.gen, a.state.Path(state.File))
 	if a.dispatcher != nil {
 		a.metrics.Coordination(a.dispatcher.View, func() time.Duration {
-			if s := a.crew.Keeper().Session(); s != nil {
+			if s := a.member.Keeper().Session(); s != nil {
 				return s.Left()
 			}
 			return 0
@@ -313,7 +313,7 @@ func (a *App) openReporting(context.Context) error {
 func (a *App) openPasses(context.Context) error {
 	drift := &clockCheck{clock: a.clock, log: a.log}
 	a.accounts = accounts.New(accounts.Options{
-		Fence: func(key reconciler.ScopeKey) sdk.Fence { return a.passes.fence(key) }, Shared: a.crew != nil,
+		Fence: func(key reconciler.ScopeKey) sdk.Fence { return a.passes.fence(key) }, Shared: a.member != nil,
 		Logger: a.o.Logger, Getenv: a.o.Getenv, Embedded: a.embedded, Round: nodegroupRound, StepsFor: stepsFor,
 		Clock: a.clock,
 		OnCall: func(c sdk.CallInfo) {
@@ -326,23 +326,23 @@ func (a *App) openPasses(context.Context) error {
 	a.drafts = &pulls.Drafts{Accounts: a.planAccounts, Turns: a.turns, Within: commands.PlanWithin}
 	redact := a.o.Secrets.Redact
 	a.passes = newPasses(passesOptions{
-		log: a.log, tracing: a.tracing, rand: a.o.Rand, redact: redact, spawn: a.spawn, clock: a.clock, accounts: a.accounts, crew: a.crew,
-		store: a.store, ledger: a.ledger, lineages: a.lineages, approvals: approvals{a.book, a.board, a.log}, wake: a.requests.wake, conduct: a.conduct, loss: a.loss,
+		log: a.log, tracing: a.tracing, rand: a.o.Rand, redact: redact, spawn: a.spawn, clock: a.clock, accounts: a.accounts, member: a.member,
+		store: a.store, ledger: a.ledger, lineages: a.lineages, approvals: approvals{a.book, a.current, a.log}, wake: a.requests.wake, conduct: a.conduct, loss: a.loss,
 	})
 	a.passes.setPace(a.o.Config)
-	a.reporter = &reporter{log: newPassLog(a.log), passes: a.passes, board: a.board, metrics: a.metrics, now: &a.gen, crew: a.crew, redact: redact}
+	a.reporter = &reporter{log: newPassLog(a.log), passes: a.passes, current: a.current, metrics: a.metrics, now: &a.gen, member: a.member, redact: redact}
 	a.passes.reporter = a.reporter.under
 	a.rollouts = newRollouts(rolloutsOptions{
 		ledger: a.ledger, due: a.conduct, gates: newGates(a.clock, &a.gen), passes: a.passes, sources: a.gen.followers,
-		stopped: func(source string) { a.gen.proposals().wake(source) }, clock: a.clock, board: a.board, log: a.log, redact: redact,
+		stopped: func(source string) { a.gen.proposals().wake(source) }, clock: a.clock, current: a.current, log: a.log, redact: redact,
 	})
-	a.daemon = daemon{board: a.board, book: a.book, passes: a.passes, rollouts: a.rollouts, requests: a.requests, crew: a.crew, wishes: wishes{a.store, a.log}}
+	a.daemon = daemon{current: a.current, book: a.book, passes: a.passes, rollouts: a.rollouts, requests: a.requests, member: a.member, wishes: wishes{a.store, a.log}}
 	a.site = &site{
-		entrance: a.entrance, now: &a.gen, daemon: a.daemon, board: a.board, book: a.book, rollouts: a.rollouts, drafts: a.drafts,
+		entrance: a.entrance, now: &a.gen, daemon: a.daemon, current: a.current, book: a.book, rollouts: a.rollouts, drafts: a.drafts,
 		dispatcher: a.dispatcher, hooks: a.hooks, registry: a.registry, metrics: a.metrics, log: a.log, redact: redact,
 	}
 	if a.peers != nil {
-		a.peers.peerLinks = peerLinks{now: &a.gen, passes: a.passes, reporter: a.reporter, rollouts: a.rollouts, book: a.book, requests: a.requests, board: a.board, metrics: a.metrics}
+		a.peers.peerLinks = peerLinks{now: &a.gen, passes: a.passes, reporter: a.reporter, rollouts: a.rollouts, book: a.book, requests: a.requests, current: a.current, metrics: a.metrics}
 		a.passes.kept = a.peers.kept
 	}
 	return nil
@@ -390,7 +390,7 @@ const stepsFor = 30 * time.Second
 const nodegroupRound = 5 * time.Minute
 
 // Pools are all pools as the last passes found them.
-func (a *App) Pools() []plan.PoolStatus { return a.board.Pools() }
+func (a *App) Pools() []plan.PoolStatus { return a.current.Pools() }
 
 // Ready reports whether every target had its first pass.
-func (a *App) Ready() bool { return servicemanager.Ready(a.board.Targets()) }
+func (a *App) Ready() bool { return servicemanager.Ready(a.current.Targets()) }

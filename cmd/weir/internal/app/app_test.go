@@ -186,10 +186,10 @@ func TestTroubleDeletesNothing(t *testing.T) {
 // troubles is all that the daemon says is wrong.
 func troubles(a *App) string {
 	var out []string
-	for _, s := range a.board.Sources() {
+	for _, s := range a.current.Sources() {
 		out = append(out, s.Error)
 	}
-	for _, s := range a.board.Targets() {
+	for _, s := range a.current.Targets() {
 		if s.Last == nil {
 			continue
 		}

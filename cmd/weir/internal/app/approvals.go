@@ -11,9 +11,9 @@ import (
 
 // approvals change the records of approvals as passes need.
 type approvals struct {
-	book  *gates.Book
-	board *current.Board
-	log   *slog.Logger
+	book    *gates.Book
+	current *current.State
+	log     *slog.Logger
 }
 
 // severalPlans is an approval of several plans, which are all ready.
@@ -45,7 +45,7 @@ func (a approvals) supersede(ended []gates.Grant) error {
 		return err
 	}
 	for _, g := range ended {
-		a.board.Event(events.Event{Kind: "approval-ended", Target: g.Target, Text: fmt.Sprintf(
+		a.current.Event(events.Event{Kind: "approval-ended", Target: g.Target, Text: fmt.Sprintf(
 			"the approval by %s of the plan %.12s at %.12s has ended: the target wants something else by now, and what is left needs an approval of its own", g.By, g.Digest, g.Revision)})
 	}
 	return nil

@@ -11,34 +11,34 @@ import (
 
 // daemon is the daemon as commands see it.
 type daemon struct {
-	board    *current.Board
+	current  *current.State
 	book     *gates.Book
 	passes   *passes
 	rollouts *rollouts
 	requests *requests
-	crew     *membership.Crew // nil if this daemon is alone
+	member   *membership.Member // nil if this daemon is alone
 	// wishes reach the owners of targets among several daemons.
 	wishes wishes
 }
 
 // Knows reports whether there is a target of the name.
 func (d daemon) Knows(target string) bool {
-	_, ok := d.board.Target(target)
+	_, ok := d.current.Target(target)
 	return ok
 }
 
 // Targets returns the names of all targets.
 func (d daemon) Targets() (out []string) {
-	for _, t := range d.board.Targets() {
+	for _, t := range d.current.Targets() {
 		out = append(out, t.Name)
 	}
 	return out
 }
 
 // Pools returns the pools that the target was last seen to have.
-func (d daemon) Pools(target string) []string { return poolsOf(d.board, target) }
+func (d daemon) Pools(target string) []string { return poolsOf(d.current, target) }
 
-func poolsOf(b *current.Board, target string) (out []string) {
+func poolsOf(b *current.State, target string) (out []string) {
 	t, _ := b.Target(target)
 	for _, p := range t.Pools {
 		out = append(out, p.Namespace+"/"+p.Name)
@@ -70,7 +70,7 @@ func (d daemon) Pass(interrupt []string) {
 // Reconcile starts a pass now. At its start the sources read Git: if they find a new commit,
 // another pass starts.
 func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
-	all := d.board.Targets()
+	all := d.current.Targets()
 	all = slices.DeleteFunc(all, func(t current.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
 	var out []string
 	for _, t := range all {
@@ -81,8 +81,8 @@ func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 			return nil, err
 		}
 	}
-	if d.crew != nil {
-		return out, d.crew.Ask(context.Background(), membership.Ask{Targets: out})
+	if d.member != nil {
+		return out, d.member.Ask(context.Background(), membership.Ask{Targets: out})
 	}
 	d.requests.readSources()
 	return out, nil
@@ -91,7 +91,7 @@ func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 // retry retries the failed steps of targets. The owners of the targets are informed first, then the
 // members that conduct rollouts, which restart with the reports that the owners send from then on.
 func (d daemon) retry(targets []string) error {
-	if d.crew != nil {
+	if d.member != nil {
 		if err := d.wishes.put(targets); err != nil {
 			return err
 		}

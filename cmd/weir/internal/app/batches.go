@@ -34,7 +34,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	b.Targets = slices.Clone(b.Targets)
 	access.Attach(&b)
 	p.attachRecords(&b, l)
-	b.BeforeWrite = beforeWrite(p.store, p.crew != nil, access.Account, l.key)
+	b.BeforeWrite = beforeWrite(p.store, p.member != nil, access.Account, l.key)
 	p.accounts.Guard(&b, func(yield func(reconciler.ScopeKey) bool) {
 		for key := range p.memory.batches {
 			if key != l.key && !yield(key) {
@@ -77,7 +77,7 @@ func (p *passes) attachRecords(b *reconciler.Batch, l *loop) {
 	writes := func() state.Store { return p.store }
 	if l.lease != nil {
 		place := l.lease.Owner.Key
-		writes = func() state.Store { return p.crew.Held(place) }
+		writes = func() state.Store { return p.member.Held(place) }
 		b.Attempts = tries{p.store, writes, place + "\x00" + l.key.RoleARN + "\x00", p.redact}
 	}
 	if l.marks == nil {
@@ -139,7 +139,7 @@ func (p *passes) retryAsked(l *loop, access accounts.Access) {
 		targets = append(targets, d.Policy.Target)
 	}
 	p.mu.Unlock()
-	of := p.approvals.board
+	of := p.approvals.current
 	targets = slices.DeleteFunc(targets, func(name string) bool { return len(poolsOf(of, name)) == 0 }) // what has failed is not known yet
 	for _, name := range (wishes{p.store, p.log}).take(targets) {
 		p.retry(name, poolsOf(of, name))
@@ -180,10 +180,10 @@ func (p *passes) noted(r *plan.Report, own bool) bool {
 // fence guards each write to an account and region.
 func (p *passes) fence(key reconciler.ScopeKey) sdk.Fence {
 	may := func() error { return p.may(key) }
-	if p.crew == nil {
+	if p.member == nil {
 		return alone(may)
 	}
-	return membership.Fence{Crew: p.crew, Key: func() string { place, _ := placeOf(p.accounts, key); return place }, May: may}
+	return membership.Fence{Member: p.member, Key: func() string { place, _ := placeOf(p.accounts, key); return place }, May: may}
 }
 
 // may fails if people have suspended targets of the pass, or taken back an approval that it acts under, since it began.

@@ -53,8 +53,8 @@ type conductorOptions struct {
 	passes   *passes
 	// planAccounts holds the accounts for plans of pull requests.
 	planAccounts *accounts.Set
-	crew         *membership.Crew
-	board        *current.Board
+	member       *membership.Member
+	current      *current.State
 	metrics      *metrics.Metrics
 	tracing      *telemetry.Tracing
 	secrets      *redact.Registry
@@ -86,7 +86,7 @@ func (c *conductor) conduct(ctx context.Context) error {
 				timer.Stop()
 				return nil
 			case <-look.C:
-				c.board.Unanswered(c.passes.unanswered(time.Now()))
+				c.current.Unanswered(c.passes.unanswered(time.Now()))
 				continue
 			case <-c.requests.wakeup:
 			case <-c.fleet.Ended():
@@ -111,7 +111,7 @@ const plansUnused = time.Hour
 // compose puts together what Git wants now.
 func (c *conductor) compose(ctx context.Context) error {
 	all := c.requests.all.Swap(false)
-	c.board.Beat(3 * c.config.Interval)
+	c.current.Beat(3 * c.config.Interval)
 	follow.HideCredentials(c.secrets, c.config)
 	if c.requests.sourcesDue.Swap(false) {
 		c.nudgeSources()
@@ -137,7 +137,7 @@ func (c *conductor) compose(ctx context.Context) error {
 	c.reportRenders(now.Rendering)
 	for name, v := range views {
 		if !slices.ContainsFunc(now.Rendering, func(r fleet.Rendering) bool { return r.Source == name }) {
-			c.board.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
+			c.current.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
 		}
 	}
 	c.loss() // also where every pass waits for AWS
@@ -204,10 +204,10 @@ func (c *conductor) reportRenders(now []fleet.Rendering) {
 		}
 	}
 	c.renders = said
-	c.board.Renders(shown)
+	c.current.Renders(shown)
 }
 
-// announce reports a composition to the board and the forges before the passes start on it.
+// announce reports a composition to the state and the forges before the passes start on it.
 func (c *conductor) announce(now *fleet.Composition) {
 	if targets := withUnlisted(c.shown, now.Targets); !slices.Equal(c.shown, targets) {
 		c.configure(targets)
@@ -288,8 +288,8 @@ func (c *conductor) configure(targets []fleet.Target) {
 		if !has(targets, old.Name) {
 			c.metrics.RemoveTarget(old.Name)
 			c.gone(old.Name)
-			if c.crew != nil {
-				c.crew.DropSoon(old.Name)
+			if c.member != nil {
+				c.member.DropSoon(old.Name)
 			}
 			c.publisher.review.forget(old.Name)
 		}
@@ -315,7 +315,7 @@ func (c *conductor) configure(targets []fleet.Target) {
 	for i, t := range targets {
 		shown[i] = current.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
 	}
-	c.board.Configure(sources, shown)
+	c.current.Configure(sources, shown)
 	know(c.metrics, sources, shown)
 	c.shown = targets
 }

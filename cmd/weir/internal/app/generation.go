@@ -58,12 +58,12 @@ type services struct {
 	log *slog.Logger
 	// store are the records.
 	store state.Store
-	// crew holds the daemons that share the work; nil if this daemon is alone.
-	crew     *membership.Crew
+	// member is this daemon as one of several; nil if it is alone.
+	member   *membership.Member
 	clock    *clock.Clock
 	key      []byte // of digests
 	tracing  *telemetry.Tracing
-	board    *current.Board
+	current  *current.State
 	metrics  *metrics.Metrics
 	accounts *accounts.Set
 	hooks    *forge.Receiver
@@ -110,8 +110,8 @@ func newGeneration(c *config.Config, o generationOptions) (g *generation, err er
 	}
 	news := newSignal()
 	g.followers, err = follow.New(c.Sources, follow.Options{
-		StateDir: o.stateDir, Rand: o.rand, Metrics: o.metrics, Tracing: o.tracing, Lineages: o.lineages, PassAll: o.requests.passAll, Crew: o.crew,
-		Listeners: follow.Listeners{Logger: o.log, Secrets: o.secrets, Board: o.board, News: news.send, Wake: o.requests.wake, Conduct: o.conduct.send},
+		StateDir: o.stateDir, Rand: o.rand, Metrics: o.metrics, Tracing: o.tracing, Lineages: o.lineages, PassAll: o.requests.passAll, Member: o.member,
+		Listeners: follow.Listeners{Logger: o.log, Secrets: o.secrets, Board: o.current, News: news.send, Wake: o.requests.wake, Conduct: o.conduct.send},
 	})
 	if err != nil {
 		return nil, err
@@ -124,15 +124,15 @@ func newGeneration(c *config.Config, o generationOptions) (g *generation, err er
 	}
 	g.proposals, err = makeProposals(proposalOptions{
 		config: c, followers: g.followers, base: g.base.Load, drafts: o.drafts, statuses: g.publisher.forges, rolled: o.rolled,
-		board: o.board, metrics: o.metrics, store: o.store, log: o.log, redact: o.secrets.Redact,
+		current: o.current, metrics: o.metrics, store: o.store, log: o.log, redact: o.secrets.Redact,
 	})
 	if err != nil {
 		return nil, err
 	}
-	g.webhooks = &webhooks{receiver: o.hooks, forges: c.Forges, followers: g.followers, publisher: g.publisher, crew: o.crew}
+	g.webhooks = &webhooks{receiver: o.hooks, forges: c.Forges, followers: g.followers, publisher: g.publisher, member: o.member}
 	g.conductor = newConductor(conductorOptions{
 		config: c, followers: g.followers, fleet: g.fleet, publisher: g.publisher, webhooks: g.webhooks, base: g.base, requests: o.requests, news: news,
-		passes: o.passes, planAccounts: o.planAccounts, crew: o.crew, board: o.board, metrics: o.metrics, tracing: o.tracing, secrets: o.secrets, log: o.log,
+		passes: o.passes, planAccounts: o.planAccounts, member: o.member, current: o.current, metrics: o.metrics, tracing: o.tracing, secrets: o.secrets, log: o.log,
 		gone: o.gone, loss: func() { o.loss(o.book.Read().Lost) },
 	})
 	return g, g.publisher.openNotifier(c.Notify, notify.Options{Instance: c.Instance, Logger: o.log, Version: o.version, Sent: o.metrics.Notification})
@@ -146,16 +146,16 @@ func newPublisher(c *config.Config, fs follow.Sources, base func() *fleet.Base, 
 	}
 	redact := o.secrets.Redact
 	return &publisher{
-		forges: forges, shared: o.crew != nil,
+		forges: forges, shared: o.member != nil,
 		statuses: commits.Options{
-			Instance: c.Instance, PageURL: c.PublicURL, Forges: forges, Store: o.store, Held: fs.HeldBy(o.crew), Redact: redact, Logger: o.log, Wrote: o.metrics.StatusWrite,
+			Instance: c.Instance, PageURL: c.PublicURL, Forges: forges, Store: o.store, Held: fs.HeldBy(o.member), Redact: redact, Logger: o.log, Wrote: o.metrics.StatusWrite,
 		},
 		pulls: reviewOptions{
-			config: c, followers: fs, crew: o.crew, board: o.board, metrics: o.metrics, store: o.store, log: o.log, redact: redact,
+			config: c, followers: fs, member: o.member, current: o.current, metrics: o.metrics, store: o.store, log: o.log, redact: redact,
 			common: pulls.Options{
 				Base: base, Accounts: o.planAccounts, Redact: redact, Approver: o.book, Approved: o.requests.passAll, Withdrawn: o.withdrawn, DB: o.store,
 				PageURL: c.PublicURL, Turns: o.turns, Assume: simulate.Assumptions{Share: c.AWS.Share()}, Within: o.foreseeing,
-				Event: o.board.Event, Metrics: o.metrics, Logger: o.log,
+				Event: o.current.Event, Metrics: o.metrics, Logger: o.log,
 			},
 		},
 	}, nil

@@ -16,7 +16,7 @@ type webhooks struct {
 	forges    []config.Forge
 	followers follow.Sources
 	publisher *publisher
-	crew      *membership.Crew
+	member    *membership.Member
 }
 
 // set makes the receiver take the webhooks, with the present planners of pull requests.
@@ -32,7 +32,7 @@ func (h *webhooks) set() {
 		}
 		if w := h.publisher.review.watcher(f.Source); w != nil {
 			hook.Pulls, hook.Self = w, w.Self()
-			if h.crew != nil {
+			if h.member != nil {
 				hook.Pulls = pullHints{h.publisher.review.watcher, follower}
 			}
 		}
@@ -54,12 +54,12 @@ func (h pullHints) Changed(number int64) {
 		w.Changed(number)
 		return
 	}
-	h.of.Crew.AskSoon(membership.Ask{Source: source, Pulls: true, Pull: number})
+	h.of.Member.AskSoon(membership.Ask{Source: source, Pulls: true, Pull: number})
 }
 
 // Heard implements forge.Pulls. All members remember the comment, because any of them may later
 // read it.
 func (h pullHints) Heard(number int64, comment forge.Heard) {
 	heard := membership.Heard(comment)
-	h.of.Crew.AskSoon(membership.Ask{Source: h.of.Config.Name, Pulls: true, Pull: number, Heard: &heard})
+	h.of.Member.AskSoon(membership.Ask{Source: h.of.Config.Name, Pulls: true, Pull: number, Heard: &heard})
 }

@@ -45,20 +45,20 @@ const (
 // Start starts the goroutines. They live until Stop, even if ctx ends.
 func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
-	if a.crew != nil {
-		a.onStop("members", crewShare, a.spawn(ctx, "members", a.crew.Run))
+	if a.member != nil {
+		a.onStop("members", crewShare, a.spawn(ctx, "members", a.member.Run))
 		a.onStop("handover", 0, a.spawn(ctx, "handover", a.dispatcher.Run))
 	}
 	// Stop ends it after everything that sends events.
-	a.onStop("history", historyShare, a.spawn(ctx, "history", a.board.Run))
+	a.onStop("history", historyShare, a.spawn(ctx, "history", a.current.Run))
 	a.onStop("connections", 0, func(context.Context) error { a.gen.followers().CloseConnections(); return nil })
 	a.onStop("gate providers", 0, func(context.Context) error { a.gen.Load().providers.close(); return nil })
 	a.onStop("notifications", notifyShare, a.stopPart(notifierPart, (*publisher).closeNotifier))
-	if a.crew != nil {
+	if a.member != nil {
 		a.onStop("news", 0, func(context.Context) error { a.peers.news.Close(); return nil })
 	}
-	showConfiguration(a.board, a.o.Config, a.log)
-	a.board.Event(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
+	showConfiguration(a.current, a.o.Config, a.log)
+	a.current.Event(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	a.loss(a.book.Read().Lost)
 	if a.emulator != nil {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
@@ -71,7 +71,7 @@ func (a *App) Start(ctx context.Context) {
 	if a.entrance.certificate != nil {
 		server.TLSConfig = a.entrance.certificate.Config()
 	}
-	server.RegisterOnShutdown(a.board.EndStreams)
+	server.RegisterOnShutdown(a.current.EndStreams)
 	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
 	a.onStop("statuses", statusesShare, a.stopPart(statusesPart, (*publisher).closeStatuses))
 	a.onStop("pull requests", pullsShare, a.stopPart(pullsPart, (*publisher).closePulls))
@@ -81,12 +81,12 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("conductor", conductorShare, a.stopPart(conductorPart, nil))
 	a.startGeneration(ctx, a.gen.Load())
 	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", a.reloader))
-	if a.crew != nil {
+	if a.member != nil {
 		a.onStop("records of other members", crewShare, a.spawn(ctx, "records of other members", a.peers.heedOthers))
-		a.onStop("hand over", handOverShare, a.crew.Keeper().Drain)
+		a.onStop("hand over", handOverShare, a.member.Keeper().Drain)
 	}
 	if os.Getenv("NOTIFY_SOCKET") != "" {
-		a.onStop("service manager", 0, a.spawn(ctx, "service manager", func(ctx context.Context) error { return a.manager.Supervise(ctx, a.board) }))
+		a.onStop("service manager", 0, a.spawn(ctx, "service manager", func(ctx context.Context) error { return a.manager.Supervise(ctx, a.current) }))
 	}
 	a.log.Info("weir runs", "instance", a.o.Config.Instance, "page", a.PageURL(), "sources", len(a.o.Config.Sources), "targets", len(a.o.Config.Targets))
 }

@@ -14,7 +14,7 @@ import (
 
 // measure registers functions with the metrics for the figures that are in no report. file has the
 // records.
-func measure(m *metrics.Metrics, b *current.Board, now *currentGeneration, file string) {
+func measure(m *metrics.Metrics, b *current.State, now *currentGeneration, file string) {
 	m.Queue("history", b.Unwritten)
 	m.Queue("statuses", func() int { return now.publisher().unposted() })
 	m.Queue("notifications", func() int { return now.publisher().unsent() })

@@ -76,7 +76,7 @@ func (a *App) openCrew(ctx context.Context) (err error) {
 	}
 	p := &peers{version: a.o.Version, log: a.log}
 	p.news = members.NewNews(self.Name, p.reportMove)
-	p.crew, err = membership.Open(ctx, membership.Options{
+	p.member, err = membership.Open(ctx, membership.Options{
 		Random: random, Engine: a.o.Engine, Member: self, Logger: a.log, Scopes: p.keys, Begin: p.begin, Work: p.work, Tell: p.tell,
 		First: func(ctx context.Context, records *state.Shared) error {
 			return a.keys.Share(ctx, a.o.Config, records, a.log)
@@ -85,9 +85,9 @@ func (a *App) openCrew(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.peers, a.crew, a.store = p, p.crew, p.crew.Store()
+	a.peers, a.member, a.store = p, p.member, p.member.Store()
 	a.dispatcher = relocation.New(relocation.Options{
-		Kind: cmp.Or(a.o.Config.Coordination.Engine(), "memory"), Member: self.Name, Keeper: a.crew.Keeper(), Mirror: a.crew.Mirror(), Wanted: p.wanted, Logger: a.log,
+		Kind: cmp.Or(a.o.Config.Coordination.Engine(), "memory"), Member: self.Name, Keeper: a.member.Keeper(), Mirror: a.member.Mirror(), Wanted: p.wanted, Logger: a.log,
 	})
 	return nil
 }

@@ -86,7 +86,7 @@ func (w *shares) searched(key reconciler.ScopeKey, found bool) {
 // weigh counts the work of each account and region, and asks AWS for unknown accounts. The caller
 // holds mu.
 func (p *passes) weigh() {
-	if p.crew == nil {
+	if p.member == nil {
 		return
 	}
 	for _, key := range p.work.weigh(p.memory.batches, func(key reconciler.ScopeKey) (string, bool) { return placeOf(p.accounts, key) }) {
@@ -161,14 +161,14 @@ func (p *passes) own(place string) {
 
 // use returns a loop's lease; ok says that the loop may start. The caller calls done when it has ended.
 func (p *passes) use(key reconciler.ScopeKey) (l *coord.Lease, done func(), ok bool) {
-	if p.crew == nil {
+	if p.member == nil {
 		return nil, func() {}, true
 	}
 	place, known := placeOf(p.accounts, key)
 	if !known {
 		return nil, nil, false
 	}
-	l, done = p.crew.Use(place)
+	l, done = p.member.Use(place)
 	return l, done, l != nil
 }
 

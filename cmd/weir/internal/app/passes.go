@@ -61,7 +61,7 @@ type passesOptions struct {
 	spawn     spawner
 	clock     *clock.Clock
 	accounts  *accounts.Set
-	crew      *membership.Crew // nil if this daemon is alone
+	member    *membership.Member // nil if this daemon is alone
 	store     state.Store
 	ledger    *ledger.Ledger
 	lineages  *ancestry.Book
@@ -103,8 +103,8 @@ func (p *passes) pass(c *fleet.Composition, all bool) {
 	p.memory.take(c)
 	p.weigh()
 	p.conduct.send()
-	if p.crew != nil && !maps.EqualFunc(known, c.Conditions, func(gates.Conditions, gates.Conditions) bool { return true }) {
-		p.crew.Again() // some targets have no report yet
+	if p.member != nil && !maps.EqualFunc(known, c.Conditions, func(gates.Conditions, gates.Conditions) bool { return true }) {
+		p.member.Again() // some targets have no report yet
 	}
 	for key, b := range p.memory.batches {
 		l := p.loops.of[key]

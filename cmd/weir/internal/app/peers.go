@@ -26,7 +26,7 @@ import (
 
 // peers connect the daemon with the other members of its instance. A daemon alone has none.
 type peers struct {
-	crew    *membership.Crew
+	member  *membership.Member
 	version string
 	log     *slog.Logger
 	peerLinks
@@ -36,7 +36,7 @@ type peers struct {
 	heeded gates.Records
 }
 
-// peerLinks are the parts of the daemon to which members give work. They are opened after the crew,
+// peerLinks are the parts of the daemon to which members give work. They are opened after the member,
 // and before it runs.
 type peerLinks struct {
 	now      *currentGeneration
@@ -45,7 +45,7 @@ type peerLinks struct {
 	rollouts *rollouts
 	book     *gates.Book
 	requests *requests
-	board    *current.Board
+	current  *current.State
 	metrics  *metrics.Metrics
 }
 
@@ -149,7 +149,7 @@ func (a *peers) upToDate(place string) bool {
 		}
 	})
 	for name, f := range a.now.followers() {
-		if head, known := a.crew.Head(f.ID(), name); sources[name] && known && head.Commit != f.At() {
+		if head, known := a.member.Head(f.ID(), name); sources[name] && known && head.Commit != f.At() {
 			return false
 		}
 	}
@@ -159,7 +159,7 @@ func (a *peers) upToDate(place string) bool {
 // heedOthers takes in what other members wrote, as soon as the mirror has read it.
 func (a *peers) heedOthers(ctx context.Context) error {
 	for {
-		synced := a.crew.Synced()
+		synced := a.member.Synced()
 		a.heed()
 		select {
 		case <-ctx.Done():
@@ -171,9 +171,9 @@ func (a *peers) heedOthers(ctx context.Context) error {
 
 // heed processes news of other members. Only its goroutine calls it.
 func (a *peers) heed() {
-	a.crew.Reports(a.reporter.take)
-	a.crew.Pulls(a.showsPulls(a.now.Load()), a.takePull)
-	a.crew.Asks(a.heedAsk)
+	a.member.Reports(a.reporter.take)
+	a.member.Pulls(a.showsPulls(a.now.Load()), a.takePull)
+	a.member.Asks(a.heedAsk)
 	a.rollouts.heed()
 	records := a.book.Read()
 	if !reflect.DeepEqual(a.heeded, records) {
@@ -222,7 +222,7 @@ func (a *peers) takePull(source string, number int64, data []byte) {
 		a.log.Warn("cannot read a pull request of another member", "source", source, "number", number, "error", err)
 		return
 	}
-	a.board.Pull(p)
+	a.current.Pull(p)
 }
 
 // tell counts and reports moves of leases.
@@ -237,7 +237,7 @@ func (a *peers) tell(e coord.Event) {
 
 // describe publishes the configuration of this member to the other members.
 func (a *peers) describe(ctx context.Context) {
-	if err := a.crew.Keeper().Describe(ctx, a.now.common()); err != nil {
+	if err := a.member.Keeper().Describe(ctx, a.now.common()); err != nil {
 		a.log.Warn("coordination: the others hear of the new configuration with the next renewal of the lease", "error", err)
 	}
 }
@@ -247,8 +247,8 @@ func (a *peers) describe(ctx context.Context) {
 // all members that are alive have the same configuration. The first pass after a reload already
 // uses the new configuration, which the engine does not know yet.
 func (a *peers) kept() string {
-	now := a.crew.Mirror().Snapshot()
-	for _, m := range members.Differing(coord.Member{Name: a.crew.Name(), Version: a.version, Config: a.now.common()}, now.Alive) {
+	now := a.member.Mirror().Snapshot()
+	for _, m := range members.Differing(coord.Member{Name: a.member.Name(), Version: a.version, Config: a.now.common()}, now.Alive) {
 		for _, section := range []string{"sources", "targets", "limits", "aws"} {
 			if slices.Contains(m.Differs, section) {
 				return "the configuration of the member " + m.Name + " differs in " + section
@@ -277,4 +277,4 @@ func addressOf(c *config.Config) string {
 }
 
 // reportMove makes an event of a move.
-func (a *peers) reportMove(e events.Event) { a.board.Event(e) }
+func (a *peers) reportMove(e events.Event) { a.current.Event(e) }

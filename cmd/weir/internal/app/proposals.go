@@ -64,7 +64,7 @@ type proposalOptions struct {
 	statuses map[string]commits.Forge
 	// rolled returns the state of a source's rollouts at a commit.
 	rolled  func(source, head string) (reverts.Standing, error)
-	board   *current.Board
+	current *current.State
 	metrics *metrics.Metrics
 	store   state.Store
 	log     *slog.Logger
@@ -108,7 +108,7 @@ func (p *proposals) pushing(f config.Forge) (o proposal.Options, pusher *transpo
 	name, address := f.Push.By()
 	return proposal.Options{
 		Source: f.Source, PageURL: p.config.PublicURL, Author: name, Address: address, Forge: client, Git: of.Git, Pusher: pusher,
-		Redact: p.redact, Event: p.board.Event, Logger: p.log,
+		Redact: p.redact, Event: p.current.Event, Logger: p.log,
 	}, pusher, err
 }
 
@@ -142,7 +142,7 @@ func (p *proposals) newImages(f config.Forge, o proposal.Options) turn {
 func (p *proposals) newAccepts(f config.Forge, o proposal.Options) turn {
 	o.Every = min(p.followers[f.Source].Config.Interval, mostAccepts)
 	last := func(target string) *plan.Plan {
-		t, _ := p.board.Target(target)
+		t, _ := p.current.Target(target)
 		if t.Last == nil {
 			return nil
 		}
@@ -167,7 +167,7 @@ func (p *proposals) wake(source string) {
 func (p *proposals) standing(source string) (store state.Store, now proposal.Now, early bool) {
 	of := p.followers[source]
 	store = p.store
-	if of.Crew != nil {
+	if of.Member != nil {
 		store = p.followers.Held(source)
 	}
 	if !of.Leads() {

@@ -39,10 +39,10 @@ type review struct {
 type reviewOptions struct {
 	config    *config.Config
 	followers follow.Sources
-	crew      *membership.Crew
+	member    *membership.Member
 	// common is what the planners of all sources share.
 	common  pulls.Options
-	board   *current.Board
+	current *current.State
 	metrics *metrics.Metrics
 	store   state.Store
 	log     *slog.Logger
@@ -69,7 +69,7 @@ func openReview(o reviewOptions) (*review, error) {
 	}
 	var err error
 	r.comments, err = comments.New(comments.Options{
-		Instance: r.config.Instance, PageURL: r.config.PublicURL, Forges: commenters, Store: r.store, Held: r.followers.HeldBy(r.crew),
+		Instance: r.config.Instance, PageURL: r.config.PublicURL, Forges: commenters, Store: r.store, Held: r.followers.HeldBy(r.member),
 		Redact: r.redact, Logger: r.log, Wrote: r.metrics.StatusWrite, WroteComment: r.metrics.CommentWrite,
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func openReview(o reviewOptions) (*review, error) {
 			continue
 		}
 		// Among several daemons, each starts without owning a source.
-		if r.watchers[f.Source], err = r.newWatcher(f, r.crew != nil); err != nil {
+		if r.watchers[f.Source], err = r.newWatcher(f, r.member != nil); err != nil {
 			return nil, err
 		}
 	}
@@ -90,7 +90,7 @@ func openReview(o reviewOptions) (*review, error) {
 func (r *review) newWatcher(f config.Forge, passive bool) (*pulls.Watcher, error) {
 	of, o := r.followers[f.Source], r.common
 	o.Source, o.Forge, o.Git, o.Follows, o.Policy = f.Source, r.clients[f.Source], of.Git, of.Follows, f.PullRequests
-	o.Display, o.Passive, o.Heard = display{r.comments, r.board, r.publish}, passive, r.heard[f.Source]
+	o.Display, o.Passive, o.Heard = display{r.comments, r.current, r.publish}, passive, r.heard[f.Source]
 	o.Marker, o.Interval = report.PullMarker(r.config.Instance, f.Source), of.Config.Interval
 	return pulls.New(o)
 }
@@ -99,7 +99,7 @@ func (r *review) newWatcher(f config.Forge, passive bool) (*pulls.Watcher, error
 // until this one speaks for a source. It calls changed whenever a source has another planner.
 func (r *review) start(ctx context.Context, spawn func(ctx context.Context, name string, run func(context.Context) error), changed func()) {
 	spawn(ctx, "pull request statuses", r.comments.Run)
-	if r.crew == nil {
+	if r.member == nil {
 		for name, w := range r.all() {
 			spawn(ctx, "pull requests of "+name, w.Run)
 		}
@@ -115,7 +115,7 @@ func (r *review) start(ctx context.Context, spawn func(ctx context.Context, name
 // speaker plans the pull requests of a source while this daemon owns it. Each term has a new
 // watcher, which continues with the records.
 func (r *review) speaker(ctx context.Context, f config.Forge, changed func()) error {
-	r.crew.While(ctx, r.followers[f.Source].Key(), func(ctx context.Context, _ *coord.Lease) error {
+	r.member.While(ctx, r.followers[f.Source].Key(), func(ctx context.Context, _ *coord.Lease) error {
 		w, err := r.newWatcher(f, false)
 		if err != nil {
 			return err
@@ -147,7 +147,7 @@ func (r *review) close(ctx context.Context) error {
 	switch {
 	case r == nil:
 		return nil
-	case r.crew != nil:
+	case r.member != nil:
 		return r.comments.Leave()
 	}
 	return r.comments.Close(ctx)
@@ -228,7 +228,7 @@ func (r *review) forget(target string) {
 
 // reread reads what other members found out about the commits of the sources that they own.
 func (r *review) reread() {
-	if r == nil || r.crew == nil {
+	if r == nil || r.member == nil {
 		return
 	}
 	for source, w := range r.all() {
@@ -244,16 +244,16 @@ func (r *review) reread() {
 // publish sends a pull request to the other members, if there are any.
 func (r *review) publish(p report.Pull) {
 	f := r.followers[p.Source]
-	if f.Crew == nil {
+	if f.Member == nil {
 		return
 	}
-	l := f.Crew.Lease(f.Key())
+	l := f.Member.Lease(f.Key())
 	if l == nil {
 		return // the current owner sends it
 	}
 	redact := r.redact
 	p = p.Lean() // no inputs of its plans stay in memory until it is sent
-	f.Crew.PublishPull(l, membership.Pull{
+	f.Member.PublishPull(l, membership.Pull{
 		Source: p.Source, Number: p.Number, Ended: p.Ended(),
 		Data: func() (data, same []byte, err error) { return p.Record(redact) },
 		Short: func() (data, same []byte, err error) {
@@ -266,9 +266,9 @@ func (r *review) publish(p report.Pull) {
 
 // display shows pull requests on the forge, and on the page of each member.
 type display struct {
-	forge  *comments.Comments
-	board  *current.Board
-	others func(report.Pull)
+	forge   *comments.Comments
+	current *current.State
+	others  func(report.Pull)
 }
 
 // Begin says that a head was seen.
@@ -276,15 +276,15 @@ func (t display) Begin(source string, number int64, sha string) { t.forge.Begin(
 
 // Show says what became of a pull request.
 func (t display) Show(p report.Pull) {
-	t.board.Pull(p)
+	t.current.Pull(p)
 	t.others(p)
 	t.forge.Show(p)
 }
 
 // Deliver brings the end of a pull request to the forge, and to the pages on which it has not ended.
 func (t display) Deliver(p report.Pull) {
-	if known, _ := t.board.FindPull(p.Source, p.Number); !known.Ended() {
-		t.board.Pull(p)
+	if known, _ := t.current.FindPull(p.Source, p.Number); !known.Ended() {
+		t.current.Pull(p)
 		t.others(p)
 	}
 	t.forge.Show(p)

@@ -59,16 +59,16 @@ func (a *App) reload(ctx context.Context) {
 	}
 	if err != nil {
 		a.metrics.Reload(false)
-		a.board.RefuseConfiguration(err.Error())
+		a.current.RefuseConfiguration(err.Error())
 		a.log.Error("configuration refused, the old one stays", "error", err)
 		return
 	}
 	a.metrics.Reload(true)
-	showConfiguration(a.board, c, a.log)
+	showConfiguration(a.current, c, a.log)
 	if a.peers != nil {
 		a.peers.describe(ctx)
 	}
-	a.board.Event(events.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
+	a.current.Event(events.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
 	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets), "took", time.Since(began).Round(time.Millisecond))
 }
 

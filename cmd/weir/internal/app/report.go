@@ -24,15 +24,15 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// reporter hands reports to the board, the metrics, the publisher of the present configuration
+// reporter hands reports to the state, the metrics, the publisher of the present configuration
 // and the log: one at a time, and none while a reload is under way.
 type reporter struct {
 	log     *passLog
 	passes  *passes
-	board   *current.Board
+	current *current.State
 	metrics *metrics.Metrics
 	now     *currentGeneration
-	crew    *membership.Crew
+	member  *membership.Member
 	redact  func(string) string
 }
 
@@ -46,7 +46,7 @@ func (r *reporter) hand(ctx context.Context, report *plan.Report) bool {
 	if !r.passes.noted(report, true) {
 		return false
 	}
-	r.board.Report(ctx, report)
+	r.current.Report(ctx, report)
 	r.metrics.Report(ctx, report)
 	r.now.publisher().report(ctx, report)
 	wait := r.now.interval()
@@ -56,7 +56,7 @@ func (r *reporter) hand(ctx context.Context, report *plan.Report) bool {
 	if slices.ContainsFunc(report.Governed, func(p rollout.Pool) bool { return p.Watched }) {
 		wait = min(wait, watchEvery)
 	}
-	r.board.Due(report.Target, time.Now().Add(wait))
+	r.current.Due(report.Target, time.Now().Add(wait))
 	r.log.report(report)
 	return true
 }
@@ -91,7 +91,7 @@ func (r *reporter) publish(l *coord.Lease, of *plan.Report) {
 		return
 	}
 	did := slices.ContainsFunc(of.Outcomes, func(o step.Outcome) bool { return o.Status == step.Done || o.Status == step.Failed })
-	r.crew.Publish(l, of.Target, did, same, func() ([]byte, error) { return of.Record(redact) })
+	r.member.Publish(l, of.Target, did, same, func() ([]byte, error) { return of.Record(redact) })
 }
 
 // take takes in a report of another member, for the page, waves and forges, and makes no event of it.
@@ -108,7 +108,7 @@ func (r *reporter) take(target string, data []byte) {
 	if own || report.Target != target || !r.passes.noted(report, false) {
 		return
 	}
-	r.board.Take(report)
+	r.current.Take(report)
 	r.metrics.Elsewhere(target)
 	r.now.publisher().report(context.Background(), report)
 }
@@ -177,7 +177,7 @@ func problems(r *plan.Report) string {
 }
 
 // showConfiguration puts the configuration that holds on the page.
-func showConfiguration(b *current.Board, c *config.Config, log *slog.Logger) {
+func showConfiguration(b *current.State, c *config.Config, log *slog.Logger) {
 	text, err := c.Shown()
 	if err != nil {
 		log.Error("the configuration cannot be shown", "error", err)
@@ -187,7 +187,7 @@ func showConfiguration(b *current.Board, c *config.Config, log *slog.Logger) {
 }
 
 // reportLoss reports on the page and in the metrics that all writes are held, or no longer held.
-func reportLoss(b *current.Board, m *metrics.Metrics) func(*state.Loss) {
+func reportLoss(b *current.State, m *metrics.Metrics) func(*state.Loss) {
 	return func(lost *state.Loss) {
 		why := ""
 		if lost != nil {

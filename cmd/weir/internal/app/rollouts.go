@@ -51,7 +51,7 @@ type rolloutsOptions struct {
 	sources func() follow.Sources
 	stopped func(source string)
 	clock   *clock.Clock
-	board   *current.Board
+	current *current.State
 	log     *slog.Logger
 	redact  func(string) string
 }
@@ -131,7 +131,7 @@ func (r *rollouts) turn(ctx context.Context) (again time.Time) {
 			continue
 		}
 		var in state.Store
-		if f.Crew != nil {
+		if f.Member != nil {
 			if in = sources.Held(name); in == nil {
 				again = time.Now().Add(askEvery) // the lease ends, or is not in use yet
 				continue
@@ -178,7 +178,7 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 		return again, err
 	}
 	for _, e := range out.Events {
-		r.board.Event(events.Event{Kind: string(e.Kind), Source: source, Revision: revision, Name: e.Rollout, Text: e.Text})
+		r.current.Event(events.Event{Kind: string(e.Kind), Source: source, Revision: revision, Name: e.Rollout, Text: e.Text})
 		if e.Kind == rollout.Stopped {
 			r.stopped(source)
 		}
@@ -314,7 +314,7 @@ func (r *rollouts) heed() {
 
 // retry permits the stopped changes of a target to be rolled out again.
 func (r *rollouts) retry(target string) error {
-	t, _ := r.board.Target(target)
+	t, _ := r.current.Target(target)
 	record, err := r.ledger.Read(t.Source)
 	if err != nil || !slices.ContainsFunc(record.Bad, func(b rollout.Bad) bool { return b.Target == target }) {
 		return err

@@ -131,7 +131,7 @@ func (s *several) neverTwo(a, b *member) (stop func()) {
 	watch.Go(func() {
 		for ; watching.Err() == nil; time.Sleep(2 * time.Millisecond) {
 			for _, key := range s.keys {
-				one, two := a.crew.Lease(key), b.crew.Lease(key)
+				one, two := a.member.Lease(key), b.member.Lease(key)
 				if one != nil && two != nil && one.Fence.MayBegin() == nil && two.Fence.MayBegin() == nil {
 					s.t.Errorf("two own %s", key)
 					return
@@ -207,14 +207,14 @@ func TestAnEngineThatIsAway(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			leases := []*coord.Lease{a.crew.Lease(s.source()), b.crew.Lease(s.scope())}
+			leases := []*coord.Lease{a.member.Lease(s.source()), b.member.Lease(s.scope())}
 			if e.lose != nil {
 				e.lose()
 				s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
 				commit = s.repo.Commit("second")
 				converged(t, b.App, commit, 1)
 				time.Sleep(coord.TTL + 2*time.Second)
-				if now := []*coord.Lease{a.crew.Lease(s.source()), b.crew.Lease(s.scope())}; !slices.Equal(now, leases) {
+				if now := []*coord.Lease{a.member.Lease(s.source()), b.member.Lease(s.scope())}; !slices.Equal(now, leases) {
 					t.Errorf("leases went with one of three members: %v, before %v", now, leases)
 				}
 			}
@@ -224,7 +224,7 @@ func TestAnEngineThatIsAway(t *testing.T) {
 			third := s.repo.Commit("third")
 			for _, m := range []*member{a, b} {
 				eventually(t, "the end of the lease", func() string {
-					if m.crew.Keeper().Session() != nil || m.crew.Lease(s.scope()) != nil || m.crew.Lease(s.source()) != nil {
+					if m.member.Keeper().Session() != nil || m.member.Lease(s.scope()) != nil || m.member.Lease(s.source()) != nil {
 						return "it goes on"
 					}
 					return ""
@@ -246,10 +246,10 @@ func TestAnEngineThatIsAway(t *testing.T) {
 				if text := m.get(t, "/readyz", nil); !strings.HasPrefix(text, "ready") {
 					t.Error(text)
 				}
-				if r, _ := m.board.Target("prod"); r.Last == nil || r.Last.Revision != commit {
+				if r, _ := m.current.Target("prod"); r.Last == nil || r.Last.Revision != commit {
 					t.Errorf("what was seen last is not shown: %+v", r.Last)
 				}
-				if !slices.ContainsFunc(m.board.Events(), func(ev events.Event) bool { return ev.Kind == "member-lost" }) {
+				if !slices.ContainsFunc(m.current.Events(), func(ev events.Event) bool { return ev.Kind == "member-lost" }) {
 					t.Error("no event says it")
 				}
 				if code, text := m.says(t, commands.ResumePath, `{"target":"held"}`); code != http.StatusServiceUnavailable || !strings.Contains(text, "stored") {

@@ -63,7 +63,7 @@ func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
 			}
 			inState := `"state": "` + name + `"`
 			eventually(t, "the end, and a try to say it", func() string {
-				switch p, _ := a.board.FindPull("pools", 1); {
+				switch p, _ := a.current.FindPull("pools", 1); {
 				case string(p.State) != name || name == "merged" && !p.Compared:
 					return fmt.Sprintf("%+v", p)
 				case refused.Load() == 0:
@@ -101,7 +101,7 @@ func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
 			text := s.forge.told(1)[0]
 			wire.Mend()
 			eventually(t, "that a lives again", func() string {
-				if a.crew.Keeper().Session() == nil {
+				if a.member.Keeper().Session() == nil {
 					return "it has no session"
 				}
 				return ""

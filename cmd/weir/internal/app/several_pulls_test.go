@@ -20,7 +20,7 @@ func TestAnyMemberShowsPullRequests(t *testing.T) {
 	a, b := s.member("a"), s.member("b")
 	s.owned(s.source(), a)
 	eventually(t, "the first plan", func() string {
-		if r, _ := a.board.Target("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
+		if r, _ := a.current.Target("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
 			return "there is no plan"
 		}
 		return ""
@@ -63,7 +63,7 @@ func TestAnyMemberShowsPullRequests(t *testing.T) {
 
 	// Nothing more is written while nothing happens.
 	version := func() (out []int64) {
-		for _, r := range b.crew.Mirror().Snapshot().List("pull/") {
+		for _, r := range b.member.Mirror().Snapshot().List("pull/") {
 			out = append(out, r.Version)
 		}
 		return out

@@ -214,7 +214,7 @@ func TestAnEngineThatTakesNoWrites(t *testing.T) {
 			watch.Go(func() {
 				for ; watching.Err() == nil; time.Sleep(2 * time.Millisecond) {
 					for _, key := range s.keys {
-						one, two := a.crew.Lease(key), b.crew.Lease(key)
+						one, two := a.member.Lease(key), b.member.Lease(key)
 						if one != nil && two != nil && one.Fence.MayBegin() == nil && two.Fence.MayBegin() == nil {
 							t.Errorf("two own %s", key)
 							return
@@ -230,7 +230,7 @@ func TestAnEngineThatTakesNoWrites(t *testing.T) {
 			second := s.repo.Commit("second")
 			for _, m := range []*member{a, b} {
 				eventually(t, "the end of the lease", func() string {
-					if m.crew.Keeper().Session() != nil || m.crew.Lease(s.scope()) != nil || m.crew.Lease(s.source()) != nil {
+					if m.member.Keeper().Session() != nil || m.member.Lease(s.scope()) != nil || m.member.Lease(s.source()) != nil {
 						return "it goes on"
 					}
 					return ""
@@ -252,7 +252,7 @@ func TestAnEngineThatTakesNoWrites(t *testing.T) {
 				if text := m.get(t, "/metrics", nil); !strings.Contains(text, "\nweir_coordination_writes_refused_seconds ") || strings.Contains(text, "\nweir_coordination_writes_refused_seconds 0\n") {
 					t.Error("the metrics lack it")
 				}
-				if !slices.ContainsFunc(m.board.Events(), func(ev events.Event) bool { return ev.Kind == "member-lost" && strings.Contains(ev.Text, e.says) }) {
+				if !slices.ContainsFunc(m.current.Events(), func(ev events.Event) bool { return ev.Kind == "member-lost" && strings.Contains(ev.Text, e.says) }) {
 					t.Error("no event says it")
 				}
 			}

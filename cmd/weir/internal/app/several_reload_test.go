@@ -129,7 +129,7 @@ func TestAReloadMovesATargetWhileItRolls(t *testing.T) {
 	moved := func(c *config.Config) { c.Targets[0].Region = "eu-west-2" }
 	s.reload(b, "b", moved)
 	eventually(t, "that b gives the region up", func() string {
-		if b.crew.Lease(old) != nil {
+		if b.member.Lease(old) != nil {
 			return "it does not"
 		}
 		return ""
@@ -156,7 +156,7 @@ func TestAReloadMovesATargetWhileItRolls(t *testing.T) {
 	for _, m := range []*member{a, b, c} {
 		targetConverged(t, m.App, "prod", second)
 		eventually(t, "where the target is", func() string {
-			if r, _ := m.board.Target("prod"); r.Last.Region != "eu-west-2" {
+			if r, _ := m.current.Target("prod"); r.Last.Region != "eu-west-2" {
 				return "in " + r.Last.Region
 			}
 			return ""
@@ -195,7 +195,7 @@ func TestAReloadChangesARoleWhileATargetRolls(t *testing.T) {
 	defer b.stop()
 	s.owned(key, b)
 	targetConverged(t, b.App, "prod", first)
-	lease := b.crew.Lease(key)
+	lease := b.member.Lease(key)
 	s.repo.Write(fleetOf("m6i.large", "prod"))
 	second := s.repo.Commit("second")
 	<-rolls.began
@@ -216,7 +216,7 @@ func TestAReloadChangesARoleWhileATargetRolls(t *testing.T) {
 	for _, m := range []*member{a, b} {
 		targetConverged(t, m.App, "prod", second)
 	}
-	if now := b.crew.Lease(key); now != lease {
+	if now := b.member.Lease(key); now != lease {
 		t.Errorf("owned by the lease %v, before by %v", now, lease)
 	}
 	if got := rolls.list(); !slices.Equal(got, []string{"prod-web"}) {
@@ -267,7 +267,7 @@ func TestAnOwnerThatReloadsFirstDeletesNothing(t *testing.T) {
 	less := func(c *config.Config) { c.Targets[0].Path = "overlays/less" }
 	s.reload(b, "b", less)
 	eventually(t, "what is kept", func() string {
-		r, _ := b.board.Target("prod")
+		r, _ := b.current.Target("prod")
 		if r.Last == nil || r.Last.Plan == nil || len(r.Last.Pools) > 1 {
 			return fmt.Sprintf("%+v", r.Last)
 		}

@@ -135,7 +135,7 @@ func (s *several) memberOver(name string, store coord.Store) *member {
 func (s *several) owned(key string, m *member) (o coord.Owner) {
 	s.t.Helper()
 	eventually(s.t, "the owner of "+key, func() string {
-		lease := m.crew.Lease(key)
+		lease := m.member.Lease(key)
 		if lease == nil {
 			return "it does not own it"
 		}
@@ -201,7 +201,7 @@ func TestAnotherMemberTakesOver(t *testing.T) {
 		t.Errorf("AWS has %s", got)
 	}
 	told := 0
-	for _, e := range a.board.Events() {
+	for _, e := range a.current.Events() {
 		if e.Kind == "group-created" {
 			told++
 		}
@@ -229,7 +229,7 @@ func TestASuspensionOnOneMemberHoldsAnother(t *testing.T) {
 	second := s.repo.Commit("second")
 	for _, m := range []*member{a, b} {
 		eventually(t, "the plan that is held", func() string {
-			r, _ := m.board.Target("prod")
+			r, _ := m.current.Target("prod")
 			if r.Last == nil || r.Last.Revision != second || r.Last.Plan == nil || r.Last.Plan.Runnable() > 0 || r.Last.Plan.Empty() {
 				return fmt.Sprintf("%+v", r.Last)
 			}
@@ -255,7 +255,7 @@ func TestASuspensionHoldsTheNextWriteOfAPass(t *testing.T) {
 	s.before = func(body string) {
 		if strings.Contains(body, "Action=CreateLaunchTemplateVersion") && armed.CompareAndSwap(true, false) {
 			_, err := a.book.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour)
-			if err = errors.Join(err, b.crew.Sync(context.Background())); err != nil {
+			if err = errors.Join(err, b.member.Sync(context.Background())); err != nil {
 				t.Error(err)
 			}
 		}
@@ -271,7 +271,7 @@ func TestASuspensionHoldsTheNextWriteOfAPass(t *testing.T) {
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.xlarge", 3)}))
 	second := s.repo.Commit("second")
 	eventually(t, "the plan that is held", func() string {
-		r, _ := b.board.Target("prod")
+		r, _ := b.current.Target("prod")
 		if r.Last == nil || r.Last.Revision != second || !r.Last.Suspended || r.Last.Plan == nil || r.Last.Plan.Empty() {
 			return fmt.Sprintf("%+v", r.Last)
 		}
@@ -346,12 +346,12 @@ func TestAnApprovalByCommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
 	defer a.stop()
 	defer b.stop()
 	eventually(t, "the first plan", func() string {
-		if r, _ := a.board.Target("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
+		if r, _ := a.current.Target("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
 			return "there is no plan"
 		}
 		return ""
 	})
-	r, _ := a.board.Target("prod")
+	r, _ := a.current.Target("prod")
 	if _, err := a.book.Approve(r.Last.Plan.Digest(), "somebody"); err != nil {
 		t.Fatal(err)
 	}
@@ -465,7 +465,7 @@ func TestAMemberThatIsCutOffWritesNothing(t *testing.T) {
 	ways.cut.Store(false)
 	converged(t, b.App, second, 1) // it shows again what the other one does
 	eventually(t, "its return", func() string {
-		if b.crew.Keeper().Session() == nil {
+		if b.member.Keeper().Session() == nil {
 			return "it has not joined again"
 		}
 		return ""
@@ -520,7 +520,7 @@ func TestAReloadKeepsWhatIsOwned(t *testing.T) {
 	defer b.stop()
 	converged(t, b.App, first, 1)
 	s.told(first, "fleet/apply", "success", "")
-	leases := []*coord.Lease{a.crew.Lease(s.source()), b.crew.Lease(s.scope())}
+	leases := []*coord.Lease{a.member.Lease(s.source()), b.member.Lease(s.scope())}
 	for _, m := range []*member{a, b} {
 		before := m.gen.Load()
 		s.reloads = filepath.Base(before.config.StateDir)
@@ -535,7 +535,7 @@ func TestAReloadKeepsWhatIsOwned(t *testing.T) {
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
 	second := s.repo.Commit("second")
 	s.told(second, "fleet/apply", "success", "1 pool updated")
-	if got := []*coord.Lease{a.crew.Lease(s.source()), b.crew.Lease(s.scope())}; !slices.Equal(got, leases) {
+	if got := []*coord.Lease{a.member.Lease(s.source()), b.member.Lease(s.scope())}; !slices.Equal(got, leases) {
 		t.Errorf("owned by leases %v, before by %v", got, leases)
 	}
 }
@@ -619,11 +619,11 @@ func TestWhoCannotFetchTheHeadMakesNoProgress(t *testing.T) {
 	s.repo.Down(true)
 	f := a.gen.Load().followers["pools"]
 	// As if the owner of the source still reached Git.
-	if err := a.crew.Lead(a.crew.Lease(s.source()), f.ID(), "pools", strings.Repeat("a", 40), ""); err != nil {
+	if err := a.member.Lead(a.member.Lease(s.source()), f.ID(), "pools", strings.Repeat("a", 40), ""); err != nil {
 		t.Fatal(err)
 	}
 	goes(false)
-	if err := a.crew.Lead(a.crew.Lease(s.source()), f.ID(), "pools", first, ""); err != nil {
+	if err := a.member.Lead(a.member.Lease(s.source()), f.ID(), "pools", first, ""); err != nil {
 		t.Fatal(err)
 	}
 	goes(true)
@@ -646,10 +646,10 @@ func TestWhatWasLostAndIsOwnedAgainIsPassedOver(t *testing.T) {
 	defer stop()
 	b := &member{app, stop}
 	converged(t, b.App, first, 1)
-	before := b.crew.Lease(s.scope())
+	before := b.member.Lease(s.scope())
 	wire.Cut()
 	eventually(t, "the loss", func() string {
-		if b.crew.Lease(s.scope()) != nil {
+		if b.member.Lease(s.scope()) != nil {
 			return "it owns it still"
 		}
 		return ""
@@ -657,7 +657,7 @@ func TestWhatWasLostAndIsOwnedAgainIsPassedOver(t *testing.T) {
 	wire.Mend()
 	var l *coord.Lease
 	eventually(t, "the account and region", func() string {
-		if l = b.crew.Lease(s.scope()); l == nil || l == before {
+		if l = b.member.Lease(s.scope()); l == nil || l == before {
 			return "it does not own it"
 		}
 		return ""
@@ -688,7 +688,7 @@ func TestACommitThatComesBackIsATimeOfItsOwn(t *testing.T) {
 		t.Helper()
 		for _, m := range []*member{a, b} {
 			eventually(t, "the report", func() string {
-				r, _ := m.board.Target("prod")
+				r, _ := m.current.Target("prod")
 				m.passes.mu.Lock()
 				wants := m.passes.memory.conditions["prod"].Seq
 				m.passes.mu.Unlock()
@@ -752,7 +752,7 @@ func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 			var owner *member
 			eventually(t, "an owner", func() string {
 				for _, m := range []*member{a, b} {
-					if m.crew.Lease(s.scope()) != nil && m.crew.Keeper().Session() != nil {
+					if m.member.Lease(s.scope()) != nil && m.member.Keeper().Session() != nil {
 						owner = m
 						return ""
 					}
@@ -761,7 +761,7 @@ func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 			})
 			began := time.Now()
 			eventually(t, "a plan that is held", func() string {
-				r, _ := owner.board.Target("prod")
+				r, _ := owner.current.Target("prod")
 				if r.Last == nil || r.Last.StartedAt.Before(began) || r.Last.Plan == nil || r.Last.Plan.Runnable() > 0 {
 					return fmt.Sprintf("%+v", r.Last)
 				}

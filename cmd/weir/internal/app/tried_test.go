@@ -32,7 +32,7 @@ func TestWhatAWSRefusedIsNotTriedByTheNextOwner(t *testing.T) {
 	refused := func(m *member, since time.Time) {
 		t.Helper()
 		eventually(t, "the refusal", func() string {
-			r, _ := m.board.Target("prod")
+			r, _ := m.current.Target("prod")
 			if r.Last == nil || r.Last.Revision != second || r.Last.StartedAt.Before(since) || len(r.Last.Failures()) != 1 || !r.Last.Failures()[0].Parked {
 				return fmt.Sprintf("%+v", r.Last)
 			}
@@ -83,7 +83,7 @@ func TestARetryIsKeptUntilSomebodyOwnsTheAccount(t *testing.T) {
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
 	second := s.repo.Commit("second")
 	eventually(t, "the refusal", func() string {
-		if r, _ := a.board.Target("prod"); r.Last == nil || r.Last.Revision != second || len(r.Last.Failures()) != 1 {
+		if r, _ := a.current.Target("prod"); r.Last == nil || r.Last.Revision != second || len(r.Last.Failures()) != 1 {
 			return fmt.Sprintf("%+v", r.Last)
 		}
 		return ""
@@ -94,10 +94,10 @@ func TestARetryIsKeptUntilSomebodyOwnsTheAccount(t *testing.T) {
 	s.aws.ResetCalls()
 	// Nobody may write meanwhile.
 	ctx := t.Context()
-	if err := b.crew.Keeper().Drain(ctx); err != nil {
+	if err := b.member.Keeper().Drain(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.crew.Keeper().Drain(ctx); err != nil {
+	if err := a.member.Keeper().Drain(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.daemon.Reconcile([]string{"prod"}, true); err != nil {
@@ -107,7 +107,7 @@ func TestARetryIsKeptUntilSomebodyOwnsTheAccount(t *testing.T) {
 	if n := s.aws.CallCounts()[update]; n != 0 {
 		t.Fatalf("it was tried %d times", n)
 	}
-	if err := a.crew.Keeper().Undrain(ctx); err != nil {
+	if err := a.member.Keeper().Undrain(ctx); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, a.App, second, 1)

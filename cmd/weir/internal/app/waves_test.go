@@ -69,7 +69,7 @@ func heldBy(t *testing.T, a *App, target, revision string, hold step.Hold, reaso
 	t.Helper()
 	var found *plan.Plan
 	eventually(t, target+" is held", func() string {
-		s, ok := a.board.Target(target)
+		s, ok := a.current.Target(target)
 		if !ok || s.Last == nil || s.Last.Plan == nil || s.Last.Revision != revision {
 			return "no plan yet"
 		}
@@ -91,7 +91,7 @@ func heldBy(t *testing.T, a *App, target, revision string, hold step.Hold, reaso
 func targetConverged(t *testing.T, a *App, target, revision string) {
 	t.Helper()
 	eventually(t, target+" converges", func() string {
-		s, ok := a.board.Target(target)
+		s, ok := a.current.Target(target)
 		if !ok || s.Last == nil {
 			return "no pass yet"
 		}
@@ -182,7 +182,7 @@ func TestASuspensionHoldsUntilItEnds(t *testing.T) {
 	a, stop = w.start()
 	defer stop()
 	heldBy(t, a, "prod", second, step.HeldSuspended, "suspended by ann until")
-	if s, _ := a.board.Target("prod"); !s.Last.Suspended {
+	if s, _ := a.current.Target("prod"); !s.Last.Suspended {
 		t.Error("the target is not shown as suspended")
 	}
 	if got := w.writes(); len(got) != 0 {

@@ -26,7 +26,7 @@ func TestOnlyThePublishedCommitMayBeApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &Source{Crew: c, Config: config.Source{Name: "pools"}, view: fleet.View{ID: "0123", Snapshot: snapshot.Snapshot{Revision: "one"}}}
+	f := &Source{Member: c, Config: config.Source{Name: "pools"}, view: fleet.View{ID: "0123", Snapshot: snapshot.Snapshot{Revision: "one"}}}
 	wants := func(head string, seq int64) {
 		t.Helper()
 		for _, commit := range []string{"one", "two"} {

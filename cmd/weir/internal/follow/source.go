@@ -35,9 +35,9 @@ type Source struct {
 	Line *ancestry.Line
 	// app makes tokens for the source and its forge; nil without a GitHub App.
 	app *githubapp.App
-	// Crew holds the daemons that share the source; exactly one reads it. It is nil if this daemon
+	// Member gives access to the daemons that share the source; exactly one reads it. It is nil if this daemon
 	// is alone.
-	Crew *membership.Crew
+	Member *membership.Member
 	// listeners hear what the source says.
 	listeners Listeners
 	// heard is closed once the source has said something, good or bad.
@@ -54,7 +54,7 @@ type Source struct {
 type Listeners struct {
 	Logger  *slog.Logger
 	Secrets *redact.Registry
-	Board   *current.Board
+	Board   *current.State
 	// News wakes a conductor that waits for sources. Wake makes it compose. Conduct wakes the
 	// conductor of rollouts.
 	News, Wake, Conduct func()
@@ -70,7 +70,7 @@ type Options struct {
 	Lineages *ancestry.Book
 	// PassAll starts a pass over every scope.
 	PassAll   func()
-	Crew      *membership.Crew
+	Member    *membership.Member
 	Listeners Listeners
 }
 
@@ -92,7 +92,7 @@ func open(s config.Source, o Options) (*Source, error) {
 		return nil, err
 	}
 	line = o.Lineages.Line(git.ID(), s.Name, git, o.PassAll, time.Now)
-	return &Source{Config: s, Git: git, Line: line, app: app, Crew: o.Crew, listeners: o.Listeners, heard: make(chan struct{}), view: fleet.View{
+	return &Source{Config: s, Git: git, Line: line, app: app, Member: o.Member, listeners: o.Listeners, heard: make(chan struct{}), view: fleet.View{
 		ID: git.ID(), At: git.At, Earlier: git.Earlier, Parents: git.FirstParents, Verify: fmt.Sprintf("%+v", c.Verify),
 	}}, nil
 }
@@ -100,7 +100,7 @@ func open(s config.Source, o Options) (*Source, error) {
 // Run keeps the view until ctx ends.
 func (f *Source) Run(ctx context.Context) error {
 	defer f.Git.Close()
-	if f.Crew != nil {
+	if f.Member != nil {
 		var leading sync.WaitGroup
 		defer leading.Wait()
 		leading.Go(func() { f.lead(ctx) })
@@ -117,7 +117,7 @@ func (f *Source) hear(s snapshot.Snapshot, err error) {
 	f.mu.Lock()
 	f.view.Err = err
 	if err == nil {
-		if f.Crew == nil && s.Revision != f.view.Snapshot.Revision {
+		if f.Member == nil && s.Revision != f.view.Snapshot.Revision {
 			f.view.Seq++
 		}
 		f.view.Snapshot = s
@@ -142,10 +142,10 @@ func (f *Source) hear(s snapshot.Snapshot, err error) {
 
 // lead polls the repository and publishes its commits, while this daemon owns the source.
 func (f *Source) lead(ctx context.Context) {
-	f.Crew.While(ctx, f.Key(), func(ctx context.Context, l *coord.Lease) error {
+	f.Member.While(ctx, f.Key(), func(ctx context.Context, l *coord.Lease) error {
 		f.listeners.Conduct()
 		return f.Git.Watch(ctx, func(s snapshot.Snapshot, err error) {
-			if err == nil && f.Crew.Lead(l, f.view.ID, f.Config.Name, s.Revision, s.Ref) != nil {
+			if err == nil && f.Member.Lead(l, f.view.ID, f.Config.Name, s.Revision, s.Ref) != nil {
 				return // somebody else leads
 			}
 			f.hear(s, err)
@@ -157,9 +157,9 @@ func (f *Source) lead(ctx context.Context) {
 func (f *Source) follow(ctx context.Context) error {
 	said, seq := "", int64(0)
 	for {
-		synced := f.Crew.Synced()
+		synced := f.Member.Synced()
 		wait := time.Duration(0)
-		head, known := f.Crew.Head(f.view.ID, f.Config.Name)
+		head, known := f.Member.Head(f.view.ID, f.Config.Name)
 		if known && head.Seq != seq {
 			seq = head.Seq
 			f.listeners.Wake() // even for the commit that this member is at
@@ -198,14 +198,14 @@ func (f *Source) follow(ctx context.Context) error {
 func (f *Source) Key() string { return membership.SourceKey(f.view.ID) }
 
 // Leads reports whether this daemon reads the source's repository for all.
-func (f *Source) Leads() bool { return f.Crew == nil || f.Crew.Lease(f.Key()) != nil }
+func (f *Source) Leads() bool { return f.Member == nil || f.Member.Lease(f.Key()) != nil }
 
 // isHead reports whether weir may apply a commit: with several daemons only the published one.
 func (f *Source) isHead(commit string) bool {
-	if f.Crew == nil {
+	if f.Member == nil {
 		return true
 	}
-	head, known := f.Crew.Head(f.view.ID, f.Config.Name)
+	head, known := f.Member.Head(f.view.ID, f.Config.Name)
 	return known && head.Commit == commit
 }
 
@@ -216,8 +216,8 @@ func (f *Source) ID() string { return f.view.ID }
 func (f *Source) Now() fleet.View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.Crew != nil {
-		if head, known := f.Crew.Head(f.view.ID, f.Config.Name); known && head.Commit == f.view.Snapshot.Revision {
+	if f.Member != nil {
+		if head, known := f.Member.Head(f.view.ID, f.Config.Name); known && head.Commit == f.view.Snapshot.Revision {
 			f.view.Seq = head.Seq
 		}
 	}
@@ -295,7 +295,7 @@ func (f *Source) Nudge() {
 		f.Git.Nudge()
 		return
 	}
-	f.Crew.AskSoon(membership.Ask{Source: f.Config.Name})
+	f.Member.AskSoon(membership.Ask{Source: f.Config.Name})
 }
 
 // Branch returns the branch that the source follows, and that changes are proposed into.
@@ -307,13 +307,13 @@ func (f *Source) Branch() string {
 // it, and how to reach that member.
 func (f *Source) Elsewhere(command string) *gates.Fault {
 	again := "ask again in a moment; weir members names who owns the source then"
-	now := f.Crew.Mirror().Snapshot()
+	now := f.Member.Mirror().Snapshot()
 	o := now.Owner(f.Key())
 	i := slices.IndexFunc(now.Alive, func(a coord.Alive) bool { return a.Session == o.Session })
 	switch {
 	case i < 0 || o.Released:
 		return &gates.Fault{Message: "no daemon speaks for the source " + f.Config.Name + " at this moment, which proposes its changes", Hint: again}
-	case o.Member == f.Crew.Name():
+	case o.Member == f.Member.Name():
 		return &gates.Fault{Message: "this daemon has just begun to speak for the source " + f.Config.Name + ", or is about to hand it over", Hint: again}
 	case now.Alive[i].Member.Address == "":
 		return &gates.Fault{Message: "the daemon " + o.Member + " speaks for the source " + f.Config.Name + ", and proposes its changes", Hint: "ask that one: " + command + " --server, with its address"}

@@ -50,11 +50,11 @@ func (s Sources) Held(source string) state.Store {
 	if f == nil {
 		return nil
 	}
-	return f.Crew.Held(f.Key())
+	return f.Member.Held(f.Key())
 }
 
 // HeldBy is held with several daemons.
-func (s Sources) HeldBy(c *membership.Crew) func(string) state.Store {
+func (s Sources) HeldBy(c *membership.Member) func(string) state.Store {
 	if c == nil {
 		return nil
 	}

@@ -35,7 +35,7 @@ type Heard struct {
 const askFor = time.Minute
 
 // Ask sends a request to all members, this one included.
-func (c *Crew) Ask(ctx context.Context, a Ask) error {
+func (c *Member) Ask(ctx context.Context, a Ask) error {
 	s := c.keeper.Session()
 	if s == nil {
 		return fmt.Errorf("tell the other members: %w", coord.ErrLost)
@@ -64,7 +64,7 @@ func (c *Crew) Ask(ctx context.Context, a Ask) error {
 }
 
 // AskSoon is Ask without waiting.
-func (c *Crew) AskSoon(a Ask) {
+func (c *Member) AskSoon(a Ask) {
 	c.out.mu.Lock()
 	c.out.asks = append(c.out.asks, a)
 	c.out.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *Crew) AskSoon(a Ask) {
 }
 
 // Asks calls heed with each request since its last call.
-func (c *Crew) Asks(heed func(Ask)) {
+func (c *Member) Asks(heed func(Ask)) {
 	list := c.mirror.Snapshot().List(askPrefix)
 	now := make(map[string]bool, len(list))
 	for _, r := range list {

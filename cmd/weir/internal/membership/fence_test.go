@@ -18,11 +18,11 @@ func TestWhatAWriteNeeds(t *testing.T) {
 		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
 		time.Sleep(30 * time.Second)
 		var forbidden error
-		fence := Fence{Crew: a, Key: func() string { return "scope/k" }, May: func() error { return forbidden }}
+		fence := Fence{Member: a, Key: func() string { return "scope/k" }, May: func() error { return forbidden }}
 		if err := fence.MayBegin(); err != nil {
 			t.Fatal(err)
 		}
-		if err := (Fence{Crew: a, Key: func() string { return "scope/other" }}).MayBegin(); err == nil {
+		if err := (Fence{Member: a, Key: func() string { return "scope/other" }}).MayBegin(); err == nil {
 			t.Error("what this member does not own may be written")
 		}
 		forbidden = errors.New("prod is suspended")
@@ -53,7 +53,7 @@ func TestWhatAWriteNeeds(t *testing.T) {
 func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := coordtest.NewMemory()
-		var a *Crew
+		var a *Member
 		var begun atomic.Int64
 		lost := func() (why *state.Loss) {
 			if err := a.Store().View(func(tx *state.Tx) (err error) { why, err = state.LossOf(tx); return err }); err != nil {

@@ -18,7 +18,7 @@ type Head struct {
 }
 
 // Head returns the head that was last published, or false if none was.
-func (c *Crew) Head(id, source string) (Head, bool) {
+func (c *Member) Head(id, source string) (Head, bool) {
 	return headOf(c.mirror.Snapshot().Get(headKey(id, source)))
 }
 
@@ -28,7 +28,7 @@ func headOf(r coord.Record) (h Head, ok bool) {
 
 // Lead publishes the commit that a source has reached, as its owner. It tries until it succeeds, or
 // no longer owns the source.
-func (c *Crew) Lead(l *coord.Lease, id, source, commit, ref string) error {
+func (c *Member) Lead(l *coord.Lease, id, source, commit, ref string) error {
 	for {
 		r := c.mirror.Snapshot().Get(headKey(id, source))
 		last, known := headOf(r)

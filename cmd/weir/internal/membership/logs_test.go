@@ -29,7 +29,7 @@ func TestNoMemberHasLogsInMemory(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		late, _ := joined(t, memory, "late", "")
-		for name, c := range map[string]*Crew{"writes": a, "follows": b, "reads all at once": late} {
+		for name, c := range map[string]*Member{"writes": a, "follows": b, "reads all at once": late} {
 			if err := c.Sync(context.Background()); err != nil {
 				t.Fatal(err)
 			}

@@ -50,8 +50,8 @@ type Options struct {
 	Random func(n int64) int64
 }
 
-// Crew is this member, and its view of all other members.
-type Crew struct {
+// Member is this member, and its view of all other members.
+type Member struct {
 	o      Options
 	mirror *coord.Mirror
 	keeper *coord.Keeper
@@ -96,8 +96,8 @@ func Name() string {
 }
 
 // Open reads the records. The member joins with Run.
-func Open(ctx context.Context, o Options) (*Crew, error) {
-	c := &Crew{o: o, mirror: coord.NewMirror(o.Engine, state.LogPrefix), uses: map[*coord.Lease]*use{}, began: make(chan struct{}), asks: map[string]bool{}, reports: map[string]readReport{}}
+func Open(ctx context.Context, o Options) (*Member, error) {
+	c := &Member{o: o, mirror: coord.NewMirror(o.Engine, state.LogPrefix), uses: map[*coord.Lease]*use{}, began: make(chan struct{}), asks: map[string]bool{}, reports: map[string]readReport{}}
 	c.out.due = make(chan struct{}, 1)
 	c.out.last = map[string]published{}
 	c.out.waiting = map[string]sending{}
@@ -124,7 +124,7 @@ func Open(ctx context.Context, o Options) (*Crew, error) {
 }
 
 // Run runs the member. When ctx ends, it hands over what it owns.
-func (c *Crew) Run(ctx context.Context) error {
+func (c *Member) Run(ctx context.Context) error {
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() { c.publish(sending) })
@@ -135,7 +135,7 @@ func (c *Crew) Run(ctx context.Context) error {
 }
 
 // work allows uses of a key, and returns when nothing uses it any more.
-func (c *Crew) work(l *coord.Lease) {
+func (c *Member) work(l *coord.Lease) {
 	if !c.trusts(l) {
 		return
 	}
@@ -165,7 +165,7 @@ func (c *Crew) work(l *coord.Lease) {
 
 // trusts records a loss before any work if somebody replaced the engine, or it went back to an earlier state: people's later requests are gone. It
 // tries until it succeeds, or the lease ends.
-func (c *Crew) trusts(l *coord.Lease) bool {
+func (c *Member) trusts(l *coord.Lease) bool {
 	for {
 		now := c.mirror.Replaced()
 		c.mu.Lock()
@@ -189,7 +189,7 @@ func (c *Crew) trusts(l *coord.Lease) bool {
 }
 
 // Lease returns that of a key that this member owns and works on, else nil.
-func (c *Crew) Lease(key string) *coord.Lease {
+func (c *Member) Lease(key string) *coord.Lease {
 	l := c.keeper.Lease(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -200,9 +200,9 @@ func (c *Crew) Lease(key string) *coord.Lease {
 }
 
 // Use is Lease for who uses the key until done is called.
-func (c *Crew) Use(key string) (l *coord.Lease, done func()) { return c.use(key, false) }
+func (c *Member) Use(key string) (l *coord.Lease, done func()) { return c.use(key, false) }
 
-func (c *Crew) use(key string, prepared bool) (l *coord.Lease, done func()) {
+func (c *Member) use(key string, prepared bool) (l *coord.Lease, done func()) {
 	l = c.keeper.Lease(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,7 +219,7 @@ const failedFor = 5 * time.Second
 
 // While calls run whenever this member owns a key, until ctx ends. run ends with its context, or
 // when it fails: then While calls it again soon, because the lease may last for days.
-func (c *Crew) While(ctx context.Context, key string, run func(context.Context, *coord.Lease) error) {
+func (c *Member) While(ctx context.Context, key string, run func(context.Context, *coord.Lease) error) {
 	for ctx.Err() == nil {
 		c.mu.Lock()
 		began := c.began
@@ -252,19 +252,19 @@ func (c *Crew) While(ctx context.Context, key string, run func(context.Context, 
 }
 
 // Name is this member's.
-func (c *Crew) Name() string { return c.o.Member.Name }
+func (c *Member) Name() string { return c.o.Member.Name }
 
 // Keeper is the member's, to show or move its keys.
-func (c *Crew) Keeper() *coord.Keeper { return c.keeper }
+func (c *Member) Keeper() *coord.Keeper { return c.keeper }
 
 // Mirror is the replica of the records, to show them.
-func (c *Crew) Mirror() *coord.Mirror { return c.mirror }
+func (c *Member) Mirror() *coord.Mirror { return c.mirror }
 
 // Store writes records as any member may.
-func (c *Crew) Store() *state.Shared { return c.store }
+func (c *Member) Store() *state.Shared { return c.store }
 
 // Held writes records as the owner of a key; it is nil if this member is not.
-func (c *Crew) Held(key string) state.Store {
+func (c *Member) Held(key string) state.Store {
 	l := c.Lease(key)
 	if l == nil {
 		return nil
@@ -273,16 +273,16 @@ func (c *Crew) Held(key string) state.Store {
 }
 
 // Synced is closed when the mirror has read the records again.
-func (c *Crew) Synced() <-chan struct{} { return c.mirror.Synced() }
+func (c *Member) Synced() <-chan struct{} { return c.mirror.Synced() }
 
 // Sync reads the records now.
-func (c *Crew) Sync(ctx context.Context) error { return c.mirror.Sync(ctx) }
+func (c *Member) Sync(ctx context.Context) error { return c.mirror.Sync(ctx) }
 
 // Fence guards writes to AWS by the owner of a key. May refuses some, by the last read of the records.
 type Fence struct {
-	Crew *Crew
-	Key  func() string
-	May  func() error
+	Member *Member
+	Key    func() string
+	May    func() error
 }
 
 // errNotOwned says that another member is the owner, or may be.
@@ -295,13 +295,13 @@ const readWithin = coord.InputsWithin
 // MayBegin fails unless this member owns the key for long enough, has read people's requests within coord.InputsWithin, and none of them forbids the
 // write. It may take a moment to read the records first.
 func (f Fence) MayBegin() error {
-	l := f.Crew.Lease(f.Key())
+	l := f.Member.Lease(f.Key())
 	if l == nil {
 		return errNotOwned
 	}
 	ctx, cancel := context.WithTimeout(l.Context(), readWithin)
 	defer cancel()
-	if _, err := f.Crew.mirror.Within(ctx, coord.InputsWithin); err != nil {
+	if _, err := f.Member.mirror.Within(ctx, coord.InputsWithin); err != nil {
 		return fmt.Errorf("cannot read people's requests now: %w", err)
 	}
 	if f.May != nil {
@@ -315,14 +315,14 @@ func (f Fence) MayBegin() error {
 // Until returns the time at which the fence cuts off an attempt.
 func (f Fence) Until() time.Time {
 	// Work under way still owns a key that is being handed over.
-	if l := f.Crew.anyLease(f.Key()); l != nil {
+	if l := f.Member.anyLease(f.Key()); l != nil {
 		return l.Fence.Until()
 	}
 	return time.Time{}
 }
 
 // anyLease returns that of a key, even while it is being handed over.
-func (c *Crew) anyLease(key string) *coord.Lease {
+func (c *Member) anyLease(key string) *coord.Lease {
 	if l := c.keeper.Lease(key); l != nil {
 		return l
 	}

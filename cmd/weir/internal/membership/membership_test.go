@@ -16,12 +16,12 @@ import (
 )
 
 // joined is a member over a wire, which owns a key.
-func joined(t *testing.T, store coord.Store, name, key string) (*Crew, *coordtest.Wire) {
+func joined(t *testing.T, store coord.Store, name, key string) (*Member, *coordtest.Wire) {
 	t.Helper()
 	return joinedAs(t, store, name, key, nil)
 }
 
-func joinedAs(t *testing.T, store coord.Store, name, key string, begin func(*coord.Lease)) (*Crew, *coordtest.Wire) {
+func joinedAs(t *testing.T, store coord.Store, name, key string, begin func(*coord.Lease)) (*Member, *coordtest.Wire) {
 	t.Helper()
 	wire := coordtest.NewWire(store)
 	c, err := Open(t.Context(), Options{
@@ -123,7 +123,7 @@ func TestARecordThatAnotherMemberChangedIsWrittenAgain(t *testing.T) {
 		a, _ := joined(t, memory, "a", "scope/k")
 		b, _ := joined(t, memory, "b", "scope/other")
 		time.Sleep(30 * time.Second)
-		publish := func(c *Crew, key, text string) {
+		publish := func(c *Member, key, text string) {
 			t.Helper()
 			l := c.Lease(key)
 			if l == nil {
@@ -132,7 +132,7 @@ func TestARecordThatAnotherMemberChangedIsWrittenAgain(t *testing.T) {
 			c.Publish(l, "prod", false, []byte(text), func() ([]byte, error) { return []byte(text), nil })
 			time.Sleep(5 * time.Second)
 		}
-		shown := func(c *Crew) (last string) {
+		shown := func(c *Member) (last string) {
 			for _, r := range c.recorded(c.mirror.Snapshot(), "prod") {
 				last = string(r.data)
 			}
@@ -167,7 +167,7 @@ func TestAnAttemptUnderWayIsNotCutByAHandOver(t *testing.T) {
 		a, _ := joined(t, coordtest.NewMemory(), "a", "scope/k")
 		time.Sleep(30 * time.Second)
 		_, done := a.Use("scope/k")
-		fence := Fence{Crew: a, Key: func() string { return "scope/k" }}
+		fence := Fence{Member: a, Key: func() string { return "scope/k" }}
 		if err := fence.MayBegin(); err != nil {
 			t.Fatal(err)
 		}
@@ -242,7 +242,7 @@ func TestASlowEngineKeepsNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
 		time.Sleep(30 * time.Second)
-		fence := Fence{Crew: a, Key: func() string { return "scope/k" }}
+		fence := Fence{Member: a, Key: func() string { return "scope/k" }}
 		wire.Arm(func(string) coordtest.Fault { return coordtest.Fault{Slow: 1600 * time.Millisecond} })
 		for range 30 {
 			time.Sleep(700 * time.Millisecond)
@@ -258,7 +258,7 @@ func TestTheAgeOfWhatWasReadIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
 		time.Sleep(30 * time.Second)
-		fence := Fence{Crew: a, Key: func() string { return "scope/k" }}
+		fence := Fence{Member: a, Key: func() string { return "scope/k" }}
 		var mu sync.Mutex
 		var read time.Time
 		cut := false

@@ -120,7 +120,7 @@ func pullsOf(now *coord.Snapshot, source string) (list []keptPull) {
 }
 
 // PublishPull sends a pull request to the other members if it has changed, without waiting.
-func (c *Crew) PublishPull(l *coord.Lease, p Pull) {
+func (c *Member) PublishPull(l *coord.Lease, p Pull) {
 	c.out.mu.Lock()
 	c.out.pulls[pullKey{p.Source, p.Number}] = waitingPull{p, l}
 	c.out.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *Crew) PublishPull(l *coord.Lease, p Pull) {
 }
 
 // sendPulls sends the waiting ones; of a lease alone if there is one. False: some cannot be sent now.
-func (c *Crew) sendPulls(ctx context.Context, of *coord.Lease) bool {
+func (c *Member) sendPulls(ctx context.Context, of *coord.Lease) bool {
 	c.out.mu.Lock()
 	var list []waitingPull
 	for key, p := range c.out.pulls {
@@ -159,7 +159,7 @@ func (c *Crew) sendPulls(ctx context.Context, of *coord.Lease) bool {
 }
 
 // sendPull writes the record of one, unless it is there already.
-func (c *Crew) sendPull(ctx context.Context, p waitingPull) error {
+func (c *Member) sendPull(ctx context.Context, p waitingPull) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	data, same, err := p.Data()
@@ -235,7 +235,7 @@ func makeRoom(list []keptPull, size int, ended bool) (ops []coord.Op, left int) 
 
 // Pulls calls take with the records of pull requests that came or changed since its last call. Those of sources that skip names are taken later, once
 // it does not name them any more.
-func (c *Crew) Pulls(skip func(source string) bool, take func(source string, number int64, data []byte)) {
+func (c *Member) Pulls(skip func(source string) bool, take func(source string, number int64, data []byte)) {
 	now := c.mirror.Snapshot()
 	c.mu.Lock()
 	if now == c.pullsAt {

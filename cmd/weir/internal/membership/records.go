@@ -21,7 +21,7 @@ func (h held) Write(ctx context.Context, w coord.Write) (int64, error) {
 }
 
 // session returns the member's present one.
-func (c *Crew) session() (writer, error) {
+func (c *Member) session() (writer, error) {
 	if s := c.keeper.Session(); s != nil {
 		return s, nil
 	}
@@ -33,15 +33,15 @@ func (c *Crew) session() (writer, error) {
 
 // records gives package state the engine's records.
 type records struct {
-	crew *Crew
-	by   func() (writer, error)
+	member *Member
+	by     func() (writer, error)
 }
 
 // Replica implements state.Engine.
-func (r records) Replica() state.Replica { return r.crew.mirror.Snapshot() }
+func (r records) Replica() state.Replica { return r.member.mirror.Snapshot() }
 
 // Refresh implements state.Engine.
-func (r records) Refresh(ctx context.Context) error { return r.crew.mirror.Sync(ctx) }
+func (r records) Refresh(ctx context.Context) error { return r.member.mirror.Sync(ctx) }
 
 // Commit implements state.Engine.
 func (r records) Commit(ctx context.Context, ops []coord.Op) error {
@@ -54,5 +54,5 @@ func (r records) Commit(ctx context.Context, ops []coord.Op) error {
 
 // List implements state.Engine.
 func (r records) List(ctx context.Context, prefix, after string) ([]coord.Record, string, error) {
-	return r.crew.o.Engine.List(ctx, prefix, after)
+	return r.member.o.Engine.List(ctx, prefix, after)
 }

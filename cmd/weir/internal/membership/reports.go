@@ -111,7 +111,7 @@ const partSize = coord.MaxValue - 1024
 // if the record no longer comes from this member: a member that gave up the target, as by a reload,
 // wrote its last report late, or dropped the record. same stands for the report's content, data
 // makes its record, and did says that the pass made changes.
-func (c *Crew) Publish(l *coord.Lease, target string, did bool, same []byte, data func() ([]byte, error)) {
+func (c *Member) Publish(l *coord.Lease, target string, did bool, same []byte, data func() ([]byte, error)) {
 	now := c.mirror.Snapshot().Get(reportKey(target) + "0").Version
 	c.out.mu.Lock()
 	waits, last := c.out.waiting[target], c.out.last[target]
@@ -125,7 +125,7 @@ func (c *Crew) Publish(l *coord.Lease, target string, did bool, same []byte, dat
 	c.wake()
 }
 
-func (c *Crew) wake() {
+func (c *Member) wake() {
 	select {
 	case c.out.due <- struct{}{}:
 	default:
@@ -133,7 +133,7 @@ func (c *Crew) wake() {
 }
 
 // publish sends waiting reports until ctx ends.
-func (c *Crew) publish(ctx context.Context) {
+func (c *Member) publish(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -172,7 +172,7 @@ const againAfter = time.Second
 
 // flush sends the waiting reports of a key that is about to be released, and forgets the last ones of its targets: another member may publish others
 // meanwhile.
-func (c *Crew) flush(l *coord.Lease) {
+func (c *Member) flush(l *coord.Lease) {
 	c.out.mu.Lock()
 	var targets []string
 	for target, s := range c.out.waiting {
@@ -189,7 +189,7 @@ func (c *Crew) flush(l *coord.Lease) {
 }
 
 // send publishes a target's reports. False: it cannot now, and they wait as long as this member is the owner.
-func (c *Crew) send(ctx context.Context, target string) bool {
+func (c *Member) send(ctx context.Context, target string) bool {
 	c.out.mu.Lock()
 	s, ok := c.out.waiting[target]
 	delete(c.out.waiting, target)
@@ -246,10 +246,10 @@ func (c *Crew) send(ctx context.Context, target string) bool {
 }
 
 // number is greater than last: a time, so that numbers grow from owner to owner.
-func (c *Crew) number(last int64) int64 { return max(time.Now().UnixMilli(), last+1) }
+func (c *Member) number(last int64) int64 { return max(time.Now().UnixMilli(), last+1) }
 
 // keep puts reports back, before those that came meanwhile.
-func (c *Crew) keep(target string, s sending) {
+func (c *Member) keep(target string, s sending) {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	if now, newer := c.out.waiting[target]; newer {
@@ -260,7 +260,7 @@ func (c *Crew) keep(target string, s sending) {
 }
 
 // recorded returns the reports in a target's record.
-func (c *Crew) recorded(now *coord.Snapshot, target string) []numbered {
+func (c *Member) recorded(now *coord.Snapshot, target string) []numbered {
 	first := now.Get(reportKey(target) + "0")
 	if len(first.Value) == 0 {
 		return nil
@@ -275,7 +275,7 @@ func (c *Crew) recorded(now *coord.Snapshot, target string) []numbered {
 }
 
 // Reports calls take with the reports published since its last call, the newest of each target last.
-func (c *Crew) Reports(take func(target string, data []byte)) {
+func (c *Member) Reports(take func(target string, data []byte)) {
 	now := c.mirror.Snapshot()
 	seen := map[string]bool{}
 	for _, first := range now.List(reportPrefix) {
@@ -316,14 +316,14 @@ func (c *Crew) Reports(take func(target string, data []byte)) {
 }
 
 // Again makes Reports give all reports once more.
-func (c *Crew) Again() {
+func (c *Member) Again() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	clear(c.reports)
 }
 
 // DropSoon is Drop without waiting.
-func (c *Crew) DropSoon(target string) {
+func (c *Member) DropSoon(target string) {
 	c.out.mu.Lock()
 	c.out.gone = append(c.out.gone, target)
 	c.out.mu.Unlock()
@@ -331,7 +331,7 @@ func (c *Crew) DropSoon(target string) {
 }
 
 // Drop forgets the report of a removed target.
-func (c *Crew) Drop(ctx context.Context, target string) {
+func (c *Member) Drop(ctx context.Context, target string) {
 	var ops []coord.Op
 	for _, r := range c.mirror.Snapshot().List(reportKey(target)) {
 		ops = append(ops, coord.Op{Key: r.Key, Delete: true, If: r.Version})

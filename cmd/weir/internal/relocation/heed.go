@@ -32,7 +32,7 @@ const (
 	keepQuestions = time.Minute
 )
 
-// Heeded implements commands.Crew.
+// Heeded implements commands.Members.
 func (d *Dispatcher) Heeded(ctx context.Context, targets []string) (by []string, all bool) {
 	if len(d.about(targets)) == 0 {
 		return nil, false

@@ -71,7 +71,7 @@ type Dispatcher struct {
 	differ map[string]string
 }
 
-var _ commands.Crew = (*Dispatcher)(nil)
+var _ commands.Members = (*Dispatcher)(nil)
 
 // New makes a Dispatcher. It processes no request until Run is called.
 func New(o Options) *Dispatcher { return &Dispatcher{o: o} }
@@ -158,7 +158,7 @@ func (d *Dispatcher) View() members.View {
 	return v
 }
 
-// Drain implements commands.Crew.
+// Drain implements commands.Members.
 func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved, error) {
 	out := commands.Moved{Member: cmp.Or(m.Member, d.o.Member), Undo: m.Undo}
 	err := d.ask(ctx, m, out.Member)
@@ -235,7 +235,7 @@ func (d *Dispatcher) over(now *coord.Snapshot, except string) (out []coord.Op) {
 	return out
 }
 
-// Take implements commands.Crew.
+// Take implements commands.Members.
 func (d *Dispatcher) Take(ctx context.Context, m commands.Move) (commands.Moved, error) {
 	now, err := d.read(ctx)
 	if err != nil {

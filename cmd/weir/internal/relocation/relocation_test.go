@@ -20,8 +20,8 @@ import (
 	"github.com/weir-gitops/weir/status/members"
 )
 
-// crew are members over one engine in memory.
-type crew struct {
+// cluster are members over one engine in memory.
+type cluster struct {
 	memory *coordtest.Memory
 	wanted []members.Wanted
 }
@@ -34,15 +34,15 @@ type node struct {
 	done   chan struct{}
 }
 
-func newCrew(scopes int) *crew {
-	c := &crew{memory: coordtest.NewMemory()}
+func newCluster(scopes int) *cluster {
+	c := &cluster{memory: coordtest.NewMemory()}
 	for i := range scopes {
 		c.wanted = append(c.wanted, members.Wanted{Key: fmt.Sprintf("scope/aws/%012d/eu-west-1", i), Targets: []string{fmt.Sprint("target-", i)}})
 	}
 	return c
 }
 
-func (c *crew) start(ctx context.Context, name string) *node {
+func (c *cluster) start(ctx context.Context, name string) *node {
 	n := &node{done: make(chan struct{}), wire: coordtest.NewWire(c.memory)}
 	engine := coord.New(n.wire, coord.Options{Clock: coordtest.NewClock()})
 	mirror := coord.NewMirror(engine)
@@ -110,7 +110,7 @@ func drainEachOther(t *testing.T, one, two *node) (errs [2]error) {
 // Two people drain two members, each through the other one, at the same moment: one goes on owning what there is.
 func TestNotAllMembersDrainAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(12)
+		c := newCluster(12)
 		one, two := c.start(t.Context(), "one"), c.start(t.Context(), "two")
 		defer one.end()
 		defer two.end()
@@ -142,7 +142,7 @@ func TestNotAllMembersDrainAtOnce(t *testing.T) {
 // What a member asks for is stored, and then it cannot read what the other one asks for.
 func TestNotAllMembersDrainThatCannotReadAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(12)
+		c := newCluster(12)
 		one, two := c.start(t.Context(), "one"), c.start(t.Context(), "two")
 		defer one.end()
 		defer two.end()
@@ -170,7 +170,7 @@ func TestNotAllMembersDrainThatCannotReadAfterwards(t *testing.T) {
 
 func TestAMemberDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(12)
+		c := newCluster(12)
 		one := c.start(t.Context(), "one")
 		defer one.end()
 		time.Sleep(time.Minute)
@@ -218,7 +218,7 @@ func TestAMemberDrains(t *testing.T) {
 
 func TestAMemberTakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(6)
+		c := newCluster(6)
 		one, two := c.start(t.Context(), "one"), c.start(t.Context(), "two")
 		defer one.end()
 		defer two.end()
@@ -245,7 +245,7 @@ func TestAMemberTakes(t *testing.T) {
 // later.
 func TestWhatIsAskedOfAMemberThatIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(6)
+		c := newCluster(6)
 		one, two := c.start(t.Context(), "one"), c.start(t.Context(), "two")
 		defer one.end()
 		defer two.end()
@@ -286,7 +286,7 @@ func TestWhatIsAskedOfAMemberThatIsCutOff(t *testing.T) {
 // The caller of a command hears which owners have read it, and whether those are all.
 func TestOwnersHaveReadWhatWasStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrew(6)
+		c := newCluster(6)
 		one, two := c.start(t.Context(), "one"), c.start(t.Context(), "two/2")
 		defer one.end()
 		defer two.end()

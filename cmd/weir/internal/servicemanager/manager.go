@@ -62,7 +62,7 @@ func (m *Manager) Starting(step string) {
 
 // Supervise reports to the service manager that the daemon is ready, which it is before its first
 // pass. From then on it reports that the daemon is alive, as long as the loop shows signs of life.
-func (m *Manager) Supervise(ctx context.Context, b *current.Board) error {
+func (m *Manager) Supervise(ctx context.Context, b *current.State) error {
 	started, sent := time.Now(), ""
 	lines := []string{systemd.SdNotifyReady}
 	for {

@@ -16,7 +16,7 @@ import (
 
 // Adopt makes the passes of the work adopt, and nothing else. Names of pools limit
 // them; without any, all pools are meant.
-func (w *Work) Adopt(from string, names []string) error {
+func (w *Workspace) Adopt(from string, names []string) error {
 	wanted := map[string]bool{}
 	known := map[string]bool{}
 	var blind bool
@@ -50,7 +50,7 @@ func (w *Work) Adopt(from string, names []string) error {
 
 // PlanAgain plans each target again after an adoption, with its pools as they are now. The pass
 // before saw only their state before the adoption, and adopts nothing else.
-func (w *Work) PlanAgain(ctx context.Context, applied []terminal.Applied) {
+func (w *Workspace) PlanAgain(ctx context.Context, applied []terminal.Applied) {
 	done := func(o step.Outcome) bool { return o.Status == step.Done }
 	if !slices.ContainsFunc(applied, func(a terminal.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {
 		return
@@ -64,7 +64,7 @@ func (w *Work) PlanAgain(ctx context.Context, applied []terminal.Applied) {
 }
 
 // Only limits each target to the pools that were shown.
-func (w *Work) Only(reports []*plan.Report) {
+func (w *Workspace) Only(reports []*plan.Report) {
 	for _, r := range reports {
 		pools := map[string]bool{}
 		if r.Plan != nil {

@@ -82,7 +82,7 @@ func PlanDraft(ctx context.Context, env Env, c *config.Config, f Draft) (Drafted
 
 // drafting is a draft whose accounts are open.
 type drafting struct {
-	*Work
+	*Workspace
 	review      *fleet.Review
 	composition *fleet.Composition
 	accounts    *accounts.Set
@@ -102,7 +102,7 @@ func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass fun
 	if err != nil {
 		return out, fmt.Errorf("make mirror directory: %w", err)
 	}
-	w := &Work{release: []func(){func() { _ = os.RemoveAll(dir) }}} // the system cleans up the rest
+	w := &Workspace{release: []func(){func() { _ = os.RemoveAll(dir) }}} // the system cleans up the rest
 	defer w.Close()
 	views, err := w.readSources(ctx, env, c, dir)
 	if err != nil {
@@ -220,7 +220,7 @@ func identities(tree *worktree.WorkTree) (out []string) {
 }
 
 // fromWorkTree is a work tree as it is on disk, or a ref of its repository.
-func (w *Work) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref string) (p proposed, err error) {
+func (w *Workspace) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref string) (p proposed, err error) {
 	git, err := tree.At(cmp.Or(ref, "HEAD"))
 	if err != nil && ref == "" { // nothing was committed yet
 		p.what = tree.Root + " as it is on disk"
@@ -250,7 +250,7 @@ func (w *Work) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref st
 const onDisk = "on disk"
 
 // fromSource is a ref of a source's own repository.
-func (w *Work) fromSource(ctx context.Context, s config.Source, dir, ref string, secrets *redact.Registry) (p proposed, err error) {
+func (w *Workspace) fromSource(ctx context.Context, s config.Source, dir, ref string, secrets *redact.Registry) (p proposed, err error) {
 	from, _, err := follow.Config(s, dir, secrets.Set)
 	if err != nil {
 		return p, err
@@ -287,7 +287,7 @@ func (w *Work) fromSource(ctx context.Context, s config.Source, dir, ref string,
 
 // mergeLacks reads from the source's history whether the followed commit is missing in a ref. If
 // that cannot be read, it reports nothing.
-func (w *Work) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
+func (w *Workspace) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
 	if !strings.HasPrefix(head.Ref, "refs/") {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 // governed returns the permits of those pools of a target that FleetRollouts govern; nil for none.
 // A command conducts no waves. It uses the daemon's record, and what that does not allow waits for
 // a daemon.
-func (w *Work) governed(d *reconciler.Desired) map[string]rollout.Permit {
+func (w *Workspace) governed(d *reconciler.Desired) map[string]rollout.Permit {
 	if d.Set == nil {
 		return nil
 	}

@@ -100,7 +100,7 @@ func (p Path) inputs() (Inputs, error) {
 }
 
 // OpenPath opens one directory as a target of its own, or as many as it has overlays.
-func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
+func OpenPath(ctx context.Context, env Env, p Path) (*Workspace, error) {
 	begin()
 	p.Region = p.region(env)
 	if err := p.check(); err != nil {
@@ -121,7 +121,7 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
 	}
 	// Only what changes nothing may look at placeholders.
 	o := in.Options(!p.Writes)
-	w := &Work{Quick: env.quick()}
+	w := &Workspace{Quick: env.quick()}
 	for i, path := range dirs {
 		if err := w.addPath(ctx, env, aws, p, path, names[i], o); err != nil {
 			w.Close()
@@ -132,7 +132,7 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Work, error) {
 }
 
 // addPath adds one directory as a target.
-func (w *Work) addPath(ctx context.Context, env Env, aws *accounts.Set, p Path, path, name string, o render.Options) error {
+func (w *Workspace) addPath(ctx context.Context, env Env, aws *accounts.Set, p Path, path, name string, o render.Options) error {
 	tree, root, dir, err := worktree.OpenPath(path)
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done fun
 
 // OpenConfig opens targets of a configuration, all if none is named, at the followed commits. If
 // AWS will be changed, it fails if the requests of people cannot be read.
-func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, writes bool) (w *Work, err error) {
+func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, writes bool) (w *Workspace, err error) {
 	if err := apart(env, c, "give the address of a weir emulator with --endpoint-url"); err != nil {
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, 
 
 // Compose opens targets of a configuration like OpenConfig, and asks AWS nothing. The
 // result has them by name.
-func Compose(ctx context.Context, env Env, c *config.Config, names []string) (*Work, map[string]fleet.Target, error) {
+func Compose(ctx context.Context, env Env, c *config.Config, names []string) (*Workspace, map[string]fleet.Target, error) {
 	w, composition, err := compose(ctx, env, c, fleet.Options{Accounts: env.accounts(), Keyless: true})
 	if err != nil {
 		return nil, nil, err
@@ -243,13 +243,13 @@ func apart(env Env, c *config.Config, hint string) error {
 }
 
 // compose reads the sources of a configuration and finds what Git wants of its targets.
-func compose(ctx context.Context, env Env, c *config.Config, o fleet.Options) (w *Work, composition *fleet.Composition, err error) {
+func compose(ctx context.Context, env Env, c *config.Config, o fleet.Options) (w *Workspace, composition *fleet.Composition, err error) {
 	begin()
 	dir, done, err := mirrorDir(c.StateDir)
 	if err != nil {
 		return nil, nil, err
 	}
-	w = &Work{Quick: env.quick() || c.AWS.Endpoint != "", release: []func(){done}}
+	w = &Workspace{Quick: env.quick() || c.AWS.Endpoint != "", release: []func(){done}}
 	views, err := w.readSources(ctx, env, c, dir)
 	if err == nil {
 		o.Config, o.Secrets, o.Logger = c.Fleet(""), env.Secrets, env.Logger

@@ -67,7 +67,7 @@ func refsOf(c *config.Config, name string, number int64) (refs []forge.PullRefs,
 }
 
 // fromPull returns a source as it would be once a pull request is merged into the followed commit.
-func (w *Work) fromPull(ctx context.Context, c *config.Config, s config.Source, dir string, number int64, followed string, secrets *redact.Registry) (p proposed, err error) {
+func (w *Workspace) fromPull(ctx context.Context, c *config.Config, s config.Source, dir string, number int64, followed string, secrets *redact.Registry) (p proposed, err error) {
 	refs, noun := refsOf(c, s.Name, number)
 	name := fmt.Sprintf("%s %d", noun, number)
 	if followed == "" {

@@ -31,7 +31,7 @@ func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string))
 		return out, advice.Hinted(fmt.Errorf("the work tree is not sent: %q in %s has Git store files otherwise than they are on disk, such as encrypted", line, file),
 			"commit, and send what is committed with --ref HEAD, or plan with --config FILE --path DIR")
 	}
-	w := &Work{}
+	w := &Workspace{}
 	defer w.Close()
 	is, err := w.fromWorkTree(ctx, tree, p.Ref)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 
 // Scene makes the pass of weir plan, and the scene of a simulation from its reads. The reports are
 // those of the plans.
-func (w *Work) Scene(ctx context.Context) (simulate.Scene, []*plan.Report) {
+func (w *Workspace) Scene(ctx context.Context) (simulate.Scene, []*plan.Report) {
 	for i := range w.batches {
 		w.batches[i].Inputs = &reconciler.PassInputs{}
 	}

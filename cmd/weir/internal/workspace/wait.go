@@ -31,7 +31,7 @@ type Wait struct {
 
 // Apply makes one pass, or passes until everything has converged. late says that the
 // time was over before that.
-func (w *Work) Apply(ctx context.Context, wait Wait) (applied []terminal.Applied, late bool) {
+func (w *Workspace) Apply(ctx context.Context, wait Wait) (applied []terminal.Applied, late bool) {
 	w.TryAgain()
 	for _, r := range w.Pass(ctx, reconciler.Apply) {
 		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})

@@ -1,5 +1,5 @@
 // Package workspace opens, plans and applies the work of one command. Commands that plan and apply
-// without a daemon share it. A Work is one of
+// without a daemon share it. A Workspace is one of
 //
 //   - the targets of a configuration at the followed commits (OpenConfig, Compose)
 //   - one directory (OpenPath)
@@ -7,7 +7,7 @@
 //     it)
 //   - a directory that is only rendered (Render)
 //
-// A Work is opened, makes passes, and is closed; until then its passes may look up in the commits
+// A Workspace is opened, makes passes, and is closed; until then its passes may look up in the commits
 // where a field was set. It uses the daemon's own rules, made by the same packages: a command holds
 // what the daemon would hold (gating). Targets that were not chosen are planned along as suspended,
 // because otherwise their resources would look orphaned. It neither asks the user nor prints: the
@@ -59,8 +59,8 @@ func (e Env) accounts() *accounts.Set {
 // quick reports whether an emulator replaces AWS.
 func (e Env) quick() bool { return e.Endpoint != "" || e.Getenv("AWS_ENDPOINT_URL") != "" }
 
-// Work is the work of one command. All its passes read the same commits.
-type Work struct {
+// Workspace is the work of one command. All its passes read the same commits.
+type Workspace struct {
 	batches []reconciler.Batch
 	// chosen holds the targets to show and write; nil for all.
 	chosen map[string]bool
@@ -88,7 +88,7 @@ type Work struct {
 
 // Close ends the work. Until then the passes may ask the commits where a field
 // was set.
-func (w *Work) Close() {
+func (w *Workspace) Close() {
 	for i := len(w.release) - 1; i >= 0; i-- {
 		w.release[i]()
 	}
@@ -96,7 +96,7 @@ func (w *Work) Close() {
 }
 
 // Each calls f with every target that is worked on, and where it is.
-func (w *Work) Each(f func(reconciler.ScopeKey, *reconciler.Desired)) {
+func (w *Workspace) Each(f func(reconciler.ScopeKey, *reconciler.Desired)) {
 	for i := range w.batches {
 		for j := range w.batches[i].Targets {
 			if d := &w.batches[i].Targets[j]; w.chosen == nil || w.chosen[d.Policy.Target] {
@@ -107,7 +107,7 @@ func (w *Work) Each(f func(reconciler.ScopeKey, *reconciler.Desired)) {
 }
 
 // Held returns the reason why nothing is written at all, or "".
-func (w *Work) Held() string { return w.gating.held() }
+func (w *Workspace) Held() string { return w.gating.held() }
 
 // mirrorDir returns the directory in which one command keeps its mirrors. It differs from the
 // mirrors of a daemon on the same state directory. A second command at the same time gets a
@@ -124,7 +124,7 @@ func mirrorDir(stateDir string) (dir string, done func(), err error) {
 }
 
 // readSources fetches every source once. They stay open until the work is closed.
-func (w *Work) readSources(ctx context.Context, env Env, c *config.Config, dir string) (map[string]fleet.View, error) {
+func (w *Workspace) readSources(ctx context.Context, env Env, c *config.Config, dir string) (map[string]fleet.View, error) {
 	views := map[string]fleet.View{}
 	w.sources = map[string]*source.Git{}
 	for _, s := range c.Sources {
@@ -148,7 +148,7 @@ func (w *Work) readSources(ctx context.Context, env Env, c *config.Config, dir s
 
 // choose limits the work to the named targets. All other targets stay in the batches, suspended:
 // otherwise their resources would look orphaned.
-func (w *Work) choose(names []string, targets []fleet.Target) error {
+func (w *Workspace) choose(names []string, targets []fleet.Target) error {
 	if len(names) == 0 {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (w *Work) choose(names []string, targets []fleet.Target) error {
 }
 
 // TryAgain makes the next pass try again what failed or was refused, if Retry says so.
-func (w *Work) TryAgain() {
+func (w *Workspace) TryAgain() {
 	if !w.Retry {
 		return
 	}
@@ -197,7 +197,7 @@ func (w *Work) TryAgain() {
 }
 
 // Pass makes one pass over all accounts and returns the reports by target name.
-func (w *Work) Pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
+func (w *Workspace) Pass(ctx context.Context, mode reconciler.Mode) []*plan.Report {
 	w.gating.before(ctx, w.batches)
 	w.Each(func(_ reconciler.ScopeKey, d *reconciler.Desired) {
 		g := &d.Policy.Gates

@@ -39,9 +39,9 @@ type Moved struct {
 	Left int `json:"left,omitempty"`
 }
 
-// Crew gives access to the members of an instance. The engine stores requests to them, and each
+// Members gives access to the members of an instance. The engine stores requests to them, and each
 // member reads its own there. A *gates.Fault says what is wrong with a request.
-type Crew interface {
+type Members interface {
 	Drain(ctx context.Context, m Move) (Moved, error)
 	Take(ctx context.Context, m Move) (Moved, error)
 	// Heeded waits a few seconds until the owners of targets, of all if none are named, have read
@@ -108,16 +108,16 @@ func request(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// alone is a Crew without other members.
+// alone is a Members without other members.
 type alone struct{}
 
-// Drain implements Crew.
+// Drain implements Members.
 func (alone) Drain(context.Context, Move) (Moved, error) { return Moved{}, errAlone() }
 
-// Take implements Crew.
+// Take implements Members.
 func (alone) Take(context.Context, Move) (Moved, error) { return Moved{}, errAlone() }
 
-// Heeded implements Crew.
+// Heeded implements Members.
 func (alone) Heeded(context.Context, []string) ([]string, bool) { return nil, false }
 
 func errAlone() error {

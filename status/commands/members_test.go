@@ -23,12 +23,12 @@ type hands struct {
 
 func (c *hands) Drain(_ context.Context, m Move) (Moved, error) {
 	c.seen = append(c.seen, m)
-	return Moved{Member: "two", Undo: m.Undo, Heeded: !m.Undo, Left: 1}, c.err
+	return Moved{Members: "two", Undo: m.Undo, Heeded: !m.Undo, Left: 1}, c.err
 }
 
 func (c *hands) Take(_ context.Context, m Move) (Moved, error) {
 	c.seen = append(c.seen, m)
-	return Moved{Member: "one", Scope: "scope/aws/1/r"}, c.err
+	return Moved{Members: "one", Scope: "scope/aws/1/r"}, c.err
 }
 
 func (c *hands) Heeded(_ context.Context, targets []string) ([]string, bool) {
@@ -37,16 +37,16 @@ func (c *hands) Heeded(_ context.Context, targets []string) ([]string, bool) {
 }
 
 func TestWorkIsMoved(t *testing.T) {
-	var crew hands
+	var members hands
 	var done []Action
 	who := ""
-	handler := func(c Crew) http.Handler {
+	handler := func(c Members) http.Handler {
 		return Handler(Options{
-			Crew: c, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return s },
+			Members: c, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return s },
 			Who: func(*http.Request) string { return who }, Done: func(a Action) { done = append(done, a) },
 		}, http.NotFoundHandler())
 	}
-	post := func(c Crew, path, body string) (int, string) {
+	post := func(c Members, path, body string) (int, string) {
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+path, strings.NewReader(body))
 		r.RemoteAddr = "127.0.0.1:1"
 		r.Header.Set(Header, "1")
@@ -62,7 +62,7 @@ func TestWorkIsMoved(t *testing.T) {
 		{TakePath, `{"scope":"prod","by":"ann"}`, "ann gave scope/aws/1/r to one"},
 	} {
 		done = nil
-		code, body := post(&crew, tc.path, tc.body)
+		code, body := post(&members, tc.path, tc.body)
 		var out Moved
 		if err := json.Unmarshal([]byte(body), &out); err != nil || code != http.StatusOK || out.Member == "" {
 			t.Errorf("%s: %d %s", tc.body, code, body)
@@ -74,18 +74,18 @@ func TestWorkIsMoved(t *testing.T) {
 
 	// A known caller's name counts, not the name in the request.
 	who = "bob"
-	if _, body := post(&crew, TakePath, `{"scope":"prod","by":"ann"}`); crew.seen[len(crew.seen)-1].By != "bob" {
-		t.Errorf("by %+v: %s", crew.seen[len(crew.seen)-1], body)
+	if _, body := post(&members, TakePath, `{"scope":"prod","by":"ann"}`); members.seen[len(members.seen)-1].By != "bob" {
+		t.Errorf("by %+v: %s", members.seen[len(members.seen)-1], body)
 	}
 	who = ""
 
 	// Nothing is reported done that was not.
 	done = nil
 	for name, tc := range map[string]struct {
-		crew Crew
-		body string
-		code int
-		want string
+		members Members
+		body    string
+		code    int
+		want    string
 	}{
 		"alone":       {nil, `{}`, http.StatusBadRequest, "shares its work with nobody"},
 		"a fault":     {&hands{err: &gates.Fault{Message: "no member is called x", Hint: "weir members"}}, `{}`, http.StatusBadRequest, "no member is called x"},
@@ -93,7 +93,7 @@ func TestWorkIsMoved(t *testing.T) {
 		"another key": {&hands{}, `{"scopes":"x"}`, http.StatusBadRequest, "cannot be read"},
 	} {
 		for _, path := range []string{DrainPath, TakePath} {
-			code, body := post(tc.crew, path, tc.body)
+			code, body := post(tc.members, path, tc.body)
 			if code != tc.code || !strings.Contains(body, tc.want) || strings.Contains(body, "secret") {
 				t.Errorf("%s: %d %s", name, code, body)
 			}
@@ -107,7 +107,7 @@ func TestWorkIsMoved(t *testing.T) {
 	r.Header.Set(Header, "1")
 	r.Header.Set("Content-Type", jsonType)
 	rec := httptest.NewRecorder()
-	if handler(&crew).ServeHTTP(rec, r); rec.Code != http.StatusForbidden {
+	if handler(&members).ServeHTTP(rec, r); rec.Code != http.StatusForbidden {
 		t.Errorf("from elsewhere: %d", rec.Code)
 	}
 }
@@ -116,16 +116,16 @@ func TestWorkIsMoved(t *testing.T) {
 // them; one that is alone heeds it.
 func TestWhoHeedsACommandAmongSeveral(t *testing.T) {
 	for name, tc := range map[string]struct {
-		crew   Crew
-		by     string
-		stored bool
+		members Members
+		by      string
+		stored  bool
 	}{
-		"alone": {}, "several": {crew: &hands{}, by: "two"}, "not all": {crew: &hands{err: errors.New("no")}, by: "two", stored: true},
+		"alone": {}, "several": {members: &hands{}, by: "two"}, "not all": {members: &hands{err: errors.New("no")}, by: "two", stored: true},
 	} {
 		b, _ := newBook(t)
 		var said string
 		h := Handler(Options{
-			Book: b, Daemon: known{"prod"}, Crew: tc.crew, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return s },
+			Book: b, Daemon: known{"prod"}, Members: tc.members, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return s },
 			Say: func(_ http.ResponseWriter, text string) { said = text }, Who: func(r *http.Request) string { return r.Header.Get("X-Who") },
 		}, http.NotFoundHandler())
 		for path, body := range map[string]string{
@@ -142,7 +142,7 @@ func TestWhoHeedsACommandAmongSeveral(t *testing.T) {
 				t.Errorf("%s, %s: %d %s", name, path, rec.Code, rec.Body)
 			}
 		}
-		if c, several := tc.crew.(*hands); several && strings.Join(c.asked, " ") != "prod prod prod" {
+		if c, several := tc.members.(*hands); several && strings.Join(c.asked, " ") != "prod prod prod" {
 			t.Errorf("%s: waited for the owners of %q", name, c.asked)
 		}
 		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1"+formPrefix+"suspend", strings.NewReader("target=prod&reason=night&for=1h"))
@@ -157,7 +157,7 @@ func TestWhoHeedsACommandAmongSeveral(t *testing.T) {
 	// Nobody is waited for where it is about no plan that is known.
 	var c hands
 	b, _ := newBook(t)
-	out, _, err := handler{Options{Book: b, Daemon: known{}, Crew: &c, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return s }, Done: func(Action) {}}}.
+	out, _, err := handler{Options{Book: b, Daemon: known{}, Members: &c, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return s }, Done: func(Action) {}}}.
 		do(t.Context(), "approve", gates.Approve, gates.Request{Digest: strings.Repeat("a", 64)})
 	if err != nil || !out.Stored || len(c.asked) > 0 {
 		t.Errorf("%+v, %v: %q", out, err, c.asked)
