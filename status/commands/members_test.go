@@ -23,12 +23,12 @@ type hands struct {
 
 func (c *hands) Drain(_ context.Context, m Move) (Moved, error) {
 	c.seen = append(c.seen, m)
-	return Moved{Members: "two", Undo: m.Undo, Heeded: !m.Undo, Left: 1}, c.err
+	return Moved{Member: "two", Undo: m.Undo, Heeded: !m.Undo, Left: 1}, c.err
 }
 
 func (c *hands) Take(_ context.Context, m Move) (Moved, error) {
 	c.seen = append(c.seen, m)
-	return Moved{Members: "one", Scope: "scope/aws/1/r"}, c.err
+	return Moved{Member: "one", Scope: "scope/aws/1/r"}, c.err
 }
 
 func (c *hands) Heeded(_ context.Context, targets []string) ([]string, bool) {
