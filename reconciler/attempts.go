@@ -9,7 +9,7 @@ func recallAttempts(b *Batch, r *refusals.Record, o *Options) {
 	}
 	stored, err := b.Attempts.Recall()
 	if err != nil {
-		o.logger().Warn("what was tried in vain before cannot be read, and is tried again", "error", err)
+		o.logger().Warn("cannot read earlier failed attempts, so weir repeats them", "error", err)
 		return
 	}
 	r.Recall(stored, b.wanted(), o.now())
@@ -23,7 +23,7 @@ func storeAttempts(b *Batch, r *refusals.Record, o *Options) {
 	}
 	for target, attempts := range r.ToStore(b.wanted(), o.now()) {
 		if err := b.Attempts.Keep(target, attempts); err != nil {
-			o.logger().Warn("what was tried in vain cannot be kept for the next owner", "target", target, "error", err)
+			o.logger().Warn("cannot store failed attempts for the next owner", "target", target, "error", err)
 			continue
 		}
 		r.Stored(target, attempts)

@@ -100,7 +100,7 @@ func (k *tokenKeepers) keep(ctx context.Context, o *Options, t *Desired, in mode
 	if kept.Writes > 0 {
 		o.logger().Info("join tokens kept", "target", t.Policy.Target, "tokens", len(kept.Until), "writes", kept.Writes)
 		r.Milestones = append(r.Milestones, step.Milestone{
-			Kind: "join-tokens-renewed", Text: fmt.Sprintf("%d join tokens hold", len(kept.Until)), Facts: map[string]string{"writes": strconv.Itoa(kept.Writes)},
+			Kind: "join-tokens-renewed", Text: fmt.Sprintf("%d join tokens are valid", len(kept.Until)), Facts: map[string]string{"writes": strconv.Itoa(kept.Writes)},
 		})
 	}
 	// The keeper's own list is not changed.

@@ -60,9 +60,9 @@ func TestRootVolumes(t *testing.T) {
 		why      string
 	}{
 		"image":                {volumesPool(imageOne, large...), volumesPool(imageTwo, large...), governed, true, "they get new root volumes in place"},
-		"image and more":       {volumesPool(imageOne, large...), key(volumesPool(imageTwo, large...)), governed, false, "machines are launched anew, as the change is not of the image alone"},
-		"image and types":      {volumesPool(imageOne, large...), volumesPool(imageTwo, "m5.large", "c5.large"), governed, false, "machines are launched anew, as more of the mixed instances policy changes than its images"},
-		"the strategy as well": {mixedPool(large...), volumesPool(imageTwo, large...), governed, false, "machines are launched anew, as the group's overrides name no images so far"},
+		"image and more":       {volumesPool(imageOne, large...), key(volumesPool(imageTwo, large...)), governed, false, "new machines are launched, as the change is not of the image alone"},
+		"image and types":      {volumesPool(imageOne, large...), volumesPool(imageTwo, "m5.large", "c5.large"), governed, false, "new machines are launched, as more of the mixed instances policy changes than its images"},
+		"the strategy as well": {mixedPool(large...), volumesPool(imageTwo, large...), governed, false, "new machines are launched, as the group's overrides name no images so far"},
 		"own images":           {volumesPool(imageOne, "m5.large "+imageOne, "m5.xlarge"), volumesPool(imageOne, "m5.large "+imageTwo, "m5.xlarge"), governed, true, "they get new root volumes in place"},
 	} {
 		for _, fault := range []awsemu.FaultKind{0, awsemu.LoseAnswer, awsemu.CutBefore} {

@@ -127,7 +127,7 @@ func TestSharesOfAPool(t *testing.T) {
 			starts := func() int { return w.srv.CallCounts()["autoscaling:StartInstanceRefresh"] }
 
 			r := w.passesOver(permitted(web, permitOf("web", "another", 0)), 5)
-			if got := heldFor(r); !strings.HasPrefix(got, "wave: waits until its place in the waves of fleet/waves is known") || starts() != 0 {
+			if got := heldFor(r); !strings.HasPrefix(got, "wave: waits until its place in the waves of fleet/waves is decided") || starts() != 0 {
 				t.Fatalf("without a permit: %q, %d refreshes", got, starts())
 			}
 			p := w.governed(permitted(web, permitOf("web", "another", 0)))

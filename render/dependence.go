@@ -220,7 +220,7 @@ func (dec *decoding) outside(public intent.Set) []kinds.Fault {
 	return nil
 }
 
-const outOfField = "Everybody who may read the account would see it. Take it out of the field, or do not mark it as secret. Other fields may hold one too."
+const outOfField = "Everybody who can read the account would see it. Remove it from the field, or do not mark it as secret. Other fields may have one too."
 
 // bare is a pool without its user data.
 func bare(p intent.Pool) intent.Pool {
@@ -273,11 +273,11 @@ func (dec *decoding) misused() (out []kinds.Fault) {
 }
 
 var misuses = map[kust.MisuseKind]kinds.Fault{
-	kust.InPlainField: {Code: "secret-in-plain-field", Summary: "a field outside of the user data holds a secret value", Detail: outOfField},
+	kust.InPlainField: {Code: "secret-in-plain-field", Summary: "a field outside the user data has a secret value", Detail: outOfField},
 	kust.InName: {Code: "secret-in-name", Summary: "a name, namespace, label, annotation, reference or key is made from a secret value",
 		Detail: "It would tell the value, or a part of it. Take the value out, or do not mark it as secret. Others may be made so too."},
 	kust.InHash: {Code: "secret-in-plain-field", Summary: "a field refers to %q by a name that ends in a hash over a secret value",
 		Detail: "Write options: {disableNameSuffixHash: true} at the generator."},
-	kust.InPart: {Code: "secret-cut", Summary: "a value holds a piece of a secret value",
+	kust.InPart: {Code: "secret-cut", Summary: "a value has a part of a secret value",
 		Detail: "Something takes the secret apart before it gets here. Encrypt the piece as a value of its own."},
 }

@@ -181,7 +181,7 @@ func (dec *decoding) find(faults []kinds.Fault) {
 		slices.SortStableFunc(faults, func(a, b kinds.Fault) int { return cmp.Compare(a.Severity, b.Severity) })
 		hidden := min(faults[maxFindings].Severity, diag.Warning)
 		faults = faults[:maxFindings]
-		dec.of.Diags = append(dec.of.Diags, diag.Diagnostic{Severity: hidden, Code: "too-large", Summary: fmt.Sprintf("there are %d findings more than the %d that are shown", more, maxFindings), Detail: "Mend those that are shown."})
+		dec.of.Diags = append(dec.of.Diags, diag.Diagnostic{Severity: hidden, Code: "too-large", Summary: fmt.Sprintf("%d more findings than the %d that are shown", more, maxFindings), Detail: "Correct these first."})
 	}
 	for _, f := range faults {
 		dec.of.Diags = append(dec.of.Diags, dec.position(f))

@@ -219,7 +219,7 @@ func TestAsManyFindingsAsAreOfUse(t *testing.T) {
 			t.Errorf("not the gravest: %s", d)
 		}
 	}
-	if len(r.Diags) != maxFindings+1 || !strings.HasSuffix(r.Diags[last].Summary, "findings more than the 500 that are shown") || !strings.HasPrefix(r.Diags[last].Summary, "there are 250") {
+	if len(r.Diags) != maxFindings+1 || !strings.HasSuffix(r.Diags[last].Summary, "more findings than the 500 that are shown") || !strings.HasPrefix(r.Diags[last].Summary, "250") {
 		t.Errorf("%d findings; %s", len(r.Diags), r.Diags[last])
 	}
 }

@@ -133,7 +133,7 @@ func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bo
 	var whole, signed object.Commit
 	if whole.Decode(git.Object(plumbing.CommitObject, raw)) != nil || signed.Decode(git.Object(plumbing.CommitObject, o.Payload)) != nil ||
 		whole.TreeHash != signed.TreeHash || !slices.Equal(whole.ParentHashes, signed.ParentHashes) || whole.Message != signed.Message {
-		return "", refusalf("commit %s by %s: what is signed is not what it holds", short, o.Who)
+		return "", refusalf("commit %s by %s: the signed contents differ from the commit's", short, o.Who)
 	}
 	return by, nil
 }

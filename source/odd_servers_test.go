@@ -132,7 +132,7 @@ func TestShallowServers(t *testing.T) {
 				return source.PullRef{Head: "refs/heads/pull", HeadSHA: repo.Commit("pull"), Base: five}
 			}
 			if p := pull(tip); strings.HasPrefix(name, "shallow") {
-				wantPullFails(t, g, p, fault.Unsupported, "a part of the history only")
+				wantPullFails(t, g, p, fault.Unsupported, "only a part of the history")
 			}
 			if m, err := g.Pull(context.Background(), pull(five)); err != nil || len(m.Conflicts) > 0 || files(t, m.Snapshot.Tree)["f"] != "5" {
 				t.Errorf("a pull request on the newest: %+v, %v", m, err)
@@ -148,7 +148,7 @@ func TestShallowServers(t *testing.T) {
 			repo.Write(map[string]string{"f": "x"})
 			p := source.PullRef{Head: "refs/heads/else", HeadSHA: repo.Commit("else"), Base: five}
 			if strings.HasPrefix(name, "shallow") {
-				wantPullFails(t, g, p, fault.Unsupported, "a part of the history only")
+				wantPullFails(t, g, p, fault.Unsupported, "only a part of the history")
 			} else if m, err := g.Pull(context.Background(), p); err != nil || len(m.Conflicts) != 1 || m.Conflicts[0].Kind != source.UnrelatedHistories {
 				t.Errorf("a pull request with nothing in common: %+v, %v", m, err)
 			}

@@ -26,7 +26,7 @@ func (b *localBackend) here(PullRef) bool { return false }
 func (b *localBackend) unreadable(error) error { return nil }
 
 func shallowFault(where string) error {
-	return fault.New(fault.Unsupported, "%s holds a part of the history only, too little to merge; run `git fetch --unshallow` there", where)
+	return fault.New(fault.Unsupported, "%s has only a part of the history, too little to merge; run `git fetch --unshallow` there", where)
 }
 
 func (b *localBackend) forget(string) error { return nil }

@@ -36,7 +36,7 @@ func TestSSHHostKeys(t *testing.T) {
 	old := strings.Fields(line)[2]
 	print := r.ssh.SetHostKey(sourcetest.NewSSHKey(t))
 	ue = wantUnavailable(t, g, fault.UntrustedHost)
-	for _, want := range []string{print, "line 1 of " + r.known, strings.TrimSpace(r.ssh.KnownHosts()), "somebody is in between"} {
+	for _, want := range []string{print, "line 1 of " + r.known, strings.TrimSpace(r.ssh.KnownHosts()), "somebody intercepts the connection"} {
 		if !strings.Contains(ue.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, ue)
 		}

@@ -70,7 +70,7 @@ func TestPlanNamesBudgets(t *testing.T) {
 		t.Error("the cluster was not asked")
 	}
 	cluster.Fail(workloadtest.Fault{Path: "/apis/policy", Status: http.StatusForbidden})
-	if out := weir("plan"); !strings.Contains(out, "it is not known of all disruption budgets whether they let pods go: list poddisruptionbudgets: 403 Forbidden") {
+	if out := weir("plan"); !strings.Contains(out, "weir does not know for all disruption budgets whether they allow disruptions: list poddisruptionbudgets: 403 Forbidden") {
 		t.Errorf("without the permission weir plan says\n%s", out)
 	}
 }

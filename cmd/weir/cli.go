@@ -206,7 +206,7 @@ func (s surroundings) loadConfig(file string) (*config.Config, error) {
 	}
 	s.printer(s.stderr).Diagnostics(faults)
 	if c == nil {
-		return nil, usage("mend the lines above; weir schema config has all keys, deploy/docs/reference/configuration.md says what they mean", "configuration %s: %s", file, terminal.CountDiagnostics(faults))
+		return nil, usage("correct the lines above; weir schema config has all keys, and deploy/docs/reference/configuration.md explains them", "configuration %s: %s", file, terminal.CountDiagnostics(faults))
 	}
 	return c, nil
 }

@@ -53,7 +53,7 @@ func approveCommand(s surroundings) *cobra.Command {
 				fmt.Fprintln(s.stderr, "no plan that weir knows now has this digest")
 			}
 			if len(out.Behind) > 0 {
-				fmt.Fprintf(s.stderr, "note: a newer commit is known of %s: if its plan differs, it needs an approval of its own\n", wording.Clean(strings.Join(out.Behind, ", ")))
+				fmt.Fprintf(s.stderr, "note: %s has a newer commit: if its plan differs, it needs its own approval\n", wording.Clean(strings.Join(out.Behind, ", ")))
 			}
 		})
 	}

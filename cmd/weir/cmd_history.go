@@ -128,7 +128,7 @@ func unknownNames(ctx context.Context, s surroundings, flags historyFlags, wante
 	candidates = slices.DeleteFunc(slices.Compact(candidates), func(c string) bool { return c == "" })
 	for _, name := range wanted {
 		if !slices.ContainsFunc(candidates, func(c string) bool { return c == name || strings.HasSuffix(c, "/"+name) }) {
-			return usage(advice.DidYouMeanPool(name, candidates, "weir status shows the targets and pools that there are"), "nothing is known of %q", name)
+			return usage(advice.DidYouMeanPool(name, candidates, "weir status shows all targets and pools"), "%q is unknown", name)
 		}
 	}
 	return nil

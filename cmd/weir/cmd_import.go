@@ -245,7 +245,7 @@ func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.S
 		}
 		f.choice.Groups, f.choice.Nodegroups = held.Names(terraform.Group), held.Names(terraform.Nodegroup)
 		f.choice.Templates, f.choice.Configurations = held.Names(terraform.LaunchTemplate), held.Names(terraform.LaunchConfiguration)
-		hint = "the state is older than what is in AWS: terraform apply -refresh-only writes it anew"
+		hint = "the state is older than AWS: terraform apply -refresh-only updates it"
 	}
 	progress.line("Reading groups and nodegroups in " + f.region)
 	var clusters []string

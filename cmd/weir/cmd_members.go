@@ -79,7 +79,7 @@ func membersCommand(s surroundings) *cobra.Command {
 			return errors.Join(s.value(output, v), withCode(code))
 		}
 		if v.Engine.Kind == members.Alone {
-			fmt.Fprintln(s.stdout, "One daemon, alone: its state directory holds the records.")
+			fmt.Fprintln(s.stdout, "One daemon, alone: the records are in its state directory.")
 			return nil
 		}
 		s.printer(s.stdout).Members(v, now)

@@ -205,7 +205,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 		}
 		account := cmp.Or(key.Account, t.Config.AccountID, iampolicy.AccountOf(key.RoleARN), f.account)
 		if account == "" {
-			err = usage("write accountID into the target, or give --account", "the account of target %s is not known", t.Name)
+			err = usage("write accountID into the target, or give --account", "the account of target %s is unknown", t.Name)
 			return
 		}
 		roles.Add(iampolicy.Need{
@@ -217,7 +217,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 		return nil, err
 	}
 	if len(blind) > 0 && len(f.passRoles) == 0 {
-		err = usage("mend what is said above, or name the roles with --pass-role", "%s cannot be rendered, so the roles that may be passed are not all known", advice.Several(blind))
+		err = usage("correct the faults above, or name the roles with --pass-role", "%s cannot be rendered, so weir cannot list all roles to pass", advice.Several(blind))
 	}
 	return roles.Policies(f.wants), err
 }

@@ -58,7 +58,7 @@ func stateCommand(s surroundings) *cobra.Command {
 		if abort {
 			whole, err := records.Abort(c.Context(), old, next)
 			if err != nil {
-				return hinted(fmt.Errorf("abort the move: %w", err), "nothing is lost; weir state move goes on with a move that stopped half way")
+				return hinted(fmt.Errorf("abort the move: %w", err), "nothing is lost; run weir state move again to continue a move that stopped half way")
 			}
 			fmt.Fprintf(s.stdout, "weir keeps its records in %s: start it with %s\n", records.Name(old), from)
 			if !whole {

@@ -198,7 +198,7 @@ func (j *judgement) step(st *step.Step, of *plan.Plan) {
 	makesOwn := st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned
 	switch {
 	case makesOwn && !gives(p, st):
-		j.refuse(p, "the launch template that its manifests make would not hold what it launches now"+differing(p, of))
+		j.refuse(p, "the launch template from its manifests would differ from what it launches now"+differing(p, of))
 	case makesOwn:
 		p.Conversions = append(p.Conversions, "what it launches from: the launch template "+st.Name+" is made with what it launches now, and machines stay; new ones get the pool's tags")
 	case st.Verb == step.Update && !st.Disruptive:

@@ -49,18 +49,18 @@ func here(state terraform.State, path, account, region string, line func(string)
 	in, elsewhere := state.In(account, region), state.Elsewhere(region)
 	if len(in.Resources) > 0 {
 		for _, other := range elsewhere {
-			line(fmt.Sprintf("%s also holds %s in %s: import them by themselves, with --region %s", path, wording.Count(len(state.In(account, other).Resources), "resource"), other, other))
+			line(fmt.Sprintf("%s also has %s in %s: import them separately, with --region %s", path, wording.Count(len(state.In(account, other).Resources), "resource"), other, other))
 		}
 		return in, nil
 	}
-	err := fmt.Errorf("%s holds no group, nodegroup or launch template of account %s in %s", path, account, region)
+	err := fmt.Errorf("%s has no group, nodegroup or launch template of account %s in %s", path, account, region)
 	switch accounts := strings.Join(state.Accounts(), ", "); {
 	case len(state.Resources) == 0:
-		return in, hinted(err, "name the state that has aws_autoscaling_group or aws_eks_node_group: terraform state list shows what one holds")
+		return in, hinted(err, "name the state that has aws_autoscaling_group or aws_eks_node_group: terraform state list shows its resources")
 	case len(elsewhere) > 0:
-		return in, hinted(err, "it holds some of account "+cmp.Or(accounts, "(none is said)")+" in "+strings.Join(elsewhere, ", ")+": give that --region")
+		return in, hinted(err, "it has some of account "+cmp.Or(accounts, "(unknown)")+" in "+strings.Join(elsewhere, ", ")+": give that --region")
 	default:
-		return in, hinted(err, "it holds some of account "+accounts+": give credentials of that")
+		return in, hinted(err, "it has some of account "+accounts+": give credentials of that account")
 	}
 }
 
@@ -97,7 +97,7 @@ func printRemoved(s surroundings, output string, state terraform.State, reports 
 		w = s.stderr
 	}
 	if blocks == "" {
-		fmt.Fprintln(w, "The Terraform state holds nothing of what is adopted.")
+		fmt.Fprintln(w, "The Terraform state has none of the adopted resources.")
 		return
 	}
 	fmt.Fprintln(w, "# In the place of these resources (Terraform 1.7 or newer); terraform plan must then say \"0 to destroy\":")

@@ -138,7 +138,7 @@ func (b *Book) Follow(lines []*Line) {
 		return err
 	})
 	if err != nil {
-		b.log.Error("what is known of repositories that nobody follows stays", "error", err)
+		b.log.Error("cannot delete the records of repositories that are no longer followed", "error", err)
 	}
 }
 

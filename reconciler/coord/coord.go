@@ -85,7 +85,7 @@ var (
 	// ErrHeld says that a living session owns the key.
 	ErrHeld = errors.New("another living member owns it")
 	// ErrUnknown says that a write may have happened, or may still happen: nobody answered.
-	ErrUnknown = errors.New("nobody answered: it may have been written")
+	ErrUnknown = errors.New("no answer arrived: it may have been written")
 	// ErrFull says that MaxMembers are alive.
 	ErrFull = errors.New("there are too many members")
 )

@@ -77,7 +77,7 @@ func TestFindings(t *testing.T) {
 		return blocked(b, "n-1", "n-1", "n-1", "n-1", "n-1")
 	}
 	const five = "and its pods cart-0, cart-1, cart-2 and 2 more are on the machines of the pool: nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"
-	const unasked = "info budgets-unasked : it is not known of all disruption budgets whether they let pods go: "
+	const unasked = "info budgets-unasked : weir does not know for all disruption budgets whether they allow disruptions: "
 	const bare = "info nothing-drains MachinePool default/web: nothing that Git declares drains the machines of pool default/web: without a hook of another tool their pods end with them"
 	for name, tt := range map[string]struct {
 		change func(*intent.Pool, *step.Step)
@@ -89,7 +89,7 @@ func TestFindings(t *testing.T) {
 		"a drainer that keeps": {drained(intent.Drainer{Timeout: 3600, Abandon: true}), here, []string{now + "weir's drainer waits up to 1h for each such machine, which then keeps running beside the group"}},
 		"another's hook": {func(p *intent.Pool, _ *step.Step) {
 			p.Group.LifecycleHooks = []intent.LifecycleHook{{Name: "in", LifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING"}, {Name: "nth", LifecycleTransition: intent.Terminating}}
-		}, here, []string{now + "what becomes of them is decided by whoever answers the lifecycle hook nth"}},
+		}, here, []string{now + "the program that answers the lifecycle hook nth decides what happens to them"}},
 		"a nodegroup":            {asNodegroup(false), here, []string{now + "EKS gives the update up with PodEvictionFailure when a machine has not drained for 15 minutes"}},
 		"a nodegroup with force": {asNodegroup(true), here, []string{now + "EKS ends them all the same, as the pool forces its updates"}},
 		"pods elsewhere":         {nil, blocked(full, "n-2", ""), []string{bare}},

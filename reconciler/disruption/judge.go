@@ -113,7 +113,7 @@ func Of(p *plan.Plan, in model.Input, a *Answer) (found diag.List) {
 }
 
 func unasked(why string) diag.Diagnostic {
-	return diag.Diagnostic{Severity: diag.Info, Code: codeUnasked, Summary: "it is not known of all disruption budgets whether they let pods go: " + why, Detail: diag.Hint(codeUnasked)}
+	return diag.Diagnostic{Severity: diag.Info, Code: codeUnasked, Summary: "weir does not know for all disruption budgets whether they allow disruptions: " + why, Detail: diag.Hint(codeUnasked)}
 }
 
 // undrained are the rollouts of groups whose machines end without anything that Git declares
@@ -247,7 +247,7 @@ func (r rollout) follows(in model.Input) (what, advice string) {
 		return "weir's drainer waits up to " + t + " for each such machine, which then ends with them", mendBudget
 	}
 	if hook := terminating(in, r.pool); hook != "" {
-		return "what becomes of them is decided by whoever answers the lifecycle hook " + hook, mendBudget
+		return "the program that answers the lifecycle hook " + hook + " decides what happens to them", mendBudget
 	}
 	return "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines", drainIt
 }

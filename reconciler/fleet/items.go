@@ -122,7 +122,7 @@ func expandTarget(t *targetspec.Target, v View, limits targetspec.Limits, room i
 	if len(matches) == 0 {
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, diags: diag.List{{
 			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("nothing in the commit matches path %s", t.Path),
-			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
+			Detail: "Until then weir deletes nothing. Correct targets.path, or remove the target from the configuration.",
 		}}}}
 	}
 	items := make([]*item, len(matches))

@@ -139,7 +139,7 @@ func (it *item) upToDate() bool {
 	} else if gone {
 		it.diags = append(it.diags, diag.Diagnostic{
 			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("path %s is not in the commit", it.path),
-			Detail: "Nothing is deleted while this is so. Mend targets.path, or take the target out of the configuration.",
+			Detail: "Until then weir deletes nothing. Correct targets.path, or remove the target from the configuration.",
 		})
 		it.noteFault()
 		return true

@@ -283,7 +283,7 @@ type scope string
 
 const (
 	untouched scope = "the proposal touches none of its targets, so nothing there is planned"
-	closed    scope = "nobody trusts the author, and no target there has a role for plans: the account is not even opened"
+	closed    scope = "the author is not trusted, and no target there has a role for plans: weir does not open the account"
 	planned   scope = "its touched targets are planned"
 )
 

@@ -136,7 +136,7 @@ func emptyWaves(items []*item, sources map[string]*sourceWaves) {
 			for i, filled := range spec.Filled(s.pools).Waves {
 				if !filled {
 					found = append(found, diag.Diagnostic{Severity: diag.Warning, Code: "wave-without-pools", Object: r.Object.String(), Field: fmt.Sprintf("spec.waves[%d]", i),
-						Summary: spec.WaveName(i) + " of the FleetRollout " + r.Key.String() + " can hold no pool: it is skipped, and does not count as a wave", Detail: diag.Hint("wave-without-pools")})
+						Summary: spec.WaveName(i) + " of the FleetRollout " + r.Key.String() + " cannot match any pool: it is skipped, and does not count as a wave", Detail: diag.Hint("wave-without-pools")})
 				}
 			}
 		}

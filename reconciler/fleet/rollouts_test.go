@@ -101,7 +101,7 @@ func TestWavesThatSeparateNothing(t *testing.T) {
 			said += d.Field + ": " + d.Summary
 		}
 	}
-	if want := "spec.waves[0]: one of the FleetRollout default/nodes can hold no pool: it is skipped, and does not count as a wave"; said != want {
+	if want := "spec.waves[0]: one of the FleetRollout default/nodes cannot match any pool: it is skipped, and does not count as a wave"; said != want {
 		t.Errorf("%q, want %q", said, want)
 	}
 	// The pool of b makes none count either: nobody demands waves of it.

@@ -77,7 +77,7 @@ func unmatched(t *targetspec.Target, items []*item) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(left)) {
 		items[0].diags = append(items[0].diags, diag.Diagnostic{
-			Severity: diag.Warning, Code: "row-unused", Summary: fmt.Sprintf("the row %q in the table of the target %s is of no directory that path %s stands for", key, t.Name, t.Path),
+			Severity: diag.Warning, Code: "row-unused", Summary: fmt.Sprintf("the row %q in the table of the target %s matches no directory of path %s", key, t.Name, t.Path),
 			Detail: diag.Hint("row-unused"),
 		})
 	}

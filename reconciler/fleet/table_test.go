@@ -218,7 +218,7 @@ func TestWhatARowlessTargetHasIsNotTakenOverUnread(t *testing.T) {
 			t.Errorf("%+v", o)
 		}
 	}
-	if text := fmt.Sprint(r.Diagnostics); !strings.Contains(text, "cannot be read now") {
+	if text := fmt.Sprint(r.Diagnostics); !strings.Contains(text, "may be unreadable now") {
 		t.Errorf("%v: %s", r.Err, text)
 	}
 }

@@ -52,7 +52,7 @@ func (s *Scope) profile(p intent.InstanceProfile) []string {
 		return nil
 	}
 	s.pass(s.role(name), EC2)
-	return []string{"instance profile " + name + " is taken to hold the role of the same name; where it does not, name the role with --pass-role"}
+	return []string{"instance profile " + name + " is assumed to have the role of the same name; otherwise name the role with --pass-role"}
 }
 
 // role is the ARN of a role that is given by name or by ARN.

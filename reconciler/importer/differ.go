@@ -89,7 +89,7 @@ func cannotSay(ch step.Change) string {
 	case strings.Contains(name, "additionalSecurityGroups"):
 		return "the security groups of the cluster and of the pool go together: write additionalSecurityGroups by hand"
 	case strings.HasPrefix(name, "launchTemplate"):
-		return "what AWS launches there is not what a version of the pool's launch template holds"
+		return "AWS launches machines there that no version of the pool's launch template describes"
 	}
 	return "weir does not write it: change it in the manifests by hand"
 }

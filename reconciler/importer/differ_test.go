@@ -151,11 +151,11 @@ func TestDifferences(t *testing.T) {
 		},
 		"a version that differs by user data alone": {
 			have: observed.Group{Template: third}, has: template(intent.TemplateData{ImageID: "ami-1"}), lt: &intent.LaunchTemplate{Name: "web", Image: intent.Lookup{Kind: "x"}},
-			changes: launches, said: "launchTemplate.version: what AWS launches there is not what a version of the pool's launch template holds\n",
+			changes: launches, said: "launchTemplate.version: AWS launches machines there that no version of the pool's launch template describes\n",
 		},
 		"another template": {
 			have: observed.Group{Template: observed.TemplateRef{Name: "own", Version: "1"}}, lt: &intent.LaunchTemplate{Name: "web"},
-			changes: launches, said: "launchTemplate.version: what AWS launches there is not what a version of the pool's launch template holds\n",
+			changes: launches, said: "launchTemplate.version: AWS launches machines there that no version of the pool's launch template describes\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func (m *maker) known(s source) (v observed.TemplateVersion, why string) {
 	case !ok || v.Unknown && v.Data.InstanceType == "" && v.Data.ImageID == "":
 		return v, "AWS does not show what it holds"
 	case v.Unknown:
-		return v, "it holds members that manifests cannot say"
+		return v, "it has members that manifests cannot express"
 	}
 	return v, ""
 }

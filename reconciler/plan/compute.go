@@ -184,7 +184,7 @@ func wantedTwice(c *model.Work, pool *intent.Pool, claim model.Claim, targets []
 	if claim.Resource == step.LaunchTemplate && pool.LaunchConfig != nil {
 		from := pool.LaunchConfig.Source
 		what += ", which has its name from " + from.String() + ","
-		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or have one target hold all pools that use it"
+		path, detail = intent.Path{"spec", "launchConfigRef"}, "give the "+from.Kind+" another name in one of the targets, or move all pools that use it into one target"
 	}
 	if claim.Resource == step.AutoScalingGroup {
 		object, at := model.NameField(pool)

@@ -47,7 +47,7 @@ func (c *computation) reportContested(s step.Step, times int) string {
 	if len(s.Changes) > 0 {
 		field = model.ChangeWords(s.Changes)
 	}
-	summary := "weir, at commit " + commitWords(c.in.Commit.Revision) + ", has corrected the " + what + " " + strconv.Itoa(times) + " times (" + field + "), and each time it was changed back by " + c.otherWriter(&s) + "; it is not corrected again"
+	summary := "weir, at commit " + commitWords(c.in.Commit.Revision) + ", has corrected the " + what + " " + strconv.Itoa(times) + " times (" + field + "), and " + c.otherWriter(&s) + " changed it back every time; weir does not correct it again"
 	const detail = "stop the other writer, or write in Git what it sets; CloudTrail says who called AWS"
 	noted := false
 	for i := range c.in.Set.Pools {

@@ -12,7 +12,7 @@ import (
 )
 
 // readiness is the state of a pool relative to what Git asks for. It alone decides whether the pool
-// has converged: AWS holds all that Git asks for, and the machines are available. Reports use it,
+// has converged: AWS has everything that Git asks for, and the machines are available. Reports use it,
 // and through them the page, commit statuses, metrics and the targets that wait for this one.
 type readiness string
 
@@ -22,13 +22,13 @@ const (
 	changesPlanned     readiness = "steps are planned"
 	nodesNotReady      readiness = "machines in service have no Ready node"
 	launchFailed       readiness = "AWS cannot launch its machines"
-	heldBack           readiness = "it is held to an earlier revision and lacks something of that"
+	heldBack           readiness = "it is held to an earlier revision, and something of that is missing"
 	inProgress         readiness = "machines, or what they come from, are on their way"
-	outstanding        readiness = "nothing is planned, and AWS does not hold all that Git asks for"
+	outstanding        readiness = "nothing is planned, and AWS does not have everything that Git asks for"
 	machinesMissing    readiness = "fewer machines are ready than wanted"
 	settling           readiness = "the machines have not been ready for minReadySeconds"
 	heldToEarlier      readiness = "it is as an earlier revision says, to which it is held"
-	converged          readiness = "AWS holds all that Git asks for, and the machines are available"
+	converged          readiness = "AWS has everything that Git asks for, and the machines are available"
 )
 
 // readinessFacts holds the facts that decide the readiness of a pool.

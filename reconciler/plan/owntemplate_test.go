@@ -234,7 +234,7 @@ func TestForeignTemplatesThatCannotBeUsed(t *testing.T) {
 		}, want: "a subnet"},
 		"two instance types":                {pool: nodegroup(func(n *intent.Nodegroup) { n.InstanceType = "m5.large" }), want: "instance type m5.large", field: "spec.instanceType"},
 		"one instance type, the pool's":     {pool: nodegroup(func(n *intent.Nodegroup) { n.InstanceType = "m5.large" }), change: func(v *observed.ForeignTemplate) { v.Data.InstanceType = "" }},
-		"amiType beside an image":           {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "AL2023_x86_64_STANDARD" }), want: "no amiType beside it", field: "spec.amiType"},
+		"amiType beside an image":           {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "AL2023_x86_64_STANDARD" }), want: "no amiType with an image", field: "spec.amiType"},
 		"amiType without one":               {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "AL2023_x86_64_STANDARD" }), change: image},
 		"a release version beside an image": {pool: nodegroup(func(n *intent.Nodegroup) { n.ReleaseVersion = "1.33.0-1" }), want: "no release version", field: "spec.amiVersion"},
 		"a custom image that is not there":  {pool: nodegroup(func(n *intent.Nodegroup) { n.AMIType = "CUSTOM" }), change: image, want: "spec.amiType is CUSTOM", field: "spec.amiType"},

@@ -97,7 +97,7 @@ func TestAQuestionThatFailsIsSaidOnce(t *testing.T) {
 			if kind == observed.Denied {
 				want = "the role may not call " + op
 			}
-			want = "info preflight-unasked  : it is not known of all that the manifests name whether AWS takes it: " + want
+			want = "info preflight-unasked  : weir does not know for everything that the manifests name whether AWS accepts it: " + want
 			if d := cmp.Diff([]string{want}, ask(f, creation([]string{"subnet-a", "subnet-b"}, first, second))); d != "" {
 				t.Errorf("%s is %s (-want +got):\n%s", op, kind, d)
 			}

@@ -184,6 +184,6 @@ func (f *findings) sayUnasked() {
 func unasked(why string) diag.Diagnostic {
 	return diag.Diagnostic{
 		Severity: diag.Info, Code: codeUnasked, Detail: diag.Hint(codeUnasked),
-		Summary: "it is not known of all that the manifests name whether AWS takes it: " + why,
+		Summary: "weir does not know for everything that the manifests name whether AWS accepts it: " + why,
 	}
 }

@@ -122,7 +122,7 @@ func TestASurgeBesideAReservation(t *testing.T) {
 		t.Errorf("two pools (-want +got):\n%s", d)
 	}
 	f.fails["ec2:DescribeCapacityReservations"] = &observed.Error{Kind: observed.Denied, Service: "ec2", Operation: "DescribeCapacityReservations"}
-	if d := cmp.Diff([]string{"info preflight-unasked  : it is not known of all that the manifests name whether AWS takes it: the role may not call ec2:DescribeCapacityReservations"}, ask(f, roll(group, twice, webPool()))); d != "" {
+	if d := cmp.Diff([]string{"info preflight-unasked  : weir does not know for everything that the manifests name whether AWS accepts it: the role may not call ec2:DescribeCapacityReservations"}, ask(f, roll(group, twice, webPool()))); d != "" {
 		t.Errorf("denied (-want +got):\n%s", d)
 	}
 }

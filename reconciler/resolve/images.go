@@ -42,7 +42,7 @@ func (q *question) bootable(image func() observed.Answer) observed.Answer {
 		return a
 	}
 	if fact.state == refused {
-		a.Code, a.Warning = "architecture-mismatch", "it cannot be told whether "+t+" can boot the image "+a.Image.ID+": "+refusal(fact.err).Problem
+		a.Code, a.Warning = "architecture-mismatch", "weir cannot tell whether "+t+" can boot the image "+a.Image.ID+": "+refusal(fact.err).Problem
 		return a
 	}
 	arch, none, ok := know(q, fact, problem("instance-type-unknown", "EC2 offers no instance type "+t+" in this region"))
@@ -63,7 +63,7 @@ func (q *question) imageByParameter(name string) observed.Answer {
 	// A manifest may name any parameter that weir may read. A value that is not an image id may be
 	// anything, so weir neither shows it nor sends it anywhere.
 	if !imageID.MatchString(id) {
-		return problem("parameter-no-image", "the SSM parameter "+name+" does not hold the id of an image")
+		return problem("parameter-no-image", "the SSM parameter "+name+" does not have the id of an image")
 	}
 	return q.imageByID(id, "the SSM parameter "+name+" holds it")
 }

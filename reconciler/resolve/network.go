@@ -126,7 +126,7 @@ func (q *question) network() (candidates, observed.Answer, bool) {
 }
 
 func (q *question) unknownNetwork() string {
-	return "it cannot be said in which subnets the pool's machines go; tried: " + strings.Join(q.tried, "; ") +
+	return "weir cannot find out in which subnets the pool's machines go; tried: " + strings.Join(q.tried, "; ") +
 		". Name subnets in the pool, or set network.subnetIDs in the target's configuration"
 }
 

@@ -129,7 +129,7 @@ func (q *question) answer() observed.Answer {
 	case intent.TemplateByName, intent.TemplateByID:
 		return q.template()
 	}
-	return problem("unknown-lookup", "nobody knows how to answer the question for "+q.Lookup.String())
+	return problem("unknown-lookup", "weir cannot answer the lookup "+q.Lookup.String())
 }
 
 // image answers a lookup of an image; asks is false where it is another one.

@@ -35,7 +35,7 @@ func (q *question) coreSecurityGroups() observed.Answer {
 }
 
 func (q *question) unknownGroups() string {
-	return "it cannot be said which security groups the pool's machines have; tried: " + strings.Join(q.tried, "; ") +
+	return "weir cannot find out which security groups the pool's machines need; tried: " + strings.Join(q.tried, "; ") +
 		". Set network.securityGroupIDs in the target's configuration, or network.securityGroupOverrides in the cluster's manifest"
 }
 

@@ -114,7 +114,7 @@ func (q *question) fits(t *observed.ForeignTemplate, im observed.Image) (why obs
 		arch, a, known := know(q, facts[i], problem("instance-type-unknown", "EC2 offers no instance type "+name+" in this region"))
 		switch {
 		case !known && facts[i].state == refused:
-			return problem("architecture-mismatch", "it cannot be told whether "+name+" can boot the image "+im.ID+" of the launch template "+t.Name+": "+a.Problem), false
+			return problem("architecture-mismatch", "weir cannot tell whether "+name+" can boot the image "+im.ID+" of the launch template "+t.Name+": "+a.Problem), false
 		case !known:
 			return a, false
 		case arch != im.Architecture:

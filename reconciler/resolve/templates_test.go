@@ -55,7 +55,7 @@ func TestForeignTemplates(t *testing.T) {
 		"a parameter that does not fit":  {ask: byName("golden", "5", ""), want: "architecture-mismatch: ami-al2023arm of the launch template golden is arm64"},
 		"a parameter that is not there":  {ask: byName("golden", "6", ""), want: "parameter-not-found: /none"},
 		"a parameter of a dead image":    {ask: byName("golden", "4", ""), want: "image-not-found: /mine"},
-		"types that weir may not see": {ask: byName("golden", "$Latest", ""), want: "architecture-mismatch: cannot be told",
+		"types that weir may not see": {ask: byName("golden", "$Latest", ""), want: "architecture-mismatch: cannot tell",
 			fail: map[string]error{"Architectures": &observed.Error{Kind: observed.Denied, Message: "no"}}},
 		"a parameter that weir may not see": {ask: byName("golden", "5", ""), want: "access-denied: no", fail: map[string]error{"Parameters": &observed.Error{Kind: observed.Denied, Message: "no"}}},
 		"templates that weir may not see":   {ask: byName("golden", "$Latest", ""), want: "access-denied: no", fail: map[string]error{"TemplatesByName": &observed.Error{Kind: observed.Denied, Message: "no"}}},

@@ -62,7 +62,7 @@ func (r Record) Resume(name string) (Record, error) {
 	return r.change(name, func(_ *Record, run *Run) error {
 		if run.Paused == nil {
 			if run.Stopped != nil {
-				return fmt.Errorf("%s is stopped, not paused: a commit that changes its pools begins anew, or weir reconcile TARGET --retry", run.Name)
+				return fmt.Errorf("%s is stopped, not paused: to start again, change its pools in a commit or run weir reconcile TARGET --retry", run.Name)
 			}
 			return fmt.Errorf("%s is not paused", run.Name)
 		}

@@ -150,7 +150,7 @@ func (d Demand) LacksPlaced(name string, s Spec, places []Place) string {
 
 // Says returns why a pool of a target is held that misses something, and who ends that.
 func (d Demand) Says(target, lacks string) string {
-	return "the configuration of " + target + " demands waves (targets[].rollout): " + lacks + "; a commit with such a FleetRollout ends that, or a change of the configuration"
+	return "the configuration of " + target + " requires waves (targets[].rollout): " + lacks + "; a commit with such a FleetRollout ends that, or a change of the configuration"
 }
 
 // waveCount holds the number of waves that count, and the names of the empty waves, which do not.

@@ -297,7 +297,7 @@ func (g *Governor) Of(p Pool) (Permit, bool) {
 		return Permit{}, false
 	}
 	slices.Sort(all)
-	return Permit{ID: p.ID, Rollouts: all, Stops: g.bad[p.ID], Wait: "waits until its place in the waves of " + cmp.Or(strings.Join(all, " and "), "its FleetRollout") + " is known, which takes a pass"}, true
+	return Permit{ID: p.ID, Rollouts: all, Stops: g.bad[p.ID], Wait: "waits until its place in the waves of " + cmp.Or(strings.Join(all, " and "), "its FleetRollout") + " is decided, in the next pass"}, true
 }
 
 // Permits are those of the pools of a target that are governed; nil for none.

@@ -37,7 +37,7 @@ func (n *next) waits(r *Run) string {
 	case r.Paused != nil:
 		return r.PauseText()
 	case r.Next != nil:
-		return "waits until what moves has ended, as the FleetRollout was changed: it then begins again at its first wave"
+		return "waits until running rollouts have ended, as the FleetRollout was changed: it then starts again at its first wave"
 	case w.silent != "":
 		return where + ": waits for the target " + w.silent + ", which " + n.in.Missing[w.silent]
 	case refused(r) != "":

@@ -105,15 +105,15 @@ func (a Assumptions) said() []timeline.Assumption {
 	out := []timeline.Assumption{
 		{What: "a machine is in service, and Ready in its cluster, within", Value: text(a.MachineReady), Flag: "--machine-ready"},
 		{What: "a machine has ended within", Value: text(a.MachineGone), Flag: "--machine-gone"},
-		{What: "EKS makes a nodegroup, beside its machines, within", Value: text(a.NodegroupCreate), Flag: "--nodegroup-create"},
-		{What: "EKS updates a nodegroup, beside its machines, within", Value: text(a.NodegroupUpdate), Flag: "--nodegroup-update"},
+		{What: "EKS creates a nodegroup, without its machines, within", Value: text(a.NodegroupCreate), Flag: "--nodegroup-create"},
+		{What: "EKS updates a nodegroup, without its machines, within", Value: text(a.NodegroupUpdate), Flag: "--nodegroup-update"},
 		{What: "capacity, quotas and addresses suffice, and AWS refuses nothing"},
 		{What: "nobody else calls AWS, scales a pool or changes Git"},
 		{What: "lifecycle hooks are completed at once, and disruption budgets keep no machine"},
 		{What: "alarms stay quiet, and Prometheus gates pass"},
 	}
 	if a.Free {
-		out = append(out, timeline.Assumption{What: "windows are open, nothing is suspended, and no other rollout goes on"})
+		out = append(out, timeline.Assumption{What: "windows are open, nothing is suspended, and no other rollout is running"})
 	}
 	if a.Approved {
 		out = append(out, timeline.Assumption{What: "whatever needs an approval is approved at once", Flag: "--approved"})

@@ -66,7 +66,7 @@ func check(file io.ReaderAt, size int64) error {
 	}
 	// In this order a product cannot overflow.
 	if m.pages > uint64(size) || m.pages*m.pageSize > uint64(size) { //nolint:gosec // a file's size is not negative
-		return fmt.Errorf("it has %d bytes and lacks the end: %d pages of %d bytes were written", size, m.pages, m.pageSize)
+		return fmt.Errorf("it has %d bytes and its end is missing: %d pages of %d bytes were written", size, m.pages, m.pageSize)
 	}
 	w := &walk{file: file, meta: m, seen: map[uint64]bool{0: true, 1: true}}
 	if err := w.tree(m.root, 0, true); err != nil {

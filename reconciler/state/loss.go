@@ -143,7 +143,7 @@ func CheckLoss(s Store, scope string, holds bool) error {
 		if lost, err = LossOf(tx); err != nil || lost != nil {
 			return err
 		}
-		lost = &Loss{Since: since, Why: "the coordination engine had no records, though AWS holds resources of this instance in " + scope}
+		lost = &Loss{Since: since, Why: "the coordination engine had no records, although AWS has resources of this instance in " + scope}
 		return losses.Put(tx, lossKey, *lost)
 	})
 	if err == nil && lost != nil {

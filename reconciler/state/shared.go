@@ -228,7 +228,7 @@ func (e *EngineError) Unwrap() error { return e.Err }
 func Unreachable(err error) error {
 	switch {
 	case errors.Is(err, coord.ErrUnknown):
-		return &EngineError{"the coordination engine did not do it, and the change may or may not be stored: look, and say it again", err}
+		return &EngineError{"the coordination engine did not confirm the change, and may have stored it: check, and repeat the request", err}
 	case errors.Is(err, coord.ErrLost):
 		return &EngineError{"nothing is stored: another weir owns this by now, or may", err}
 	default:

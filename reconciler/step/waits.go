@@ -25,7 +25,7 @@ var Waits = []Wait{
 	{HeldPolicy, "what the configuration demands", "a commit that has it, or a change of weir's configuration"},
 	{HeldPreflight, "what new machines need and AWS does not have", "a commit that corrects the name, or the resource, once it is there; `weir approve DIGEST` insists"},
 	{HeldControlPlane, "the control plane", "the control plane, once it is ready and on that version: weir upgrades none"},
-	{HeldWaiting, "what is not known yet", "weir, once Git and AWS have answered"},
+	{HeldWaiting, "an answer of Git or AWS", "weir, once Git and AWS have answered"},
 	{HeldStopped, "somebody, as they were stopped", "a commit that changes the same, or `weir reconcile TARGET --retry`"},
 }
 

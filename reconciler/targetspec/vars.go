@@ -71,7 +71,7 @@ func (t *Target) Values(read func(file string) (map[string]string, error)) (Valu
 		}
 		vars, err := read(from.File)
 		if err != nil {
-			return Values{}, fmt.Errorf("%s: %w; mend the file, or correct its name in varsFrom", from.At, err)
+			return Values{}, fmt.Errorf("%s: %w; correct the file, or its name in varsFrom", from.At, err)
 		}
 		for name, value := range vars {
 			v.Vars[name], secret[name] = value, from.Secret

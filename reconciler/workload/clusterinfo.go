@@ -63,7 +63,7 @@ func readClusterInfo(text string) (info ClusterInfo, problem string) {
 		}
 		cert, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return info, "its certificate-authority-data holds a certificate that cannot be read"
+			return info, "its certificate-authority-data has a certificate that cannot be read"
 		}
 		sum := sha256.Sum256(cert.RawSubjectPublicKeyInfo)
 		info.CAHashes = append(info.CAHashes, "sha256:"+hex.EncodeToString(sum[:]))
@@ -71,7 +71,7 @@ func readClusterInfo(text string) (info ClusterInfo, problem string) {
 	slices.Sort(info.CAHashes)
 	info.CAHashes = slices.Compact(info.CAHashes)
 	if len(info.CAHashes) == 0 {
-		return info, "its certificate-authority-data holds no certificate"
+		return info, "its certificate-authority-data has no certificate"
 	}
 	return info, ""
 }

@@ -74,9 +74,9 @@ func Parse(file string, text []byte) (*Kubeconfig, error) {
 	cluster, user := raw.Clusters[context.Cluster], raw.AuthInfos[context.AuthInfo]
 	switch {
 	case cluster == nil:
-		return nil, k.fault("the current context names a cluster that is not there", "mend contexts or clusters")
+		return nil, k.fault("the current context names a cluster that is not there", "correct contexts or clusters")
 	case user == nil:
-		return nil, k.fault("the current context names a user that is not there", "mend contexts or users")
+		return nil, k.fault("the current context names a user that is not there", "correct contexts or users")
 	}
 	if err := k.takeCluster(cluster); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (k *Kubeconfig) data(name string, inline []byte, file string) ([]byte, erro
 	}
 	out, err := readFile(k.relative(file))
 	if err != nil {
-		return nil, k.fault(name+" cannot be read: "+err.Error(), "mend the path, or write the data into the kubeconfig")
+		return nil, k.fault(name+" cannot be read: "+err.Error(), "correct the path, or write the data into the kubeconfig")
 	}
 	return out, nil
 }

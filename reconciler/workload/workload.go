@@ -77,7 +77,7 @@ func (k *Kubeconfig) Open() (*Cluster, error) {
 	if len(k.ca) > 0 {
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM(k.ca) {
-			return nil, k.fault("the cluster's certificate authority holds no PEM certificate", "write the CA's certificate in PEM, in base64")
+			return nil, k.fault("the cluster's certificate authority has no PEM certificate", "write the CA's certificate in PEM, in base64")
 		}
 	}
 	if len(k.certificate) > 0 {
@@ -150,7 +150,7 @@ func (c *Cluster) bearer() (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" || strings.ContainsAny(token, " \r\n\t") {
-		return "", &Error{Kind: Unauthorized, Message: "the token file " + c.tokenFile + " of the kubeconfig holds no token"}
+		return "", &Error{Kind: Unauthorized, Message: "the token file " + c.tokenFile + " of the kubeconfig has no token"}
 	}
 	return token, nil
 }

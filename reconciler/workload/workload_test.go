@@ -253,7 +253,7 @@ func TestKubeconfigs(t *testing.T) {
 		"certificate alone": {config(https, "client-certificate-data: "+ca), "one of client certificate and key"},
 		"bad certificate":   {config(https, "{client-certificate-data: "+ca+", client-key-data: "+ca+"}"), "client certificate and key"},
 		"not base64":        {config(https, "client-key-data: '*canary*'"), "not base64"},
-		"bad CA":            {config(https+", certificate-authority-data: Y2FuYXJ5", "token: t"), "holds no PEM"},
+		"bad CA":            {config(https+", certificate-authority-data: Y2FuYXJ5", "token: t"), "has no PEM"},
 		"missing file":      {config(https+", certificate-authority: none.pem", "token: t"), "certificate-authority cannot be read"},
 		"bad proxy":         {config(https+", proxy-url: 'ftp://canary'", "token: t"), "proxy-url"},
 		"broken token":      {config(https, `token: "canary a"`), "white space"},

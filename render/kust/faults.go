@@ -32,7 +32,7 @@ const maxFaults = 500
 
 func (r *reader) report(d diag.Diagnostic) {
 	if len(r.diags) == maxFaults {
-		d = faultAt("too-large", diag.Position{}, fmt.Sprintf("more than %d findings; the others are left out", maxFaults), "Mend those that are shown.")
+		d = faultAt("too-large", diag.Position{}, fmt.Sprintf("more than %d findings; only these are shown", maxFaults), "Correct them first.")
 	}
 	if len(r.diags) <= maxFaults {
 		d.Summary, d.Detail = shortened(d.Summary), shortened(d.Detail)

@@ -160,7 +160,7 @@ func (w *walker) patchForm(k *kust, p patch) {
 				lacks = append(lacks, strings.Join(want, "."))
 			}
 		}
-		summary := "the patch lacks " + strings.Join(lacks, " and ")
+		summary := "the patch is missing " + strings.Join(lacks, " and ")
 		if doc.Kind != yaml.MappingNode || len(lacks) == 0 {
 			summary = "the patch is neither an object nor a list of operations"
 		}

@@ -220,7 +220,7 @@ func (s *vetting) visit(n *yaml.Node, level int) extent {
 	if n.Kind == yaml.AliasNode {
 		target := s.anchored[n.Alias]
 		if !target.ended {
-			s.stop("yaml-alias", n, "the alias *"+n.Value+" refers to the node it stands in",
+			s.stop("yaml-alias", n, "the alias *"+n.Value+" refers to the node that contains it",
 				"Write out what the alias should stand for.")
 			return extent{}
 		}
@@ -311,7 +311,7 @@ func (r *reader) checkObjects(f *file) {
 			continue
 		}
 		if len(lacks) > 0 {
-			r.add("not-an-object", at, "the object lacks "+strings.Join(lacks, " and "), "Every object needs apiVersion, kind and metadata.name.")
+			r.add("not-an-object", at, "the object is missing "+strings.Join(lacks, " and "), "Every object needs apiVersion, kind and metadata.name.")
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (w *walker) directory(dir string) *kust {
 		return nil
 	}
 	if len(yamls) == 0 {
-		w.add("kustomization-missing", diag.Position{File: dir}, "the directory holds no kustomization and no YAML file",
+		w.add("kustomization-missing", diag.Position{File: dir}, "the directory has no kustomization and no YAML file",
 			"Give the directory of a kustomization.yaml, a directory of *.yaml files, or one file.")
 		return nil
 	}
@@ -158,7 +158,7 @@ func (w *walker) single(p string) *kust {
 	for _, n := range konfig.RecognizedKustomizationFileNames() {
 		if name == n {
 			w.add("bad-path", diag.Position{File: p}, "the path is a kustomization file",
-				"Give the directory that holds it.")
+				"Give the directory that contains it.")
 			return nil
 		}
 	}
@@ -283,15 +283,15 @@ func (w *walker) load(dir, p string, at diag.Position) *kust {
 	case f.broken:
 		return nil
 	case standin.Index(f.content) >= 0:
-		w.add("secret-in-name", diag.Position{File: p, Line: line}, "the kustomization holds a value that is encrypted",
-			"What a kustomization says decides how everything is built. Encrypt the files that hold secrets alone.")
+		w.add("secret-in-name", diag.Position{File: p, Line: line}, "the kustomization has an encrypted value",
+			"A kustomization decides how everything is built. Encrypt only the files with secrets.")
 		return nil
 	case len(f.docs) == 0:
 		w.add("kustomization-invalid", diag.Position{File: p}, "the kustomization is empty", "Give it at least one field, such as resources.")
 		return nil
 	case len(f.docs) > 1:
 		w.add("kustomization-invalid", diag.Position{File: p, Line: f.docs[1].Line}, "the kustomization has more than one document",
-			"kustomize reads the first one only; remove the others.")
+			"kustomize reads only the first; keep that one.")
 		return nil
 	case f.docs[0].Kind != yaml.MappingNode:
 		w.add("kustomization-invalid", diag.Position{File: p, Line: f.docs[0].Line}, "the kustomization is not a mapping", "")
@@ -371,7 +371,7 @@ func (r *reader) dataFile(p string, at diag.Position) *file {
 	}
 	if err != nil || bytes.HasPrefix(content, []byte(lfsPointer)) {
 		r.add("lfs-pointer", diag.Position{File: p, Line: 1, Column: 1}, "the file is a Git LFS pointer; its content is not in the commit",
-			"weir reads what the commit holds. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
+			"weir reads the contents of the commit. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
 		return nil
 	}
 	if r.altered && r.bytes <= batchedBytes && r.bytes+len(content) > batchedBytes {

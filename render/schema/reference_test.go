@@ -122,7 +122,7 @@ func (r *referencePage) write(t *testing.T) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", r.kind)
-	b.WriteString("For whoever writes manifests. Here is every field that weir reads of this kind, what it takes, and what becomes of it in AWS. The page is made from weir's own types by `go test ./render/schema -run TestReference -update`.\n\n")
+	b.WriteString("For authors of manifests. This page lists every field of this kind that weir reads, its values, and what weir does with it in AWS. It is generated from weir's types by `go test ./render/schema -run TestReference -update`.\n\n")
 	fmt.Fprintf(&b, "Versions: `%s`.", strings.Join(versions, "`, `"))
 	if text := sentence(r.about[spec], spec, r.kind); text != "" {
 		b.WriteString(" " + text)
@@ -237,7 +237,7 @@ func plural(s *kinds.Schema) string {
 
 func referenceIndex(about map[string]string) string {
 	var b strings.Builder
-	b.WriteString("# Kinds\n\nFor whoever writes manifests. Each page lists every field of a kind that weir reads, and what becomes of it in AWS. Objects of any other kind are passed over; `weir validate -v` lists them.\n\n| Kind | Versions | What it is |\n| --- | --- | --- |\n")
+	b.WriteString("# Kinds\n\nFor authors of manifests. Each page lists every field of a kind that weir reads, and what weir does with it in AWS. weir ignores objects of other kinds; `weir validate -v` lists them.\n\n| Kind | Versions | What it is |\n| --- | --- | --- |\n")
 	all := kinds.Schemas()
 	for _, name := range kindNames() {
 		versions := apiVersions(name)

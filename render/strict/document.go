@@ -32,7 +32,7 @@ func (d *Decoder) Parse(content []byte, most int) *yaml.Node {
 		return nil
 	}
 	if err := dec.Decode(&second); err == nil {
-		d.Error(&second, nil, "several-documents", "the file holds more than one YAML document", "")
+		d.Error(&second, nil, "several-documents", "the file has more than one YAML document", "")
 	} else if !errors.Is(err, io.EOF) {
 		d.syntax(err, content)
 		return nil

@@ -151,7 +151,7 @@ func (d *Decoder) worded(l *Limit, text string, n *yaml.Node, p intent.Path) {
 		}
 		summary := fmt.Sprintf("%s cannot be %q", p, text)
 		if d.Secret {
-			summary = p.String() + " has a value that is not known" // which may come from a variable
+			summary = p.String() + " has an unknown value" // which may come from a variable
 		}
 		d.Error(n, p, "bad-enum", summary, detail)
 	}
@@ -173,7 +173,7 @@ func (d *Decoder) also(l *Limit, n *yaml.Node, p intent.Path) {
 
 func (d *Decoder) atLeast(bound *int64, is int, n *yaml.Node, p intent.Path, what string) {
 	if bound != nil && int64(is) < *bound {
-		d.Error(n, p, "out-of-range", fmt.Sprintf("%s must have at least %s", p, count(*bound, what)), "leave the field out if it is to be empty")
+		d.Error(n, p, "out-of-range", fmt.Sprintf("%s must have at least %s", p, count(*bound, what)), "remove the field to leave it empty")
 	}
 }
 

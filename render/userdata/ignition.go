@@ -174,7 +174,7 @@ func (b *ignitionBuilder) userFiles(users []User) {
 	var passwords []string
 	for i, u := range users {
 		if strings.ContainsAny(u.Name, "/ \t\r\n,") && (intent.Value(u.Sudo) != "" || u.LockPassword != nil) {
-			b.fail(fmt.Sprintf("users[%d].name", i), "it holds a character that names of users cannot have")
+			b.fail(fmt.Sprintf("users[%d].name", i), "it has a character that user names cannot have")
 			continue
 		}
 		if sudo := intent.Value(u.Sudo); sudo != "" {
@@ -282,7 +282,7 @@ func (b *ignitionBuilder) mounts(mounts [][]string, disks *DiskSetup) {
 			b.fail(at, "its first word must be the label of a file system in diskSetup, or a device")
 		}
 		if !path.IsAbs(m[1]) || strings.ContainsAny(strings.Join(m, ""), "\r\n") {
-			b.fail(at, "its second word must be an absolute path, and no word may hold a line break")
+			b.fail(at, "its second word must be an absolute path, and no word may contain a line break")
 			continue
 		}
 		text := "[Unit]\nDescription = Mount " + m[0] + "\n\n[Mount]\nWhat=" + what + "\nWhere=" + m[1] + "\n"

@@ -234,7 +234,7 @@ func (x *indexer) apply(i int32, base []byte) ([]byte, error) {
 	head := &headWriter{}
 	_, _ = head.Write(delta)
 	if need := x.held + int64(len(delta)) + head.targetSize(); need > x.limits.deltaBytes {
-		return nil, fault.New(fault.Unsupported, "the history holds large objects as changes of one another, which take %d bytes to read, more than the limit of %d; use a repository without them", need, x.limits.deltaBytes)
+		return nil, fault.New(fault.Unsupported, "the history has large objects as deltas of each other, which take %d bytes to read, more than the limit of %d; use a repository without them", need, x.limits.deltaBytes)
 	}
 	out, err := packfile.PatchDelta(base, delta)
 	if err != nil {

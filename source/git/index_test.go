@@ -110,7 +110,7 @@ func TestIndexHoldsLittle(t *testing.T) {
 		t.Errorf("with room for a few objects: %v", err)
 	}
 	limits.deltaBytes = 5000
-	if _, _, err := indexPack(f, limits); fault.ReasonOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "large objects as changes of one another") {
+	if _, _, err := indexPack(f, limits); fault.ReasonOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "large objects as deltas of each other") {
 		t.Errorf("with room for none: %v", err)
 	}
 }

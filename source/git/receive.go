@@ -79,7 +79,7 @@ func (db *Store) Receive(ctx context.Context, objects string, max PackLimits, st
 }
 
 func oversized(size int64, max PackLimits) error {
-	return fault.New(fault.Unsupported, "the history holds an object of %d bytes, more than the limit of %d; use a repository without it", size, max.ObjectBytes)
+	return fault.New(fault.Unsupported, "the history has an object of %d bytes, more than the limit of %d; use a repository without it", size, max.ObjectBytes)
 }
 
 // unpackRate is the bytes of a pack that a second more is for than packLimits.unpack.

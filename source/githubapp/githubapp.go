@@ -277,7 +277,7 @@ func (a *App) refusal(resp *http.Response, text []byte) error {
 	case limited:
 		return fmt.Errorf("GitHub limits the requests of App %s (%s); it is tried again", a.o.AppID, message)
 	case resp.StatusCode == http.StatusUnauthorized:
-		return fmt.Errorf("GitHub does not accept App %s (%s); check auth.githubApp.appID, that %s holds a key of this App, and this machine's clock", a.o.AppID, message, a.o.KeyFile)
+		return fmt.Errorf("GitHub does not accept App %s (%s); check auth.githubApp.appID, that %s has a key of this App, and this machine's clock", a.o.AppID, message, a.o.KeyFile)
 	case resp.StatusCode == http.StatusForbidden:
 		return fmt.Errorf("GitHub refuses App %s a token (%s); the installation may be suspended", a.o.AppID, message)
 	}
@@ -307,7 +307,7 @@ func (a *App) readKey() (*rsa.PrivateKey, [sha256.Size]byte, error) {
 	if err != nil {
 		return nil, sum, fmt.Errorf("read auth.githubApp.privateKeyFile: %w", err)
 	}
-	wrong := fmt.Errorf("auth.githubApp.privateKeyFile: %s holds no RSA private key in PEM, as GitHub gives one for download", a.o.KeyFile)
+	wrong := fmt.Errorf("auth.githubApp.privateKeyFile: %s has no RSA private key in PEM, the form in which GitHub offers it for download", a.o.KeyFile)
 	if info.Size() > maxKeyBytes {
 		return nil, sum, wrong
 	}

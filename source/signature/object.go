@@ -60,7 +60,7 @@ func ParseCommit(raw []byte) (Object, error) {
 			into = nil
 			continue
 		case bytes.HasPrefix(line, []byte("gpgsig")):
-			return Object{}, errors.New("it holds a header that is like that of a signature, which Git would leave out of what is signed")
+			return Object{}, errors.New("it has a header like that of a signature, which Git would leave out of the signed contents")
 		case string(key) == "committer" && o.Who == "":
 			o.Who, o.When = parseIdentity(string(value)) // The first, as in Git.
 		}
@@ -68,7 +68,7 @@ func ParseCommit(raw []byte) (Object, error) {
 		payload = append(append(payload, line...), '\n')
 	}
 	if found > 1 {
-		return Object{}, errors.New("it holds several signatures")
+		return Object{}, errors.New("it has several signatures")
 	}
 	if ok {
 		payload = append(append(payload, '\n'), body...)

@@ -41,7 +41,7 @@ func (k *pgpKeys) add(data []byte) error {
 			return fmt.Errorf("no armored public key: %w", err)
 		}
 		if block.Type != openpgp.PublicKeyType {
-			return fmt.Errorf("it holds a %s, and public keys are wanted; write one with gpg --export --armor", block.Type)
+			return fmt.Errorf("it has a %s instead of public keys; write one with gpg --export --armor", block.Type)
 		}
 		ring, err := openpgp.ReadKeyRing(block.Body)
 		if err != nil {
@@ -50,7 +50,7 @@ func (k *pgpKeys) add(data []byte) error {
 		k.ring = append(k.ring, ring...)
 	}
 	if len(k.ring) == before {
-		return errors.New("it holds no public key; write one with gpg --export --armor")
+		return errors.New("it has no public key; write one with gpg --export --armor")
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func (k *pgpKeys) verify(o Object, now time.Time, again bool) (string, error) {
 	}
 	switch {
 	case errors.Is(err, pgperrors.ErrUnknownIssuer):
-		return "", fmt.Errorf("it is signed with PGP key %s, which verify.pgp does not hold", key)
+		return "", fmt.Errorf("it is signed with PGP key %s, which verify.pgp does not have", key)
 	case errors.Is(err, pgperrors.ErrSignatureExpired):
 		return "", fmt.Errorf("its signature with PGP key %s has expired", key)
 	case errors.Is(err, pgperrors.ErrKeyExpired):

@@ -243,7 +243,7 @@ func TestKeysThatDoNotCount(t *testing.T) {
 	if err := verify(x.gpg("--export", fpr)); err != nil {
 		t.Errorf("a key in binary: %v", err)
 	}
-	if err := verify(x.gpg("--armor", "--export", other)); err == nil || !strings.Contains(err.Error(), fpr+", which verify.pgp does not hold") {
+	if err := verify(x.gpg("--armor", "--export", other)); err == nil || !strings.Contains(err.Error(), fpr+", which verify.pgp does not have") {
 		t.Errorf("an unknown key: %v", err)
 	}
 	// A signature over SHA-1 proves nothing, whoever made it. EdDSA takes none.

@@ -66,7 +66,7 @@ func (p Policy) Validate() error {
 	case p.Mode != Commit && p.Mode != Tag && p.Mode != Either:
 		return fmt.Errorf("verify.mode %q must be %s, %s or %s", p.Mode, Commit, Tag, Either)
 	case !p.HasKeys():
-		return errors.New("verify needs pgp.keyFiles or ssh.allowedSignersFile, else nobody may sign")
+		return errors.New("verify needs pgp.keyFiles or ssh.allowedSignersFile, or no signature is accepted")
 	}
 	return nil
 }

@@ -174,7 +174,7 @@ func TestPolicies(t *testing.T) {
 	}{
 		"none":        {Policy{}, ""},
 		"mode":        {Policy{Mode: "both", SSH: SSH{AllowedSignersFile: "x"}}, "must be commit"},
-		"nobody":      {Policy{Mode: Commit}, "nobody may sign"},
+		"nobody":      {Policy{Mode: Commit}, "no signature is accepted"},
 		"keys alone":  {Policy{SSH: SSH{AllowedSignersFile: "x"}}, "must be commit"},
 		"as it is to": {Policy{Mode: Tag, PGP: PGP{KeyFiles: []string{"x"}}}, ""},
 	} {

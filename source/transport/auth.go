@@ -84,7 +84,7 @@ func (a Auth) validateHTTP() error {
 func (a Auth) validateSSH() error {
 	switch {
 	case a.TokenFile != "" || a.PasswordFile != "" || a.BearerTokenFile != "" || a.Tokens != nil || a.Username != "":
-		return fault.New(fault.AuthFailed, "over SSH give auth.sshKeyFile; the user stands in the url (ssh://git@host/path), and tokens and passwords are for https")
+		return fault.New(fault.AuthFailed, "for SSH give auth.sshKeyFile; the user is part of the url (ssh://git@host/path), and tokens and passwords are for https")
 	case a.SSHKeyFile == "":
 		return fault.New(fault.AuthFailed, "auth.sshKeyFile is required over SSH: neither an agent nor ~/.ssh is used")
 	case a.KnownHostsFile == "":
@@ -139,7 +139,7 @@ func readSecret(file string) (string, error) {
 	case secret == "":
 		return "", fault.New(fault.AuthFailed, "read credentials: %s is empty", file)
 	case strings.ContainsAny(secret, "\r\n\x00"):
-		return "", fault.New(fault.AuthFailed, "read credentials: %s holds several lines; it is to hold the secret alone", file)
+		return "", fault.New(fault.AuthFailed, "read credentials: %s has several lines; it must have only the secret", file)
 	}
 	return secret, nil
 }

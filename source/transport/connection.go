@@ -90,7 +90,7 @@ func NewHTTP(cfg Settings) (*http.Transport, error) {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read caFile: %s holds no PEM certificate", cfg.CAFile)
+			return nil, fmt.Errorf("read caFile: %s has no PEM certificate", cfg.CAFile)
 		}
 		t.TLSClientConfig.RootCAs = pool
 	}

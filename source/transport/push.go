@@ -22,7 +22,7 @@ import (
 const OwnBranches = "weir/"
 
 // pushScopes names the permissions that a token needs to push, in each forge's words.
-const pushScopes = "a token that pushes needs write:repository on Gitea and Forgejo, write_repository and the role Developer on GitLab, Contents: read and write on GitHub, and its user may not be kept from making branches " + OwnBranches + "*"
+const pushScopes = "a token that pushes needs write:repository on Gitea and Forgejo, write_repository and the role Developer on GitLab, Contents: read and write on GitHub, and its user must be allowed to create branches " + OwnBranches + "*"
 
 // Branch is a branch to be made, or to be moved on.
 type Branch struct {

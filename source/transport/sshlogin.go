@@ -132,7 +132,7 @@ func (r *sshRemote) hostKeyFault(err error, key ssh.PublicKey) error {
 		return fault.New(fault.UntrustedHost, "%s, and %s holds none for it; if its operator publishes this fingerprint, add this line to the file: %s", shown, file, line)
 	}
 	old := ke.Want[0]
-	return fault.New(fault.UntrustedHost, "%s, but line %d of %s holds %s %s: the server was replaced, or somebody is in between; if its operator says that this is the new key, put this line in its place: %s",
+	return fault.New(fault.UntrustedHost, "%s, but line %d of %s holds %s %s: the server was replaced, or somebody intercepts the connection; if its operator says that this is the new key, replace it by this line: %s",
 		shown, old.Line, file, old.Key.Type(), ssh.FingerprintSHA256(old.Key), line)
 }
 
@@ -188,7 +188,7 @@ func parseSigner(a Auth, text []byte, passphrase string) (ssh.Signer, error) {
 	var encrypted *ssh.PassphraseMissingError
 	if !errors.As(err, &encrypted) {
 		if err != nil {
-			return nil, fault.New(fault.AuthFailed, "auth.sshKeyFile: %s holds no private key that can be read; make one with ssh-keygen -t ed25519", a.SSHKeyFile)
+			return nil, fault.New(fault.AuthFailed, "auth.sshKeyFile: %s has no readable private key; create one with ssh-keygen -t ed25519", a.SSHKeyFile)
 		}
 		return signer, nil
 	}
@@ -198,9 +198,9 @@ func parseSigner(a Auth, text []byte, passphrase string) (ssh.Signer, error) {
 	signer, err = ssh.ParsePrivateKeyWithPassphrase(text, []byte(passphrase))
 	switch {
 	case errors.Is(err, x509.IncorrectPasswordError):
-		return nil, fault.New(fault.AuthFailed, "auth.passphraseFile: what %s holds does not decrypt %s", a.PassphraseFile, a.SSHKeyFile)
+		return nil, fault.New(fault.AuthFailed, "auth.passphraseFile: the contents of %s do not decrypt %s", a.PassphraseFile, a.SSHKeyFile)
 	case err != nil:
-		return nil, fault.New(fault.AuthFailed, "auth.sshKeyFile: the encrypted key in %s cannot be read; write it anew with ssh-keygen -p", a.SSHKeyFile)
+		return nil, fault.New(fault.AuthFailed, "auth.sshKeyFile: the encrypted key in %s cannot be read; write it again with ssh-keygen -p", a.SSHKeyFile)
 	}
 	return signer, nil
 }

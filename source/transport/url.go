@@ -59,7 +59,7 @@ func Parse(raw string) (Location, error) {
 	case strings.HasPrefix(raw, "-"):
 		return Location{}, fault.New(fault.RefusedURL, "a url must not start with a dash")
 	case strings.ContainsFunc(raw, func(r rune) bool { return r < 0x20 || r == 0x7f }):
-		return Location{}, fault.New(fault.RefusedURL, "the url holds a control character")
+		return Location{}, fault.New(fault.RefusedURL, "the url has a control character")
 	case transportHelper.MatchString(raw):
 		return Location{}, fault.New(fault.RefusedURL, "transport helpers (%s) are not used; give an https:// url or a path", transportHelper.FindString(raw))
 	}
@@ -93,7 +93,7 @@ func parseAbsolute(raw string) (Location, error) {
 			return Location{}, fault.New(fault.RefusedURL, "a file:// url must not name another host (%s); write file:///path", u.Hostname())
 		}
 		if u.RawQuery != "" || u.Fragment != "" || u.Path == "" {
-			return Location{}, fault.New(fault.RefusedURL, "a file:// url holds a path and nothing else")
+			return Location{}, fault.New(fault.RefusedURL, "a file:// url has only a path")
 		}
 		return Location{Local: filepath.Clean(filepath.FromSlash(u.Path))}, nil
 	case "ssh", "git+ssh", "ssh+git":

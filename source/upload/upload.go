@@ -95,7 +95,7 @@ func Pack(t tree.Tree) (*Archive, error) {
 		case a.Files > maxFiles:
 			return tooMuch(fmt.Sprintf("it has more than %d files", maxFiles))
 		case held > maxBytes:
-			return tooMuch(fmt.Sprintf("its files hold more than %d MiB", maxBytes>>20))
+			return tooMuch(fmt.Sprintf("its files are larger than %d MiB", maxBytes>>20))
 		case len(p) > maxPath || strings.Count(p, "/") > maxDepth:
 			return tooMuch(fmt.Sprintf("a path has more than %d bytes, or goes through more than %d directories", maxPath, maxDepth))
 		}
@@ -200,10 +200,10 @@ func Unpack(r io.Reader) (tree.Tree, error) {
 				return nil, tooMuch(fmt.Sprintf("a file has more than %d MiB", git.MaxFileBytes>>20))
 			}
 		default:
-			return nil, refuse(sameVersion, "the archive holds something other than files and symlinks")
+			return nil, refuse(sameVersion, "the archive has something other than files and symlinks")
 		}
 		if held += len(data); held > maxBytes {
-			return nil, tooMuch(fmt.Sprintf("its files hold more than %d MiB", maxBytes>>20))
+			return nil, tooMuch(fmt.Sprintf("its files are larger than %d MiB", maxBytes>>20))
 		}
 		if err := m.add(h.Name, e, data); err != nil {
 			return nil, err
@@ -229,17 +229,17 @@ func (m *memory) add(p string, e tree.Entry, data []byte) error {
 	clean, err := tree.Clean(p)
 	switch {
 	case err != nil || clean != p || p == "." || len(p) > maxPath || strings.Count(p, "/") > maxDepth || strings.ContainsRune(p, 0):
-		return refuse(sameVersion, "the archive holds a path that none of Git's is like")
+		return refuse(sameVersion, "the archive has a path that Git does not allow")
 	case len(m.files) >= maxFiles:
 		return tooMuch(fmt.Sprintf("it has more than %d files", maxFiles))
 	}
 	for name := range strings.SplitSeq(p, "/") {
 		if strings.EqualFold(name, ".git") {
-			return refuse(sameVersion, "the archive holds what is Git's own")
+			return refuse(sameVersion, "the archive has files of Git itself")
 		}
 	}
 	if _, twice := m.entries[p]; twice {
-		return refuse(sameVersion, "the archive holds a path twice")
+		return refuse(sameVersion, "the archive has a path twice")
 	}
 	if err := m.within(path.Dir(p)); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (m *memory) within(dir string) error {
 	have, known := m.entries[dir]
 	switch {
 	case known && have.Mode != tree.Dir:
-		return refuse(sameVersion, "the archive holds a file where it has a directory")
+		return refuse(sameVersion, "the archive has a file and a directory of the same path")
 	case known:
 		return nil
 	case len(m.lists) > maxFiles:

@@ -201,7 +201,7 @@ func trackedPaths(dirs git.Dirs) (map[string]bool, error) {
 	}
 	for _, e := range idx.Entries {
 		if e.SkipWorktree {
-			return nil, fmt.Errorf("the work tree is sparse: %s is not on disk, so what it holds cannot be told from what was deleted", fault.Plain(e.Name))
+			return nil, fmt.Errorf("the work tree is sparse: %s is not on disk, so weir cannot tell it from a deleted file", fault.Plain(e.Name))
 		}
 		for p := e.Name; p != "." && !out[p]; p = path.Dir(p) {
 			out[p] = true

@@ -12,7 +12,7 @@ import (
 const sessionFor = 12 * time.Hour
 
 var (
-	errBadToken = errors.New("the token is not known")
+	errBadToken = errors.New("the token is unknown")
 	errTooMany  = errors.New("too many tries")
 )
 

@@ -128,7 +128,7 @@ func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler
 		g.wait(rw, r, wait)
 		return
 	case errors.Is(err, errBadToken):
-		g.unknown(rw, r, p, "the token is not known", "give one that the configuration names under access.tokens")
+		g.unknown(rw, r, p, "the token is unknown", "give one that the configuration names under access.tokens")
 		return
 	case err != nil:
 		g.refuse(rw, r, http.StatusBadRequest, err.Error(), "look at the configuration of the proxy")
@@ -158,7 +158,7 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 	switch {
 	case c.Role >= need:
 	case c.Means == Nobody:
-		g.unknown(rw, r, p, "the caller is not known", "show a token of access.tokens in the configuration, in the header Authorization: Bearer")
+		g.unknown(rw, r, p, "the caller is unknown", "show a token of access.tokens in the configuration, in the header Authorization: Bearer")
 		return
 	case c.Role == None:
 		g.refuse(rw, r, http.StatusForbidden, "there is no role for "+c.Name, "add a rule for this user or a group under access.rules")
@@ -168,7 +168,7 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 		return
 	}
 	if sends && c.Means == Nobody && !p.local {
-		g.unknown(rw, r, p, "the caller is not known", "show a token of access.tokens in the configuration: it takes more than reading pages")
+		g.unknown(rw, r, p, "the caller is unknown", "show a token of access.tokens in the configuration: this needs more than permission to read pages")
 		return
 	}
 	if (need == Operate || sends) && !g.mayAct(p, c, rw, r) {
@@ -176,7 +176,7 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 	}
 	if c.signed != nil {
 		if err := c.signed(r); err != nil {
-			g.unknown(rw, r, p, "the token is not known", "give one that the configuration names under access.tokens")
+			g.unknown(rw, r, p, "the token is unknown", "give one that the configuration names under access.tokens")
 			return
 		}
 	}

@@ -19,10 +19,10 @@ func TestLoginAndLogout(t *testing.T) {
 	}
 	form := b.form("/login")
 	rec := b.ask("POST", "/login", "form="+form+"&token="+strings.Repeat("x", 40)+"&back=/")
-	if rec.Code != 403 || !strings.Contains(rec.Body.String(), "The token is not known.") {
+	if rec.Code != 403 || !strings.Contains(rec.Body.String(), "The token is unknown.") {
 		t.Errorf("a bad token: %d %s", rec.Code, rec.Body)
 	}
-	if rec := b.ask("POST", "/login", "form="+form+"&token="+metricsToken); rec.Code != 403 || !strings.Contains(rec.Body.String(), "may not see the page") {
+	if rec := b.ask("POST", "/login", "form="+form+"&token="+metricsToken); rec.Code != 403 || !strings.Contains(rec.Body.String(), "must not see the page") {
 		t.Errorf("a token for metrics: %d", rec.Code)
 	}
 	rec = b.ask("POST", "/login", "form="+form+"&token="+opsToken+"&back=/targets/prod")

@@ -148,7 +148,7 @@ func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if key == nil {
-		g.unknown(rw, r, p, "the token is not known", "give one that the configuration names under access.tokens")
+		g.unknown(rw, r, p, "the token is unknown", "give one that the configuration names under access.tokens")
 		return
 	}
 	session, ok := g.proofs.begin(key, nonce, g.now())

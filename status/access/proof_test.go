@@ -130,7 +130,7 @@ func TestProofOfBothSides(t *testing.T) {
 func TestHelloGuessesNothing(t *testing.T) {
 	s, dir := proven(t)
 	for range failedLimit.burst {
-		if _, err := s.sign(TokenProof(strings.Repeat("x", leastToken)), "192.0.2.7"); err == nil || !strings.Contains(err.Error(), "the token is not known") {
+		if _, err := s.sign(TokenProof(strings.Repeat("x", leastToken)), "192.0.2.7"); err == nil || !strings.Contains(err.Error(), "the token is unknown") {
 			t.Fatalf("a wrong token: %v", err)
 		}
 	}

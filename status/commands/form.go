@@ -19,7 +19,7 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	back := below(r.PostFormValue("back"))
 	by := h.Who(r)
 	if by == "" {
-		h.Refuse(w, http.StatusForbidden, &gates.Fault{Message: "the caller is not known", Hint: "log in"}, back)
+		h.Refuse(w, http.StatusForbidden, &gates.Fault{Message: "the caller is unknown", Hint: "log in"}, back)
 		return
 	}
 	name := r.PathValue("command")
@@ -78,7 +78,7 @@ func action(name string, in gates.Request, out gates.Answer) string {
 			text += " of " + strings.Join(out.Plans, ", ")
 		}
 		if len(out.Behind) > 0 {
-			text += ", though a newer commit is known"
+			text += ", although a newer commit is available"
 		}
 		return text
 	case "unapprove":

@@ -57,7 +57,7 @@ func TestFormsOfThePage(t *testing.T) {
 		"no target":          {"ann", "suspend", url.Values{"target": {"<b>"}, "reason": {"x"}, "for": {"1h"}}, 400, "", `there is no target "<b>" → /`, ""},
 		"no action":          {"ann", "adopt", url.Values{}, 404, "", "there is no such action", ""},
 		"no rollouts":        {"ann", "rollout", url.Values{"do": {"abort"}}, 404, "", "there is no such action", ""},
-		"nobody":             {"", "resume", url.Values{"target": {"prod"}}, 403, "", "the caller is not known", ""},
+		"nobody":             {"", "resume", url.Values{"target": {"prod"}}, 403, "", "the caller is unknown", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := newBook(t)

@@ -121,5 +121,5 @@ func (alone) Take(context.Context, Move) (Moved, error) { return Moved{}, errAlo
 func (alone) Heeded(context.Context, []string) ([]string, bool) { return nil, false }
 
 func errAlone() error {
-	return fault("stop it, or write a section coordination into its configuration and run several", "this daemon shares its work with nobody")
+	return fault("stop it, or write a section coordination into its configuration and run several", "this daemon does not share its work")
 }

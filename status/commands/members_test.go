@@ -87,7 +87,7 @@ func TestWorkIsMoved(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"alone":       {nil, `{}`, http.StatusBadRequest, "shares its work with nobody"},
+		"alone":       {nil, `{}`, http.StatusBadRequest, "does not share its work"},
 		"a fault":     {&hands{err: &gates.Fault{Message: "no member is called x", Hint: "weir members"}}, `{}`, http.StatusBadRequest, "no member is called x"},
 		"no engine":   {&hands{err: errors.New("secret detail")}, `{}`, http.StatusInternalServerError, "could not be done"},
 		"another key": {&hands{}, `{"scopes":"x"}`, http.StatusBadRequest, "cannot be read"},

@@ -128,7 +128,7 @@ func TestFormsOfRollouts(t *testing.T) {
 		"abort":  {"ann", "abort", nil, 303, "ann aborted the rollout default/nodes: *** leaked."},
 		"wrong":  {"ann", "abort", &gates.Fault{Message: "default/nodes rolls nothing out now"}, 400, "default/nodes rolls nothing out now → /rollouts/pools/default/nodes"},
 		"broken": {"ann", "abort", errors.New("disk: hunter2"), 500, "the command could not be done → /rollouts/pools/default/nodes"},
-		"nobody": {"", "abort", nil, 403, "the caller is not known"},
+		"nobody": {"", "abort", nil, 403, "the caller is unknown"},
 	} {
 		l := ledger{err: tc.err}
 		b, _ := newBook(t)

@@ -25,7 +25,7 @@ func statusOf(p report.Pull) (state forge.CommitState, text string, ok bool) {
 			text = fmt.Sprintf("%d of %s change: %s", changed, wording.Count(all, "target"), more)
 		}
 		if p.Stale != "" {
-			text = "may no longer hold: " + p.Stale
+			text = "may be out of date: " + p.Stale
 		}
 		return forge.Success, text, true
 	case report.PullUnaffected:

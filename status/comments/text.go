@@ -270,7 +270,7 @@ func (c *comment) approval() (named bool) {
 		c.paragraph("This plan was made without secrets. It has no digest and cannot be approved.")
 	case c.State == report.PullMerged && c.AsReviewed && c.Approved == "":
 		// An approval may also have come from elsewhere: only the pass knows.
-		c.paragraph("Steps that nobody has approved are held: `weir status` names them, and how to approve them.")
+		c.paragraph("Steps without an approval are held: `weir status` lists them and says how to approve them.")
 	case c.State == report.PullMerged:
 	case c.Approved != "":
 		c.paragraph("Approved by " + escaped(c.Approved, longestName) + ".")

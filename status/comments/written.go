@@ -100,7 +100,7 @@ func (w *writer) recognize(t *pullComment, number int64, last written, c forge.C
 		return w.note(number, c.ID, c.Body, c)
 	case !now.At.Equal(last.At) || now.Sum != last.Sum:
 		t.foreign = true
-		w.log.Warn("somebody edited weir's comment on a pull request: weir writes it anew", "pull", number, "comment", c.WebURL)
+		w.log.Warn("somebody edited weir's comment on a pull request: weir writes it again", "pull", number, "comment", c.WebURL)
 	}
 	return nil
 }

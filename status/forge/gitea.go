@@ -25,7 +25,7 @@ const (
 	giteaRead    = "the scopes read:repository and read:issue, and its user access to the repository"
 	giteaWrite   = "the scope write:issue"
 	giteaPropose = "the scopes write:repository and write:issue, and its user write access"
-	giteaLevel   = "the scope read:repository, and its user must be an administrator of the repository: Gitea tells nobody else what others may do"
+	giteaLevel   = "the scope read:repository, and its user must be an administrator of the repository: Gitea shows nobody else the permissions of users"
 	giteaStatus  = "the scope write:repository, and its user write access"
 )
 

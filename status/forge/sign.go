@@ -50,7 +50,7 @@ func readSecrets(file string) (Secrets, error) {
 		case len(line) < minSecret:
 			return nil, fmt.Errorf("read webhook secret: line in %s has fewer than %d characters; openssl rand -hex 32 makes a good one", file, minSecret)
 		case len(out) == maxSecrets:
-			return nil, fmt.Errorf("read webhook secret: %s holds more than %d secrets", file, maxSecrets)
+			return nil, fmt.Errorf("read webhook secret: %s has more than %d secrets", file, maxSecrets)
 		}
 		out = append(out, []byte(line))
 	}

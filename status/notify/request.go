@@ -60,7 +60,7 @@ func (e *notifyRefusal) Error() string {
 	s := "the receiver answers " + strconv.Itoa(e.status) + " " + http.StatusText(e.status)
 	switch {
 	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
-		s += ": it wants another secret than secretFile holds"
+		s += ": it expects another secret than the one in secretFile"
 	case e.status/100 == 3:
 		s += ": redirects are not followed; configure the new address"
 	}

@@ -73,7 +73,7 @@ func TestMembersAreShown(t *testing.T) {
 	}
 
 	for unowned, want := range map[time.Duration][]string{
-		20 * time.Second: {"2 of 3 have an owner; the others are being taken over.", "nobody before: weir-1-p3q9 20 s ago"},
+		20 * time.Second: {"2 of 3 have an owner; members are taking the remaining ones.", "nobody before: weir-1-p3q9 20 s ago"},
 		2 * time.Minute:  {"Nobody owns 1 scope or source.", "nobody before: weir-1-p3q9 2 min ago"},
 	} {
 		text := words(ask(t, b, Options{Members: twoMembers(unowned)}, "/members").Body.String())

@@ -102,7 +102,7 @@ func (w *views) membersView() membersView {
 			v.Headline = fmt.Sprintf("Nobody owns %d scopes and sources.", len(unowned))
 		}
 	case len(unowned) > 0:
-		v.Headline, v.Mood = fmt.Sprintf("%d of %d have an owner; the others are being taken over.", len(crew.Owned)-len(unowned), len(crew.Owned)), report.Moving
+		v.Headline, v.Mood = fmt.Sprintf("%d of %d have an owner; members are taking the remaining ones.", len(crew.Owned)-len(unowned), len(crew.Owned)), report.Moving
 	default:
 		v.Headline, v.Mood = plural(len(crew.Members), "member")+", and everything has an owner.", report.Converged
 	}

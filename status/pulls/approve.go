@@ -38,7 +38,7 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 	case p.Digest == "":
 		return refuse("Something of the plan was made without secrets, so that it cannot be approved here.")
 	case p.Stale != "":
-		return refuse("The plan may no longer hold: %s. Wait for the next one.", p.Stale)
+		return refuse("The plan may be out of date: %s. Wait for the next one.", p.Stale)
 	}
 	chosen := chosenBy(p.Digest, all, digest)
 	if len(chosen) == 0 {
@@ -111,7 +111,7 @@ func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, 
 	}
 	text := ""
 	if len(targets) > 0 {
-		text = "Nothing more of the plan begins in " + strings.Join(targets, ", ") + ". What AWS has begun goes on there: `weir status` names it."
+		text = "No further step of the plan starts in " + strings.Join(targets, ", ") + ". What AWS has started continues there: `weir status` lists it."
 	}
 	return l.answer(ctx, k, c, forge.Done, text, false)
 }
@@ -162,8 +162,8 @@ func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest 
 		intact, edited := l.o.Display.Written(l.o.Source, own, true)
 		if edited {
 			l.restore(k)
-			l.o.Event(events.Event{Kind: "comment-edited", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; it is written anew, and an approval does not count until then", k.Number)})
-			return "Somebody edited the comment with the plan. weir writes it anew: read it then, and approve again.", nil
+			l.o.Event(events.Event{Kind: "comment-edited", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; weir writes it again, and an approval does not count until then", k.Number)})
+			return "Somebody edited the comment with the plan. weir writes it again: then read it, and approve again.", nil
 		}
 		if !strings.Contains(own.Body, l.o.Marker) {
 			continue
@@ -181,7 +181,7 @@ func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest 
 		return "The plan is not shown on this pull request yet. Read it once it is, and approve again.", nil
 	default:
 		l.restore(k)
-		return "The comment with the plan was deleted. weir writes it anew: read it then, and approve again.", nil
+		return "The comment with the plan was deleted. weir writes it again: then read it, and approve again.", nil
 	}
 }
 

@@ -29,8 +29,8 @@ const (
 )
 
 const helpText = "Commands are the first line of a comment:\n\n" +
-	"- `weir plan` plans this pull request anew; on one from a fork, or on a draft, it lets this commit be planned where the configuration allows it\n" +
-	"- `weir approve` lets the plan that is shown run where targets hold until they are approved; `weir approve DIGEST` names the plan or one target's\n" +
+	"- `weir plan` plans this pull request again; on a fork's pull request or a draft, it permits a plan of this commit if the configuration allows that\n" +
+	"- `weir approve` approves the plan that is shown, for targets that hold until they are approved; `weir approve DIGEST` names the plan or one target's plan\n" +
 	"- `weir unapprove` takes back what was approved here, or `weir unapprove DIGEST` one plan's; nothing more of it begins\n" +
 	"- `weir help` shows this\n\n" +
 	"Planning and approving need write access to this repository."
@@ -177,7 +177,7 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 			return l.lacks(ctx, k, c, err)
 		}
 		if doubt != "" {
-			log.Warn("comment is not acted on: its text may not be what its author wrote", "why", doubt)
+			log.Warn("comment is ignored: its text may differ from what its author wrote", "why", doubt)
 			return l.note(k, c, command, l.answer(ctx, k, c, forge.Refused, doubt, false))
 		}
 	}

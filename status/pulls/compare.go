@@ -178,9 +178,9 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 	case failsNow:
 		addDiffers("it cannot be planned: " + strings.TrimPrefix(a.Fault, target+": "))
 	case afterRestart:
-		addUncompared("weir was started anew while the merge was applied, and what it planned before is not known; after that the plan " + does)
+		addUncompared("weir restarted while it applied the merge, and its earlier plan is unknown; after that the plan " + does)
 	case mergedBefore:
-		addUncompared("weir was started when this was merged already, and what the merge changes of it is not known; the plan " + does)
+		addUncompared("weir started after the merge, so it does not know what the merge changes; the plan " + does)
 	case changedWith:
 		addUncompared("it is changed too, by the merge or by another of the commits up to " + upTo + ", which were applied together; the plan " + does)
 	case noReview:

@@ -128,7 +128,7 @@ func (l *comments) guard(k *work, c forge.Comment) {
 		return
 	}
 	k.restored = l.o.Now()
-	l.o.Event(events.Event{Kind: "comment-edited", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; it is written anew", k.Number)})
+	l.o.Event(events.Event{Kind: "comment-edited", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; weir writes it again", k.Number)})
 	l.restore(k)
 }
 

@@ -198,7 +198,7 @@ func TestAPlanThatSomebodyDeletedComesBack(t *testing.T) {
 	b.forge.comments[0].Number = 99
 	b.forge.say(1, "writer", "weir approve")
 	b.look()
-	b.wantReplies("was deleted. weir writes it anew")
+	b.wantReplies("was deleted. weir writes it again")
 	if b.display.again != 1 {
 		t.Errorf("to be written anew %d times", b.display.again)
 	}

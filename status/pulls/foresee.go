@@ -96,7 +96,7 @@ func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *
 	}
 	defer func() {
 		if fault := recover(); fault != nil {
-			p.Logger.Error("what a pull request would do over time is not known: its simulation has a fault", "source", p.Source, "pull", p.was.Number, "fault", fmt.Sprint(fault))
+			p.Logger.Error("cannot show what a pull request would do over time: its simulation has a fault", "source", p.Source, "pull", p.was.Number, "fault", fmt.Sprint(fault))
 			out = &report.Forecast{Command: large.Command, Failed: "the simulation has a fault, which is in weir's log"}
 		}
 	}()
@@ -114,7 +114,7 @@ func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *
 		return large
 	case err != nil:
 		if !errors.Is(err, simulate.ErrNothing) { // the plan says why AWS was not read
-			p.Logger.Warn("what a pull request would do over time is not known", "source", p.Source, "pull", p.was.Number, "error", err)
+			p.Logger.Warn("cannot show what a pull request would do over time", "source", p.Source, "pull", p.was.Number, "error", err)
 		}
 		return &report.Forecast{Command: large.Command, Failed: err.Error()}
 	}

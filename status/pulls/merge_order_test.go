@@ -227,7 +227,7 @@ func TestAProcessThatDiesWhileItAppliesAMerge(t *testing.T) {
 	if p.State != report.PullMerged || p.Compared || len(p.Differs) > 0 || len(b.events) > 0 {
 		t.Errorf("told: %s %q", p.State, p.Differs)
 	}
-	begin(t, "untold", p.Uncompared, []string{"one: weir was started anew while the merge was applied"})
+	begin(t, "untold", p.Uncompared, []string{"one: weir restarted while it applied the merge"})
 }
 
 // renew makes the fleet anew, as a new process and a new configuration do: it takes all
@@ -290,7 +290,7 @@ func TestAMergeWhileWeirIsAway(t *testing.T) {
 		b.do("PRR", nil)
 		p := b.display.last()
 		begin(t, "differs", p.Differs, nil)
-		begin(t, "untold", p.Uncompared, []string{"two: weir was started when this was merged already"})
+		begin(t, "untold", p.Uncompared, []string{"two: weir started after the merge"})
 	})
 }
 

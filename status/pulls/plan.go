@@ -184,7 +184,7 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 		w.again(k)
 		if k.shown.HeadSHA == head && k.shown.State == report.PullPlanned && !k.shown.Unkept {
 			shown = k.shown
-			shown.Stale = "it could not be made anew: " + err.Error()
+			shown.Stale = "weir could not make it again: " + err.Error()
 		} else {
 			shown = report.Pull{State: report.PullFailing, BaseSHA: at, Reason: err.Error()}
 		}

@@ -318,7 +318,7 @@ func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
 		w.images.give(d) // it may have become known since
 		return
 	}
-	d.Policy.Gates.Waits = "which pull request the commit " + shortRevision(commit.Revision) + " merges is not known yet, and plans of several showed different images for what it wants"
+	d.Policy.Gates.Waits = "which pull request the commit " + shortRevision(commit.Revision) + " merges is unknown yet, and plans of several showed different images for it"
 }
 
 func (w *Watcher) pollSoon() {

@@ -81,7 +81,7 @@ func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	switch {
 	case !known:
 		prune.Allowed = nil
-		prune.Waits = "whether the commit " + shortRevision(commit.Revision) + " merges a pull request, whose plan then had to show that, is not known yet"
+		prune.Waits = "whether the commit " + shortRevision(commit.Revision) + " merges a pull request, whose plan must then show that, is unknown yet"
 		return
 	case r.Why == "":
 		return

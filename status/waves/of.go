@@ -274,12 +274,12 @@ func (o *of) advice() (out []string) {
 	if o.run.Stopped == nil {
 		return append(out, goes...)
 	}
-	switch rest := "the others stay too."; {
+	switch rest := "the remaining pools stay too."; {
 	case o.run.Spec.Rollback:
 		out = append(out, "Machines that were replaced go back to what they ran before, as onFailure says.")
 	default:
 		if len(goes) > 0 {
-			rest = "so do the others, but for those that the next line names."
+			rest = "so do the remaining pools, except those on the next line."
 		}
 		out = append(out, "Machines that were replaced stay as they are, as onFailure says; "+rest)
 	}
@@ -297,7 +297,7 @@ func (o *of) advice() (out []string) {
 	if len(targets) > 3 {
 		retry = "weir reconcile TARGET --retry, for each of its " + itoa(len(targets)) + " targets,"
 	}
-	return append(out, "A commit that changes what was stopped"+o.stoppedFields()+" starts again at the first wave; what it changes beside that does not.", retry+" tries the same once more.")
+	return append(out, "A commit that changes what was stopped"+o.stoppedFields()+" starts again at the first wave; its other changes do not.", retry+" tries the same once more.")
 }
 
 // stoppedFields names what the stopped change set, where all of its pools have that in common.
@@ -338,9 +338,9 @@ func (o *of) goesOn() []string {
 	if more := len(pools) - mostNamed; more > 0 {
 		named += " and " + itoa(more) + " more"
 	}
-	text := "AWS goes on with what it has begun, up to its share: "
+	text := "AWS continues the rollouts that it has started, up to their shares: "
 	if whole {
-		text = "EKS finishes the updates that it has begun, as nobody can cancel them: "
+		text = "EKS finishes the updates that it has started, as they cannot be cancelled: "
 	}
 	return []string{text + "up to " + itoa(int(left)) + " machines are still replaced, of " + named + "."}
 }

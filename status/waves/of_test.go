@@ -23,10 +23,10 @@ func TestWhatGoesOnIsNamed(t *testing.T) {
 		pools           []rollout.Pool
 		want            string // in its advice; empty for that nothing goes on
 	}{
-		"stopped, with an update":         {false, true, []rollout.Pool{moving("ng", true, 40), still}, "EKS finishes the updates that it has begun, as nobody can cancel them: up to 40 machines are still replaced, of prod default/ng (40)."},
+		"stopped, with an update":         {false, true, []rollout.Pool{moving("ng", true, 40), still}, "EKS finishes the updates that it has started, as they cannot be cancelled: up to 40 machines are still replaced, of prod default/ng (40)."},
 		"stopped, a refresh is cancelled": {false, true, []rollout.Pool{moving("web", false, 40), still}, ""},
 		"stopped, both":                   {false, true, []rollout.Pool{moving("ng", true, 7), moving("web", false, 40)}, "up to 7 machines are still replaced, of prod default/ng (7)."},
-		"paused, with a refresh":          {true, false, []rollout.Pool{moving("web", false, 9), moving("ng", true, 7)}, "AWS goes on with what it has begun, up to its share: up to 16 machines are still replaced, of prod default/ng (7), prod default/web (9)."},
+		"paused, with a refresh":          {true, false, []rollout.Pool{moving("web", false, 9), moving("ng", true, 7)}, "AWS continues the rollouts that it has started, up to their shares: up to 16 machines are still replaced, of prod default/ng (7), prod default/web (9)."},
 		"neither":                         {false, false, []rollout.Pool{moving("ng", true, 40)}, ""},
 		"nothing moves":                   {false, true, []rollout.Pool{still}, ""},
 	} {
@@ -46,7 +46,7 @@ func TestWhatGoesOnIsNamed(t *testing.T) {
 		if goes := strings.Contains(advice, "still replaced"); goes != (c.want != "") || !strings.Contains(advice, c.want) {
 			t.Errorf("%s: %s", name, advice)
 		}
-		if strings.Contains(advice, "the others stay too") && strings.Contains(advice, "still replaced") {
+		if strings.Contains(advice, "the remaining pools stay too") && strings.Contains(advice, "still replaced") {
 			t.Errorf("%s: it says that all others stay: %s", name, advice)
 		}
 	}

@@ -88,7 +88,7 @@ func (f *fleet) pass(ctx context.Context) (phase, error) {
 }
 
 // round reconciles pools once and says which are reconciled again: those whose object
-// has changed, of which the watch tells, and those that CAPA wants to look at later.
+// has changed, which the watch reports, and those that CAPA wants to look at later.
 func (f *fleet) round(ctx context.Context, pools []pool) (_ phase, again []pool, requeued bool, err error) {
 	before := take()
 	queue := make(chan pool)

@@ -198,9 +198,9 @@ func EachPage(ctx context.Context, service, operation string, page func(ctx cont
 		mark := sha256.Sum256([]byte(*next))
 		switch {
 		case seen[mark]:
-			return endless(service, operation, fmt.Sprintf("after %d pages the list begins anew: its token was given before", n))
+			return endless(service, operation, fmt.Sprintf("after %d pages the list starts again: AWS returned the same token before", n))
 		case n >= mostPages:
-			return endless(service, operation, fmt.Sprintf("the list goes on after %d pages", n))
+			return endless(service, operation, fmt.Sprintf("the list continues after %d pages", n))
 		}
 		seen[mark], token = true, next
 	}

@@ -40,7 +40,7 @@ func Classify(service, operation string, err error) *observed.Error {
 	var api smithy.APIError
 	switch {
 	case errors.As(err, &fence) && fence.sent:
-		out.Kind, out.Code, out.Message = observed.Transient, "LeaseEnded", fence.Error()+": the next look tells what came of it"
+		out.Kind, out.Code, out.Message = observed.Transient, "LeaseEnded", fence.Error()+": the next read shows the result"
 	case errors.As(err, &fence):
 		out.Kind, out.Code, out.Message = observed.Fenced, "NotSent", fence.Error()
 	case errors.As(err, &missing):

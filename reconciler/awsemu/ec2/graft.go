@@ -60,7 +60,7 @@ func (r *Region) GraftTemplate(g TemplateGraft) error {
 	t := r.template("", g.Name)
 	switch {
 	case t == nil || len(t.Versions) != len(g.Numbers):
-		return fmt.Errorf("launch template %q: there is none with %d versions", g.Name, len(g.Numbers))
+		return fmt.Errorf("launch template %q with %d versions not found", g.Name, len(g.Numbers))
 	case !validTemplateID(g.ID):
 		return fmt.Errorf("launch template %q: id %q is malformed", g.Name, g.ID)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // errCondition says that a condition of a write did not hold.
-var errCondition = errors.New("a condition does not hold")
+var errCondition = errors.New("a condition is not met")
 
 // tried does a write until it is done, or refused for good. Where there is no time left, the last refusal says why.
 func (s *Store) tried(ctx context.Context, write func() error, passing func(error) bool) error {

@@ -121,7 +121,7 @@ var refusals = []struct {
 	{rpctypes.ErrRequestTooLarge, "etcd's --max-request-bytes must be 1.5 MiB, its default, or more"},
 	{rpctypes.ErrTooManyOps, "etcd's --max-txn-ops must be 128, its default, or more"},
 	{rpctypes.ErrNoSpace, "etcd's quota (--quota-backend-bytes) is used up, and it takes no writes: compact and defragment it, then etcdctl alarm disarm"},
-	{rpctypes.ErrCorrupt, "etcd found its data corrupt, and takes no writes: mend the member that etcdctl alarm list names, then etcdctl alarm disarm"},
+	{rpctypes.ErrCorrupt, "etcd found its data corrupt, and takes no writes: repair the member that etcdctl alarm list names, then run etcdctl alarm disarm"},
 	{rpctypes.ErrGRPCNotSupportedForLearner, "the endpoint is a learner, which only copies: give endpoints of voting members"},
 }
 

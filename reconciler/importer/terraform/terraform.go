@@ -164,7 +164,7 @@ func Read(text []byte) (State, error) {
 	case d.Version == nil:
 		return State{}, &Error{"it is no Terraform state", pull}
 	case *d.Version != version:
-		return State{}, &Error{fmt.Sprintf("it is a state of version %d, and weir reads version %d", *d.Version, version), "terraform apply -refresh-only with Terraform 0.13 or newer writes it anew"}
+		return State{}, &Error{fmt.Sprintf("it is a state of version %d, and weir reads version %d", *d.Version, version), "terraform apply -refresh-only with Terraform 0.13 or newer writes it again"}
 	}
 	var s State
 	for _, r := range d.Resources {

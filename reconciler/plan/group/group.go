@@ -49,7 +49,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		part.createGroup(pool, version, subnets.Subnets)
 	case !found:
 	case have.Deleting:
-		part.Note(diag.Info, pool, nil, "group-deleting", "the group "+g.Name+" is being deleted; it is made anew once it is gone", "")
+		part.Note(diag.Info, pool, nil, "group-deleting", "the group "+g.Name+" is being deleted; weir creates it again afterwards", "")
 	default:
 		if subnets.Discovered && len(have.SubnetIDs) > 0 {
 			subnets.Subnets = have.SubnetIDs // no manifest names them, so those in AWS stay
@@ -110,12 +110,12 @@ func (c Planner) noteBeside(pool *intent.Pool, have observed.Group) {
 	}
 	if len(retained) > 0 {
 		c.Note(diag.Warning, pool, nil, "machines-retained", "the machines "+strings.Join(retained, ", ")+" of "+have.Name+
-			" are retained because their termination hook was abandoned: they run beside the pool until somebody ends them",
+			" are retained because their termination hook was abandoned: they run outside the pool until somebody ends them",
 			"end each with aws autoscaling terminate-instance-in-auto-scaling-group --no-should-decrement-desired-capacity --instance-id ID")
 	}
 	if len(standby) > 0 {
 		c.Note(diag.Warning, pool, nil, "machines-on-standby", "the machines "+strings.Join(standby, ", ")+" of "+have.Name+
-			" are on standby, where somebody put them: they run beside the pool, and rollouts treat them as refreshPreferences.standbyInstances says",
+			" are on standby, because somebody put them there: they are not in service, and rollouts treat them as refreshPreferences.standbyInstances says",
 			"take them back with aws autoscaling exit-standby --auto-scaling-group-name "+observed.ShellWord(have.Name)+" --instance-ids "+strings.Join(standby, " "))
 	}
 }

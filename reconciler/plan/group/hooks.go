@@ -79,7 +79,7 @@ func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.
 		}
 		reason := "the lifecycle hook " + want.Name + " differs"
 		if clears { // PutLifecycleHook leaves alone what it is not sent
-			steps = append(steps, hookStep(pool, group, reason+" and has to be made anew",
+			steps = append(steps, hookStep(pool, group, reason+" and must be created again",
 				[]step.Change{hookChange(pool, want.Name, hookValue(have[i]), nil)}, step.DeleteHook{Group: group, Name: want.Name}))
 		}
 		steps = append(steps, hookStep(pool, group, reason, changes, step.PutHook{Group: group, Hook: want}))

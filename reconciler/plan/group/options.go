@@ -110,7 +110,7 @@ func (c Planner) updateSeparately(pool *intent.Pool, have observed.Group) {
 	switch found := have.Options.WarmPool; {
 	case o.WarmPool != nil && have.Options.DeleteWarmPool:
 		c.NoteAt(diag.Info, pool.Options, intent.Path{"spec", "autoScalingGroup", "warmPool"}, "warm-pool-deleting",
-			"the warm pool of "+have.Name+" is being deleted; it is made anew once it is gone", "")
+			"the warm pool of "+have.Name+" is being deleted; weir creates it again afterwards", "")
 	case o.WarmPool != nil && (found == nil || *found != *o.WarmPool):
 		c.putWarmPool(pool, have)
 	case o.DeleteWarmPool && found != nil && !have.Options.DeleteWarmPool:

@@ -198,7 +198,7 @@ func (r *roll) actOnMachines(is situation) {
 		}
 	case undoneOften:
 		r.Undone(r.pool, "the group "+r.have.Name, r.rolloutID(), r.displaced())
-		r.g.report.Failed = "it was rolled to what Git wants again and again, and each time something changed it back"
+		r.g.report.Failed = "it was rolled to what Git wants repeatedly, and something changed it back every time"
 	case otherRefresh:
 		// Also one to the wanted version that is being cancelled: wanted again
 		// after something else was wanted in between.
@@ -223,7 +223,7 @@ func (r *roll) noteEnd(is situation) {
 	switch is {
 	case failed:
 		r.Note(diag.Error, r.pool, observed.FieldNamed(r.pool, r.latest.Reason), "rollout-failed", of+" ended as "+r.latest.Status+": "+cmp.Or(r.latest.Reason, "AWS gives no reason"),
-			cmp.Or(launch.Hint(r.latest.Reason), "mend what keeps the machines from coming")+again)
+			cmp.Or(launch.Hint(r.latest.Reason), "correct what prevents the machines from starting")+again)
 	case cancelled:
 		r.Note(diag.Error, r.pool, nil, "rollout-cancelled", of+" was cancelled outside weir", "find out who did it and why"+again)
 	default:

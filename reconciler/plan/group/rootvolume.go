@@ -33,7 +33,7 @@ func withImages(pool *intent.Pool, image string) *intent.Pool {
 // note about it if the refresh replaces machines.
 func (l launching) strategy(g *governed) (name, note string) {
 	if why := l.launchesAnew(g); why != "" {
-		return usualStrategy, "; machines are launched anew, as " + why
+		return usualStrategy, "; new machines are launched, as " + why
 	}
 	return replaceRootVolume, "; they get new root volumes in place"
 }

@@ -80,7 +80,7 @@ func (r *roll) stop() {
 	case nothingBack:
 	case backFailed:
 		r.Note(diag.Error, r.pool, nil, "rollout-failed", "the way back of "+r.have.Name+" to "+toVersion+" ended as "+f.latest.Status+": "+cmp.Or(f.latest.Reason, "AWS gives no reason"),
-			"mend what keeps the machines from coming"+Again(*r.In, "the pool's launch configuration"))
+			"correct what prevents the machines from starting"+Again(*r.In, "the pool's launch configuration"))
 	case backUndone:
 		r.Undone(r.pool, "the group "+r.have.Name, id, 0)
 	case setBack:

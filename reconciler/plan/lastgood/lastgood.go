@@ -136,7 +136,7 @@ const (
 	Differs Answer = "differs"
 	// Unclear: weir checks the revision again later.
 	Unclear Answer = "unclear"
-	// Nothing: AWS holds nothing of the target, so there is nothing to hold.
+	// Nothing: AWS has nothing of the target, so there is nothing to hold.
 	Nothing Answer = "nothing"
 )
 
@@ -162,15 +162,15 @@ func Judge(c Candidate) Verdict {
 		case p.Unclear != "":
 			unclear = cmp.Or(unclear, "pool "+p.Key+": "+p.Unclear)
 		case !p.Recorded:
-			differs = append(differs, "AWS holds other machines of pool "+p.Key+" than it says")
+			differs = append(differs, "AWS has other machines of pool "+p.Key+" than it wants")
 		}
 	}
 	if !c.Recorded && len(c.Unwanted) > 0 {
-		differs = append(differs, "it does not have the pool "+strings.Join(c.Unwanted, ", ")+", of which AWS holds something")
+		differs = append(differs, "it does not have the pool "+strings.Join(c.Unwanted, ", ")+", which has resources in AWS")
 	}
 	switch {
 	case !exists:
-		return Verdict{Nothing, "AWS holds nothing of the target"}
+		return Verdict{Nothing, "AWS has nothing of the target"}
 	case len(differs) > 0:
 		return Verdict{Differs, differs[0]}
 	case unclear != "":

@@ -50,7 +50,7 @@ func (in Input) TimesUndone(pool *intent.Pool, rollout string, displaced int) in
 func (c *Work) Undone(pool *intent.Pool, what, rollout string, displaced int) bool {
 	times := c.In.TimesUndone(pool, rollout, displaced)
 	if times > 0 {
-		c.contest(pool, what+" was rolled to what Git wants "+strconv.Itoa(times)+" times, and each time something changed it back; it is not rolled again")
+		c.contest(pool, what+" was rolled to what Git wants "+strconv.Itoa(times)+" times, and something changed it back every time; weir does not roll it again")
 	}
 	return times > 0
 }
@@ -62,7 +62,7 @@ func (c *Work) Lost(pool *intent.Pool, what string) bool {
 	if own < mostRollouts || c.In.Memory.Refusals.Retry[pool.Key.String()] {
 		return false
 	}
-	c.contest(pool, what+" was made "+strconv.Itoa(own)+" times for this commit, and each time something deleted it; it is not made again")
+	c.contest(pool, what+" was made "+strconv.Itoa(own)+" times for this commit, and something deleted it every time; weir does not create it again")
 	return true
 }
 

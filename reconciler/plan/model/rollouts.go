@@ -92,7 +92,7 @@ func (w Way) Hold(s step.Step) step.Step {
 
 // Wait returns the text of a held step's wait: for what, until when, and who can end it.
 func (w Way) Wait() string {
-	unknown := "waits until its place in the waves of " + cmp.Or(strings.Join(w.Permit.Rollouts, " and "), "its FleetRollout") + " is known, which takes a pass"
+	unknown := "waits until its place in the waves of " + cmp.Or(strings.Join(w.Permit.Rollouts, " and "), "its FleetRollout") + " is decided, in the next pass"
 	if w.unrecorded() {
 		return w.Permit.Wait
 	}

@@ -62,11 +62,11 @@ func ownership[T any](p Policy, tags map[string]T, value func(T) string, wantedB
 	case target != p.Target && p.AccountUnknown[target]:
 		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", for which weir's configuration names no account and region"}
 	case target != p.Target && p.unlisted(target):
-		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", whose source may be one that cannot be read now, so whether that one still wants it cannot be said"}
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", whose source may be unreadable now, so weir cannot say whether that target still wants it"}
 	case target != p.Target && p.Disputed != "":
 		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", and " + p.Disputed + ": it stays that target's until the configurations agree"}
 	case target != p.Target && !whole:
-		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", and not every target here renders whole, so whether that one still wants it cannot be said"}
+		return Ownership{Why: "it belongs to the target " + observed.Quote(target) + ", and not every target here renders completely, so weir cannot say whether that target still wants it"}
 	case target != p.Target && wantedBy != p.Target:
 		return Ownership{Why: "the target " + observed.Quote(wantedBy) + " wants it too"}
 	}

@@ -268,7 +268,7 @@ func (c Planner) failedBefore(w wantNodegroup, have observed.Nodegroup) bool {
 		return false
 	case u.Status == "Failed" || u.Status == "Cancelled":
 		c.Note(diag.Error, w.pool, nil, "nodegroup-update-failed", "the update "+u.ID+" of the nodegroup "+have.Name+" ended as "+u.Status+": "+HealthText(u.Errors),
-			cmp.Or(healthHint(u.Errors), "mend what the message names")+group.Again(*c.In, "the pool"))
+			cmp.Or(healthHint(u.Errors), "correct what the message names")+group.Again(*c.In, "the pool"))
 		return true
 	}
 	if u.Status == "InProgress" { // the description of the nodegroup is older than its update
@@ -327,7 +327,7 @@ func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 			if a := c.In.Policy.Adoption; a.Asked && a.From != "" && values[observed.TagOwner] == a.From {
 				c.Adopts = true // the last attempt ended after the nodegroup
 			}
-			c.Step(w.pool, step.Step{Verb: c.TagVerb(), Resource: step.AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup lacks tags",
+			c.Step(w.pool, step.Step{Verb: c.TagVerb(), Resource: step.AutoScalingGroup, Name: name, Reason: "the group behind the nodegroup is missing tags",
 				Changes: model.TagChanges(w.pool, put, remove, values), Do: t})
 			g.Tags = t.Tags(g.Tags)
 		}

@@ -148,12 +148,12 @@ func (c Planner) refuseImmutable(w wantNodegroup, have observed.Nodegroup, diffe
 	for _, d := range differs {
 		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + observed.Quote(d.from) + ", wanted " + observed.Quote(d.to) + ")"
 		c.Blockf(w.pool, d.path, model.CodeImmutable, summary,
-			"put the old value back, or write the annotation weir.dev/replace: allowed on the pool, which makes weir create a new nodegroup beside it and delete this one")
+			"restore the old value, or write the annotation weir.dev/replace: allowed on the pool, with which weir creates a new nodegroup and deletes this one")
 	}
 }
 
 // failedNodegroup reports a nodegroup that EKS could not make or delete.
 func (c Planner) failedNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	c.Note(diag.Error, w.pool, observed.FieldNamed(w.pool, HealthText(have.HealthIssues)), "nodegroup-failed", "the nodegroup "+have.Name+" is "+have.Status+": "+HealthText(have.HealthIssues),
-		cmp.Or(healthHint(have.HealthIssues), "mend the cause")+"; then delete the nodegroup in EKS so that weir can make it anew")
+		cmp.Or(healthHint(have.HealthIssues), "correct the cause")+"; then delete the nodegroup in EKS so that weir can create it again")
 }

@@ -131,7 +131,7 @@ func (o foreign) usableByGroup(f *intent.ForeignTemplate, t *observed.ForeignTem
 		o.notUsable(t, f.NameField, "an SSM parameter names its image, and a refresh that is to roll back needs one by its id", "remove refreshPreferences.autoRollback from the PoolOptions, or make a version that names the image itself")
 	}
 	if m := t.Data.InstanceMarketOptions; m != nil && m.MarketType == "spot" && policy != nil {
-		o.notUsable(t, f.NameField, "it asks for spot instances, which Auto Scaling takes from no launch template beside a mixed instances policy", "make a version without instance market options")
+		o.notUsable(t, f.NameField, "it asks for spot instances, which Auto Scaling does not accept in a launch template together with a mixed instances policy", "make a version without instance market options")
 	}
 }
 
@@ -162,13 +162,13 @@ func (o foreign) usableByNodegroup(t *observed.ForeignTemplate) {
 		}
 	}
 	if d.InstanceType != "" && (n.InstanceType != "" || len(n.InstanceTypes) > 0) {
-		o.notUsable(t, intent.Path{"spec", "instanceType"}, "it names the instance type "+d.InstanceType+", and EKS takes none beside it", "remove spec.instanceType, or make a version without one")
+		o.notUsable(t, intent.Path{"spec", "instanceType"}, "it names the instance type "+d.InstanceType+", and EKS accepts no other instance types with it", "remove spec.instanceType, or make a version without one")
 	}
 	switch image := t.Image != nil; {
 	case image && n.AMIType != "" && n.AMIType != CustomImage:
-		o.notUsable(t, intent.Path{"spec", "amiType"}, "it names an image, and EKS takes no amiType beside it", "remove spec.amiType, or make a version without an image")
+		o.notUsable(t, intent.Path{"spec", "amiType"}, "it names an image, and EKS accepts no amiType with an image", "remove spec.amiType, or make a version without an image")
 	case image && n.ReleaseVersion != "":
-		o.notUsable(t, intent.Path{"spec", "amiVersion"}, "it names an image, and EKS takes no release version beside it", "remove spec.amiVersion, or make a version without an image")
+		o.notUsable(t, intent.Path{"spec", "amiVersion"}, "it names an image, and EKS accepts no release version with an image", "remove spec.amiVersion, or make a version without an image")
 	case !image && n.AMIType == CustomImage:
 		o.notUsable(t, intent.Path{"spec", "amiType"}, "it names no image, and spec.amiType is CUSTOM", "make a version that names an image, or write another amiType")
 	}

@@ -165,7 +165,7 @@ func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template,
 	description := want.description(c.In.Commit, "")
 	for _, v := range candidates {
 		if want.mislabeled(v) {
-			why = "version " + strconv.FormatInt(v.Number, 10) + " says that it is the wanted one and holds something else: " + why
+			why = "version " + strconv.FormatInt(v.Number, 10) + " is tagged as the desired one, but its contents differ: " + why
 			description = want.description(c.In.Commit, confirmation(v, number))
 			break
 		}

@@ -158,7 +158,7 @@ func (b bootstrap) userDataText(u intent.UserData) (string, bool) {
 		return "", false
 	}
 	if a.Cluster.Endpoint == "" || a.Cluster.CertificateAuthority == "" {
-		b.work.Blockf(b.pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint and certificate, which the bootstrap data needs", "make the cluster anew, or take the pool out of Git")
+		b.work.Blockf(b.pool, nil, "cluster-not-ready", "the EKS cluster "+a.Cluster.Name+" is "+a.Cluster.Status+" and has no endpoint and certificate, which the bootstrap data needs", "create the cluster again, or remove the pool from Git")
 		return "", false
 	}
 	return strings.NewReplacer(

@@ -74,7 +74,7 @@ func Open(o Options) (*Client, error) {
 		}
 		conf.RootCAs = x509.NewCertPool()
 		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, errors.New("the caFile " + o.CAFile + " holds no PEM certificate")
+			return nil, errors.New("the caFile " + o.CAFile + " has no PEM certificate")
 		}
 	}
 	c := &Client{options: o, host: host, transport: &http.Transport{

@@ -129,7 +129,7 @@ func (r Ring) decrypt(ctx context.Context, use string, sealed []byte) (key []byt
 func (r Ring) renew(ctx context.Context, use string, before, key []byte) error {
 	sealed, err := r.Ciphers[0].Encrypt(ctx, key, r.about(use))
 	if err != nil {
-		return fmt.Errorf("encrypt it anew with the first key: %w", err)
+		return fmt.Errorf("encrypt it again with the first key: %w", err)
 	}
 	return r.Store.Update(func(tx *state.Tx) error {
 		if now, _, err := records.Get(tx, use); err != nil || !bytes.Equal(now, before) {

@@ -235,6 +235,6 @@ func (d *Dir) failed(err error) {
 func (d *Dir) fail(err error) {
 	if !d.said {
 		d.said = true
-		d.log.Warn("renders cannot all be kept for the next start, which makes them anew and takes longer", "error", err)
+		d.log.Warn("cannot store all renders: the next start renders again and takes longer", "error", err)
 	}
 }

@@ -32,7 +32,7 @@ func (w *writer) ignition(d *draft, in userdata.Kubeadm, s *kinds.KubeadmConfigS
 	}
 	if node := in.Join.NodeName; strings.Contains(node, "{{") {
 		at := path("spec", "joinConfiguration", "nodeRegistration", "name")
-		r.Warn(at, "user-data-jinja", at.String()+" holds a jinja expression, which nothing expands in Ignition", "put a variable there, and a command in preKubeadmCommands that fills it in /etc/kubeadm.yml")
+		r.Warn(at, "user-data-jinja", at.String()+" has a jinja expression, which nothing expands in Ignition", "put a variable there, and a command in preKubeadmCommands that fills it in /etc/kubeadm.yml")
 	}
 	text, problems := in.Ignition(o)
 	for _, p := range problems {

@@ -61,7 +61,7 @@ func (l *launchConfigs) name(d *draft) string {
 		l.derived[name] = &derivedConfig{key: key, first: d.Infrastructure}
 	case first.key != key:
 		d.Faults.Add(kinds.Fault{Code: "launch-config-differs", Summary: fmt.Sprintf("%s and %s cannot share %s: they differ in their %s", first.first, d.Infrastructure, c.Source, key.differences(first.key)),
-			Detail: "an AWSLaunchConfig is one launch template; make it an AWSLaunchConfigTemplate, of which each cluster and kind gets its own", Ref: d.Infrastructure, Path: at,
+			Detail: "an AWSLaunchConfig is one launch template; make it an AWSLaunchConfigTemplate, which gives each cluster and kind its own", Ref: d.Infrastructure, Path: at,
 			Related: []kinds.RelatedField{{Ref: first.first, Path: at, Message: "the other reference"}}})
 	}
 	return name

@@ -176,7 +176,7 @@ func (w *writer) secretData(d *draft, name string) intent.UserData {
 			d.AtMachinePool.Error(at, "bad-value", fmt.Sprintf("the value of Secret %q is no Ignition document", name), "it must be JSON with ignition.version")
 		}
 	case format != "cloud-config":
-		d.AtMachinePool.Error(at, "bad-enum", fmt.Sprintf("the format of Secret %q is not known", name), `it must be "cloud-config" or "ignition"`)
+		d.AtMachinePool.Error(at, "bad-enum", fmt.Sprintf("the format of Secret %q is unknown", name), `it must be "cloud-config" or "ignition"`)
 	default:
 		if format = judged.Format; format == "" {
 			format = userdata.Detect(value)

@@ -35,7 +35,7 @@ func (d *Derived) CheckDrainer() {
 		d.AtOptions.Error(at, "incomplete", at.String()+" abandon needs a group that retains machines: AWS would end them as it does for proceed",
 			"write spec.autoScalingGroup.instanceLifecyclePolicy.retentionTriggers.terminateHookAbandon: retain, or onDeadline: proceed")
 	case g.Options.WarmPool != nil:
-		d.AtOptions.Error(at, "exclusive", at.String()+" abandon excludes spec.autoScalingGroup.warmPool: the machines of a warm pool have no node, and nobody would let them go", "write onDeadline: proceed")
+		d.AtOptions.Error(at, "exclusive", at.String()+" abandon excludes spec.autoScalingGroup.warmPool: the machines of a warm pool have no node, and nothing would complete their termination hook", "write onDeadline: proceed")
 	}
 	if w := g.Options.WarmPool; w != nil && w.InstanceReusePolicy.ReuseOnScaleIn {
 		d.AtOptions.Error(kinds.OptionsDrainer, "exclusive", kinds.OptionsDrainer.String()+" excludes "+kinds.OptionsGroup.Join("warmPool", "instanceReusePolicy", "reuseOnScaleIn").String(),

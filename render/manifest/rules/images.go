@@ -15,6 +15,6 @@ func CheckImageFormat(r kinds.Reporter, p intent.Path, format string) {
 		}
 	}
 	if rest := kinds.ImageVariable.ReplaceAllString(format, ""); strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
-		r.Error(p, "bad-template", p.String()+" is not understood", "it may hold {{.BaseOS}} and {{.K8sVersion}}")
+		r.Error(p, "bad-template", p.String()+" is not understood", "it can use {{.BaseOS}} and {{.K8sVersion}}")
 	}
 }

@@ -66,7 +66,7 @@ func (d *Derived) NoteGroup(s *kinds.AWSMachinePoolSpec) {
 			{at.Join("imageLookupOrg"), lt.ImageLookupOrg != ""}, {at.Join("imageLookupBaseOS"), lt.ImageLookupBaseOS != ""},
 		} {
 			if f.written {
-				d.AtPool.Info(f.at, "not-carried", f.at.String()+" has no effect beside spec.awsLaunchTemplate.ami.id", "")
+				d.AtPool.Info(f.at, "not-carried", f.at.String()+" has no effect with spec.awsLaunchTemplate.ami.id", "")
 			}
 		}
 	}

@@ -16,7 +16,7 @@ func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.
 	s := &o.Spec
 	lt := s.AWSLaunchTemplate
 	if lt != nil && o.Source.Has("spec", "amiType") && s.AMIType != "CUSTOM" && (lt.AMI.ID != nil || lt.AMI.EKSLookupType != nil || lt.ImageLookupFormat != "" || lt.ImageLookupOrg != "" || lt.ImageLookupBaseOS != "") {
-		r.Warn(path("spec", "amiType"), "beside-launch-template", fmt.Sprintf("spec.amiType %s is written beside an image in spec.awsLaunchTemplate, which decides", s.AMIType), "write CUSTOM, which Cluster API Provider AWS needs beside an image, or remove spec.amiType")
+		r.Warn(path("spec", "amiType"), "beside-launch-template", fmt.Sprintf("spec.amiType %s has no effect, as spec.awsLaunchTemplate has an image", s.AMIType), "write CUSTOM, which Cluster API Provider AWS needs with an image, or remove spec.amiType")
 	}
 	if lt != nil {
 		return // all other fields are refused together with a launch template

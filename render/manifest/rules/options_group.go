@@ -237,7 +237,7 @@ func (d *Derived) CheckWarmPool(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], g
 		return
 	}
 	lt, template := &pool.Spec.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
-	const spot = "a warm pool holds on-demand instances only"
+	const spot = "a warm pool has only on-demand instances"
 	switch m := d.Group.MixedInstancesPolicy; {
 	case lt.SpotMarketOptions != nil:
 		d.OptionsExclude(at, template.Join("spotMarketOptions"), spot)

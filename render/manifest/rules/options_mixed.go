@@ -129,7 +129,7 @@ func (d *Derived) checkOverrideTypes(m *intent.MixedInstances, at intent.Path) {
 		}
 		if got := instancetypes.Architecture(o.InstanceType); want != "" && got != "" && got != want && o.LaunchTemplate == nil && o.ImageID == "" {
 			d.AtOptions.Error(p, "mixed-architectures", fmt.Sprintf("%s %s is %s, but %s is %s: they have one image, which has one architecture", p, o.InstanceType, got, first, want),
-				"name a launch template or an image for it beside the type")
+				"name a launch template or an image together with the type")
 		}
 	}
 }

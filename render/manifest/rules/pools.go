@@ -178,7 +178,7 @@ func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, 
 		if lt.SpotMarketOptions == nil {
 			at = p.Join("marketType")
 		}
-		r.Error(at, "exclusive", "a managed pool's launch template may not ask for spot instances", "write spec.capacityType: spot")
+		r.Error(at, "exclusive", "a managed pool's launch template must not request spot instances", "write spec.capacityType: spot")
 	}
 	if s.AMIVersion != nil && kinds.ManagedImage(s) {
 		r.Error(path("spec", "amiVersion"), "exclusive", "spec.amiVersion excludes an image of one's own in spec.awsLaunchTemplate", "")

@@ -90,8 +90,8 @@ func Ciphertext(set *intent.Set) []kinds.Fault {
 		}
 		out = append(out, kinds.Fault{
 			Severity: diag.Error, Code: "sops-ciphertext", Ref: ref, Path: path("spec"),
-			Summary: fmt.Sprintf("the user data of %s holds text that is still encrypted by SOPS", p.Key),
-			Detail:  "The file that it comes from lacks the metadata of sops. Encrypt that file as a whole with sops.",
+			Summary: fmt.Sprintf("the user data of %s has text that is still encrypted by SOPS", p.Key),
+			Detail:  "Its file is missing the metadata of SOPS. Encrypt the whole file with sops.",
 			Related: []kinds.RelatedField{{Ref: p.MachinePool, Path: kinds.BootstrapPath, Message: "the pool that would get it"}},
 		})
 	}

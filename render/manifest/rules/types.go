@@ -26,7 +26,7 @@ func checkKnownTypes(r kinds.Reporter, types []kinds.TypeField) {
 
 // likelyTypes says what an unknown instance type may be meant to be.
 func likelyTypes(name string) string {
-	const newer = "; AWS may also have added it after this weir was made"
+	const newer = "; AWS may also have added it after this weir was released"
 	family, _, dotted := strings.Cut(name, ".")
 	if !dotted {
 		return `an instance type is a family and a size, such as "m5.large"`

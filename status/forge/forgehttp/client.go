@@ -243,7 +243,7 @@ func ParseURL(raw string) (*url.URL, error) {
 		return nil, errors.New("read forge URL: want http(s)://host")
 	}
 	if u.User != nil {
-		return nil, fmt.Errorf("read forge URL %s://%s: it must not hold a user or password; use a token file", u.Scheme, u.Host)
+		return nil, fmt.Errorf("read forge URL %s://%s: it must not have a user or password; use a token file", u.Scheme, u.Host)
 	}
 	return u, nil
 }

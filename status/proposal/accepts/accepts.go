@@ -276,7 +276,7 @@ func (k *kind) Ended(*Entry) bool { return false }
 func (k *kind) Texts(e *Entry) proposal.Texts {
 	t := proposal.Texts{
 		Merged: "was merged: Git says what AWS has", Closed: "was closed by somebody",
-		Unneeded: "no pull request is needed any more", Refused: "weir may not propose to keep what AWS has", ByHand: "weir proposes nothing",
+		Unneeded: "no pull request is needed any more", Refused: "weir must not propose to keep what AWS has", ByHand: "weir proposes nothing",
 	}
 	if e.Commit != "" {
 		t.Left = "has commits of somebody else on its branch: weir leaves it alone; merge or close it"
@@ -333,6 +333,6 @@ func (k *kind) body(e *Entry, f Found) string {
 		more = append(more, w.Code(text))
 	}
 	list("Applied, this does more than leave these fields as they are:", more)
-	b.WriteString("weir moves this on while it is open, and closes it once AWS and Git say the same. Until it is merged, weir puts the pool right by what Git says now as soon as nothing holds it: end a suspension after the merge.\n")
+	b.WriteString("weir updates this pull request while it is open, and closes it once AWS and Git agree. Until it is merged, weir corrects the pool to what Git says now unless something holds it: end a suspension after the merge.\n")
 	return b.String() + proposal.Page(k.PageURL)
 }

@@ -110,7 +110,7 @@ func (k *kind) body(e *Entry, pinned Pinned, now proposal.Now) string {
 			say("- %s: %s", words.Code(r.Target+" "+r.Pool), words.Code(r.Text))
 		}
 	}
-	say("\nweir looks for newer images every %s, writes this text and the branch anew where there are some, and closes this once no pool needs it. Close it, and weir proposes these images no more. Push to its branch, and weir leaves it alone.", every(k.Every))
+	say("\nweir looks for newer images every %s, updates this text and the branch if it finds some, and closes this pull request once no pool needs it. If you close it, weir does not propose these images again. If you push to its branch, weir leaves it alone.", every(k.Every))
 	return b.String() + proposal.Page(k.PageURL)
 }
 

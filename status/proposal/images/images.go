@@ -150,7 +150,7 @@ func (k *kind) update(got Survey) {
 	}
 	k.survey = &got
 	for _, g := range got.Gaps[:min(len(got.Gaps), proposal.Evidence)] {
-		k.Logger.Info("it is not known whether a pool could have a newer image", "source", k.Source, "target", g.Target, "pool", g.Pool, "why", k.Words().Line(g.Why))
+		k.Logger.Info("cannot find out whether a pool could have a newer image", "source", k.Source, "target", g.Target, "pool", g.Pool, "why", k.Words().Line(g.Why))
 	}
 }
 
@@ -260,8 +260,8 @@ func (k *kind) Texts(*Entry) proposal.Texts {
 	return proposal.Texts{
 		Merged: "was merged", Closed: "was closed: weir proposes these images no more",
 		Left:        "has commits of somebody else on its branch: weir leaves it alone; merge or close it",
-		LeftComment: "This branch has commits that weir did not make: weir leaves it alone from now on, also when there are newer images or nobody needs it any more. Merge it or close it.",
-		Refused:     "weir may not propose newer images", ByHand: "weir proposes nothing",
+		LeftComment: "This branch has commits from somebody else: weir leaves it alone from now on, even if it finds newer images or no pool needs it. Merge it or close it.",
+		Refused:     "weir must not propose newer images", ByHand: "weir proposes nothing",
 	}
 }
 

@@ -107,7 +107,7 @@ func (k *kind) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err e
 		if n := len(p.Left) - 1; n > 0 {
 			text += "; and " + wording.Count(n, "more pool")
 		}
-		return p, proposal.Refuse("AWS answered a lookup otherwise, and no commit is to be reverted: %s", text)
+		return p, proposal.Refuse("AWS answered a lookup differently, and weir found no commit to revert: %s", text)
 	}
 	return p, nil
 }

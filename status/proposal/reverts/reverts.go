@@ -167,7 +167,7 @@ func (k *kind) Texts(e *Entry) proposal.Texts {
 		Unneeded: "no " + e.what() + " is needed", ByHand: "weir proposes no " + e.what(),
 	}
 	if !e.IsOpen() {
-		t.Refused = "weir may not propose the " + e.what()
+		t.Refused = "weir must not propose the " + e.what()
 	}
 	return t
 }

@@ -351,7 +351,7 @@ func TestTheStatusOfTheCommit(t *testing.T) {
 		w.Last().State = forge.Merged
 		e := w.turn()
 		want := []string{
-			"failure weir may not propose the " + e.what() + ": ", "success pull request #1 proposes the " + e.what(), "success pull request #1 proposes the " + e.what(),
+			"failure weir must not propose the " + e.what() + ": ", "success pull request #1 proposes the " + e.what(), "success pull request #1 proposes the " + e.what(),
 			"success pull request #1 proposes the " + e.what() + ", with commits of somebody else", "success pull request #1 was merged",
 		}
 		if len(w.status) != len(want) {

@@ -30,7 +30,7 @@ func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out comman
 	}
 	may := open.accepts[t.Source]
 	if may == nil {
-		return out, &gates.Fault{Message: "weir may not propose to keep what AWS has: nothing lets it push for that to the source " + t.Source,
+		return out, &gates.Fault{Message: "weir must not propose to keep what AWS has: nothing lets it push for that to the source " + t.Source,
 			Hint: "add accept to push.for of the source's entry of forges, with a tokenFile that may push; or edit the files yourself with weir import --update DIR --config FILE"}
 	}
 	if why, hint := s.corrects(t, pool); why != "" {

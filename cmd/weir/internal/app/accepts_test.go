@@ -144,7 +144,7 @@ func TestNothingIsKeptUnlessItMayBePushed(t *testing.T) {
 	defer stop()
 	converged(t, a, first, 1)
 	for _, c := range []struct{ target, pool, want string }{
-		{"prod", "web", "weir may not propose to keep what AWS has"}, {"prod", "none", "has no pool"}, {"none", "web", "there is no target"},
+		{"prod", "web", "weir must not propose to keep what AWS has"}, {"prod", "none", "has no pool"}, {"none", "web", "there is no target"},
 	} {
 		if _, err := a.site.accept(t.Context(), commands.AcceptRequest{Target: c.target, Pool: c.pool}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.target, c.pool, err)

@@ -75,7 +75,7 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	b.Await("document.activeElement.id === 'token'")
 	b.Write("not-the-token-not-the-token-not-the-token")
 	b.Press("Enter")
-	b.Shows("The token is not known.")
+	b.Shows("The token is unknown.")
 	refused := len(b.Complaints()) // the browser notes the 403 itself
 	shot("login")
 	b.TabTo("#token")

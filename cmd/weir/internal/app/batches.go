@@ -115,7 +115,7 @@ func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
 	unused := p.approvals.split(split, said)
 	if len(ended) > 0 {
 		if err := p.approvals.supersede(ended); err != nil {
-			p.log.Error("an approval of an earlier commit cannot be ended: the same plan is not approved anew before it is", "error", err)
+			p.log.Error("cannot end an approval of an earlier commit: until then the same plan cannot be approved again", "error", err)
 		}
 	}
 	p.mu.Lock()
@@ -210,7 +210,7 @@ func (p *passes) may(key reconciler.ScopeKey) error {
 }
 
 // errWithdrawn keeps a write back that a permit allowed which is withdrawn since.
-var errWithdrawn = errors.New("a rollout was held since the pass began: it begins anew")
+var errWithdrawn = errors.New("a rollout was held after the pass started: it starts again")
 
 // permitted fails where a pool of a pass may do less than when it began.
 func permitted(records *ledger.Ledger, began map[string][]rollout.Permit) error {

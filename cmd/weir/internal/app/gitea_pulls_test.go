@@ -174,7 +174,7 @@ func testGiteaPullEdited(t *testing.T, s *giteatest.Server) {
 	}
 	remove()
 	r.marked(r.repo.Say(r.reviewer, number, "weir approve"), "-1")
-	r.answered(number, "was deleted", "writes it anew")
+	r.answered(number, "was deleted", "writes it again")
 	r.comment(number, "3 → 4")
 	remove()
 	r.marked(r.repo.Say(r.reviewer, number, "weir plan"), "eyes")

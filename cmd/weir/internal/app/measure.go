@@ -63,7 +63,7 @@ func (c *clockCheck) check() {
 	wrong := ahead.Abs() >= wrongClock
 	switch was := c.wrong.Swap(wrong); {
 	case wrong && !was:
-		c.log.Error("this machine's clock differs from AWS's: set it right; suspensions, approvals, windows and join tokens go by AWS's", "ahead", ahead)
+		c.log.Error("this machine's clock differs from AWS's: correct it; suspensions, approvals, windows and join tokens use AWS's clock", "ahead", ahead)
 	case was && !wrong:
 		c.log.Info("this machine's clock is right again")
 	}

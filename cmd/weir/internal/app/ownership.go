@@ -115,7 +115,7 @@ func (p *passes) find(key reconciler.ScopeKey) {
 			return
 		}
 		if access.Err != nil && ctx.Err() == nil {
-			p.log.Warn("cannot open an account, so nobody can own it", "region", key.Region, "role", key.RoleARN, "error", access.Err)
+			p.log.Warn("cannot open an account, so no member can own it", "region", key.Region, "role", key.RoleARN, "error", access.Err)
 		}
 	})
 }

@@ -129,7 +129,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	if unordered != nil {
-		a.log.Warn("the old configuration did not stop in order, and the reload goes on", "error", unordered)
+		a.log.Warn("the old configuration did not stop in order, and the reload continues", "error", unordered)
 	}
 	if err = next.publisher.openStatuses(); err != nil {
 		again := error(nil)

@@ -149,7 +149,7 @@ func trust(t *tls.Config, file string) error {
 		t.RootCAs = x509.NewCertPool()
 	}
 	if !t.RootCAs.AppendCertsFromPEM(text) {
-		return advice.Usage("it has certificates in PEM", "--ca-file %s holds no certificate", file)
+		return advice.Usage("it must have certificates in PEM", "--ca-file %s has no certificate", file)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func pin(t *tls.Config, file string) error {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return fmt.Errorf("read certificate of the daemon: %s holds none", file)
+		return fmt.Errorf("read certificate of the daemon: %s has none", file)
 	}
 	t.InsecureSkipVerify = true //nolint:gosec // the certificate itself is compared below
 	t.VerifyConnection = func(s tls.ConnectionState) error {

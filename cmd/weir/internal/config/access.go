@@ -50,7 +50,7 @@ func (v *validator) access() {
 	v.accessProxy()
 	for i, r := range a.Rules {
 		if len(r.Users)+len(r.Groups) == 0 || slices.Contains(slices.Concat(r.Users, r.Groups), "") {
-			v.found.fault(fmt.Sprintf("access.rules[%d]", i), "missing-key", `users: ["*"] stands for everybody whom the proxy names`, "users or groups are required, none of them empty")
+			v.found.fault(fmt.Sprintf("access.rules[%d]", i), "missing-key", `users: ["*"] means every caller that the proxy names`, "users or groups are required, none of them empty")
 		}
 	}
 }
@@ -91,8 +91,8 @@ func (v *validator) accessProxy() {
 	case v.found.written(at) && len(p.Addresses) == 0:
 		v.found.fault(at+".addresses", "missing-key", "", "the addresses that the proxy connects from are required")
 	case len(p.Addresses) > 0 && len(a.Rules) == 0:
-		v.found.fault("access.rules", "missing-key", `such as rules: [{users: ["*"], role: read}]`, "nobody whom the proxy names has a role")
+		v.found.fault("access.rules", "missing-key", `such as rules: [{users: ["*"], role: read}]`, "no caller that the proxy names has a role")
 	case len(p.Addresses) == 0 && len(a.Rules) > 0:
-		v.found.fault("access.rules", "bad-value", "add proxy: {addresses: […]}; a token has its role beside it", "rules are for those whom a proxy names, and there is none")
+		v.found.fault("access.rules", "bad-value", "add proxy: {addresses: […]}; a token has its own role", "rules are for callers that a proxy names, and no proxy is configured")
 	}
 }

@@ -178,7 +178,7 @@ func TestParseFaults(t *testing.T) {
 		"path out":        {target("  path: ../x\n"), []string{"is not a path below"}},
 		"path with class": {target("  path: a/[bc]\n"), []string{"the wildcards of a path"}},
 		"unnamed star":    {target("  path: a/*\n"), []string{"the name needs {1}"}},
-		"name without":    {head + "targets: [{name: 'a{2}', region: eu-west-1}]\n", []string{"{2} stands for a wildcard"}},
+		"name without":    {head + "targets: [{name: 'a{2}', region: eu-west-1}]\n", []string{"{2} refers to a wildcard"}},
 		"region":          {head + "targets: [{name: a}, {name: b, region: Ireland}]\n", []string{"region is required", "does not look like"}},
 		"account":         {target("  accountID: 12\n"), []string{"is not 12 digits"}},
 		"role":            {target("  roleARN: x\n  allowedRoleARNs: ['arn:aws:iam::1:role/*']\n"), []string{"roleARN", "allowedRoleARNs[0]"}},
@@ -206,7 +206,7 @@ func TestParseFaults(t *testing.T) {
 		},
 		"verify": {
 			sources("{name: a, url: 'https://h/o/r', verify: {mode: commit}}", "{name: b, url: 'https://h/o/r', verify: {mode: both, ssh: {allowedSignersFile: s}}}", "{name: c, url: 'https://h/o/r', ref: {branch: main}, verify: {mode: tag, ssh: {allowedSignersFile: s}}}", "{name: d, url: 'https://h/o/r', verify: {pgp: {keyFiles: ['']}}}"),
-			[]string{"else nobody may sign", "must be commit", "needs a ref that names one", "verify.pgp.keyFiles[0]: a file is required"},
+			[]string{"or no signature is accepted", "must be commit", "needs a ref that names one", "verify.pgp.keyFiles[0]: a file is required"},
 		},
 		"a forge without a token": {
 			sources("{name: a, url: 'https://github.com/o/r', auth: {githubApp: {appID: 1, privateKeyFile: k}}}", "{name: b, url: 'https://github.com/o/r'}", "{name: c, url: 'https://github.com/o/other', auth: {githubApp: {appID: 1, privateKeyFile: k}}}") +

@@ -87,7 +87,7 @@ func (v *credentialFiles) coordination() {
 		v.found.fault(at, "missing-key", "write dynamodb: {table: …, region: …} or etcd: {endpoints: […]}; or leave coordination out where one daemon is alone", "an engine is required")
 	}
 	if v.config.AWS.Endpoint == EmbeddedEndpoint {
-		v.found.fault("aws.endpoint", "bad-value", "run weir emulator beside them, and give its address", "each daemon would have an embedded AWS of its own, and there may be several")
+		v.found.fault("aws.endpoint", "bad-value", "run one weir emulator for all daemons, and give its address", "each daemon would have its own embedded AWS, and several may run")
 	}
 	if v.config.Coordination.KeysFile == "" && len(v.config.Coordination.KMSKeyARNs) == 0 {
 		v.found.fault(at+".keysFile", "missing-key", goodKey+"; or name a key of AWS KMS in kmsKeyARNs", "a file with the instance's key is required")

@@ -70,7 +70,7 @@ func TestFaultsOfDependencies(t *testing.T) {
 		"a ring":           {"- {name: x, region: eu-west-1, dependsOn: [a]}\n- {name: a, region: eu-west-1, dependsOn: [b]}\n- {name: b, region: eu-west-1, dependsOn: [c]}\n- {name: c, region: eu-west-1, dependsOn: [a]}\n", "a waits for b waits for c waits for a"},
 		"through a star":   {"- {name: a-1, region: eu-west-1, dependsOn: [b]}\n- {name: b, region: eu-west-1, dependsOn: ['a-*']}\n", "wait for each other"},
 		"unknown":          {"- {name: a, region: eu-west-1, dependsOn: [b]}\n", `targets[0].dependsOn[0]: there is no target "b"`},
-		"no such wildcard": {"- {name: 'a-{1}', path: x/*, region: eu-west-1, dependsOn: ['b-{2}']}\n- {name: 'b-{1}', path: y/*, region: eu-west-1}\n", "{2} stands for a wildcard"},
+		"no such wildcard": {"- {name: 'a-{1}', path: x/*, region: eu-west-1, dependsOn: ['b-{2}']}\n- {name: 'b-{1}', path: y/*, region: eu-west-1}\n", "{2} refers to a wildcard"},
 		"no name":          {"- {name: a, region: eu-west-1, dependsOn: ['b c']}\n", "write the name of a target"},
 	} {
 		c, faults := parseTargets(t, tc.in)

@@ -41,7 +41,7 @@ func TestJoinTokens(t *testing.T) {
 		"  kubeconfigFile: a\n  ssmPrefixes: [/AWS/x]\n":   "keeps names that begin with aws",
 		"  ssmPrefixes: [/ssm-x]\n":                        "keeps names that begin with aws",
 		"  ssmPrefixes: [/a/b/c/d/e/f/g/h/i]\n":            "is no prefix",
-		"  kubeconfigFile: \"{1}\"\n":                      "{1} stands for a wildcard",
+		"  kubeconfigFile: \"{1}\"\n":                      "{1} refers to a wildcard",
 		"  kubeconfigFile: [a]\n":                          "kubeconfigFile",
 	} {
 		if c, faults := parse(text); c != nil || !strings.Contains(strings.Join(faults, "\n"), want) {

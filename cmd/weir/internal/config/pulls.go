@@ -52,7 +52,7 @@ func (v *validator) planRoles() {
 				first[p] = planned{t.Name, t.PlanRoleARN}
 			} else if before.as != t.PlanRoleARN {
 				v.found.fault(fmt.Sprintf("targets[%d].planRoleARN", i), "bad-value", "give both the same planRoleARN, or each its accountID if the accounts differ",
-					"the target is applied together with %q, and is to be planned with another role", before.by)
+					"the target is applied together with %q, but planned with another role", before.by)
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func (v *validator) imageUpdates(at string, s *Source) {
 	case s.ImageUpdates.Every == 0:
 		v.found.fault(at+".every", "missing-key", "write every: 24h", "how often newer images are proposed is required")
 	case !slices.ContainsFunc(v.config.Forges, func(f Forge) bool { return f.Source == s.Name && slices.Contains(f.Push.For, Images) }):
-		v.found.fault(at, "bad-value", "add push: {tokenFile: FILE, for: ["+Images+"]} to the entry of forges for this source", "weir may not push for images of the source %q", s.Name)
+		v.found.fault(at, "bad-value", "add push: {tokenFile: FILE, for: ["+Images+"]} to the entry of forges for this source", "weir must not push for images of the source %q", s.Name)
 	}
 }
 

@@ -149,7 +149,7 @@ var rules = map[string]rule{
 	"targets[].mode":                       {words: []string{targetspec.Correct, targetspec.Report}, initial: targetspec.Correct},
 	"targets[].prune.limit":                {initial: "20%"},
 	"targets[].apply":                      {words: []string{targetspec.Always, targetspec.AsReviewed}, initial: targetspec.Always},
-	"targets[].dependsOn[]":                {form: dependencyPattern, wrong: "%q: write the name of a target, in which * stands for any text"},
+	"targets[].dependsOn[]":                {form: dependencyPattern, wrong: "%q: write the name of a target; * matches any text"},
 	"targets[].windows[].kind":             {words: []string{targetspec.Allow, targetspec.Deny}, initial: targetspec.Allow},
 	"targets[].windows[].days[]":           {words: targetspec.Weekdays, wrong: "want one of mon, tue, wed, thu, fri, sat and sun, got %q"},
 	"targets[].windows[].start":            {initial: "00:00"},

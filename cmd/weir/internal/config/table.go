@@ -14,7 +14,7 @@ func (v *validator) table(at string, t *targetspec.Target, g targetspec.Glob) {
 	switch {
 	case !v.found.written(at + ".table"):
 		if t.Key != "" {
-			v.found.fault(at+".key", "missing-key", "add table: {KEY: {region: …, accountID: …}}, or leave the key out", "it finds a row of a table, and there is none")
+			v.found.fault(at+".key", "missing-key", "add table: {KEY: {region: …, accountID: …}}, or remove the key", "the key selects a row of a table, and no table is configured")
 		}
 		return
 	case g.Wildcards() == 0:
@@ -24,7 +24,7 @@ func (v *validator) table(at string, t *targetspec.Target, g targetspec.Glob) {
 		v.found.fault(at+".table", "missing-key", "add a row for each directory, such as dev: {region: eu-west-1}", "it has no row, so no directory has a target")
 		return
 	case !targetspec.Placeholder.MatchString(t.Key):
-		v.found.fault(at+".key", "bad-value", "", "%q holds no placeholder such as {1}, so all directories would have one row", t.Key)
+		v.found.fault(at+".key", "bad-value", "", "%q has no placeholder such as {1}, so all directories would get the same row", t.Key)
 	}
 	v.placeholders(at+".key", t.Key, g)
 	for _, key := range slices.Sorted(maps.Keys(t.Table)) {
@@ -90,7 +90,7 @@ func rolesOf(t *targetspec.Target) []keyedRole {
 func (v *validator) placeholders(at, text string, g targetspec.Glob) {
 	for _, m := range targetspec.Placeholder.FindAllStringSubmatch(text, -1) {
 		if n := int(m[1][0] - '0'); n > g.Wildcards() {
-			v.found.fault(at, "bad-value", "", "{%d} stands for a wildcard that path %q does not have", n, g)
+			v.found.fault(at, "bad-value", "", "{%d} refers to a wildcard that path %q does not have", n, g)
 		}
 	}
 }

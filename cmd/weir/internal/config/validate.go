@@ -150,7 +150,7 @@ func (v *validator) varsFrom(at string, t *targetspec.Target, g targetspec.Glob)
 		case from.File != "" && from.Path != "":
 			v.found.fault(at, "bad-value", "write an entry for each", "file and path are two files")
 		case from.Path != "" && from.Secret:
-			v.found.fault(at+".secret", "bad-value", "put secret values into a file on this machine, or have SOPS encrypt the manifests that hold them", "a file of the repository is read by everybody who reads that")
+			v.found.fault(at+".secret", "bad-value", "put secret values into a file on this machine, or encrypt their manifests with SOPS", "everybody who can read the repository can read its files")
 		}
 		if from.Path != "" {
 			v.valuePath(at+".path", from.Path, g)

@@ -33,7 +33,7 @@ func (p Accepts) look(ctx context.Context, s snapshot.Snapshot, target string) (
 	case r == nil:
 		return nil, nil, nil, nil, &gates.Fault{Message: "the target " + target + " was not planned", Hint: "look at weir's page"}
 	case r.Plan == nil || r.Err != nil:
-		return nil, nil, nil, nil, &gates.Fault{Message: "the target " + target + " cannot be planned: " + faultOf(r), Hint: "mend that first"}
+		return nil, nil, nil, nil, &gates.Fault{Message: "the target " + target + " cannot be planned: " + faultOf(r), Hint: "correct that first"}
 	}
 	for _, b := range review.Batches {
 		for k := range b.Targets {
@@ -64,7 +64,7 @@ func (p Accepts) Find(ctx context.Context, on string, a accepts.Asked) (out acce
 		return out, err
 	}
 	if why := unknownOf(d, before, a.Pool); why != "" {
-		return out, &gates.Fault{Message: "what AWS has otherwise of the pool " + a.Pool + " is not known: " + why, Hint: "mend that first"}
+		return out, &gates.Fault{Message: "how the pool " + a.Pool + " differs in AWS is unknown: " + why, Hint: "correct that first"}
 	}
 	c := accept.Choice{Pools: []string{a.Pool}, Fields: a.Fields}
 	if last := p.Last(a.Target); len(a.Fields) == 0 && last != nil {

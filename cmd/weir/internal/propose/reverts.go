@@ -142,7 +142,7 @@ func pinWish(set *intent.Set, id rollout.ID, was rollout.Version) (w edit.Wish, 
 		return w, "Git has no such pool"
 	}
 	if was.Pin == "" {
-		return w, "what it ran before is not known"
+		return w, "its earlier version is unknown"
 	}
 	w = edit.Wish{Place: id.Target, Value: was.Pin}
 	if object, field, ok := edit.Image(p); ok {

@@ -98,7 +98,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 			endDrain() // else it could still begin, and nothing would end it
 			endDrain = nil
 			if err := d.o.Keeper.Undrain(ctx); err != nil {
-				d.o.Logger.Warn("cannot tell the others yet that this member takes work again", "error", err)
+				d.o.Logger.Warn("cannot report to other members yet that this member takes work again", "error", err)
 			}
 		}
 		select {
@@ -205,7 +205,7 @@ func (d *Dispatcher) ask(ctx context.Context, m commands.Move, member string) er
 	ops := append(d.over(now, member), coord.Op{Key: drains + member, Value: value, Delete: m.Undo, If: coord.Any})
 	if !m.Undo {
 		if !takesOver(now, member) {
-			return fault("start another daemon of the instance, or stop this one", "nobody could take over what %s owns", member)
+			return fault("start another daemon of the instance, or stop this one", "no other member could take what %s owns", member)
 		}
 		ops = append(ops, coord.Op{Key: lastDrain, Value: value, If: now.Get(lastDrain).Version})
 	}

@@ -129,7 +129,7 @@ func TestNotAllMembersDrainAtOnce(t *testing.T) {
 		}
 		for _, err := range errs {
 			if err != nil {
-				wantFault(t, err, "nobody could take over")
+				wantFault(t, err, "no other member could take")
 			}
 		}
 		time.Sleep(time.Minute)
@@ -175,7 +175,7 @@ func TestAMemberDrains(t *testing.T) {
 		defer one.end()
 		time.Sleep(time.Minute)
 		_, err := one.Drain(t.Context(), commands.Move{})
-		wantFault(t, err, "nobody could take over")
+		wantFault(t, err, "no other member could take")
 		two, three := c.start(t.Context(), "two"), c.start(t.Context(), "three")
 		defer two.end()
 		time.Sleep(2 * time.Minute)
@@ -202,7 +202,7 @@ func TestAMemberDrains(t *testing.T) {
 			t.Errorf("with one member that drains and one that does not: %v", got)
 		}
 		_, err = two.Drain(t.Context(), commands.Move{Member: "one"})
-		wantFault(t, err, "nobody could take over")
+		wantFault(t, err, "no other member could take")
 
 		if out, err = one.Drain(t.Context(), commands.Move{Member: "two", Undo: true}); err != nil || !out.Heeded || !out.Undo {
 			t.Fatalf("%+v, %v", out, err)

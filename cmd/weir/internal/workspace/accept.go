@@ -78,7 +78,7 @@ func (l *look) whole(names []string) error {
 			return advice.Hinted(r.Err, "weir plan shows the same: it takes the same credentials and rights")
 		case r.Diagnostics.HasErrors():
 			i := slices.IndexFunc(r.Diagnostics, func(x diag.Diagnostic) bool { return x.Severity == diag.Error })
-			return advice.Hinted(fmt.Errorf("the target %s cannot be planned whole: %s", name, r.Diagnostics[i]), "mend that first: weir plan shows it; what a daemon has is planned with its --config, or ask the daemon: weir accept")
+			return advice.Hinted(fmt.Errorf("the target %s cannot be planned whole: %s", name, r.Diagnostics[i]), "correct that first: weir plan shows it; plan a daemon's targets with its --config, or ask the daemon with weir accept")
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ func hintBelow(list diag.List, dir string, shown string, pools int) diag.List {
 	}
 	return append(list, diag.Diagnostic{
 		Severity: diag.Warning, Code: "manifests-below", Position: diag.Position{File: shown},
-		Summary: "the directory's own files hold no pool", Detail: detail,
+		Summary: "the directory's own files have no pool", Detail: detail,
 	})
 }
 

@@ -309,7 +309,7 @@ func (r Drafted) Notes() (out []string) {
 		say("note: %s", r.unread)
 	}
 	if r.behind {
-		say("note: it lacks commits that are followed, and the plan undoes what they changed: merge or rebase first")
+		say("note: it is behind the followed commit, and the plan undoes what that changed: merge or rebase first")
 	}
 	if len(r.withheld) > 0 && r.asFollowed {
 		say("note: the daemon plans this without secrets. What depends on them is taken to be as in the commit that it follows, and a change of a secret is not shown: %s", strings.Join(r.withheld, ", "))

@@ -54,7 +54,7 @@ func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.C
 	case err != nil && writes:
 		return nil, advice.Hinted(fmt.Errorf("read suspensions and approvals: %w", err), "without them nothing is written")
 	case err != nil:
-		env.Note("suspensions and approvals are not heeded: " + err.Error())
+		env.Note("suspensions and approvals are not read: " + err.Error())
 	}
 	return g, nil
 }

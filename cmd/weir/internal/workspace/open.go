@@ -188,7 +188,7 @@ func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, 
 	}
 	if writes && c.Several() {
 		return nil, advice.Usage("merge the change, or ask the daemons with weir reconcile",
-			"the configuration has coordination: one of several daemons owns each account and region, and a command beside them would write without its lease")
+			"the configuration has coordination: daemons own the accounts and regions, and a command would write without their leases")
 	}
 	key, why, err := records.DigestKey(ctx, c)
 	if err != nil {
