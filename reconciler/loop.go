@@ -1,12 +1,9 @@
 package reconciler
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
-	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,66 +11,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan"
-	"github.com/weir-gitops/weir/reconciler/plan/model"
-	"github.com/weir-gitops/weir/reconciler/resolve"
-	"github.com/weir-gitops/weir/reconciler/span"
-	"github.com/weir-gitops/weir/reconciler/step"
 )
-
-// ScopeKey distinguishes the accounts and regions, together with how they are reached.
-type ScopeKey struct {
-	// Account may be empty until the credentials give it.
-	Account  string
-	Region   string
-	RoleARN  string
-	Endpoint string
-}
-
-// Compare orders keys by account, region, role and endpoint.
-func (k ScopeKey) Compare(o ScopeKey) int {
-	return cmp.Or(cmp.Compare(k.Account, o.Account), cmp.Compare(k.Region, o.Region), cmp.Compare(k.RoleARN, o.RoleARN), cmp.Compare(k.Endpoint, o.Endpoint))
-}
-
-// Batch is the targets of one scope.
-type Batch struct {
-	Key     ScopeKey
-	Scope   *Scope
-	Targets []Desired
-	// Fresh is the earliest time of AWS's answers to lookups: weir asks again for older ones.
-	Fresh time.Time
-	// Within bounds the time until the next pass, even if nothing is changing. Zero means the
-	// loop's own interval.
-	Within time.Duration
-	// AllTargets says that these are all targets of the account and region, so that weir reports a
-	// resource of any other target.
-	AllTargets bool
-	// BeforeWrite runs before the first write of a pass. It receives whether AWS holds something of the
-	// instance. If it returns an error, the pass writes nothing. BeforeWrite may be nil.
-	BeforeWrite func(holds bool) error
-	// Inputs receives the inputs of the pass. It may be nil.
-	Inputs *PassInputs
-	// Attempts keeps the failed attempts of the account's and region's owners. It is nil if a process
-	// runs alone, and then forgets them as it ends.
-	Attempts AttemptStore
-	// Marks keep the last good revisions of targets; nil for nobody.
-	Marks Marks
-	// Partial allows a partial read: Git wants nothing new since the last pass, and AWS is changing
-	// something. Of many groups and templates the pass then reads only those that may have changed.
-	Partial bool
-	// Overtaken is closed once the scope wants something else: the pass then begins with
-	// no further pool. nil never is.
-	Overtaken <-chan struct{}
-}
-
-// PassInputs holds the inputs of a pass. It is read only.
-type PassInputs struct {
-	State observed.State
-	// Requests holds the requests to the Resolver, and Answers its answers.
-	Requests []resolve.Request
-	Answers  []observed.Answer
-	// Nodes holds the nodes of the workload clusters, by target; nil if none was read.
-	Nodes map[string]*model.Nodes
-}
 
 // Loop makes passes over one scope until its context ends: at once when it is
 // nudged, after a short delay while something moves, and else at every interval.
@@ -264,83 +202,6 @@ func forCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, cancel
 }
 
-// pace sums up what a pass found.
-type pace int
-
-const (
-	resting pace = iota
-	moving
-	acted // it changed something itself
-)
-
-// soonerBy divides MovingDelay after a pass that acted.
-const soonerBy = 5
-
-// wait is the time to the next pass. One that acts each time does not hurry: it may be
-// in conflict with another writer. None hurries that would use up what a commit needs.
-// The interval counts from when everything was listed last, not from a look.
-func (l *Loop) wait(before, now pace, listed time.Duration) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return waitFor(l.jitter(orDefault(l.Interval, DefaultInterval)), orDefault(l.MovingDelay, DefaultMovingDelay), l.within, l.untilSpare, before, now, listed)
-}
-
-func waitFor(wait, delay, within, untilSpare time.Duration, before, now pace, listed time.Duration) time.Duration {
-	if within > 0 {
-		wait = min(wait, max(within, untilSpare))
-	}
-	if now == acted && before != acted {
-		delay /= soonerBy
-	}
-	soon := min(wait, max(delay, untilSpare))
-	if now == resting {
-		return max(wait-listed, soon)
-	}
-	return soon
-}
-
-func paceOf(r *plan.Report) pace {
-	if slices.ContainsFunc(r.Outcomes, func(o step.Outcome) bool { return o.Status == step.Done }) {
-		return acted
-	}
-	if Moving(r) {
-		return moving
-	}
-	return resting
-}
-
-// Rhythm is the time between passes for who makes them by another clock than a Loop's. The
-// zero value goes at the defaults, without jitter.
-type Rhythm struct{ before pace }
-
-// Wait is the time to the pass after one with these reports; rests says that it changed
-// nothing and that nothing is on its way.
-func (r *Rhythm) Wait(reports []*plan.Report, within, untilSpare time.Duration) (wait time.Duration, rests bool) {
-	now := resting
-	for _, one := range reports {
-		now = max(now, paceOf(one))
-	}
-	wait = waitFor(DefaultInterval, DefaultMovingDelay, within, untilSpare, r.before, now, 0)
-	r.before = now
-	return wait, now == resting
-}
-
-func orDefault(d, fallback time.Duration) time.Duration {
-	if d <= 0 {
-		return fallback
-	}
-	return d
-}
-
-// jitter moves d by up to 10 % either way, so that many daemons do not beat in time.
-func (l *Loop) jitter(d time.Duration) time.Duration {
-	random := l.Rand
-	if random == nil {
-		random = rand.Float64
-	}
-	return d + time.Duration((random()*0.2-0.1)*float64(d))
-}
-
 // pass makes one pass over the scope and returns what it found.
 func (l *Loop) pass(ctx context.Context, look bool) (found pace) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -389,62 +250,4 @@ func cutShort(r *plan.Report) bool {
 	var e *observed.Error
 	cancelled := errors.Is(r.Err, context.Canceled) || errors.As(r.Err, &e) && e.Kind == observed.Cancelled
 	return cancelled && len(r.Outcomes) == 0
-}
-
-// RunBatch makes one pass over one scope. A failure of the scope as a whole is
-// in each report.
-func RunBatch(ctx context.Context, b Batch, mode Mode) []*plan.Report {
-	if b.Scope == nil {
-		reports := make([]*plan.Report, len(b.Targets))
-		for i, t := range b.Targets {
-			reports[i] = newReport(t, time.Now())
-			if reports[i].Err == nil && !reports[i].Diagnostics.HasErrors() {
-				reports[i].Err = errors.New("open account: no access to AWS")
-			}
-		}
-		return reports
-	}
-	ctx, sp := span.Start(ctx, "scope", "account", b.Key.Account, "region", b.Key.Region)
-	reports, err := b.Scope.pass(ctx, b, mode)
-	span.End(sp, err)
-	if err != nil {
-		for _, r := range reports {
-			if r.Err == nil {
-				r.Err = err
-			}
-		}
-	}
-	return reports
-}
-
-// Moving reports whether a target deserves another look soon: something was done, waits
-// for something, or is on its way.
-func Moving(r *plan.Report) bool {
-	resting := heldPools(r.Plan)
-	for _, o := range r.Outcomes {
-		if o.Parked {
-			resting[o.Step.Pool] = true
-			for _, pool := range o.Step.Pools {
-				resting[pool] = true
-			}
-		}
-	}
-	for _, o := range r.Outcomes {
-		behind := o.Parked || o.Step.Pool != "" && resting[o.Step.Pool]
-		if o.Status == step.Done || o.Status == step.Skipped && !behind {
-			return true
-		}
-	}
-	for _, p := range r.Pools {
-		if len(p.Draining) > 0 {
-			return true
-		}
-		if resting[p.Namespace+"/"+p.Name] && p.Rollout == nil {
-			continue // looking again soon changes nothing
-		}
-		if !p.Converged && !p.Rests() && p.FailureReason == "" && (p.Rollout != nil || p.InfrastructureReady || p.Phase == plan.PhaseProvisioning) {
-			return true
-		}
-	}
-	return false
 }

@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/span"
 	"github.com/weir-gitops/weir/reconciler/step"
-	"golang.org/x/sync/errgroup"
 )
 
 // An apply runs the steps of one pool in order, because each needs the result of the one before.
@@ -176,4 +177,61 @@ func skip(r *plan.Report, positions []int) {
 			r.Outcomes[i].Status = step.Held
 		}
 	}
+}
+
+// skippedSlots remembers the slots that the last apply did not start.
+type skippedSlots struct {
+	keys map[string]bool // by slotKey
+	// overtaken says that something newer was the cause.
+	overtaken bool
+}
+
+// sort puts skipped slots first: pools whose calls hang in every pass must not keep those behind them
+// waiting. If something newer was the cause, it puts them last, because a newer commit does not wait
+// for all that an earlier one has left.
+func (s skippedSlots) sort(slots []slot) {
+	slices.SortStableFunc(slots, func(a, b slot) int {
+		switch first := s.keys[a.key] != s.overtaken; {
+		case s.keys[a.key] == s.keys[b.key]:
+			return 0
+		case first:
+			return -1
+		}
+		return 1
+	})
+}
+
+// Lanes bound how many pools of all scopes are applied at once. What waits for AWS holds its
+// request and a connection, and a hundred accounts that each wait for eight answers need
+// that memory for nothing: no two processors keep as many moving.
+type Lanes chan struct{}
+
+const (
+	// ownLanes is the number of pools that a scope always applies at once, whatever other scopes
+	// do, so that accounts with hanging calls delay no other account.
+	ownLanes = 2
+	// sharedLanes is the number of further pools that all scopes together apply at once.
+	sharedLanes = 64
+)
+
+// NewLanes are for the scopes of a process.
+func NewLanes() Lanes { return make(Lanes, sharedLanes) }
+
+// enter waits for a lane: one of the scope's own, or one of those that all share. A nil Lanes
+// has no bound.
+func (l Lanes) enter(own chan struct{}) (leave func()) {
+	if l == nil {
+		return func() {}
+	}
+	taken := own
+	select {
+	case own <- struct{}{}:
+	default:
+		select {
+		case own <- struct{}{}:
+		case l <- struct{}{}:
+			taken = l
+		}
+	}
+	return func() { <-taken }
 }
