@@ -1,133 +1,148 @@
 package reconciler_test
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/weir-gitops/weir/reconciler/rollout"
-	"github.com/weir-gitops/weir/render/intent"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
+
+	"github.com/weir-gitops/weir/reconciler"
+	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
 
-// withText is a pool with user data.
-func withText(p intent.Pool, text string) intent.Pool {
-	p.LaunchTemplate.UserData = intent.UserData{Text: text, Format: "cloud-config"}
-	return p
+// A stopped change moves no further: its refresh is cancelled, whatever gates hold the
+// target's steps otherwise, and nothing starts it again, neither a restart nor an unrelated
+// commit nor a revert of a revert.
+func TestAStoppedChangeStays(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 10)))
+	web := target("blue", groupPool("web", "m5.xlarge", 10))
+	p := w.governed(permitted(web, permitOf("web", "another", 0)))
+	w.passesOver(permitted(web, permitOf("web", p.Hash, 50)), 2)
+	stop := permitOf("web", p.Hash, 0)
+	stop.Stopped, stop.Wait = true, "was stopped by fleet/waves"
+	d := permitted(web, stop)
+	d.Policy.Gates.Window, d.Policy.Gates.Wave = "opens on Monday", "waits for dev"
+	w.srv.ResetCalls()
+	w.passesOver(d, 30)
+	if n := w.writes(); n["autoscaling:CancelInstanceRefresh"] != 1 || len(n) != 1 {
+		t.Fatalf("the stop wrote %v", n)
+	}
+	stands := w.versionsOf("web")
+	w.restart()
+	w.srv.ResetCalls()
+	other := groupPool("web", "m5.xlarge", 10)
+	other.Group.Tags = map[string]string{"Name": "web", "team": "a"}
+	r := w.passesOver(permitted(target("blue", other), stop), 20)
+	if got := w.writes(); got["autoscaling:CreateOrUpdateTags"] != 1 || len(got) != 1 || w.versionsOf("web") != stands {
+		t.Errorf("an unrelated commit wrote %v: %s, then %s", got, stands, w.versionsOf("web"))
+	}
+	if heldFor(r) != "stopped: was stopped by fleet/waves" || !hasCode(r, "rollout-stopped") || hasCode(r, "drift") || r.Pools[0].FailureReason != "rollout-stopped" {
+		t.Errorf("held for %q, %v, %+v", heldFor(r), r.Diagnostics, r.Pools[0])
+	}
+	// A revert goes its own way, and the same again is as bad as before.
+	back := target("blue", groupPool("web", "m5.large", 10))
+	q := w.governed(permitted(back, permitOf("web", "another", 0)))
+	w.settle(permitted(back, permitOf("web", q.Hash, 100)))
+	w.srv.ResetCalls()
+	w.passesOver(d, 20)
+	if n := w.srv.CallCounts()["autoscaling:StartInstanceRefresh"]; n != 0 || w.versionsOf("web") != "map[v1:10]" {
+		t.Errorf("%d refreshes of what was stopped: %s", n, w.versionsOf("web"))
+	}
 }
 
-// tagged is a pool whose machines have a tag.
-func tagged(p intent.Pool, value string) intent.Pool {
-	p.LaunchTemplate.Data.TagSpecifications = []intent.TemplateTagSpecification{{ResourceType: "instance", Tags: []intent.Tag{{Key: "release", Value: value}}}}
-	return p
-}
-
-const bootText = "#cloud-config\nruncmd:\n- echo one\n- echo two\n"
-
-// TestAStopHoldsWhatWasStopped: a later commit starts a stopped change again only if it changes what the change set.
-func TestAStopHoldsWhatWasStopped(t *testing.T) {
-	kind := func(name string) intent.Pool { return tagged(withText(groupPool("web", name, 4), bootText), "1") }
-	text := func(text string) intent.Pool { return tagged(withText(groupPool("web", "m5.large", 4), text), "1") }
-	nodes := func(change func(*intent.Pool)) intent.Pool {
-		p := nodegroupPool("web", 3)
-		p.AllowReplace = true
-		change(&p)
-		return p
-	}
-	volumes := func(kind string, devices ...string) intent.Pool {
-		p := text(bootText)
-		for _, d := range devices {
-			p.LaunchTemplate.Data.BlockDeviceMappings = append(p.LaunchTemplate.Data.BlockDeviceMappings, intent.BlockDeviceMapping{DeviceName: d, Ebs: intent.Ebs{VolumeSize: 10, VolumeType: kind}})
-		}
-		return p
-	}
-	types := func(overrides ...intent.Override) intent.Pool {
-		p := text(bootText)
-		p.Group.MixedInstancesPolicy = &intent.MixedInstances{OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100, SpotAllocationStrategy: "lowest-price", Overrides: overrides}
-		return p
-	}
-	large, xlarge, other := intent.Override{InstanceType: "m5.large"}, intent.Override{InstanceType: "m5.xlarge"}, intent.Override{InstanceType: "m5.2xlarge"}
-	heavy := intent.Override{InstanceType: "m5.xlarge", WeightedCapacity: "2"}
-	light := intent.Override{InstanceType: "m5.large", WeightedCapacity: "1"}
-	for name, c := range map[string]struct {
-		before, stopped intent.Pool
-		fields          string // that the stopped change set
-		holds, lifts    map[string]intent.Pool
-	}{
-		"an instance type": {kind("m5.large"), kind("m5.xlarge"), "instanceType", map[string]intent.Pool{
-			"a tag":                     tagged(kind("m5.xlarge"), "2"),
-			"a blank in a boot command": withText(kind("m5.xlarge"), strings.Replace(bootText, "echo one", "echo  one", 1)),
-			"another boot command":      withText(kind("m5.xlarge"), bootText+"- echo three\n"),
-			"the type as an override":   types(xlarge),
-			"the type beside the first": types(large, xlarge),
-		}, map[string]intent.Pool{"another type": kind("m5.2xlarge"), "the type before": tagged(kind("m5.large"), "2")}},
-		"an override": {types(light), types(light, heavy), "mixedInstancesPolicy.overrides", map[string]intent.Pool{
-			"another weight": types(light, intent.Override{InstanceType: "m5.xlarge", WeightedCapacity: "3"}),
-			"another order":  types(heavy, light),
-			"a type beside":  types(light, heavy, intent.Override{InstanceType: "m5.2xlarge", WeightedCapacity: "4"}),
-			"the type alone": kind("m5.xlarge"),
-		}, map[string]intent.Pool{"another type": types(large, other), "without it": tagged(types(light), "2")}},
-		"a type and a tag": {kind("m5.large"), tagged(kind("m5.xlarge"), "2"), "instanceType",
-			map[string]intent.Pool{"the tag": tagged(kind("m5.xlarge"), "3"), "the tag before": kind("m5.xlarge")}, map[string]intent.Pool{"the type before": tagged(kind("m5.large"), "2")}},
-		"a boot command": {text(bootText), text(bootText + "- reboot now\n"), "userData.runcmd", map[string]intent.Pool{
-			"blanks in it":          text(bootText + "- reboot  now \n"),
-			"one before it":         text("#cloud-config\nruncmd:\n- echo zero\n- echo one\n- echo two\n- reboot now\n"),
-			"one after it":          text(bootText + "- reboot now\n- echo three\n"),
-			"a comment":             text(strings.Replace(bootText, "runcmd", "# nothing\nruncmd", 1) + "- reboot now\n"),
-			"another instance type": withText(kind("m5.xlarge"), bootText+"- reboot now\n"),
-		}, map[string]intent.Pool{"it is another one": text(bootText + "- reboot later\n"), "it goes": tagged(text(bootText), "2")}},
-		"a volume": {text(bootText), volumes("gp2", "/dev/xvdb"), "nonRootVolumes", map[string]intent.Pool{"one before it": volumes("gp2", "/dev/xvdc", "/dev/xvdb")},
-			map[string]intent.Pool{"its type": volumes("gp3", "/dev/xvdb")}},
-		"a tag alone": {kind("m5.large"), tagged(kind("m5.large"), "2"), "additionalTags.release", map[string]intent.Pool{"something else": tagged(kind("m5.xlarge"), "2")},
-			map[string]intent.Pool{"the tag": tagged(kind("m5.large"), "3")}},
-		"a nodegroup that is replaced": {nodes(func(*intent.Pool) {}), nodes(func(p *intent.Pool) { p.Nodegroup.CapacityType = "SPOT" }), "capacityType",
-			map[string]intent.Pool{"another volume": nodes(func(p *intent.Pool) {
-				p.Nodegroup.CapacityType = "SPOT"
-				p.LaunchTemplate.Data.BlockDeviceMappings = []intent.BlockDeviceMapping{{DeviceName: "/dev/xvdb", Ebs: intent.Ebs{VolumeSize: 10, VolumeType: "gp3"}}}
-			})}, map[string]intent.Pool{"the capacity before": nodes(func(p *intent.Pool) { p.LaunchTemplate.Data.InstanceType = "m5.xlarge" })}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.settle(target("blue", c.before))
-			p := w.governed(permitted(target("blue", c.stopped), permitOf("web", "another", 0)))
-			bad := rollout.Bad{ID: p.ID, Hash: p.Hash, Rollout: "fleet/waves", Why: "gate errors", Fields: p.Change, Earlier: p.Earlier}
-			if !p.Pending || !strings.Contains(bad.Names(), c.fields) {
-				t.Fatalf("the change set %q of %+v", bad.Names(), p)
-			}
-			if slices.ContainsFunc(p.Change, func(f rollout.Field) bool { return strings.Contains(f.Key+f.Mark, "reboot") }) {
-				t.Errorf("a value is told: %+v", p.Change)
-			}
-			with := func(later intent.Pool) (rollout.Pool, string) {
-				permit := permitOf("web", "of-the-later-commit", 100)
-				permit.Stops = []rollout.Bad{bad}
-				d := permitted(target("blue", later), permit)
-				q := w.governed(d)
-				permit.Hash = q.Hash // an older conductor might allow it
-				w.srv.ResetCalls()
-				r := w.passesOver(permitted(target("blue", later), permit), 2)
-				n := w.srv.CallCounts()
-				if starts := n["autoscaling:StartInstanceRefresh"] + n["eks:CreateNodegroup"] + n["eks:UpdateNodegroupVersion"]; starts > 0 && q.Still != "" {
-					t.Errorf("machines are replaced: %v", n)
+// A stopped change goes back where its FleetRollout says so: a first share by AWS's own
+// rollback, later ones by a refresh to the version before, as AWS has set the group to the
+// bad one by then. Crashes and lost answers change nothing.
+func TestAStoppedChangeGoesBack(t *testing.T) {
+	for i, name := range []string{"AWS as it documents itself", "AWS takes no refresh that ends below 100"} {
+		quotas := []map[string]int{nil, wholesale}[i]
+		for j, after := range []string{"in the first share", "after the first share", "in the second share", "rolled whole", "refused"} {
+			for k, fault := range []awsemu.FaultKind{0, awsemu.LoseAnswer, awsemu.CutBefore, awsemu.Throttled} {
+				if !sampled(2, i, j, k) {
+					continue
 				}
-				held := heldFor(r)
-				for _, s := range r.Plan.Steps {
-					if held == "" && s.Held != "" {
-						held = string(s.Held) + ": " + s.HeldReason
+				t.Run(fmt.Sprint(name, "/", after, "/", fault), func(t *testing.T) {
+					w := newWorldWith(t, quotas)
+					w.settle(target("blue", groupPool("web", "m5.large", 10)))
+					web := target("blue", groupPool("web", "m5.xlarge", 10))
+					p := w.governed(permitted(web, permitOf("web", "another", 0)))
+					roll := func(share int32, passes int) { w.passesOver(permitted(web, permitOf("web", p.Hash, share)), passes) }
+					rollback := 0
+					switch after {
+					case "in the first share":
+						roll(50, 4)
+						rollback = 1
+					case "after the first share":
+						roll(25, 60)
+					case "in the second share":
+						roll(25, 60)
+						roll(75, 4)
+						if quotas != nil {
+							rollback = 1 // the group was never set to the new version
+						}
+					case "rolled whole":
+						roll(100, 60)
+					case "refused":
+						roll(50, 4)
+						w.srv.Faults().Add(awsemu.Fault{Kind: awsemu.FailBefore, Operation: "RollbackInstanceRefresh", Code: "IrreversibleInstanceRefresh", Message: "no"})
+						rollback = 1
 					}
-				}
-				return q, held
+					stop := permitOf("web", p.Hash, 0)
+					stop.Stopped, stop.Back, stop.Wait = true, p.Earlier, "was stopped by fleet/waves"
+					if fault != 0 {
+						for _, operation := range []string{"RollbackInstanceRefresh", "CancelInstanceRefresh", "StartInstanceRefresh"} {
+							w.srv.Faults().Add(awsemu.Fault{Kind: fault, Operation: operation})
+						}
+					}
+					w.srv.ResetCalls()
+					for n := range 70 {
+						_, _ = w.pass(reconciler.Apply, permitted(web, stop))
+						if n%7 == 0 {
+							w.restart()
+						}
+						w.clock.Advance(2 * time.Second)
+					}
+					if got := w.versionsOf("web"); got != "map[v1:10]" || aws.ToString(w.group("web").LaunchTemplate.Version) != "1" {
+						t.Errorf("%s, and the group is at %s", got, aws.ToString(w.group("web").LaunchTemplate.Version))
+					}
+					if n := w.srv.CallCounts()["autoscaling:RollbackInstanceRefresh"]; (n > 0) != (rollback > 0) {
+						t.Errorf("%d rollbacks", n)
+					}
+					w.srv.ResetCalls()
+					r := w.passesOver(permitted(web, stop), 10)
+					if len(w.wrote()) > 0 || !strings.HasPrefix(heldFor(r), "stopped: ") {
+						t.Errorf("it then wrote %v, held for %q", w.wrote(), heldFor(r))
+					}
+				})
 			}
-			for what, later := range c.holds {
-				q, held := with(later)
-				if q.Still != bad.Hash || q.Hash == bad.Hash || !strings.HasPrefix(held, "stopped: was stopped by fleet/waves") || !strings.Contains(held, "; still in it: "+bad.Names()) {
-					t.Errorf("%s: held %q, %+v", what, held, q)
-				}
-			}
-			for what, later := range c.lifts {
-				if q, held := with(later); q.Still != "" || strings.HasPrefix(held, "stopped: ") {
-					t.Errorf("%s: held %q, still %q", what, held, q.Still)
-				}
-				w.settle(target("blue", c.before))
-			}
-		})
+		}
 	}
+}
+
+// A failed refresh of a governed pool is told to the conductor for as long as AWS lists it,
+// also by a process that did not start it, and under whichever permit.
+func TestAFailedShareIsTold(t *testing.T) {
+	w := newWorld(t)
+	w.settle(target("blue", groupPool("web", "m5.large", 4)))
+	pool := groupPool("web", "m5.xlarge", 4)
+	web := target("blue", pool)
+	p := w.governed(permitted(web, permitOf("web", "another", 0)))
+	w.passesOver(permitted(web, permitOf("web", p.Hash, 50)), 1)
+	w.check(w.groups().CancelInstanceRefresh(t.Context(), &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String("web")}))
+	w.clock.Advance(time.Minute)
+	for _, share := range []int32{50, 0, 100} {
+		w.restart()
+		w.srv.ResetCalls()
+		w.passesOver(permitted(web, permitOf("web", p.Hash, share)), 3)
+		q := w.governed(permitted(web, permitOf("web", p.Hash, share)))
+		if !strings.Contains(q.Failed, "Cancelled") || !q.Pending || w.srv.CallCounts()["autoscaling:StartInstanceRefresh"] > 0 {
+			t.Errorf("%d %%: %+v", share, q)
+		}
+	}
+	w.scope.Retry([]string{"default/web"})
+	w.settle(permitted(web, permitOf("web", p.Hash, 100)))
 }

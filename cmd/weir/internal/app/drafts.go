@@ -76,12 +76,17 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 	if len(d.Targets) == 0 {
 		out.Unaffected = review.Targets - len(review.Touched)
 	}
+	s.addPlans(out, reports, own)
+	return out, nil
+}
+
+// addPlans adds the plans of reports, without secrets: neither the daemon's nor the draft's own.
+func (s *site) addPlans(out *commands.Planned, reports []*plan.Report, own *redact.Registry) {
 	for _, r := range reports {
 		r = report.Redact(func(text string) string { return s.redact(own.Redact(text)) }).Report(r)
 		out.Plans = append(out.Plans, r.Shown())
 		out.Locations[r.Target] = commands.Location{Account: r.Account, Region: r.Region}
 	}
-	return out, nil
 }
 
 // busy is commands.ErrBusy for an error that passes by itself, and else the error.
