@@ -23,7 +23,7 @@ func (ps *passState) diagnose(ctx context.Context) error {
 }
 
 // noteParked says, with the parked steps and for their pools, what makes weir try them
-// again. A command that works on a PATH tries each time that it is called.
+// again. A command that works on a PATH tries on every call.
 func noteParked(policy model.Policy, r *plan.Report, record *refusals.Record) {
 	if policy.OwnTargetOnly {
 		return

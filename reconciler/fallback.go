@@ -56,7 +56,7 @@ func reachedAny(held map[string]*model.Fallback) bool {
 	return false
 }
 
-// selectTargets decides which targets the rest of the pass is about. A target of which a partial read has no
+// selectTargets decides which targets the rest of the pass is about. A target for which a partial read has no
 // news is unknown in this pass. So is a target whose followed commit cannot be rendered, unless it is
 // held to the revision that was planned.
 func (ps *passState) selectTargets(context.Context) error {

@@ -28,7 +28,7 @@ type tokenKeeper struct {
 	keeper  *jointoken.Keeper
 }
 
-// of returns the keeper of a target. It makes one if there is none for the target's cluster.
+// of returns the keeper of a target. It makes one if the target's cluster has none.
 func (k *tokenKeepers) of(t *Desired, o *Options) *jointoken.Keeper {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -91,7 +91,7 @@ func (l *Loop) Interrupt() {
 }
 
 // Overtake makes the next pass follow soon, because something else is wanted: the one under
-// way finishes the pools that it has begun with, and leaves the others. It does not wait.
+// way finishes the pools that it has started, and leaves the remaining ones. It does not wait.
 func (l *Loop) Overtake() {
 	l.mu.Lock()
 	if l.overtaken != nil && !closed(l.overtaken) {

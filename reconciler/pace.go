@@ -21,7 +21,7 @@ const (
 // soonerBy divides MovingDelay after a pass that acted.
 const soonerBy = 5
 
-// wait is the time to the next pass. One that acts each time does not hurry: it may be
+// wait is the time to the next pass. A pass that acts every time does not hurry: it may be
 // in conflict with another writer. None hurries that would use up what a commit needs.
 // The interval counts from when everything was listed last, not from a look.
 func (l *Loop) wait(before, now pace, listed time.Duration) time.Duration {

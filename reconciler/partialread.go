@@ -23,12 +23,12 @@ const (
 // many. The methods of a nil partialRead are those of a full read.
 type partialRead struct {
 	read *observed.MovingSet
-	// idle holds the targets of which the read has no news.
+	// idle holds the targets for which the read has no news.
 	idle map[string]bool
 }
 
 // nextPartialRead returns what a partial read fetches again after a pass: the groups and templates of
-// all targets that are not idle, wanted or existing. idle holds the targets of which the pass had no
+// all targets that are not idle, wanted or existing. idle holds the targets for which the pass had no
 // news itself. It returns nil if nothing is changing, if a full read takes no more pages, or if a
 // target has nodegroups, whose groups are EKS's and have any name.
 func nextPartialRead(targets []Desired, reports []*plan.Report, idle map[string]bool, state *observed.State) *partialRead {
@@ -143,7 +143,7 @@ func (n *partialRead) names() *observed.MovingSet {
 	return n.read
 }
 
-// leaveOut marks the targets of which the read has no news as unknown in this pass: their earlier
+// leaveOut marks the targets for which the read has no news as unknown in this pass: their earlier
 // state stays.
 func (n *partialRead) leaveOut(targets []Desired, inputs []model.Input) []Desired {
 	if n == nil {
@@ -158,7 +158,7 @@ func (n *partialRead) leaveOut(targets []Desired, inputs []model.Input) []Desire
 	return out
 }
 
-// reported returns the reports of the targets of which the read has news.
+// reported returns the reports of the targets for which the read has news.
 func (n *partialRead) reported(targets []Desired, reports []*plan.Report) []*plan.Report {
 	if n == nil {
 		return reports

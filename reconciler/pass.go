@@ -29,7 +29,7 @@ type passState struct {
 	// observedAt is the start of the read of AWS, and listed what it listed.
 	observedAt time.Time
 	listed     observed.Listed
-	// plans has a plan for each target, nil if there is none. state is what planning knew of AWS.
+	// plans has a plan for each target, or nil. state is what planning knew of AWS.
 	plans []*plan.Plan
 	state *observed.State
 	// targets are those of the batch. One that the pass has no plan for has no Set.

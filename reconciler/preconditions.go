@@ -151,7 +151,7 @@ func (a *applier) confirmBefore(st step.Step, do step.Action) func(context.Conte
 	return func(ctx context.Context) error {
 		last := a.checks.since
 		if !seen.Moments && !confirmed {
-			last = time.Time{} // what a step ends is read each time
+			last = time.Time{} // what a step ends is read before every step
 		}
 		if at := a.checks.confirmedAt(subject); at.After(last) && (seen.Moments || confirmed) {
 			last = at

@@ -59,7 +59,7 @@ func (ps *passState) report(ctx context.Context) error {
 		}
 	}
 	if ps.batch.AllTargets {
-		strays(ps.targets, ps.reports, ps.partial, ps.state)
+		reportUnknownTargets(ps.targets, ps.reports, ps.partial, ps.state)
 	}
 	return nil
 }
@@ -91,9 +91,9 @@ func (ps *passState) reportPlanned(ctx context.Context, i int) {
 	in.NoteActivities(r.Governed)
 }
 
-// strays reports the resources of targets that are no longer configured, with the first target of
+// reportUnknownTargets reports the resources of targets that are no longer configured, with the first target of
 // the pass that has a plan. A partial read without news of the first target reports none.
-func strays(targets []Desired, reports []*plan.Report, partial *partialRead, state *observed.State) {
+func reportUnknownTargets(targets []Desired, reports []*plan.Report, partial *partialRead, state *observed.State) {
 	known := map[string]bool{}
 	for _, t := range targets {
 		known[t.Policy.Target] = true
@@ -103,7 +103,7 @@ func strays(targets []Desired, reports []*plan.Report, partial *partialRead, sta
 			return
 		}
 		if r.Plan != nil {
-			found := orphan.Strays(state, targets[i].Policy, known)
+			found := orphan.UnknownTargets(state, targets[i].Policy, known)
 			r.Plan.Diagnostics = append(r.Plan.Diagnostics, found...)
 			r.Diagnostics = r.Plan.Diagnostics
 			return

@@ -61,7 +61,7 @@ func (s *Scope) newPass(b Batch, mode Mode) *passState {
 // defaultConcurrency is the default of Concurrency.
 const defaultConcurrency = 8
 
-// Options are what a Scope works with. They may change between passes only.
+// Options configures a Scope. It may change only between passes.
 type Options struct {
 	Cloud    Cloud
 	Resolver Resolver

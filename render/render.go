@@ -148,7 +148,7 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 }
 
 // guarded runs one stage. A panic is a finding and leaves no set: one target
-// must not take the others with it, and what is missing from a render in error
+// must not break other pools, and what is missing from a render in error
 // is not taken for gone.
 func (dec *decoding) guarded(path string, stage func()) {
 	defer func() {

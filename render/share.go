@@ -66,7 +66,7 @@ func (s *Shared) Limit(bytes int, live func() []*Kept) {
 	s.limit, s.live = bytes, live
 }
 
-// FullError says that a render is more than may be kept beside the others.
+// FullError says that a render and the kept ones exceed the memory limit.
 type FullError struct {
 	// Bytes counts the bytes that it adds, Held those of all other renders, and Limit bounds their
 	// sum.

@@ -194,7 +194,7 @@ func (g *Git) Lost(ctx context.Context, from, to string) ([]string, error) {
 func (r repository) before() (out []plumbing.Hash) {
 	data, err := os.ReadFile(r.beforeFile)
 	if err != nil {
-		return nil // There is none, or pools are stopped that need not be.
+		return nil // No such commit, or pools are stopped without need.
 	}
 	for _, name := range strings.Fields(string(data)) {
 		if git.IsHash(name) {

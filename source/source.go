@@ -55,7 +55,7 @@ const (
 	defaultTimeout  = 2 * time.Minute
 )
 
-// Ref is what weir follows: at most one field is set, none means the default branch, whatever a work tree on this machine has checked out.
+// Ref names what weir follows: at most one field is set. Without one weir follows the default branch, whatever a work tree on this machine has checked out.
 type Ref struct {
 	Branch string `yaml:"branch"`
 	Tag    string `yaml:"tag"`

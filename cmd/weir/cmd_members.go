@@ -229,14 +229,14 @@ func (f *moveFlags) send(ctx context.Context, s surroundings, path string, words
 		return d.NotWeir()
 	}
 	code := exitOK
-	if !out.Heeded {
+	if !out.Followed {
 		code = exitNotConverged
 	}
 	if f.output != outputText {
 		return errors.Join(s.value(f.output, out), withCode(code))
 	}
 	text := words(out)
-	if !out.Heeded {
+	if !out.Followed {
 		text = "stored, and not followed yet: " + text
 	}
 	fmt.Fprintln(s.stdout, wording.Clean(text))

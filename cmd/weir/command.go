@@ -121,7 +121,7 @@ func (offline) Reconcile([]string, bool) ([]string, error) { return nil, nil }
 func (f *commandFlags) printAnswer(s surroundings, out gates.Answer, words func()) error {
 	if f.output == outputText {
 		words()
-		for _, line := range out.Heed() {
+		for _, line := range out.Receipt() {
 			fmt.Fprintln(s.stdout, wording.Clean(line))
 		}
 		return nil

@@ -78,7 +78,7 @@ func start(m demo.Member) (*daemonProcess, error) {
 		return nil, fmt.Errorf("start member: %w", err)
 	}
 	defer func() { _ = log.Close() }()                                             // the member has its own
-	cmd := exec.Command(self, "run", "--config", m.Config, "--log-format", "json") //nolint:noctx,gosec // it is told to stop, and this is weir itself
+	cmd := exec.Command(self, "run", "--config", m.Config, "--log-format", "json") //nolint:noctx,gosec // a signal stops it, and it runs weir itself
 	cmd.Args[0], cmd.Stderr = os.Args[0], log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process to pass on
 	if err := cmd.Start(); err != nil {

@@ -11,11 +11,11 @@
 //   - observe: what the instance owns, in batches.
 //   - fill: the facts that planning found missing.
 //   - execute: the steps of a plan, and the read right before a deletion.
-//   - doctor: what an account answers about what the others take for granted; no pass calls it.
+//   - doctor: checks what the other packages assume of AWS in an account; no pass calls it.
 //   - lookup: what only AWS knows, for package resolve; parameters, for join tokens.
 //   - probe: what AWS would refuse of a plan, for package preflight.
 //
-// observe, fill and memory do not import the SDK. The others list the operations that they call in
+// observe, fill and memory do not import the SDK. The remaining packages list the operations that they call in
 // structs (calls.go). The IAM policy must allow exactly these operations, and a test compares the
 // two.
 //

@@ -7,7 +7,7 @@ import (
 )
 
 // allowance is the size of a token bucket: how many calls may come at once, and
-// how many more each second.
+// how many more every second.
 type allowance struct {
 	burst  float64
 	refill float64

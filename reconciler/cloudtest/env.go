@@ -126,7 +126,7 @@ func (e *endpoint) eventually(what string, done func() bool) {
 		}
 		e.pass(tickEvery)
 	}
-	e.Fatalf("waited in vain for: %s", what)
+	e.Fatalf("timed out waiting for: %s", what)
 }
 
 // must ends the case on an error.

@@ -15,7 +15,7 @@ func groupOptionContracts() []contract {
 		{"options of a new group come back", needs, newOptions},
 		{"options are changed and cleared", needs, changedOptions},
 		{"a group starts with the defaults of AWS", needs, usualOptions},
-		{"a unit of capacity is told only where one was sent", needs, unitsOfCapacity},
+		{"a unit of capacity is returned only if one was sent", needs, unitsOfCapacity},
 		{"a group and its instances say the ids of their zones", needs, zoneIDs},
 		{"options that contradict themselves are refused", needs, contradictoryOptions},
 		{"what protects a group from its deletion is respected", needs, protectedDeletion},

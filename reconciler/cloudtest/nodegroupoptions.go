@@ -12,7 +12,7 @@ func nodegroupOptionContracts() []contract {
 	return []contract{
 		{"a nodegroup's options come back", []Capability{NodegroupUpdates, NodegroupStates}, nodegroupOptionsComeBack},
 		{"what changes is not deleted, and its updates are remembered", []Capability{NodegroupUpdates, NodegroupStates}, nodegroupHistory},
-		{"two nodegroups of one cluster stand beside each other", []Capability{NodegroupStates, NodegroupGroups}, nodegroupsBesideEachOther},
+		{"one cluster has two nodegroups", []Capability{NodegroupStates, NodegroupGroups}, nodegroupsBesideEachOther},
 	}
 }
 

@@ -90,7 +90,7 @@ func (e *Engine) wrote(ctx context.Context, err error) {
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return // the caller gave up
 	}
-	now := e.clock.Now().Wall // not under the lock: who asks the clock of a machine that stands still waits
+	now := e.clock.Now().Wall // not under the lock: reading the clock of a frozen machine blocks
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.refuses == nil {

@@ -65,7 +65,7 @@ func (f *Fence) MayBegin() error {
 	return nil
 }
 
-// Until is when the fence cuts an attempt that begins now, unless the lease is renewed.
+// Until returns the time at which the fence cuts an attempt that starts now, unless the lease is renewed.
 func (f *Fence) Until() time.Time {
 	if f == nil {
 		return time.Now().Add(365 * 24 * time.Hour)

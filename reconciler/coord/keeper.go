@@ -31,7 +31,7 @@ const (
 	SlowStop = 4 * time.Second
 	// announceEvery is how often a member tells others its time.
 	announceEvery = 30 * time.Second
-	// complainEvery is how often one refusal of the engine is told while it goes on.
+	// complainEvery is the time between two logs of the same refusal of the engine.
 	complainEvery = time.Minute
 )
 
@@ -114,7 +114,7 @@ type Keeper struct {
 	proposed map[string]string
 	basis    basis
 	stuck    map[string]mark
-	// complained is when each refusal was told last.
+	// complained has the time at which each refusal was last logged.
 	complained map[string]Instant
 }
 
@@ -297,7 +297,7 @@ func (k *Keeper) self() Member {
 	return m
 }
 
-// Describe tells the others by which configuration the member works.
+// Describe publishes the member's configuration to other members.
 func (k *Keeper) Describe(ctx context.Context, config string) error {
 	k.mu.Lock()
 	same := k.o.Member.Config == config

@@ -122,7 +122,7 @@ func (m *Mirror) Snapshot() *Snapshot {
 	return m.now
 }
 
-// Age is how long ago the last successful sync was sent, by the clock that advanced most: the snapshot has everything committed before that. It
+// Age returns the time since the last successful sync was sent, by the clock that advanced most: the snapshot has everything committed before that. It
 // returns false before the first one.
 func (m *Mirror) Age() (time.Duration, bool) {
 	now := m.engine.clock.Now()
@@ -158,7 +158,7 @@ func (m *Mirror) Replaced() int {
 	return n
 }
 
-// Within returns a snapshot no older than d, and syncs if there is none: a member that cannot read writes nothing.
+// Within returns a snapshot no older than d, and syncs if it has none: a member that cannot read writes nothing.
 func (m *Mirror) Within(ctx context.Context, d time.Duration) (*Snapshot, error) {
 	for {
 		if age, ever := m.Age(); ever && age <= d {

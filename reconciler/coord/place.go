@@ -94,7 +94,7 @@ func (p *placing) put(s Scope, member string) {
 func (p *placing) low(load int) bool  { return load*len(p.members)*slack < p.total*(slack-1) }
 func (p *placing) high(load int) bool { return load*len(p.members)*slack > p.total*(slack+1) }
 
-// uneven reports whether loads differ so much that moving keys pays: when one of three or more members goes, the others stay even.
+// uneven reports whether loads differ so much that moving keys pays: when one of three or more members stops, the remaining loads stay even.
 func (p *placing) uneven() bool {
 	return slices.ContainsFunc(p.members, func(m string) bool {
 		load := p.loads[m] * len(p.members) * 2

@@ -26,7 +26,7 @@ type Session struct {
 
 	turn chan struct{} // holds one while a write is under way
 	log  Log           // with the last write
-	// doubts are unanswered writes: one of them may have happened, or may still. The next write that succeeds excludes the others.
+	// doubts are unanswered writes: one of them may have happened, or may still. The next write that succeeds excludes the rest.
 	doubts []Log
 }
 
@@ -36,7 +36,7 @@ func (s *Session) ID() string { return s.id }
 // Engine is the engine's id at the join.
 func (s *Session) Engine() string { return s.engine }
 
-// TTL is how long a renewal lasts.
+// TTL is the duration of a renewal.
 func (s *Session) TTL() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -49,7 +49,7 @@ type Entered struct {
 	TTL time.Duration
 }
 
-// Poll is the answer to a member's poll, one each second.
+// Poll is the answer to a member's poll, one every second.
 type Poll struct {
 	// Engine is the engine's id, empty if it has none.
 	Engine string

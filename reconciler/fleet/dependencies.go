@@ -63,7 +63,7 @@ func (it *item) refuse(code, summary, detail string) {
 	it.desired.Diagnostics = append(slices.Clone(it.desired.Diagnostics), diag.Diagnostic{Severity: diag.Error, Code: code, Summary: summary, Detail: detail}).Sorted()
 }
 
-// mayCome reports whether nobody knows if there is a target of the name: its source
+// mayCome reports whether a target of the name may exist: its source
 // cannot be read.
 func mayCome(items []*item, name string) bool {
 	return slices.ContainsFunc(items, func(it *item) bool {

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Where the followed commit breaks some pools of a target and leaves others, the others
-// follow it, and each broken pool is held to the last revision in which it is whole. Each
-// pool has its own: one may have changed while another was broken already.
+// If the followed commit breaks some pools of a target, the healthy pools follow it, and each
+// broken pool is held to the last revision in which it is complete. Each pool has its own
+// revision, as one pool may change while another is already broken.
 
 // poolSearch is the search for the last good revision of one pool.
 type poolSearch struct {

@@ -159,7 +159,7 @@ func (f *Fleet) Adopt(earlier *Fleet) {
 // Target is one target, its path's wildcards expanded.
 type Target struct {
 	Name, Source, Path, Account, Region string
-	// Unlisted says that nobody knows for which targets it stands, as its source cannot
+	// Unlisted says that its targets are unknown, as its source cannot
 	// be read: its name is a pattern.
 	Unlisted bool
 	// Config is the configured target from which it was expanded.
@@ -192,7 +192,7 @@ func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Compositio
 	return f.Advance(ctx, views, -1)
 }
 
-// Advance is Compose with the renders that are there once patience is over. The others
+// Advance is Compose with the renders that exist once patience is over. The missing ones
 // go on until ctx ends, and a later composition has them.
 func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience time.Duration) (*Composition, error) {
 	in := &inputs{views: views, variables: &f.o, unusedRows: true}

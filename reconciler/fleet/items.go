@@ -60,7 +60,7 @@ type item struct {
 	since time.Time
 }
 
-// unlisted reports whether nobody knows for which targets the item stands.
+// unlisted reports whether the item's targets are unknown.
 func (it *item) unlisted() bool { return it.unknown && (it.err != nil || it.crowded) }
 
 // expand makes one item of each target that the configuration stands for.

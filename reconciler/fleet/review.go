@@ -314,7 +314,7 @@ func (b *Base) sortBatches(out *Review, f *Fleet, batches []reconciler.Batch, ro
 			case members[i].touched:
 				b.touch(out, d, f.renders[d.Policy.Target].result, members[i].roleless, p)
 			case d.Source == p.Source && errors.Is(d.Err, plan.ErrSource):
-				return nil, d.Err // nobody knows whether it is touched
+				return nil, d.Err // weir cannot tell whether the change affects it
 			}
 		}
 		switch scopeOf(members, p.Untrusted) {

@@ -62,8 +62,8 @@ type Answer struct {
 	Stored   bool     `json:"stored,omitempty"`
 }
 
-// Heed says who has read the request, in sentences; nothing where one daemon is alone.
-func (a Answer) Heed() (out []string) {
+// Receipt says in sentences which members have read the request. It is empty if one daemon runs alone.
+func (a Answer) Receipt() (out []string) {
 	if len(a.HeededBy) > 0 {
 		out = append(out, "Members that follow it: "+strings.Join(a.HeededBy, ", ")+".")
 	}

@@ -100,7 +100,7 @@ func adopts(s Scope) bool { return s.Adopt }
 func takes(s Scope) bool  { return s.From != "" }
 
 // The rules of reading. AWS knows no permissions for single resources for most calls of
-// readAll and listParameters, which are one statement; the others there read the state of
+// readAll and listParameters, which are one statement; the remaining ones read the state of
 // keys and alarms and the values of quotas, and statements of their own would be as long as the rest.
 var (
 	readAll      = rule{"ReadInRegions", reading, everything, inRegions}
@@ -174,7 +174,7 @@ var (
 	serviceRoles = rule{"MakeServiceRoles", writing, func(s Scope) []string { return []string{s.serviceRole("*")} }, func(Scope) Condition { return equals("iam:AWSServiceName", linkedServices...) }}
 	assume       = rule{AssumedRoles, []Access{Daemon}, func(s Scope) []string { return s.AssumeRoles }, nil}
 
-	// shareTable is of no target: the daemon's own identity meets the others there.
+	// shareTable is of no target: the daemon's own identity meets other members there.
 	shareTable = rule{SharedTable, []Access{Daemon}, where(func(s Scope) bool { return s.Table != "" }, func(s Scope) []string { return []string{s.Table} }), nil}
 	// shareKeys is for what is encrypted about this instance alone.
 	// Assumed of AWS: encryption-context-key.

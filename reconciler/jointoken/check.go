@@ -67,7 +67,7 @@ func (c *check) run(ctx context.Context) (failed bool) {
 		c.have[p.Name] = parse(p.Description)
 	}
 	if len(c.req.Wanted)+len(params) == 0 {
-		c.strays(ctx)
+		c.removeUnused(ctx)
 		return false
 	}
 	for _, p := range c.req.Wanted {
@@ -94,9 +94,9 @@ func (c *check) run(ctx context.Context) (failed bool) {
 	return len(c.diags) > 0
 }
 
-// strays removes tokens that no parameter ever got. No request needs the cluster here, so it may be
+// removeUnused removes tokens that no parameter ever got. No request needs the cluster here, so it may be
 // unavailable.
-func (c *check) strays(ctx context.Context) {
+func (c *check) removeUnused(ctx context.Context) {
 	secrets, err := c.keeper.Cluster.Secrets(ctx, namespace, c.labels())
 	if err != nil {
 		return

@@ -157,7 +157,7 @@ func (s *PoolStatus) failsBeside(c *Condition, reason, cause, text string) {
 	}
 }
 
-// Reasons of the condition Ready that others go by.
+// Reasons of the condition Ready on which other programs rely.
 const (
 	// ReasonInProgress says that machines or what they come from are on their way.
 	ReasonInProgress   = "InProgress"

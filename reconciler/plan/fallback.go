@@ -115,7 +115,7 @@ func (c *computation) holdPools() {
 	c.keep(func(s step.Step) bool {
 		pools := poolsOf(s)
 		if slices.ContainsFunc(pools, func(pool string) bool { return held[pool] == nil }) || len(pools) == 0 {
-			return true // the others may need it
+			return true // other pools may need it
 		}
 		return corrects(s) && !slices.ContainsFunc(pools, func(pool string) bool { return !fits(pool) })
 	})

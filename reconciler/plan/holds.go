@@ -40,7 +40,7 @@ type Waiting struct{ Target, Owner string }
 
 // LimitRollouts holds the rollouts of the plans of one account and region that would exceed the
 // limit. Rollouts in progress count too, and 0 means no limit. Those that waited before go first, in
-// the order of their arrival, then the others in the order of the plans, so none starves. refused
+// the order of their arrival, then the remaining ones in the order of the plans, so none starves. refused
 // holds the rollouts that AWS refused a short while ago; they start nothing and take no turn.
 // LimitRollouts returns the new queue, for the next call.
 func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused map[Waiting]bool) []Waiting {

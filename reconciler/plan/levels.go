@@ -47,7 +47,7 @@ func Levels(set *intent.Set, known map[intent.Lookup]model.Level) []model.Level 
 
 // awaits says which earlier target a step of the plan waits for because what its pools go
 // by has moved and that target has not come there; empty if none. A pool that keeps the
-// image that it has does not go by a newer one.
+// image that it has does not use a newer one.
 func (p *Plan) awaits(in model.Input, s step.Step) string {
 	if len(in.Policy.Gates.Earlier) == 0 || !s.MovesLevel() {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Unclear returns the pools ("namespace/name") of which a plan does not show whether AWS returns what
+// Unclear returns the pools ("namespace/name") whose plan does not show whether AWS returns what
 // weir wrote: a rollout is in progress, or the pool cannot be planned.
 func Unclear(pools []PoolStatus) map[string]bool {
 	unclear := map[string]bool{}

@@ -76,9 +76,9 @@ type PoolStatus struct {
 	InfrastructureReady   bool          `json:"infrastructureReady"`
 	FailureReason         string        `json:"failureReason,omitempty"`
 	FailureMessage        string        `json:"failureMessage,omitempty"`
-	// FailureCause stands for why AWS launches no machine or EKS calls a nodegroup
-	// degraded: it stays the same while the message names another zone, type or machine
-	// each time. It is "" for other failures.
+	// FailureCause identifies why AWS launches no machine or EKS reports a nodegroup as
+	// degraded. It stays the same while the messages name different zones, types or
+	// machines. It is "" for other failures.
 	FailureCause string      `json:"-"`
 	Conditions   []Condition `json:"conditions"`
 

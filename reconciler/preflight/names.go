@@ -130,7 +130,7 @@ func (v *verdict) image(l *launch) {
 // rootVolume compares the size of the root volume with the image's snapshot, as EC2 does.
 // The size in the image is only a default: images of Amazon Linux 2 for EKS say 20 GiB, with
 // a snapshot of 4. An account need not see the snapshot of an image that it may launch, and
-// then nobody knows.
+// then it is unknown.
 func (v *verdict) rootVolume(l *launch) {
 	im := l.image
 	if im == nil || im.RootDevice == "" || im.RootSnapshot == "" {

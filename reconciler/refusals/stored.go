@@ -42,7 +42,7 @@ type StoredWrite struct {
 // Empty reports whether no attempt failed.
 func (s Stored) Empty() bool { return len(s.Refused)+len(s.Writes) == 0 }
 
-// Wanted is what is wanted of a target now.
+// Wanted is the desired state of a target now.
 type Wanted struct {
 	Target string
 	// Wanted is Stored.Wanted of now, and Pools the target's pools. Rendered says that there is a

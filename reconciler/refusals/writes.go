@@ -14,7 +14,7 @@ import (
 
 // AWS may accept a value and return another: a synonym, a value with a member dropped, filled in or
 // reordered. weir would write such a difference again in every pass, and some of these writes
-// replace machines. So weir writes a change at most twice if it reads back as before each time, and
+// replace machines. So weir writes a change at most twice if it reads back as before both times, and
 // at most five times if it makes, deletes or rolls out something. It tries again once AWS returns
 // something else, the pool changes in Git, or somebody requests it. A restart forgets this, and
 // costs two more writes.

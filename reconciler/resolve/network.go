@@ -96,7 +96,7 @@ func (q *question) subnetsByID(ids []string, why string) (found []Subnet, a obse
 	for _, id := range ids {
 		s, answer, known := know(q, q.facts.subnets.get(id), problem("subnets-not-found", "there is no subnet "+id+" in this account and region ("+why+")"))
 		if !known {
-			// The others are asked for all the same, so that one call reads them all.
+			// The call reads the remaining ones too, so that one call reads them all.
 			if ok || a.Problem == "" {
 				a = answer
 			}

@@ -11,7 +11,7 @@ import (
 // what was stopped in it.
 
 // Field is a value of a launch configuration. Each element of a list is a Field of its own, so an
-// added element changes none of the others.
+// added element changes no other.
 type Field struct {
 	// Key is the place of the value. Elements of a list have one key.
 	Key string `json:"key"`

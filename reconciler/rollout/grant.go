@@ -111,7 +111,7 @@ func left(pools map[ID]*Pool, m Member, share int32) int32 {
 }
 
 // refused says why nothing of a run may begin although nothing of it has: what its gates
-// ask about is wrong already, or nobody knows.
+// ask about is wrong already, or unknown.
 func refused(r *Run) string {
 	if r.started() {
 		return ""

@@ -47,7 +47,7 @@ func newPlace(ctx context.Context, st *Stage, now time.Time, a Assumptions) (*pl
 		return nil, err
 	}
 	p.srv.ResetCalls()
-	// One pool after the other: the order of calls is then the same each time.
+	// One pool after the other: the order of calls is then always the same.
 	p.batch.Scope = reconciler.NewScope(reconciler.Options{Cloud: p.cloud, Resolver: recorded(st.Inputs), Now: r.clock.Now, Concurrency: 1})
 	p.batch.Inputs, p.batch.AllTargets, p.batch.BeforeWrite, p.batch.Attempts, p.batch.Marks, p.batch.Overtaken = &p.inputs, false, nil, nil, nil, nil
 	p.batch.Targets = slices.Clone(st.Batch.Targets)

@@ -108,7 +108,7 @@ func tooNew(version int) error {
 	return fmt.Errorf("open state: the engine's records have format %d, this weir knows %d: run the newer weir", version, format)
 }
 
-// ReadShared opens the records of an engine to read them, and never commits anything. It fails with fs.ErrNotExist where there are none.
+// ReadShared opens the records of an engine to read them, and never commits anything. It fails with fs.ErrNotExist if it has none.
 func ReadShared(ctx context.Context, e Engine) (*Shared, error) {
 	if err := e.Refresh(ctx); err != nil {
 		return nil, fmt.Errorf("the coordination engine cannot be read now: %w", err)

@@ -158,7 +158,7 @@ type SetDefaultVersion struct {
 }
 
 // DeleteLaunchTemplateVersions deletes versions of a template, 200 at most. One
-// that is gone already is done; what AWS refuses of the others is the error.
+// that is gone already is done; AWS's refusal for any other instance is the error.
 type DeleteLaunchTemplateVersions struct {
 	Template observed.TemplateRef // Version is empty
 	Versions []int64              // ascending

@@ -17,7 +17,7 @@ type DisruptionBudget struct {
 	// Allowed is the number of pods that may go now: of the Expected pods, Healthy are healthy and
 	// Needed must be.
 	Allowed, Healthy, Needed, Expected int32
-	// FreesUnready says that pods which are not Ready may go whatever the others are.
+	// FreesUnready says that pods which are not Ready may always be evicted.
 	FreesUnready bool
 	// Why is the reason why the cluster could not count, empty for none.
 	Why string

@@ -143,7 +143,7 @@ func (c *Cluster) bearer() (string, error) {
 	if c.tokenFile == "" {
 		return c.token, nil
 	}
-	// The file is read each time: a projected token lives for an hour.
+	// The file is read for every request: a projected token lives for an hour.
 	text, err := readFile(c.tokenFile)
 	if err != nil {
 		return "", &Error{Kind: Unauthorized, Message: fmt.Sprintf("read the token file of the kubeconfig: %v", err)}

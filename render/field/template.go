@@ -91,8 +91,8 @@ var template = []Row{
 	{AWS: "SecondaryInterfaces[].SecondarySubnetId", Doc: "a subnet of a secondary network"},
 	{AWS: "SecurityGroupIds", Pool: "awsLaunchTemplate.additionalSecurityGroups", Special: "resolve: those of the cluster are looked up"},
 	{AWS: "TagSpecifications[].ResourceType", Pool: "additionalTags", Special: "manifest: instance and volume"},
-	{AWS: "TagSpecifications[].Tags[].Key", Pool: "additionalTags", Special: "plan: told by key"},
-	{AWS: "TagSpecifications[].Tags[].Value", Pool: "additionalTags", Special: "plan: told by key"},
+	{AWS: "TagSpecifications[].Tags[].Key", Pool: "additionalTags", Special: "plan: matched by key"},
+	{AWS: "TagSpecifications[].Tags[].Value", Pool: "additionalTags", Special: "plan: matched by key"},
 	{AWS: "UserData", Pool: "-", Special: "userdata: made of the bootstrap configuration"},
 }
 

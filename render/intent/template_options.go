@@ -36,7 +36,7 @@ type MaintenanceOptions struct {
 }
 
 // Monitoring is LaunchTemplatesMonitoringRequest: whether the instances' metrics
-// come each minute.
+// come every minute.
 type Monitoring struct {
 	Enabled *bool `json:"Enabled,omitempty"`
 }

@@ -4,7 +4,7 @@
 // The flow is: walk (read every file that kustomize would reach, refuse what is remote, runs code,
 // leaves the tree or would exhaust the machine, and report all faults at once), run (kustomize over
 // exactly the files that were walked), substitute. The result keeps what it needs to answer on
-// demand which line of which file set a field (Origins), and which paths it looked up (ReadSet).
+// demand the file and line that set a field (Origins), and the paths that it looked up (ReadSet).
 //
 // A mistake of the user is always a diagnostic; an error means that the tree could not be read or
 // that the context ended.

@@ -104,7 +104,7 @@ func is(apiVersion Node, kind string) Node {
 	return Node{"properties": Node{"apiVersion": apiVersion, "kind": Node{"const": kind}}, "required": []string{"apiVersion", "kind"}}
 }
 
-// Marshal writes a schema as indented JSON, the same bytes each time.
+// Marshal writes a schema as indented JSON, always with the same bytes.
 func Marshal(n Node) ([]byte, error) {
 	out, err := json.MarshalIndent(n, "", "  ")
 	return append(out, '\n'), err

@@ -51,8 +51,8 @@ type Settings struct {
 	CAFile string `yaml:"caFile"`
 	// ClientCert is shown to servers that ask for a certificate.
 	ClientCert ClientCert `yaml:"clientCert"`
-	// Proxy is an http, https or socks5 URL without credentials. Without it the
-	// environment decides, and over SSH there is none.
+	// Proxy is an http, https or socks5 URL without credentials. Without it weir uses
+	// the proxy of the environment, and none over SSH.
 	Proxy     string    `yaml:"proxy"`
 	ProxyAuth ProxyAuth `yaml:"proxyAuth"`
 }

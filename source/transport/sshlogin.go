@@ -37,7 +37,7 @@ var certAlgorithms = []string{
 }
 
 // preferred puts the types that are known of a host first, so that a server with
-// several keys shows one of them. The others follow: a server without any of the
+// several keys shows one of them. The remaining keys follow: a server without any of the
 // known ones left is recognised by the key that it shows instead.
 func preferred(known []string) []string {
 	var out []string

@@ -49,7 +49,7 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 		h.Refuse(w, status, told, back)
 		return
 	}
-	h.Say(w, strings.Join(append([]string{done.Text + "."}, out.Heed()...), " "))
+	h.Say(w, strings.Join(append([]string{done.Text + "."}, out.Receipt()...), " "))
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 

@@ -176,14 +176,14 @@ func (h handler) do(ctx context.Context, name string, do command, in gates.Reque
 		"pool", in.Pool, "for", in.For, "reason", gates.Line(in.Reason, 500), "digest", gates.Line(in.Digest, 80))
 	h.Done(d)
 	if h.Members != Members(alone{}) {
-		out.HeededBy, out.Stored = h.heeded(ctx, name, in, out)
+		out.HeededBy, out.Stored = h.followers(ctx, name, in, out)
 	}
 	return out, d, nil
 }
 
-// heeded returns which owners have read a command, and whether it is only stored for the remaining
+// followers returns which owners have read a command, and whether it is only stored for the remaining
 // owners.
-func (h handler) heeded(ctx context.Context, name string, in gates.Request, out gates.Answer) (by []string, stored bool) {
+func (h handler) followers(ctx context.Context, name string, in gates.Request, out gates.Answer) (by []string, stored bool) {
 	targets := append(append([]string{}, out.Plans...), out.Reconciled...)
 	if in.Target != "" {
 		targets = append(targets, in.Target)
@@ -191,7 +191,7 @@ func (h handler) heeded(ctx context.Context, name string, in gates.Request, out 
 	if (name == "approve" || name == "unapprove") && len(targets) == 0 {
 		return nil, true // of no plan that is known: its owner finds it once there is one
 	}
-	by, all := h.Members.Heeded(ctx, targets)
+	by, all := h.Members.Followers(ctx, targets)
 	return by, !all
 }
 

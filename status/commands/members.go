@@ -33,8 +33,8 @@ type Moved struct {
 	// Scope is the key of the taken work.
 	Scope string `json:"scope,omitempty"`
 	Undo  bool   `json:"undo,omitempty"`
-	// Heeded says that it is done; else it is stored, and the member does it once it can.
-	Heeded bool `json:"heeded"`
+	// Followed says that it is done; else it is stored, and the member does it once it can.
+	Followed bool `json:"heeded"`
 	// Left counts what a draining member still owns.
 	Left int `json:"left,omitempty"`
 }
@@ -44,10 +44,10 @@ type Moved struct {
 type Members interface {
 	Drain(ctx context.Context, m Move) (Moved, error)
 	Take(ctx context.Context, m Move) (Moved, error)
-	// Heeded waits a few seconds until the owners of targets, of all if none are named, have read
+	// Followers waits a few seconds until the owners of targets, of all if none are named, have read
 	// what was stored before, and returns the names of those that have. all reports whether every
 	// owner has.
-	Heeded(ctx context.Context, targets []string) (by []string, all bool)
+	Followers(ctx context.Context, targets []string) (by []string, all bool)
 }
 
 // move answers a program.
@@ -83,7 +83,7 @@ func (h handler) move(w http.ResponseWriter, r *http.Request, name string, do fu
 	case out.Undo:
 		text = in.By + " let " + out.Member + " take work again"
 	}
-	h.Logger.Info("command", "command", name, "by", in.By, "member", out.Member, "scope", out.Scope, "undo", out.Undo, "heeded", out.Heeded)
+	h.Logger.Info("command", "command", name, "by", in.By, "member", out.Member, "scope", out.Scope, "undo", out.Undo, "heeded", out.Followed)
 	h.Done(Action{Command: name, By: in.By, Text: gates.Line(text, 600)})
 	answer(w, http.StatusOK, out)
 }
@@ -117,8 +117,8 @@ func (alone) Drain(context.Context, Move) (Moved, error) { return Moved{}, errAl
 // Take implements Members.
 func (alone) Take(context.Context, Move) (Moved, error) { return Moved{}, errAlone() }
 
-// Heeded implements Members.
-func (alone) Heeded(context.Context, []string) ([]string, bool) { return nil, false }
+// Followers implements Members.
+func (alone) Followers(context.Context, []string) ([]string, bool) { return nil, false }
 
 func errAlone() error {
 	return fault("stop it, or write a section coordination into its configuration and run several", "this daemon does not share its work")

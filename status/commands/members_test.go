@@ -23,7 +23,7 @@ type hands struct {
 
 func (c *hands) Drain(_ context.Context, m Move) (Moved, error) {
 	c.seen = append(c.seen, m)
-	return Moved{Member: "two", Undo: m.Undo, Heeded: !m.Undo, Left: 1}, c.err
+	return Moved{Member: "two", Undo: m.Undo, Followed: !m.Undo, Left: 1}, c.err
 }
 
 func (c *hands) Take(_ context.Context, m Move) (Moved, error) {
@@ -31,7 +31,7 @@ func (c *hands) Take(_ context.Context, m Move) (Moved, error) {
 	return Moved{Member: "one", Scope: "scope/aws/1/r"}, c.err
 }
 
-func (c *hands) Heeded(_ context.Context, targets []string) ([]string, bool) {
+func (c *hands) Followers(_ context.Context, targets []string) ([]string, bool) {
 	c.asked = append(c.asked, strings.Join(targets, ","))
 	return []string{"two"}, c.err == nil
 }

@@ -14,7 +14,7 @@ const (
 	// maxWatchers bounds the pages that weir sends changes to; one more asks by
 	// itself now and then.
 	maxWatchers = 128
-	// maxOfCaller bounds those of one caller. The others are kept for other callers.
+	// maxOfCaller bounds those of one caller. The remaining ones are kept for other callers.
 	maxOfCaller = 96
 	// maxNamed bounds the targets that a message names; more are "all".
 	maxNamed = 50

@@ -160,7 +160,7 @@ func (w *Watch) View() View {
 	return v
 }
 
-// Late reports whether the records are older than an owner may go by: then this member writes nothing.
+// Late reports whether the records are too old for an owner: then this member writes nothing.
 func (v *View) Late() bool { return v.Engine.Lag > coord.InputsWithin.Seconds() }
 
 // Away reports whether this member has heard nothing of the engine for longer than a lease lasts: it owns nothing.

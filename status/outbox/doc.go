@@ -20,7 +20,7 @@
 //     tries of its own.
 //   - The destination's answer applies to all entries: when to retry, and that it denies the token,
 //     which no other entry would change. A fault of one entry delays only that entry, so that it
-//     does not delay the others. An owner that wants its order kept offers only its first entry.
+//     does not delay other entries. An owner that wants its order kept offers only its first entry.
 //   - A denied token is never a reason to give an entry up. A person fixes it in time; until then
 //     one try stands for all.
 //   - An entry is given up when the destination refuses it for good, or after as many tries as it

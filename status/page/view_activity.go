@@ -174,7 +174,7 @@ func (q activityLinks) page(skip int, until time.Time) string {
 	return "/activity?" + next.Encode()
 }
 
-// pager describes a page with n entries, of which activityPage are shown.
+// pager describes a page that shows activityPage of n entries.
 func (q activityLinks) pager(f history.Filter, n int) (p pager) {
 	switch {
 	case f.Skip > activityPage:

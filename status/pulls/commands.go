@@ -105,8 +105,8 @@ func newestOf(list []forge.Comment, since time.Time) time.Time {
 // heedAll records that all comments on the current heads were read.
 func (w *Watcher) heedAll() {
 	for _, k := range w.open {
-		if k.Heeded != k.Seen {
-			k.Heeded = k.Seen
+		if k.ReadAt != k.Seen {
+			k.ReadAt = k.Seen
 			w.records.save(k)
 		}
 	}
@@ -233,7 +233,7 @@ func (l *comments) current(ctx context.Context, k *work, c forge.Comment) (bool,
 		l.listing.again() // and the next poll sees it to its end
 		return false, nil
 	}
-	known := pr.HeadSHA == k.Seen && k.Heeded == k.Seen && !c.CreatedAt.Before(k.SeenAt)
+	known := pr.HeadSHA == k.Seen && k.ReadAt == k.Seen && !c.CreatedAt.Before(k.SeenAt)
 	l.update(pr)
 	return known, nil
 }

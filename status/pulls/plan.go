@@ -205,7 +205,7 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 	w.show(k, shown)
 }
 
-// again schedules the next try after a temporary failure, each time with a longer delay.
+// again schedules the next try after a temporary failure, with a growing delay.
 func (w *Watcher) again(k *work) {
 	k.tries++
 	k.due = w.o.Now().Add(min(w.o.Interval<<min(k.tries-1, 6), 30*time.Minute))

@@ -22,9 +22,9 @@ type record struct {
 	// SeenAt is the time of the pull request's last change when the head was first seen, by the
 	// forge's clock: the head is no younger.
 	SeenAt time.Time `json:"seenAt,omitzero"`
-	// Heeded is the head that was seen before a poll that read all comments: the author of a later
+	// ReadAt is the head that was seen before a poll that read all comments: the author of a later
 	// comment may have read it.
-	Heeded string `json:"heeded,omitempty"`
+	ReadAt string `json:"heeded,omitempty"`
 	// Allowed is the head that a user allowed to be planned.
 	Allowed string `json:"allowed,omitempty"`
 	// Killed is the head whose review this weir did not live to end.

@@ -84,7 +84,7 @@ func groupTags(group string, tags map[string]observed.GroupTag) []types.Tag {
 	return out
 }
 
-// updateGroup sends the members that are set; AWS keeps the others.
+// updateGroup sends the members that are set; AWS keeps the remaining ones.
 func (x groups) updateGroup(ctx context.Context, a step.UpdateGroup) error {
 	in := &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(a.Name), MinSize: a.MinSize, MaxSize: a.MaxSize, DesiredCapacity: a.DesiredCapacity,

@@ -83,7 +83,7 @@ func (a *alarms) note(names []string, states map[string]string, at time.Time) {
 	}
 }
 
-// of are the states that are young enough to go by.
+// of has the states that are recent enough to use.
 func (a *alarms) of(names []string, now time.Time) map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -42,7 +42,7 @@ func Noting[K comparable, V any](unread *map[K]*observed.Error, read func(contex
 }
 
 // Denied returns a read's error if AWS denied it for want of a permission: what
-// was to be read is then noted as unread, and the others are read on. Any other
+// was to be read is then noted as unread, and reading continues. Any other
 // failure ends the pass.
 func Denied(err error) *observed.Error {
 	var e *observed.Error

@@ -68,7 +68,7 @@ func launchConfiguration(c *types.LaunchConfiguration) observed.TemplateVersion 
 	if tenancy := aws.ToString(c.PlacementTenancy); tenancy != "" {
 		d.Placement = &intent.Placement{Tenancy: tenancy}
 	}
-	// Without the member, instances of a launch configuration are monitored each minute.
+	// Without the member, instances of a launch configuration are monitored every minute.
 	if m := c.InstanceMonitoring; m == nil || m.Enabled == nil || *m.Enabled {
 		d.Monitoring = &intent.Monitoring{Enabled: aws.Bool(true)}
 	}

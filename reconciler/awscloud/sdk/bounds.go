@@ -206,7 +206,7 @@ func EachPage(ctx context.Context, service, operation string, page func(ctx cont
 	}
 }
 
-// TooMany fails for a list with too many names, each of which costs a call.
+// TooMany fails for a list with too many names, as each name costs a call.
 func TooMany(n int) error {
 	if n <= mostNamed {
 		return nil

@@ -63,7 +63,7 @@ type Options struct {
 	// Limits are shared with others that reach the same account; nil: they are
 	// this Client's own, with defaultShare.
 	Limits *Limits
-	// Yields makes reads wait for what the others who share the Limits leave: half of
+	// Yields makes reads wait for what other users of the Limits leave: half of
 	// what may be read at once stays theirs.
 	Yields bool
 	// Fence is asked before each attempt that may change AWS; nil: none may be kept back.

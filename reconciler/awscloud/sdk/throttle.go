@@ -100,7 +100,7 @@ func (l *Limits) leave(p limitKey) {
 	}
 }
 
-// limit is a token bucket: its size, and what flows in each second.
+// limit is a token bucket: its size, and the tokens added every second.
 type limit struct{ burst, refill float64 }
 
 // writeLimits holds AWS's own limits for weir's writing calls; weir takes its fraction of them. EC2

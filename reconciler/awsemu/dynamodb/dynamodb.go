@@ -82,7 +82,7 @@ type KeyAttribute struct{ Name, Type string }
 // Replica is a table's copy in another region: the emulator keeps only that it exists.
 type Replica struct{ Region, Status string }
 
-// Count is how many items a table had at a time.
+// Count is the number of items in a table at a time.
 type Count struct {
 	At    time.Time
 	Items int
@@ -123,7 +123,7 @@ func Service() *wire.Service {
 	return sv
 }
 
-// Timers are what happens later.
+// Timers has the events that happen later.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){
 		timerTable: (*Region).settle,

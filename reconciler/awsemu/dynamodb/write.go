@@ -137,7 +137,7 @@ type writeInput struct {
 	write
 	ReturnValues                string
 	ReturnConsumedCapacity      string
-	ReturnItemCollectionMetrics string // of tables with local indexes, of which there are none
+	ReturnItemCollectionMetrics string // for tables with local indexes, which are not supported
 }
 
 func writer(kind string) func(*request, writeInput) (any, error) {

@@ -144,7 +144,7 @@ func (r launcher) room(in *Instance, n int) *wire.Error {
 	return nil
 }
 
-// configure checks what an instance is made of, and where it shall run.
+// configure checks the settings of an instance, and where it must run.
 func (r launcher) configure(in *Instance, spec LaunchSpec) *wire.Error {
 	if err := r.EquipInstance(in, spec); err != nil || r.Trusting {
 		return err

@@ -105,7 +105,7 @@ func (r launcher) runSpec(in wire.Data) (LaunchSpec, *wire.Error) {
 	return spec, r.checkRun(data, spec.SubnetID)
 }
 
-// checkRun applies the rules of which members may be combined.
+// checkRun applies the rules about combinations of members.
 func (r launcher) checkRun(data wire.Data, subnet string) *wire.Error {
 	if err := checkTemplateData(data); err != nil {
 		return err

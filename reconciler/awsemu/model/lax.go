@@ -3,7 +3,7 @@ package model
 // laxities are limits of the models that the services themselves do not hold
 // callers to, by service and shape, each with its reason.
 var laxities = map[string]string{
-	"ec2 InstanceType":                         "new types come to regions before they come to the models; whether a type exists is told by a code of its own",
+	"ec2 InstanceType":                         "regions get new types before the models do; a code of its own reports an unknown type",
 	"autoscaling CapacityDistributionStrategy": "reservations-then-balanced is younger than the models",
 }
 

@@ -73,7 +73,7 @@ func list(rq *request, in listInput, applied bool) (any, error) {
 type getInput struct {
 	ServiceCode string
 	QuotaCode   string
-	ContextId   string //nolint:revive // the name on the wire; of quotas of single resources, of which there are none
+	ContextId   string //nolint:revive // the name on the wire; for quotas of single resources, which are not supported
 }
 
 func getServiceQuota(rq *request, in getInput) (any, error) { return get(rq, in, true) }

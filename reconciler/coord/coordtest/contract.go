@@ -48,7 +48,7 @@ func Contract(t *testing.T, b Back) {
 		{"writes are whole", whole},
 		{"owners write under their epoch", fenced},
 		{"limits", limits},
-		{"changes are told", changes},
+		{"changes are reported", changes},
 		{"logs are bounded", boundedLogs},
 		{"listing has pages", pages},
 		{"answers are lost", lostAnswers},

@@ -109,7 +109,7 @@ func lateRequests(w *world) {
 	w.wantRecord(a, "k", "done")
 }
 
-// counting has members write the same record beside each other.
+// counting makes members write the same record concurrently.
 func counting(w *world) {
 	const members, each = 4, 10
 	var all sync.WaitGroup

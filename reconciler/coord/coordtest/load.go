@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Load lets two members keep so many scopes for a while, each of which writes a result of
+// Load lets two members keep so many scopes for a while. Each scope writes a result of
 // size bytes as often as every says (of size 0: none), and calls during at its begin and end.
 func Load(b *testing.B, open func(member int) coord.Store, scopes int, every time.Duration, size int, d time.Duration, during func()) {
 	var all []coord.Scope

@@ -150,7 +150,7 @@ func staysDead(w *world) {
 	w.wants(err, coord.ErrLost)
 	w.wants(a.Renew(w.Context()), coord.ErrLost)
 	if a.Left() != 0 {
-		w.Error("it was told that it is dead, and goes on")
+		w.Error("the engine reported it as dead, and it continues")
 	}
 	w.wantRecord(b, "k", "")
 	if !w.owner(b, "scope").Is(second) {

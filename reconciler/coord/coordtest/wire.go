@@ -9,16 +9,16 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// ErrWire is what a member sees of a fault.
+// ErrWire is the error that a member gets from a fault.
 var ErrWire = errors.New("nothing came back")
 
-// Fault is what becomes of one call; the zero Fault is nothing.
+// Fault changes the outcome of one call; the zero Fault changes nothing.
 type Fault struct {
 	// Slow is how long the request takes to the engine.
 	Slow time.Duration
-	// LoseRequest: it never gets there. LoseAnswer: it is done and nobody is told.
+	// LoseRequest: the request never arrives. LoseAnswer: the engine does it, and the answer is lost.
 	LoseRequest, LoseAnswer bool
-	// Late: the caller is told that nothing came back, and so much later the request arrives.
+	// Late: the caller gets an error for a missing answer, and the request arrives so much later.
 	Late time.Duration
 	// Hang: a lost one is not told before the caller gives up.
 	Hang bool
@@ -64,7 +64,7 @@ func (w *Wire) Cut() { w.Arm(func(string) Fault { return Fault{LoseRequest: true
 // Mend ends all faults.
 func (w *Wire) Mend() { w.Arm(nil) }
 
-// Calls is how often each call was made.
+// Calls counts the calls by name.
 func (w *Wire) Calls(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -111,7 +111,7 @@ func through[T any](ctx context.Context, w *Wire, call string, do func(context.C
 	case f.Late > 0:
 		w.late.Go(func() {
 			time.Sleep(f.Late)
-			_, _ = do(context.WithoutCancel(ctx)) // nobody is told
+			_, _ = do(context.WithoutCancel(ctx)) // the answer is lost
 		})
 		return lost()
 	}

@@ -17,8 +17,8 @@ import (
 // listItems is how many a page of a list has at most; DynamoDB ends it at 1 MB, too.
 const listItems = 100
 
-// gets reads items at one moment between transactions, in the order of the keys; nil where
-// there is none.
+// gets reads items at one moment between transactions, in the order of the keys; a missing
+// item is nil.
 func (s *Store) gets(ctx context.Context, keys []item) ([]item, error) {
 	if len(keys) == 0 {
 		return nil, nil

@@ -22,13 +22,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/partition"
 )
 
-// Actions are what a member does with the table.
+// Actions are the API actions that a member uses on the table.
 var Actions = []string{
 	"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:DescribeTable", "dynamodb:GetItem",
 	"dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem",
 }
 
-// Statement is what an IAM policy has to say for that.
+// Statement is the IAM policy statement that allows them.
 func Statement(tableARN string) string {
 	data, err := json.MarshalIndent(map[string]any{"Effect": "Allow", "Action": Actions, "Resource": tableARN}, "", "  ")
 	if err != nil {

@@ -84,7 +84,7 @@ func collided(c *types.TransactionCanceledException) bool {
 	})
 }
 
-// pause waits before another try, longer each time.
+// pause waits before another try, longer after every failure.
 func pause(ctx context.Context, tries int) error {
 	timer := time.NewTimer(rand.N(min(10*time.Millisecond<<min(tries, 6), 300*time.Millisecond)) + time.Millisecond) //nolint:gosec // no secret
 	defer timer.Stop()

@@ -120,7 +120,7 @@ func (l layout) writes(t coord.Txn) ([]clientv3.Op, error) {
 type contents struct {
 	s    *Store
 	keys []string
-	kvs  map[string]*mvccpb.KeyValue // nil before it is known; an entry is nil where there is none
+	kvs  map[string]*mvccpb.KeyValue // nil before the read; an entry is nil if the key does not exist
 	err  error
 }
 

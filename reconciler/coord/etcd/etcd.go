@@ -11,7 +11,7 @@
 // owners are what they were when they were taken. Where that is not so, or says too little (of
 // versions, and of who is taken from), what it depends on is read and checked, and must still
 // be of the same revisions. The id of the engine has etcd's cluster in it, which a restore from a
-// snapshot makes anew where it is told to (--initial-cluster-token).
+// snapshot creates new ones if requested (--initial-cluster-token).
 package etcd
 
 import (
@@ -64,7 +64,7 @@ func New(client *clientv3.Client, instance string) *Store {
 // Counting tells of each request to etcd.
 func (s *Store) Counting(calls func(name string)) { s.calls = calls }
 
-// led makes a member of etcd that has lost the others say so at once, so that the client asks another one. Else it would hold a request until that has
+// led makes an etcd member without a quorum say so at once, so that the client asks another one. Else it would hold a request until that has
 // no time left, and with it every renewal that comes there.
 func led(ctx context.Context) context.Context { return clientv3.WithRequireLeader(ctx) }
 

@@ -43,7 +43,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	client := clientv3.Config{
 		Endpoints: c.Endpoints, DialTimeout: dialTimeout, DialKeepAliveTime: aliveInterval, DialKeepAliveTimeout: aliveTimeout,
 		PermitWithoutStream: true, Logger: zap.NewNop(),
-		// Each endpoint twice, and no more: who asks again and again until there is no time left would hear nothing of why.
+		// Each endpoint twice, and no more: retries until the deadline would hide the cause.
 		MaxUnaryRetries: uint(2 * len(c.Endpoints)),
 	}
 	if len(c.Endpoints) == 0 {

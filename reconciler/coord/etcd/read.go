@@ -35,7 +35,7 @@ func decodeOwners(kvs []*mvccpb.KeyValue) (all []coord.Owner, err error) {
 	return all, nil
 }
 
-// gets reads keys at one revision; nil where there is none.
+// gets reads keys at one revision; a missing key is nil.
 func (s *Store) gets(ctx context.Context, keys []string) ([]*mvccpb.KeyValue, error) {
 	r, err := s.txn(ctx, nil, gets(keys), nil)
 	if err != nil {

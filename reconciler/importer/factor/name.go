@@ -148,7 +148,7 @@ func (s *shape) what() string {
 }
 
 // split finds a prefix and a suffix that make the pool's name out of that of the base. ok
-// is false where there are none, or kustomize would take a name on the way for another
+// is false if none exist, or kustomize would take a name on the way for another
 // pool's.
 func (w *writer) split(p *part) (prefix, suffix string, ok bool) {
 	name, called := p.pool.Name, p.shape.called

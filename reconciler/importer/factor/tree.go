@@ -13,7 +13,7 @@ type part struct {
 	// objects are those that a base can have, by role: their type, as no two have one. It
 	// is nil where the pool must be alone.
 	objects map[string]Object
-	// beside are the others.
+	// beside are the remaining ones.
 	beside []Object
 	// signature says which objects those are.
 	signature string

@@ -75,7 +75,7 @@ func (l launching) earlier(set bool) []rollout.Version {
 func (l launching) versionBefore(b before) rollout.Version {
 	t, n := b.template, b.number
 	out := rollout.Version{Template: t.Name, Number: n, Pin: l.version.PinTo(l.pool, t, n)}
-	policy := l.have.MixedInstancesPolicy // the likeliest, where nobody knows
+	policy := l.have.MixedInstancesPolicy // the likeliest, as AWS does not say
 	if p, known := l.policyBefore(b); known {
 		policy, out.Policy, out.Plain = p, p, p == nil
 	}

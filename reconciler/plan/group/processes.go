@@ -125,7 +125,7 @@ func (c Planner) nameSuspensions(pool *intent.Pool, g observed.Group, rolls bool
 		if effect == "" {
 			continue
 		}
-		who, end := "somebody suspended it outside Git", "whoever suspended it can resume it, or run: aws autoscaling resume-processes --auto-scaling-group-name "+observed.ShellWord(g.Name)+" --scaling-processes "+p
+		who, end := "somebody suspended it outside Git", "the program or person that suspended it can resume it, or run: aws autoscaling resume-processes --auto-scaling-group-name "+observed.ShellWord(g.Name)+" --scaling-processes "+p
 		path := intent.Path{"spec"}
 		switch {
 		case pool.Group == nil:

@@ -109,7 +109,7 @@ func NewTags(pool *intent.Pool, usual, tags map[string]string) []step.Change {
 func (in Input) UsualTags(pool *intent.Pool, name string, tags map[string]string) map[string]string {
 	out := map[string]string{
 		observed.TagOwner: in.Policy.Instance, observed.TagTarget: in.Policy.Target, observed.TagSource: in.Policy.Source, observed.TagPool: pool.Key.String(),
-		observed.TagKeys: tags[observed.TagKeys], observed.TagHooks: tags[observed.TagHooks], observed.TagSuspended: tags[observed.TagSuspended], // these follow from the others, the hooks and the processes
+		observed.TagKeys: tags[observed.TagKeys], observed.TagHooks: tags[observed.TagHooks], observed.TagSuspended: tags[observed.TagSuspended], // these follow from the pool's tags, the hooks and the processes
 	}
 	cluster, known := in.Set.Cluster(pool.ClusterKey)
 	if known {

@@ -153,7 +153,7 @@ func NewGoverned(in Input, pool *intent.Pool) rollout.Pool {
 const settlesWithin = time.Minute
 
 // waiting is a machine that is not ready. Since is when it was launched, or when a node that
-// was Ready ceased to be; it is zero where nobody knows, as AWS tells when a machine was
+// was Ready ceased to be; it is zero if unknown, as AWS reports when a machine was
 // launched only in an answer of its own. A machine of a warm pool was launched long before it
 // was wanted.
 func waiting(state *observed.State, memory Memory, now time.Time, nodes *Nodes, pool *intent.Pool, i observed.Instance) rollout.Machine {

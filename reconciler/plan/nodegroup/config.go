@@ -119,7 +119,7 @@ func (w wantNodegroup) taints(want, have []intent.Taint, u *step.UpdateNodegroup
 	return []step.Change{model.InfraChange(w.pool, "taints", taintText(have), taintText(want))}
 }
 
-// sizes holds those that are written and keeps the others as observed, moved only
+// sizes holds those that are written and keeps the remaining ones as observed, moved only
 // as far as the bounds ask.
 func (w wantNodegroup) sizes(have observed.Nodegroup) (minSize, maxSize, desired int32) {
 	pool, n := w.pool, w.pool.Nodegroup

@@ -132,7 +132,7 @@ func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
 }
 
 // existingNodegroups plans a pool that has nodegroups: the nodegroup that matches Git is the pool's,
-// and it has replaced the others. If none matches, one must be replaced.
+// and it has replaced the rest. If none matches, one must be replaced.
 func (c Planner) existingNodegroups(w wantNodegroup, standing []observed.Nodegroup) {
 	serving := standing[0]
 	c.Pool.Release = model.Release{Version: serving.Version, Name: serving.ReleaseVersion}

@@ -282,10 +282,10 @@ func (c *orphans) atStake(spared map[model.Claim]bool) map[string]bool {
 	return out
 }
 
-// Strays are the instance's resources whose target or source the configuration
+// UnknownTargets reports the instance's resources whose target or source the configuration
 // no longer names. They are reported and never deleted: nothing shows any more what that
 // target wanted. known holds the configured targets of the account and region.
-func Strays(s *observed.State, p model.Policy, known map[string]bool) diag.List {
+func UnknownTargets(s *observed.State, p model.Policy, known map[string]bool) diag.List {
 	var out diag.List
 	note := func(r step.Resource, name string, tag func(string) string) {
 		if tag(observed.TagOwner) != p.Instance {

@@ -166,7 +166,7 @@ func (c Planner) PlanShared(s *Shared) model.Result {
 }
 
 // answer asks the lookups of the wanted content. Where one has no answer, the pools
-// wait that need it, and not the others.
+// wait that need it, and no other steps.
 func (s *Shared) answer(c Planner) (r model.Result) {
 	for _, x := range s.contents {
 		part := c.Fork()

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Sum identifies the content of a wanted version. If somebody changes the version back every time,
-// each time may add a version with the same Sum.
+// Sum identifies the content of a wanted version. If somebody keeps changing the version back,
+// several versions may have the same Sum.
 func (w Version) Sum() string {
 	switch {
 	case w.want == nil:

@@ -172,7 +172,7 @@ func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template,
 	}
 	c.noteImage(pool, want)
 	if len(changes) == 0 && before.Number > 0 {
-		why = "version " + strconv.FormatInt(before.Number, 10) + " is not there to go by"
+		why = "version " + strconv.FormatInt(before.Number, 10) + " no longer exists"
 	}
 	c.Step(pool, step.Step{
 		Verb: step.Update, Resource: step.LaunchTemplate, Name: t.Name,

@@ -13,7 +13,7 @@
 //   - failedActivities: scaling activities that failed since the share began.
 //   - cloudWatchAlarms: alarms in the account and region of each pool.
 //   - prometheus: each value of a query is within bounds. No value is no answer, as
-//     nobody knows whether nothing is wrong or nothing is measured; a query that is to find
+//     it is unknown whether nothing is wrong or nothing is measured; a query that is to find
 //     faults ends in `or vector(0)`.
 //
 // The first three are judged by the facts that owners of accounts and regions report, as
@@ -103,7 +103,7 @@ type judge struct {
 	maxAge time.Duration
 }
 
-// each looks at the pools that are reported as the question means them; of the others it is
+// each looks at the pools that are reported as the question means them; of other pools it is
 // unknown why they are not.
 func (j judge) each(look func(p *rollout.Pool) finding) (out []finding) {
 	for _, s := range j.ask.Pools {

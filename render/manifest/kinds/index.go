@@ -204,8 +204,8 @@ func (x *Index) decode(kind string, o Object) (put func()) {
 	return func() {}
 }
 
-// in decodes an object. It returns a function that puts the object into a table, and its faults to
-// the others.
+// in decodes an object. It returns a function that puts the object into a table, and its faults into
+// the index.
 func in[S any](x *Index, t Table[S], key intent.Key, o Object) (put func()) {
 	out, found := decodeObject[S](o)
 	return func() { t[key], x.Faults.List = out, append(x.Faults.List, found...) }

@@ -144,7 +144,7 @@ func (d *Derived) checkTagLengths() {
 }
 
 // ownTags is the number of tags that weir adds to those of the manifests: owner, target, source,
-// pool and the record of which keys are weir's.
+// pool and the record of weir's own keys.
 const ownTags = 5
 
 // checkMetadataTags refuses tags that instance metadata cannot show: EC2 would refuse each launch,

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 )
 
-// gating restricts the steps of one pass by the records of rollouts, of which it reads each once.
+// gating restricts the steps of one pass by the records of rollouts. It reads each record once.
 type gating struct {
 	ledger *ledger.Ledger
 	specs  map[string]fleetSpecs

@@ -100,7 +100,7 @@ func TestMembersAreShownAndMoved(t *testing.T) {
 	}
 
 	// Asked of the member that does not own it: the owner heeds.
-	if out := a.post(t, commands.TakePath, commands.Move{Scope: "prod"}); !out.Heeded || out.Member != "a" || out.Scope != s.scope() {
+	if out := a.post(t, commands.TakePath, commands.Move{Scope: "prod"}); !out.Followed || out.Member != "a" || out.Scope != s.scope() {
 		t.Errorf("%+v", out)
 	}
 	a.owner(t, "prod", "a")
@@ -108,7 +108,7 @@ func TestMembersAreShownAndMoved(t *testing.T) {
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
 	converged(t, b.App, s.repo.Commit("second"), 1)
 
-	if out := b.post(t, commands.DrainPath, commands.Move{Member: "a"}); !out.Heeded || out.Left != 0 {
+	if out := b.post(t, commands.DrainPath, commands.Move{Member: "a"}); !out.Followed || out.Left != 0 {
 		t.Errorf("%+v", out)
 	}
 	b.owner(t, "prod", "b")

@@ -266,7 +266,7 @@ func (p *passes) end(which func(*loop) bool) {
 	}
 }
 
-// again ends the passes over targets of which a permit is withdrawn, and starts passes over those
+// again ends the passes over targets with a withdrawn permit, and starts passes over those
 // whose permits have changed.
 func (p *passes) again(withdrawn, changed map[string]bool) {
 	p.mu.Lock()

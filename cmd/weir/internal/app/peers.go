@@ -32,8 +32,8 @@ type peers struct {
 	peerLinks
 	// news reports owners to people.
 	news *members.News
-	// heeded holds the requests of people at the last read.
-	heeded gates.Records
+	// lastRead has the requests of people at the last read.
+	lastRead gates.Records
 }
 
 // peerLinks are the parts of the daemon to which members give work. They are opened after the member,
@@ -160,7 +160,7 @@ func (a *peers) upToDate(place string) bool {
 func (a *peers) heedOthers(ctx context.Context) error {
 	for {
 		synced := a.member.Synced()
-		a.heed()
+		a.handleNews()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -169,16 +169,16 @@ func (a *peers) heedOthers(ctx context.Context) error {
 	}
 }
 
-// heed processes news of other members. Only its goroutine calls it.
-func (a *peers) heed() {
+// handleNews processes news of other members. Only its goroutine calls it.
+func (a *peers) handleNews() {
 	a.member.Reports(a.reporter.take)
 	a.member.Pulls(a.showsPulls(a.now.Load()), a.takePull)
 	a.member.Asks(a.heedAsk)
-	a.rollouts.heed()
+	a.rollouts.handleNews()
 	records := a.book.Read()
-	if !reflect.DeepEqual(a.heeded, records) {
-		a.hold(newSuspensions(a.heeded, records), records)
-		a.heeded = records
+	if !reflect.DeepEqual(a.lastRead, records) {
+		a.hold(newSuspensions(a.lastRead, records), records)
+		a.lastRead = records
 		a.requests.passAll()
 	}
 }

@@ -59,19 +59,19 @@ func TestOnlyItsOwnNewsWakesTheConductor(t *testing.T) {
 	source := ""
 	for source = range m.gen.Load().followers {
 	}
-	r.heed()
+	r.handleNews()
 	woken()
 	for range 3 {
-		if r.heed(); woken() {
+		if r.handleNews(); woken() {
 			t.Fatal("it was woken without news")
 		}
 	}
-	r.heeded[source] = &rollout.Record{Seq: -1}
-	if r.heed(); !woken() {
+	r.lastRead[source] = &rollout.Record{Seq: -1}
+	if r.handleNews(); !woken() {
 		t.Error("another record does not wake it")
 	}
 	r.leads = map[string]bool{source: true}
-	if r.heed(); !woken() {
+	if r.handleNews(); !woken() {
 		t.Error("that it speaks for other sources does not wake it")
 	}
 }

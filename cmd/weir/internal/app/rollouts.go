@@ -31,8 +31,8 @@ type rollouts struct {
 	rolloutsOptions
 	// answers are the last ones, by source. The conductor's goroutine alone uses them.
 	answers map[string]map[string]rollout.Answer
-	// heeded holds the records of other members at the last read.
-	heeded map[string]*rollout.Record
+	// lastRead has the records of other members at the last read.
+	lastRead map[string]*rollout.Record
 	// leads lists the sources that this daemon owned when it last read the records of other
 	// members.
 	leads map[string]bool
@@ -57,7 +57,7 @@ type rolloutsOptions struct {
 }
 
 func newRollouts(o rolloutsOptions) *rollouts {
-	return &rollouts{rolloutsOptions: o, answers: map[string]map[string]rollout.Answer{}, heeded: map[string]*rollout.Record{}}
+	return &rollouts{rolloutsOptions: o, answers: map[string]map[string]rollout.Answer{}, lastRead: map[string]*rollout.Record{}}
 }
 
 // answerer answers gates as far as it can now. It waits for a provider at most a few seconds;
@@ -285,10 +285,10 @@ func (r *rollouts) changed(old, now *rollout.Record) {
 	r.passes.again(withdrawn, nudged)
 }
 
-// heed triggers a read of pools whose permits another member has written. It wakes the conductor if
+// handleNews triggers a read of pools whose permits another member has written. It wakes the conductor if
 // a record has changed, or if this daemon owns other sources than before; reports of other members
 // wake it by themselves.
-func (r *rollouts) heed() {
+func (r *rollouts) handleNews() {
 	sources, leads, news := r.sources(), map[string]bool{}, false
 	for source, f := range sources {
 		if f.Leads() && sources.Held(source) != nil {
@@ -299,9 +299,9 @@ func (r *rollouts) heed() {
 			r.log.Error("the record of rollouts cannot be read", "source", source, "error", err)
 			continue
 		}
-		if old := r.heeded[source]; old == nil || old.Seq != now.Seq {
+		if old := r.lastRead[source]; old == nil || old.Seq != now.Seq {
 			news = true
-			if r.heeded[source] = now; old != nil {
+			if r.lastRead[source] = now; old != nil {
 				r.changed(old, now)
 			}
 		}

@@ -69,7 +69,7 @@ func (s *several) drain(t *testing.T, by, m *member, under *hold) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
-	if out := by.post(t, commands.DrainPath, commands.Move{Member: m.member.Name()}); !out.Heeded || out.Left != 0 {
+	if out := by.post(t, commands.DrainPath, commands.Move{Member: m.member.Name()}); !out.Followed || out.Left != 0 {
 		t.Errorf("the drain of %s: %+v", m.member.Name(), out)
 	}
 }

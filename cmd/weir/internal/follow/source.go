@@ -60,7 +60,7 @@ type Listeners struct {
 	News, Wake, Conduct func()
 }
 
-// Options are what all sources of a configuration share.
+// Options has the settings that all sources of a configuration share.
 type Options struct {
 	// StateDir has the mirrors.
 	StateDir string

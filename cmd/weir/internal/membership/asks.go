@@ -71,8 +71,8 @@ func (c *Member) AskSoon(a Ask) {
 	c.wake()
 }
 
-// Asks calls heed with each request since its last call.
-func (c *Member) Asks(heed func(Ask)) {
+// Asks calls handle with each request since its last call.
+func (c *Member) Asks(handle func(Ask)) {
 	list := c.mirror.Snapshot().List(askPrefix)
 	now := make(map[string]bool, len(list))
 	for _, r := range list {
@@ -82,7 +82,7 @@ func (c *Member) Asks(heed func(Ask)) {
 		c.mu.Unlock()
 		var a Ask
 		if !old && json.Unmarshal(r.Value, &a) == nil {
-			heed(a)
+			handle(a)
 		}
 	}
 	c.mu.Lock()

@@ -14,10 +14,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// heeds is the prefix of two kinds of records. The record heed/ID asks the owners whether they have
+// confirmations is the prefix of two kinds of records. The record heed/ID asks the owners whether they have
 // read all earlier records. A member replies with the record heed/ID/MEMBER. Records are read in the
 // order of their writes, so a member that reads the question has read all records before it.
-const heeds = "heed/"
+const confirmations = "heed/"
 
 // question is the value of such a record. No targets stand for all.
 type question struct {
@@ -32,8 +32,8 @@ const (
 	keepQuestions = time.Minute
 )
 
-// Heeded implements commands.Members.
-func (d *Dispatcher) Heeded(ctx context.Context, targets []string) (by []string, all bool) {
+// Followers implements commands.Members.
+func (d *Dispatcher) Followers(ctx context.Context, targets []string) (by []string, all bool) {
 	if len(d.about(targets)) == 0 {
 		return nil, false
 	}
@@ -41,7 +41,7 @@ func (d *Dispatcher) Heeded(ctx context.Context, targets []string) (by []string,
 	defer cancel()
 	var random [8]byte
 	_, _ = rand.Read(random[:]) // it never fails
-	key := heeds + hex.EncodeToString(random[:])
+	key := confirmations + hex.EncodeToString(random[:])
 	value, err := json.Marshal(question{targets, time.Now().UTC()})
 	if err == nil {
 		err = d.write(ctx, append(d.answered(d.o.Mirror.Snapshot()), coord.Op{Key: key, Value: value, If: 0}))
@@ -82,10 +82,10 @@ func (d *Dispatcher) about(targets []string) (keys []string) {
 
 // hear answers new questions about keys that this member owns. asked are those already answered.
 func (d *Dispatcher) hear(ctx context.Context, now *coord.Snapshot, asked map[string]bool) {
-	list := now.List(heeds)
+	list := now.List(confirmations)
 	var ops []coord.Op
 	for _, r := range list {
-		if strings.Contains(strings.TrimPrefix(r.Key, heeds), "/") || asked[r.Key] || len(ops) == coord.MaxOps/2 {
+		if strings.Contains(strings.TrimPrefix(r.Key, confirmations), "/") || asked[r.Key] || len(ops) == coord.MaxOps/2 {
 			continue
 		}
 		asked[r.Key] = true
@@ -109,10 +109,10 @@ func (d *Dispatcher) hear(ctx context.Context, now *coord.Snapshot, asked map[st
 
 // answered deletes questions whose callers no longer wait, and the answers to them.
 func (d *Dispatcher) answered(now *coord.Snapshot) (out []coord.Op) {
-	for _, r := range now.List(heeds) {
-		id, _, _ := strings.Cut(strings.TrimPrefix(r.Key, heeds), "/")
+	for _, r := range now.List(confirmations) {
+		id, _, _ := strings.Cut(strings.TrimPrefix(r.Key, confirmations), "/")
 		var q question
-		if err := json.Unmarshal(now.Get(heeds+id).Value, &q); (err != nil || time.Since(q.At) > keepQuestions) && len(out) < coord.MaxOps/2 {
+		if err := json.Unmarshal(now.Get(confirmations+id).Value, &q); (err != nil || time.Since(q.At) > keepQuestions) && len(out) < coord.MaxOps/2 {
 			out = append(out, coord.Op{Key: r.Key, Delete: true, If: coord.Any})
 		}
 	}

@@ -168,7 +168,7 @@ func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved
 	if err != nil {
 		return out, err
 	}
-	out.Heeded = d.await(ctx, func(now *coord.Snapshot) bool {
+	out.Followed = d.await(ctx, func(now *coord.Snapshot) bool {
 		a, err := d.member(now, out.Member)
 		out.Left = 0
 		if err != nil {
@@ -263,7 +263,7 @@ func (d *Dispatcher) Take(ctx context.Context, m commands.Move) (commands.Moved,
 	if err := d.write(ctx, []coord.Op{op}); err != nil {
 		return out, err
 	}
-	out.Heeded = d.await(ctx, func(now *coord.Snapshot) bool {
+	out.Followed = d.await(ctx, func(now *coord.Snapshot) bool {
 		owner := now.Owner(o.Key)
 		return owner.Member == out.Member && !owner.Released && now.Lives(owner.Session)
 	})

@@ -186,7 +186,7 @@ func TestAMemberDrains(t *testing.T) {
 
 		// Any member is asked, and the one that is meant heeds.
 		out, err := one.Drain(t.Context(), commands.Move{Member: "two", By: "ann"})
-		if err != nil || !out.Heeded || out.Member != "two" || out.Left != 0 {
+		if err != nil || !out.Followed || out.Member != "two" || out.Left != 0 {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		time.Sleep(10 * time.Second)
@@ -204,7 +204,7 @@ func TestAMemberDrains(t *testing.T) {
 		_, err = two.Drain(t.Context(), commands.Move{Member: "one"})
 		wantFault(t, err, "no other member could take")
 
-		if out, err = one.Drain(t.Context(), commands.Move{Member: "two", Undo: true}); err != nil || !out.Heeded || !out.Undo {
+		if out, err = one.Drain(t.Context(), commands.Move{Member: "two", Undo: true}); err != nil || !out.Followed || !out.Undo {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		time.Sleep(2 * time.Minute)
@@ -225,7 +225,7 @@ func TestAMemberTakes(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		for _, to := range []string{"one", "two"} {
 			out, err := one.Take(t.Context(), commands.Move{Scope: "000000000004/eu-west-1", Member: to})
-			if err != nil || !out.Heeded || out.Scope != c.wanted[4].Key {
+			if err != nil || !out.Followed || out.Scope != c.wanted[4].Key {
 				t.Fatalf("%+v, %v", out, err)
 			}
 			time.Sleep(time.Minute)
@@ -253,7 +253,7 @@ func TestWhatIsAskedOfAMemberThatIsCutOff(t *testing.T) {
 		two.wire.Cut()
 		time.Sleep(time.Second)
 		out, err := one.Drain(t.Context(), commands.Move{Member: "two"})
-		if err != nil || !out.Heeded || out.Left != 0 {
+		if err != nil || !out.Followed || out.Left != 0 {
 			t.Errorf("a member that is given up owns nothing: %+v, %v", out, err)
 		}
 		time.Sleep(30 * time.Second)
@@ -272,7 +272,7 @@ func TestWhatIsAskedOfAMemberThatIsCutOff(t *testing.T) {
 
 		// A request that does not get there is stored, and the caller hears so.
 		two.wire.Arm(func(call string) coordtest.Fault { return coordtest.Fault{LoseRequest: call == "Poll", Hang: true} })
-		if out, err = one.Drain(t.Context(), commands.Move{Member: "two", Undo: true}); err != nil || out.Heeded {
+		if out, err = one.Drain(t.Context(), commands.Move{Member: "two", Undo: true}); err != nil || out.Followed {
 			t.Errorf("%+v, %v", out, err)
 		}
 		two.wire.Mend()
@@ -298,16 +298,16 @@ func TestOwnersHaveReadWhatWasStored(t *testing.T) {
 		}
 		theirs := v.Owned[other].Targets
 		start := time.Now()
-		if by, all := one.Heeded(t.Context(), theirs); !all || !slices.Equal(by, []string{"two/2"}) {
+		if by, all := one.Followers(t.Context(), theirs); !all || !slices.Equal(by, []string{"two/2"}) {
 			t.Errorf("%v, %t", by, all)
 		}
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		if by, all := one.Heeded(t.Context(), nil); !all || !slices.Equal(by, []string{"one", "two/2"}) {
+		if by, all := one.Followers(t.Context(), nil); !all || !slices.Equal(by, []string{"one", "two/2"}) {
 			t.Errorf("%v, %t", by, all)
 		}
-		if by, all := one.Heeded(t.Context(), []string{"unknown"}); all || len(by) != 0 {
+		if by, all := one.Followers(t.Context(), []string{"unknown"}); all || len(by) != 0 {
 			t.Errorf("nobody owns it: %v, %t", by, all)
 		}
 
@@ -315,7 +315,7 @@ func TestOwnersHaveReadWhatWasStored(t *testing.T) {
 		two.wire.Arm(func(call string) coordtest.Fault { return coordtest.Fault{LoseRequest: call == "Poll", Hang: true} })
 		time.Sleep(time.Second)
 		start = time.Now()
-		if by, all := one.Heeded(t.Context(), nil); all || !slices.Equal(by, []string{"one"}) {
+		if by, all := one.Followers(t.Context(), nil); all || !slices.Equal(by, []string{"one"}) {
 			t.Errorf("%v, %t", by, all)
 		}
 		if took := time.Since(start); took > 7*time.Second {
@@ -325,7 +325,7 @@ func TestOwnersHaveReadWhatWasStored(t *testing.T) {
 
 		// Old questions are deleted.
 		time.Sleep(2 * time.Minute)
-		_, _ = one.Heeded(t.Context(), theirs)
+		_, _ = one.Followers(t.Context(), theirs)
 		time.Sleep(10 * time.Second)
 		if n := len(one.mirror.Snapshot().List("heed/")); n != 2 {
 			t.Errorf("%d records are left", n)

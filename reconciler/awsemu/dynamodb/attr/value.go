@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// MaxDepth is how deep lists and maps may stand in each other.
+// MaxDepth is the maximum nesting depth of lists and maps.
 const MaxDepth = 32
 
 var errDepth = Invalid("Nesting Levels have exceeded supported limits: Attributes of type List and Map can be nested up to %d levels", MaxDepth)
@@ -269,7 +269,7 @@ func (v Value) Compare(w Value) (order int, ok bool) {
 	return 0, false
 }
 
-// Size is what an item counts against its limit, in bytes: names and values.
+// Size returns the bytes of an item that count against its limit: names and values.
 func (i Item) Size() int {
 	size := 0
 	for name, v := range i {
@@ -278,7 +278,7 @@ func (i Item) Size() int {
 	return size
 }
 
-// Size is what a value counts.
+// Size returns the bytes that a value counts.
 func (v Value) Size() int {
 	size := 0
 	switch v.Type {

@@ -90,7 +90,7 @@ func (p *parser) checkAssigned(o operand) {
 	}
 }
 
-// Paths are what the update changes.
+// Paths returns the paths that the update changes.
 func (u *Update) Paths() *Projection {
 	out := &Projection{}
 	for _, a := range u.actions {
