@@ -57,7 +57,7 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 		}, "may be lost"},
 		"a pause": {func(_ *gates.Book, l *ledger.Ledger, _ state.Store) error {
 			return l.Change(nil, "pools", func(rollout.Record) (rollout.Record, error) { return permits(2, 0), nil })
-		}, "a rollout was held since the pass began"},
+		}, "a rollout was held after the pass started"},
 		"a larger share": {func(_ *gates.Book, l *ledger.Ledger, _ state.Store) error {
 			return l.Change(nil, "pools", func(rollout.Record) (rollout.Record, error) { return permits(2, 100), nil })
 		}, ""},
