@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/kust/worker"
+	"github.com/weir-gitops/weir/render/standin"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -212,6 +213,9 @@ func secretValues(doc *yaml.Node, add func(string)) {
 		for i, c := range contentOf(m) {
 			if i%2 == 1 && deref(c).Kind == yaml.ScalarNode {
 				value := deref(c).Value
+				if standin.Holds(value) {
+					continue // decoded, a stand-in has random lines, which may be as short as a letter
+				}
 				add(value)
 				if plain, err := base64.StdEncoding.DecodeString(value); err == nil {
 					add(string(plain))
