@@ -12,8 +12,8 @@ import (
 
 // The limits of phrases that readers stumble over. They go down, never up.
 const (
-	mostPhrases     = 150 // lines of code and pages with one of phrases
-	mostDocComments = 65 // doc comments of the form of riddles
+	mostPhrases     = 20 // lines of code and pages with one of phrases
+	mostDocComments = 50 // doc comments of the form of riddles
 )
 
 // phrases are replaced by plain ones, such as "is reported", "uses", "failed" or "all other pools".
