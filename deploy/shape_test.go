@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -20,12 +19,10 @@ const (
 	mostFileLines     = 400
 	mostFunctionLines = 60
 	mostComplexity    = 20
-	mostMethods       = 30 // of a type, with those of embedded types of this module
+	mostMethods       = 30 // of a type, without promoted ones
 	mostFields        = 30 // of a struct that has methods
 	mostFiles         = 32 // of a package, without tests
 )
-
-const thisModule = "github.com/weir-gitops/weir/"
 
 // code is what the limits are compared with.
 type code struct {
@@ -40,10 +37,10 @@ type function struct {
 	lines, complexity int
 }
 
-// typeShape is a type's own methods and fields, and the types that it embeds.
+// typeShape is a type's own methods and fields.
 type typeShape struct {
-	methods, embedded []string
-	fields            int
+	methods []string
+	fields  int
 }
 
 // TestLimitsOfCode compares the code with the limits above. An exception that is no longer needed
@@ -84,24 +81,6 @@ func TestLimitsOfCode(t *testing.T) {
 			t.Errorf("limitExceptions: %s is within its limit: delete the line", name)
 		}
 	}
-}
-
-// methods returns the names of a type's methods, and of those that embedded types of this module
-// promote.
-func (c *code) methods(name string, seen []string) []string {
-	s := c.types[name]
-	if s == nil || slices.Contains(seen, name) {
-		return nil
-	}
-	out := slices.Clone(s.methods)
-	for _, e := range s.embedded {
-		for _, m := range c.methods(e, append(seen, name)) {
-			if !slices.Contains(out, m) {
-				out = append(out, m)
-			}
-		}
-	}
-	return out
 }
 
 func readCode(t *testing.T) *code {
@@ -151,7 +130,6 @@ func (c *code) readFile(name, rel string) error {
 	}
 	dir := path.Dir(rel)
 	c.packages[dir]++
-	imports := importedPackages(f)
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
@@ -159,7 +137,7 @@ func (c *code) readFile(name, rel string) error {
 		case *ast.GenDecl:
 			for _, s := range d.Specs {
 				if ts, ok := s.(*ast.TypeSpec); ok {
-					c.addType(dir, imports, ts)
+					c.addType(dir, ts)
 				}
 			}
 		}
@@ -177,7 +155,7 @@ func (c *code) shape(name string) *typeShape {
 func (c *code) addFunction(set *token.FileSet, rel string, d *ast.FuncDecl) {
 	name := d.Name.Name
 	if d.Recv != nil {
-		receiver := typeName(path.Dir(rel), nil, d.Recv.List[0].Type)
+		receiver := typeName(path.Dir(rel), d.Recv.List[0].Type)
 		s := c.shape(receiver)
 		s.methods = append(s.methods, name)
 		name = receiver[strings.LastIndexByte(receiver, '.')+1:] + "." + name
@@ -189,7 +167,7 @@ func (c *code) addFunction(set *token.FileSet, rel string, d *ast.FuncDecl) {
 	})
 }
 
-func (c *code) addType(dir string, imports map[string]string, ts *ast.TypeSpec) {
+func (c *code) addType(dir string, ts *ast.TypeSpec) {
 	s := c.shape(dir + "." + ts.Name.Name)
 	st, ok := ts.Type.(*ast.StructType)
 	if !ok {
@@ -197,46 +175,22 @@ func (c *code) addType(dir string, imports map[string]string, ts *ast.TypeSpec) 
 	}
 	for _, f := range st.Fields.List {
 		s.fields += max(1, len(f.Names))
-		if len(f.Names) == 0 {
-			s.embedded = append(s.embedded, typeName(dir, imports, f.Type))
-		}
 	}
 }
 
-// typeName names a type by its directory and name; empty for a type of another module.
-func typeName(dir string, imports map[string]string, e ast.Expr) string {
+// typeName names the type of a receiver by its directory and name.
+func typeName(dir string, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
-		return typeName(dir, imports, e.X)
+		return typeName(dir, e.X)
 	case *ast.IndexExpr:
-		return typeName(dir, imports, e.X)
+		return typeName(dir, e.X)
 	case *ast.IndexListExpr:
-		return typeName(dir, imports, e.X)
+		return typeName(dir, e.X)
 	case *ast.Ident:
 		return dir + "." + e.Name
-	case *ast.SelectorExpr:
-		if x, ok := e.X.(*ast.Ident); ok && imports[x.Name] != "" {
-			return imports[x.Name] + "." + e.Sel.Name
-		}
 	}
 	return ""
-}
-
-// importedPackages maps the names by which a file uses packages of this module to their directories.
-func importedPackages(f *ast.File) map[string]string {
-	out := map[string]string{}
-	for _, i := range f.Imports {
-		dir, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), thisModule)
-		if !ours {
-			continue
-		}
-		name := path.Base(dir)
-		if i.Name != nil {
-			name = i.Name.Name
-		}
-		out[name] = dir
-	}
-	return out
 }
 
 // complexity is the cyclomatic complexity of a function, counted as gocyclo does: one, and one more
