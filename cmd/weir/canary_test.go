@@ -156,7 +156,7 @@ func TestCanaryInDaemon(t *testing.T) {
 
 	w.repo.Write(w.tree(t, "b", true))
 	w.repo.Commit("leak " + canaryPlain)
-	d.await("the refusal", func() bool { return strings.Contains(d.get("/targets/prod"), "holds a secret value") })
+	d.await("the refusal", func() bool { return strings.Contains(d.get("/targets/prod"), "secret-in-plain-field") })
 	look("after a leak")
 
 	files := w.tree(t, "c", false)
