@@ -24,7 +24,7 @@ const (
 	mostFiles         = 32 // of a package, without tests
 )
 
-// code is what the limits are compared with.
+// code has the sizes of everything that has a limit.
 type code struct {
 	files     map[string]int // lines by path
 	packages  map[string]int // files without tests by directory
@@ -239,7 +239,7 @@ func TestComplexity(t *testing.T) {
 	}
 }
 
-// limitExceptions are what may be larger than the limits, with the reason.
+// limitExceptions may be larger than the limits. Each has its reason.
 var limitExceptions = map[string]string{
 	"cmd/weir": "one file for each command",
 

@@ -152,7 +152,7 @@ func struck(c awsemu.Call, beforeRead bool, nth, index int) map[string][]awsemu.
 // does, with nothing made twice, nothing left and no rollout more.
 func TestStoppedAtAnyCallOfAPoolsLife(t *testing.T) {
 	if testing.Short() {
-		t.Skip("hundreds of lives: long under the race detector")
+		t.Skip("-short is set, as make race does: hundreds of lives of a pool take minutes under the race detector")
 	}
 	seed := newWorld(t)
 	seed.golden("golden", "x86_64", "m5.large")

@@ -93,7 +93,7 @@ func judge(targets []Desired, inputs []model.Input, plans []*plan.Plan, reports 
 	return out
 }
 
-// holdsOfPools says how the pools that are held to an earlier revision stand to it.
+// holdsOfPools compares pools with the earlier revisions that they use.
 func holdsOfPools(held map[string]*model.Fallback, p *plan.Plan) map[string]*plan.Fallback {
 	if len(held) == 0 {
 		return nil

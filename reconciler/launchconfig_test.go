@@ -241,7 +241,7 @@ func TestOneFailedRolloutKeepsTheDefaultVersion(t *testing.T) {
 // is shared ends the same.
 func TestStoppedAtAnyCallSharedTemplatesConverge(t *testing.T) {
 	if testing.Short() {
-		t.Skip("hundreds of fleets: long under the race detector")
+		t.Skip("-short is set, as make race does: hundreds of fleets take minutes under the race detector")
 	}
 	start := func(t testing.TB) *world {
 		w := newWorld(t)

@@ -236,7 +236,7 @@ func TestAVersionThatIsGoneIsMadeAgain(t *testing.T) {
 // effect, each runs what it wants, and nothing is made twice.
 func TestStoppedAtAnyCallPoolsRunTheirOwnVersions(t *testing.T) {
 	if testing.Short() {
-		t.Skip("hundreds of fleets: long under the race detector")
+		t.Skip("-short is set, as make race does: hundreds of fleets take minutes under the race detector")
 	}
 	start := func(t testing.TB) *world {
 		w := newWorld(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// memory is what a Scope remembers from one pass to the next: what neither Git nor AWS says. A
-// restart forgets all of it.
+// memory is the state that a Scope keeps between passes because neither Git nor AWS has it. A restart
+// forgets all of it.
 type memory struct {
 	// Steps that run in parallel use these parts, and so may callers of the Scope. Each has a lock.
 
@@ -219,7 +219,7 @@ func (u *nodegroupUpdates) view() map[observed.NodegroupName]model.StartedUpdate
 // answer. A map that was handed out never changes.
 type lookupLevels map[intent.Lookup]model.Level
 
-// update takes the answers of a pass in place of those of the last one.
+// update replaces the answers of the last pass by those of a new one.
 func (l *lookupLevels) update(answers []observed.Answers, now time.Time) {
 	next := lookupLevels{}
 	for _, of := range answers {

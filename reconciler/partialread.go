@@ -20,7 +20,7 @@ const (
 )
 
 // partialRead lists the groups and templates that a read fetches again: those that are changing, of
-// many. The methods of a nil partialRead are those of a full read.
+// many. A nil partialRead stands for a full read.
 type partialRead struct {
 	read *observed.MovingSet
 	// idle holds the targets for which the read has no news.
@@ -175,8 +175,8 @@ func (n *partialRead) reported(targets []Desired, reports []*plan.Report) []*pla
 // partialReads decides which passes read AWS partially. Nothing but the last pass may have changed what
 // the next one needs, so it remembers what that pass was about.
 type partialReads struct {
-	// next is what a partial read would fetch, nil if the next read must be a full one. targets are
-	// those of the last pass, and at is its start.
+	// next is the next partial read, nil if the next read must be a full one. targets are the
+	// targets of the last pass, and at is its start.
 	next    *partialRead
 	targets []targetInput
 	at      time.Time
@@ -194,7 +194,7 @@ func (p *partialReads) due(b *Batch, mode Mode, now time.Time) *partialRead {
 	return last.next
 }
 
-// keep remembers what is changing after a pass. listed is what that pass read first.
+// keep remembers what is changing after a pass. listed is the first observation of that pass.
 func (p *partialReads) keep(targets []Desired, reports []*plan.Report, n *partialRead, state *observed.State, listed observed.Listed) {
 	var idle map[string]bool
 	if n != nil {

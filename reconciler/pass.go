@@ -17,22 +17,23 @@ type passState struct {
 
 	batch Batch
 	mode  Mode
-	// started is when somebody wanted the pass, and began when the pass before had ended.
+	// started is the time of the request for the pass. began is the end of the previous pass.
 	started, began time.Time
 	// reports has a report for each target of the batch. Stages complete them.
 	reports []*plan.Report
 
-	// due is what the pass reads again, nil for everything. partial is what it did read in the end.
+	// due is the partial read that the pass starts with, nil for a full read. partial is the read that
+	// the plans are based on: if a partial read is not enough, a full one follows.
 	due, partial *partialRead
 	// inputs has the input of planning for each target. Stages after planning complete them.
 	inputs []model.Input
 	// observedAt is the start of the read of AWS, and listed what it listed.
 	observedAt time.Time
 	listed     observed.Listed
-	// plans has a plan for each target, or nil. state is what planning knew of AWS.
+	// plans has a plan for each target, or nil. state is the observed state that they are based on.
 	plans []*plan.Plan
 	state *observed.State
-	// targets are those of the batch. One that the pass has no plan for has no Set.
+	// targets are the batch's targets. A target without a plan has no Set.
 	targets []Desired
 	// unread are the refreshes, by group, that the plans know from an earlier pass.
 	unread map[string]observed.Refresh

@@ -40,7 +40,7 @@ type planning struct {
 	memory  *memory
 	targets []Desired
 	inputs  []model.Input // completed with the state
-	// partial is what is read, nil for everything.
+	// partial limits the read; nil reads everything.
 	partial *partialRead
 
 	// observedAt is the start of the read, and listed what it listed.

@@ -61,7 +61,7 @@ func TestQuestionsThatFail(t *testing.T) {
 // time: a commit does not wait behind that either.
 func TestAPushWhileManyNodegroupsUpdate(t *testing.T) {
 	if testing.Short() {
-		t.Skip("hundreds of passes: long under the race detector")
+		t.Skip("-short is set, as make race does: hundreds of passes take minutes under the race detector")
 	}
 	const n, updated = 150, 100
 	w := realWorld(t, true)

@@ -72,7 +72,7 @@ func (w *world) roll(n int, machines int32) reconciler.Desired {
 // pass reads anyway.
 func TestARefreshIsAskedAboutRarely(t *testing.T) {
 	if testing.Short() {
-		t.Skip("hundreds of passes: long under the race detector")
+		t.Skip("-short is set, as make race does: hundreds of passes take minutes under the race detector")
 	}
 	const n, machines = 190, 4
 	w := realWorld(t, false)
@@ -131,7 +131,7 @@ func TestCallsOfFiftyRollouts(t *testing.T) {
 // waits for AWS's limits.
 func TestAPushWhileManyPoolsRoll(t *testing.T) {
 	if testing.Short() {
-		t.Skip("hundreds of passes: long under the race detector")
+		t.Skip("-short is set, as make race does: hundreds of passes take minutes under the race detector")
 	}
 	const n = 190
 	w := realWorld(t, true)

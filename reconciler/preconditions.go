@@ -31,8 +31,8 @@ const (
 
 // preconditions holds the reads on which the steps of one pass rely.
 type preconditions struct {
-	// state is what the pass observed, since when it read that, and owner the instance whose resources
-	// it changes.
+	// state is the pass's observation and since the time of its read. owner is the instance whose
+	// resources the pass changes.
 	state *observed.State
 	since time.Time
 	owner string

@@ -10,13 +10,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Marks keep of targets at which commits they were begun and had converged, and which
-// instance refreshes weir cancelled: AWS does not say who did that.
+// Marks stores, for each target, the commits that weir started to apply, the commits at which the
+// target converged, and the instance refreshes that weir cancelled. AWS does not record who cancelled
+// a refresh.
 type Marks interface {
 	Begin(target string, m lastgood.Mark) error
 	Reach(target string, m lastgood.Mark) error
-	// Cancel adds refreshes by the names of their groups, and forgets those of groups that
-	// are not among present.
+	// Cancel adds refreshes, by the names of their groups. It forgets the refreshes of groups for
+	// which present is false.
 	Cancel(target string, refreshes map[string]string, present func(group string) bool) error
 	Cancelled(target string) (map[string]string, error)
 }

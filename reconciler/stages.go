@@ -30,7 +30,7 @@ type stage struct {
 	// needs are facts that earlier stages make, and makes those that this one makes. A stage may complete
 	// in place what it needs.
 	needs, makes []fact
-	// does says what happens, in the words of ARCHITECTURE.md.
+	// does describes the stage for ARCHITECTURE.md.
 	does string
 	run  func(*passState, context.Context) error
 }

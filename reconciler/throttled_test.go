@@ -72,7 +72,7 @@ func (w *world) firstSeen(operation, name string) time.Time {
 // soak). A small target beside the large one is served in its first seconds.
 func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 	if testing.Short() {
-		t.Skip("thousands of calls: long under the race detector")
+		t.Skip("-short is set, as make race does: thousands of calls take minutes under the race detector")
 	}
 	const n = 500
 	w := throttledWorld(t, 0)
@@ -119,7 +119,7 @@ func TestFiveHundredPoolsUnderThrottling(t *testing.T) {
 // throttled, and 500 pools take little longer than AWS's own limits say.
 func TestTooLargeAShareUnderThrottling(t *testing.T) {
 	if testing.Short() {
-		t.Skip("thousands of calls: long under the race detector")
+		t.Skip("-short is set, as make race does: thousands of calls take minutes under the race detector")
 	}
 	w := throttledWorld(t, 1.6)
 	w.srv.ResetCalls()

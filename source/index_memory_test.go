@@ -23,7 +23,7 @@ import (
 func resident(t *testing.T, what string) int {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("what a process takes is read as Linux tells it")
+		t.Skip("not Linux: the test reads the memory of a process from /proc")
 	}
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

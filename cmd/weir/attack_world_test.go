@@ -101,7 +101,7 @@ func (b *besieged) peak() int { return b.memory("VmHWM") }
 func (b *besieged) memory(what string) int {
 	b.t.Helper()
 	if runtime.GOOS != "linux" {
-		b.t.Skip("what a process takes is read as Linux tells it")
+		b.t.Skip("not Linux: the test reads the memory of a process from /proc")
 	}
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", b.command.Process.Pid))
 	if err != nil { // it has ended, and that is no reason to skip

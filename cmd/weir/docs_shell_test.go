@@ -23,7 +23,7 @@ var docPatience = flag.Duration("patience", 3*time.Minute, "how long a documente
 
 const docEnd = "\x01end "
 
-// docFunctions are what pages call in their sandbox comments. wait_for_demo waits until the pools of
+// docFunctions are shell functions for the sandbox comments of pages. wait_for_demo waits until the pools of
 // a demo that runs in the background have converged; it prints what the demo printed if they do not.
 const docFunctions = `wait_for_demo() {
 	for _ in $(seq 1500); do

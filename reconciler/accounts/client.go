@@ -41,7 +41,7 @@ func (s *Set) KMS(key reconciler.ScopeKey) sops.KMS {
 	return awscloud.NewKMS(s.Options(key))
 }
 
-// Options say how the account of a scope is reached.
+// Options returns the options of the client for the account of a scope.
 func (s *Set) Options(key reconciler.ScopeKey) sdk.Options {
 	o := sdk.Options{
 		Region: key.Region, EndpointURL: key.Endpoint, RoleARN: key.RoleARN, AccountID: key.Account,

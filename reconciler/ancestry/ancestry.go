@@ -1,6 +1,5 @@
-// Package ancestry says how commits that AWS names stand to those that weir follows.
-// Git says which of two commits is the newer one; this package remembers what Git
-// cannot say: where branches were before they were reset, and which commits a person
+// Package ancestry relates the commits that AWS's tags name to the commits that weir follows. Git
+// orders two commits of one history. This package remembers what Git does not record: where branches were before they were reset, and which commits a person
 // has decided to overwrite.
 package ancestry
 

@@ -40,7 +40,7 @@ func TestDynamoDBTables(t *testing.T) {
 	d.advance(time.Second)
 	must(d.PutItem(ctx, &dynamodb.PutItemInput{TableName: made.TableArn, Item: key}))(t)
 
-	// A replica is told of, which weir asks a table for.
+	// DescribeTable reports a replica. weir checks that a table has none.
 	must(d.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: table, ReplicaUpdates: []types.ReplicationGroupUpdate{{Create: &types.CreateReplicationGroupMemberAction{RegionName: aws.String("eu-central-1")}}}}))(t)
 	if status(*table) != "UPDATING" {
 		t.Error("the table is not being changed")

@@ -44,7 +44,7 @@ func TestTerraform(t *testing.T) {
 	program, err := exec.LookPath("terraform")
 	if err != nil {
 		if program, err = exec.LookPath("tofu"); err != nil {
-			t.Skip("there is neither terraform nor tofu")
+			t.Skip("neither terraform nor tofu is installed")
 		}
 	}
 	e := start(t, awsemu.Options{Clock: wallClock{}})

@@ -19,7 +19,7 @@ type fleet struct {
 
 	mu      sync.Mutex
 	members []*node
-	// works says which members work on a key now.
+	// works has, by key, the members that work on it now.
 	works map[string]map[string]bool
 	took  []took
 }
@@ -126,7 +126,7 @@ func (n *node) tell(e coord.Event) {
 	}
 }
 
-// at says who works on a key, "" if nobody does.
+// at returns the member that works on a key, or "".
 func (f *fleet) at(key string) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

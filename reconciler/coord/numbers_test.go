@@ -162,7 +162,7 @@ func TestALeaseEndsByTheClockThatWentFurthest(t *testing.T) {
 func TestTheClockOfTheBoot(t *testing.T) {
 	text, err := os.ReadFile("/proc/uptime")
 	if err != nil {
-		t.Skip("only Linux tells how long it runs")
+		t.Skip("not Linux: the test reads the uptime of the kernel")
 	}
 	up, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
 	if err != nil {

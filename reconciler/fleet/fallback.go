@@ -105,19 +105,19 @@ func (it *item) broken() string {
 	return faultOf(d.Diagnostics)
 }
 
-// holds keep targets at an earlier revision where the followed one cannot be rendered.
+// holds finds the earlier revisions of targets that cannot be rendered at the followed one.
 type holds struct {
 	o      *Options
 	runs   *runs
 	budget *budget
-	// searches are those of targets that cannot be rendered, by name, wishes what is wanted
-	// of those that are held, and verdicts what reports say of them.
+	// All three are by name of a target that cannot be rendered: searches for an earlier revision,
+	// the pools wanted at that revision, and the verdicts that reports show.
 	searches map[string]*search
 	wishes   map[string]string
 	verdicts map[string]Judged
 }
 
-// hold has an item held to an earlier revision where the followed one leaves nothing of it.
+// hold makes an item use an earlier revision if the followed one leaves nothing of it.
 func (h *holds) hold(ctx context.Context, in *inputs, it *item) {
 	if h.o.Good == nil {
 		return

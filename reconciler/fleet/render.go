@@ -81,7 +81,7 @@ func (it *item) caller() slot.Caller {
 	return c
 }
 
-// whereValuesAre says where values of variables are written.
+// whereValuesAre names the files with the values of variables.
 func whereValuesAre(valueFiles []string) string {
 	if n := len(valueFiles); n > 0 {
 		return "in " + valueFiles[n-1] + " or in targets[].vars of weir's configuration"

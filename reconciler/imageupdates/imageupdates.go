@@ -32,7 +32,7 @@ type Pool struct {
 	// Moves says that what the pool has is about to change by itself, such as while its
 	// nodegroup goes to another version of Kubernetes.
 	Moves bool
-	// Unknown says why the pool's image is unknown.
+	// Unknown is the reason why the pool's image is unknown, empty if it is known.
 	Unknown string
 }
 

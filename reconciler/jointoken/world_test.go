@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/workload/workloadtest"
 )
 
-// store is a parameter store that fails where it is told to.
+// store is a parameter store that fails on request.
 type store struct {
 	params map[string]jointoken.Write
 	calls  int

@@ -70,7 +70,7 @@ func testInput(pools ...intent.Pool) model.Input {
 		Fleet: model.NewFleet(map[string][]model.Claim{"blue": model.Claims(set)}, true)}
 }
 
-// fataler is what the model needs of a test.
+// fataler is the part of testing.TB that the model uses.
 type fataler interface {
 	Helper()
 	Fatal(args ...any)

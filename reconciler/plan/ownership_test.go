@@ -141,8 +141,8 @@ func TestOrphansAreDeletedOnlyUnderTheRules(t *testing.T) {
 	}
 }
 
-// The limit is a share of the pools that have groups: those of which a template alone is
-// left, or whose group is going, would let more go than it says.
+// The limit is a fraction of the pools that have groups. If it counted pools with only a template, or
+// with a group in deletion, it would allow too many deletions.
 func TestWhatIsGoneRaisesNoLimit(t *testing.T) {
 	for name, gone := range map[string]func(m *fakeAWS, pool string){
 		"a template alone is left": func(m *fakeAWS, pool string) { delete(m.state.Groups, pool) },

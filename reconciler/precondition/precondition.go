@@ -1,8 +1,7 @@
-// Package precondition lets each attempt of a call look again at what it names, right before it is
-// sent. Who decides on a call knows what to look at, and who makes it knows when: behind
-// retries and the wait for AWS's limits, which may take longer than what was seen is good
-// for. So the one leaves with the call's context what the other asks; neither knows the
-// other.
+// Package precondition reads a resource again right before each attempt to change it. Retries and the
+// wait for AWS's limits may take longer than an earlier read stays valid. The caller knows what to
+// read, and the AWS client knows when. So the caller puts a function into the context of the call, and
+// the client runs it before each attempt.
 package precondition
 
 import (

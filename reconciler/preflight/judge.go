@@ -43,7 +43,7 @@ type verdict struct {
 	findings findings
 }
 
-// findings are what is reported of the launches.
+// findings are the reports about launches.
 type findings struct {
 	found diag.List
 	said  map[[3]string]bool // objects, fields and summaries of findings

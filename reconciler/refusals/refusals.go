@@ -10,7 +10,7 @@
 //     times within some hours.
 //
 // A commit that asks for something else lifts an entry, and so does a person with Retry. The planner
-// reads a View. A Stored is what the next owner of an account and region has to know.
+// reads a View. A Stored is the part that the next owner of an account and region needs.
 package refusals
 
 import (
@@ -53,7 +53,7 @@ type Record struct {
 	mu      sync.Mutex
 	refused map[Key]refused
 	view    View
-	// stored is what the store holds, by target. It is nil until Recall.
+	// stored is the content of the store, by target. It is nil until Recall.
 	stored map[string]Stored
 }
 

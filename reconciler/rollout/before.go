@@ -23,7 +23,7 @@ func (n *next) recall(r *Run) {
 
 // before is the version that a pool's machines go back to: the first of those that they have
 // which was not found bad. Where all were, it is what there was before the first of them. It
-// is nil if that is what the pool must become, or if it is unknown.
+// is nil if the pool must become that version, or if it is unknown.
 func (n *next) before(p Pool) *Version {
 	if p.Earlier == nil {
 		return nil

@@ -83,7 +83,7 @@ func (f *fleet) roll() (moved []string) {
 	return moved
 }
 
-// story is which pools move in each turn until none does for ten minutes.
+// story lists the pools that change in each turn, until none does for ten minutes.
 func (f *fleet) story() string {
 	var out []string
 	for quiet := 0; quiet < 10; quiet++ {

@@ -152,7 +152,7 @@ func TestHostileTrees(t *testing.T) {
 		t.Skip("the race detector takes several times the memory and time that are asserted here")
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("what a process takes and opens is read and limited as Linux does it")
+		t.Skip("not Linux: the test reads and limits memory and files of a process in Linux's way")
 	}
 	names, withEnd := map[string]bool{}, 0
 	for _, c := range hostileTrees() {

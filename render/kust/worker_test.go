@@ -20,7 +20,7 @@ import (
 // The cause that killed a build may be gone at the next try, though nothing was committed.
 func TestAKilledBuildIsTriedAgain(t *testing.T) {
 	if runtime.GOOS != "linux" || raceEnabled {
-		t.Skip("there is no list of children here")
+		t.Skip("no /proc with children of a process on this system")
 	}
 	defer worker.Enable(worker.DefaultLimits)()
 	done := make(chan bool)
@@ -74,7 +74,7 @@ func childrenAtWork() (pids []int) {
 // A small build that needs more memory than one may take is no fault: it is large.
 func TestASmallBuildMayTurnOutLarge(t *testing.T) {
 	if runtime.GOOS != "linux" || raceEnabled {
-		t.Skip("there are no such limits here")
+		t.Skip("not Linux, or the race detector is on: a worker process has its limits only on Linux and without the detector")
 	}
 	defer worker.Enable(worker.DefaultLimits)()
 	tree := overlayOf("replacements:\n"+strings.Repeat("- {source: {kind: ConfigMap, fieldPath: data.a}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.a], options: {delimiter: x, index: 99}}]}\n", 40), configMap+"data: {a: b}\n")

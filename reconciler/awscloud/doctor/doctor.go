@@ -118,7 +118,7 @@ type visit struct {
 	notes   notes
 }
 
-// notes are what a visit has found.
+// notes holds the findings of a visit.
 type notes struct {
 	client *sdk.Client
 	found  map[string]*Finding

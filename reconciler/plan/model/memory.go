@@ -19,10 +19,9 @@ const CodeContested = "correction-contested"
 // CodeImmutable is the diagnostic of a nodegroup that EKS cannot change to what Git wants.
 const CodeImmutable = "nodegroup-immutable"
 
-// A reviewed plan is applied with the images that it showed, whatever was published
-// since: the content of a version, with its image as Git names it, says which version of
-// which review it is. So it does not matter how a pull request was merged, nor whether
-// its forge has reported that yet.
+// weir applies a reviewed plan with the images that the plan showed, even if newer ones were published
+// since. It recognizes a reviewed version by its content, with the image as Git names it. So it does
+// not matter how a pull request was merged, or whether its forge has reported the merge yet.
 
 // ReviewedImage is the image of a version in a reviewed plan.
 type ReviewedImage struct {
@@ -31,8 +30,8 @@ type ReviewedImage struct {
 	// names it for people.
 	ID    string `json:"id,omitempty"`
 	Words string `json:"words,omitempty"`
-	// By says who showed the plan, At when it was made. Outdated says that this is too
-	// long ago.
+	// By is the pull request that showed the plan, and At the time of the plan. Outdated reports
+	// that this is too long ago.
 	By       string    `json:"-"`
 	At       time.Time `json:"-"`
 	Outdated bool      `json:"-"`
@@ -72,8 +71,8 @@ func (s Settled) Same(pool *intent.Pool, answers observed.Answers) bool {
 	return true
 }
 
-// Placed reports whether the pool wants what it wanted then, in the same subnets. It is
-// Same for a pool of a target that is held: nothing else that AWS answers is taken there.
+// Placed reports whether the pool is wanted as it was then, in the same subnets. A target that uses
+// an earlier revision is compared by Placed instead of Same, as it uses no new answers of AWS.
 func (s Settled) Placed(pool *intent.Pool, answers observed.Answers) bool {
 	if !s.Of(pool) {
 		return false
@@ -95,8 +94,8 @@ func (in Input) same(then Settled, pool *intent.Pool) bool {
 	return then.Same(pool, in.Answers)
 }
 
-// Drifts reports whether what differs of the pool was changed outside Git; known is whether
-// the pool is known to have converged.
+// Drifts reports whether the pool's differences were made outside Git. known reports whether the pool
+// is known to have converged before.
 func (in Input) Drifts(pool *intent.Pool) (drifts, known bool) {
 	then, known := in.Memory.Settled[SettledKey(in.Policy.Target, pool.Key.String())]
 	return known && in.same(then, pool), known

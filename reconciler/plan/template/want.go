@@ -91,7 +91,7 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 	return w, ok
 }
 
-// securityGroups returns those of a pool's template, or nil. ok is false if a lookup
+// securityGroups returns the security groups of a pool's template, or nil. ok is false if a lookup
 // has no answer.
 func (c Planner) securityGroups(pool *intent.Pool) (ids []string, ok bool) {
 	ok = true

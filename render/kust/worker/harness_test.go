@@ -17,7 +17,7 @@ var roles = map[string]func(){"attempts": attempts, "replaced": replaced, "orpha
 func role(t *testing.T, program, name string) *exec.Cmd {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("what is told of a process is told as Linux does it")
+		t.Skip("not Linux: the test reads the limits and memory of a process from /proc")
 	}
 	cmd := exec.Command(program, name)
 	cmd.Stderr = os.Stderr

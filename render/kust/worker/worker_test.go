@@ -161,7 +161,7 @@ func TestIdleWorkersEnd(t *testing.T) {
 
 func TestTooMuchIsEnded(t *testing.T) {
 	if runtime.GOOS != "linux" || raceEnabled {
-		t.Skip("there are no such limits here")
+		t.Skip("not Linux, or the race detector is on: a worker process has its limits only on Linux and without the detector")
 	}
 	for name, c := range map[string]struct {
 		job    *Job
@@ -209,7 +209,7 @@ func TestTooMuchIsEnded(t *testing.T) {
 // stay; small builds are made beside it.
 func TestLargeBuilds(t *testing.T) {
 	if runtime.GOOS != "linux" || raceEnabled {
-		t.Skip("there are no such limits here")
+		t.Skip("not Linux, or the race detector is on: a worker process has its limits only on Linux and without the detector")
 	}
 	p := enable(t, Limits{Memory: 1 << 30, Small: 216 << 20, CPU: time.Minute})
 	const objects = 40 // of a megabyte each, far beyond a small build
@@ -360,7 +360,7 @@ func gone(pid int) bool {
 func children(t *testing.T) []int {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("there is no list of children here")
+		t.Skip("no /proc with children of a process on this system")
 	}
 	return childrenOf(os.Getpid())
 }

@@ -122,7 +122,7 @@ type Options struct {
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
 
-// App is a daemon: what it opened, and what runs.
+// App is a daemon. It owns everything that the daemon opens and runs.
 type App struct {
 	lifetime
 	services

@@ -24,22 +24,21 @@ import (
 	"github.com/weir-gitops/weir/status/metrics"
 )
 
-// conductor puts together what Git wants by one configuration. Only its goroutine, and a reload
-// while that does not run, use what it remembers.
+// conductor composes the desired state of one configuration from Git. Its memory belongs to its
+// goroutine, and to a reload while that goroutine does not run.
 type conductor struct {
 	conductorOptions
-	// asked is when it first wanted to know what the sources say.
+	// asked is the time of the first request to the sources.
 	asked time.Time
-	// begun holds, by source, the revision that the commit statuses know, or that they know to be
-	// refused.
+	// begun has, by source, the revision that the commit statuses started or refused.
 	begun map[string]string
-	// renders are the commits that targets were last said to be rendered at.
+	// renders has the last reported commit of each target's render.
 	renders map[string]string
 	// shown are the targets that the page shows.
 	shown []fleet.Target
 }
 
-// conductorOptions are what a conductor reads and wakes.
+// conductorOptions lists the parts of the daemon that a conductor uses.
 type conductorOptions struct {
 	config    *config.Config
 	followers follow.Sources

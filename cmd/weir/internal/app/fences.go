@@ -25,13 +25,14 @@ func (alone) Until() time.Time { return time.Now().Add(uncut) }
 // uncut is longer than any call lasts.
 const uncut = time.Hour
 
-// fences guard the writes to accounts and regions. A pass compares its clusters with those of the
-// pass before, so they have one fences value and a key in place of a fence.
+// fences makes the guards of writes to accounts and regions. Clusters of two passes are compared, so
+// they hold a fences value and a key: two of these are equal, two fences are not.
 type fences interface {
 	fence(key reconciler.ScopeKey) sdk.Fence
 }
 
-// fencedTokens is a workload cluster to which a Secret is written only as a call to AWS may be: while people let it, by the owner of the account and region, within its lease.
+// fencedTokens is a workload cluster whose Secrets are written under the same conditions as AWS: not
+// while suspended, only by the owner of the account and region, and within its lease.
 type fencedTokens struct {
 	jointoken.Cluster
 	fences fences

@@ -79,7 +79,7 @@ func (g gating) permits(d *reconciler.Desired) map[string]rollout.Permit {
 	return by.Permits(d.Policy.Target, d.Set.Pools)
 }
 
-// markBad adds to a held target those of its launches that were found bad.
+// markBad adds its bad launches to a target that uses an earlier revision.
 func (g gating) markBad(d *reconciler.Desired) {
 	if d.Set == nil || d.Policy.Fallback == nil && len(d.Policy.FallbackPools) == 0 {
 		return

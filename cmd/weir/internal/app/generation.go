@@ -220,7 +220,7 @@ func (g *generation) halt(ctx context.Context, parts ...part) error {
 	return errors.Join(errs...)
 }
 
-// inherited is what a generation leaves to the next one.
+// inherited holds the values that a generation hands to the next one.
 type inherited struct {
 	// fleet has the renders.
 	fleet     *fleet.Fleet

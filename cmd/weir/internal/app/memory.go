@@ -31,8 +31,7 @@ type memory struct {
 	// fresh holds the time from which AWS must be read again for what targets follow, by name:
 	// later targets know of something newer.
 	fresh map[string]time.Time
-	// unused says why approvals could not be used by the last pass, so that it is
-	// said once.
+	// unused has the reasons why the last pass could not use approvals. Each is reported once.
 	unused map[string]bool
 	// specs are the FleetRollouts of each source.
 	specs map[string]fleetSpecs

@@ -52,7 +52,7 @@ type passes struct {
 	seeking sync.WaitGroup
 }
 
-// passesOptions are what passes use, and whom they wake.
+// passesOptions lists the parts of the daemon that passes use.
 type passesOptions struct {
 	log       *slog.Logger
 	tracing   *telemetry.Tracing

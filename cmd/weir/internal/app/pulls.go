@@ -40,7 +40,7 @@ type reviewOptions struct {
 	config    *config.Config
 	followers follow.Sources
 	member    *membership.Member
-	// common is what the planners of all sources share.
+	// common has the options that the planners of all sources share.
 	common  pulls.Options
 	current *current.State
 	metrics *metrics.Metrics

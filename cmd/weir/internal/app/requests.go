@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// requests are what other parts want the conductor to do. They outlive reloads, and none of them
-// blocks.
+// requests are requests of other parts of the daemon to the conductor. They outlive reloads. Making
+// a request never blocks.
 type requests struct {
 	// wakeup wakes the conductor; all makes it nudge every scope.
 	wakeup signal

@@ -38,7 +38,7 @@ type rollouts struct {
 	leads map[string]bool
 }
 
-// rolloutsOptions are what rollouts read and wake.
+// rolloutsOptions lists the parts of the daemon that rollouts use.
 type rolloutsOptions struct {
 	ledger *ledger.Ledger
 	// due says that there is something new to conduct by.

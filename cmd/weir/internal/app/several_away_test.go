@@ -159,7 +159,7 @@ type away struct {
 func TestAnEngineThatIsAway(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("leases have to end")
+		t.Skip("-short is set: this test waits until leases end")
 	}
 	for name, engine := range map[string]func(*testing.T, *several) away{
 		"etcd without a quorum": func(t *testing.T, _ *several) away {

@@ -63,7 +63,7 @@ func (w *way) Commit(ctx context.Context, t coord.Txn) error {
 func TestAMemberThatIsCutOffWritesNothing(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("a lease has to end")
+		t.Skip("-short is set: this test waits until a lease ends")
 	}
 	s := newSeveral(t)
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
@@ -151,12 +151,12 @@ func (denying) Enter(context.Context, string, coord.Member, time.Duration) (coor
 	return coord.Entered{}, errors.New("access denied")
 }
 
-// Where the engine goes back to what it was earlier, or is wiped, beneath daemons that run,
-// nothing is written until a person says so: a suspension may be gone, an approval be back.
+// If the engine is restored from a backup or wiped while daemons run, a suspension may be lost or an
+// old approval be back. The daemons write nothing until a person accepts the loss.
 func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("leases have to end")
+		t.Skip("-short is set: this test waits until leases end")
 	}
 	for name, forget := range map[string]func(*several) func(){
 		"restored": func(s *several) func() { return s.store.Save() },

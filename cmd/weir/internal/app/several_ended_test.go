@@ -16,7 +16,7 @@ import (
 func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("a lease has to end")
+		t.Skip("-short is set: this test waits until a lease ends")
 	}
 	for _, name := range []string{"closed", "merged"} {
 		t.Run(name, func(t *testing.T) {

@@ -277,7 +277,7 @@ func TestAnUpgradeLeavesNoGap(t *testing.T) {
 func TestATableIsRestored(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("leases have to end")
+		t.Skip("-short is set: this test waits until leases end")
 	}
 	s := newSeveral(t)
 	s.extra = "- {name: held, path: overlays/held, region: eu-west-1}\n"

@@ -31,9 +31,8 @@ func TestACommitGetsEachStatusOnce(t *testing.T) {
 	s.eachStatusOnce()
 }
 
-// eachStatusOnce fails if a status was written twice in the same words. One that says what
-// is under way may come back after another one: a member that takes over plans again what
-// its predecessor had begun to apply.
+// eachStatusOnce fails if the same status was written twice. A pending status may come back after
+// another one: a member that takes over plans again the commit that its predecessor was applying.
 func (s *several) eachStatusOnce() {
 	s.t.Helper()
 	s.forge.mu.Lock()

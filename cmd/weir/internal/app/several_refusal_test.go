@@ -187,7 +187,7 @@ func (s *several) awsWrites() (out []string) {
 func TestAnEngineThatTakesNoWrites(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("leases have to end")
+		t.Skip("-short is set: this test waits until leases end")
 	}
 	for name, engine := range map[string]func(*testing.T, *several) refusing{
 		"etcd without space":         func(t *testing.T, _ *several) refusing { return fullEtcd(t) },

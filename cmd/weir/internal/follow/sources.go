@@ -124,7 +124,7 @@ func (s Sources) patience() time.Duration {
 	}
 }
 
-// RefText says which ref is followed.
+// RefText returns the followed ref as text, such as "branch main".
 func RefText(r source.Ref) string {
 	switch {
 	case r.Branch != "":

@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 func wanted(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("a world takes some seconds")
+		t.Skip("-short is set: each simulated world takes seconds")
 	}
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("the git binary is not installed")
