@@ -2,9 +2,14 @@ package reconciler
 
 import "github.com/weir-gitops/weir/reconciler/refusals"
 
-// recallAttempts takes in the earlier owner's failed attempts, in the first pass of a scope.
+// recallAttempts takes in the earlier owner's failed attempts, in the first pass of a scope. It takes in
+// the writes of a target in the first pass that has a render of it.
 func recallAttempts(b *Batch, r *refusals.Record, o *Options) {
-	if b.Attempts == nil || r.Recalled() {
+	switch {
+	case b.Attempts == nil:
+		return
+	case r.Recalled():
+		r.RecallWrites(b.wanted())
 		return
 	}
 	stored, err := b.Attempts.Recall()

@@ -15,6 +15,7 @@ package refusals
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -53,8 +54,13 @@ type Record struct {
 	mu      sync.Mutex
 	refused map[Key]refused
 	view    View
+	// asked are the pools of requests to try again since the last pass started.
+	asked map[string]bool
 	// stored is the content of the store, by target. It is nil until Recall.
 	stored map[string]Stored
+	// unread has what was stored of the targets without a render since Recall. Whether they want the
+	// same is still unknown.
+	unread map[string]Stored
 }
 
 // View is a copy of the part of a Record that planning depends on.
@@ -66,11 +72,14 @@ type View struct {
 	rollouts    map[string][]time.Time
 }
 
-// View returns the entries that still matter at a time.
+// View returns the entries that still matter at a time. A pass that starts calls it: requests to try
+// again lift the refusals that have been added since, because the steps were sent before.
 func (r *Record) View(now time.Time) View {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	v := &r.view
+	maps.DeleteFunc(r.refused, func(key Key, _ refused) bool { return lifted(r.asked, key.Owner) })
+	r.asked = nil
 	maps.DeleteFunc(v.rollouts, func(_ string, starts []time.Time) bool { return now.Sub(starts[len(starts)-1]) >= RolloutsFor })
 	maps.DeleteFunc(v.corrections, func(_ Key, c correction) bool { return now.Sub(c.last) >= CorrectionsFor })
 	return View{maps.Clone(v.Retry), maps.Clone(v.writes), maps.Clone(v.corrections), maps.Clone(v.rollouts)}
@@ -84,13 +93,25 @@ func (r *Record) Retry(pools []string) {
 	if r.view.Retry == nil {
 		r.view.Retry = map[string]bool{}
 	}
-	lifted := func(key Key, pool string) bool { return key.Owner == pool || step.OfLaunchConfig(key.Owner) }
-	for _, pool := range pools {
-		r.view.Retry[pool] = true
-		maps.DeleteFunc(r.refused, func(key Key, _ refused) bool { return lifted(key, pool) })
-		maps.DeleteFunc(r.view.writes, func(key Key, _ written) bool { return lifted(key, pool) })
-		maps.DeleteFunc(r.view.corrections, func(key Key, _ correction) bool { return lifted(key, pool) })
+	if r.asked == nil {
+		r.asked = map[string]bool{}
 	}
+	for _, pool := range pools {
+		r.view.Retry[pool], r.asked[pool] = true, true
+	}
+	maps.DeleteFunc(r.refused, func(key Key, _ refused) bool { return lifted(r.asked, key.Owner) })
+	maps.DeleteFunc(r.view.writes, func(key Key, _ written) bool { return lifted(r.asked, key.Owner) })
+	maps.DeleteFunc(r.view.corrections, func(key Key, _ correction) bool { return lifted(r.asked, key.Owner) })
+	for target, s := range r.unread {
+		s.Writes = slices.DeleteFunc(slices.Clone(s.Writes), func(w StoredWrite) bool { return lifted(r.asked, w.Owner) })
+		r.unread[target] = s
+	}
+}
+
+// lifted reports whether requests for pools lift the entries of an owner. Pools share launch
+// configurations, so a request for any pool lifts theirs.
+func lifted(pools map[string]bool, owner string) bool {
+	return pools[owner] || len(pools) > 0 && step.OfLaunchConfig(owner)
 }
 
 // Retried forgets the requests to try again that plans with the view have followed. The requests for
@@ -112,6 +133,7 @@ func (r *Record) Forget(known map[string]bool, now time.Time) {
 	maps.DeleteFunc(r.refused, func(key Key, e refused) bool { return !known[key.Target] || e.over(now) })
 	maps.DeleteFunc(r.view.writes, func(key Key, _ written) bool { return !known[key.Target] })
 	maps.DeleteFunc(r.view.corrections, func(key Key, _ correction) bool { return !known[key.Target] })
+	maps.DeleteFunc(r.unread, func(target string, _ Stored) bool { return !known[target] })
 }
 
 // Sizes returns the number of entries of each kind.

@@ -59,36 +59,55 @@ func (r *Record) Recalled() bool {
 	return r.stored != nil
 }
 
-// Recall adds the stored entries of targets, by target. It leaves out entries that a request to try
-// again lifts, and the writes of a target that wants something else now.
+// Recall adds the stored refusals of targets, by target, and then their writes as RecallWrites does. It
+// leaves out entries that a request to try again lifts, and refusals for which there is a newer one.
 func (r *Record) Recall(stored map[string]Stored, targets []Wanted, now time.Time) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.stored = map[string]Stored{}
+	r.stored, r.unread = map[string]Stored{}, map[string]Stored{}
 	for target, s := range stored {
 		r.stored[target] = s
-		i := slices.IndexFunc(targets, func(w Wanted) bool { return w.Target == target })
-		if i < 0 {
+		if !slices.ContainsFunc(targets, func(w Wanted) bool { return w.Target == target }) {
 			continue
 		}
-		for _, e := range s.Refused {
-			if key := parseKey(e.Key); e.Err != nil && !r.view.Retry[key.Owner] {
-				until := now.Add(WaitFor(e.Err)) // the clock of the owner before may have been ahead
-				if e.Until.Before(until) {
-					until = e.Until
-				}
-				r.refuse(key, refused{digest: e.Digest, until: until, err: e.Err})
-			}
+		if len(s.Writes) > 0 {
+			r.unread[target] = s
 		}
-		if w := targets[i]; w.Rendered && w.Wanted == s.Wanted {
-			r.recallWrites(target, s.Writes, w.Pools)
+		for _, e := range s.Refused {
+			key := parseKey(e.Key)
+			if _, newer := r.refused[key]; newer || e.Err == nil || lifted(r.view.Retry, key.Owner) {
+				continue
+			}
+			until := now.Add(WaitFor(e.Err)) // the clock of the owner before may have been ahead
+			if e.Until.Before(until) {
+				until = e.Until
+			}
+			r.refuse(key, refused{digest: e.Digest, until: until, err: e.Err})
+		}
+	}
+	r.mu.Unlock()
+	r.RecallWrites(targets)
+}
+
+// RecallWrites adds the stored writes of the targets that have a render for the first time since Recall.
+// It leaves out those of a target that wants something else now.
+func (r *Record) RecallWrites(targets []Wanted) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, w := range targets {
+		s, unread := r.unread[w.Target]
+		if !unread || !w.Rendered {
+			continue
+		}
+		delete(r.unread, w.Target)
+		if w.Wanted == s.Wanted {
+			r.recallWrites(w.Target, s.Writes, w.Pools)
 		}
 	}
 }
 
 func (r *Record) recallWrites(target string, stored []StoredWrite, pools []intent.Pool) {
 	for _, s := range stored {
-		if r.view.Retry[s.Owner] {
+		if lifted(r.view.Retry, s.Owner) {
 			continue
 		}
 		w := written{from: s.From, unchanged: s.Unchanged, writes: s.Writes}
@@ -127,6 +146,9 @@ func (r *Record) ToStore(targets []Wanted, now time.Time) map[string]Stored {
 
 func (r *Record) store(w Wanted, now time.Time) Stored {
 	s := Stored{Wanted: w.Wanted}
+	if unread, is := r.unread[w.Target]; is && len(unread.Writes) > 0 {
+		s.Wanted, s.Writes = unread.Wanted, slices.Clone(unread.Writes)
+	}
 	for key, e := range r.refused {
 		if key.Target == w.Target && e.unsent == 0 && !now.After(e.until) {
 			err := *e.err

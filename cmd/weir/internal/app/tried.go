@@ -22,7 +22,7 @@ var (
 // againFor is the time that the engine keeps a request for another try.
 const againFor = time.Hour
 
-// tries implements reconciler.Tries for a scope that this daemon owns.
+// tries implements reconciler.AttemptStore for a scope that this daemon owns.
 type tries struct {
 	store state.Store
 	// writes returns the store to write to; nil once this daemon no longer owns the scope.
@@ -31,7 +31,7 @@ type tries struct {
 	redact func(string) string
 }
 
-// Recall implements reconciler.Tries.
+// Recall implements reconciler.AttemptStore.
 func (t tries) Recall() (out map[string]refusals.Stored, err error) {
 	err = t.store.View(func(tx *state.Tx) error {
 		out = map[string]refusals.Stored{}
@@ -47,7 +47,7 @@ func (t tries) Recall() (out map[string]refusals.Stored, err error) {
 	return out, err
 }
 
-// Keep implements reconciler.Tries.
+// Keep implements reconciler.AttemptStore.
 func (t tries) Keep(target string, v refusals.Stored) error {
 	store := t.writes()
 	if store == nil {
