@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -125,5 +126,19 @@ func TestALateRecallKeepsNewerRefusals(t *testing.T) {
 	r.Recall(stored, wanted, later)
 	if r.Refused(key, "d", later.Add(9*time.Minute)) == nil {
 		t.Error("the step is tried before its time")
+	}
+}
+
+// Members of earlier versions stored writes with the first wording of reasons.
+func TestARewordedReasonIsTheSameWrite(t *testing.T) {
+	for reason, first := range map[string]string{
+		"version 3, from version 2: version 2 no longer exists":                "version 3, from version 2: version 2 is not there to go by",
+		"2 of 3 machines differ; new machines are launched, as a type changes": "2 of 3 machines differ; machines are launched anew, as a type changes",
+		"version 3, from version 2: version 2 is not there to go by":           "version 3, from version 2: version 2 is not there to go by",
+	} {
+		s := step.Step{Verb: step.Update, Resource: step.LaunchTemplate, Name: "web", Reason: reason, Do: step.CreateLaunchTemplateVersion{}}
+		if got, want := WritesOf(s, "blue")[0].from, content.ShortHash([]byte(first)); got != want {
+			t.Errorf("%q: %s, want %s", reason, got, want)
+		}
 	}
 }

@@ -57,7 +57,7 @@ func WritesOf(s step.Step, target string) []Write {
 		return Key{target, s.Owner(), content.ShortHash(append(more, []byte(text))...)}
 	}
 	if s.Verb == step.Create || len(s.Changes) == 0 {
-		return []Write{{Key: key(), from: content.ShortHash([]byte(s.Reason))}}
+		return []Write{{Key: key(), from: content.ShortHash([]byte(reworded.Replace(s.Reason)))}}
 	}
 	out := make([]Write, len(s.Changes))
 	for i, ch := range s.Changes {
@@ -65,6 +65,14 @@ func WritesOf(s step.Step, target string) []Write {
 	}
 	return out
 }
+
+// reworded restores the first wording of reasons that have changed since. Members of other versions
+// share the stored writes and identify steps without changes by that wording, so a reason of such a
+// step may only change together with an entry here.
+var reworded = strings.NewReplacer(
+	" no longer exists", " is not there to go by",
+	"; new machines are launched, as ", "; machines are launched anew, as ",
+)
 
 // Wrote adds a step of a target that AWS accepted at a revision.
 func (r *Record) Wrote(target, revision string, s step.Step, now time.Time) {
