@@ -2,14 +2,14 @@ package reconciler
 
 import "github.com/weir-gitops/weir/reconciler/refusals"
 
-// recallAttempts takes in the earlier owner's failed attempts, in the first pass of a scope. It takes in
-// the writes of a target in the first pass that has a render of it.
+// recallAttempts takes in the earlier owner's failed attempts, in the first pass of a scope. For a
+// target that appears later, or has no render yet, a later pass does so.
 func recallAttempts(b *Batch, r *refusals.Record, o *Options) {
 	switch {
 	case b.Attempts == nil:
 		return
 	case r.Recalled():
-		r.RecallWrites(b.wanted())
+		r.RecallNew(b.wanted(), o.now())
 		return
 	}
 	stored, err := b.Attempts.Recall()
@@ -26,7 +26,7 @@ func storeAttempts(b *Batch, r *refusals.Record, o *Options) {
 	if b.Attempts == nil {
 		return
 	}
-	for target, attempts := range r.ToStore(b.wanted(), o.now()) {
+	for target, attempts := range r.ToStore(b.wanted(), b.AllTargets, o.now()) {
 		if err := b.Attempts.Keep(target, attempts); err != nil {
 			o.logger().Warn("cannot store failed attempts for the next owner", "target", target, "error", err)
 			continue

@@ -22,7 +22,7 @@ func (ps *passState) remember(context.Context) error {
 		known[t.Policy.Target], tokens[t.Policy.Target], owner = true, t.Tokens != nil, t.Policy.Instance
 	}
 	m.keepers.forget(tokens)
-	m.refusals.Forget(known, now)
+	m.refusals.Forget(known, ps.batch.AllTargets, now)
 	m.clusters.forget(ps.state, owner, ps.observedAt, now)
 	m.updates.forget(ps.state)
 	m.pools.update(ps.settled, ps.inService, ps.state)

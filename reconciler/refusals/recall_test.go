@@ -56,7 +56,7 @@ func TestARetryBeforeRecallLiftsLaunchConfigurations(t *testing.T) {
 	for range mostMade {
 		before.Wrote("blue", "c1", s, start)
 	}
-	stored := before.ToStore(wanted, start)
+	stored := before.ToStore(wanted, true, start)
 	for _, asked := range []bool{false, true} {
 		var r Record
 		if asked {
@@ -82,7 +82,7 @@ func TestStoredWritesOutliveAPassWithoutARender(t *testing.T) {
 	for range mostUnchanged {
 		before.Wrote("blue", "c1", s, start)
 	}
-	stored := before.ToStore(rendered, start)
+	stored := before.ToStore(rendered, true, start)
 	for name, tc := range map[string]struct {
 		then  []Wanted
 		retry string
@@ -95,19 +95,52 @@ func TestStoredWritesOutliveAPassWithoutARender(t *testing.T) {
 	} {
 		var r Record
 		r.Recall(stored, unrendered, start)
-		r.Forget(map[string]bool{"blue": true}, start)
-		if got := r.ToStore(unrendered, start); len(got) > 0 {
+		r.Forget(map[string]bool{"blue": true}, true, start)
+		if got := r.ToStore(unrendered, true, start); len(got) > 0 {
 			t.Errorf("%s: a pass without a render stores %+v", name, got)
 		}
 		if tc.retry != "" {
 			r.Retry([]string{tc.retry})
 		}
-		r.RecallWrites(tc.then)
+		r.RecallNew(tc.then, start)
 		if got := r.View(start).Spent(s, WritesOf(s, "blue")[0]); got != tc.spent {
 			t.Errorf("%s: spent: %t", name, got)
 		}
-		if got := r.ToStore(tc.then, start); (len(got) == 0) != tc.spent {
+		if got := r.ToStore(tc.then, true, start); (len(got) == 0) != tc.spent {
 			t.Errorf("%s: stores %+v", name, got)
+		}
+	}
+}
+
+// While a source cannot be read, some of its targets may be missing. Their entries stay, in the process and
+// in the store.
+func TestEntriesOutliveAPassWithoutTheirTarget(t *testing.T) {
+	key := Key{Target: "blue", Owner: "default/web"}
+	web := pool("web", 2)
+	s := resize(web, 1, 2)
+	blue := []Wanted{{Target: "blue", Wanted: "w1", Rendered: true, Pools: []intent.Pool{*web}}}
+	green := []Wanted{{Target: "green", Rendered: true}}
+	var before Record
+	before.Recall(nil, blue, start)
+	before.Refuse(key, "d", denied(), start)
+	for range mostUnchanged {
+		before.Wrote("blue", "c1", s, start)
+	}
+	stored := before.ToStore(blue, true, start)
+	before.Stored("blue", stored["blue"])
+	var after Record
+	after.Recall(stored, green, start)
+	for name, r := range map[string]*Record{"the same process": &before, "the next owner": &after} {
+		for _, all := range []bool{false, true} {
+			r.Forget(map[string]bool{"green": true}, all, start)
+			if got := r.ToStore(green, all, start); (len(got) > 0) != all {
+				t.Errorf("%s, all targets: %t: stores %+v", name, all, got)
+			}
+			r.RecallNew(blue, start)
+			refused, spent := r.Refused(key, "d", start) != nil, r.View(start).Spent(s, WritesOf(s, "blue")[0])
+			if refused == all || spent == all {
+				t.Errorf("%s, all targets: %t: refused: %t, spent: %t", name, all, refused, spent)
+			}
 		}
 	}
 }
@@ -119,7 +152,7 @@ func TestALateRecallKeepsNewerRefusals(t *testing.T) {
 	var before Record
 	before.Recall(nil, wanted, start)
 	before.Refuse(key, "d", denied(), start)
-	stored := before.ToStore(wanted, start)
+	stored := before.ToStore(wanted, true, start)
 	var r Record
 	later := start.Add(9 * time.Minute)
 	r.Refuse(key, "d", denied(), later)

@@ -58,8 +58,8 @@ type Record struct {
 	asked map[string]bool
 	// stored is the content of the store, by target. It is nil until Recall.
 	stored map[string]Stored
-	// unread has what was stored of the targets without a render since Recall. Whether they want the
-	// same is still unknown.
+	// unread has the stored entries of the targets that have not appeared since Recall, and the stored
+	// writes of those without a render. Whether they want the same is still unknown.
 	unread map[string]Stored
 }
 
@@ -103,6 +103,7 @@ func (r *Record) Retry(pools []string) {
 	maps.DeleteFunc(r.view.writes, func(key Key, _ written) bool { return lifted(r.asked, key.Owner) })
 	maps.DeleteFunc(r.view.corrections, func(key Key, _ correction) bool { return lifted(r.asked, key.Owner) })
 	for target, s := range r.unread {
+		s.Refused = slices.DeleteFunc(slices.Clone(s.Refused), func(e StoredRefusal) bool { return lifted(r.asked, parseKey(e.Key).Owner) })
 		s.Writes = slices.DeleteFunc(slices.Clone(s.Writes), func(w StoredWrite) bool { return lifted(r.asked, w.Owner) })
 		r.unread[target] = s
 	}
@@ -126,14 +127,16 @@ func (r *Record) Retried(planned View, waiting map[string]bool) {
 	}
 }
 
-// Forget forgets the entries of targets that are not among the known ones, and expired refusals.
-func (r *Record) Forget(known map[string]bool, now time.Time) {
+// Forget forgets expired refusals. If the known targets are all targets, it also forgets the entries of
+// any other target. While a source cannot be read, some of its targets may be missing.
+func (r *Record) Forget(known map[string]bool, all bool, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.refused, func(key Key, e refused) bool { return !known[key.Target] || e.over(now) })
-	maps.DeleteFunc(r.view.writes, func(key Key, _ written) bool { return !known[key.Target] })
-	maps.DeleteFunc(r.view.corrections, func(key Key, _ correction) bool { return !known[key.Target] })
-	maps.DeleteFunc(r.unread, func(target string, _ Stored) bool { return !known[target] })
+	gone := func(target string) bool { return all && !known[target] }
+	maps.DeleteFunc(r.refused, func(key Key, e refused) bool { return gone(key.Target) || e.over(now) })
+	maps.DeleteFunc(r.view.writes, func(key Key, _ written) bool { return gone(key.Target) })
+	maps.DeleteFunc(r.view.corrections, func(key Key, _ correction) bool { return gone(key.Target) })
+	maps.DeleteFunc(r.unread, func(target string, _ Stored) bool { return gone(target) })
 }
 
 // Sizes returns the number of entries of each kind.

@@ -246,7 +246,7 @@ func TestForget(t *testing.T) {
 		after           time.Duration
 		parked, written int
 	}{{0, 2, 1}, {UnsentMost + 6*time.Second, 1, 1}, {11 * time.Minute, 0, 1}} {
-		r.Forget(blue, start.Add(tc.after))
+		r.Forget(blue, true, start.Add(tc.after))
 		if got := r.Sizes(); got["parked"] != tc.parked || got["written"] != tc.written {
 			t.Errorf("after %s: %v", tc.after, got)
 		}
@@ -257,7 +257,7 @@ func TestForget(t *testing.T) {
 func TestStoredForm(t *testing.T) {
 	var r Record
 	targets := []Wanted{{Target: "blue", Wanted: "w1", Rendered: true, Pools: []intent.Pool{*pool("web", 2)}}}
-	if r.ToStore(targets, start) != nil {
+	if r.ToStore(targets, true, start) != nil {
 		t.Error("stored before it was recalled")
 	}
 	r.Recall(nil, targets, start)
@@ -267,7 +267,7 @@ func TestStoredForm(t *testing.T) {
 	}
 	r.Refuse(Key{Target: "blue", Owner: "default/web"}, "d1", denied(), start)
 	r.Refuse(Key{Target: "blue", Owner: step.OwnerOfConfig + "default/shared", What: "d2"}, "d2", denied(), start)
-	stored := r.ToStore(targets, start)
+	stored := r.ToStore(targets, true, start)
 	data, err := json.Marshal(stored["blue"])
 	if err != nil {
 		t.Fatal(err)
@@ -286,13 +286,13 @@ func TestStoredForm(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Stored("blue", stored["blue"])
-	if again := r.ToStore(targets, start); len(again) > 0 {
+	if again := r.ToStore(targets, true, start); len(again) > 0 {
 		t.Errorf("stored once more: %v", again)
 	}
 	r.Succeeded(Key{Target: "blue", Owner: "default/web"})
 	r.Succeeded(Key{Target: "blue", Owner: step.OwnerOfConfig + "default/shared", What: "d2"})
 	r.Taken("blue", nil, nil)
-	if again := r.ToStore(targets, start); len(again) != 1 || !again["blue"].Empty() {
+	if again := r.ToStore(targets, true, start); len(again) != 1 || !again["blue"].Empty() {
 		t.Errorf("what is over stays stored: %v", again)
 	}
 	recallInto(t, back, s, write)

@@ -59,49 +59,52 @@ func (r *Record) Recalled() bool {
 	return r.stored != nil
 }
 
-// Recall adds the stored refusals of targets, by target, and then their writes as RecallWrites does. It
-// leaves out entries that a request to try again lifts, and refusals for which there is a newer one.
+// Recall takes in the stored entries, by target, and adds those of the given targets (see RecallNew).
 func (r *Record) Recall(stored map[string]Stored, targets []Wanted, now time.Time) {
 	r.mu.Lock()
 	r.stored, r.unread = map[string]Stored{}, map[string]Stored{}
 	for target, s := range stored {
-		r.stored[target] = s
-		if !slices.ContainsFunc(targets, func(w Wanted) bool { return w.Target == target }) {
-			continue
-		}
-		if len(s.Writes) > 0 {
-			r.unread[target] = s
-		}
-		for _, e := range s.Refused {
-			key := parseKey(e.Key)
-			if _, newer := r.refused[key]; newer || e.Err == nil || lifted(r.view.Retry, key.Owner) {
-				continue
-			}
-			until := now.Add(WaitFor(e.Err)) // the clock of the owner before may have been ahead
-			if e.Until.Before(until) {
-				until = e.Until
-			}
-			r.refuse(key, refused{digest: e.Digest, until: until, err: e.Err})
-		}
+		r.stored[target], r.unread[target] = s, s
 	}
 	r.mu.Unlock()
-	r.RecallWrites(targets)
+	r.RecallNew(targets, now)
 }
 
-// RecallWrites adds the stored writes of the targets that have a render for the first time since Recall.
-// It leaves out those of a target that wants something else now.
-func (r *Record) RecallWrites(targets []Wanted) {
+// RecallNew adds the stored refusals of targets that appear for the first time since Recall, and the
+// stored writes of targets that have a render for the first time. It leaves out the writes of a target
+// that wants something else now, and entries that a request to try again lifts.
+func (r *Record) RecallNew(targets []Wanted, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, w := range targets {
 		s, unread := r.unread[w.Target]
-		if !unread || !w.Rendered {
+		if !unread {
+			continue
+		}
+		r.recallRefused(s.Refused, now)
+		if s.Refused = nil; !w.Rendered && len(s.Writes) > 0 {
+			r.unread[w.Target] = s
 			continue
 		}
 		delete(r.unread, w.Target)
-		if w.Wanted == s.Wanted {
+		if w.Rendered && w.Wanted == s.Wanted {
 			r.recallWrites(w.Target, s.Writes, w.Pools)
 		}
+	}
+}
+
+// recallRefused adds stored refusals, except those for which there is a newer one.
+func (r *Record) recallRefused(stored []StoredRefusal, now time.Time) {
+	for _, e := range stored {
+		key := parseKey(e.Key)
+		if _, newer := r.refused[key]; newer || e.Err == nil || lifted(r.view.Retry, key.Owner) {
+			continue
+		}
+		until := now.Add(WaitFor(e.Err)) // the clock of the owner before may have been ahead
+		if e.Until.Before(until) {
+			until = e.Until
+		}
+		r.refuse(key, refused{digest: e.Digest, until: until, err: e.Err})
 	}
 }
 
@@ -124,8 +127,9 @@ func (r *Record) recallWrites(target string, stored []StoredWrite, pools []inten
 }
 
 // ToStore returns what must be stored of targets because it differs from what the store holds. An
-// empty Stored takes the place of one that is no longer needed. ToStore returns nothing before Recall.
-func (r *Record) ToStore(targets []Wanted, now time.Time) map[string]Stored {
+// empty Stored takes the place of one that is no longer needed. If the given targets are all targets, that
+// includes those of any other target. ToStore returns nothing before Recall.
+func (r *Record) ToStore(targets []Wanted, all bool, now time.Time) map[string]Stored {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stored == nil {
@@ -133,11 +137,17 @@ func (r *Record) ToStore(targets []Wanted, now time.Time) map[string]Stored {
 	}
 	out := map[string]Stored{}
 	for target := range r.stored {
-		out[target] = Stored{}
+		if all {
+			out[target] = Stored{}
+		}
 	}
 	for _, w := range targets {
-		if s := r.store(w, now); !s.Empty() {
+		s, stored := r.store(w, now), r.stored[w.Target]
+		switch {
+		case !s.Empty():
 			out[w.Target] = s
+		case !stored.Empty():
+			out[w.Target] = Stored{}
 		}
 	}
 	maps.DeleteFunc(out, func(target string, s Stored) bool { return reflect.DeepEqual(s, r.stored[target]) })
