@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// authorize makes the applier, without which the pass writes nothing to AWS, if the batch's
-// BeforeWrite agrees. Then it notes what the plans show: which earlier writes AWS holds, and which commits are
+// authorize runs BeforeWrite, and fails the pass if that fails. Then it makes the applier, without which
+// the pass writes nothing to AWS, and notes which earlier writes AWS now returns and which commits are
 // planned.
 func (ps *passState) authorize(context.Context) error {
 	if err := ps.batch.checkBeforeWrite(ps.state); err != nil {

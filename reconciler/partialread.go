@@ -19,8 +19,7 @@ const (
 	templatesOfPage = 200
 )
 
-// partialRead lists the groups and templates that a read fetches again: those that are changing, of
-// many. A nil partialRead stands for a full read.
+// partialRead lists the groups and templates that a read fetches again: the changing ones. A nil partialRead stands for a full read.
 type partialRead struct {
 	read *observed.MovingSet
 	// idle holds the targets for which the read has no news.
@@ -28,9 +27,9 @@ type partialRead struct {
 }
 
 // nextPartialRead returns what a partial read fetches again after a pass: the groups and templates of
-// all targets that are not idle, wanted or existing. idle holds the targets for which the pass had no
+// all targets that are not idle, both desired and observed. idle holds the targets for which the pass had no
 // news itself. It returns nil if nothing is changing, if a full read takes no more pages, or if a
-// target has nodegroups, whose groups are EKS's and have any name.
+// changing target has nodegroups: EKS names their groups.
 func nextPartialRead(targets []Desired, reports []*plan.Report, idle map[string]bool, state *observed.State) *partialRead {
 	c := changing{targets: map[string]bool{}, groups: map[string]bool{}, templates: map[string]bool{}}
 	next := map[string]bool{}
@@ -106,8 +105,8 @@ func (c *changing) addExisting(state *observed.State) {
 
 func pages(n, of int) int { return (n + of - 1) / of }
 
-// beyond reports whether a step is about something that was not read again: another image or an
-// open window made it due, and it depends on the current state of AWS.
+// beyond reports whether a step changes something that the partial read skipped, for example after a
+// new image or in an opened window.
 func (n *partialRead) beyond(plans []*plan.Plan) bool {
 	if n == nil {
 		return false
@@ -172,8 +171,8 @@ func (n *partialRead) reported(targets []Desired, reports []*plan.Report) []*pla
 	return out
 }
 
-// partialReads decides which passes read AWS partially. Nothing but the last pass may have changed what
-// the next one needs, so it remembers what that pass was about.
+// partialReads decides which passes read AWS partially. That is safe only if the inputs are those of
+// the last pass, so it remembers them.
 type partialReads struct {
 	// next is the next partial read, nil if the next read must be a full one. targets are the
 	// targets of the last pass, and at is its start.

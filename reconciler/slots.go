@@ -44,7 +44,7 @@ func (ps *passState) applySteps(ctx context.Context) error {
 	return nil
 }
 
-// application is one apply.
+// application is the state of one call of apply.
 type application struct {
 	*applier
 	reports   []*plan.Report
@@ -59,7 +59,8 @@ type application struct {
 	made    []step.Made // by steps of launch configurations, for each report
 }
 
-// apply does what the plans of all reports say. It returns the slots that it did not start.
+// apply executes the plans of all reports: launch configurations first, then pools. It returns the
+// slots that it did not start.
 func (a *applier) apply(ctx context.Context, reports []*plan.Report, overtaken <-chan struct{}) skippedSlots {
 	run := &application{
 		applier: a, reports: reports, overtaken: overtaken, limit: cmp.Or(a.Concurrency, defaultConcurrency), began: a.now(),
@@ -92,7 +93,7 @@ func (a *applier) apply(ctx context.Context, reports []*plan.Report, overtaken <
 func (a *application) run(ctx context.Context, s slot) {
 	defer a.Lanes.enter(a.own)()
 	r := a.reports[s.report]
-	if a.skips(s) {
+	if a.postpones(s) {
 		skip(r, s.steps)
 		return
 	}
@@ -108,9 +109,9 @@ func (a *application) run(ctx context.Context, s slot) {
 	}
 }
 
-// skips reports whether a slot is left to the next pass: the time is up, or the pass is overtaken and
-// as many slots have started as run at once.
-func (a *application) skips(s slot) bool {
+// postpones reports whether a slot is left to the next pass: the time is up, or the pass is overtaken
+// and limit slots have started. It counts the slot as started.
+func (a *application) postpones(s slot) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	over := a.started >= a.limit && closed(a.overtaken)

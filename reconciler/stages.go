@@ -40,7 +40,7 @@ type stage struct {
 var stages = []stage{
 	{
 		name: "recall", makes: []fact{"due", recalled}, run: (*passState).recall,
-		does: "takes in what earlier passes and owners learned: failed attempts, cancelled refreshes, what is changing",
+		does: "takes in what earlier passes, and daemons that owned this scope before, recorded: failed attempts, cancelled refreshes, what is changing",
 	},
 	{
 		name: "resolve", needs: []fact{recalled}, makes: []fact{"inputs"}, run: (*passState).resolve,
@@ -52,7 +52,7 @@ var stages = []stage{
 	},
 	{
 		name: "select", needs: []fact{"partial", "inputs", "plans"}, makes: []fact{"targets", selected}, run: (*passState).selectTargets,
-		does: "leaves out targets without news, and those that fit no earlier revision while their commit is broken",
+		does: "drops targets that the partial read skipped, and targets whose commit cannot be rendered unless AWS matches an earlier revision",
 	},
 	{
 		name: "explain", needs: []fact{"inputs", "plans", "state", selected}, makes: []fact{explained}, run: (*passState).explain,
@@ -68,7 +68,7 @@ var stages = []stage{
 	},
 	{
 		name: "watch", needs: []fact{"inputs", "plans", "state", "targets", limited}, makes: []fact{"unread"}, run: (*passState).watch,
-		does: "remembers the refreshes that pools wait for",
+		does: "remembers the instance refreshes in progress, and drops the requests to try again that the plans followed",
 	},
 	{
 		name: "report", needs: []fact{"partial", "inputs", "plans", "state", "targets", explained, limited}, makes: []fact{"settled", "inService", reported}, run: (*passState).report,
@@ -80,7 +80,7 @@ var stages = []stage{
 	},
 	{
 		name: "authorize", applies: true, needs: []fact{"observedAt", "state", "targets", "unread", reported}, makes: []fact{"applier", authorized}, run: (*passState).authorize,
-		does: "checks that the daemon may write here at all",
+		does: "checks that weir has not lost its records; only then makes the applier; forgets writes that AWS now returns",
 	},
 	{
 		name: "tokens", applies: true, needs: []fact{"inputs", "targets", authorized}, makes: []fact{tokens}, run: (*passState).joinTokens,
@@ -88,7 +88,7 @@ var stages = []stage{
 	},
 	{
 		name: "grant", applies: true, needs: []fact{"targets", tokens}, makes: []fact{granted}, run: (*passState).recordGrants,
-		does: "records the approvals that the steps use; without its record a plan does not run",
+		does: "records the approvals that the steps use; a plan whose approval cannot be recorded does not run",
 	},
 	{
 		name: "drain", applies: true, needs: []fact{"inputs", "state", "targets", "applier"}, run: (*passState).drain,
@@ -96,7 +96,7 @@ var stages = []stage{
 	},
 	{
 		name: "record", applies: true, needs: []fact{"state", "targets", granted}, makes: []fact{recorded}, run: (*passState).record,
-		does: "stores what another process has to know if this one ends during the steps",
+		does: "stores the commits that start and the refreshes that will be cancelled, in case the daemon ends during the steps",
 	},
 	{
 		name: "apply", applies: true, needs: []fact{"applier", tokens, granted, recorded}, makes: []fact{applied}, run: (*passState).applySteps,

@@ -171,15 +171,15 @@ func (found standing) print(p terminal.Printer) {
 	p.LaunchConfigs(found.LaunchConfigs)
 }
 
-// heldNotes say which targets are kept although their followed commits cannot be rendered.
+// heldNotes returns a note for each target whose followed commit cannot be rendered.
 func heldNotes(targets []terminal.Target) (out []string) {
 	for _, t := range targets {
 		if h := t.HeldTo; h != nil {
-			text := "target " + t.Name + ": " + h.Text + "; what ends it: " + h.Ends
+			text := "target " + t.Name
 			if !h.Since.IsZero() {
-				text += " (since " + h.Since.UTC().Format("2 Jan 2006 15:04 MST") + ")"
+				text += ", since " + h.Since.UTC().Format("2 Jan 2006 15:04 MST")
 			}
-			out = append(out, text)
+			out = append(out, text+": "+h.Text+"; what ends it: "+h.Ends)
 		}
 	}
 	return out

@@ -184,14 +184,14 @@ func poolsOf(s step.Step) []string {
 
 // Fallback describes the treatment of a target whose followed commit cannot be rendered.
 type Fallback struct {
-	// Revision is the earlier revision that the pass used, empty where none was left to try.
+	// Revision is the earlier revision that the pass compared with AWS, empty if none is left.
 	Revision string `json:"revision"`
 	// Why says what is wrong with the followed commit.
 	Why     string           `json:"why"`
 	Verdict lastgood.Verdict `json:"verdict"`
 }
 
-// To is the revision that the target is held to, empty where it is only observed.
+// To returns the revision that weir applies instead, empty if it only observes the target.
 func (h *Fallback) To() string {
 	if h == nil || h.Verdict.Answer != lastgood.Fits {
 		return ""
@@ -199,27 +199,35 @@ func (h *Fallback) To() string {
 	return h.Revision
 }
 
-// Passing reports whether what is said will soon be something else: the next revision is
-// about to be tried, or AWS has yet to answer.
+// Passing reports whether this is temporary: the next pass tries an older revision, or AWS has not
+// answered yet.
 func (h *Fallback) Passing() bool {
 	return h != nil && h.Revision != "" && (h.Verdict.Answer == lastgood.Differs || h.Verdict.Answer == lastgood.Unclear)
 }
 
-// Text says to which revision the target is held and why, or why it is only observed.
+// Text describes the revision that the target is held to and why, or why it is only observed.
 func (h *Fallback) Text() string {
-	since := "since the followed commit cannot be rendered: " + h.Why
-	switch {
-	case h.To() != "":
-		return "held to " + shortRevision(h.Revision) + " " + since
-	case h.Revision == "":
-		return "only observed " + since + "; " + h.Verdict.Why
-	case h.Verdict.Answer == lastgood.Unclear:
-		return "only observed " + since + "; whether " + shortRevision(h.Revision) + " can take its place is not known: " + h.Verdict.Why
+	if h.To() != "" {
+		return "held to " + shortRevision(h.Revision) + ": " + h.Because()
 	}
-	return "only observed " + since + "; " + shortRevision(h.Revision) + " is not held to: " + h.Verdict.Why
+	return "only observed: " + h.Because()
 }
 
-// Diagnostic says the same, with the error of the followed commit.
+// Because returns the reason of Text.
+func (h *Fallback) Because() string {
+	why := "the followed commit cannot be rendered: " + h.Why
+	switch {
+	case h.To() != "":
+		return why
+	case h.Revision == "":
+		return why + "; " + h.Verdict.Why
+	case h.Verdict.Answer == lastgood.Unclear:
+		return why + "; weir cannot tell yet whether " + shortRevision(h.Revision) + " matches AWS: " + h.Verdict.Why
+	}
+	return why + "; " + shortRevision(h.Revision) + " does not match AWS: " + h.Verdict.Why
+}
+
+// Diagnostic returns Text as a warning with a hint.
 func (h *Fallback) Diagnostic() diag.Diagnostic {
 	code := "held-to-earlier"
 	if h.To() == "" {

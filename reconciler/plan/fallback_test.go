@@ -104,10 +104,10 @@ func TestADeletedGroupOfAHeldTargetRests(t *testing.T) {
 func TestWhatAHoldSays(t *testing.T) {
 	revision := fmt.Sprintf("%040d", 1)
 	for want, h := range map[string]*Fallback{
-		"held to 0000000 since the followed commit cannot be rendered: a.yaml:1: x":                                                                       {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Fits}},
-		"only observed since the followed commit cannot be rendered: a.yaml:1: x; whether 0000000 can take its place is not known: AWS is away":           {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS is away"}},
-		"only observed since the followed commit cannot be rendered: a.yaml:1: x; 0000000 is not held to: AWS holds other machines":                       {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "AWS holds other machines"}},
-		"only observed since the followed commit cannot be rendered: a.yaml:1: x; none of 3 earlier commits can be applied in its place; the last one: y": {Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "none of 3 earlier commits can be applied in its place; the last one: y"}},
+		"held to 0000000: the followed commit cannot be rendered: a.yaml:1: x":                                                                       {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Fits}},
+		"only observed: the followed commit cannot be rendered: a.yaml:1: x; weir cannot tell yet whether 0000000 matches AWS: AWS is away":          {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS is away"}},
+		"only observed: the followed commit cannot be rendered: a.yaml:1: x; 0000000 does not match AWS: AWS holds other machines":                   {Revision: revision, Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "AWS holds other machines"}},
+		"only observed: the followed commit cannot be rendered: a.yaml:1: x; none of 3 earlier commits can be applied in its place; the last one: y": {Why: "a.yaml:1: x", Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: "none of 3 earlier commits can be applied in its place; the last one: y"}},
 	} {
 		if got := h.Text(); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -131,7 +131,7 @@ func TestPoolsOfAHeldTargetAreFailed(t *testing.T) {
 	p, full := m.pass(t, in)
 	for says, h := range map[string]*Fallback{
 		"the pool is held to 0000000: drift is corrected":   {Revision: revision, Why: fault, Verdict: p.Verdict()},
-		"weir changes nothing of the pool until a commit m": {Why: fault, Verdict: lastgood.Verdict{Answer: lastgood.Differs}},
+		"weir changes nothing of the pool until a commit f": {Why: fault, Verdict: lastgood.Verdict{Answer: lastgood.Differs}},
 	} {
 		for _, s := range WithFaults(full, Statuses(full, p), nil, h) {
 			if s.Phase != PhaseFailed || s.Converged || s.FailureReason != "build-failed" || s.FailureMessage != fault || s.ReadyReplicas != 2 {

@@ -154,13 +154,13 @@ func (v *faulty) doesOf(pool string) string {
 	}
 	switch {
 	case h == nil || h.Revision == "":
-		return doesNothing + " until a commit mends it"
+		return doesNothing + " until a commit fixes it"
 	case h.Verdict.Answer == lastgood.Fits:
-		return doesHold + shortRevision(h.Revision) + ": drift is corrected, and nothing else is done until a commit mends it"
+		return doesHold + shortRevision(h.Revision) + ": drift is corrected, and nothing else is done until a commit fixes it"
 	case h.Verdict.Answer == lastgood.Unclear:
 		return doesNothing + "; whether it can be held to " + shortRevision(h.Revision) + " is unknown: " + h.Verdict.Why
 	}
-	return doesNothing + " until a commit mends it; it is not held to " + shortRevision(h.Revision) + ": " + h.Verdict.Why
+	return doesNothing + " until a commit fixes it; " + shortRevision(h.Revision) + " does not match AWS: " + h.Verdict.Why
 }
 
 // fail shows a fault of the manifests in a status. A status keeps what AWS has.

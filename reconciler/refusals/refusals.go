@@ -49,7 +49,7 @@ func parseKey(s string) Key {
 }
 
 // Record is the record of one account and region. Its zero value is empty and ready for use, also by
-// several goroutines. It does not survive the process, except for what its user stores.
+// several goroutines. It does not survive the process, except for what the caller stores.
 type Record struct {
 	mu      sync.Mutex
 	refused map[Key]refused
@@ -72,7 +72,7 @@ type View struct {
 	rollouts    map[string][]time.Time
 }
 
-// View returns the entries that still matter at a time. A pass that starts calls it: requests to try
+// View drops expired entries and returns a copy of all others. A pass that starts calls it: requests to try
 // again lift the refusals that have been added since, because the steps were sent before.
 func (r *Record) View(now time.Time) View {
 	r.mu.Lock()
@@ -115,8 +115,8 @@ func lifted(pools map[string]bool, owner string) bool {
 	return pools[owner] || len(pools) > 0 && step.OfLaunchConfig(owner)
 }
 
-// Retried forgets the requests to try again that plans with the view have followed. The requests for
-// waiting pools stay: without them the steps that wait would not exist.
+// Retried deletes the requests to try again that were in the View of a plan, except for pools whose
+// steps still wait: without the request the next plan would not have these steps.
 func (r *Record) Retried(planned View, waiting map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

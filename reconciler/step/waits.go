@@ -15,7 +15,7 @@ type Wait struct {
 var Waits = []Wait{
 	{HeldPaused, "the end of their pause in Git", "a commit without the pause"},
 	{HeldSuspended, "the end of a suspension", "`weir resume TARGET`, or its time; in report mode the configuration"},
-	{HeldConflict, "somebody to say whose a resource is", "`weir adopt`, or another name in Git"},
+	{HeldConflict, "a decision on who owns the resource", "`weir adopt`, or another name in Git"},
 	{HeldPruneLimit, "an approval, as more would be deleted than the limit allows", "`weir approve DIGEST`, or a commit that takes it back"},
 	{HeldApproval, "an approval", "`weir approve DIGEST`"},
 	{HeldWindow, "a window", "the window, or `weir reconcile TARGET --override-window`"},
@@ -26,7 +26,7 @@ var Waits = []Wait{
 	{HeldPreflight, "what new machines need and AWS does not have", "a commit that corrects the name, or the resource, once it is there; `weir approve DIGEST` insists"},
 	{HeldControlPlane, "the control plane", "the control plane, once it is ready and on that version: weir upgrades none"},
 	{HeldWaiting, "an answer of Git or AWS", "weir, once Git and AWS have answered"},
-	{HeldStopped, "somebody, as they were stopped", "a commit that changes the same, or `weir reconcile TARGET --retry`"},
+	{HeldStopped, "a decision: another weir is ahead, AWS does not keep the value, or the rollout failed", "a commit that changes the same, or `weir reconcile TARGET --retry`"},
 }
 
 // WaitOf returns the line of a hold. An unknown hold, as from a newer weir, waits for its own name.

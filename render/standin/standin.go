@@ -77,14 +77,16 @@ func StandIn(id string) string {
 	return process().head + letters(process().key, "id\x00"+id, Length-headLength)
 }
 
-// Other is a text like the stand-in of a secret with an ID that shares nothing with it.
+// Other returns a decoy for a secret with an ID: it has the form of a stand-in, and no text in common
+// with the secret's own.
 func Other(id string) string { return "v" + letters(process().key, "other\x00"+id, Length-1) }
 
 // Holds reports whether a text holds a stand-in of this process, whole or cut behind its
 // first characters.
 func Holds(text string) bool { return strings.Contains(text, process().head) }
 
-// Index returns the position of the first stand-in of this process in a text, or -1 if it has none.
+// Index returns the position of the first stand-in of this process in a text, whole or cut behind its
+// first characters, or -1 if it has none.
 func Index(text []byte) int { return bytes.Index(text, []byte(process().head)) }
 
 // Set holds the secret texts of one build. The zero value and nil are empty. It is safe
@@ -205,7 +207,8 @@ const (
 )
 
 // Put replaces stand-ins in a text with their secret texts. If the text is base64 of a text
-// with stand-ins, Put replaces them in the decoded text and encodes the result.
+// with stand-ins, Put replaces them in the decoded text and encodes the result. If it finds Cut, it
+// returns the text unchanged.
 func (s *Set) Put(text string) (string, Found) {
 	return s.exchange(text, func(t Text) (string, string) { return t.Value, t.Literal })
 }

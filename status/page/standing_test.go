@@ -212,8 +212,8 @@ func TestAHeldTargetIsShown(t *testing.T) {
 		want   []string
 	}{
 		"held": {statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), []string{
-			"Held to 9c1f0d2", "The followed commit cannot be rendered: overlays/prod/web.yaml:1:5: did not find expected",
-			"Drift from that is put right; nothing is made, rolled out or deleted. What ends it: a commit that mends this, or takes it back; or weir's configuration, where that has changed.",
+			"Held to 9c1f0d2", "Reason: the followed commit cannot be rendered: overlays/prod/web.yaml:1:5: did not find expected",
+			"Drift from that is put right; nothing is made, rolled out or deleted. What ends it: a commit that fixes or reverts this; if weir's configuration changed, check that too.",
 		}},
 		"only observed": {statustest.HeldTo(""), []string{"Only observed", "none of 4 earlier commits", "Nothing of it is changed, and drift stays."}},
 		"held and suspended": {func() *plan.Report {

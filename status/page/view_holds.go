@@ -2,7 +2,6 @@ package page
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/step"
@@ -44,8 +43,8 @@ type heldView struct {
 	*report.Kept
 	Commit commitView
 	When   moment
-	// Because says why without the first words, which the page has by itself.
-	Because, Does string
+	// Does describes how weir treats the target meanwhile.
+	Does string
 }
 
 // heldViewOf returns nil if the target is not held.
@@ -55,9 +54,6 @@ func heldViewOf(b *current.State, t *current.TargetState) *heldView {
 		return nil
 	}
 	v := &heldView{Kept: h, Does: h.Does(t.Last)}
-	if _, because, cut := strings.Cut(h.Text, " since t"); cut {
-		v.Because = "T" + because
-	}
 	if h.Revision != "" {
 		v.Commit = commitOf(linksOf(b, t.Source), h.Revision, "")
 	}

@@ -62,6 +62,7 @@ func targetsOf(r reviewed, m merge) []string {
 }
 
 // agreement is the relation between a target's first plan after a merge and what the review showed.
+// The texts are for tests and readers of the code; compareTarget words them for users.
 type agreement string
 
 const (
@@ -86,18 +87,17 @@ const (
 
 // planFacts holds the facts that decide the agreement of a target.
 type planFacts struct {
-	// planned says that there is a first plan after the merge, touched that the commit changes
-	// the target.
+	// planned: there is a first plan after the merge. touched: the commit changes the target.
 	planned, touched bool
 	// failed, empty, digested and unsure describe that plan.
 	failed, empty, digested, unsure bool
-	// shown says that the review showed the target, comparable that it showed a digest, and same
-	// that the plan has this digest.
+	// shown: the review showed the target. comparable: it showed a digest. same: the plan has this
+	// digest.
 	shown, comparable, same bool
-	// reviewed says that the review had a plan, failing that it showed a failure.
+	// reviewed: the review had a plan. failing: it showed a failure.
 	reviewed, failing bool
-	// together says that the plan may contain other commits, began that weir started after the
-	// merge, and explained that another pull request showed the plan.
+	// together: the plan may contain other commits. began: weir started after the merge. explained:
+	// another pull request showed the plan.
 	together, began, explained bool
 }
 

@@ -28,12 +28,12 @@ type stage string
 
 const (
 	stageMerged    stage = "it is merged"
-	stageUnread    stage = "an earlier process listed it, and this one did not read it yet"
+	stageUnread    stage = "it was not read since the restart"
 	stageBlocked   stage = "it needs a permission to be planned"
 	stagePlanning  stage = "its plan is under way"
 	stageKilled    stage = "its plan killed a process, and nobody asked to try again"
 	stageUnsettled stage = "its targets change; they may change more"
-	stagePostponed stage = "its last plan failed, and the next one is due later"
+	stagePostponed stage = "a later time is set for its next plan"
 	stagePlanned   stage = "its plan is up to date"
 	stageDue       stage = "it must be planned"
 )
@@ -43,7 +43,8 @@ type stageFacts struct {
 	merged, read, blocked, planning bool
 	// killed says that the plan of its head killed a process, asked that a user requests a plan.
 	killed, asked bool
-	// dirty says that targets changed since the plan, settling that the plan is recent.
+	// dirty says that targets changed since the plan, settling that the last plan started less than
+	// 5 seconds ago.
 	dirty, settling bool
 	// current says that the plan is of this head and of the followed commit.
 	current bool
@@ -104,10 +105,10 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 	case stagePlanned:
 		w.describe(k)
 	case stageDue:
-		if w.under < w.beside && (!k.heavy || w.o.Turns.takeHeavy()) { // else once another one ends
+		if w.under < w.beside && (!k.heavy || w.o.Turns.takeHeavy()) { // else when a running plan finishes
 			w.plan(ctx, base, at, k, dirty)
 		}
-	case stageUnread, stagePlanning: // its end is heard of
+	case stageUnread, stagePlanning: // a later event continues it
 	}
 	return w.o.Interval
 }

@@ -157,7 +157,8 @@ const (
 	// commit. A later report is handled as well, but in between a comment may show a plan that has
 	// nothing left to do.
 	reporting = 30 * time.Second
-	// settling is the time without changes that weir waits for before it plans pull requests again.
+	// settling is the shortest time between the starts of two plans of a pull request whose targets
+	// change.
 	settling = 5 * time.Second
 	// waiting bounds the time that a merged pull request waits for its commit to be applied.
 	waiting = 24 * time.Hour

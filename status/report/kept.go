@@ -19,10 +19,12 @@ type Kept struct {
 	Why  string `json:"why"`
 	Text string `json:"text"`
 	Ends string `json:"ends"`
+	// Because is the part of Text that gives the reason.
+	Because string `json:"-"`
 }
 
 // KeptEnds describes what ends the hold of a target at an earlier commit, or its observation only.
-const KeptEnds = "a commit that mends this, or takes it back; or weir's configuration, where that has changed"
+const KeptEnds = "a commit that fixes or reverts this; if weir's configuration changed, check that too"
 
 // KeptOf describes how the target of a report is held; nil if it is not.
 func KeptOf(r *plan.Report, since time.Time) *Kept {
@@ -30,10 +32,10 @@ func KeptOf(r *plan.Report, since time.Time) *Kept {
 		return nil
 	}
 	h := r.Fallback
-	return &Kept{Revision: h.To(), ObservedOnly: h.To() == "", Since: since, Why: h.Why, Text: h.Text(), Ends: KeptEnds}
+	return &Kept{Revision: h.To(), ObservedOnly: h.To() == "", Since: since, Why: h.Why, Text: h.Text(), Ends: KeptEnds, Because: h.Because()}
 }
 
-// Does says what weir does about the target meanwhile.
+// Does describes how weir treats the target meanwhile.
 func (h *Kept) Does(r *plan.Report) string {
 	switch {
 	case h.ObservedOnly:

@@ -13,7 +13,7 @@ func TestAPlanNamesWhatStays(t *testing.T) {
 	broken := func(name, does string, machines int32) plan.PoolStatus {
 		return plan.PoolStatus{Namespace: "default", Name: name, Replicas: machines, FailureMessage: "web.yaml:3:1: no", Conditions: []plan.Condition{{Type: "Ready", Message: "web.yaml:3:1: no; " + does}}}
 	}
-	const nothing = "weir changes nothing of the pool until a commit mends it"
+	const nothing = "weir changes nothing of the pool until a commit fixes it"
 	r := &plan.Report{Target: "prod", Region: "eu-west-1", Plan: &plan.Plan{Target: "prod"}, Pools: []plan.PoolStatus{
 		broken("a", nothing, 2), broken("b", "the pool is held to abc1234: drift is corrected", 1), broken("c", nothing, 1), broken("ready", "another failure", 1),
 		{Namespace: "default", Name: "old", Replicas: 3, Conditions: []plan.Condition{{Type: "Ready", Reason: plan.ReasonKept, Message: "the followed commit does not have the pool"}}},

@@ -77,10 +77,10 @@ type services struct {
 	lineages *ancestry.Book
 	renders  *renders.Dir
 	requests *requests
-	// conduct wakes the conductor of rollouts.
+	// conduct wakes the rollout conductor.
 	conduct signal
 	passes  *passes
-	// loss reports whether all writes are held.
+	// loss shows on the page and in metrics that lost records block all writes; nil ends that.
 	loss func(*state.Loss)
 }
 
@@ -93,6 +93,7 @@ type generationOptions struct {
 	embedded   string
 	version    string
 	rand       func() float64
+	// foreseeing bounds the simulation of a pull request.
 	foreseeing time.Duration
 	spawn      spawner
 	// rolled returns the state of a source's rollouts at a commit. withdrawn ends the passes over
@@ -102,7 +103,8 @@ type generationOptions struct {
 	gone      func(target string)
 }
 
-// newGeneration makes sources and renders as c says, and what publishes results. It opens nothing.
+// newGeneration builds the sources, the fleet, the publisher and the conductor of a configuration. It
+// starts none of them.
 func newGeneration(c *config.Config, o generationOptions) (g *generation, err error) {
 	g = &generation{
 		config: c, common: c.Common(), base: &atomic.Pointer[fleet.Base]{}, providers: makeProviders(c.GateProviders), lineages: o.lineages,

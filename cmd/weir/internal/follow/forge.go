@@ -23,7 +23,7 @@ func forgeOptions(f config.Forge, of *Source, metrics *metrics.Metrics) (forge.C
 	if err != nil {
 		return forge.ClientOptions{}, err
 	}
-	of.ways = append(of.ways, rt)
+	of.forgeClients = append(of.forgeClients, rt)
 	return forge.ClientOptions{
 		Kind: f.Profile().Kind,
 		URL:  strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(f.URL, "/"), ".git"), "/"+repository), Repository: repository,

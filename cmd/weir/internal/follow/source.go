@@ -27,7 +27,7 @@ import (
 	"github.com/weir-gitops/weir/status/metrics"
 )
 
-// Source keeps the view of one source.
+// Source follows one Git source and keeps its latest snapshot.
 type Source struct {
 	Config config.Source
 	Git    *source.Git
@@ -35,15 +35,15 @@ type Source struct {
 	Line *ancestry.Line
 	// app makes tokens for the source and its forge; nil without a GitHub App.
 	app *githubapp.App
-	// Member gives access to the daemons that share the source; exactly one reads it. It is nil if this daemon
-	// is alone.
+	// Member gives access to the daemons that share the source. Exactly one of them polls it. Member
+	// is nil if this daemon is alone.
 	Member *membership.Member
-	// listeners hear what the source says.
+	// listeners are called after each answer of the source.
 	listeners Listeners
-	// heard is closed once the source has said something, good or bad.
+	// heard is closed after the first answer of the source, or its first error.
 	heard chan struct{}
-	// ways are the connections to the source's forge. They are made before it starts.
-	ways []interface{ CloseIdleConnections() }
+	// forgeClients are the connections to the source's forge. They are made before it starts.
+	forgeClients []interface{ CloseIdleConnections() }
 
 	mu   sync.Mutex
 	once sync.Once

@@ -64,8 +64,8 @@ func (s Sources) HeldBy(c *membership.Member) func(string) state.Store {
 // CloseConnections closes the connections to forges. Nothing must use them any more.
 func (s Sources) CloseConnections() {
 	for _, f := range s {
-		for _, way := range f.ways {
-			way.CloseIdleConnections()
+		for _, client := range f.forgeClients {
+			client.CloseIdleConnections()
 		}
 	}
 }
