@@ -90,9 +90,9 @@ type generationOptions struct {
 	secrets  *redact.Registry
 	stateDir string
 	// embedded is the address of an embedded AWS; empty without one.
-	embedded   string
-	version    string
-	rand       func() float64
+	embedded string
+	version  string
+	rand     func() float64
 	// foreseeing bounds the simulation of a pull request.
 	foreseeing time.Duration
 	spawn      spawner
