@@ -214,12 +214,13 @@ func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 			if wrote := s.writes(); len(wrote) > 0 {
 				t.Errorf("written though a suspension is gone: %v", wrote)
 			}
-			if _, err := a.book.AcceptLoss(); err != nil {
-				t.Fatal(err)
+			if lost, err := a.book.AcceptLoss(); err != nil || lost == nil {
+				t.Fatalf("accepted %+v, %v", lost, err)
 			}
 			eventually(t, "the change", func() string {
 				if got := s.query("autoscaling", "DescribeAutoScalingGroups"); !strings.Contains(got, "<MaxSize>5</MaxSize>") {
-					return got
+					r, _ := owner.current.Target("prod")
+					return fmt.Sprintf("%s\nphase %s, last pass %+v\nrecords %+v", got, r.Phase, r.Last, owner.book.Read())
 				}
 				return ""
 			})
