@@ -261,7 +261,6 @@ var limitExceptions = map[string]string{
 	// To be split: these know too much. Their limits go down with the types.
 	"cmd/weir/internal/membership.Member methods": "leases, requests and published values of a member share one mirror of the engine",
 	"reconciler/coord.Keeper methods":             "a state machine whose tests drive it step by step",
-	"reconciler/resolve.question methods":         "one step of an answer each; they share the requests of a batch",
 	"render/kust.Origins methods":                 "questions and the traces that answer them share a cache",
 	"render/kust.walker methods":                  "the walk over kustomization files carries its limits and diagnostics",
 	"status/commits.Commits methods":              "the queues of statuses share a journal and a lock",

@@ -10,16 +10,16 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// state says how far a fact is known.
+// state says whether a fact was read, and with what result.
 type state int
 
 const (
-	// unread facts were not asked for yet, or are too old.
+	// unread: the fact was never read, or is too old.
 	unread state = iota
 	present
 	// absent: AWS says that there is no such thing.
 	absent
-	// refused: AWS refused to say; err tells why.
+	// refused: AWS refused the call; err says why.
 	refused
 )
 
@@ -32,10 +32,10 @@ type fact[V any] struct {
 	expires time.Time
 }
 
-// cache holds the facts of one kind, and which ones are wanted next.
+// cache holds the facts of one kind, and the keys that the next read fetches.
 type cache[K cmp.Ordered, V any] struct {
 	ttl time.Duration
-	// passing tells values that are on their way to others; nil where none is.
+	// passing reports whether a value is about to change; nil means that none is.
 	passing func(V) bool
 	facts   map[K]fact[V]
 	wanted  map[K]bool
@@ -45,7 +45,7 @@ func newCache[K cmp.Ordered, V any](ttl time.Duration) *cache[K, V] {
 	return &cache[K, V]{ttl: ttl, facts: map[K]fact[V]{}, wanted: map[K]bool{}}
 }
 
-// get returns the fact k. An unread one is noted as wanted.
+// get returns the fact k. The next read fetches it if it is unread.
 func (s *cache[K, V]) get(k K) fact[V] {
 	f, ok := s.facts[k]
 	if !ok {
@@ -54,7 +54,7 @@ func (s *cache[K, V]) get(k K) fact[V] {
 	return f
 }
 
-// since returns the fact k, unread where it was read before a moment.
+// since is get, but a fact that was read before a moment is unread.
 func (s *cache[K, V]) since(k K, moment time.Time) fact[V] {
 	if f, ok := s.facts[k]; ok && f.read.Before(moment) {
 		delete(s.facts, k)
@@ -90,17 +90,17 @@ func (s *cache[K, V]) expire(now time.Time) {
 	maps.DeleteFunc(s.facts, func(_ K, f fact[V]) bool { return !now.Before(f.expires) })
 }
 
-// renew drops what was read before fresh.
+// renew drops facts that were read before fresh.
 func (s *cache[K, V]) renew(fresh time.Time) {
 	maps.DeleteFunc(s.facts, func(_ K, f fact[V]) bool { return f.read.Before(fresh) })
 }
 
-// facts is all that is known of an account and region. Keys that ask for more
-// than one thing are written as one string, which keeps them comparable.
+// facts holds all facts about an account and region. A key with several parts is one string, so that
+// it is comparable.
 type facts struct {
 	parameters    *cache[string, string]
 	images        *cache[string, Image]         // by id
-	reviewed      *cache[string, Image]         // by id: looked at again soon
+	reviewed      *cache[string, Image]         // by id; expire soon
 	namedImages   *cache[string, []Image]       // by imageKey
 	architectures *cache[string, string]        // by instance type
 	vpcs          *cache[string, []VPC]         // by ""
@@ -161,7 +161,7 @@ func (f *facts) expire(now time.Time) {
 	f.templates.expire(now)
 }
 
-// renew drops answers from before fresh that may have changed: those with a level (plan.LevelOf).
+// renew drops facts from before fresh whose lookups have a level (plan.LevelOf): they can change.
 func (f *facts) renew(fresh time.Time) {
 	f.parameters.renew(fresh)
 	f.namedImages.renew(fresh)
@@ -170,7 +170,7 @@ func (f *facts) renew(fresh time.Time) {
 	f.templates.byID.renew(fresh)
 }
 
-// imageKey writes an image query by name as one string.
+// imageKey returns an image query by name as one string.
 func imageKey(owner, name, architecture string) string {
 	return intent.JoinFilters([]intent.Filter{
 		{Name: "owner", Values: []string{owner}},

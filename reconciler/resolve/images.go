@@ -8,16 +8,44 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Architectures that weir knows images of.
+// The architectures that weir knows.
 const (
 	archX86 = "x86_64"
 	archARM = "arm64"
 )
 
-func (q *question) imageByID(id, why string) observed.Answer {
-	im, a, ok := know(q, q.facts.images.get(id), problem("image-not-found", "there is no image "+id+" that this account may launch in this region ("+why+")"))
+// imageLookup finds the image that a lookup asks for.
+type imageLookup struct{ *question }
+
+// asked reports whether the lookup asks for an image.
+func (q imageLookup) asked() bool {
+	switch q.Lookup.Kind {
+	case intent.ImageByID, intent.ImageByParameter, intent.ImageForEKS, intent.ImageByName:
+		return true
+	}
+	return false
+}
+
+// answer answers a lookup for which asked is true.
+func (q imageLookup) answer() observed.Answer {
+	switch q.Lookup.Kind {
+	case intent.ImageByID:
+		return q.bootable(func() observed.Answer { return q.byID(q.Lookup.Name, "it was written as ami.id") })
+	case intent.ImageByParameter:
+		return q.bootable(func() observed.Answer { return q.byParameter(q.Lookup.Name) })
+	case intent.ImageForEKS:
+		return q.forEKS()
+	default:
+		return q.byName()
+	}
+}
+
+// byID returns an image that can be launched. why says what names it.
+func (q imageLookup) byID(id, why string) observed.Answer {
+	im, a, ok := know(q.question, q.facts.images.get(id), problem("image-not-found", "there is no image "+id+" that this account may launch in this region ("+why+")"))
 	switch {
 	case !ok:
 		return a
@@ -27,16 +55,15 @@ func (q *question) imageByID(id, why string) observed.Answer {
 	return observed.Answer{Image: &im.Image}
 }
 
-// bootable gives the image that a manifest names, by id or by parameter, if the
-// instance type can boot it: EC2 refuses an instance whose image has another
-// architecture, and only when it is launched. Images for neither of the two
-// architectures that pools have are taken as they are.
-func (q *question) bootable(image func() observed.Answer) observed.Answer {
+// bootable returns an image if the lookup's instance type can boot it. EC2 refuses an image of
+// another architecture only at the launch of an instance. bootable does not check images for
+// architectures that weir does not know.
+func (q imageLookup) bootable(image func() observed.Answer) observed.Answer {
 	t := q.Lookup.InstanceType
 	if t == "" {
 		return image()
 	}
-	fact := q.facts.architectures.get(t) // asked together with the image
+	fact := q.facts.architectures.get(t) // before the image, so that one round reads both
 	a := image()
 	if a.Image == nil || a.Image.Architecture != archX86 && a.Image.Architecture != archARM {
 		return a
@@ -45,7 +72,7 @@ func (q *question) bootable(image func() observed.Answer) observed.Answer {
 		a.Code, a.Warning = "architecture-mismatch", "weir cannot tell whether "+t+" can boot the image "+a.Image.ID+": "+refusal(fact.err).Problem
 		return a
 	}
-	arch, none, ok := know(q, fact, problem("instance-type-unknown", "EC2 offers no instance type "+t+" in this region"))
+	arch, none, ok := know(q.question, fact, problem("instance-type-unknown", "EC2 offers no instance type "+t+" in this region"))
 	switch {
 	case !ok:
 		return none
@@ -55,8 +82,8 @@ func (q *question) bootable(image func() observed.Answer) observed.Answer {
 	return a
 }
 
-func (q *question) imageByParameter(name string) observed.Answer {
-	id, a, ok := know(q, q.facts.parameters.since(name, q.Since), problem("parameter-not-found", "there is no SSM parameter "+name+" in this region"))
+func (q imageLookup) byParameter(name string) observed.Answer {
+	id, a, ok := know(q.question, q.facts.parameters.since(name, q.Since), problem("parameter-not-found", "there is no SSM parameter "+name+" in this region"))
 	if !ok {
 		return a
 	}
@@ -65,25 +92,25 @@ func (q *question) imageByParameter(name string) observed.Answer {
 	if !imageID.MatchString(id) {
 		return problem("parameter-no-image", "the SSM parameter "+name+" does not have the id of an image")
 	}
-	return q.imageByID(id, "the SSM parameter "+name+" holds it")
+	return q.byID(id, "the SSM parameter "+name+" holds it")
 }
 
 // imageID is Auto Scaling's form of the id of an image.
 var imageID = regexp.MustCompile(`^ami-[a-z0-9]{1,17}$`)
 
-// architecture is that of the lookup's instance type. A pool without one gets
-// x86_64, as Cluster API Provider AWS has it.
-func (q *question) architecture() (arch string, a observed.Answer, ok bool) {
+// architecture returns that of the lookup's instance type. The default is x86_64, as in Cluster API
+// Provider AWS.
+func (q imageLookup) architecture() (arch string, a observed.Answer, ok bool) {
 	t := q.Lookup.InstanceType
 	if t == "" {
 		return archX86, a, true
 	}
-	return know(q, q.facts.architectures.get(t), problem("instance-type-unknown", "EC2 offers no instance type "+t+" in this region"))
+	return know(q.question, q.facts.architectures.get(t), problem("instance-type-unknown", "EC2 offers no instance type "+t+" in this region"))
 }
 
-// imageForEKS reads the image that EKS publishes for a Kubernetes version. Amazon
-// Linux 2's for graphics cards exist for x86_64 only.
-func (q *question) imageForEKS() observed.Answer {
+// forEKS returns the image that EKS publishes for a Kubernetes version. Images of Amazon Linux 2 for
+// graphics cards exist for x86_64 only.
+func (q imageLookup) forEKS() observed.Answer {
 	version, ok := minorVersion(q.Lookup.Version)
 	if !ok {
 		return problem("version-unknown", "the Kubernetes version "+strconv.Quote(q.Lookup.Version)+" is not of the form 1.31 or v1.31.2")
@@ -104,50 +131,11 @@ func (q *question) imageForEKS() observed.Answer {
 	if q.Lookup.Name == "AmazonLinux" && arch == archARM {
 		name = "/aws/service/eks/optimized-ami/" + version + "/amazon-linux-2-arm64/recommended/image_id"
 	}
-	return q.imageByParameter(name)
+	return q.byParameter(name)
 }
 
-// releasePaths are the middles of the paths of parameters with the releases of
-// nodegroups, by EKS's amiType ("Retrieve recommended Amazon Linux AMI IDs" of the EKS user
-// guide).
-var releasePaths = map[string]string{
-	"AL2023_x86_64_STANDARD": "/amazon-linux-2023/x86_64/standard",
-	"AL2023_ARM_64_STANDARD": "/amazon-linux-2023/arm64/standard",
-	"AL2023_x86_64_NVIDIA":   "/amazon-linux-2023/x86_64/nvidia",
-	"AL2023_ARM_64_NVIDIA":   "/amazon-linux-2023/arm64/nvidia",
-	"AL2023_x86_64_NEURON":   "/amazon-linux-2023/x86_64/neuron",
-	"AL2_x86_64":             "/amazon-linux-2",
-	"AL2_x86_64_GPU":         "/amazon-linux-2-gpu",
-	"AL2_ARM_64":             "/amazon-linux-2-arm64",
-}
-
-// releaseName is the form of a release of Amazon Linux.
-var releaseName = regexp.MustCompile(`^\d+\.\d+\.\d+-\d{8}$`)
-
-// release reads the newest release that EKS publishes for an amiType.
-func (q *question) release() observed.Answer {
-	path := releasePaths[q.Lookup.Name]
-	if path == "" {
-		return problem("image-lookup-unknown", "weir does not know where EKS says which release of "+q.Lookup.Name+" is the newest")
-	}
-	version, ok := minorVersion(q.Lookup.Version)
-	if !ok {
-		return problem("version-unknown", "the Kubernetes version "+strconv.Quote(q.Lookup.Version)+" is not of the form 1.31 or v1.31.2")
-	}
-	name := "/aws/service/eks/optimized-ami/" + version + path + "/recommended/release_version"
-	value, a, ok := know(q, q.facts.parameters.since(name, q.Since), problem("parameter-not-found", "there is no SSM parameter "+name+" in this region"))
-	switch {
-	case !ok:
-		return a
-	case !releaseName.MatchString(value):
-		return problem("parameter-no-image", "the SSM parameter "+name+" does not hold a release")
-	}
-	return observed.Answer{Release: value}
-}
-
-// eksPath is the middle of the parameter's path for an eksLookupType ("Retrieve
-// recommended Amazon Linux AMI IDs" of the EKS user guide), and whether the
-// architecture decides.
+// eksPath returns the middle of the parameter's path for an eksLookupType, and whether there is one
+// for each architecture. See "Retrieve recommended Amazon Linux AMI IDs" in the EKS user guide.
 func eksPath(lookupType string) (path string, byArch bool) {
 	switch lookupType {
 	case "AmazonLinux":
@@ -162,52 +150,38 @@ func eksPath(lookupType string) (path string, byArch bool) {
 	return "", false
 }
 
-// minorVersion returns "1.31" of "1.31", "v1.31" or "v1.31.2".
-func minorVersion(v string) (string, bool) {
-	parts := strings.Split(strings.TrimPrefix(v, "v"), ".")
-	if len(parts) < 2 {
-		return "", false
-	}
-	for _, p := range parts[:2] {
-		if _, err := strconv.ParseUint(p, 10, 16); err != nil {
-			return "", false
-		}
-	}
-	return parts[0] + "." + parts[1], true
-}
-
-func (q *question) imageByName() observed.Answer {
-	named, a, ok := q.namedImages()
+// byName returns the newest image of a name.
+func (q imageLookup) byName() observed.Answer {
+	named, a, ok := q.named()
 	if !ok {
 		return a
 	}
 	im := named[0]
-	if _, known := q.facts.images.facts[im.ID]; !known { // who names it in a plan asks by id
+	if _, known := q.facts.images.facts[im.ID]; !known { // a plan with this image looks it up by id
 		q.facts.images.put(im.ID, im, q.now)
 	}
 	return observed.Answer{Image: &im.Image}
 }
 
-// namedImages are the images that a name, an owner and an architecture stand for, the
-// newest first.
-func (q *question) namedImages() ([]Image, observed.Answer, bool) {
+// named returns the images with the lookup's name, owner and architecture, the newest first.
+func (q imageLookup) named() ([]Image, observed.Answer, bool) {
 	arch, a, ok := q.architecture()
 	if !ok {
 		return nil, a, false
 	}
-	return know(q, q.facts.namedImages.since(imageKey(q.Lookup.Owner, q.Lookup.Name, arch), q.Since),
+	return know(q.question, q.facts.namedImages.since(imageKey(q.Lookup.Owner, q.Lookup.Name, arch), q.Since),
 		problem("image-not-found", "no available image of owner "+q.Lookup.Owner+" is named "+q.Lookup.Name+" and has the architecture "+arch))
 }
 
-// newestFirst orders images by when they were created, the last one first; of two made
-// at the same moment that with the greater id, so that the choice is always the same.
+// newestFirst sorts images by the time of their creation, the latest first, and then by id, so that
+// the choice is always the same.
 func newestFirst(images []Image) {
 	slices.SortFunc(images, func(a, b Image) int {
 		return cmp.Or(cmp.Compare(b.CreatedAt, a.CreatedAt), cmp.Compare(b.ID, a.ID))
 	})
 }
 
-// supported picks the architecture that weir uses of those that an instance type has.
+// supported returns the first architecture that weir knows among those of an instance type.
 func supported(architectures []string) (string, bool) {
 	for _, a := range architectures {
 		if a == archX86 || a == archARM {

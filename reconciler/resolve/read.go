@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// parallel is the number of concurrent questions of a kind that AWS answers one at a time.
+// parallel is the number of concurrent calls of a kind that reads one thing each.
 const parallel = 8
 
-// read reads all facts that are wanted, in as few calls as AWS allows.
+// read reads all wanted facts, in as few calls as AWS allows.
 func (r *Resolver) read(ctx context.Context) error {
 	for _, f := range []func(context.Context, time.Time) error{
 		r.readParameters, r.readImages, r.readReviewed, r.readNamedImages, r.readArchitectures, r.readVPCs,
@@ -29,8 +29,7 @@ func (r *Resolver) read(ctx context.Context) error {
 	return nil
 }
 
-// refusedBy returns the error where it is AWS's last word on the question, and
-// fails where asking again may help.
+// refusedBy returns AWS's error if a retry would not help, and fails otherwise.
 func refusedBy(err error) (*observed.Error, error) {
 	var e *observed.Error
 	if errors.As(err, &e) && (e.Kind == observed.Denied || e.Kind == observed.Invalid || e.Kind == observed.NotFound) {
@@ -39,7 +38,7 @@ func refusedBy(err error) (*observed.Error, error) {
 	return nil, err
 }
 
-// readBatch reads keys with one call and notes the answer to each of them.
+// readBatch reads all wanted keys with one call.
 func readBatch[V any](s *cache[string, V], now time.Time, call func(keys []string) (map[string]V, error)) error {
 	keys := s.drain()
 	if len(keys) == 0 {
@@ -66,7 +65,7 @@ func readBatch[V any](s *cache[string, V], now time.Time, call func(keys []strin
 	return nil
 }
 
-// readEach reads keys one per call, several concurrently.
+// readEach reads the wanted keys with one call each, several concurrently.
 func readEach[V any](ctx context.Context, s *cache[string, V], now time.Time, call func(ctx context.Context, key string) (v V, found bool, err error)) error {
 	var mu sync.Mutex
 	g, gctx := errgroup.WithContext(ctx)
@@ -127,8 +126,8 @@ func (r *Resolver) readNamedImages(ctx context.Context, now time.Time) error {
 	})
 }
 
-// namedKept is the number of newest images of a name to remember: one of them is the answer, the
-// others may have been reviewed.
+// namedKept is the number of newest images of a name to cache. The first is the answer, and a person
+// may have reviewed any of them.
 const namedKept = 200
 
 func (r *Resolver) readArchitectures(ctx context.Context, now time.Time) error {
@@ -167,7 +166,7 @@ func (r *Resolver) readSubnetsIn(ctx context.Context, now time.Time) error {
 	})
 }
 
-// readSubnetsOf reads the subnets of all clusters that are looked for by tag.
+// readSubnetsOf reads the subnets that are tagged with the names of clusters.
 func (r *Resolver) readSubnetsOf(ctx context.Context, now time.Time) error {
 	return readBatch(r.facts.subnetsOf, now, func(clusters []string) (map[string][]Subnet, error) {
 		out := map[string][]Subnet{}
@@ -182,7 +181,7 @@ func (r *Resolver) readSubnetsOf(ctx context.Context, now time.Time) error {
 	})
 }
 
-// subnetsBy reads subnets by one filter, as many values in a call as EC2 takes.
+// subnetsBy reads subnets by one filter, with as many values in a call as EC2 accepts.
 func (r *Resolver) subnetsBy(ctx context.Context, filter string, values []string, each func(Subnet)) error {
 	seen := map[string]bool{}
 	for batch := range slices.Chunk(values, filterValues) {
@@ -191,7 +190,7 @@ func (r *Resolver) subnetsBy(ctx context.Context, filter string, values []string
 			return err
 		}
 		for _, s := range found {
-			// Two tags of one subnet may be in different batches.
+			// Two batches may match tags of the same subnet.
 			if !seen[s.ID] {
 				seen[s.ID] = true
 				each(s)
@@ -201,7 +200,7 @@ func (r *Resolver) subnetsBy(ctx context.Context, filter string, values []string
 	return nil
 }
 
-// filterValues is the number of values that one EC2 filter takes.
+// filterValues is the number of values that EC2 accepts in one filter.
 const filterValues = 200
 
 func (r *Resolver) readSubnetsWith(ctx context.Context, now time.Time) error {
@@ -211,7 +210,7 @@ func (r *Resolver) readSubnetsWith(ctx context.Context, now time.Time) error {
 	})
 }
 
-// readGroups reads all groups that are given by id, as many in a call as EC2 takes.
+// readGroups reads groups by id, as many in a call as EC2 accepts.
 func (r *Resolver) readGroups(ctx context.Context, now time.Time) error {
 	return readBatch(r.facts.groups, now, func(ids []string) (map[string]SecurityGroup, error) {
 		out := map[string]SecurityGroup{}
@@ -271,7 +270,7 @@ func (r *Resolver) readRolePolicies(ctx context.Context, now time.Time) error {
 	return readEach(ctx, r.facts.rolePolicies, now, r.cloud.RolePolicies)
 }
 
-// clusterTags are the tag keys that mark what belongs to clusters.
+// clusterTags returns the keys of tags that say that a resource belongs to one of the clusters.
 func clusterTags(clusters []string) []string {
 	var out []string
 	for _, c := range clusters {

@@ -1,14 +1,11 @@
-// Package resolve answers what only AWS can answer: which image, which subnets
-// and security groups, which cluster endpoint, which role. All questions of an
-// account and region are answered together: each round works out from the facts
-// at hand which facts are still missing, and reads those in batches. Facts are
-// kept for a time that depends on their kind.
+// Package resolve answers lookups, which only AWS can answer: which image, which subnets and security
+// groups, which cluster endpoint, which role. It answers all lookups of an account and region
+// together, in rounds. Each round finds out which facts are missing, and reads them in batches. Facts
+// are cached for a time that depends on their kind.
 //
-// A question that AWS does not answer, because the thing does not exist or
-// because weir may not look, becomes a observed.Answer with a Problem. It never
-// becomes a default. A failure that may pass by itself (throttling, a lost
-// connection) fails the whole call instead, so that nothing is planned from
-// half of the facts.
+// If a thing does not exist, or weir is not permitted to read it, the observed.Answer has a Problem.
+// The answer is never a default. A failure that may pass by itself (throttling, a lost connection)
+// fails the whole call, so that no plan uses half of the facts.
 package resolve
 
 import (
@@ -26,17 +23,16 @@ type Network struct {
 	SecurityGroupIDs []string
 }
 
-// Request is one question with what its answer depends on.
+// Request is one lookup with everything that its answer depends on.
 type Request struct {
 	Lookup intent.Lookup
-	// Cluster is the pool's cluster; where the render does not hold it, one
-	// with only its names.
+	// Cluster is the pool's cluster. It has only its names if the render does not contain it.
 	Cluster intent.Cluster
 	Network Network
-	// Image asks whether the image with this id still answers an image lookup, as it
-	// did when a person reviewed it.
+	// Image is the id of an image that a person reviewed. The answer is this image if the lookup can
+	// still result in it.
 	Image string
-	// Since is the minimum time of the answer: a reviewed plan has seen an answer of that time.
+	// Since is the minimum time of the facts. A reviewed plan used facts of that time.
 	Since time.Time
 }
 
@@ -45,14 +41,13 @@ type Image struct {
 	observed.Image
 	// Owner is the account that it belongs to.
 	Owner string
-	// DeprecatedAt is the time when its maker withdraws it, ISO 8601; empty for never.
+	// DeprecatedAt is the time of its deprecation in ISO 8601, empty for never.
 	DeprecatedAt string
 	// State is "available" for an image that can be launched.
 	State string
 }
 
-// ImageQuery selects images: either those of IDs, or those of Owner whose name matches the pattern
-// Name and which have Architecture.
+// ImageQuery selects images either by IDs, or by Owner, the pattern Name and Architecture.
 type ImageQuery struct {
 	IDs          []string
 	Owner        string
@@ -106,8 +101,8 @@ type Role struct {
 	Boundary string
 }
 
-// Cloud reads facts of one account and region. The result leaves out what does not
-// exist; that is no error. An error is a *observed.Error.
+// Cloud reads facts of one account and region. A result leaves out things that do not exist, without
+// an error. Every error is a *observed.Error.
 type Cloud interface {
 	// Parameters reads SSM parameters by name.
 	Parameters(ctx context.Context, names []string) (map[string]string, error)
@@ -119,9 +114,9 @@ type Cloud interface {
 	TemplatesByID(ctx context.Context, ids []string) ([]Template, error)
 	// TemplateVersion reads a version of a launch template.
 	TemplateVersion(ctx context.Context, id string, number int64) (v TemplateVersion, found bool, err error)
-	// CommonTemplateVersions reads those of the wanted versions, numbers by the templates'
-	// ids, that are the newest or the default one of their template: with all others of
-	// the account, in at most as many calls. It may leave out any.
+	// CommonTemplateVersions reads the newest and the default versions of all templates of the
+	// account, in at most that many calls, and returns the wanted ones among them. wanted has
+	// numbers by the templates' ids. The result may leave out any version.
 	CommonTemplateVersions(ctx context.Context, wanted map[string][]int64, calls int) (map[string]map[int64]TemplateVersion, error)
 	VPCs(ctx context.Context) ([]VPC, error)
 	// Subnets and SecurityGroups match EC2 filters: all filters, any value.
@@ -134,19 +129,19 @@ type Cloud interface {
 	RolePolicies(ctx context.Context, name string) (arns []string, found bool, err error)
 }
 
-// How long facts are kept. A fact that something does not exist, or that weir
-// may not look, is kept for negativeTTL whatever its kind.
+// The times for which facts are cached. The fact that something does not exist, or that weir is not
+// permitted to read it, is cached for at most negativeTTL.
 const (
 	negativeTTL     = 30 * time.Second
-	movingImageTTL  = 10 * time.Minute // parameters and name patterns: the newest one changes
-	imageTTL        = 24 * time.Hour   // an image's own properties do not
+	movingImageTTL  = 10 * time.Minute // for parameters and name patterns: the newest image changes
+	imageTTL        = 24 * time.Hour   // the properties of an image do not change
 	instanceTypeTTL = 24 * time.Hour
 	groupTTL        = 24 * time.Hour // a security group stays in its VPC
 	networkTTL      = 5 * time.Minute
 	clusterTTL      = time.Minute
-	passingTTL      = 5 * time.Second // what is being made is read again soon
+	passingTTL      = 5 * time.Second // for clusters that AWS is creating or changing
 	roleTTL         = time.Hour
-	rolePolicyTTL   = 10 * time.Minute // people attach what a warning names, and look again
-	templateTTL     = time.Minute      // another makes its versions
+	rolePolicyTTL   = 10 * time.Minute // people attach a missing policy and expect the warning to end
+	templateTTL     = time.Minute      // other tools make new versions
 	versionTTL      = time.Hour        // a version never changes, but may be deleted
 )

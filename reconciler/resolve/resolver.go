@@ -10,20 +10,20 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// maxRounds bounds how often facts may lead to further facts. The longest chain
-// is a network's: cluster, its subnets, tagged subnets, VPCs, their subnets.
+// maxRounds bounds the rounds in which facts lead to further facts. The longest chain is that of a
+// network: cluster, its subnets, tagged subnets, VPCs, their subnets.
 const maxRounds = 8
 
-// Resolver answers requests from facts that it keeps. It is safe for concurrent
-// use; calls wait for each other, because one call's facts serve the next.
+// Resolver answers requests from facts that it caches. It is safe for concurrent use. Calls run one
+// after the other, because the next call can use the facts of this one.
 type Resolver struct {
 	cloud Cloud
 	now   func() time.Time
-	turn  chan struct{} // holds one token: its holder may touch facts
+	turn  chan struct{} // holds one token, whose owner may use facts
 	facts *facts
 
 	mu    sync.Mutex
-	fresh time.Time // what moves was asked then, or later
+	fresh time.Time // answers that may change are not older
 }
 
 // New returns a resolver that reads from cloud. now is nil for time.Now.
@@ -36,8 +36,8 @@ func New(cloud Cloud, now func() time.Time) *Resolver {
 	return r
 }
 
-// Renew makes answers that may change by tomorrow be asked for again where they are
-// older than fresh.
+// Renew makes the resolver read facts again that can change, such as the newest image of a name, if
+// they are older than fresh.
 func (r *Resolver) Renew(fresh time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,8 +52,8 @@ func (r *Resolver) since() time.Time {
 	return r.fresh
 }
 
-// Answer answers each request, in order. Its error is a failure that may pass by
-// itself: nothing was answered then.
+// Answer answers each request, in order. It returns no answers and an error after a failure that may
+// pass by itself.
 func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]observed.Answer, error) {
 	select {
 	case <-r.turn:
@@ -73,7 +73,7 @@ func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]observed.A
 		left := open[:0]
 		for _, i := range open {
 			q := &question{Request: &requests[i], facts: r.facts, now: now}
-			a := q.answer()
+			a := answer(q)
 			if q.waits {
 				left = append(left, i)
 			} else {
@@ -90,67 +90,54 @@ func (r *Resolver) Answer(ctx context.Context, requests []Request) ([]observed.A
 	return nil, fmt.Errorf("answer %s: facts led to further facts more than %d times", requests[open[0]].Lookup, maxRounds)
 }
 
-// question is the work on one request. It waits where a fact is yet to be read;
-// what it returns then means nothing.
+// question is one request in one round, with the facts at hand.
 type question struct {
 	*Request
 	facts *facts
 	now   time.Time
+	// waits says that the answer needs a fact that is not read yet. The answer of this round is
+	// then meaningless.
 	waits bool
-	// tried says in order what was looked at for a network, for the error.
-	tried []string
 }
 
-func (q *question) answer() observed.Answer {
+// answer answers a question. Each kind of lookup has a type of its own.
+func answer(q *question) observed.Answer {
 	if q.Since.After(q.now) {
-		q.Since = time.Time{} // of a clock that was set back since
+		q.Since = time.Time{} // the clock was set back
 	}
+	image := imageLookup{q}
 	if q.Image != "" {
-		return q.reviewed(q.Image)
+		return reviewedImage{image, q.Image}.answer()
 	}
-	if a, asks := q.image(); asks {
-		return a
+	if image.asked() {
+		return image.answer()
 	}
 	switch q.Lookup.Kind {
 	case intent.NodegroupRelease:
-		return q.release()
+		return release(q)
 	case intent.Subnets:
-		return q.subnets()
+		return subnetLookup{q}.answer()
 	case intent.CoreSecurityGroups:
-		return q.coreSecurityGroups()
+		search := groupSearch{clusterSearch{question: q}}
+		return search.answer()
 	case intent.SecurityGroupsByFilter:
-		return q.securityGroupsByFilter()
+		return groupsByFilter(q)
 	case intent.SecurityGroupByID:
-		return q.givenGroups(q.Lookup.Name)
+		return groupsByID(q, q.Lookup.Name)
 	case intent.EKSCluster:
-		return q.cluster()
+		return cluster(q)
 	case intent.Role, intent.RolePolicies, intent.RolePath, intent.RoleBoundary:
-		return q.role()
+		return roleLookup{q}.answer()
 	case intent.TemplateByName, intent.TemplateByID:
-		return q.template()
+		return templateLookup{q}.answer()
 	}
 	return problem("unknown-lookup", "weir cannot answer the lookup "+q.Lookup.String())
 }
 
-// image answers a lookup of an image; asks is false where it is another one.
-func (q *question) image() (a observed.Answer, asks bool) {
-	switch q.Lookup.Kind {
-	case intent.ImageByID:
-		return q.bootable(func() observed.Answer { return q.imageByID(q.Lookup.Name, "it was written as ami.id") }), true
-	case intent.ImageByParameter:
-		return q.bootable(func() observed.Answer { return q.imageByParameter(q.Lookup.Name) }), true
-	case intent.ImageForEKS:
-		return q.imageForEKS(), true
-	case intent.ImageByName:
-		return q.imageByName(), true
-	}
-	return observed.Answer{}, false
-}
-
 func problem(code, text string) observed.Answer { return observed.Answer{Code: code, Problem: text} }
 
-// know reads a fact. ok is false without a value; a is then the answer to return, unless the
-// question waits. missing is the answer for an absent thing.
+// know returns the value of a fact. If it has none, ok is false, and the lookup ends with the answer
+// a: missing for an absent thing, a refusal, or nothing while the question waits for the fact.
 func know[V any](q *question, f fact[V], missing observed.Answer) (v V, a observed.Answer, ok bool) {
 	switch f.state {
 	case present:
@@ -165,7 +152,7 @@ func know[V any](q *question, f fact[V], missing observed.Answer) (v V, a observ
 	}
 }
 
-// refusal is the answer where AWS would not say.
+// refusal is the answer to a lookup that AWS refuses.
 func refusal(err *observed.Error) observed.Answer {
 	if err.Kind == observed.Denied {
 		return problem("access-denied", "AWS does not let weir look: "+err.Message)
@@ -173,7 +160,8 @@ func refusal(err *observed.Error) observed.Answer {
 	return problem("lookup-refused", "AWS refuses the question: "+err.Error())
 }
 
-func (q *question) cluster() observed.Answer {
+// cluster describes the EKS cluster that the lookup names.
+func cluster(q *question) observed.Answer {
 	c, a, ok := know(q, q.facts.clusters.get(q.Lookup.Name), noCluster(q.Lookup.Name))
 	if !ok {
 		return a

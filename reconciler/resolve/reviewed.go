@@ -7,57 +7,60 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// reviewed answers whether an image that a person reviewed, maybe days ago and read by
-// another role, still answers the lookup: what the lookup asks for decides, and not who
-// says so. A problem says why not.
-func (q *question) reviewed(id string) observed.Answer {
-	now, asks := q.image()
-	if !asks {
+// reviewedImage checks that the lookup can still result in the image that a person reviewed. The
+// review may be days old, and may have used another role.
+type reviewedImage struct {
+	imageLookup
+	id string
+}
+
+// answer returns the reviewed image, or a problem that says why the lookup cannot result in it.
+func (q reviewedImage) answer() observed.Answer {
+	if !q.asked() {
 		return problem("reviewed-image-gone", "the manifests do not ask AWS for an image")
 	}
-	if q.waits || now.Image != nil && now.Image.ID == id {
+	now := q.imageLookup.answer()
+	if q.waits || now.Image != nil && now.Image.ID == q.id {
 		return now
 	}
 	if q.Lookup.Kind == intent.ImageByName {
-		return q.reviewedByName(id)
+		return q.byName()
 	}
 	if now.Image == nil {
-		return now // of whom it was is not known
+		return now // the owner of the image is unknown
 	}
 	current := q.facts.images.get(now.Image.ID).value
 	return q.bootable(func() observed.Answer {
-		im, a, ok := know(q, q.facts.reviewed.get(id), problem("reviewed-image-gone", "there is no image "+id+" any more"))
+		im, a, ok := know(q.question, q.facts.reviewed.get(q.id), problem("reviewed-image-gone", "there is no image "+q.id+" any more"))
 		switch {
 		case !ok:
 			return a
 		case im.State != "available":
-			return problem("reviewed-image-gone", "the image "+id+" is "+im.State)
+			return problem("reviewed-image-gone", "the image "+q.id+" is "+im.State)
 		case withdrawn(im, q.now):
-			return problem("reviewed-image-gone", "the image "+id+" is deprecated since "+im.DeprecatedAt)
+			return problem("reviewed-image-gone", "the image "+q.id+" is deprecated since "+im.DeprecatedAt)
 		case im.Owner != current.Owner || im.Architecture != current.Architecture:
-			return problem("reviewed-image-gone", "the image "+id+" is of another owner or architecture than the one that the manifests stand for")
+			return problem("reviewed-image-gone", "the image "+q.id+" is of another owner or architecture than the one that the manifests stand for")
 		}
 		return observed.Answer{Image: &im.Image}
 	})
 }
 
-// reviewedByName is reviewed for a name pattern: AWS lists the images that it stands
-// for, without deprecated ones.
-func (q *question) reviewedByName(id string) observed.Answer {
-	named, a, ok := q.namedImages()
+// byName returns the reviewed image if its name still matches. AWS does not list deprecated images.
+func (q reviewedImage) byName() observed.Answer {
+	named, a, ok := q.named()
 	if !ok {
 		return a
 	}
 	for i := range named {
-		if named[i].ID == id {
+		if named[i].ID == q.id {
 			return observed.Answer{Image: &named[i].Image}
 		}
 	}
-	return problem("reviewed-image-gone", "the image "+id+" is none that "+q.Lookup.String()+" stands for any more")
+	return problem("reviewed-image-gone", "the image "+q.id+" is none that "+q.Lookup.String()+" stands for any more")
 }
 
-// withdrawn reports whether the image's maker has withdrawn it. A time that cannot be
-// read is past.
+// withdrawn reports whether the image is deprecated. A time that cannot be parsed counts as past.
 func withdrawn(im Image, now time.Time) bool {
 	if im.DeprecatedAt == "" {
 		return false

@@ -14,19 +14,21 @@ const (
 	codeRoleUnchecked = "role-unchecked"
 )
 
-// role answers the questions about an IAM role.
-func (q *question) role() observed.Answer {
+// roleLookup answers lookups of an IAM role and of its properties.
+type roleLookup struct{ *question }
+
+func (q roleLookup) answer() observed.Answer {
 	name, declared := q.Lookup.Name, q.Lookup.IDs
 	if q.Lookup.Kind == intent.RolePolicies {
-		return q.rolePolicies(name, intent.SplitList(declared))
+		return q.policies(name, intent.SplitList(declared))
 	}
-	r, a, ok := know(q, q.facts.roles.get(name), problem("role-not-found", "there is no IAM role "+name+" in this account"))
+	r, a, ok := know(q.question, q.facts.roles.get(name), problem("role-not-found", "there is no IAM role "+name+" in this account"))
 	switch {
 	case q.Lookup.Kind == intent.Role && !ok:
 		return a
 	case q.Lookup.Kind == intent.Role:
 		return observed.Answer{RoleARN: r.ARN}
-	case !ok: // the question for the role itself says why
+	case !ok: // the lookup of the role itself says why
 		return observed.Answer{}
 	case q.Lookup.Kind == intent.RolePath && r.Path != declared:
 		return warning(codeRoleDiffers, "the IAM role "+name+" has the path "+r.Path+", and the manifest declares "+declared+
@@ -42,14 +44,14 @@ func (q *question) role() observed.Answer {
 	return observed.Answer{}
 }
 
-// rolePolicies warns of policies that the manifest declares and that the role does not have.
-func (q *question) rolePolicies(name string, declared []string) observed.Answer {
-	attached, unknown, ok := know(q, q.facts.rolePolicies.get(name), observed.Answer{})
+// policies warns about policies that the manifest declares and that the role does not have.
+func (q roleLookup) policies(name string, declared []string) observed.Answer {
+	attached, unknown, ok := know(q.question, q.facts.rolePolicies.get(name), observed.Answer{})
 	if !ok {
 		if unknown.Problem != "" {
 			return warning(codeRoleUnchecked, "weir cannot tell whether the IAM role "+name+" has the policies that the manifest declares: "+unknown.Problem)
 		}
-		return observed.Answer{} // no such role: the question for the role itself says so
+		return observed.Answer{} // no such role: the lookup of the role itself says so
 	}
 	var commands, missing []string
 	for _, arn := range declared {

@@ -14,15 +14,17 @@ const (
 	roleEKSNode = "node-eks-additional"
 )
 
-// coreSecurityGroups answers which groups every node of the cluster has: the
-// first that answers of the target's configuration, the cluster's manifests,
-// EKS, tags, the default VPC.
-func (q *question) coreSecurityGroups() observed.Answer {
+// groupSearch finds the security groups that every node of the cluster has.
+type groupSearch struct{ clusterSearch }
+
+// answer returns the groups of the first source that has any: the target's configuration, the
+// cluster's manifests, EKS, tags, the default VPC.
+func (q *groupSearch) answer() observed.Answer {
 	if len(q.Network.SecurityGroupIDs) > 0 {
-		return q.givenGroups(q.Network.SecurityGroupIDs...)
+		return groupsByID(q.question, q.Network.SecurityGroupIDs...)
 	}
 	q.tried = append(q.tried, "the target's configuration names no security groups")
-	for _, try := range []func() (observed.Answer, step){q.overriddenGroups, q.groupsOfEKS, q.taggedGroups, q.defaultGroup} {
+	for _, try := range []func() (observed.Answer, step){q.fromOverrides, q.fromEKS, q.fromTags, q.fromDefaultVPC} {
 		a, s := try()
 		switch {
 		case q.waits:
@@ -31,22 +33,23 @@ func (q *question) coreSecurityGroups() observed.Answer {
 			return a
 		}
 	}
-	return problem("security-groups-unknown", q.unknownGroups())
+	return problem("security-groups-unknown", q.unknown())
 }
 
-func (q *question) unknownGroups() string {
+// unknown is the problem that no source has security groups.
+func (q *groupSearch) unknown() string {
 	return "weir cannot find out which security groups the pool's machines need; tried: " + strings.Join(q.tried, "; ") +
 		". Set network.securityGroupIDs in the target's configuration, or network.securityGroupOverrides in the cluster's manifest"
 }
 
-// groupsAnswer names security groups, which are in the VPCs as far as they are known.
+// groupsAnswer returns security groups, with those of their VPCs that are known.
 func groupsAnswer(ids []string, vpcs ...string) observed.Answer {
 	return observed.Answer{SecurityGroups: distinct(ids), VPCs: distinct(vpcs)}
 }
 
-// givenGroups answers for groups whose ids a manifest names. AWS says in which VPCs they are; a
-// group that it does not return stays unknown.
-func (q *question) givenGroups(ids ...string) observed.Answer {
+// groupsByID returns the groups with some ids, and reads their VPCs. A group that AWS does not return
+// has no known VPC.
+func groupsByID(q *question, ids ...string) observed.Answer {
 	var vpcs []string
 	for _, id := range distinct(ids) {
 		g, _, _ := know(q, q.facts.groups.get(id), observed.Answer{})
@@ -55,29 +58,30 @@ func (q *question) givenGroups(ids ...string) observed.Answer {
 	return groupsAnswer(ids, vpcs...)
 }
 
-// overriddenGroups are the manifests' securityGroupOverrides. Nodes of EKS also get the
-// group that EKS made for the cluster.
-func (q *question) overriddenGroups() (observed.Answer, step) {
+// fromOverrides returns the manifests' securityGroupOverrides. Nodes of EKS also get the group that
+// EKS created for the cluster.
+func (q *groupSearch) fromOverrides() (observed.Answer, step) {
 	o := q.Cluster.Network.SecurityGroups
 	if q.Cluster.EKSName == "" {
 		if o[roleNode] == "" {
 			return observed.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleNode)
 		}
-		return q.givenGroups(o[roleNode], o[roleLB]), answers
+		return groupsByID(q.question, o[roleNode], o[roleLB]), answers
 	}
 	if o[roleEKSNode] == "" {
 		return observed.Answer{}, q.pass("the cluster's manifest has no securityGroupOverrides for the role " + roleEKSNode)
 	}
 	f := q.facts.clusters.get(q.Cluster.EKSName)
-	c, a, ok := know(q, f, problem("cluster-not-found", "there is no EKS cluster "+q.Cluster.EKSName+", whose security group the nodes need"))
+	c, a, ok := know(q.question, f, problem("cluster-not-found", "there is no EKS cluster "+q.Cluster.EKSName+", whose security group the nodes need"))
 	if !ok {
 		return a, stops
 	}
-	out := q.givenGroups(o[roleEKSNode])
+	out := groupsByID(q.question, o[roleEKSNode])
 	return groupsAnswer(append(out.SecurityGroups, c.ClusterSecurityGroupID), append(out.VPCs, c.VPCID)...), answers
 }
 
-func (q *question) groupsOfEKS() (observed.Answer, step) {
+// fromEKS returns the groups of the EKS cluster.
+func (q *groupSearch) fromEKS() (observed.Answer, step) {
 	c, found, a, s := q.eks()
 	if !found {
 		return a, s
@@ -89,15 +93,15 @@ func (q *question) groupsOfEKS() (observed.Answer, step) {
 	return observed.Answer{}, q.pass("the EKS cluster " + c.Name + " has no security group")
 }
 
-// taggedGroups are those that Cluster API made for the cluster. The one for load
-// balancers is taken along where it exists, as Cluster API does.
-func (q *question) taggedGroups() (observed.Answer, step) {
+// fromTags returns the groups that Cluster API created for the cluster. Like Cluster API, it includes
+// the group for load balancers if that exists.
+func (q *groupSearch) fromTags() (observed.Answer, step) {
 	name := q.Cluster.TagName
 	if name == "" {
 		return observed.Answer{}, q.pass("the cluster has no name to look for in tags")
 	}
 	f := q.facts.groupsOf.get(name)
-	groups, a, ok := know(q, f, observed.Answer{})
+	groups, a, ok := know(q.question, f, observed.Answer{})
 	if !ok && f.state != absent {
 		return a, stops
 	}
@@ -118,13 +122,14 @@ func (q *question) taggedGroups() (observed.Answer, step) {
 	return groupsAnswer(groupIDs(found), groupVPCs(found)...), answers
 }
 
-func (q *question) defaultGroup() (observed.Answer, step) {
+// fromDefaultVPC returns the default group of the default VPC, with a warning or a problem.
+func (q *groupSearch) fromDefaultVPC() (observed.Answer, step) {
 	vpc, only, a, s := q.defaultVPC()
 	if s != answers {
 		return a, s
 	}
 	key := intent.JoinFilters([]intent.Filter{{Name: "group-name", Values: []string{"default"}}, {Name: "vpc-id", Values: []string{vpc}}})
-	groups, a, ok := know(q, q.facts.groupsWith.get(key), problem("security-groups-unknown", "the default VPC "+vpc+" has no security group named default"))
+	groups, a, ok := know(q.question, q.facts.groupsWith.get(key), problem("security-groups-unknown", "the default VPC "+vpc+" has no security group named default"))
 	out := groupsAnswer(groupIDs(groups), vpc)
 	switch {
 	case !ok && !only:
@@ -137,15 +142,16 @@ func (q *question) defaultGroup() (observed.Answer, step) {
 			" is used, which is the region's only VPC; set network.securityGroupIDs in the target's configuration"
 		return out, answers
 	}
-	subnets, _, ok := know(q, q.facts.subnetsIn.get(vpc), observed.Answer{})
+	subnets, _, ok := know(q.question, q.facts.subnetsIn.get(vpc), observed.Answer{})
 	if !ok {
 		return observed.Answer{}, passes
 	}
-	out.Problem, out.Code, out.Lapsed = q.unknownGroups(), "security-groups-unknown", subnetIDs(subnets)
+	out.Problem, out.Code, out.Lapsed = q.unknown(), "security-groups-unknown", subnetIDs(subnets)
 	return out, answers
 }
 
-func (q *question) securityGroupsByFilter() observed.Answer {
+// groupsByFilter returns the groups that match the pool's filters.
+func groupsByFilter(q *question) observed.Answer {
 	groups, a, ok := know(q, q.facts.groupsWith.get(q.Lookup.Filters), problem("security-groups-not-found", "no security group matches the pool's filters ("+q.Lookup.Filters+")"))
 	if !ok {
 		return a

@@ -11,24 +11,23 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// templateCache holds the known facts of launch templates that others own.
+// templateCache holds the facts about launch templates that others own.
 type templateCache struct {
 	byName   *cache[string, Template]
 	byID     *cache[string, Template]
 	versions *cache[string, TemplateVersion] // by versionKey
-	// newest is the greatest number that was seen of each template's newest
-	// version, by the template's id.
+	// newest is the greatest number seen as a template's newest version, by the template's id.
 	newest map[string]seenVersion
 }
 
-// seenVersion is a number, and when it was last seen.
+// seenVersion is the number of a version, and the time of the last read that returned it.
 type seenVersion struct {
 	number int64
 	at     time.Time
 }
 
-// newestUnreadFor is after what time without a read a template's newest version is
-// forgotten: wanted ones are read each templateTTL.
+// newestUnreadFor is the time after its last read at which a template's newest version is forgotten.
+// A template in use is read every templateTTL.
 const newestUnreadFor = time.Hour
 
 func newTemplateCache() *templateCache {
@@ -47,14 +46,17 @@ func (t *templateCache) expire(now time.Time) {
 
 func versionKey(id string, number int64) string { return id + " " + strconv.FormatInt(number, 10) }
 
-// template answers which version of a launch template is wanted, and what a plan must know about
+// templateLookup answers lookups of launch templates that others own.
+type templateLookup struct{ *question }
+
+// answer returns the requested version of a launch template, with everything that a plan needs of
 // it. Its image is looked up like an image in a manifest, and must fit the instance types.
-func (q *question) template() observed.Answer {
+func (q templateLookup) answer() observed.Answer {
 	l, known := q.Lookup, q.facts.templates.byName
 	if l.Kind == intent.TemplateByID {
 		known = q.facts.templates.byID
 	}
-	t, a, ok := know(q, known.get(l.Name), problem("launch-template-not-found", "there is no launch template "+l.Name+" in this account and region"))
+	t, a, ok := know(q.question, known.get(l.Name), problem("launch-template-not-found", "there is no launch template "+l.Name+" in this account and region"))
 	if !ok {
 		return a
 	}
@@ -70,14 +72,14 @@ func (q *question) template() observed.Answer {
 		}
 		number = n
 	}
-	v, a, ok := know(q, q.facts.templates.versions.get(versionKey(t.ID, number)),
+	v, a, ok := know(q.question, q.facts.templates.versions.get(versionKey(t.ID, number)),
 		problem("launch-template-version-not-found", "the launch template "+t.Name+" has no version "+strconv.FormatInt(number, 10)))
 	if !ok {
 		return a
 	}
 	out := &observed.ForeignTemplate{ID: t.ID, Name: t.Name, Version: number, Latest: t.Latest, Default: t.Default, Data: v.Data, Requirements: v.Requirements}
 	if v.Data.ImageID != "" {
-		image := q.templateImage(t.Name, v.Data.ImageID)
+		image := q.image(t.Name, v.Data.ImageID)
 		if image.Image == nil {
 			return image
 		}
@@ -89,29 +91,28 @@ func (q *question) template() observed.Answer {
 	return observed.Answer{Template: out}
 }
 
-// templateImage is the image that a launch template names, by id or by an SSM
-// parameter, as EC2 lets it: "Use a Systems Manager parameter instead of an AMI
-// ID" in its user guide.
-func (q *question) templateImage(template, image string) observed.Answer {
+// image returns the image that a launch template names by id or by SSM parameter. See "Use a Systems
+// Manager parameter instead of an AMI ID" in the EC2 user guide.
+func (q templateLookup) image(template, image string) observed.Answer {
 	if name, ok := strings.CutPrefix(image, "resolve:ssm:"); ok {
-		return q.imageByParameter(name)
+		return imageLookup{q.question}.byParameter(name)
 	}
-	return q.imageByID(image, "the launch template "+template+" names it")
+	return imageLookup{q.question}.byID(image, "the launch template "+template+" names it")
 }
 
-// fits reports whether an image boots on every instance type of the pool, or on
-// the template's own where the pool names none. Anything unclear is refused.
-func (q *question) fits(t *observed.ForeignTemplate, im observed.Image) (why observed.Answer, ok bool) {
+// fits reports whether an image boots on every instance type of the pool, or on the template's
+// instance type if the pool names none. If that is unclear, it reports false.
+func (q templateLookup) fits(t *observed.ForeignTemplate, im observed.Image) (why observed.Answer, ok bool) {
 	types := intent.SplitList(q.Lookup.InstanceType)
 	if len(types) == 0 && t.Data.InstanceType != "" {
 		types = []string{t.Data.InstanceType}
 	}
 	facts := make([]fact[string], len(types))
 	for i, name := range types {
-		facts[i] = q.facts.architectures.get(name) // all are asked for together
+		facts[i] = q.facts.architectures.get(name) // so that one round reads them all
 	}
 	for i, name := range types {
-		arch, a, known := know(q, facts[i], problem("instance-type-unknown", "EC2 offers no instance type "+name+" in this region"))
+		arch, a, known := know(q.question, facts[i], problem("instance-type-unknown", "EC2 offers no instance type "+name+" in this region"))
 		switch {
 		case !known && facts[i].state == refused:
 			return problem("architecture-mismatch", "weir cannot tell whether "+name+" can boot the image "+im.ID+" of the launch template "+t.Name+": "+a.Problem), false
@@ -156,9 +157,9 @@ func (r *Resolver) readTemplatesByID(ctx context.Context, now time.Time) error {
 	})
 }
 
-// settled guards against an old answer of AWS: the newest version gets a smaller number
-// than before only if the one before was deleted. Otherwise a pool would roll back to
-// the older version and forth again.
+// settled corrects an outdated answer of AWS. The number of the newest version decreases only if
+// that version was deleted. Without this check a pool would roll back to the older version and
+// then forward again.
 func (r *Resolver) settled(ctx context.Context, t Template) (Template, error) {
 	seen := r.facts.templates.newest
 	if before := seen[t.ID].number; t.Latest < before {
@@ -174,8 +175,8 @@ func (r *Resolver) settled(ctx context.Context, t Template) (Template, error) {
 	return t, nil
 }
 
-// commonFrom is the number of versions from which weir searches them among the newest and the
-// default versions of the account; a call returns 200 of these.
+// commonFrom is the number of versions from which weir first reads the newest and the default
+// versions of all templates of the account. One call returns 200 of them.
 const commonFrom = 20
 
 func (r *Resolver) readTemplateVersions(ctx context.Context, now time.Time) error {
