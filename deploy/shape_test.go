@@ -262,7 +262,6 @@ var limitExceptions = map[string]string{
 	"cmd/weir/internal/membership.Member methods": "leases, requests and published values of a member share one mirror of the engine",
 	"reconciler/coord.Keeper methods":             "a state machine whose tests drive it step by step",
 	"render/kust.Origins methods":                 "questions and the traces that answer them share a cache",
-	"render/kust.walker methods":                  "the walk over kustomization files carries its limits and diagnostics",
 	"status/commits.Commits methods":              "the queues of statuses share a journal and a lock",
 	"status/current.State methods":                "the state of sources, targets, pull requests and events shares a lock and a stream",
 	"status/pulls.Watcher methods":                "the stages of a pull request share what is known of the source",

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/kust/reads"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/tree"
@@ -19,7 +20,7 @@ import (
 type Kept struct {
 	Set               intent.Set
 	Diags             diag.List
-	Reads             kust.ReadSet
+	Reads             reads.Set
 	Hidden            *secret.Set
 	Secretless, Retry bool
 

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/kust/reads"
 	"github.com/weir-gitops/weir/render/manifest"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/manifest/rules"
@@ -63,7 +64,7 @@ type Result struct {
 	Diags diag.List
 	// Reads holds what the render looked up in the tree; if that is the same in another tree, so is
 	// the result.
-	Reads kust.ReadSet
+	Reads reads.Set
 	// Secrets holds the secret variables and the decrypted values: they must not be shown anywhere.
 	// Hidden holds these, the parts of them that reached a plain field, and the values of all
 	// Secrets in the build and in its files: they are shown only to users who request the manifests

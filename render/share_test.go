@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/kust/reads"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
@@ -334,7 +334,7 @@ func slicesKnown(list []diag.Position) (n int) {
 // Union is the same where all of its sets are.
 func TestUnionOfReadSets(t *testing.T) {
 	m := fleetTree(2, 1, false)
-	var sets []kust.ReadSet
+	var sets []reads.Set
 	for i := range 2 {
 		r, err := render.Render(context.Background(), m, fmt.Sprintf("overlays/c%03d", i), render.Options{})
 		if err != nil {
@@ -342,7 +342,7 @@ func TestUnionOfReadSets(t *testing.T) {
 		}
 		sets = append(sets, r.Reads)
 	}
-	u := kust.Union(sets...)
+	u := reads.Union(sets...)
 	if u.Len() >= sets[0].Len()+sets[1].Len() || u.Len() <= sets[0].Len() {
 		t.Errorf("%d readings of %d and %d", u.Len(), sets[0].Len(), sets[1].Len())
 	}

@@ -3,13 +3,13 @@ package render
 import (
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
-	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/kust/reads"
 	"github.com/weir-gitops/weir/render/pack"
 )
 
 // Stored is a render as it is written to disk. Its Reads decide whether it holds for a tree.
 type Stored struct {
-	Reads kust.ReadSet
+	Reads reads.Set
 	set   intent.Set
 	diags diag.List
 }
@@ -18,7 +18,7 @@ type Stored struct {
 type fields struct {
 	Set   intent.Set
 	Diags diag.List
-	Reads kust.Record
+	Reads reads.Record
 }
 
 // Pack writes a render down for the next process of the same program, which Unpack reads. It

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/kust/reads"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -136,11 +136,11 @@ func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Bat
 }
 
 // commitIn is a commit, if everything that a render read is as there.
-func commitIn(head snapshot.Snapshot, reads kust.ReadSet) content.Commit {
+func commitIn(head snapshot.Snapshot, lookups reads.Set) content.Commit {
 	if head.Tree == nil {
 		return content.Commit{Subject: "uncommitted changes"}
 	}
-	if same, err := reads.Same(head.Tree); err != nil || !same {
+	if same, err := lookups.Same(head.Tree); err != nil || !same {
 		return content.Commit{Subject: "uncommitted changes to " + head.Revision[:7] + " " + head.Subject}
 	}
 	return content.Commit{Revision: head.Revision, Subject: head.Subject}

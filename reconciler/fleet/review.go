@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/render"
-	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/kust/reads"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -81,7 +81,7 @@ type Review struct {
 	conditions map[string]gates.Conditions
 	// reads holds the lookups of the touched targets' renders. It is nil if they may have another
 	// result though nothing was committed.
-	reads *kust.ReadSet
+	reads *reads.Set
 	// openable counts the batches, the first ones, whose accounts may be opened, and
 	// others are those that the proposal does not touch.
 	openable int
@@ -167,7 +167,7 @@ func (r *Review) Around() (map[string]gates.Conditions, []reconciler.Batch) {
 
 // read notes what the renders of the touched targets looked up.
 func (r *Review) read(renders map[string]*rendered) {
-	var sets []kust.ReadSet
+	var sets []reads.Set
 	for _, name := range r.Touched {
 		result := renders[name].result
 		if result == nil || result.Retry {
@@ -175,7 +175,7 @@ func (r *Review) read(renders map[string]*rendered) {
 		}
 		sets = append(sets, result.Reads)
 	}
-	all := kust.Union(sets...)
+	all := reads.Union(sets...)
 	r.reads = &all
 }
 

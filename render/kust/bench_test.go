@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/kust/reads"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/render/tree/treetest"
@@ -92,7 +93,7 @@ func BenchmarkOverlays1000(b *testing.B) {
 func BenchmarkSameOneOf1000Changed(b *testing.B) {
 	m := fleet(1000)
 	t := treetest.New(m)
-	var sets []kust.ReadSet
+	var sets []reads.Set
 	for i := range 1000 {
 		r, err := kust.Build(context.Background(), t, fmt.Sprintf("overlays/o%d", i), kust.Options{Vars: benchVars})
 		if err != nil {

@@ -4,7 +4,7 @@
 // The flow is: walk (read every file that kustomize would reach, refuse what is remote, runs code,
 // leaves the tree or would exhaust the machine, and report all faults at once), run (kustomize over
 // exactly the files that were walked), substitute. The result keeps what it needs to answer on
-// demand the file and line that set a field (Origins), and the paths that it looked up (ReadSet).
+// demand the file and line that set a field (Origins), and the paths that it looked up (package reads).
 //
 // A mistake of the user is always a diagnostic; an error means that the tree could not be read or
 // that the context ended.
@@ -20,6 +20,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust/reads"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
@@ -149,8 +150,8 @@ type Result struct {
 	Unset   bool
 	// Diags is sorted by position.
 	Diags diag.List
-	// Reads holds what the build looked up, also if it failed.
-	Reads ReadSet
+	// Reads holds everything that the build looked up, even if it failed.
+	Reads reads.Set
 	// Secrets are the values that were encrypted in the files, as they are there:
 	// they must not be shown. Secretless says that some stand as placeholders, and
 	// Retry that the same build may turn out otherwise later: with more keys, or if
@@ -220,7 +221,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 		}
 		w.report(timeoutDiagnostic(at, lim.Duration))
 	}
-	r.decrypted(v, w)
+	r.decrypted(v, &w.findings)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("build %s: %w", path, context.Cause(ctx))
 	}
@@ -230,7 +231,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 		r.Objects, r.Public, r.objects, r.raw, r.Misuses = nil, nil, nil, nil, nil
 		r.plan, r.traced, r.tracing, r.direct = nil, nil, sync.Once{}, direct{}
 	}
-	r.Reads = v.readSet()
+	r.Reads = v.lookups()
 	return r, nil
 }
 
@@ -260,12 +261,12 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 	r.Given = w.given()
 	if p != nil && !w.diags.HasErrors() && !w.large {
 		r.plan = p
-		r.finish(ctx, p, w, *o)
+		r.finish(ctx, p, &w.reader, *o)
 	}
 }
 
 // finish runs kustomize over the walked files and substitutes the variables.
-func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
+func (r *Result) finish(ctx context.Context, p *plan, w *reader, o Options) {
 	nodes, fault := r.runMarked(ctx, p, o.Proof)
 	if nodes == nil {
 		var plain built
@@ -294,7 +295,7 @@ func (r *Result) finish(ctx context.Context, p *plan, w *walker, o Options) {
 		return
 	}
 	r.raw = nodes
-	r.substitute(o, w) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
+	r.substitute(o, &w.findings) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
 }
 
 // textBytes is the length of all scalars.

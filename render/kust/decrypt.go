@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust/output"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/standin"
@@ -119,19 +120,19 @@ func (d *decryption) sealed(vars map[string]string, secretVars []string) map[str
 	return out
 }
 
-// decrypted copies what a view found out about encrypted files.
-func (r *Result) decrypted(v *view, w *walker) {
+// decrypted copies the results for encrypted files from a view, and masks secrets in the findings.
+func (r *Result) decrypted(v *view, found *findings) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	d := v.decryption
 	for _, f := range d.faults {
-		w.report(f)
+		found.report(f)
 	}
 	slices.Sort(d.secrets)
 	r.Secrets, r.Secretless, r.Retry = slices.Compact(d.secrets), d.secretless, d.retry || v.killed.Load()
 	r.decrypter = d.by
-	for i, f := range w.diags {
-		w.diags[i] = masked(f, r.texts)
+	for i, f := range found.diags {
+		found.diags[i] = masked(f, r.texts)
 	}
 }
 
@@ -161,7 +162,7 @@ func (r *Result) Shown(show func(ref intent.ObjectRef, p intent.Path, n *yaml.No
 		nodes[i] = copyNode(o.Node)
 		change(o.Node, nodes[i], nil, func(p intent.Path, n *yaml.Node) string { return show(o.Ref, p, n) })
 	}
-	return printObjects(nodes)
+	return output.YAML(nodes)
 }
 
 func change(n, c *yaml.Node, p intent.Path, show func(p intent.Path, n *yaml.Node) string) {

@@ -9,16 +9,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kustomize prints a warning about each deprecated field straight to the
-// process's standard error. weir reports them as notes instead, and hands
-// kustomize the same kustomization in today's fields (modernize).
+// deprecations lists the deprecated fields. kustomize prints a warning about each of them to the
+// standard error of the process. weir reports notes instead, and rewrites the fields for kustomize
+// (modernize).
 var deprecations = []struct{ name, instead string }{
 	{"bases", "resources"}, {"imageTags", "images"}, {"commonLabels", "labels"},
 	{"patchesStrategicMerge", "patches"}, {"patchesJson6902", "patches"},
 }
 
-// deprecated reports a kustomization's deprecated fields.
-func (w *walker) deprecated(k *kust) {
+// deprecated reports deprecated fields.
+func (c checker) deprecated() {
+	k := c.k
 	for _, f := range deprecations {
 		key, v := foldedField(k.doc, f.name)
 		if key == nil || isNull(v) {
@@ -33,12 +34,12 @@ func (w *walker) deprecated(k *kust) {
 			d.Summary = "patchesJson6902 together with names, labels or a namespace and with images, replicas or replacements is not supported"
 			d.Detail = "kustomize applies such patches between the two. Write patches instead, which come before both."
 		}
-		w.report(d)
+		c.report(d)
 	}
-	w.foldedKeys(k.doc, location{file: k.file})
+	c.foldedKeys(k.doc, location{file: k.file})
 }
 
-// kustomize applies these between patches and patchesJson6902, and after both.
+// kustomize applies the first fields between patches and patchesJson6902, and the second after both.
 var (
 	beforeJSONPatches = []string{"namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations"}
 	afterJSONPatches  = []string{"replicas", "images", "imageTags", "replacements"}
@@ -53,8 +54,8 @@ func (k *kust) has(names ...string) bool {
 	return false
 }
 
-// foldedKeys refuses keys that differ in case alone: kustomize's decoder merges their contents.
-func (w *walker) foldedKeys(n *yaml.Node, p location) {
+// foldedKeys refuses keys that differ only in case, because kustomize's decoder merges their contents.
+func (c checker) foldedKeys(n *yaml.Node, p location) {
 	if n.Kind == yaml.MappingNode {
 		kept := make(map[string]string, len(n.Content)/2)
 		for i := 0; i+1 < len(n.Content); i += 2 {
@@ -63,16 +64,16 @@ func (w *walker) foldedKeys(n *yaml.Node, p location) {
 		}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if key := deref(n.Content[i]).Value; kept[folded(key)] != key {
-				w.add("duplicate-key", p.node(n.Content[i]), fmt.Sprintf("%q and %q are the same field", key, kept[folded(key)]), "Keep one of the two.")
+				c.add("duplicate-key", p.node(n.Content[i]), fmt.Sprintf("%q and %q are the same field", key, kept[folded(key)]), "Keep one of the two.")
 			}
 		}
 	}
-	for _, c := range n.Content {
-		w.foldedKeys(c, p)
+	for _, child := range n.Content {
+		c.foldedKeys(child, p)
 	}
 }
 
-// folded is the same for texts that strings.EqualFold takes for equal.
+// folded returns the same text for all texts that are equal for strings.EqualFold.
 func folded(s string) string {
 	return strings.Map(func(r rune) rune {
 		for {
@@ -85,8 +86,7 @@ func folded(s string) string {
 	}, s)
 }
 
-// modernize rewrites the deprecated fields of a kustomization's root in place,
-// so that the build is the same.
+// modernize replaces the deprecated fields of a kustomization, in place. The build stays the same.
 func modernize(doc *yaml.Node) {
 	move := func(from, to string, front bool, change func(*yaml.Node) *yaml.Node) {
 		list := removeField(doc, from)
@@ -118,7 +118,7 @@ func modernize(doc *yaml.Node) {
 	if !k.has(beforeJSONPatches...) {
 		move("patchesJson6902", "patches", false, same)
 	} else {
-		// Transformers come after everything else; what comes between was refused.
+		// Transformers come after everything else. Fields that would come between were refused.
 		i := 0
 		move("patchesJson6902", "transformers", true, func(n *yaml.Node) *yaml.Node {
 			i++
@@ -133,7 +133,7 @@ func modernize(doc *yaml.Node) {
 	}
 }
 
-// jsonPatchTransformer is an entry of patchesJson6902 as a transformer in place.
+// jsonPatchTransformer returns an entry of patchesJson6902 as an inline transformer.
 func jsonPatchTransformer(entry *yaml.Node, i int) *yaml.Node {
 	c := mapping("apiVersion", scalar("builtin"))
 	c.Content = append(c.Content, scalar("kind"), scalar("PatchJson6902Transformer"),
@@ -161,7 +161,7 @@ func mapping(key string, value *yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{scalar(key), value}}
 }
 
-// removeField takes a field in any case out of a mapping and returns its value.
+// removeField removes a field, in any case, from a mapping and returns its value.
 func removeField(m *yaml.Node, name string) *yaml.Node {
 	key, value := foldedField(m, name)
 	for i := 0; key != nil && i+1 < len(m.Content); i += 2 {
@@ -173,7 +173,7 @@ func removeField(m *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// listField returns the sequence at a field of a mapping, made if it is missing.
+// listField returns the sequence at a field of a mapping, and adds one if it is missing.
 func listField(m *yaml.Node, name string) *yaml.Node {
 	if _, v := foldedField(m, name); v != nil && v.Kind == yaml.SequenceNode {
 		return v

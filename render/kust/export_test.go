@@ -1,6 +1,10 @@
 package kust
 
-import "context"
+import (
+	"context"
+
+	"github.com/weir-gitops/weir/render/kust/output"
+)
 
 // Traced reports whether the marked build of a result succeeds.
 func Traced(r *Result) bool { return r.trace().docs != nil }
@@ -39,4 +43,4 @@ func AsRead(r *Result) (n int) {
 }
 
 // Raw returns the build before substitution, as "kubectl kustomize" prints it.
-func (r *Result) Raw() []byte { return printObjects(r.raw) }
+func (r *Result) Raw() []byte { return output.YAML(r.raw) }

@@ -23,24 +23,35 @@ func faultAt(code string, at diag.Position, summary, detail string) diag.Diagnos
 	return diag.Diagnostic{Severity: diag.Error, Code: code, Position: at, Summary: summary, Detail: detail}
 }
 
-func (r *reader) add(code string, at diag.Position, summary, detail string) {
-	r.report(faultAt(code, at, summary, detail))
+// findings collects the diagnostics of a build.
+type findings struct{ diags diag.List }
+
+// add reports an error.
+func (f *findings) add(code string, at diag.Position, summary, detail string) {
+	f.report(faultAt(code, at, summary, detail))
 }
 
-// maxFaults bounds the findings of one build: a reader has no use for more.
+// maxFaults bounds the findings of one build. Nobody reads more.
 const maxFaults = 500
 
-func (r *reader) report(d diag.Diagnostic) {
-	if len(r.diags) == maxFaults {
+// report adds a diagnostic, unless there are too many.
+func (f *findings) report(d diag.Diagnostic) {
+	if len(f.diags) == maxFaults {
 		d = faultAt("too-large", diag.Position{}, fmt.Sprintf("more than %d findings; only these are shown", maxFaults), "Correct them first.")
 	}
-	if len(r.diags) <= maxFaults {
+	if len(f.diags) <= maxFaults {
 		d.Summary, d.Detail = shortened(d.Summary), shortened(d.Detail)
-		r.diags = append(r.diags, d)
+		f.diags = append(f.diags, d)
 	}
 }
 
-// shortened keeps names of a repository from filling a report.
+// outsideRoot reports a reference to a file that kustomize would not load.
+func (f *findings) outsideRoot(written string, at diag.Position) {
+	f.add("path-escape", at, fmt.Sprintf("%s is not in or below the directory of the kustomization that names it", written),
+		"Files must be below the kustomization; to share one, give its directory a kustomization and use that as a base.")
+}
+
+// shortened cuts a long text, so that long names in a repository cannot fill a report.
 func shortened(s string) string {
 	const longest = 1000
 	if len(s) > longest {
@@ -63,7 +74,7 @@ func timeoutDiagnostic(at diag.Position, limit time.Duration) diag.Diagnostic {
 
 const whatTakesLong = "kustomize compares all objects of a kustomization with each other: split the target, or look for bases that are included very often and for patches, labels and replacements of very many objects."
 
-// endedDiagnostic says why the process of a build was ended.
+// endedDiagnostic says why the process of a build ended early.
 func endedDiagnostic(at diag.Position, e *worker.Ended) diag.Diagnostic {
 	switch e.Cause {
 	case worker.CPU:
@@ -79,9 +90,8 @@ func endedDiagnostic(at diag.Position, e *worker.Ended) diag.Diagnostic {
 	}
 }
 
-// pathFault turns an error of the view about the path that was written at a
-// position into a diagnostic. A failure of the tree itself is not a diagnostic: the
-// view keeps it, and Build returns it.
+// pathFault reports an error of the view about a path that is written at a position. A failure of
+// the tree itself is not a diagnostic: Build returns it as an error.
 func (r *reader) pathFault(written string, at diag.Position, err error) {
 	var d diag.Diagnostic
 	switch {

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// builtins are the kinds of generator and transformer that are part of kustomize
-// and run no program.
+// builtin reports whether a kind is a generator or transformer of kustomize itself, which runs no
+// program.
 func builtin(kind string) bool {
 	switch kind {
 	case "AnnotationsTransformer", "HashTransformer", "ImageTagTransformer", "LabelTransformer", "NamespaceTransformer",
@@ -22,79 +22,66 @@ func builtin(kind string) bool {
 	return false
 }
 
-// plugins walks generators, transformers or validators: files of configurations, or configurations
-// in place. Directories are refused, because the configuration that a kustomization would render
-// cannot be checked beforehand.
-func (w *walker) plugins(k *kust, name string, refs []string) {
+// pluginReferences reads the configurations of generators, transformers and validators, and what
+// they refer to.
+type pluginReferences struct{ references }
+
+// follow reads one list. An entry is a file of configurations, or an inline configuration. follow
+// refuses directories: a kustomization could render a configuration that weir cannot check.
+func (r pluginReferences) follow(name string, refs []string) {
 	for i, ref := range refs {
-		entry := deref(k.entry(name, i))
+		entry := deref(r.k.entry(name, i))
 		if isInline(ref) && entry.Kind == yaml.ScalarNode {
-			p := location{file: k.file, scalar: entry, source: k.content}
-			docs, ok := w.parse([]byte(ref), p)
+			p := location{file: r.k.file, scalar: entry, source: r.k.content}
+			docs, ok := r.parse([]byte(ref), p)
 			if ok {
-				w.pluginConfigs(k, docs, p)
+				r.configs(docs, p)
 			}
 			continue
 		}
-		at := k.at(entry)
-		physical, e, ok := w.local(k, ref, at)
+		at := r.k.at(entry)
+		physical, e, ok := r.local(ref, at)
 		switch {
 		case !ok:
 		case !e.Mode.IsFile():
-			w.add("unsupported-field", at, fmt.Sprintf("%s: a directory of %s is not supported", ref, name), "Name the files one by one.")
-		case !within(k.dir, physical):
-			w.outsideRoot(ref, at)
+			r.add("unsupported-field", at, fmt.Sprintf("%s: a directory of %s is not supported", ref, name), "Name the files one by one.")
+		case !within(r.k.dir, physical):
+			r.outsideRoot(ref, at)
 		default:
-			if f := w.yamlFile(physical, at); f != nil {
-				k.configs = append(k.configs, f)
-				w.pluginConfigs(k, f.docs, location{file: physical})
+			if f := r.yamlFile(physical, at); f != nil {
+				r.k.configs = append(r.k.configs, f)
+				r.configs(f.docs, location{file: physical})
 			}
 		}
 	}
 }
 
-func (w *walker) pluginConfigs(k *kust, docs []*yaml.Node, p location) {
+// configs checks configurations and reads what they refer to.
+func (r pluginReferences) configs(docs []*yaml.Node, p location) {
+	check := checker{r.reader, r.k}
 	for _, doc := range docs {
 		kind := text(doc, "kind")
 		switch {
 		case strings.Contains(strings.ToLower(kind), "helm"):
-			w.add("helm", p.node(doc), "Helm charts are not inflated", "Render the chart and commit its output.")
+			r.add("helm", p.node(doc), "Helm charts are not inflated", "Render the chart and commit its output.")
 		case doc.Kind != yaml.MappingNode || text(doc, "apiVersion") != "builtin" || !builtin(kind):
-			w.add("exec-plugin", p.node(doc), fmt.Sprintf("%q of %q is not one of kustomize's own generators and transformers", kind, text(doc, "apiVersion")),
+			r.add("exec-plugin", p.node(doc), fmt.Sprintf("%q of %q is not one of kustomize's own generators and transformers", kind, text(doc, "apiVersion")),
 				"A build runs no program and no container. Use the kinds of apiVersion builtin.")
 		default:
-			w.foldedKeys(doc, p)
-			k.growth = append(k.growth, doc)
-			if w.noFunction(doc, p) {
-				w.pluginRefs(k, doc, p)
+			check.foldedKeys(doc, p)
+			r.k.growth = append(r.k.growth, doc)
+			if check.noFunction(doc, p) {
+				r.config(doc, p)
 				if kind == "ConfigMapGenerator" || kind == "SecretGenerator" {
-					w.generatorSources(k, doc, p, kind)
+					check.generatorSources(doc, p, kind)
 				}
 			}
 		}
 	}
 }
 
-// noFunction refuses the annotations that turn a configuration into a program.
-func (w *walker) noFunction(doc *yaml.Node, p location) bool {
-	_, meta := field(doc, "metadata")
-	_, ann := field(meta, "annotations")
-	if ann == nil {
-		return true
-	}
-	for i := 0; i+1 < len(ann.Content); i += 2 {
-		key := deref(ann.Content[i])
-		if strings.HasSuffix(key.Value, "/function") {
-			w.add("exec-plugin", p.node(key), "the configuration names a function to run", "A build runs no program and no container.")
-			return false
-		}
-	}
-	return true
-}
-
-// pluginRefs walks every reference that a builtin configuration can hold, by the
-// names of the fields that hold one.
-func (w *walker) pluginRefs(k *kust, doc *yaml.Node, p location) {
+// config reads everything that a builtin configuration can refer to, by the names of the fields.
+func (r pluginReferences) config(doc *yaml.Node, p location) {
 	refs := func(name string, read func(ref string, at diag.Position)) {
 		_, v := foldedField(doc, name)
 		switch {
@@ -114,23 +101,23 @@ func (w *walker) pluginRefs(k *kust, doc *yaml.Node, p location) {
 	}
 	_, target := foldedField(doc, "target")
 	asYAML := func(ref string, at diag.Position) {
-		if physical, ok := w.localFile(k, ref, at); ok {
-			if f := w.yamlFile(physical, at); f != nil {
-				k.growth = append(k.growth, f.docs...)
-				k.loose = append(k.loose, patch{file: f, docs: f.docs, entry: doc, target: target})
+		if physical, ok := r.localFile(ref, at); ok {
+			if f := r.yamlFile(physical, at); f != nil {
+				r.k.growth = append(r.k.growth, f.docs...)
+				r.k.loose = append(r.k.loose, patch{file: f, docs: f.docs, entry: doc, target: target})
 			}
 		}
 	}
 	asText := func(text string, at diag.Position) {
-		docs, _ := w.parse([]byte(text), location{file: at.File, scalar: &yaml.Node{Kind: yaml.ScalarNode, Line: at.Line, Column: at.Column}})
-		k.loose = append(k.loose, patch{docs: docs, entry: doc, target: target})
+		docs, _ := r.parse([]byte(text), location{file: at.File, scalar: &yaml.Node{Kind: yaml.ScalarNode, Line: at.Line, Column: at.Column}})
+		r.k.loose = append(r.k.loose, patch{docs: docs, entry: doc, target: target})
 	}
 	asData := func(ref string, at diag.Position) {
 		if key, after, ok := strings.Cut(ref, "="); ok && !isRemote(key) {
 			ref = after
 		}
-		if physical, ok := w.localFile(k, ref, at); ok {
-			w.data(physical, at)
+		if physical, ok := r.localFile(ref, at); ok {
+			r.data(physical, at)
 		}
 	}
 	refs("path", asYAML)
@@ -150,13 +137,11 @@ func (w *walker) pluginRefs(k *kust, doc *yaml.Node, p location) {
 	}
 }
 
-// remoteForm matches everything that kustomize, or one of its older versions,
-// would fetch: a scheme with //, http: and https: in any form, git:: and the
-// like, user@host, and github.com without a scheme. It matches more than
-// kustomize's own rules do, for a false alarm costs a rename and a miss costs a request
-// that an author in a repository has chosen.
+// remoteForm matches everything that any version of kustomize would fetch: a scheme with //, http:
+// and https: in any form, git:: and the like, user@host, and github.com without a scheme. It matches
+// more than kustomize's own rules. A false match costs a rename. A missed match would let an author
+// of a repository choose a request that weir sends.
 var remoteForm = regexp.MustCompile(`(?i)^\s*([a-z][a-z0-9+.-]*://|https?:|(git|hg|s3|gcs|oci|file)::?|gh:|[a-z0-9._-]+@[^/]*[:/]|github\.com[/:])`)
 
-// isRemote reports whether kustomize might take a reference for one to another
-// machine or to another repository.
+// isRemote reports whether kustomize could read a reference from another machine or repository.
 func isRemote(ref string) bool { return remoteForm.MatchString(ref) }

@@ -31,6 +31,7 @@ type plan struct {
 	apart *apart
 }
 
+// plan returns the plan of a build that starts in a kustomization.
 func (w *walker) plan(top *kust) *plan {
 	p := &plan{view: w.view, limits: w.view.lim, root: top.dir, origin: top.file, kusts: w.order, files: w.files, fed: map[string][]byte{}, apart: &apart{}}
 	for _, k := range w.order {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/kust/output"
 	"github.com/weir-gitops/weir/render/kust/variables"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
@@ -14,17 +15,17 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// substitute fills r.Objects from r.raw.
-func (r *Result) substitute(o Options, w *walker) {
+// substitute fills r.Objects from the raw build.
+func (r *Result) substitute(o Options, found *findings) {
 	style := func(i int) func(*yaml.Node, intent.Path) yaml.Style { return r.styleOf(i) }
 	objects, faults, large := substituteAll(r.raw, o, style)
 	if large != nil {
-		w.report(*large)
+		found.report(*large)
 		return
 	}
 	r.Public, r.objects = objects, objects
 	if r.Objects, large = r.put(objects); large != nil {
-		w.report(*large)
+		found.report(*large)
 		return
 	}
 	var unset diag.List
@@ -50,12 +51,12 @@ func (r *Result) substitute(o Options, w *walker) {
 			}
 		}
 		if d.Code != "unset-variable" {
-			w.report(d)
+			found.report(d)
 		} else {
 			unset = append(unset, d)
 		}
 	}
-	w.diags = append(w.diags, unset...)
+	found.diags = append(found.diags, unset...)
 }
 
 // maxUnset bounds the reported uses of variables without a value. Each use is a finding, and those
@@ -299,5 +300,5 @@ func (r *Result) YAML() []byte {
 	for i, o := range r.Objects {
 		nodes[i] = o.Node
 	}
-	return printObjects(nodes)
+	return output.YAML(nodes)
 }

@@ -13,16 +13,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// location says where YAML text stands: in a file, or in a scalar of a file.
+// location is the place of a YAML text: a file, or a scalar of a file.
 type location struct {
 	file string
-	// scalar holds the text if it is an inline patch; nil for a whole file.
+	// scalar contains the text if it is an inline patch; nil for a whole file.
 	scalar *yaml.Node
 	// source is the file's content, to count a block scalar's indentation.
 	source []byte
 }
 
-// at is the position of line and column of the text.
+// at returns the position in the file of a line and column of the text.
 func (p location) at(line, column int) diag.Position {
 	if p.scalar == nil {
 		return diag.Position{File: p.file, Line: line, Column: column}
@@ -32,9 +32,8 @@ func (p location) at(line, column int) diag.Position {
 
 func (p location) node(n *yaml.Node) diag.Position { return p.at(n.Line, n.Column) }
 
-// scalarPosition is the position in the file of a place in the text of one of
-// its scalars. In a literal block that is exact; in any other style lines are
-// folded or escaped, and the position is the scalar's own.
+// scalarPosition returns the position in the file of a place in the text of a scalar. It is exact for
+// a literal block. Other styles fold or escape lines, so it returns the position of the scalar.
 func scalarPosition(p location, line, column int) diag.Position {
 	own := diag.Position{File: p.file, Line: p.scalar.Line, Column: p.scalar.Column}
 	if p.scalar.Style&yaml.LiteralStyle == 0 || line < 1 {
@@ -53,14 +52,14 @@ func scalarPosition(p location, line, column int) diag.Position {
 	return diag.Position{File: p.file, Line: at, Column: indent + column}
 }
 
-// splitAmbiguity is a line that kustomize takes for a document separator though
-// YAML does not: the two would see different documents.
+// splitAmbiguity matches a line that separates documents for kustomize but not for YAML. weir and
+// kustomize would see different documents.
 var splitAmbiguity = regexp.MustCompile(`\n---#`)
 
-// parse reads all documents of a YAML text and refuses what is not safe to hand to kustomize:
-// syntax errors, aliases that refer to themselves or expand too much, deep nesting, duplicate keys.
-// It returns the root node of each document that can be checked further, none if the text is no
-// YAML, and ok if no diagnostic was added.
+// parse reads all documents of a YAML text. It refuses everything that is not safe to hand to
+// kustomize: syntax errors, aliases that refer to themselves or expand too much, deep nesting,
+// duplicate keys. It returns the root node of each document that can be checked further, and ok if it
+// added no diagnostic.
 func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 	before := len(r.diags)
 	if loc := splitAmbiguity.FindIndex(text); loc != nil {
@@ -80,7 +79,7 @@ func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		if r.tooMany(r.nodes) {
-			r.full(p.file)
+			r.overfull(p.file)
 			return nil, false
 		}
 		var doc yaml.Node
@@ -107,8 +106,8 @@ func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 	return docs, len(r.diags) == before
 }
 
-// oversized is the line on which the first document begins that has more bytes than
-// limit, 0 where none has: a document is parsed as a whole, before its nodes are counted.
+// oversized returns the line of the first document with more bytes than limit, or 0. The size matters
+// because a document is parsed as a whole, before its nodes are counted.
 func oversized(text []byte, limit int64) int {
 	if int64(len(text)) <= limit {
 		return 0
@@ -130,22 +129,7 @@ func oversized(text []byte, limit int64) int {
 // nodesPerDocument is the cost of a document beyond its nodes, in nodes.
 const nodesPerDocument = 8
 
-// tooMany reports whether a build may not have so many nodes. A small build grows first, if it may.
-func (r *reader) tooMany(nodes int) bool {
-	return nodes > r.view.lim.Nodes && (!r.small || !r.grow() || nodes > r.view.lim.Nodes)
-}
-
-// full reports, once, that the files hold more than a build may.
-func (r *reader) full(file string) {
-	r.large = r.large || r.small
-	if r.stuffed || r.large {
-		return
-	}
-	r.stuffed = true
-	r.report(tooManyNodes(diag.Position{File: file}, fmt.Sprintf("the files up to this one hold more than %d YAML nodes", r.view.lim.Nodes), r.view.lim.Nodes))
-}
-
-// maxFaultsPerFile keeps a hostile file from filling a report.
+// maxFaultsPerFile bounds the findings about one file, so that a hostile file cannot fill a report.
 const maxFaultsPerFile = 20
 
 func syntaxHint(text []byte, line int) string {
@@ -181,10 +165,11 @@ func (r *reader) vet(root *yaml.Node, p location) bool {
 	return true
 }
 
+// vetting is the walk over one document.
 type vetting struct {
 	r        *reader
 	p        location
-	anchored map[*yaml.Node]extent // those that aliases can name
+	anchored map[*yaml.Node]extent // nodes that aliases can name
 	plain    int                   // nodes without aliases expanded
 	faults   int
 	stopped  bool
@@ -206,7 +191,7 @@ func (s *vetting) visit(n *yaml.Node, level int) extent {
 	}
 	if s.plain++; s.r.tooMany(s.r.nodes + s.plain) {
 		s.stopped = true
-		s.r.full(s.p.file)
+		s.r.overfull(s.p.file)
 		return extent{}
 	}
 	if level > s.r.view.lim.Depth {
@@ -257,8 +242,8 @@ func (s *vetting) stop(code string, n *yaml.Node, summary, detail string) {
 	s.r.add(code, s.p.node(n), summary, detail)
 }
 
-// keys refuses keys that are given twice, which kustomize would accept and of
-// which it would keep one, and keys that are no scalars.
+// keys refuses duplicate keys, of which kustomize would silently keep one, and keys that are not
+// scalars.
 func (s *vetting) keys(m *yaml.Node) {
 	if keys := len(m.Content) / 2; s.r.crowd.adds(keys) {
 		s.stopped = true
@@ -289,7 +274,7 @@ func (s *vetting) keys(m *yaml.Node) {
 	}
 }
 
-// checkObjects refuses documents that are no Kubernetes objects, all at once.
+// checkObjects refuses the documents of a file that are not Kubernetes objects.
 func (r *reader) checkObjects(f *file) {
 	before := len(r.diags)
 	for _, doc := range f.docs {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/weir-gitops/weir/render/kust/reads"
 	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -46,7 +47,7 @@ type view struct {
 	found      map[string]lstatResult
 	resolved   map[string]worker.Path
 	content    map[string][]byte
-	lists      map[string]string
+	lists      map[string][]string // names of YAML files, by directory
 	reads      int
 	bytes      int64
 	decryption decryption
@@ -312,4 +313,35 @@ func (v *view) load(p string) ([]byte, error) {
 
 func fileTooLarge(p string, limit int64) error {
 	return fmt.Errorf("%w: %s has more than %d bytes", errLimit, p, limit)
+}
+
+// list returns the names of the YAML files of a directory, sorted, and records them.
+func (v *view) list(dir string) ([]string, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	entries, err := v.tree.ReadDir(dir)
+	if err != nil {
+		return nil, v.fail(fmt.Errorf("list %s: %w", dir, err))
+	}
+	if v.lists == nil {
+		v.lists = map[string][]string{}
+	}
+	names := reads.YAMLNames(entries)
+	v.lists[dir] = names
+	return names, nil
+}
+
+// lookups returns everything that was looked up so far.
+func (v *view) lookups() reads.Set {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	var s reads.Set
+	for p, l := range v.found {
+		s.Add(p, l.entry, l.err)
+	}
+	for dir, names := range v.lists {
+		s.AddNames(dir, names)
+	}
+	s.Sort()
+	return s
 }

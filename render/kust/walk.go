@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"runtime"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
-	"github.com/weir-gitops/weir/render/kust/worker"
 	"github.com/weir-gitops/weir/render/standin"
 	"github.com/weir-gitops/weir/render/tree"
 	"go.yaml.in/yaml/v3"
@@ -18,33 +16,13 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// walker reads everything that kustomize would reach from a path, before
-// kustomize does, and collects every fault.
+// walker walks the kustomizations that kustomize would reach from a path, before kustomize does, and
+// finds all faults in them.
 type walker struct {
 	reader
-	dirs  map[string]*kust // by physical path; nil while its walk is under way
+	dirs  map[string]*kust // by physical path; nil while its walk is in progress
 	order []*kust          // children before parents
-	chain []string         // directories that led to where the walk is
-}
-
-// reader reads the files of a walk, each one once, refuses what is not safe to hand to kustomize,
-// and keeps the findings.
-type reader struct {
-	view  *view
-	diags diag.List
-	files map[string]*file // by physical path
-	nodes int              // YAML nodes that were parsed
-	bytes int              // of the files
-	crowd crowd            // of their mappings with many keys
-	many  many             // of kustomizations with many patches or generators
-	// altered says that a kustomization does more than name resources.
-	altered bool
-	// stuffed says that there are too many nodes: nothing more is parsed.
-	stuffed bool
-	// small ends a build that turns out not to be small, and then sets large, unless grow permits
-	// it to continue as a large one.
-	small, large bool
-	grow         func() bool
+	chain []string         // the directories that lead to the current one
 }
 
 // file is a file that was read for a build.
@@ -56,7 +34,7 @@ type file struct {
 	data    bool // its bytes become data of an object
 	// checkedEnv says that it was checked as a file of key=value lines.
 	checkedEnv bool
-	broken     bool // nothing of it could be read, which was reported
+	broken     bool // nothing of it can be used, which was reported
 }
 
 // kust is one kustomization file.
@@ -70,12 +48,13 @@ type kust struct {
 	objects  []*file // files of objects
 	patches  []patch
 	configs  []*file // builtin transformers and generators in files
-	legacy   bool    // has deprecated fields, which kustomize would warn about
+	legacy   bool    // has deprecated fields, about which kustomize would warn
 	virtual  bool    // made for a path that has no kustomization file
 
-	growth []*yaml.Node // what may hold replacements
-
-	loose []patch // those in configurations of transformers
+	// growth lists the documents that may contain replacements.
+	growth []*yaml.Node
+	// loose lists the patches in configurations of transformers.
+	loose []patch
 }
 
 // patch is a patch of a kustomization: a file, or the text of a scalar.
@@ -95,7 +74,7 @@ func (p patch) location(k *kust) location {
 	return location{file: k.file, scalar: p.inline, source: k.content}
 }
 
-// text is the patch as it is written.
+// text returns the patch as it is written.
 func (p patch) text() []byte {
 	if p.inline == nil {
 		return p.file.content
@@ -104,10 +83,10 @@ func (p patch) text() []byte {
 }
 
 func newWalker(v *view) *walker {
-	return &walker{reader: reader{view: v, files: map[string]*file{}}, dirs: map[string]*kust{}}
+	return &walker{reader: newReader(v), dirs: map[string]*kust{}}
 }
 
-// walk reads what a build of p needs. The plan is nil if nothing can be built.
+// walk reads everything that a build of p needs. The plan is nil if nothing can be built.
 func (w *walker) walk(p string) *plan {
 	clean, err := tree.Clean(p)
 	if err != nil {
@@ -131,14 +110,14 @@ func (w *walker) walk(p string) *plan {
 	return w.plan(top)
 }
 
-// directory walks a directory that was given as the path of a build.
+// directory walks a directory that is the path of a build.
 func (w *walker) directory(dir string) *kust {
 	names, ok := w.kustomizationNames(dir, diag.Position{File: dir})
 	if !ok {
 		return nil
 	}
 	if len(names) > 0 {
-		return w.kustomization(dir, diag.Position{}, nil)
+		return w.kustomization(dir, diag.Position{})
 	}
 	yamls, err := w.view.list(dir)
 	if err != nil {
@@ -165,7 +144,7 @@ func (w *walker) single(p string) *kust {
 	return w.made(path.Dir(p), []string{name})
 }
 
-// made is the kustomization of a path that has none: its files are the resources.
+// made returns a kustomization for a path that has none. The files are its resources.
 func (w *walker) made(dir string, names []string) *kust {
 	k := &kust{
 		dir: dir, file: path.Join(dir, konfig.DefaultKustomizationFileName()), virtual: true,
@@ -196,8 +175,8 @@ func (w *walker) made(dir string, names []string) *kust {
 	return k
 }
 
-// kustomizationNames returns which of the names that kustomize knows a directory
-// has. More than one is a fault: an unexpected second file would decide silently.
+// kustomizationNames returns the names of the kustomization files of a directory. More than one is a
+// fault.
 func (w *walker) kustomizationNames(dir string, at diag.Position) ([]string, bool) {
 	var names []string
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
@@ -219,12 +198,11 @@ func (w *walker) kustomizationNames(dir string, at diag.Position) ([]string, boo
 	return names, true
 }
 
-// kustomization walks the kustomization of a directory that an entry at a
-// position names.
-func (w *walker) kustomization(dir string, at diag.Position, _ []string) *kust {
+// kustomization walks the kustomization of a directory, which the entry at a position names.
+func (w *walker) kustomization(dir string, at diag.Position) *kust {
 	if len(w.chain) > w.view.lim.Depth {
-		if !w.stuffed {
-			w.stuffed = true
+		if !w.full {
+			w.full = true
 			w.report(tooLarge(at, fmt.Sprintf("bases nest deeper than %d levels", w.view.lim.Depth)))
 		}
 		return nil
@@ -263,10 +241,12 @@ func (w *walker) kustomization(dir string, at diag.Position, _ []string) *kust {
 	if k == nil {
 		return nil
 	}
+	check := checker{&w.reader, k}
+	check.fields()
 	w.chain = append(w.chain, dir)
-	w.fields(k, nil)
+	references{&w.reader, k, w.kustomization}.follow()
 	w.chain = w.chain[:len(w.chain)-1]
-	w.inspect(k)
+	check.contents()
 	w.dirs[dir] = k
 	w.order = append(w.order, k)
 	return k
@@ -301,7 +281,7 @@ func (w *walker) load(dir, p string, at diag.Position) *kust {
 	w.altered = w.altered || doesMore(k.doc)
 	k.growth = []*yaml.Node{k.doc}
 	if err := k.spec.Unmarshal(f.content); err != nil {
-		w.undecodable(k, err)
+		checker{&w.reader, k}.undecodable(err)
 		return nil
 	}
 	return k
@@ -310,78 +290,4 @@ func (w *walker) load(dir, p string, at diag.Position) *kust {
 // within reports whether p is dir or below it.
 func within(dir, p string) bool {
 	return dir == "." || p == dir || strings.HasPrefix(p, dir+"/")
-}
-
-func (w *walker) outsideRoot(written string, at diag.Position) {
-	w.add("path-escape", at, fmt.Sprintf("%s is not in or below the directory of the kustomization that names it", written),
-		"Files must be below the kustomization; to share one, give its directory a kustomization and use that as a base.")
-}
-
-// yamlFile reads and parses a file once; nil if it cannot be used.
-func (r *reader) yamlFile(p string, at diag.Position) *file {
-	f := r.dataFile(p, at)
-	if f == nil || f.parsed {
-		return f
-	}
-	f.parsed = true
-	before := len(r.diags)
-	docs, ok := r.parse(f.content, location{file: p})
-	f.docs = docs
-	if !ok && len(docs) == 0 && len(r.diags) > before {
-		f.broken = true
-	}
-	return f
-}
-
-// data reads a file that becomes data of an object.
-func (r *reader) data(p string, at diag.Position) {
-	f := r.dataFile(p, at)
-	switch {
-	case f == nil:
-	case int64(len(f.content)) > r.view.lim.DocumentBytes:
-		r.pathFault(p, at, fileTooLarge(p, r.view.lim.DocumentBytes))
-	default:
-		f.data = true
-		r.view.becomesText(p)
-	}
-}
-
-// lfsPointer is the first line of a file whose content is in Git LFS, as its specification says.
-const lfsPointer = "version https://git-lfs.github.com/spec/"
-
-// batchedBytes is the size from which files most likely hold several batches of objects. Workers
-// build these in parallel if the objects are altered.
-const batchedBytes = 128 << 10
-
-// dataFile reads a file once; nil if it cannot be read.
-func (r *reader) dataFile(p string, at diag.Position) *file {
-	if f, ok := r.files[p]; ok {
-		return f
-	}
-	if r.large {
-		return nil
-	}
-	content, err := r.view.read(p)
-	if err != nil && !errors.Is(err, errPointer) {
-		if !at.Known() {
-			at.File = p
-		}
-		r.pathFault(p, at, err)
-		return nil
-	}
-	if err != nil || bytes.HasPrefix(content, []byte(lfsPointer)) {
-		r.add("lfs-pointer", diag.Position{File: p, Line: 1, Column: 1}, "the file is a Git LFS pointer; its content is not in the commit",
-			"weir reads the contents of the commit. Keep the file in Git itself: \"git lfs untrack\" it and commit it again.")
-		return nil
-	}
-	if r.altered && r.bytes <= batchedBytes && r.bytes+len(content) > batchedBytes {
-		worker.Ahead(runtime.GOMAXPROCS(0))
-	}
-	if r.bytes += len(content); r.small && r.bytes > smallBytes && !r.grow() {
-		r.large = true
-		return nil
-	}
-	f := &file{path: p, content: content}
-	r.files[p] = f
-	return f
 }

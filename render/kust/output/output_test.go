@@ -1,4 +1,4 @@
-package kust
+package output
 
 import (
 	"errors"
@@ -66,13 +66,23 @@ func TestPrintIsKustomizes(t *testing.T) {
 		err := errors.New("kustomize panicked")
 		func() {
 			defer func() { _ = recover() }()
-			want, err = printWhole(copyNode(n))
+			want, err = convert(clone(n))
 		}()
 		if err != nil {
 			return
 		}
-		if got := printObjects([]*yaml.Node{n}); string(got) != string(want) {
+		if got := YAML([]*yaml.Node{n}); string(got) != string(want) {
 			t.Fatalf("printed\n%s\nkustomize prints\n%s", got, want)
 		}
 	})
+}
+
+// clone returns a copy of a node, because kustomize's code changes it.
+func clone(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		c.Content[i] = clone(child)
+	}
+	return &c
 }

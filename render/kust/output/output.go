@@ -1,4 +1,5 @@
-package kust
+// Package output writes the objects of a build as YAML, exactly as "kubectl kustomize" does.
+package output
 
 import (
 	"bytes"
@@ -10,9 +11,9 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 )
 
-// printObjects prints as kustomize does: by way of JSON, with sorted keys. It prints an
-// infinite number, which JSON cannot hold, from its node.
-func printObjects(nodes []*yaml.Node) []byte {
+// YAML returns objects as documents of YAML, with sorted keys. kustomize converts each object to JSON
+// and back. JSON has no infinite numbers, so YAML writes an object with one from its node.
+func YAML(nodes []*yaml.Node) []byte {
 	var out bytes.Buffer
 	p := printer{}
 	for i, n := range nodes {
@@ -25,7 +26,7 @@ func printObjects(nodes []*yaml.Node) []byte {
 				continue
 			}
 		}
-		doc, err := printWhole(n)
+		doc, err := convert(n)
 		if err != nil {
 			text, err := kyaml.NewRNode(n).String()
 			if err != nil {
@@ -38,9 +39,9 @@ func printObjects(nodes []*yaml.Node) []byte {
 	return out.Bytes()
 }
 
-// printWhole prints one object with kustomize's own code, which writes it as YAML, reads
-// that, writes JSON, reads that as YAML and writes YAML.
-func printWhole(n *yaml.Node) ([]byte, error) {
+// convert writes one object with kustomize's own code, which writes YAML, reads that, writes JSON,
+// reads that as YAML and writes YAML.
+func convert(n *yaml.Node) ([]byte, error) {
 	js, err := kyaml.NewRNode(n).MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -48,9 +49,9 @@ func printWhole(n *yaml.Node) ([]byte, error) {
 	return k8syaml.JSONToYAML(js)
 }
 
-// printer spares most objects of a build these ways: what becomes of a scalar on them is
-// found out once for each that is written differently. What is not made of plain mappings,
-// lists and scalars of one line has to go them.
+// printer writes most objects without these conversions. It converts each distinct scalar once and
+// remembers the result. It works for objects of plain mappings, lists and scalars of one line; all
+// others need convert.
 type printer map[scalarForm]any
 
 // scalarForm holds every property of a scalar that decides its printed form.
@@ -59,8 +60,8 @@ type scalarForm struct {
 	style      yaml.Style
 }
 
-// value returns what kustomize's code would finally write for a node; ok is false if only kustomize
-// can decide that. flow says that the node is in a list or mapping of one line.
+// value returns the value that kustomize's conversions result in for a node; ok is false if the node
+// needs convert. flow says that the node is in a list or mapping of one line.
 func (p printer) value(n *yaml.Node, flow bool) (v any, ok bool) {
 	flow = flow || n.Style&yaml.FlowStyle != 0
 	if n.Anchor != "" || flow && (n.HeadComment != "" || n.LineComment != "" || n.FootComment != "") {
@@ -111,8 +112,8 @@ func (p printer) list(n *yaml.Node, flow bool) (v any, ok bool) {
 	return list, true
 }
 
-// scalar is value for a scalar. Texts of several lines, or with space at their ends, are
-// written differently at different depths.
+// scalar is value for a scalar. Texts with several lines, or with space at their ends, look different
+// at different depths, so they need convert.
 func (p printer) scalar(n *yaml.Node) (v any, ok bool) {
 	if strings.ContainsAny(n.Value, "\n\r\t") || strings.TrimSpace(n.Value) != n.Value || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return nil, false
@@ -124,7 +125,7 @@ func (p printer) scalar(n *yaml.Node) (v any, ok bool) {
 	p[form] = unprintable
 	const key = "k"
 	js, err := kyaml.NewRNode(&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Content: []*yaml.Node{
-		scalar(key), {Kind: yaml.ScalarNode, Tag: n.Tag, Value: n.Value, Style: n.Style}}}).MarshalJSON()
+		{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, {Kind: yaml.ScalarNode, Tag: n.Tag, Value: n.Value, Style: n.Style}}}).MarshalJSON()
 	var m map[string]any
 	if err != nil || yamlv2.Unmarshal(js, &m) != nil {
 		return nil, false
@@ -137,5 +138,5 @@ func (p printer) scalar(n *yaml.Node) (v any, ok bool) {
 	return nil, false
 }
 
-// unprintable marks a scalar that only kustomize can print.
+// unprintable marks a scalar that needs convert.
 var unprintable any = new(byte)

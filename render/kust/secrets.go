@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -145,4 +146,72 @@ func (c comparison) text(a, b string) bool {
 	was, err := kinds.DecodeBase64(a)
 	is, fault := kinds.DecodeBase64(b)
 	return err == nil && fault == nil && c.back.Replace(is) == was
+}
+
+// given returns the objects that may contain secrets as the files have them, before a kustomization
+// changes them, and the values from which generators make Secrets. An object that a layer removes or
+// changes may have been the source of a replacement before.
+func (w *walker) given() (out []kinds.Object) {
+	add := func(n *yaml.Node, kind string) {
+		out = append(out, kinds.Object{Ref: intent.ObjectRef{APIVersion: "v1", Kind: kind, Name: text(n, "metadata", "name")}, Node: n})
+	}
+	holds := func(n *yaml.Node) {
+		if kind := text(n, "kind"); kind == "Secret" || kind == "KubeadmConfig" {
+			add(n, kind)
+		}
+	}
+	for _, k := range w.order {
+		for _, f := range k.objects {
+			for _, doc := range f.docs {
+				holds(doc)
+				for _, item := range entries(doc, "items") {
+					holds(deref(item))
+				}
+			}
+		}
+		for _, p := range k.patches {
+			for _, doc := range p.docs {
+				if text(p.target, "kind") != "Secret" {
+					holds(doc)
+				} else if doc.Kind == yaml.SequenceNode {
+					add(stringData(operands(doc)), "Secret")
+				} else {
+					add(doc, "Secret")
+				}
+			}
+		}
+		for _, e := range entries(k.doc, "secretGenerator") {
+			add(stringData(w.sources(k, deref(e))), "Secret")
+		}
+		for _, doc := range k.growth {
+			if text(doc, "kind") == "SecretGenerator" {
+				add(stringData(w.sources(k, doc)), "Secret")
+			}
+		}
+	}
+	return out
+}
+
+// operands returns the texts that the operations of a patch set.
+func operands(ops *yaml.Node) (out []string) {
+	for _, op := range ops.Content {
+		if _, v := field(deref(op), "value"); v != nil {
+			eachValue(v, func(text string) {
+				out = append(out, text)
+				if plain, err := kinds.DecodeBase64(text); err == nil { // of data, most likely
+					out = append(out, plain)
+				}
+			})
+		}
+	}
+	return out
+}
+
+// stringData returns a Secret with some values.
+func stringData(values []string) *yaml.Node {
+	data := &yaml.Node{Kind: yaml.MappingNode}
+	for _, v := range values {
+		data.Content = append(data.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "value"}, &yaml.Node{Kind: yaml.ScalarNode, Value: v})
+	}
+	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "stringData"}, data}}
 }

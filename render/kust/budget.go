@@ -1,0 +1,117 @@
+package kust
+
+import (
+	"fmt"
+
+	"github.com/weir-gitops/weir/render/diag"
+	"go.yaml.in/yaml/v3"
+)
+
+// budget counts everything that takes time or memory in the files of a build, and compares it with
+// the limits.
+type budget struct {
+	limits *Limits
+	nodes  int   // YAML nodes that were parsed
+	bytes  int   // of the files
+	crowd  crowd // mappings with many keys
+	many   many  // kustomizations with many patches or generators
+	// full says that there are too many nodes: nothing more is parsed.
+	full bool
+	// small ends a build that turns out not to be small, and then sets large. If grow returns true,
+	// the build continues as a large one.
+	small, large bool
+	grow         func() bool
+}
+
+// tooMany reports whether a build must not have so many nodes. A small build grows first, if it may.
+func (b *budget) tooMany(nodes int) bool {
+	return nodes > b.limits.Nodes && (!b.small || !b.grow() || nodes > b.limits.Nodes)
+}
+
+// takesBytes counts the bytes of a file, and reports whether the build can use it.
+func (b *budget) takesBytes(n int) bool {
+	if b.bytes += n; b.small && b.bytes > smallBytes && !b.grow() {
+		b.large = true
+		return false
+	}
+	return true
+}
+
+// overfull reports, once, that the files have more nodes than a build may have.
+func (r *reader) overfull(file string) {
+	r.large = r.large || r.small
+	if r.full || r.large {
+		return
+	}
+	r.full = true
+	r.report(tooManyNodes(diag.Position{File: file}, fmt.Sprintf("the files up to this one hold more than %d YAML nodes", r.limits.Nodes), r.limits.Nodes))
+}
+
+// The YAML library compares every key of a mapping with every other one when it decodes
+// the mapping into a Go value, and kustomize looks up keys one after the other. The time
+// therefore grows with the square of the number of keys in one mapping. weir bounds the sum
+// of these squares. Mappings of usual size do not count.
+const (
+	maxKeys = 5_000
+	fewKeys = 1_000
+	// maxCrowd is the largest sum of squares: two mappings of maxKeys.
+	maxCrowd = 2 * maxKeys * maxKeys
+)
+
+// crowd counts mappings with many keys.
+type crowd int
+
+// adds counts a mapping with so many keys, and reports whether they are too many.
+func (c *crowd) adds(keys int) bool {
+	if keys <= fewKeys {
+		return false
+	}
+	if keys <= maxKeys {
+		*c += crowd(keys * keys)
+	}
+	return keys > maxKeys || *c > maxCrowd
+}
+
+func crowded(at diag.Position, keys int) diag.Diagnostic {
+	return faultAt("too-large", at, fmt.Sprintf("a mapping has %d keys; at most %d are allowed, and in mappings with more than %d keys fewer together", keys, maxKeys, fewKeys),
+		"Split the object, or put the data into one value.")
+}
+
+// crowdedIn returns the keys of the mapping that is too large among the objects of a build,
+// or 0.
+func crowdedIn(nodes []*yaml.Node) int {
+	var c crowd
+	var visit func(n *yaml.Node) int
+	visit = func(n *yaml.Node) int {
+		if n.Kind == yaml.MappingNode && c.adds(len(n.Content)/2) {
+			return len(n.Content) / 2
+		}
+		for _, child := range n.Content {
+			if keys := visit(child); keys > 0 {
+				return keys
+			}
+		}
+		return 0
+	}
+	for _, n := range nodes {
+		if keys := visit(n); keys > 0 {
+			return keys
+		}
+	}
+	return 0
+}
+
+// For each generated object, and each patch, kustomize visits every object, and it appends to an
+// annotation of a patched object. The time therefore grows with the square of the number of patches
+// or generators in one kustomization. weir bounds the sum of these squares. A patch of one object
+// counts with those of the same name only: weir gives kustomize each object with the patches that
+// name it.
+const (
+	maxMany = 2_000
+	fewMany = 300
+	// mostMany is the largest sum of squares.
+	mostMany = 2 * maxMany * maxMany
+)
+
+// many counts patches and generators.
+type many int

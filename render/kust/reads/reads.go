@@ -1,0 +1,188 @@
+// Package reads records what a build looked up in a tree, and compares it with another tree.
+package reads
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/weir-gitops/weir/render/tree"
+)
+
+// Set holds the lookups of a build, with their results. The result for a path is the mode and hash of
+// the blob or link, that it is a directory, or that it is missing. The result for a directory whose
+// files were listed is their names. If all of these are the same in another tree, so is the build.
+// The zero value is an empty set. A Set is immutable once it is sorted.
+type Set struct {
+	paths []reading // lookups of paths
+	lists []reading // names of the YAML files in directories
+}
+
+// reading is a lookup of a path with its result.
+type reading struct{ path, found string }
+
+const missing = "missing"
+
+// state returns everything at a path that a build can depend on. It leaves out the hash of a
+// directory, whose contents are recorded path by path.
+func state(e tree.Entry, err error) string {
+	switch {
+	case err != nil:
+		return missing
+	case e.Mode == tree.Dir:
+		return e.Mode.String()
+	default:
+		return e.Mode.String() + " " + e.Hash
+	}
+}
+
+// Add records the lookup of a path, with its result. It must not be called twice with one path.
+func (s *Set) Add(path string, e tree.Entry, err error) {
+	s.paths = append(s.paths, reading{path, state(e, err)})
+}
+
+// AddNames records that the names of the YAML files in a directory were read.
+func (s *Set) AddNames(dir string, names []string) {
+	s.lists = append(s.lists, reading{dir, joined(names)})
+}
+
+// Sort ends a series of calls of Add and AddNames.
+func (s *Set) Sort() {
+	slices.SortFunc(s.paths, reading.compare)
+	slices.SortFunc(s.lists, reading.compare)
+}
+
+func (r reading) compare(o reading) int {
+	return cmp.Or(strings.Compare(r.path, o.path), strings.Compare(r.found, o.found))
+}
+
+// Union returns the lookups of all sets. It is the same in a tree if each of the sets is.
+func Union(sets ...Set) Set {
+	var out Set
+	for _, s := range sets {
+		out.paths, out.lists = append(out.paths, s.paths...), append(out.lists, s.lists...)
+	}
+	slices.SortFunc(out.paths, reading.compare)
+	slices.SortFunc(out.lists, reading.compare)
+	out.paths, out.lists = slices.Clip(slices.Compact(out.paths)), slices.Clip(slices.Compact(out.lists))
+	return out
+}
+
+// With returns the set with each of its texts replaced by an equal one from one, so that several sets
+// share their texts.
+func (s Set) With(one func(string) string) Set {
+	replaced := func(list []reading) []reading {
+		out := make([]reading, len(list))
+		for i, r := range list {
+			out[i] = reading{one(r.path), one(r.found)}
+		}
+		return out
+	}
+	return Set{paths: replaced(s.paths), lists: replaced(s.lists)}
+}
+
+// Record is a Set in a form that can be stored.
+type Record struct{ Paths, Lists []Reading }
+
+// Reading is the result of a lookup of a path.
+type Reading struct{ Path, Found string }
+
+// Record returns the set in a form that can be stored.
+func (s Set) Record() Record {
+	of := func(list []reading) (out []Reading) {
+		for _, r := range list {
+			out = append(out, Reading{r.path, r.found})
+		}
+		return out
+	}
+	return Record{Paths: of(s.paths), Lists: of(s.lists)}
+}
+
+// Set returns the set that was stored.
+func (r Record) Set() Set {
+	of := func(list []Reading) (out []reading) {
+		for _, r := range list {
+			out = append(out, reading{r.Path, r.Found})
+		}
+		return out
+	}
+	return Set{paths: of(r.Paths), lists: of(r.Lists)}
+}
+
+// Len returns the number of lookups in the set.
+func (s Set) Len() int { return len(s.paths) + len(s.lists) }
+
+// Same reports whether every lookup of the set has the same result in t. An error means that t could
+// not be read.
+func (s Set) Same(t tree.Tree) (bool, error) {
+	for _, r := range s.paths {
+		e, err := t.Lookup(r.path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, fmt.Errorf("compare read set: look up %s: %w", r.path, err)
+		}
+		if state(e, err) != r.found {
+			return false, nil
+		}
+	}
+	for _, r := range s.lists {
+		entries, err := t.ReadDir(r.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("compare read set: list %s: %w", r.path, err)
+		}
+		if joined(YAMLNames(entries)) != r.found {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// Digest returns a hash over the set, in hex. Two builds of one path with equal digests, options and
+// version of weir have the same result.
+func (s Set) Digest() string {
+	h := sha256.New()
+	for _, r := range s.paths {
+		fmt.Fprintf(h, "%q %s\n", r.path, r.found)
+	}
+	for _, r := range s.lists {
+		fmt.Fprintf(h, "%q lists %s\n", r.path, r.found)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Paths returns every path of the set in order, missing ones too.
+func (s Set) Paths() []string {
+	out := make([]string, len(s.paths))
+	for i, r := range s.paths {
+		out[i] = r.path
+	}
+	return out
+}
+
+// YAMLNames returns the names of the YAML files among the entries of a directory, sorted.
+func YAMLNames(entries []tree.Entry) []string {
+	var names []string
+	for _, e := range entries {
+		if (strings.HasSuffix(e.Name, ".yaml") || strings.HasSuffix(e.Name, ".yml")) && e.Mode != tree.Dir {
+			names = append(names, e.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// joined returns names as one text.
+func joined(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(quoted, " ")
+}
