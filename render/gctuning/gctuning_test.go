@@ -1,7 +1,6 @@
 package gctuning
 
 import (
-	"os"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -25,12 +24,16 @@ func TestPercent(t *testing.T) {
 
 var hold, waste []byte
 
+// withoutGOGC makes a test run as if the variable GOGC were not set. make test sets it.
+func withoutGOGC(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := debug.SetGCPercent(100)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+}
+
 // The headroom follows what is live, collection after collection.
 func TestSetFollowsWhatIsLive(t *testing.T) {
-	if os.Getenv("GOGC") != "" {
-		t.Skip("the variable GOGC is set, and then Set leaves all to it")
-	}
-	defer debug.SetGCPercent(100)
+	withoutGOGC(t)
 	collections := func() (n uint32) {
 		var m runtime.MemStats
 		runtime.GC()
@@ -61,9 +64,7 @@ func TestSetFollowsWhatIsLive(t *testing.T) {
 // What was free or garbage is the system's again, and a heap with little of either is left
 // alone.
 func TestGiveBack(t *testing.T) {
-	if os.Getenv("GOGC") != "" {
-		t.Skip("the variable GOGC is set")
-	}
+	withoutGOGC(t)
 	hold = make([]byte, 32<<20)
 	for range 48 {
 		waste = make([]byte, 1<<20)

@@ -25,7 +25,7 @@ func TestPushToFinalStatus(t *testing.T) {
 	c.Interval = time.Hour
 	a, stop := w.startConfig(c, nil)
 	defer stop()
-	began := time.Now()
+	started := time.Now()
 	status := func(sha string) func() string {
 		return func() string {
 			if got := w.forge.states(sha, "fleet/apply"); !strings.HasSuffix(got, "success") {
@@ -35,18 +35,23 @@ func TestPushToFinalStatus(t *testing.T) {
 		}
 	}
 	eventually(t, "the first status", status(first))
-	t.Logf("%d targets made and converged in %s", targets, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d targets made and converged in %s", targets, time.Since(started).Round(time.Millisecond))
 
 	w.repo.Write(map[string]string{"overlays/pool-0007/pool.yaml": pool("pool-0007", "m5.large", 4)})
 	w.aws.ResetCalls()
-	began = time.Now()
+	began := time.Now()
 	second := w.repo.Commit("second")
 	eventually(t, "the second status", status(second))
 	t.Logf("push to final status: %s", time.Since(began).Round(time.Millisecond))
 	want := map[string]int{
 		"autoscaling:DescribeAutoScalingGroups": 2 + 1, "autoscaling:CreateOrUpdateTags": 1, "autoscaling:UpdateAutoScalingGroup": 1, "ec2:DescribeLaunchTemplates": 1 + 1,
 	}
-	if diff := cmp.Diff(want, w.aws.CallCounts()); diff != "" {
+	got := w.aws.CallCounts()
+	if time.Since(started) > 25*time.Second { // what was read of networks is used for half a minute
+		delete(got, "ec2:DescribeSecurityGroups")
+		delete(got, "ec2:DescribeSubnets")
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("calls of a push (-want +got):\n%s", diff)
 	}
 	if got := w.forge.states(second, "fleet/apply/pool-0008"); got != "" {
