@@ -73,6 +73,7 @@ test: ## all tests: no network, no credentials
 	$(GOTEST) $(TESTFLAGS) $(SLOW) ./...
 
 quick: ## the tests of the packages that take less than half a minute: make test has their results then
+	@$(COMPILE) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SLOW))") >/dev/null
 	$(GOTEST) $(TESTFLAGS) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(SLOW))")
 
 soak: export RAPID_SEED = 0
@@ -89,7 +90,7 @@ simulate: ## whole daemons in a world that goes wrong by seeds: SEEDS=1-100, DAY
 race race-daemon race-passes: export CGO_ENABLED = 1
 
 race: ## the concurrent packages under the race detector
-	$(GO) build -race $(CONCURRENT) ./reconciler
+	$(COMPILER) $(GO) build -race $(CONCURRENT) ./reconciler
 	@$(MAKE) --no-print-directory -j2 race-daemon race-passes
 
 race-daemon:
