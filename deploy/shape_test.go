@@ -260,7 +260,6 @@ var limitExceptions = map[string]string{
 
 	// To be split: these know too much. Their limits go down with the types.
 	"cmd/weir/internal/membership.Member methods": "leases, requests and published values of a member share one mirror of the engine",
-	"reconciler/coord.Keeper methods":             "a state machine whose tests drive it step by step",
 	"render/kust.Origins methods":                 "questions and the traces that answer them share a cache",
 	"status/commits.Commits methods":              "the queues of statuses share a journal and a lock",
 	"status/current.State methods":                "the state of sources, targets, pull requests and events shares a lock and a stream",

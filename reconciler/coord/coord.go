@@ -1,49 +1,56 @@
-// Package coord lets several daemons of one instance share its work: who is alive, who
-// owns what, and the records that all of them read. It does so over an engine that
-// exists (DynamoDB or etcd) and has no
-// protocol of its own for consensus or membership; members never call each other.
+// Package coord lets several daemons of one instance share its work. It tracks which members are alive and which member owns what, and stores the records
+// that all members read. The data are in an engine, which is DynamoDB or etcd. Members never call each other, and there is no consensus protocol beyond the
+// engine's conditional writes.
 //
 // # Terms
 //
-// An engine holds the data of one instance. It gets an id at first use, which tells a wiped engine from the one before it.
+// An engine holds the data of one instance. It gets an id at first use. A wiped engine gets another id, so members notice the loss.
 //
-// A member is a daemon. It joins with a session, which lives as long as it is renewed: its lease. A dead session stays dead; a member that goes on
-// joins anew. A session has a slot, a small number that no other living session has. Later sessions use it again, so the engine holds data for only
-// as many members as there were at once.
+// A member is a daemon. It joins with a session, which lives as long as the member renews it. A dead session stays dead: the member joins again with a new
+// one. Each session has a slot, a small number that no other living session has. Slots are used again, so the engine's data grow only with the largest
+// number of members that were alive at once.
 //
-// An owner says which session owns a key, since when, and in which epoch. Keys of owners are scopes (partition, account, region) and sources. Taking
-// is compare-and-set on the owner as it was read, and succeeds only if nobody owned the key, its owner released it, or the owner's session is dead.
-// An owner is never deleted: released, or with a dead session, it says what the next one must wait for. Each taking has its own epoch.
+// An owner is a record of which session owns a key, since when, and in which epoch. The keys are scopes (partition, account, region) and sources. A session
+// takes a key with a compare-and-set on the owner that it read. This succeeds only if the key never had an owner, if its owner released it, or if the
+// owner's session is dead. Each taking has a new epoch. Owners are never deleted, because the next owner must know what to wait for.
 //
-// A record is a value under a key. Owners write results, and only while they are owners: such a write names the keys that they own, and fails as a
-// whole with ErrLost otherwise. Any member writes inputs, by compare-and-set on the version. Versions are compared only for equality.
+// A record is a value under a key. Owners write results. Such a write names the keys that the session must own, and fails as a whole with ErrLost if it
+// does not own one of them. Any member writes inputs, with a compare-and-set on the version. Versions are only compared for equality.
 //
-// Each slot has a log: the number of its last write and the keys of the last few. A write puts its number into the log of its session's slot, in one
-// transaction with all else. So all logs together are the change counter that members poll, without one item that everybody writes. A version is the
-// number of the write that made it. A member sends a write again if its answer was lost, and it happens once. Numbers are milliseconds of a clock or
-// one more than the last, whichever is greater. So they only grow, and an engine restored from a backup does not repeat numbers that it gave after
-// the backup.
+// A log belongs to each slot. It has the number of the slot's last write, and the keys of its last few writes. Every write adds its number to the log of its
+// session's slot, in the same transaction. So the logs together are the change counter that members poll, and no item is written by all members. A version
+// is derived from the number of the write that made it. If the answer to a write is lost, the member sends the same write again, and the number shows
+// whether it was done already. Numbers are milliseconds of a clock, or one more than the last number if that is greater. So they only grow, even if an
+// engine is restored from a backup.
 //
 // # Rules
 //
-// Placement proposes, the lease decides. Only a lease makes an owner, and its holder counts it from before the renewal was sent, by the clock of
-// three that went furthest (see Instant). Each engine decides whether another member's session is dead: etcd by its own lease; with DynamoDB a
-// session is dead if its counter stood still for a full lease on the observer's clock, and a member that takes from it first marks it dead.
+// Placement proposes an owner, but only a lease makes one. The holder counts its lease from before it sent the renewal, by the fastest of three clocks (see
+// Instant). The engine decides whether another member's session is dead. With etcd, etcd's own lease decides. With DynamoDB, a session is dead if its
+// counter did not change for the length of a lease on the observer's clock; a member marks it as dead before it takes a key from it.
 //
-// AWS has no fencing tokens. So a write to AWS begins only with FenceBegin of the lease left, the fence cuts it FenceCut before the end, and a
-// successor waits Quiet past the end of the lease before it observes anew. If the engine knows no owner at all, it may have forgotten one, and the
-// successor waits a lease longer. A recorded release needs no waiting: its owner has nothing under way. Bytes that the kernel has taken may still
-// arrive: nothing excludes that, so the successor works such that they do no harm. Nor can a member see that its machine stood still if no clock
-// shows it, as when only the wall clock would and somebody sets it back within the same lease.
+// AWS has no fencing tokens. So three times keep two members from writing at once:
 //
-// Reads are consistent: an answer was true after the read was sent. Every wait that is not for the engine uses package time, and every clock that
-// decides is a Clock, so that tests simulate both.
+//   - A write to AWS starts only if FenceBegin of the lease is left.
+//   - The fence cuts a write off FenceCut before the lease ends.
+//   - The next owner waits for Quiet after the end of the lease before it reads AWS.
+//
+// If the engine has no owner of a key on record, it may have forgotten one, and the next owner waits for the length of a lease as well. After a recorded
+// release it does not wait, because the owner had nothing in flight. Two cases remain. Bytes that the kernel has accepted may still arrive late, so the next
+// owner works such that they do no harm. And a member cannot notice that its machine stood still if no clock shows it, as when only the wall clock would and
+// somebody sets it back within the same lease.
+//
+// Reads are consistent: an answer includes everything that was committed before the read was sent. Every clock that decides something is a Clock, and every
+// other wait uses package time, so tests can simulate both.
 //
 // # Parts
 //
-// Store is the port that back ends implement: five reads and writes and one transaction. Engine and Session are the same over all of them. Keeper
-// renews, places, takes and hands over for a member, Lease and Fence bound an owner's work, and Mirror is a replica of the records that knows its
-// age.
+//   - Store is the port that back ends implement: reads, writes of sessions, and one transaction.
+//   - Engine and Session work with any Store.
+//   - Mirror is a copy of the records in memory that knows its age.
+//   - Keeper runs a member. Its registration joins and renews the session, placement proposes owners, assignment decides what to do with each key, holdings
+//     are the leases of the session, and workers start and stop the work on each key.
+//   - Lease and Fence bound the work of an owner.
 package coord
 
 import (
@@ -57,43 +64,43 @@ import (
 
 // The numbers of leases.
 const (
-	// TTL is how long a session lives without renewal, RenewEvery how often it is renewed.
+	// TTL is the time that a session lives without a renewal. RenewEvery is the time between renewals.
 	TTL        = 10 * time.Second
 	RenewEvery = 2 * time.Second
-	// FenceBegin must be left of the lease when an attempt begins, and attempts are cut FenceCut before its end.
+	// A write to AWS starts only if FenceBegin of the lease is left, and is cut off FenceCut before the lease ends.
 	FenceBegin = 5 * time.Second
 	FenceCut   = time.Second
-	// Quiet is how long a successor waits past the end of a lease.
+	// Quiet is the time that the next owner waits after the end of a lease.
 	Quiet = 3 * time.Second
 )
 
-// The limits of one write, which every engine takes.
+// The limits of one write. Every engine accepts writes within them.
 const (
 	MaxKey   = 512
 	MaxValue = 300 << 10 // exclusive
 	MaxWrite = 1 << 20   // values and keys of one write together
 	MaxOps   = 64
-	// MaxMembers is how many can be alive at once.
+	// MaxMembers bounds the members that are alive at once.
 	MaxMembers = 255
 )
 
 var (
-	// ErrLost says that the session is dead, or no longer owns a key that it claimed.
+	// ErrLost says that the session is dead, or does not own a key that the write names.
 	ErrLost = errors.New("the lease is lost")
 	// ErrConflict says that a record or an owner has changed since it was read.
 	ErrConflict = errors.New("somebody else was first")
 	// ErrHeld says that a living session owns the key.
 	ErrHeld = errors.New("another living member owns it")
-	// ErrUnknown says that a write may have happened, or may still happen: nobody answered.
+	// ErrUnknown says that no answer arrived, so a write may have been done or may still be done.
 	ErrUnknown = errors.New("no answer arrived: it may have been written")
 	// ErrFull says that MaxMembers are alive.
 	ErrFull = errors.New("there are too many members")
 )
 
-// AwayError says that the engine could not be reached, or cannot answer now: the same may be done a moment later.
+// AwayError says that the engine could not be reached, or cannot answer now. The caller may try again.
 type AwayError struct{ Err error }
 
-// Error is that of the engine.
+// Error returns the engine's error.
 func (e *AwayError) Error() string { return e.Err.Error() }
 
 // Unwrap returns the engine's error.
@@ -101,16 +108,16 @@ func (e *AwayError) Unwrap() error { return e.Err }
 
 // Member is a daemon as other members see it.
 type Member struct {
-	// Name is the host's, and a random part.
+	// Name is the name of the host with a random part.
 	Name string `json:"name"`
-	// Address is that of its page, only for people.
+	// Address is the address of the member's page, for people.
 	Address string `json:"address,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Config stands for the configuration by which it works, in words that only who writes and compares them knows.
+	// Config describes the member's configuration, in a format that this package does not know.
 	Config string `json:"config,omitempty"`
-	// Draining says that it wants to own nothing.
+	// Draining says that the member must own nothing.
 	Draining bool `json:"draining,omitempty"`
-	// Clock is the time on its wall clock when it wrote this.
+	// Clock is the time on the member's wall clock when it wrote this.
 	Clock time.Time `json:"clock,omitzero"`
 }
 
@@ -120,44 +127,44 @@ type Alive struct {
 	Session string
 }
 
-// Epoch tells one taking of a key from every other. N grows in one engine.
+// Epoch identifies one taking of a key. Within one engine, N only grows.
 type Epoch struct {
 	Engine string `json:"engine"`
 	N      int64  `json:"n"`
 }
 
-// String is an epoch as people see it.
+// String returns the epoch as people see it.
 func (e Epoch) String() string { return fmt.Sprintf("%s/%d", e.Engine, e.N) }
 
-// Owner says who owns a key. The zero Owner says that nobody ever did.
+// Owner is the owner of a key. The zero Owner stands for a key that never had one.
 type Owner struct {
 	Key     string `json:"key"`
 	Member  string `json:"member"`
 	Session string `json:"session"`
 	Epoch   Epoch  `json:"epoch"`
-	// Since is the time on the owner's wall clock, only for people.
+	// Since is the time of the taking on the owner's wall clock, for people.
 	Since time.Time `json:"since"`
-	// Released says that it no longer owns the key and has nothing under way; For names the member that it released the key for, if any.
+	// Released says that the session released the key and has nothing in flight. For names the member that it released the key for, if any.
 	Released bool   `json:"released,omitempty"`
 	For      string `json:"for,omitempty"`
 }
 
-// Known reports whether there is, or was, an owner.
+// Known reports whether the key has, or had, an owner.
 func (o Owner) Known() bool { return o.Session != "" }
 
-// Is reports whether both are one taking of a key.
+// Is reports whether both are the same state of the same taking of a key.
 func (o Owner) Is(other Owner) bool {
 	return o.Key == other.Key && o.Session == other.Session && o.Epoch == other.Epoch && o.Released == other.Released
 }
 
-// Record is a value. Version 0 stands for no record.
+// Record is a value under a key. Version 0 stands for no record.
 type Record struct {
 	Key     string
 	Value   []byte
 	Version int64
 }
 
-// Any as the version of an Op means whatever there is.
+// Any as the version of an Op accepts any version, or none.
 const Any int64 = -1
 
 // Op writes or deletes one record.
@@ -166,18 +173,18 @@ type Op struct {
 	Value []byte
 	// Delete deletes it, without a Value.
 	Delete bool
-	// If is the version that the record must have: 0 if there must be none, or Any.
+	// If is the version that the record must have. It is 0 if there must be no record.
 	If int64
 }
 
-// Write is done as a whole or not at all.
+// Write is a set of operations that are done as a whole or not at all.
 type Write struct {
-	// Held are the keys that the session must still own. Empty for inputs.
+	// Held lists the keys that the session must own. It is empty for inputs.
 	Held []Owner
 	Ops  []Op
 }
 
-// sizeOf is how many bytes of keys and values are written.
+// sizeOf returns the size of all keys and values in bytes.
 func sizeOf(ops []Op) (n int) {
 	for _, op := range ops {
 		n += len(op.Key) + len(op.Value)
@@ -185,7 +192,7 @@ func sizeOf(ops []Op) (n int) {
 	return n
 }
 
-// check fails for an invalid write.
+// check returns an error if the write is invalid.
 func (w Write) check() error {
 	for _, op := range w.Ops {
 		if err := CheckKey(op.Key); err != nil {
@@ -208,7 +215,7 @@ func (w Write) check() error {
 	return nil
 }
 
-// CheckKey fails for an invalid key of a record or an owner.
+// CheckKey returns an error if a key of a record or an owner is invalid.
 func CheckKey(key string) error {
 	if key == "" || len(key) > MaxKey || !utf8.ValidString(key) {
 		return fmt.Errorf("key %.40q: it must have 1 to %d bytes of UTF-8", key, MaxKey)
@@ -221,8 +228,8 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// next is the number after last, by a wall clock.
+// next returns the number after last. wall is the time.
 func next(last int64, wall time.Time) int64 { return max(last+1, wall.UnixMilli()) }
 
-// byKey orders owners.
+// byKey compares owners by their keys.
 func byKey(a, b Owner) int { return cmp.Compare(a.Key, b.Key) }

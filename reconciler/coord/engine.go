@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// attempt bounds one call to the engine: a longer one is a lost answer.
+	// attempt bounds one call to the engine. A call that takes longer counts as a lost answer.
 	attempt = 2 * time.Second
-	// slowest is how many bytes a second a write must get through: a large one has as much more time, else it would be sent again and again over a slow
-	// line, and never be done.
+	// slowest is the slowest rate in bytes per second at which a write is sent. A large write has that much more time, or it would be sent again and
+	// again over a slow line and never succeed.
 	slowest = 64 << 10
 )
 
@@ -35,12 +35,12 @@ type Engine struct {
 	random io.Reader
 
 	mu sync.Mutex
-	// refuses is why the last write was not taken, and refusing since when that is so.
+	// refuses is why the engine refused the last write. refusing is the time of the first of these refusals.
 	refuses  error
 	refusing time.Time
 }
 
-// New makes an engine of a store, which it closes.
+// New makes an engine from a store. Engine.Close closes the store.
 func New(store Store, o Options) *Engine {
 	if o.Clock == nil {
 		o.Clock = Machine{}
@@ -51,10 +51,10 @@ func New(store Store, o Options) *Engine {
 	return &Engine{store: store, clock: o.Clock, random: o.Random}
 }
 
-// Close closes the store. Sessions die by themselves.
+// Close closes the store. It does not end sessions.
 func (e *Engine) Close() error { return e.store.Close() }
 
-// Join makes a session for a member.
+// Join starts a session for a member.
 func (e *Engine) Join(ctx context.Context, m Member, ttl time.Duration) (*Session, error) {
 	id := make([]byte, 10)
 	if _, err := io.ReadFull(e.random, id); err != nil {
@@ -73,24 +73,24 @@ func (e *Engine) Join(ctx context.Context, m Member, ttl time.Duration) (*Sessio
 	}, nil
 }
 
-// Refuses says why the engine takes no writes, and since when; nil where it took the last one. It may answer reads all the while, as one that is full
-// or has lost a permission does.
+// Refuses returns why the engine refuses writes, and since when. It returns nil if the engine accepted the last write. The engine may still answer reads,
+// for example if it is full or lacks a permission.
 func (e *Engine) Refuses() (since time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.refusing, e.refuses
 }
 
-// wrote notes what became of a write.
+// wrote notes the result of a write.
 func (e *Engine) wrote(ctx context.Context, err error) {
 	var moved *Moved
 	if errors.As(err, &moved) || errors.Is(err, ErrLost) || errors.Is(err, ErrConflict) || errors.Is(err, ErrHeld) || errors.Is(err, ErrFull) {
-		return // a rule of ours, which an engine may have found broken by reading
+		return // a rule of this package forbids the write; the engine may only have read
 	}
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return // the caller gave up
 	}
-	now := e.clock.Now().Wall // not under the lock: reading the clock of a frozen machine blocks
+	now := e.clock.Now().Wall // not under the lock: in tests, reading the clock of a frozen machine blocks
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.refuses == nil {
@@ -105,14 +105,14 @@ func (e *Engine) Members(ctx context.Context) ([]Alive, error) {
 	return p.Alive, err
 }
 
-// Owners lists all owners by key, released ones and those with dead sessions too.
+// Owners lists all owners by key, including those that released the key or whose session is dead.
 func (e *Engine) Owners(ctx context.Context) ([]Owner, error) {
 	owners, err := e.store.Owners(ctx)
 	slices.SortFunc(owners, byKey)
 	return owners, err
 }
 
-// Get reads a record; a missing one has version 0.
+// Get reads a record. A missing record has version 0.
 func (e *Engine) Get(ctx context.Context, key string) (Record, error) {
 	if err := CheckKey(key); err != nil {
 		return Record{}, err
@@ -124,24 +124,25 @@ func (e *Engine) Get(ctx context.Context, key string) (Record, error) {
 	return records[0], nil
 }
 
-// List reads a page of the records whose keys begin with prefix and follow after.
+// List reads a page of records whose keys have a prefix and are greater than after.
 func (e *Engine) List(ctx context.Context, prefix, after string) (page []Record, next string, err error) {
 	return e.store.List(ctx, prefix, after)
 }
 
-// Changes are the result of one poll.
+// Changes is the result of one poll.
 type Changes struct {
 	Mark  Mark
 	Alive []Alive
-	// Records are the keys of records written or deleted since the mark, each once, and Owners the keys taken or released.
+	// Records lists the keys of the records that were written or deleted since the mark. Owners lists the keys that were taken or released.
 	Records, Owners []string
-	// All says that the logs no longer tell what changed: read everything, and then Records and Owners once more, which are the last known changes.
+	// All says that the logs no longer have all changes. The caller must read everything, and then Records and Owners again, which are the last known
+	// changes.
 	All bool
-	// Replaced says that the engine was wiped, or went back to an earlier state: all that was known of it is void, and no lease counts.
+	// Replaced says that the engine was wiped, or went back to an earlier state. Everything that was read before is void, and so are all leases.
 	Replaced bool
 }
 
-// Changes returns the changes since a mark; the zero Mark is before everything. It includes everything committed before the call.
+// Changes returns the changes since a mark. The zero Mark is before everything. The result includes everything that was committed before the call.
 func (e *Engine) Changes(ctx context.Context, since Mark) (Changes, error) {
 	p, err := e.store.Poll(ctx)
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// FencedError says that a write to AWS may not begin, because too little of the lease is left. The next owner of the key does the work.
+// FencedError says that a write to AWS must not start, because too little of the lease is left. The next owner of the key does the work.
 type FencedError struct {
 	Key  string
 	Left time.Duration
 }
 
-// Error says so.
+// Error returns the key and the rest of its lease.
 func (e *FencedError) Error() string {
 	if e.Left <= 0 {
 		return fmt.Sprintf("nothing is written for %s: its lease has ended", e.Key)
@@ -21,16 +21,16 @@ func (e *FencedError) Error() string {
 	return fmt.Sprintf("nothing is written for %s: %s of its lease are left, and writing takes %s", e.Key, e.Left.Round(time.Millisecond), FenceBegin)
 }
 
-// Is makes it an ErrLost.
+// Is reports that a FencedError is an ErrLost.
 func (e *FencedError) Is(target error) bool { return target == ErrLost }
 
-// Fence bounds writes to AWS by a lease. Callers ask it right before each attempt, once that is signed. The nil Fence, of a daemon alone, lets
-// everything begin.
+// Fence bounds writes to AWS by a lease. Callers check it right before each attempt, after the request is signed. A daemon alone has a nil Fence, which
+// allows everything.
 type Fence struct {
 	key     string
 	session *Session
 	over    atomic.Bool
-	// cut ends when attempts must be cut.
+	// cut ends when attempts must be cut off.
 	cut     context.Context
 	cutting context.CancelFunc
 }
@@ -41,7 +41,7 @@ func newFence(key string, s *Session) *Fence {
 	return f
 }
 
-// end lets nothing more begin, and cuts attempts under way.
+// end forbids further attempts, and cuts off those in flight.
 func (f *Fence) end() {
 	f.over.Store(true)
 	f.cutting()
@@ -54,7 +54,7 @@ func (f *Fence) left() time.Duration {
 	return f.session.Left()
 }
 
-// MayBegin fails with a *FencedError unless an attempt may begin now.
+// MayBegin returns a *FencedError unless an attempt may start now.
 func (f *Fence) MayBegin() error {
 	if f == nil {
 		return nil
@@ -65,16 +65,17 @@ func (f *Fence) MayBegin() error {
 	return nil
 }
 
-// Until returns the time at which the fence cuts an attempt that starts now, unless the lease is renewed.
+// Until returns the time at which the fence cuts off an attempt that starts now, unless the lease is renewed.
 func (f *Fence) Until() time.Time {
 	if f == nil {
 		return time.Now().Add(365 * 24 * time.Hour)
 	}
-	const most = 365 * 24 * time.Hour // the file's lease has no end
+	const most = 365 * 24 * time.Hour // bounds the leases of tests, which may be of any length
 	return time.Now().Add(min(most, f.left()-FenceCut))
 }
 
-// Attempt is MayBegin, with a context that ends FenceCut before the lease, renewals included. A cut attempt is a lost answer.
+// Attempt is MayBegin with a context that ends FenceCut before the lease, which may be renewed meanwhile. An attempt that is cut off counts as a lost
+// answer.
 func (f *Fence) Attempt(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	if err := f.MayBegin(); err != nil {
 		return ctx, func() {}, err

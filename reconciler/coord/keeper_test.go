@@ -134,7 +134,7 @@ func TestStopHandsOver(t *testing.T) {
 	})
 }
 
-func TestDrainAndTakeByHand(t *testing.T) {
+func TestDrainAndPin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t, 12)
 		a, b := f.start("a"), f.start("b")
@@ -157,7 +157,11 @@ func TestDrainAndTakeByHand(t *testing.T) {
 			t.Errorf("a has %d again", n)
 		}
 		key := f.of("b")[0]
-		if err := a.TakeByHand(t.Context(), key); err != nil {
+		op, err := coord.Pin(key, "a", time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Session().Write(t.Context(), coord.Write{Ops: []coord.Op{op}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
@@ -168,7 +172,6 @@ func TestDrainAndTakeByHand(t *testing.T) {
 		if at := f.at(key); at != "a" {
 			t.Errorf("then by %q", at)
 		}
-		_ = b
 	})
 }
 

@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Lease is a member's right to a key. The keeper hands it to the work on the key once nobody else can be writing.
+// Lease is a member's right to a key. The work on the key gets it once no other member can be writing.
 type Lease struct {
 	Owner Owner
 	// Before is the previous owner, the zero one if unknown.
 	Before Owner
 	Fence  *Fence
 
-	session *Session
-	clock   Clock
-	ctx     context.Context
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when the work has ended
+	held   *holdings // the leases of the same session
+	clock  Clock
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the work has ended
 
 	mu       sync.Mutex
 	taken    Instant
@@ -25,11 +25,11 @@ type Lease struct {
 	stopping bool
 }
 
-// Context ends when the work must end: the keeper hands the key over, or has lost the lease. Calls under way may then finish, as long as the Fence
-// lets them.
+// Context ends when the work must end: the member hands the key over, or has lost the lease. Calls in flight may then finish, as long as the Fence
+// allows it.
 func (l *Lease) Context() context.Context { return l.ctx }
 
-// Progress says that the work goes on. Without it for StuckAfter the Keeper gives up the key.
+// Progress reports that the work makes progress. After StuckAfter without a report the member gives up the key.
 func (l *Lease) Progress() {
 	now := l.clock.Now()
 	l.mu.Lock()
@@ -37,12 +37,12 @@ func (l *Lease) Progress() {
 	l.progress = &now
 }
 
-// Write writes results, as the owner. See Session.Write.
+// Write writes records as the owner of the key. See Session.Write.
 func (l *Lease) Write(ctx context.Context, ops ...Op) (version int64, err error) {
-	return l.session.Write(ctx, Write{Held: []Owner{l.Owner}, Ops: ops})
+	return l.held.session.Write(ctx, Write{Held: []Owner{l.Owner}, Ops: ops})
 }
 
-// stuck is the time since the last Progress.
+// stuck returns the time since the last report of progress.
 func (l *Lease) stuck(now Instant) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (l *Lease) stuck(now Instant) time.Duration {
 	return now.AtLeast(*l.progress)
 }
 
-// stop begins to stop; it returns false if that had begun.
+// stop marks the lease as stopping. It returns false if it was stopping already.
 func (l *Lease) stop() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,4 +72,27 @@ func (l *Lease) end() {
 	l.stop()
 	l.Fence.end()
 	l.cancel()
+}
+
+// refutedBy reports whether the engine contradicts the lease: another session has taken the key, or the key was released although the work on it is not
+// stopping. now is the key's owner according to the engine, which may be older than the lease.
+func (l *Lease) refutedBy(now Owner) bool {
+	if now.Epoch != l.Owner.Epoch {
+		return now.Epoch.N > l.Owner.Epoch.N
+	}
+	return now.Session != l.Owner.Session || now.Released && !l.isStopping()
+}
+
+// release releases the key, for another member if to names one. It fails if the lease has ended.
+func (l *Lease) release(to string) error {
+	err := ErrLost
+	if left := l.held.session.Left(); left > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), min(left, TTL))
+		defer cancel()
+		given := l.Owner
+		given.For = to
+		err = l.held.session.Release(ctx, given)
+	}
+	l.held.remove(l, err == nil) // after an error the session may still own the key, see Keeper.resume
+	return err
 }

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// PollEvery is how often a mirror polls for changes, and hurryEvery while another member is about to hand over to this one.
+	// PollEvery is the time between polls for changes. It is hurryEvery while another member is about to hand a key over to this one.
 	PollEvery  = time.Second
 	hurryEvery = 200 * time.Millisecond
 	// InputsWithin bounds the age of inputs that an owner has read before a write to AWS.
 	InputsWithin = 2 * time.Second
 )
 
-// Snapshot is an engine's content at one moment: each write is in it as a whole or not at all. It never changes.
+// Snapshot is an engine's content at one moment. It includes each write as a whole or not at all. It never changes.
 type Snapshot struct {
 	// Engine is the engine's id, empty before the first sync and if it has none.
 	Engine string
@@ -31,17 +31,17 @@ type Snapshot struct {
 	keys    []string // of records, in order
 }
 
-// EngineID is the engine's id, as it is there.
+// EngineID returns the engine's id.
 func (s *Snapshot) EngineID() string { return s.Engine }
 
-// Get returns a record; a missing one has version 0.
+// Get returns a record. A missing record has version 0.
 func (s *Snapshot) Get(key string) Record {
 	r := s.records[key]
 	r.Key = key
 	return r
 }
 
-// List returns the records whose keys begin with prefix, in the order of their keys.
+// List returns the records whose keys have a prefix, in the order of their keys.
 func (s *Snapshot) List(prefix string) []Record {
 	var list []Record
 	for _, key := range s.keys[sort.SearchStrings(s.keys, prefix):] {
@@ -53,7 +53,7 @@ func (s *Snapshot) List(prefix string) []Record {
 	return list
 }
 
-// Owner returns the owner of a key, a zero one with that key if there never was any.
+// Owner returns the owner of a key. For a key that never had an owner, it returns a zero Owner with that key.
 func (s *Snapshot) Owner(key string) Owner {
 	if i, ok := slices.BinarySearchFunc(s.Owners, Owner{Key: key}, byKey); ok {
 		return s.Owners[i]
@@ -66,13 +66,12 @@ func (s *Snapshot) Lives(session string) bool {
 	return slices.ContainsFunc(s.Alive, func(a Alive) bool { return a.Session == session })
 }
 
-// Mirror is a replica of all that an engine holds, in memory. It is safe for concurrent
-// use.
+// Mirror is a copy of an engine's content in memory. It is safe for concurrent use.
 type Mirror struct {
 	engine *Engine
 	skip   []string
 
-	turn chan struct{} // of one sync
+	turn chan struct{} // has an element while a sync is in progress
 
 	mu    sync.Mutex
 	mark  Mark
@@ -86,7 +85,7 @@ type Mirror struct {
 	synced   chan struct{} // closed with each sync
 }
 
-// NewMirror makes an empty mirror, without records whose keys begin with one of skip.
+// NewMirror makes an empty mirror. It will have no records whose keys have one of the prefixes in skip.
 func NewMirror(e *Engine, skip ...string) *Mirror {
 	return &Mirror{engine: e, skip: skip, turn: make(chan struct{}, 1), now: &Snapshot{}, synced: make(chan struct{})}
 }
@@ -95,7 +94,7 @@ func NewMirror(e *Engine, skip ...string) *Mirror {
 func (m *Mirror) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		start := time.Now()
-		_ = m.Sync(ctx) // Age and Err tell
+		_ = m.Sync(ctx) // Age and Err report the result
 		every := PollEvery
 		m.mu.Lock()
 		if start.Before(m.hurry) {
@@ -115,15 +114,15 @@ func (m *Mirror) Hurry(d time.Duration) {
 	m.hurry = time.Now().Add(d)
 }
 
-// Snapshot returns the last one, empty before the first sync: see Age.
+// Snapshot returns the last snapshot. It is empty before the first sync, see Age.
 func (m *Mirror) Snapshot() *Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now
 }
 
-// Age returns the time since the last successful sync was sent, by the clock that advanced most: the snapshot has everything committed before that. It
-// returns false before the first one.
+// Age returns the time since the last successful sync was sent, by the clock that advanced most. The snapshot includes everything that was committed
+// before that. Age returns false before the first sync.
 func (m *Mirror) Age() (time.Duration, bool) {
 	now := m.engine.clock.Now()
 	m.mu.Lock()
@@ -131,34 +130,34 @@ func (m *Mirror) Age() (time.Duration, bool) {
 	return max(0, now.Longest(m.sent)), m.ever
 }
 
-// Err is why the last sync failed, nil if it did not.
+// Err returns why the last sync failed, nil if it succeeded.
 func (m *Mirror) Err() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.err
 }
 
-// Synced is closed with the next sync that succeeds.
+// Synced returns a channel that is closed with the next successful sync.
 func (m *Mirror) Synced() <-chan struct{} {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.synced
 }
 
-// state is a Keeper's view.
+// state returns the snapshot together with the number of replacements.
 func (m *Mirror) state() (now *Snapshot, replaced int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.now, m.replaced
 }
 
-// Replaced counts how often the engine was replaced, or went back to an earlier state.
+// Replaced returns how often the engine was replaced, or went back to an earlier state.
 func (m *Mirror) Replaced() int {
 	_, n := m.state()
 	return n
 }
 
-// Within returns a snapshot no older than d, and syncs if it has none: a member that cannot read writes nothing.
+// Within returns a snapshot that is not older than d. It syncs if necessary. A member that cannot read must write nothing.
 func (m *Mirror) Within(ctx context.Context, d time.Duration) (*Snapshot, error) {
 	for {
 		if age, ever := m.Age(); ever && age <= d {
@@ -173,7 +172,7 @@ func (m *Mirror) Within(ctx context.Context, d time.Duration) (*Snapshot, error)
 // Sync reads what changed, once.
 func (m *Mirror) Sync(ctx context.Context) error { return m.sync(ctx, -1) }
 
-// sync is Sync, unless what another call has read meanwhile is no older than enough.
+// sync is Sync, unless the snapshot is not older than enough once other calls have ended.
 func (m *Mirror) sync(ctx context.Context, enough time.Duration) error {
 	select {
 	case m.turn <- struct{}{}:
@@ -206,8 +205,8 @@ func (m *Mirror) sync(ctx context.Context, enough time.Duration) error {
 // readRounds bounds how often one sync polls for changes from while it read.
 const readRounds = 20
 
-// read makes the snapshot after old. It reads records one after another, so one may be of a later write than the mark's. The version names that
-// write; Mirror then reads the write's other records too.
+// read makes the snapshot after old. It reads records one after the other, so a record may be of a later write than the mark includes. The record's
+// version shows that, and read then polls again, to read the other records of that write.
 func (m *Mirror) read(ctx context.Context, old *Snapshot, mark Mark) (next *Snapshot, _ Mark, replaced bool, err error) {
 	next = &Snapshot{Owners: old.Owners, records: old.records, keys: old.keys}
 	same := true
@@ -260,7 +259,7 @@ func (m *Mirror) readOwners(ctx context.Context, next *Snapshot, c Changes) (err
 	return nil
 }
 
-// readRecords reads changed records into next. again: they may be of several moments.
+// readRecords reads changed records into next. again says that they may be of several moments.
 func (m *Mirror) readRecords(ctx context.Context, next *Snapshot, c Changes) (again bool, err error) {
 	if !c.All && len(c.Records) == 0 {
 		return false, nil

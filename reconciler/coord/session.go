@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// term is a lease as its holder counts it.
+// term is the length of a lease, from when its last answered renewal was sent.
 type term struct {
 	sent Instant
 	ttl  time.Duration
 }
 
-// Session is a member's lease and its writes, which go one after another. It is safe for concurrent use.
+// Session is a member's lease. Its writes are sent one after the other. It is safe for concurrent use.
 type Session struct {
 	e                  *Engine
 	id, engine, member string
@@ -24,28 +24,30 @@ type Session struct {
 	term term
 	dead bool
 
-	turn chan struct{} // holds one while a write is under way
+	turn chan struct{} // has an element while a write is in flight
 	log  Log           // with the last write
-	// doubts are unanswered writes: one of them may have happened, or may still. The next write that succeeds excludes the rest.
+	// doubts are the logs of writes without an answer. At most one of them was done, or may still be done. The next write that succeeds excludes the
+	// others.
 	doubts []Log
 }
 
-// ID is the session's id.
+// ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// Engine is the engine's id at the join.
+// Engine returns the engine's id at the time of the join.
 func (s *Session) Engine() string { return s.engine }
 
-// TTL is the duration of a renewal.
+// TTL returns the time that a renewal adds.
 func (s *Session) TTL() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.term.ttl
 }
 
-// Left is the rest of the lease, counted from before the last answered renewal was sent, by the clock that advanced most. 0 when it has ended.
+// Left returns the rest of the lease, counted from before the last answered renewal was sent, by the clock that advanced most. It returns 0 if the lease
+// has ended.
 func (s *Session) Left() time.Duration {
-	now := s.e.clock.Now() // before the lock: the machine may stand still while it waits for one
+	now := s.e.clock.Now() // before the lock, because the machine may stand still while it waits for the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dead {
@@ -54,17 +56,17 @@ func (s *Session) Left() time.Duration {
 	return max(0, s.term.ttl-max(0, now.Longest(s.term.sent)))
 }
 
-// end ends the lease for good: the Session does not renew a lease that has ended by its holder's clock, as somebody may have acted on that.
+// end ends the lease for good. A lease that has ended by its holder's clock is never renewed, because other code may have acted on the end.
 func (s *Session) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.dead = true
 }
 
-// Renew renews the lease, once. For one that has ended it fails with ErrLost.
+// Renew renews the lease. It returns ErrLost if the lease has ended.
 func (s *Session) Renew(ctx context.Context) error { return s.renew(ctx, nil) }
 
-// Announce renews the lease, and tells others the member's changes.
+// Announce renews the lease and publishes the member's changes.
 func (s *Session) Announce(ctx context.Context, m Member) error {
 	m.Clock = s.e.clock.Now().Wall.UTC()
 	return s.renew(ctx, &m)
@@ -80,7 +82,7 @@ func (s *Session) renew(ctx context.Context, m *Member) error {
 	defer cancel()
 	sent := s.e.clock.Now()
 	ttl, err := s.e.store.Renew(ctx, s.id, m)
-	if err != nil || m != nil { // etcd does not write to renew, so that it does says nothing
+	if err != nil || m != nil { // a renewal alone is no write in etcd, so its success does not count
 		s.e.wrote(parent, err)
 	}
 	if err != nil {
@@ -96,13 +98,14 @@ func (s *Session) renew(ctx context.Context, m *Member) error {
 		s.dead = true
 		return fmt.Errorf("renew: it ended before it was renewed: %w", ErrLost)
 	}
-	if sent.Longest(s.term.sent) > 0 { // not overtaken by a later one
+	if sent.Longest(s.term.sent) > 0 { // a later renewal may have been answered first
 		s.term = term{sent, ttl}
 	}
 	return nil
 }
 
-// Take gives the session a key; seen is the key's owner as it was read. ErrHeld: that owner is alive. ErrConflict: there is another by now.
+// Take takes a key. seen is the key's owner as it was read. Take returns ErrHeld if that owner is alive, and ErrConflict if the key has another owner by
+// now.
 func (s *Session) Take(ctx context.Context, key string, seen Owner) (Owner, error) {
 	if err := CheckKey(key); err != nil {
 		return Owner{}, err
@@ -119,7 +122,7 @@ func (s *Session) Take(ctx context.Context, key string, seen Owner) (Owner, erro
 	return owner, nil
 }
 
-// Release gives up a key of the session, for the member that o.For names, if any. No work on it may be under way.
+// Release releases a key of the session, for the member that o.For names, if any. No work on the key may be in progress.
 func (s *Session) Release(ctx context.Context, o Owner) error {
 	if err := s.owns(o); err != nil {
 		return fmt.Errorf("release %s: %w", o.Key, err)
@@ -136,8 +139,8 @@ func (s *Session) Release(ctx context.Context, o Owner) error {
 	return nil
 }
 
-// Write does w, and returns the version of all records that it wrote. ErrLost: the session is dead, or no longer owns a key. ErrConflict: a version
-// differs. It tries again until ctx ends; then ErrUnknown says that the write may have happened.
+// Write does w, and returns the version of all records that it wrote. It returns ErrLost if the session is dead or does not own a key of w.Held, and
+// ErrConflict if a version differs. It retries until ctx ends, and then returns ErrUnknown if the write may have been done.
 func (s *Session) Write(ctx context.Context, w Write) (version int64, err error) {
 	if err := w.check(); err != nil {
 		return 0, err
@@ -158,7 +161,7 @@ func (s *Session) Write(ctx context.Context, w Write) (version int64, err error)
 	return version, nil
 }
 
-// owns fails unless o can be the session's at all.
+// owns returns an error if o is not an owner record of this session, or is a release.
 func (s *Session) owns(o Owner) error {
 	if o.Session != s.id || o.Released {
 		return fmt.Errorf("%s in %s is not this session's: %w", o.Key, o.Epoch, ErrLost)
@@ -166,7 +169,7 @@ func (s *Session) owns(o Owner) error {
 	return nil
 }
 
-// Leave ends the session, after it has released all keys.
+// Leave ends the session. The session must have released all keys.
 func (s *Session) Leave(ctx context.Context) error {
 	s.end()
 	if err := s.e.store.End(ctx, s.id); err != nil && !errors.Is(err, ErrLost) {
@@ -175,7 +178,7 @@ func (s *Session) Leave(ctx context.Context) error {
 	return nil
 }
 
-// commit does one transaction, once, however often it must send it.
+// commit does a transaction exactly once. It may send it several times.
 func (s *Session) commit(ctx context.Context, fill func(*Txn), entry Entry) (version int64, err error) {
 	select {
 	case s.turn <- struct{}{}:
@@ -186,7 +189,7 @@ func (s *Session) commit(ctx context.Context, fill func(*Txn), entry Entry) (ver
 	return s.run(ctx, fill, entry)
 }
 
-// run is commit with the turn held.
+// run is commit for a caller that has the turn.
 func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64, error) {
 	t := s.begin(fill, entry)
 	lost := ErrLost
@@ -198,7 +201,7 @@ func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64,
 		err := s.send(ctx, t)
 		var moved *Moved
 		switch {
-		case err == nil, errors.As(err, &moved) && moved.N == t.Log.N: // done, or done before and the answer was lost
+		case err == nil, errors.As(err, &moved) && moved.N == t.Log.N: // done now, or by an attempt whose answer was lost
 			s.log, s.doubts = t.Log, nil
 			return t.Version(), nil
 		case moved != nil:
@@ -222,7 +225,7 @@ func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64,
 	}
 }
 
-// settle makes sure that no write which nobody answered happens from now on: it has, or does not any more.
+// settle makes sure that each write without an answer either has been done or will never be done.
 func (s *Session) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
@@ -258,7 +261,7 @@ func (s *Session) send(ctx context.Context, t Txn) error {
 	return err
 }
 
-// unknown is the error of a write that never got an answer.
+// unknown returns the error of a write without an answer.
 func (s *Session) unknown(tries int, t Txn, err error) error {
 	if tries == 0 {
 		return err
@@ -267,8 +270,8 @@ func (s *Session) unknown(tries int, t Txn, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }
 
-// refused makes sure that a refused write does not happen after all: an earlier try may still be on its way. An empty write excludes that, or shows
-// that it happened.
+// refused makes sure that a refused write is not done after all, because an earlier attempt may still be in flight. An empty write excludes that, or shows
+// that the earlier attempt was done.
 func (s *Session) refused(ctx context.Context, tries int, t Txn, err error) (int64, error) {
 	if tries == 0 {
 		return 0, err
@@ -283,7 +286,7 @@ func (s *Session) refused(ctx context.Context, tries int, t Txn, err error) (int
 	return 0, err
 }
 
-// sleep waits; false: ctx ended first.
+// sleep waits. It returns false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,0 +1,79 @@
+package coord
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// holdings are the leases that a member has under one session. They end with the session.
+type holdings struct {
+	session *Session
+
+	mu     sync.Mutex
+	ended  bool
+	leases map[string]*Lease
+	// released is the epoch of each key's last release.
+	released map[string]int64
+}
+
+func newHoldings(s *Session) *holdings {
+	return &holdings{session: s, leases: map[string]*Lease{}, released: map[string]int64{}}
+}
+
+// add adds a lease. It returns false if the session has ended.
+func (h *holdings) add(l *Lease) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ended {
+		h.leases[l.Owner.Key] = l
+	}
+	return !h.ended
+}
+
+// get returns the lease of a key, nil if there is none. The work on it may be stopping.
+func (h *holdings) get(key string) *Lease {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leases[key]
+}
+
+// all returns all leases.
+func (h *holdings) all() []*Lease {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Values(h.leases))
+}
+
+// remove removes a lease. released says that the engine has recorded the release of its key.
+func (h *holdings) remove(l *Lease, released bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leases[l.Owner.Key] != l {
+		return
+	}
+	delete(h.leases, l.Owner.Key)
+	if released {
+		h.released[l.Owner.Key] = l.Owner.Epoch.N
+	}
+}
+
+// unused reports whether the session owns a key according to the engine, but has no lease of it. This happens if the answer to a taking or to a
+// release was lost.
+func (h *holdings) unused(o Owner) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return o.Session == h.session.id && !o.Released && h.leases[o.Key] == nil && o.Epoch.N > h.released[o.Key]
+}
+
+// end ends the session and all leases.
+func (h *holdings) end() {
+	h.mu.Lock()
+	leases := h.leases
+	h.ended, h.leases = true, map[string]*Lease{}
+	h.mu.Unlock()
+	h.session.end()
+	for _, l := range leases {
+		l.end()
+	}
+}
