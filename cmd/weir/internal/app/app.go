@@ -296,7 +296,7 @@ func (a *App) openReporting(context.Context) error {
 	measure(a.metrics, a.current, &a.gen, a.state.Path(state.File))
 	if a.dispatcher != nil {
 		a.metrics.Coordination(a.dispatcher.View, func() time.Duration {
-			if s := a.member.Keeper().Session(); s != nil {
+			if s := a.member.Keeper.Session(); s != nil {
 				return s.Left()
 			}
 			return 0

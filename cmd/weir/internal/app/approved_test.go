@@ -179,7 +179,7 @@ func TestOneApprovalOfARolloutElsewhere(t *testing.T) {
 		}
 		if n == 2 {
 			for _, m := range members {
-				if m != a && m.member.Lease(s.scope()) != nil {
+				if m != a && m.member.Leases.Get(s.scope()) != nil {
 					m.stop()
 				}
 			}

@@ -82,7 +82,7 @@ func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 		}
 	}
 	if d.member != nil {
-		return out, d.member.Ask(context.Background(), membership.Ask{Targets: out})
+		return out, d.member.Requests.Send(context.Background(), membership.Request{Targets: out})
 	}
 	d.requests.readSources()
 	return out, nil

@@ -288,7 +288,7 @@ func (c *conductor) configure(targets []fleet.Target) {
 			c.metrics.RemoveTarget(old.Name)
 			c.gone(old.Name)
 			if c.member != nil {
-				c.member.DropSoon(old.Name)
+				c.member.Reports.Remove(old.Name)
 			}
 			c.publisher.review.forget(old.Name)
 		}

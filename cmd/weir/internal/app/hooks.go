@@ -54,12 +54,12 @@ func (h pullHints) Changed(number int64) {
 		w.Changed(number)
 		return
 	}
-	h.of.Member.AskSoon(membership.Ask{Source: source, Pulls: true, Pull: number})
+	h.of.Member.Requests.SendSoon(membership.Request{Source: source, Pulls: true, Pull: number})
 }
 
 // Heard implements forge.Pulls. All members remember the comment, because any of them may later
 // read it.
 func (h pullHints) Heard(number int64, comment forge.Heard) {
 	heard := membership.Heard(comment)
-	h.of.Member.AskSoon(membership.Ask{Source: h.of.Config.Name, Pulls: true, Pull: number, Heard: &heard})
+	h.of.Member.Requests.SendSoon(membership.Request{Source: h.of.Config.Name, Pulls: true, Pull: number, Heard: &heard})
 }

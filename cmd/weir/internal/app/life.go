@@ -83,7 +83,7 @@ func (a *App) Start(ctx context.Context) {
 	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", a.reloader))
 	if a.member != nil {
 		a.onStop("records of other members", crewShare, a.spawn(ctx, "records of other members", a.peers.heedOthers))
-		a.onStop("hand over", handOverShare, a.member.Keeper().Drain)
+		a.onStop("hand over", handOverShare, a.member.Keeper.Drain)
 	}
 	if os.Getenv("NOTIFY_SOCKET") != "" {
 		a.onStop("service manager", 0, a.spawn(ctx, "service manager", func(ctx context.Context) error { return a.manager.Supervise(ctx, a.current) }))

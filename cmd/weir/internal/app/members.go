@@ -85,9 +85,9 @@ func (a *App) openCrew(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.peers, a.member, a.store = p, p.member, p.member.Store()
+	a.peers, a.member, a.store = p, p.member, p.member.Store
 	a.dispatcher = relocation.New(relocation.Options{
-		Kind: cmp.Or(a.o.Config.Coordination.Engine(), "memory"), Member: self.Name, Keeper: a.member.Keeper(), Mirror: a.member.Mirror(), Wanted: p.wanted, Logger: a.log,
+		Kind: cmp.Or(a.o.Config.Coordination.Engine(), "memory"), Member: self.Name, Keeper: a.member.Keeper, Mirror: a.member.Mirror, Wanted: p.wanted, Logger: a.log,
 	})
 	return nil
 }

@@ -168,7 +168,7 @@ func (p *passes) use(key reconciler.ScopeKey) (l *coord.Lease, done func(), ok b
 	if !known {
 		return nil, nil, false
 	}
-	l, done = p.member.Use(place)
+	l, done = p.member.Leases.Use(place)
 	return l, done, l != nil
 }
 

@@ -104,7 +104,7 @@ func (p *passes) pass(c *fleet.Composition, all bool) {
 	p.weigh()
 	p.conduct.send()
 	if p.member != nil && !maps.EqualFunc(known, c.Conditions, func(gates.Conditions, gates.Conditions) bool { return true }) {
-		p.member.Again() // some targets have no report yet
+		p.member.Reports.ReadAll() // some targets have no report yet
 	}
 	for key, b := range p.memory.batches {
 		l := p.loops.of[key]

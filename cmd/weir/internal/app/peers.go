@@ -149,7 +149,7 @@ func (a *peers) upToDate(place string) bool {
 		}
 	})
 	for name, f := range a.now.followers() {
-		if head, known := a.member.Head(f.ID(), name); sources[name] && known && head.Commit != f.At() {
+		if head, known := a.member.Heads.Get(f.ID(), name); sources[name] && known && head.Commit != f.At() {
 			return false
 		}
 	}
@@ -159,7 +159,7 @@ func (a *peers) upToDate(place string) bool {
 // heedOthers takes in what other members wrote, as soon as the mirror has read it.
 func (a *peers) heedOthers(ctx context.Context) error {
 	for {
-		synced := a.member.Synced()
+		synced := a.member.Mirror.Synced()
 		a.handleNews()
 		select {
 		case <-ctx.Done():
@@ -171,9 +171,9 @@ func (a *peers) heedOthers(ctx context.Context) error {
 
 // handleNews processes news of other members. Only its goroutine calls it.
 func (a *peers) handleNews() {
-	a.member.Reports(a.reporter.take)
-	a.member.Pulls(a.showsPulls(a.now.Load()), a.takePull)
-	a.member.Asks(a.heedAsk)
+	a.member.Reports.Read(a.reporter.take)
+	a.member.Pulls.Read(a.showsPulls(a.now.Load()), a.takePull)
+	a.member.Requests.Read(a.heedAsk)
 	a.rollouts.handleNews()
 	records := a.book.Read()
 	if !reflect.DeepEqual(a.lastRead, records) {
@@ -191,7 +191,7 @@ func (a *peers) hold(list []gates.Suspension, now gates.Records) {
 }
 
 // heedAsk executes a request to all members, if it concerns this one.
-func (a *peers) heedAsk(ask membership.Ask) {
+func (a *peers) heedAsk(ask membership.Request) {
 	if ask.Source == "" {
 		a.requests.readSources()
 		return
@@ -237,7 +237,7 @@ func (a *peers) tell(e coord.Event) {
 
 // describe publishes the configuration of this member to the other members.
 func (a *peers) describe(ctx context.Context) {
-	if err := a.member.Keeper().Describe(ctx, a.now.common()); err != nil {
+	if err := a.member.Keeper.Describe(ctx, a.now.common()); err != nil {
 		a.log.Warn("coordination: other members learn of the new configuration with the next renewal of the lease", "error", err)
 	}
 }
@@ -247,8 +247,8 @@ func (a *peers) describe(ctx context.Context) {
 // all members that are alive have the same configuration. The first pass after a reload already
 // uses the new configuration, which the engine does not know yet.
 func (a *peers) kept() string {
-	now := a.member.Mirror().Snapshot()
-	for _, m := range members.Differing(coord.Member{Name: a.member.Name(), Version: a.version, Config: a.now.common()}, now.Alive) {
+	now := a.member.Mirror.Snapshot()
+	for _, m := range members.Differing(coord.Member{Name: a.member.Name, Version: a.version, Config: a.now.common()}, now.Alive) {
 		for _, section := range []string{"sources", "targets", "limits", "aws"} {
 			if slices.Contains(m.Differs, section) {
 				return "the configuration of the member " + m.Name + " differs in " + section

@@ -115,7 +115,7 @@ func (r *review) start(ctx context.Context, spawn func(ctx context.Context, name
 // speaker plans the pull requests of a source while this daemon owns it. Each term has a new
 // watcher, which continues with the records.
 func (r *review) speaker(ctx context.Context, f config.Forge, changed func()) error {
-	r.member.While(ctx, r.followers[f.Source].Key(), func(ctx context.Context, _ *coord.Lease) error {
+	r.member.Leases.While(ctx, r.followers[f.Source].Key(), func(ctx context.Context, _ *coord.Lease) error {
 		w, err := r.newWatcher(f, false)
 		if err != nil {
 			return err
@@ -247,13 +247,13 @@ func (r *review) publish(p report.Pull) {
 	if f.Member == nil {
 		return
 	}
-	l := f.Member.Lease(f.Key())
+	l := f.Member.Leases.Get(f.Key())
 	if l == nil {
 		return // the current owner sends it
 	}
 	redact := r.redact
 	p = p.Lean() // no inputs of its plans stay in memory until it is sent
-	f.Member.PublishPull(l, membership.Pull{
+	f.Member.Pulls.Publish(l, membership.Pull{
 		Source: p.Source, Number: p.Number, Ended: p.Ended(),
 		Data: func() (data, same []byte, err error) { return p.Record(redact) },
 		Short: func() (data, same []byte, err error) {

@@ -91,7 +91,7 @@ func (r *reporter) publish(l *coord.Lease, of *plan.Report) {
 		return
 	}
 	did := slices.ContainsFunc(of.Outcomes, func(o step.Outcome) bool { return o.Status == step.Done || o.Status == step.Failed })
-	r.member.Publish(l, of.Target, did, same, func() ([]byte, error) { return of.Record(redact) })
+	r.member.Reports.Publish(l, of.Target, did, same, func() ([]byte, error) { return of.Record(redact) })
 }
 
 // take takes in a report of another member, for the page, waves and forges, and makes no event of it.

@@ -42,7 +42,7 @@ func TestAnOwnerKeepsWhatItsOwnCredentialsMayReach(t *testing.T) {
 	defer b.stop()
 	converged(t, b.App, first, 1)
 	s.owned(s.scope(), b)
-	lease := b.member.Lease(s.scope())
+	lease := b.member.Leases.Get(s.scope())
 	armed.Store(true)
 	own := func(c *config.Config) { c.Targets[0].RoleARN = "" }
 	s.reload(b, "b", own)
@@ -61,7 +61,7 @@ func TestAnOwnerKeepsWhatItsOwnCredentialsMayReach(t *testing.T) {
 	for _, m := range []*member{a, b} {
 		converged(t, m.App, second, 1)
 	}
-	if now := b.member.Lease(s.scope()); now != lease || lease == nil {
+	if now := b.member.Leases.Get(s.scope()); now != lease || lease == nil {
 		t.Errorf("owned by the lease %v, before by %v", now, lease)
 	}
 

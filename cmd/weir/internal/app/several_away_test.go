@@ -131,7 +131,7 @@ func (s *several) neverTwo(a, b *member) (stop func()) {
 	watch.Go(func() {
 		for ; watching.Err() == nil; time.Sleep(2 * time.Millisecond) {
 			for _, key := range s.keys {
-				one, two := a.member.Lease(key), b.member.Lease(key)
+				one, two := a.member.Leases.Get(key), b.member.Leases.Get(key)
 				if one != nil && two != nil && one.Fence.MayBegin() == nil && two.Fence.MayBegin() == nil {
 					s.t.Errorf("two own %s", key)
 					return
@@ -207,14 +207,14 @@ func TestAnEngineThatIsAway(t *testing.T) {
 				t.Fatal(err)
 			}
 
-			leases := []*coord.Lease{a.member.Lease(s.source()), b.member.Lease(s.scope())}
+			leases := []*coord.Lease{a.member.Leases.Get(s.source()), b.member.Leases.Get(s.scope())}
 			if e.lose != nil {
 				e.lose()
 				s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
 				commit = s.repo.Commit("second")
 				converged(t, b.App, commit, 1)
 				time.Sleep(coord.TTL + 2*time.Second)
-				if now := []*coord.Lease{a.member.Lease(s.source()), b.member.Lease(s.scope())}; !slices.Equal(now, leases) {
+				if now := []*coord.Lease{a.member.Leases.Get(s.source()), b.member.Leases.Get(s.scope())}; !slices.Equal(now, leases) {
 					t.Errorf("leases went with one of three members: %v, before %v", now, leases)
 				}
 			}
@@ -224,7 +224,7 @@ func TestAnEngineThatIsAway(t *testing.T) {
 			third := s.repo.Commit("third")
 			for _, m := range []*member{a, b} {
 				eventually(t, "the end of the lease", func() string {
-					if m.member.Keeper().Session() != nil || m.member.Lease(s.scope()) != nil || m.member.Lease(s.source()) != nil {
+					if m.member.Keeper.Session() != nil || m.member.Leases.Get(s.scope()) != nil || m.member.Leases.Get(s.source()) != nil {
 						return "it goes on"
 					}
 					return ""

@@ -108,7 +108,7 @@ func TestAMemberThatIsCutOffWritesNothing(t *testing.T) {
 	ways.cut.Store(false)
 	converged(t, b.App, second, 1) // it shows again what the other one does
 	eventually(t, "its return", func() string {
-		if b.member.Keeper().Session() == nil {
+		if b.member.Keeper.Session() == nil {
 			return "it has not joined again"
 		}
 		return ""
@@ -196,7 +196,7 @@ func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 			var owner *member
 			eventually(t, "an owner", func() string {
 				for _, m := range []*member{a, b} {
-					if m.member.Lease(s.scope()) != nil && m.member.Keeper().Session() != nil {
+					if m.member.Leases.Get(s.scope()) != nil && m.member.Keeper.Session() != nil {
 						owner = m
 						return ""
 					}

@@ -65,12 +65,12 @@ func (s *several) drain(t *testing.T, by, m *member, under *hold) {
 	t.Helper()
 	go func() {
 		defer under.release()
-		for t.Context().Err() == nil && !m.member.Keeper().View().Member.Draining {
+		for t.Context().Err() == nil && !m.member.Keeper.View().Member.Draining {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
-	if out := by.post(t, commands.DrainPath, commands.Move{Member: m.member.Name()}); !out.Followed || out.Left != 0 {
-		t.Errorf("the drain of %s: %+v", m.member.Name(), out)
+	if out := by.post(t, commands.DrainPath, commands.Move{Member: m.member.Name}); !out.Followed || out.Left != 0 {
+		t.Errorf("the drain of %s: %+v", m.member.Name, out)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestDrainsInAFleetRollout(t *testing.T) {
 	speaker := b
 	eventually(t, "who speaks next", func() string {
 		for _, m := range []*member{b, c} {
-			if m.member.Lease(s.source()) != nil {
+			if m.member.Leases.Get(s.source()) != nil {
 				speaker = m
 				return ""
 			}

@@ -101,7 +101,7 @@ func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
 			text := s.forge.told(1)[0]
 			wire.Mend()
 			eventually(t, "that a lives again", func() string {
-				if a.member.Keeper().Session() == nil {
+				if a.member.Keeper.Session() == nil {
 					return "it has no session"
 				}
 				return ""

@@ -51,7 +51,7 @@ func TestRolesIntoOneAccountShareAnOwner(t *testing.T) {
 			leases[l.lease]++
 		}
 	}
-	if len(leases) != 1 || leases[a.member.Lease(shared)] != 2 {
+	if len(leases) != 1 || leases[a.member.Leases.Get(shared)] != 2 {
 		t.Errorf("passes by two roles go by the leases %v", leases)
 	}
 }

@@ -63,7 +63,7 @@ func TestAnyMemberShowsPullRequests(t *testing.T) {
 
 	// Nothing more is written while nothing happens.
 	version := func() (out []int64) {
-		for _, r := range b.member.Mirror().Snapshot().List("pull/") {
+		for _, r := range b.member.Mirror.Snapshot().List("pull/") {
 			out = append(out, r.Version)
 		}
 		return out

@@ -214,7 +214,7 @@ func TestAnEngineThatTakesNoWrites(t *testing.T) {
 			watch.Go(func() {
 				for ; watching.Err() == nil; time.Sleep(2 * time.Millisecond) {
 					for _, key := range s.keys {
-						one, two := a.member.Lease(key), b.member.Lease(key)
+						one, two := a.member.Leases.Get(key), b.member.Leases.Get(key)
 						if one != nil && two != nil && one.Fence.MayBegin() == nil && two.Fence.MayBegin() == nil {
 							t.Errorf("two own %s", key)
 							return
@@ -230,7 +230,7 @@ func TestAnEngineThatTakesNoWrites(t *testing.T) {
 			second := s.repo.Commit("second")
 			for _, m := range []*member{a, b} {
 				eventually(t, "the end of the lease", func() string {
-					if m.member.Keeper().Session() != nil || m.member.Lease(s.scope()) != nil || m.member.Lease(s.source()) != nil {
+					if m.member.Keeper.Session() != nil || m.member.Leases.Get(s.scope()) != nil || m.member.Leases.Get(s.source()) != nil {
 						return "it goes on"
 					}
 					return ""

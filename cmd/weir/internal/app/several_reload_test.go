@@ -129,7 +129,7 @@ func TestAReloadMovesATargetWhileItRolls(t *testing.T) {
 	moved := func(c *config.Config) { c.Targets[0].Region = "eu-west-2" }
 	s.reload(b, "b", moved)
 	eventually(t, "that b gives the region up", func() string {
-		if b.member.Lease(old) != nil {
+		if b.member.Leases.Get(old) != nil {
 			return "it does not"
 		}
 		return ""
@@ -195,7 +195,7 @@ func TestAReloadChangesARoleWhileATargetRolls(t *testing.T) {
 	defer b.stop()
 	s.owned(key, b)
 	targetConverged(t, b.App, "prod", first)
-	lease := b.member.Lease(key)
+	lease := b.member.Leases.Get(key)
 	s.repo.Write(fleetOf("m6i.large", "prod"))
 	second := s.repo.Commit("second")
 	<-rolls.began
@@ -216,7 +216,7 @@ func TestAReloadChangesARoleWhileATargetRolls(t *testing.T) {
 	for _, m := range []*member{a, b} {
 		targetConverged(t, m.App, "prod", second)
 	}
-	if now := b.member.Lease(key); now != lease {
+	if now := b.member.Leases.Get(key); now != lease {
 		t.Errorf("owned by the lease %v, before by %v", now, lease)
 	}
 	if got := rolls.list(); !slices.Equal(got, []string{"prod-web"}) {

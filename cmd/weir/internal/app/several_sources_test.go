@@ -90,11 +90,11 @@ func TestWhoCannotFetchTheHeadMakesNoProgress(t *testing.T) {
 	s.repo.Down(true)
 	f := a.gen.Load().followers["pools"]
 	// As if the owner of the source still reached Git.
-	if err := a.member.Lead(a.member.Lease(s.source()), f.ID(), "pools", strings.Repeat("a", 40), ""); err != nil {
+	if err := a.member.Heads.Publish(a.member.Leases.Get(s.source()), f.ID(), "pools", strings.Repeat("a", 40), ""); err != nil {
 		t.Fatal(err)
 	}
 	goes(false)
-	if err := a.member.Lead(a.member.Lease(s.source()), f.ID(), "pools", first, ""); err != nil {
+	if err := a.member.Heads.Publish(a.member.Leases.Get(s.source()), f.ID(), "pools", first, ""); err != nil {
 		t.Fatal(err)
 	}
 	goes(true)
@@ -117,10 +117,10 @@ func TestWhatWasLostAndIsOwnedAgainIsPassedOver(t *testing.T) {
 	defer stop()
 	b := &member{app, stop}
 	converged(t, b.App, first, 1)
-	before := b.member.Lease(s.scope())
+	before := b.member.Leases.Get(s.scope())
 	wire.Cut()
 	eventually(t, "the loss", func() string {
-		if b.member.Lease(s.scope()) != nil {
+		if b.member.Leases.Get(s.scope()) != nil {
 			return "it owns it still"
 		}
 		return ""
@@ -128,7 +128,7 @@ func TestWhatWasLostAndIsOwnedAgainIsPassedOver(t *testing.T) {
 	wire.Mend()
 	var l *coord.Lease
 	eventually(t, "the account and region", func() string {
-		if l = b.member.Lease(s.scope()); l == nil || l == before {
+		if l = b.member.Leases.Get(s.scope()); l == nil || l == before {
 			return "it does not own it"
 		}
 		return ""

@@ -133,7 +133,7 @@ func (s *several) memberOver(name string, store coord.Store) *member {
 func (s *several) owned(key string, m *member) (o coord.Owner) {
 	s.t.Helper()
 	eventually(s.t, "the owner of "+key, func() string {
-		lease := m.member.Lease(key)
+		lease := m.member.Leases.Get(key)
 		if lease == nil {
 			return "it does not own it"
 		}
@@ -253,7 +253,7 @@ func TestASuspensionHoldsTheNextWriteOfAPass(t *testing.T) {
 	s.before = func(body string) {
 		if strings.Contains(body, "Action=CreateLaunchTemplateVersion") && armed.CompareAndSwap(true, false) {
 			_, err := a.book.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour)
-			if err = errors.Join(err, b.member.Sync(context.Background())); err != nil {
+			if err = errors.Join(err, b.member.Mirror.Sync(context.Background())); err != nil {
 				t.Error(err)
 			}
 		}
@@ -338,7 +338,7 @@ func TestAReloadKeepsWhatIsOwned(t *testing.T) {
 	defer b.stop()
 	converged(t, b.App, first, 1)
 	s.told(first, "fleet/apply", "success", "")
-	leases := []*coord.Lease{a.member.Lease(s.source()), b.member.Lease(s.scope())}
+	leases := []*coord.Lease{a.member.Leases.Get(s.source()), b.member.Leases.Get(s.scope())}
 	for _, m := range []*member{a, b} {
 		before := m.gen.Load()
 		s.reloads = filepath.Base(before.config.StateDir)
@@ -353,7 +353,7 @@ func TestAReloadKeepsWhatIsOwned(t *testing.T) {
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
 	second := s.repo.Commit("second")
 	s.told(second, "fleet/apply", "success", "1 pool updated")
-	if got := []*coord.Lease{a.member.Lease(s.source()), b.member.Lease(s.scope())}; !slices.Equal(got, leases) {
+	if got := []*coord.Lease{a.member.Leases.Get(s.source()), b.member.Leases.Get(s.scope())}; !slices.Equal(got, leases) {
 		t.Errorf("owned by leases %v, before by %v", got, leases)
 	}
 }

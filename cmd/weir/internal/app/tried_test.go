@@ -94,10 +94,10 @@ func TestARetryIsKeptUntilSomebodyOwnsTheAccount(t *testing.T) {
 	s.aws.ResetCalls()
 	// Nobody may write meanwhile.
 	ctx := t.Context()
-	if err := b.member.Keeper().Drain(ctx); err != nil {
+	if err := b.member.Keeper.Drain(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.member.Keeper().Drain(ctx); err != nil {
+	if err := a.member.Keeper.Drain(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.daemon.Reconcile([]string{"prod"}, true); err != nil {
@@ -107,7 +107,7 @@ func TestARetryIsKeptUntilSomebodyOwnsTheAccount(t *testing.T) {
 	if n := s.aws.CallCounts()[update]; n != 0 {
 		t.Fatalf("it was tried %d times", n)
 	}
-	if err := a.member.Keeper().Undrain(ctx); err != nil {
+	if err := a.member.Keeper.Undrain(ctx); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, a.App, second, 1)

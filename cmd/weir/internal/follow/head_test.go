@@ -48,7 +48,7 @@ func TestOnlyThePublishedCommitMayBeApplied(t *testing.T) {
 		if _, err := leader.Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "head/0123/pools", Value: value, If: coord.Any}}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Sync(t.Context()); err != nil {
+		if err := c.Mirror.Sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		wants(step.head, step.seq)

@@ -142,10 +142,10 @@ func (f *Source) hear(s snapshot.Snapshot, err error) {
 
 // lead polls the repository and publishes its commits, while this daemon owns the source.
 func (f *Source) lead(ctx context.Context) {
-	f.Member.While(ctx, f.Key(), func(ctx context.Context, l *coord.Lease) error {
+	f.Member.Leases.While(ctx, f.Key(), func(ctx context.Context, l *coord.Lease) error {
 		f.listeners.Conduct()
 		return f.Git.Watch(ctx, func(s snapshot.Snapshot, err error) {
-			if err == nil && f.Member.Lead(l, f.view.ID, f.Config.Name, s.Revision, s.Ref) != nil {
+			if err == nil && f.Member.Heads.Publish(l, f.view.ID, f.Config.Name, s.Revision, s.Ref) != nil {
 				return // somebody else leads
 			}
 			f.hear(s, err)
@@ -157,9 +157,9 @@ func (f *Source) lead(ctx context.Context) {
 func (f *Source) follow(ctx context.Context) error {
 	said, seq := "", int64(0)
 	for {
-		synced := f.Member.Synced()
+		synced := f.Member.Mirror.Synced()
 		wait := time.Duration(0)
-		head, known := f.Member.Head(f.view.ID, f.Config.Name)
+		head, known := f.Member.Heads.Get(f.view.ID, f.Config.Name)
 		if known && head.Seq != seq {
 			seq = head.Seq
 			f.listeners.Wake() // even for the commit that this member is at
@@ -198,14 +198,14 @@ func (f *Source) follow(ctx context.Context) error {
 func (f *Source) Key() string { return membership.SourceKey(f.view.ID) }
 
 // Leads reports whether this daemon reads the source's repository for all.
-func (f *Source) Leads() bool { return f.Member == nil || f.Member.Lease(f.Key()) != nil }
+func (f *Source) Leads() bool { return f.Member == nil || f.Member.Leases.Get(f.Key()) != nil }
 
 // isHead reports whether weir may apply a commit: with several daemons only the published one.
 func (f *Source) isHead(commit string) bool {
 	if f.Member == nil {
 		return true
 	}
-	head, known := f.Member.Head(f.view.ID, f.Config.Name)
+	head, known := f.Member.Heads.Get(f.view.ID, f.Config.Name)
 	return known && head.Commit == commit
 }
 
@@ -217,7 +217,7 @@ func (f *Source) Now() fleet.View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.Member != nil {
-		if head, known := f.Member.Head(f.view.ID, f.Config.Name); known && head.Commit == f.view.Snapshot.Revision {
+		if head, known := f.Member.Heads.Get(f.view.ID, f.Config.Name); known && head.Commit == f.view.Snapshot.Revision {
 			f.view.Seq = head.Seq
 		}
 	}
@@ -295,7 +295,7 @@ func (f *Source) Nudge() {
 		f.Git.Nudge()
 		return
 	}
-	f.Member.AskSoon(membership.Ask{Source: f.Config.Name})
+	f.Member.Requests.SendSoon(membership.Request{Source: f.Config.Name})
 }
 
 // Branch returns the branch that the source follows, and that changes are proposed into.
@@ -307,13 +307,13 @@ func (f *Source) Branch() string {
 // it, and how to reach that member.
 func (f *Source) Elsewhere(command string) *gates.Fault {
 	again := "ask again in a moment; weir members names who owns the source then"
-	now := f.Member.Mirror().Snapshot()
+	now := f.Member.Mirror.Snapshot()
 	o := now.Owner(f.Key())
 	i := slices.IndexFunc(now.Alive, func(a coord.Alive) bool { return a.Session == o.Session })
 	switch {
 	case i < 0 || o.Released:
 		return &gates.Fault{Message: "no daemon speaks for the source " + f.Config.Name + " at this moment, which proposes its changes", Hint: again}
-	case o.Member == f.Member.Name():
+	case o.Member == f.Member.Name:
 		return &gates.Fault{Message: "this daemon has just begun to speak for the source " + f.Config.Name + ", or is about to hand it over", Hint: again}
 	case now.Alive[i].Member.Address == "":
 		return &gates.Fault{Message: "the daemon " + o.Member + " speaks for the source " + f.Config.Name + ", and proposes its changes", Hint: "ask that one: " + command + " --server, with its address"}

@@ -34,11 +34,11 @@ func TestWhatAWriteNeeds(t *testing.T) {
 		for fence.MayBegin() == nil {
 			time.Sleep(10 * time.Millisecond)
 		}
-		l := a.Lease("scope/k")
+		l := a.Leases.Get("scope/k")
 		if l == nil {
 			t.Fatal("the lease has ended already")
 		}
-		if left := a.Keeper().Session().Left(); left > 5*time.Second || left < 4900*time.Millisecond {
+		if left := a.Keeper.Session().Left(); left > 5*time.Second || left < 4900*time.Millisecond {
 			t.Errorf("the last write began with %s of the lease left", left)
 		}
 		var fenced *coord.FencedError
@@ -56,7 +56,7 @@ func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 		var a *Member
 		var begun atomic.Int64
 		lost := func() (why *state.Loss) {
-			if err := a.Store().View(func(tx *state.Tx) (err error) { why, err = state.LossOf(tx); return err }); err != nil {
+			if err := a.Store.View(func(tx *state.Tx) (err error) { why, err = state.LossOf(tx); return err }); err != nil {
 				t.Error(err)
 			}
 			return why
@@ -72,7 +72,7 @@ func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 			t.Fatalf("begun %d times, lost %v", begun.Load(), lost())
 		}
 		restore := memory.Save()
-		if _, err := a.Keeper().Session().Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "state/r/suspensions/prod", Value: []byte("={}"), If: 0}}}); err != nil {
+		if _, err := a.Keeper.Session().Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "state/r/suspensions/prod", Value: []byte("={}"), If: 0}}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
@@ -84,7 +84,7 @@ func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 			if err != nil || call != "Commit" {
 				return coordtest.Fault{}
 			}
-			s := a.Keeper().Session()
+			s := a.Keeper.Session()
 			if s != nil && owners[0].Session == s.ID() {
 				took.Store(true)
 			} // it may take the key, and write nothing then
@@ -94,13 +94,13 @@ func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 		if !took.Load() {
 			t.Fatal("it never took the key again")
 		}
-		if l, done := a.Use("scope/k"); l != nil {
+		if l, done := a.Leases.Use("scope/k"); l != nil {
 			t.Error("it is used before the loss is on record")
 			done()
 		}
 		wire.Mend()
 		time.Sleep(30 * time.Second)
-		if l, done := a.Use("scope/k"); l == nil || lost() == nil {
+		if l, done := a.Leases.Use("scope/k"); l == nil || lost() == nil {
 			t.Errorf("afterwards: %v, lost %v", l, lost())
 		} else {
 			done()

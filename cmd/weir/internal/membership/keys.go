@@ -17,16 +17,17 @@ func ScopeKey(partition, account, region, endpoint string) string {
 	return key
 }
 
-// SourceKey is the key of a repository: its owner speaks for all sources in it.
+// SourceKey is the key of a repository. Its owner reads and reports for all sources in the repository.
 func SourceKey(id string) string { return "source/" + id }
 
 // IsSource reports whether a key is a source's.
 func IsSource(key string) bool { return strings.HasPrefix(key, "source/") }
 
 const (
-	headPrefix   = "head/"
-	reportPrefix = "report/"
-	askPrefix    = "ask/"
+	headPrefix    = "head/"
+	reportPrefix  = "report/"
+	pullPrefix    = "pull/"
+	requestPrefix = "ask/"
 )
 
 func headKey(id, source string) string { return headPrefix + id + "/" + url.PathEscape(source) }

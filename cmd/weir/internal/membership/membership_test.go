@@ -62,12 +62,12 @@ func TestAReportOutlastsAnEngineThatIsAway(t *testing.T) {
 		a, wire := joined(t, memory, "a", "scope/k")
 		b, _ := joined(t, memory, "b", "")
 		time.Sleep(30 * time.Second)
-		l := a.Lease("scope/k")
+		l := a.Leases.Get("scope/k")
 		if l == nil {
 			t.Fatal("it owns nothing")
 		}
 		report := func(did bool, text string) {
-			a.Publish(l, "prod", did, []byte(text), func() ([]byte, error) { return []byte(text), nil })
+			a.Reports.Publish(l, "prod", did, []byte(text), func() ([]byte, error) { return []byte(text), nil })
 		}
 		report(false, "nothing to do")
 		time.Sleep(5 * time.Second)
@@ -78,7 +78,7 @@ func TestAReportOutlastsAnEngineThatIsAway(t *testing.T) {
 		wire.Mend()
 		time.Sleep(10 * time.Second)
 		var got []string
-		b.Reports(func(_ string, data []byte) { got = append(got, string(data)) })
+		b.Reports.Read(func(_ string, data []byte) { got = append(got, string(data)) })
 		if text := strings.Join(got, ", "); text != "made the group, nothing to do at last" {
 			t.Errorf("the other knows: %s", text)
 		}
@@ -92,13 +92,13 @@ func TestAReportThatIsTooLarge(t *testing.T) {
 		a, _ := joined(t, memory, "a", "scope/k")
 		b, _ := joined(t, memory, "b", "")
 		time.Sleep(30 * time.Second)
-		l := a.Lease("scope/k")
+		l := a.Leases.Get("scope/k")
 		if l == nil {
 			t.Fatal("it owns nothing")
 		}
 		var tried atomic.Int64
 		publish := func(same string, size int) {
-			a.Publish(l, "prod", true, []byte(same), func() ([]byte, error) { tried.Add(1); return make([]byte, size), nil })
+			a.Reports.Publish(l, "prod", true, []byte(same), func() ([]byte, error) { tried.Add(1); return make([]byte, size), nil })
 			time.Sleep(20 * time.Second)
 		}
 		publish("large", 2<<20)
@@ -108,7 +108,7 @@ func TestAReportThatIsTooLarge(t *testing.T) {
 		largest := mostBytes - 1024
 		publish("less", largest)
 		var got []int
-		b.Reports(func(_ string, data []byte) { got = append(got, len(data)) })
+		b.Reports.Read(func(_ string, data []byte) { got = append(got, len(data)) })
 		if len(got) != 1 || got[0] != largest {
 			t.Errorf("the other has reports of %v bytes", got)
 		}
@@ -125,23 +125,23 @@ func TestARecordThatAnotherMemberChangedIsWrittenAgain(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		publish := func(c *Member, key, text string) {
 			t.Helper()
-			l := c.Lease(key)
+			l := c.Leases.Get(key)
 			if l == nil {
 				t.Fatalf("%s is not owned", key)
 			}
-			c.Publish(l, "prod", false, []byte(text), func() ([]byte, error) { return []byte(text), nil })
+			c.Reports.Publish(l, "prod", false, []byte(text), func() ([]byte, error) { return []byte(text), nil })
 			time.Sleep(5 * time.Second)
 		}
 		shown := func(c *Member) (last string) {
-			for _, r := range c.recorded(c.mirror.Snapshot(), "prod") {
+			for _, r := range recordedReports(c.Mirror.Snapshot(), "prod") {
 				last = string(r.data)
 			}
 			return last
 		}
 		publish(a, "scope/k", "converged")
-		version := b.mirror.Snapshot().Get(reportKey("prod") + "0").Version
+		version := b.Mirror.Snapshot().Get(reportKey("prod") + "0").Version
 		publish(a, "scope/k", "converged")
-		if now := b.mirror.Snapshot().Get(reportKey("prod") + "0").Version; now != version {
+		if now := b.Mirror.Snapshot().Get(reportKey("prod") + "0").Version; now != version {
 			t.Error("what is no news is written")
 		}
 		publish(b, "scope/other", "was in another region")
@@ -149,7 +149,7 @@ func TestARecordThatAnotherMemberChangedIsWrittenAgain(t *testing.T) {
 		if got := shown(b); got != "converged" {
 			t.Errorf("after a late report of another member the record says %q", got)
 		}
-		b.Drop(t.Context(), "prod")
+		b.Reports.remove(t.Context(), "prod")
 		time.Sleep(5 * time.Second)
 		if got := shown(a); got != "" {
 			t.Fatalf("the record is there: %q", got)
@@ -166,13 +166,13 @@ func TestAnAttemptUnderWayIsNotCutByAHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := joined(t, coordtest.NewMemory(), "a", "scope/k")
 		time.Sleep(30 * time.Second)
-		_, done := a.Use("scope/k")
+		_, done := a.Leases.Use("scope/k")
 		fence := Fence{Member: a, Key: func() string { return "scope/k" }}
 		if err := fence.MayBegin(); err != nil {
 			t.Fatal(err)
 		}
 		handed := make(chan struct{})
-		go func() { defer close(handed); _ = a.Keeper().Drain(t.Context()) }()
+		go func() { defer close(handed); _ = a.Keeper.Drain(t.Context()) }()
 		for range 6 {
 			time.Sleep(time.Second)
 			if left := time.Until(fence.Until()); left < coord.TTL-coord.RenewEvery-coord.FenceCut-time.Second {
@@ -181,7 +181,7 @@ func TestAnAttemptUnderWayIsNotCutByAHandOver(t *testing.T) {
 			if fence.MayBegin() == nil {
 				t.Error("a key that is handed over is written to")
 			}
-			if l, _ := a.Use("scope/k"); l != nil {
+			if l, _ := a.Leases.Use("scope/k"); l != nil {
 				t.Error("a key that is handed over is used")
 			}
 		}
@@ -204,7 +204,7 @@ func TestWhatRunsWaitsUntilItIsPrepared(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		ran := false
-		a.While(ctx, "source/k", func(context.Context, *coord.Lease) error {
+		a.Leases.While(ctx, "source/k", func(context.Context, *coord.Lease) error {
 			ran = true
 			if !prepared {
 				t.Error("it began before")
@@ -224,7 +224,7 @@ func TestWorkThatFailsBeginsAgain(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
 		var leases []*coord.Lease
-		a.While(ctx, "source/k", func(ctx context.Context, l *coord.Lease) error {
+		a.Leases.While(ctx, "source/k", func(ctx context.Context, l *coord.Lease) error {
 			if leases = append(leases, l); len(leases) < 3 {
 				return errors.New("an answer was lost")
 			}
@@ -280,7 +280,7 @@ func TestTheAgeOfWhatWasReadIsBounded(t *testing.T) {
 		if age := time.Since(read); age <= 2*time.Second || age > 2*time.Second+20*time.Millisecond {
 			t.Errorf("the last write began %s after the read that it went by", age)
 		}
-		if a.Lease("scope/k") == nil {
+		if a.Leases.Get("scope/k") == nil {
 			t.Error("its lease is gone, which is another reason")
 		}
 		wire.Mend()

@@ -3,30 +3,13 @@ package membership
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
-	"fmt"
-	"net/url"
+	"log/slog"
 	"slices"
 	"strconv"
-	"strings"
+	"sync"
 
 	"github.com/weir-gitops/weir/reconciler/coord"
-)
-
-// The owner of a source publishes its pull requests for the pages of all members:
-//
-//	pull/SOURCE/NUMBER/N   parts of one: a head, which describes the data, and the data
-//
-// The engine keeps all open ones, and the last few that have ended.
-
-const pullPrefix = "pull/"
-
-// Of one source, the records of pull requests that have ended are keptEnded at most, and all of them have keptPullBytes at most: those that have ended
-// go first, and then new plans stay with the speaker.
-const (
-	keptEnded     = 30
-	keptPullBytes = 8 << 20
 )
 
 // Pull is a pull request to publish.
@@ -34,13 +17,24 @@ type Pull struct {
 	Source string
 	Number int64
 	Ended  bool
-	// Data makes its record, and what stands for its content; Short makes it without its plans.
+	// Data makes the record and a text that stands for its content. Short makes both without the plans.
 	Data, Short func() (data, same []byte, err error)
 }
 
-type pullKey struct {
-	source string
-	number int64
+// Pulls are the published pull requests. The owner of a source publishes them for the pages of all members. The engine stores all open ones, and the last
+// few that have ended.
+type Pulls struct {
+	mirror *coord.Mirror
+	log    *slog.Logger
+	wake   func() // starts the outbox
+
+	mu      sync.Mutex
+	waiting map[pullKey]waitingPull
+
+	// read is the version of each record at the last Read, and readAt the snapshot of that Read. readAt is nil if Read skipped sources. Only Read uses
+	// them.
+	read   map[pullKey]int64
+	readAt *coord.Snapshot
 }
 
 // waitingPull is a pull request to send, under a lease of its source.
@@ -49,117 +43,57 @@ type waitingPull struct {
 	lease *coord.Lease
 }
 
-func pullSource(source string) string { return pullPrefix + url.PathEscape(source) + "/" }
-
-func (k pullKey) prefix() string { return fmt.Sprintf("%s%019d/", pullSource(k.source), k.number) }
-
-// pullHead is the beginning of the first part: the number of parts, whether the pull request has
-// ended, when it was written, and a hash of its content.
-type pullHead struct {
-	parts byte
-	ended bool
-	n     int64
-	same  [sha256.Size]byte
+func newPulls(mirror *coord.Mirror, log *slog.Logger, wake func()) *Pulls {
+	return &Pulls{mirror: mirror, log: log, wake: wake, waiting: map[pullKey]waitingPull{}}
 }
 
-const pullHeadSize = 1 + 1 + 8 + sha256.Size
-
-func (h pullHead) bytes() []byte {
-	out := []byte{h.parts, 0}
-	if h.ended {
-		out[1] = 1
-	}
-	out = binary.BigEndian.AppendUint64(out, uint64(h.n)) //nolint:gosec // compared alone
-	return append(out, h.same[:]...)
+// Publish sends a pull request to the other members without waiting, if it has changed.
+func (s *Pulls) Publish(l *coord.Lease, p Pull) {
+	s.mu.Lock()
+	s.waiting[pullKey{p.Source, p.Number}] = waitingPull{p, l}
+	s.mu.Unlock()
+	s.wake()
 }
 
-func readPullHead(value []byte) (h pullHead, ok bool) {
-	if len(value) < pullHeadSize {
-		return h, false
-	}
-	h.parts, h.ended, h.n = value[0], value[1] == 1, int64(binary.BigEndian.Uint64(value[2:])) //nolint:gosec // compared alone
-	copy(h.same[:], value[10:])
-	return h, true
-}
+// send sends the waiting pull requests. It returns false if some must be sent again later.
+func (s *Pulls) send(ctx context.Context) (done bool) { return s.sendUnder(ctx, nil) }
 
-// keptPull is the record of a pull request in the engine.
-type keptPull struct {
-	pullKey
-	head    pullHead
-	version int64
-	keys    []string
-	bytes   int
-}
+// flush sends the waiting pull requests of a key that is about to be released.
+func (s *Pulls) flush(l *coord.Lease) { s.sendUnder(context.Background(), l) }
 
-// pullsOf reads which records there are, of a source or, with "", of all.
-func pullsOf(now *coord.Snapshot, source string) (list []keptPull) {
-	prefix := pullPrefix
-	if source != "" {
-		prefix = pullSource(source)
-	}
-	for _, r := range now.List(prefix) {
-		words := strings.Split(strings.TrimPrefix(r.Key, pullPrefix), "/")
-		if len(words) != 3 {
-			continue
-		}
-		name, err := url.PathUnescape(words[0])
-		number, bad := strconv.ParseInt(words[1], 10, 64)
-		if err != nil || bad != nil {
-			continue
-		}
-		key := pullKey{name, number}
-		if words[2] == "0" {
-			head, _ := readPullHead(r.Value)
-			list = append(list, keptPull{pullKey: key, head: head, version: r.Version})
-		}
-		if n := len(list) - 1; n >= 0 && list[n].pullKey == key {
-			list[n].keys, list[n].bytes = append(list[n].keys, r.Key), list[n].bytes+len(r.Value)
-		}
-	}
-	return list
-}
-
-// PublishPull sends a pull request to the other members if it has changed, without waiting.
-func (c *Member) PublishPull(l *coord.Lease, p Pull) {
-	c.out.mu.Lock()
-	c.out.pulls[pullKey{p.Source, p.Number}] = waitingPull{p, l}
-	c.out.mu.Unlock()
-	c.wake()
-}
-
-// sendPulls sends the waiting ones; of a lease alone if there is one. False: some cannot be sent now.
-func (c *Member) sendPulls(ctx context.Context, of *coord.Lease) bool {
-	c.out.mu.Lock()
+// sendUnder sends the waiting pull requests of a lease, or all if the lease is nil.
+func (s *Pulls) sendUnder(ctx context.Context, l *coord.Lease) (done bool) {
+	s.mu.Lock()
 	var list []waitingPull
-	for key, p := range c.out.pulls {
-		if of == nil || p.lease == of {
+	for key, p := range s.waiting {
+		if l == nil || p.lease == l {
 			list = append(list, p)
-			delete(c.out.pulls, key)
+			delete(s.waiting, key)
 		}
 	}
-	c.out.mu.Unlock()
-	sent := true
+	s.mu.Unlock()
+	done = true
 	for _, p := range list {
-		err := c.sendPull(ctx, p)
+		err := s.write(ctx, p)
 		if err == nil {
 			continue
 		}
-		c.o.Logger.Warn("cannot publish a pull request: other members show it as it was before", "source", p.Source, "number", p.Number, "error", err)
+		s.log.Warn("cannot publish a pull request: other members show it as it was before", "source", p.Source, "number", p.Number, "error", err)
 		if errors.Is(err, coord.ErrLost) {
-			continue // the next owner of the source shows it
+			continue // the next owner of the source publishes it
 		}
-		sent = false
-		c.out.mu.Lock()
-		if key := (pullKey{p.Source, p.Number}); c.out.pulls[key].lease == nil {
-			c.out.pulls[key] = p
+		done = false
+		s.mu.Lock()
+		if key := (pullKey{p.Source, p.Number}); s.waiting[key].lease == nil {
+			s.waiting[key] = p
 		}
-		c.out.mu.Unlock()
+		s.mu.Unlock()
 	}
-	return sent
+	return done
 }
 
-// sendPull writes the record of one, unless it is there already.
-func (c *Member) sendPull(ctx context.Context, p waitingPull) error {
+// write writes the record of a pull request, unless the engine has the same record.
+func (s *Pulls) write(ctx context.Context, p waitingPull) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	data, same, err := p.Data()
@@ -167,26 +101,26 @@ func (c *Member) sendPull(ctx context.Context, p waitingPull) error {
 		return err
 	}
 	key := pullKey{p.Source, p.Number}
-	now := pullsOf(c.mirror.Snapshot(), p.Source)
-	var mine keptPull
-	for _, k := range now {
+	others := pullsOf(s.mirror.Snapshot(), p.Source)
+	var before keptPull
+	for _, k := range others {
 		if k.pullKey == key {
-			mine = k
+			before = k
 		}
 	}
-	now = slices.DeleteFunc(now, func(k keptPull) bool { return k.pullKey == key })
-	ops, left := makeRoom(now, len(data), p.Ended)
+	others = slices.DeleteFunc(others, func(k keptPull) bool { return k.pullKey == key })
+	ops, left := makeRoom(others, len(data), p.Ended)
 	if len(data) > left || len(data) > keptBytes {
 		if data, same, err = p.Short(); err != nil {
 			return err
 		}
 	}
-	head := pullHead{ended: p.Ended, n: c.number(mine.head.n), same: sha256.Sum256(same)}
-	if mine.head.same == head.same && mine.head.ended == head.ended {
+	head := pullHead{ended: p.Ended, n: numberAfter(before.head.n), same: sha256.Sum256(same)}
+	if before.head.same == head.same && before.head.ended == head.ended {
 		return nil
 	}
 	parts := slices.Collect(slices.Chunk(data, partSize))
-	head.parts = byte(len(parts)) //nolint:gosec // keptBytes makes it three
+	head.parts = byte(len(parts)) //nolint:gosec // at most 3, because of keptBytes
 	for i, part := range parts {
 		value := part
 		if i == 0 {
@@ -194,80 +128,39 @@ func (c *Member) sendPull(ctx context.Context, p waitingPull) error {
 		}
 		ops = append(ops, coord.Op{Key: key.prefix() + strconv.Itoa(i), Value: value, If: coord.Any})
 	}
-	for _, old := range mine.keys[min(len(parts), len(mine.keys)):] {
+	for _, old := range before.keys[min(len(parts), len(before.keys)):] {
 		ops = append(ops, coord.Op{Key: old, Delete: true, If: coord.Any})
 	}
 	if _, err := p.lease.Write(ctx, ops...); err != nil {
 		return err
 	}
-	_ = c.mirror.Sync(ctx) // the next one comes after this one
+	_ = s.mirror.Sync(ctx) // so that the next one follows this one
 	return nil
 }
 
-// makeRoom returns the operations that remove the oldest ended pull requests, if there are too many
-// or they are too large together with a new one. It also returns the number of bytes that the new
-// one may have.
-func makeRoom(list []keptPull, size int, ended bool) (ops []coord.Op, left int) {
-	left = keptPullBytes
-	var over []keptPull
-	for _, k := range list {
-		if left -= k.bytes; k.head.ended {
-			over = append(over, k)
-		}
-	}
-	slices.SortFunc(over, func(x, y keptPull) int { return int(x.head.n - y.head.n) })
-	count := len(over)
-	if ended {
-		count++
-	}
-	for _, k := range over {
-		if count <= keptEnded && size <= left || len(ops)+len(k.keys) > coord.MaxOps/2 {
-			break
-		}
-		for _, gone := range k.keys {
-			ops = append(ops, coord.Op{Key: gone, Delete: true, If: coord.Any})
-		}
-		left += k.bytes
-		count--
-	}
-	return ops, left
-}
-
-// Pulls calls take with the records of pull requests that came or changed since its last call. Those of sources that skip names are taken later, once
-// it does not name them any more.
-func (c *Member) Pulls(skip func(source string) bool, take func(source string, number int64, data []byte)) {
-	now := c.mirror.Snapshot()
-	c.mu.Lock()
-	if now == c.pullsAt {
-		c.mu.Unlock()
+// Read calls take with the pull requests that were added or changed since the last call. It leaves the sources for which skip returns true to a later
+// call. Only one goroutine may call it.
+func (s *Pulls) Read(skip func(source string) bool, take func(source string, number int64, data []byte)) {
+	now := s.mirror.Snapshot()
+	if now == s.readAt {
 		return
 	}
-	old := c.pulls
-	c.mu.Unlock()
-	seen, whole := map[pullKey]int64{}, true
+	seen, complete := map[pullKey]int64{}, true
 	for _, k := range pullsOf(now, "") {
 		if skip(k.source) {
-			whole = false
+			complete = false
 			continue
 		}
 		seen[k.pullKey] = k.version
-		if old[k.pullKey] == k.version || len(k.keys) < int(k.head.parts) {
+		if s.read[k.pullKey] == k.version {
 			continue
 		}
-		var data []byte
-		for i, part := range k.keys {
-			value := now.Get(part).Value
-			if i == 0 {
-				value = value[pullHeadSize:]
-			}
-			data = append(data, value...)
+		if data, ok := readPull(now, k); ok {
+			take(k.source, k.number, data)
 		}
-		take(k.source, k.number, data)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pulls = seen
-	if c.pullsAt = now; !whole {
-		c.pullsAt = nil
+	s.read, s.readAt = seen, nil
+	if complete {
+		s.readAt = now
 	}
 }

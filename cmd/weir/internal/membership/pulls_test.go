@@ -29,24 +29,24 @@ func TestRecordsOfPullRequestsAreBounded(t *testing.T) {
 		a, _ := joined(t, memory, "a", "source/k")
 		b, _ := joined(t, memory, "b", "")
 		time.Sleep(30 * time.Second)
-		l := a.Lease("source/k")
+		l := a.Leases.Get("source/k")
 		if l == nil {
 			t.Fatal("it owns nothing")
 		}
 		show := func(number int64, ended bool, text []byte) {
 			whole := func() ([]byte, []byte, error) { return text, text, nil }
 			short := func() ([]byte, []byte, error) { return []byte("short"), []byte("short"), nil }
-			a.PublishPull(l, Pull{Source: "a/b", Number: number, Ended: ended, Data: whole, Short: short})
+			a.Pulls.Publish(l, Pull{Source: "a/b", Number: number, Ended: ended, Data: whole, Short: short})
 			time.Sleep(3 * time.Second)
 		}
 		known := map[int64][]byte{}
 		nobody := func(string) bool { return false }
 		read := func() (news int) {
-			b.Pulls(nobody, func(_ string, number int64, data []byte) { known[number] = data; news++ })
+			b.Pulls.Read(nobody, func(_ string, number int64, data []byte) { known[number] = data; news++ })
 			return news
 		}
 		bytesOf := func() (n int) {
-			for _, r := range b.mirror.Snapshot().List("pull/") {
+			for _, r := range b.Mirror.Snapshot().List("pull/") {
 				if n += len(r.Value); len(r.Value) >= coord.MaxValue {
 					t.Errorf("%s has %d bytes", r.Key, len(r.Value))
 				}
@@ -87,7 +87,7 @@ func TestRecordsOfPullRequestsAreBounded(t *testing.T) {
 			show(n, true, fmt.Append(nil, n))
 		}
 		open, ended := 0, 0
-		for _, k := range pullsOf(b.mirror.Snapshot(), "") {
+		for _, k := range pullsOf(b.Mirror.Snapshot(), "") {
 			if k.source != "a/b" {
 				t.Errorf("there is one of %q", k.source)
 			}
@@ -106,10 +106,10 @@ func TestRecordsOfPullRequestsAreBounded(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		taken := 0
 		take := func(string, int64, []byte) { taken++ }
-		if c.Pulls(func(string) bool { return true }, take); taken != 0 {
+		if c.Pulls.Read(func(string) bool { return true }, take); taken != 0 {
 			t.Errorf("%d were taken in by who speaks", taken)
 		}
-		if c.Pulls(nobody, take); taken != open+ended {
+		if c.Pulls.Read(nobody, take); taken != open+ended {
 			t.Errorf("%d of %d were taken in", taken, open+ended)
 		}
 	})

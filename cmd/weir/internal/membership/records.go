@@ -20,28 +20,30 @@ func (h held) Write(ctx context.Context, w coord.Write) (int64, error) {
 	return h.Lease.Write(ctx, w.Ops...)
 }
 
-// session returns the member's present one.
-func (c *Member) session() (writer, error) {
-	if s := c.keeper.Session(); s != nil {
+// sessionOf returns the member's current session, or why there is none.
+func sessionOf(k *coord.Keeper) (writer, error) {
+	if s := k.Session(); s != nil {
 		return s, nil
 	}
-	if err := c.keeper.Trouble(); err != nil {
+	if err := k.Trouble(); err != nil {
 		return nil, fmt.Errorf("%w, and none is to be had now: %w", coord.ErrLost, err)
 	}
 	return nil, coord.ErrLost
 }
 
-// records gives package state the engine's records.
+// records gives package state access to the engine's records.
 type records struct {
-	member *Member
-	by     func() (writer, error)
+	engine *coord.Engine
+	mirror *coord.Mirror
+	// by returns the writer of the next write.
+	by func() (writer, error)
 }
 
 // Replica implements state.Engine.
-func (r records) Replica() state.Replica { return r.member.mirror.Snapshot() }
+func (r records) Replica() state.Replica { return r.mirror.Snapshot() }
 
 // Refresh implements state.Engine.
-func (r records) Refresh(ctx context.Context) error { return r.member.mirror.Sync(ctx) }
+func (r records) Refresh(ctx context.Context) error { return r.mirror.Sync(ctx) }
 
 // Commit implements state.Engine.
 func (r records) Commit(ctx context.Context, ops []coord.Op) error {
@@ -54,5 +56,5 @@ func (r records) Commit(ctx context.Context, ops []coord.Op) error {
 
 // List implements state.Engine.
 func (r records) List(ctx context.Context, prefix, after string) ([]coord.Record, string, error) {
-	return r.member.o.Engine.List(ctx, prefix, after)
+	return r.engine.List(ctx, prefix, after)
 }

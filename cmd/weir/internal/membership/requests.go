@@ -6,51 +6,74 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Ask is a hint: something that any member that can should do soon. A lost one costs only time.
-type Ask struct {
-	// Source names a source to read, and Pull the number of a pull request with news, if any; or a
-	// pass over Targets is due.
+// Request asks all members to do something soon, which any of them may be able to do. A lost request only costs time.
+type Request struct {
+	// Source names a source to read. If Pulls is set, pull request Pull of the source has news instead. Without a Source, a pass over Targets is due.
 	Source  string   `json:"source,omitempty"`
 	Pulls   bool     `json:"pulls,omitempty"`
 	Pull    int64    `json:"pull,omitempty"`
 	Targets []string `json:"targets,omitempty"`
-	// Heard is the text of a comment on the pull request as a webhook had it, if any.
+	// Heard identifies a comment on the pull request that a webhook reported, if any.
 	Heard *Heard    `json:"heard,omitempty"`
 	At    time.Time `json:"at"`
 }
 
-// Heard stands for the text of a comment, as forge.Heard does.
+// Heard identifies the text of a comment, as forge.Heard does.
 type Heard struct {
 	ID     int64  `json:"id"`
 	Sum    string `json:"sum"`
 	Edited bool   `json:"edited,omitempty"`
 }
 
-// askFor is the time that the engine keeps an ask: each member has read it by then.
-const askFor = time.Minute
+// requestFor is the time for which the engine keeps a request. Every member has read it by then.
+const requestFor = time.Minute
 
-// Ask sends a request to all members, this one included.
-func (c *Member) Ask(ctx context.Context, a Ask) error {
-	s := c.keeper.Session()
+// Requests are the requests between members.
+type Requests struct {
+	mirror  *coord.Mirror
+	session func() *coord.Session
+	log     *slog.Logger
+	wake    func() // starts the outbox
+
+	mu      sync.Mutex
+	waiting []Request
+
+	// seen has the keys of the requests that were read, or are older than this process. Only Read uses it.
+	seen map[string]bool
+}
+
+func newRequests(mirror *coord.Mirror, session func() *coord.Session, log *slog.Logger, wake func()) *Requests {
+	r := &Requests{mirror: mirror, session: session, log: log, wake: wake, seen: map[string]bool{}}
+	for _, old := range mirror.Snapshot().List(requestPrefix) {
+		r.seen[old.Key] = true // other members have done it
+	}
+	return r
+}
+
+// Send sends a request to all members, this one included.
+func (r *Requests) Send(ctx context.Context, q Request) error {
+	s := r.session()
 	if s == nil {
 		return fmt.Errorf("tell the other members: %w", coord.ErrLost)
 	}
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // it never fails
-	a.At = time.Now().UTC()
-	value, err := json.Marshal(a)
+	q.At = time.Now().UTC()
+	value, err := json.Marshal(q)
 	if err != nil {
 		return err
 	}
-	ops := []coord.Op{{Key: fmt.Sprintf("%s%015d-%s", askPrefix, a.At.UnixMilli(), hex.EncodeToString(random[:])), Value: value, If: 0}}
-	for _, old := range c.mirror.Snapshot().List(askPrefix) {
-		var was Ask
-		if err := json.Unmarshal(old.Value, &was); (err != nil || a.At.Sub(was.At) > askFor) && len(ops) < coord.MaxOps/2 {
+	ops := []coord.Op{{Key: fmt.Sprintf("%s%015d-%s", requestPrefix, q.At.UnixMilli(), hex.EncodeToString(random[:])), Value: value, If: 0}}
+	for _, old := range r.mirror.Snapshot().List(requestPrefix) {
+		var was Request
+		if err := json.Unmarshal(old.Value, &was); (err != nil || q.At.Sub(was.At) > requestFor) && len(ops) < coord.MaxOps/2 {
 			ops = append(ops, coord.Op{Key: old.Key, Delete: true, If: coord.Any})
 		}
 	}
@@ -59,33 +82,42 @@ func (c *Member) Ask(ctx context.Context, a Ask) error {
 	if _, err := s.Write(ctx, coord.Write{Ops: ops}); err != nil {
 		return fmt.Errorf("tell the other members: %w", err)
 	}
-	_ = c.mirror.Sync(ctx) // else the next second's sync does
+	_ = r.mirror.Sync(ctx) // otherwise the mirror reads it within a second
 	return nil
 }
 
-// AskSoon is Ask without waiting.
-func (c *Member) AskSoon(a Ask) {
-	c.out.mu.Lock()
-	c.out.asks = append(c.out.asks, a)
-	c.out.mu.Unlock()
-	c.wake()
+// SendSoon is Send without waiting. If the request cannot be sent, it is lost.
+func (r *Requests) SendSoon(q Request) {
+	r.mu.Lock()
+	r.waiting = append(r.waiting, q)
+	r.mu.Unlock()
+	r.wake()
 }
 
-// Asks calls handle with each request since its last call.
-func (c *Member) Asks(handle func(Ask)) {
-	list := c.mirror.Snapshot().List(askPrefix)
-	now := make(map[string]bool, len(list))
-	for _, r := range list {
-		now[r.Key] = true
-		c.mu.Lock()
-		old := c.asks[r.Key]
-		c.mu.Unlock()
-		var a Ask
-		if !old && json.Unmarshal(r.Value, &a) == nil {
-			handle(a)
+// send sends the waiting requests.
+func (r *Requests) send(ctx context.Context) (done bool) {
+	r.mu.Lock()
+	waiting := r.waiting
+	r.waiting = nil
+	r.mu.Unlock()
+	for _, q := range waiting {
+		if err := r.Send(ctx, q); err != nil {
+			r.log.Warn("cannot send a hint to the other members: they find its cause by polling", "error", err)
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.asks = now
+	return true
+}
+
+// Read calls handle with each request since the last call. Only one goroutine may call it.
+func (r *Requests) Read(handle func(Request)) {
+	list := r.mirror.Snapshot().List(requestPrefix)
+	now := make(map[string]bool, len(list))
+	for _, record := range list {
+		now[record.Key] = true
+		var q Request
+		if !r.seen[record.Key] && json.Unmarshal(record.Value, &q) == nil {
+			handle(q)
+		}
+	}
+	r.seen = now
 }

@@ -46,7 +46,7 @@ var planted = []struct{ name, file, was, is, broken, world string }{
 	},
 	{
 		"nobody takes over from who is dead", "reconciler/coord/keeper_step.go",
-		"if held || o.Known() && !o.Released && now.Lives(o.Session) {", "if held || o.Known() && !o.Released {",
+		"case o.Known() && !o.Released && now.Lives(o.Session):", "case o.Known() && !o.Released:",
 		"nobody owns", "MEMBERS=3",
 	},
 	{
