@@ -108,6 +108,49 @@ func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 	})
 }
 
+// A loss that people have accepted is not recorded again by a member that gets its first lease afterwards.
+func TestAnAcceptedLossIsNotRecordedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		a, _ := joined(t, memory, "a", "scope/k")
+		b, _ := joined(t, memory, "b", "scope/later")
+		time.Sleep(5 * time.Second)
+		if err := b.Keeper.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(30 * time.Second)
+		restore := memory.Save()
+		if _, err := a.Keeper.Session().Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "state/r/suspensions/prod", Value: []byte("={}"), If: 0}}}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		restore()
+		lost := func() (loss *state.Loss) {
+			t.Helper()
+			if err := b.Store.View(func(tx *state.Tx) (err error) { loss, err = state.LossOf(tx); return err }); err != nil {
+				t.Error(err)
+			}
+			return loss
+		}
+		for lost() == nil {
+			time.Sleep(time.Second)
+		}
+		if err := a.Store.Update(state.AcceptLoss); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Keeper.Undrain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if b.Leases.Get("scope/later") == nil {
+			t.Fatal("it owns nothing, so the test shows nothing")
+		}
+		if loss := lost(); loss != nil {
+			t.Errorf("lost again: %+v", loss)
+		}
+	})
+}
+
 // All roles into one account and region share a key; what differs in the partition, the account, the region or the endpoint has another.
 func TestTheKeysOfScopes(t *testing.T) {
 	seen := map[string]bool{}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/coord"
-	"github.com/weir-gitops/weir/reconciler/state"
 )
 
 // Leases has the keys that this member owns and works on. It counts the users of each key, so that the key is released only when nothing uses it any
@@ -138,43 +137,6 @@ func (s *Leases) While(ctx context.Context, key string, run func(context.Context
 		case <-again:
 		case <-l.Context().Done():
 		case <-ctx.Done():
-		}
-	}
-}
-
-// losses records that records were lost when the engine was replaced, or went back to an earlier state: people's later requests, such as suspensions,
-// are missing then.
-type losses struct {
-	mirror *coord.Mirror
-	store  *state.Shared
-	log    *slog.Logger
-
-	mu sync.Mutex
-	// recorded counts the replacements of the engine that are on record.
-	recorded int
-}
-
-// record records a loss that is not on record yet, so that no work starts before. It retries until it succeeds. It returns false if the lease ended
-// first.
-func (s *losses) record(l *coord.Lease) bool {
-	for {
-		now := s.mirror.Replaced()
-		s.mu.Lock()
-		known := s.recorded == now
-		s.mu.Unlock()
-		if known {
-			return true
-		}
-		err := state.Lose(s.store, "the coordination engine is another than it was, or went back to what it was earlier")
-		if err == nil {
-			s.mu.Lock()
-			s.recorded = now
-			s.mu.Unlock()
-			continue
-		}
-		s.log.Error("that records were lost cannot be written: nothing is done until it is", "key", l.Owner.Key, "error", err)
-		if !sleep(l.Context(), time.Second) {
-			return false
 		}
 	}
 }

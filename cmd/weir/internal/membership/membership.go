@@ -123,6 +123,7 @@ func (m *Member) Run(ctx context.Context) error {
 	sending, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() { m.outbox.run(sending) })
+	wg.Go(func() { m.Leases.losses.watch(sending) })
 	m.Keeper.Run(ctx)
 	stop()
 	wg.Wait()

@@ -1,0 +1,80 @@
+package membership
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/weir-gitops/weir/reconciler/coord"
+	"github.com/weir-gitops/weir/reconciler/state"
+)
+
+// losses records that records were lost when the engine was replaced, or went back to an earlier state: people's later requests, such as suspensions,
+// are missing then.
+type losses struct {
+	mirror *coord.Mirror
+	store  *state.Shared
+	log    *slog.Logger
+
+	mu sync.Mutex
+	// recorded counts the replacements of the engine that are on record.
+	recorded int
+}
+
+// record records a loss that is not on record yet, so that no work starts before. It retries until it succeeds. It returns false if the lease ended
+// first.
+func (s *losses) record(l *coord.Lease) bool {
+	for {
+		now := s.mirror.Replaced()
+		s.mu.Lock()
+		known := s.recorded == now
+		s.mu.Unlock()
+		if known {
+			return true
+		}
+		err := state.Lose(s.store, "the coordination engine is another than it was, or went back to what it was earlier")
+		if err == nil {
+			s.mu.Lock()
+			s.recorded = now
+			s.mu.Unlock()
+			continue
+		}
+		s.log.Error("that records were lost cannot be written: nothing is done until it is", "key", l.Owner.Key, "error", err)
+		if !sleep(l.Context(), time.Second) {
+			return false
+		}
+	}
+}
+
+// watch notes losses that other members record, until ctx ends. Otherwise this member would record a loss once more with its first lease, which may come
+// after people have accepted the loss.
+func (s *losses) watch(ctx context.Context) {
+	for ctx.Err() == nil {
+		synced := s.mirror.Synced()
+		s.note()
+		select {
+		case <-synced:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// note notes a loss that is on record.
+func (s *losses) note() {
+	now := s.mirror.Replaced() // before the records, which are at least as new
+	s.mu.Lock()
+	known := s.recorded == now
+	s.mu.Unlock()
+	if known {
+		return
+	}
+	var loss *state.Loss
+	err := s.store.View(func(tx *state.Tx) (err error) { loss, err = state.LossOf(tx); return err })
+	if err != nil || loss == nil || loss.Since.IsZero() { // a loss without a time is not on record
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recorded = max(s.recorded, now)
+}
