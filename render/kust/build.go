@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/render/diag"
@@ -183,7 +182,7 @@ type Result struct {
 // in the result's Diags.
 func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
 	whole := o.Limits.withDefaults()
-	r := &Result{Origins: Origins{tree: t, path: path, limits: whole, small: o.Small}}
+	r := &Result{Origins: Origins{path: path, find: newFinder(nil, &rebuilder{})}}
 	lim := whole
 	if o.Small {
 		lim.Duration, lim.Nodes = min(lim.Duration, smallTime), min(lim.Nodes, smallNodes)
@@ -201,7 +200,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 			return false // final: later reads have gaps
 		}
 		lim, v.lim = whole, whole
-		o.Small, r.small, v.small, w.small = false, false, false, false
+		o.Small, v.small, w.small = false, false, false
 		return true
 	}
 	r.attempt(limited, w, &o)
@@ -228,8 +227,8 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	r.Diags = w.diags.Sorted()
 	r.Unset = r.onlyUnset()
 	if r.Diags.HasErrors() && !r.Unset {
-		r.Objects, r.Public, r.objects, r.raw, r.Misuses = nil, nil, nil, nil, nil
-		r.plan, r.traced, r.tracing, r.direct = nil, nil, sync.Once{}, direct{}
+		r.Objects, r.Public, r.Misuses = nil, nil, nil
+		r.plan, r.locator, r.find = nil, locator{}, newFinder(nil, &rebuilder{})
 	}
 	r.Reads = v.lookups()
 	return r, nil
@@ -267,13 +266,15 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 
 // finish runs kustomize over the walked files and substitutes the variables.
 func (r *Result) finish(ctx context.Context, p *plan, w *reader, o Options) {
-	nodes, fault := r.runMarked(ctx, p, o.Proof)
-	if nodes == nil {
-		var plain built
+	var plain built
+	marked, fault := runMarked(ctx, p, o.Proof)
+	if marked == nil {
 		plain, fault = p.runParts(ctx, nil)
-		nodes = plain.nodes
-		r.keepMembers(plain)
+	} else {
+		plain.nodes = marked.raw
+		r.proof, r.marked = o.Proof, marked.marked
 	}
+	nodes := plain.nodes
 	if fault != nil {
 		w.large = w.small && fault.Code == "too-large"
 		w.report(*fault)
@@ -294,7 +295,10 @@ func (r *Result) finish(ctx context.Context, p *plan, w *reader, o Options) {
 		w.report(crowded(diag.Position{File: p.origin}, keys))
 		return
 	}
-	r.raw = nodes
+	r.find = newFinder(nodes, &rebuilder{plan: p, limit: o.Limits.withDefaults().Duration})
+	if r.find.members = newMemberIndex(plain); marked != nil {
+		r.find.keep(marked.trace)
+	}
 	r.substitute(o, &w.findings) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
 }
 

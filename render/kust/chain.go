@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// How says what kind of text set or changed a field.
+// How is the kind of text that set or changed a field.
 type How string
 
 // The things that set and change fields.
@@ -33,7 +33,7 @@ const (
 	Generator How = "generator"
 	// Variable is the substitution of ${VAR}.
 	Variable How = "variable"
-	// Unknown stands for a step that weir could not find out.
+	// Unknown is a step that weir cannot find out.
 	Unknown How = "unknown"
 )
 
@@ -42,33 +42,33 @@ type Step struct {
 	How How `json:"how"`
 	// Position is the place of the value; it is missing for Unknown.
 	diag.Position
-	// By is the entry of the kustomization that brings the value in, where that
-	// is at another place: the entry of a patch file or a replacement.
+	// By is the entry of the kustomization that applies the value, if that is at another place: the
+	// entry of a patch file or a replacement.
 	By *diag.Position `json:"by,omitempty"`
 	// Component says that the kustomization is a component.
 	Component bool `json:"component,omitempty"`
-	// Value is the field's after the step; nil if it is unknown.
+	// Value is the value of the field after the step; nil if it is unknown.
 	Value *string `json:"value"`
 }
 
-// maxChain bounds a chain.
+// maxChain bounds the steps of a chain.
 const maxChain = 32
 
-// Chain returns what gave the scalar at p of an object its value, in order: the base's value, the
-// changes on the way, and finally the substitution of variables. The last step's Value is the
-// field's. A step that weir could not find out is Unknown, and all steps after it are certain. ok
-// is false if p has no scalar.
+// Chain returns the steps that gave the scalar at p of an object its value, in order: the value in the
+// base, each change, and finally the substitution of variables. The last step has the value of the
+// field. A step that weir cannot find out is Unknown; all steps after it are certain. ok is false if
+// there is no scalar at p.
 //
-// It repeatedly leaves out the last thing that set the field and builds again, so a step costs a
+// Chain repeatedly leaves out the last thing that set the field and builds again. Each step costs a
 // few builds.
 func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
 	f, ok := o.locate(ref, p)
 	if !ok || f.missing > 0 || f.node.Kind != yaml.ScalarNode {
 		return nil, false
 	}
-	o.trace()
+	o.find.all()
 	var steps []Step
-	cur, at := o, f
+	cur, at := o.find, f
 	for at.node != nil {
 		s, ok := cur.setterOf(at)
 		if !ok || len(steps) >= maxChain || len(steps) > 0 && s.at == steps[len(steps)-1].Position {
@@ -77,7 +77,7 @@ func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
 			break
 		}
 		if s.how == Base && s.value != at.node.Value {
-			// Something changed it on the way, and it cannot be said what.
+			// Something unknown changed it on the way.
 			steps = append(steps, Step{How: Unknown, Value: &at.node.Value}, o.plan.step(s, s.value))
 			break
 		}
@@ -104,7 +104,7 @@ func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
 	return steps, true
 }
 
-// step describes a setter.
+// step returns the step of a setter.
 func (p *plan) step(s setter, value string) Step {
 	out := Step{How: s.how, Position: s.at, Value: &value}
 	brings := s.at.File
@@ -115,65 +115,6 @@ func (p *plan) step(s setter, value string) Step {
 		out.Component = out.Component || k.file == brings && k.spec.Kind == "Component"
 	}
 	return out
-}
-
-// setterOf returns what last set a field, or last changed its value.
-func (o *Origins) setterOf(f located) (setter, bool) {
-	l, up, ok := o.leafOf(f)
-	ok = ok && up == 0 && (l.from.how != Generator || !o.hasDocument(f.object))
-	if ok && (l.own || l.node.Value == f.node.Value) {
-		return l.setter(), true
-	}
-	// The written value is not the final one: something changed it on the way.
-	if s, turned, _ := o.turn(f); turned {
-		if m := o.markedScalar(f); s.how == Replacement && m != nil {
-			if source := o.followed(f, m.leaves); source != nil {
-				s.at, s.by = source.setter().at, s.at
-			}
-		}
-		return s, true
-	}
-	if ok {
-		return l.setter(), true
-	}
-	return o.probe(f)
-}
-
-// without is the build with some nodes left out as well; nil if it fails.
-func (o *Origins) without(cut []*yaml.Node) *Origins {
-	s := &Origins{vars: o.vars, tree: o.tree, path: o.path, limits: o.limits, plan: o.plan, cuts: slices.Concat(o.cuts, cut)}
-	s.spent.Store(o.spent.Load())
-	none := func(*yaml.Node, []step) bool { return false }
-	s.raw = s.build(&marker{only: none})
-	if s.raw == nil {
-		return nil
-	}
-	return s
-}
-
-// same finds the field of another build in this one. The node is nil if the field is missing, and
-// ok is false if the object is unknown.
-func (o *Origins) same(other *Origins, f located) (located, bool) {
-	was := other.raw[f.object]
-	o.naming.Do(func() {
-		o.byName = make(map[string]int, len(o.raw))
-		for i := len(o.raw) - 1; i >= 0; i-- {
-			o.byName[identity(o.raw[i])] = i
-		}
-	})
-	i, found := o.byName[identity(was)]
-	if !found {
-		// Its name came from a part that is left out. Nothing else reorders objects.
-		if len(o.raw) != len(other.raw) || text(o.raw[f.object], "kind") != text(was, "kind") {
-			return located{}, false
-		}
-		i = f.object
-	}
-	out := located{object: i, path: f.path, node: at(o.raw[i], f.path)}
-	if out.node != nil && out.node.Kind != yaml.ScalarNode {
-		return located{}, false
-	}
-	return out, true
 }
 
 // atNode returns the node at a path of the substituted object.

@@ -130,7 +130,6 @@ func (r *Result) decrypted(v *view, found *findings) {
 	}
 	slices.Sort(d.secrets)
 	r.Secrets, r.Secretless, r.Retry = slices.Compact(d.secrets), d.secretless, d.retry || v.killed.Load()
-	r.decrypter = d.by
 	for i, f := range found.diags {
 		found.diags[i] = masked(f, r.texts)
 	}

@@ -7,10 +7,12 @@ import (
 )
 
 // Traced reports whether the marked build of a result succeeds.
-func Traced(r *Result) bool { return r.trace().docs != nil }
+func Traced(r *Result) bool { return r.find.all().docs != nil }
 
 // MarkedBuilds says what was built with marks so far: all, and how many batches.
-func MarkedBuilds(r *Result) (whole bool, batches int) { return r.traced != nil, len(r.direct.traces) }
+func MarkedBuilds(r *Result) (whole bool, batches int) {
+	return r.find.whole != nil, len(r.find.batches)
+}
 
 // InBatches runs the build of a result in batches, once more, and says how many there
 // are; none where it is built as a whole.
@@ -43,4 +45,4 @@ func AsRead(r *Result) (n int) {
 }
 
 // Raw returns the build before substitution, as "kubectl kustomize" prints it.
-func (r *Result) Raw() []byte { return output.YAML(r.raw) }
+func (r *Result) Raw() []byte { return output.YAML(r.find.raw) }

@@ -16,12 +16,13 @@ const maxProbes = 48
 type setter struct {
 	at  diag.Position // the value
 	how How
-	by  diag.Position // what brings it in, where that is not at the same place
+	by  diag.Position // what applies it, if that is at another place
 	cut []*yaml.Node  // parts to leave out to restore the earlier value of the field
 	// value is the text at that place, if it is a scalar of an object or a patch.
 	value string
 }
 
+// setter returns the leaf as what set a field.
 func (l *leaf) setter() setter {
 	at, _ := l.position(0, false)
 	s := setter{at: at, how: l.from.how, value: l.node.Value}
@@ -44,28 +45,34 @@ func (l *leaf) setter() setter {
 	return s
 }
 
-// probe finds what set a scalar that no mark accounts for, by changing one thing
-// at a time and looking whether the field follows.
-func (o *Origins) probe(f located) (setter, bool) {
-	if s, ok := o.renamed(f); ok {
+// probe finds what set one scalar that has no mark. It changes one thing at a time, builds again, and
+// checks whether the field follows: whether it changes too.
+type probe struct {
+	*finder
+	field located
+}
+
+// run tries everything that can have set the field.
+func (p probe) run() (setter, bool) {
+	if s, ok := p.renamed(); ok {
 		return s, true
 	}
-	if s, ok := o.generator(f); ok {
+	if s, ok := p.generator(); ok {
 		return s, true
 	}
-	marked := o.markedScalar(f)
-	moved := marked != nil && len(marked.leaves) > 0 && marked.rest == f.node.Value
+	marked := p.markedScalar()
+	moved := marked != nil && len(marked.leaves) > 0 && marked.rest == p.field.node.Value
 	if marked != nil && !moved {
-		// The marks changed how the build went, as in a name that no longer
-		// matched what refers to it.
-		if l := o.followed(f, marked.leaves); l != nil {
+		// The marks changed how the build proceeded. For example, a reference no longer matched a
+		// name.
+		if l := p.followed(marked.leaves); l != nil {
 			return l.setter(), true
 		}
 	}
-	if s, ok, spent := o.turn(f); ok || spent {
+	if s, ok, spent := p.change(); ok || spent {
 		if ok && s.how == Replacement && moved {
-			// A value that a replacement puts in stands at its source.
-			if l := o.followed(f, marked.leaves); l != nil {
+			// The place of a value from a replacement is that of its source.
+			if l := p.followed(marked.leaves); l != nil {
 				s.at, s.by = l.setter().at, s.at
 			}
 		}
@@ -75,40 +82,40 @@ func (o *Origins) probe(f located) (setter, bool) {
 		// A JSON patch copied or moved it from elsewhere.
 		return marked.leaves[len(marked.leaves)-1].setter(), true
 	}
-	return o.probeByKey(f)
+	return p.byKey()
 }
 
-// followed is the last of some leaves that a field changes with.
-func (o *Origins) followed(f located, leaves []*leaf) *leaf {
+// followed returns the last of some leaves that the field follows.
+func (p probe) followed(leaves []*leaf) *leaf {
 	for i := len(leaves) - 1; i >= 0; i-- {
 		l := leaves[i]
-		if o.follows(f, &marker{typed: true, only: func(n *yaml.Node, _ []step) bool { return n == l.node }}) {
+		if p.follows(&marker{typed: true, only: func(n *yaml.Node, _ []step) bool { return n == l.node }}) {
 			return l
 		}
 	}
 	return nil
 }
 
-// turn changes what the kustomizations' own fields say, one after the other,
-// until the field follows. spent says that there were too many of them.
-func (o *Origins) turn(f located) (s setter, ok, spent bool) {
+// change changes the kustomizations' own fields one after the other until the field follows. spent says
+// that there are too many of them.
+func (p probe) change() (s setter, ok, spent bool) {
 	probes := 0
-	for _, k := range o.candidates(f) {
+	for _, k := range p.candidates() {
 		if probes++; probes > maxProbes {
 			return setter{}, false, true
 		}
-		e := o.effectOf(k.changed, k.marker)
-		if e.moves(f) {
+		e := p.effects.of(k.changed, k.marker)
+		if e.moves(p.field) {
 			return k.setter, true, false
 		}
-		if cut := o.outerPatches(k); len(cut) > 0 && e.lost[f.object] {
-			// Patches further out do not find the object under another name.
+		if cut := p.outerPatches(k); len(cut) > 0 && e.lost[p.field.object] {
+			// Patches of outer kustomizations do not find the object under its other name.
 			probes++
-			s := o.withoutOnce(k.changed, cut)
+			s := p.withoutOnce(k.changed, cut)
 			if s == nil {
 				continue
 			}
-			if g, ok := s.same(o, f); ok && g.node != nil && g.node.Value == f.node.Value && s.effectOf(k.changed, k.marker).moves(g) {
+			if g, ok := s.same(p.finder, p.field); ok && g.node != nil && g.node.Value == p.field.node.Value && s.effects.of(k.changed, k.marker).moves(g) {
 				k.cut = append(k.cut, cut...)
 				return k.setter, true, false
 			}
@@ -117,15 +124,38 @@ func (o *Origins) turn(f located) (s setter, ok, spent bool) {
 	return setter{}, false, false
 }
 
-// outerPatches are the entries of patches and replacements of the kustomizations
-// that are applied after the one in which a candidate renames objects.
-func (o *Origins) outerPatches(k candidate) []*yaml.Node {
+// renamed returns the prefix, the suffix or the namespace that changed the name of an object, if there
+// is only one. It answers for builds in batches, in which no patch changes names.
+func (p probe) renamed() (setter, bool) {
+	_, made, known := p.memberOf(p.field.object)
+	if !known || !named(p.field.path) {
+		return setter{}, false
+	}
+	was, now := text(p.builds.plan.files[made.file].docs[made.doc], p.field.path...), p.field.node.Value
+	list := p.candidates()
+	if was == now || len(list) != 1 {
+		return setter{}, false
+	}
+	switch by := list[0]; by.how {
+	case NamePrefix:
+		return by.setter, now == by.changed.at.Value+was
+	case NameSuffix:
+		return by.setter, now == was+by.changed.at.Value
+	case Namespace:
+		return by.setter, now == by.changed.at.Value
+	}
+	return setter{}, false
+}
+
+// outerPatches returns the entries of patches and replacements of the kustomizations that kustomize
+// applies after the one in which a candidate renames objects.
+func (p probe) outerPatches(k candidate) []*yaml.Node {
 	if k.how != NamePrefix && k.how != NameSuffix && k.how != Namespace {
 		return nil
 	}
 	var cut []*yaml.Node
 	after := false
-	for _, outer := range o.plan.kusts {
+	for _, outer := range p.builds.plan.kusts {
 		if after {
 			for _, p := range outer.patches {
 				cut = append(cut, p.entry)
@@ -137,19 +167,20 @@ func (o *Origins) outerPatches(k candidate) []*yaml.Node {
 	return cut
 }
 
+// markedScalar is a scalar of the marked build: its text without marks, and the leaves of the marks.
 type markedScalar struct {
 	rest   string
 	leaves []*leaf
 }
 
-// markedScalar is the field in the marked build, if it bears marks.
-func (o *Origins) markedScalar(f located) *markedScalar {
-	t := o.traceAt(f.object)
-	n := t.objects[f.object].node
+// markedScalar returns the field in the marked build, or nil if it has no marks.
+func (p probe) markedScalar() *markedScalar {
+	t := p.at(p.field.object)
+	n := t.objects[p.field.object].node
 	if n == nil {
 		return nil
 	}
-	if n = at(n, f.path); n == nil || n.Kind != yaml.ScalarNode {
+	if n = at(n, p.field.path); n == nil || n.Kind != yaml.ScalarNode {
 		return nil
 	}
 	rest, ids := unmark(n.Value)
@@ -165,26 +196,26 @@ func (o *Origins) markedScalar(f located) *markedScalar {
 	return s
 }
 
-// follows reports whether a field changes, marks aside only where they are the
-// change, when the build is changed as the marker says.
-func (o *Origins) follows(f located, m *marker) bool {
-	t := o.traceWith(m)
-	n := t.objects[f.object].node
+// follows reports whether the field differs in a build that a marker changes. A mark in the field is a
+// difference.
+func (p probe) follows(m *marker) bool {
+	t := p.with(m)
+	n := t.objects[p.field.object].node
 	if n == nil {
 		return false
 	}
-	n = at(n, f.path)
-	return n == nil || n.Value != f.node.Value
+	n = at(n, p.field.path)
+	return n == nil || n.Value != p.field.node.Value
 }
 
-// probeByKey marks only the scalars at the field's own key, for a build that
-// fails or goes another way when everything is marked.
-func (o *Origins) probeByKey(f located) (setter, bool) {
-	if len(f.path) == 0 {
+// byKey marks only the scalars at the field's own key. It helps if the build with all marks fails or
+// proceeds differently.
+func (p probe) byKey() (setter, bool) {
+	if len(p.field.path) == 0 {
 		return setter{}, false
 	}
-	key := lastKey(f.path)
-	e := o.effectOf(changed{key: key}, &marker{only: func(_ *yaml.Node, steps []step) bool {
+	key := lastKey(p.field.path)
+	e := p.effects.of(changed{key: key}, &marker{only: func(_ *yaml.Node, steps []step) bool {
 		for i := len(steps) - 1; i >= 0; i-- {
 			if _, item := index(steps[i].elem); !item {
 				return steps[i].elem == key
@@ -192,12 +223,13 @@ func (o *Origins) probeByKey(f located) (setter, bool) {
 		}
 		return false
 	}})
-	if l := e.leaves[fieldID(f.object, f.path)]; l != nil {
+	if l := e.leaves[fieldID(p.field.object, p.field.path)]; l != nil {
 		return l.setter(), true
 	}
 	return setter{}, false
 }
 
+// lastKey returns the last element of a path that is no index.
 func lastKey(p intent.Path) string {
 	for i := len(p) - 1; i >= 0; i-- {
 		if _, item := index(p[i]); !item {
@@ -207,20 +239,19 @@ func lastKey(p intent.Path) string {
 	return ""
 }
 
-// candidate is a part of a kustomization that may have set a field. weir changes it in a
-// build of its own and looks whether the field follows.
+// candidate is a part of a kustomization that may have set a field, with the change that shows it.
 type candidate struct {
 	setter
 	changed changed
 	marker  *marker
 }
 
-// candidates lists what could have set a field, in the reverse order of kustomize.
-func (o *Origins) candidates(f located) []candidate {
+// candidates returns everything that may have set the field, the last in kustomize's order first.
+func (p probe) candidates() []candidate {
 	var out []candidate
-	key, value := lastKey(f.path), f.node.Value
-	for i := len(o.plan.kusts) - 1; i >= 0; i-- {
-		k := o.plan.kusts[i]
+	key, value := lastKey(p.field.path), p.field.node.Value
+	for i := len(p.builds.plan.kusts) - 1; i >= 0; i-- {
+		k := p.builds.plan.kusts[i]
 		none := func(*yaml.Node, []step) bool { return false }
 		add := func(how How, n *yaml.Node, text string, m *marker) {
 			m.only = none
@@ -279,6 +310,7 @@ type pairSet struct {
 	pairs *yaml.Node
 }
 
+// pairFields returns the labels and annotations that a kustomization adds.
 func pairFields(doc *yaml.Node) []pairSet {
 	var sets []pairSet
 	add := func(how How, n *yaml.Node, name string) {
@@ -294,23 +326,23 @@ func pairFields(doc *yaml.Node) []pairSet {
 	return sets
 }
 
-// generator finds the entry, or the file, that a field of a generated ConfigMap
-// or Secret came from. It does not answer for a name that several entries share.
-func (o *Origins) generator(f located) (setter, bool) {
-	if _, ok := o.documentOf(f.object); ok {
+// generator finds the generator's entry, or the file, that a field of a ConfigMap or Secret came from.
+// It does not answer for a name that several entries share.
+func (p probe) generator() (setter, bool) {
+	if _, ok := p.documentOf(p.field.object); ok {
 		return setter{}, false
 	}
-	list := map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}[text(o.raw[f.object], "kind")]
-	name := text(o.raw[f.object], "metadata", "name")
+	list := map[string]string{"ConfigMap": "configMapGenerator", "Secret": "secretGenerator"}[text(p.raw[p.field.object], "kind")]
+	name := text(p.raw[p.field.object], "metadata", "name")
 	var found []setter
-	for _, k := range o.plan.kusts {
+	for _, k := range p.builds.plan.kusts {
 		for _, e := range entries(k.doc, list) {
 			_, n := foldedField(e, "name")
 			if n == nil || n.Value == "" || !strings.Contains(name, n.Value) {
 				continue
 			}
-			if len(f.path) == 2 && f.path[0] == "data" {
-				found = append(found, o.generatedFrom(k, e, f.path[1])...)
+			if len(p.field.path) == 2 && p.field.path[0] == "data" {
+				found = append(found, p.generatedFrom(k, e, p.field.path[1])...)
 			}
 		}
 	}
@@ -322,7 +354,7 @@ func (o *Origins) generator(f located) (setter, bool) {
 
 // generatedFrom returns the places at which an entry of a generator gives the value of a data key:
 // a literal, a line of a file of variables, or a file's beginning.
-func (o *Origins) generatedFrom(k *kust, entry *yaml.Node, key string) []setter {
+func (p probe) generatedFrom(k *kust, entry *yaml.Node, key string) []setter {
 	var found []setter
 	note := func(at, by diag.Position, n *yaml.Node) {
 		found = append(found, setter{at: at, how: Generator, by: by, cut: []*yaml.Node{n}})
@@ -346,7 +378,7 @@ func (o *Origins) generatedFrom(k *kust, entry *yaml.Node, key string) []setter 
 		envs = append(envs[:len(envs):len(envs)], v)
 	}
 	for _, l := range envs {
-		file := o.plan.files[path.Join(k.dir, l.Value)]
+		file := p.builds.plan.files[path.Join(k.dir, l.Value)]
 		if file == nil {
 			continue
 		}

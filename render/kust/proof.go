@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/maphash"
 	"slices"
-	"sync"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -21,7 +20,7 @@ var proofSeed = maphash.MakeSeed()
 // Proof returns the proof of the objects for which of is true.
 func (r *Result) Proof(of func(intent.ObjectRef) bool) Proof {
 	var out Proof
-	for i, n := range r.raw {
+	for i, n := range r.find.raw {
 		if i < len(r.objects) && of(r.objects[i].Ref) {
 			out = append(out, hashOf(n))
 		}
@@ -35,7 +34,7 @@ func (p Proof) has(n *yaml.Node) bool {
 	return found
 }
 
-// hashOf is a hash over the keys and values of a node, without their styles.
+// hashOf returns a hash over the keys and values of a node, without their styles.
 func hashOf(n *yaml.Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(proofSeed)
@@ -52,9 +51,16 @@ func hashOf(n *yaml.Node) uint64 {
 	return h.Sum64()
 }
 
-// runMarked runs the marked build in place of the plain one, and returns it without its marks. It
-// returns nothing without a proof of the plain build, or if it fails.
-func (r *Result) runMarked(ctx context.Context, p *plan, proof Proof) ([]*yaml.Node, *diag.Diagnostic) {
+// markedBuild is a marked build that ran in place of the plain one.
+type markedBuild struct {
+	raw    []*yaml.Node // without the marks
+	marked []*yaml.Node
+	trace  *trace
+}
+
+// runMarked runs the marked build in place of the plain one. It returns nil without a proof of the
+// plain build, or if it fails.
+func runMarked(ctx context.Context, p *plan, proof Proof) (*markedBuild, *diag.Diagnostic) {
 	if len(proof) == 0 {
 		return nil, nil
 	}
@@ -71,45 +77,33 @@ func (r *Result) runMarked(ctx context.Context, p *plan, proof Proof) ([]*yaml.N
 	for i, n := range marked {
 		raw[i] = unmarked(n)
 	}
-	r.proof = proof
-	r.tracing.Do(func() {
-		r.traced = traceOf(m, raw, marked)
-		r.marked = marked
-	})
-	return raw, nil
+	return &markedBuild{raw: raw, marked: marked, trace: traceOf(m, raw, marked)}, nil
 }
 
-func traceOf(m *marker, raw, marked []*yaml.Node) *trace {
-	t := &trace{objects: make([]traced, len(raw)), leaves: m.leaves, docs: m.docs}
-	for i := range t.objects {
-		t.objects[i].doc = -1
-	}
-	t.match(raw, marked)
-	return t
-}
-
-// Settle runs the plain build too, so that Origin can answer what Known was not sure of.
-// Where that fails, nothing has an origin. It is not safe for concurrent use.
+// Settle also runs the plain build, so that Origin can answer where Known is not sure. If that build
+// fails, no field has an origin. Settle is not safe for concurrent use.
 func (r *Result) Settle() {
 	if r.proof == nil {
 		return
 	}
-	marked, was := r.marked, r.traced
-	r.proof, r.marked, r.byRef, r.indexing = nil, nil, nil, sync.Once{}
-	r.effects, r.pruned, r.byName, r.naming = nil, nil, nil, sync.Once{}
-	r.raw, r.objects, r.Objects = nil, nil, nil
+	marked, was := r.marked, r.find.all()
+	r.proof, r.marked = nil, nil
+	limit := r.find.builds.limit
+	r.locator, r.find, r.Objects = locator{}, newFinder(nil, &rebuilder{}), nil
 	if r.plan == nil {
 		return
 	}
-	if r.raw = r.plan.again(nil, r.limits.Duration); r.raw == nil {
+	raw := r.plan.again(nil, limit)
+	if raw == nil {
 		return
 	}
-	r.traced = traceOf(&marker{leaves: was.leaves, docs: was.docs}, r.raw, marked)
-	r.objects, _, _ = substituteAll(r.raw, Options{Vars: r.vars}, r.styleOf)
-	r.Objects = r.objects
+	r.find = newFinder(raw, &rebuilder{plan: r.plan, limit: limit})
+	r.find.keep(traceOf(&marker{leaves: was.leaves, docs: was.docs}, raw, marked))
+	objects, _, _ := substituteAll(raw, Options{Vars: r.vars}, r.find.styleOf)
+	r.locator, r.Objects = locator{objects: objects, raw: raw}, objects
 }
 
-// unmarked is a copy of a marked object without marks.
+// unmarked returns a copy of a marked object without its marks.
 func unmarked(n *yaml.Node) *yaml.Node {
 	c := copyNode(n)
 	var strip func(n *yaml.Node)
@@ -132,8 +126,7 @@ func unmarked(n *yaml.Node) *yaml.Node {
 	return c
 }
 
-// Known is Origin of a build with a Proof. sure is false where only a plain build can
-// answer.
+// Known is Origin for a build with a Proof. sure is false if only a plain build can answer.
 func (o *Origins) Known(ref intent.ObjectRef, p intent.Path) (at diag.Position, ok, sure bool) {
 	if o.proof == nil {
 		at, ok = o.Origin(ref, p)
@@ -146,8 +139,8 @@ func (o *Origins) Known(ref intent.ObjectRef, p intent.Path) (at diag.Position, 
 	if f.missing > 0 {
 		return diag.Position{}, false, true
 	}
-	l, up, ok := o.leafOf(f)
-	if !ok { // a probe may know
+	l, up, ok := o.find.leafOf(f)
+	if !ok { // a probe may find it
 		return diag.Position{}, false, f.node.Kind != yaml.ScalarNode
 	}
 	at, ok = l.position(up, false)

@@ -60,7 +60,7 @@ func (r *Result) put(public []kinds.Object) ([]kinds.Object, *diag.Diagnostic) {
 		if !r.Secretive {
 			r.Secretive, out = true, slices.Clone(public)
 		}
-		p.ref, p.style, p.plain = o.Ref, r.styleOf(i), kinds.Plain(o.Ref)
+		p.ref, p.style, p.plain = o.Ref, r.find.styleOf(i), kinds.Plain(o.Ref)
 		out[i].Node = copyNode(o.Node)
 		p.node(out[i].Node, nil)
 	}

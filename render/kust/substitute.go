@@ -17,13 +17,12 @@ import (
 
 // substitute fills r.Objects from the raw build.
 func (r *Result) substitute(o Options, found *findings) {
-	style := func(i int) func(*yaml.Node, intent.Path) yaml.Style { return r.styleOf(i) }
-	objects, faults, large := substituteAll(r.raw, o, style)
+	objects, faults, large := substituteAll(r.find.raw, o, r.find.styleOf)
 	if large != nil {
 		found.report(*large)
 		return
 	}
-	r.Public, r.objects = objects, objects
+	r.Public, r.locator = objects, locator{objects: objects, raw: r.find.raw}
 	if r.Objects, large = r.put(objects); large != nil {
 		found.report(*large)
 		return

@@ -2,32 +2,132 @@ package kust
 
 import (
 	"bytes"
-	"context"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"go.yaml.in/yaml/v3"
 )
 
-// trace is the outcome of a marked build.
+// tracer runs the marked builds of a raw build, and keeps their traces.
+type tracer struct {
+	raw     []*yaml.Node
+	builds  *rebuilder
+	members memberIndex
+
+	tracing sync.Once
+	whole   *trace
+	mu      sync.Mutex
+	batches map[int]*trace // by the index of the batch; nil if the build fails
+}
+
+// keep stores the trace of a marked build that has already run.
+func (t *tracer) keep(known *trace) { t.tracing.Do(func() { t.whole = known }) }
+
+// all returns the trace of the whole build. It builds once.
+func (t *tracer) all() *trace {
+	t.tracing.Do(func() { t.whole = t.with(&marker{}) })
+	return t.whole
+}
+
+// with returns the trace of a build that is marked, or changed, in a given way. If that build fails,
+// the trace has no objects.
+func (t *tracer) with(m *marker) *trace {
+	nodes := t.builds.run(m)
+	if nodes == nil {
+		m.leaves, m.docs = nil, nil
+	}
+	return traceOf(m, t.raw, nodes)
+}
+
+// at returns a trace that has everything about one object: that of its batch if the build has batches,
+// and else that of the whole build.
+func (t *tracer) at(object int) *trace {
+	i, _, ok := t.memberOf(object)
+	if !ok {
+		return t.all()
+	}
+	parts := t.builds.plan.apart.parts
+	at := 0
+	for parts.batches[at].to <= i {
+		at++
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, done := t.batches[at]
+	if !done {
+		known = t.batch(parts, parts.batches[at])
+		t.batches[at] = known
+	}
+	if known == nil {
+		return t.all()
+	}
+	return known
+}
+
+// batch returns the trace of the marked build of a batch; nil if that build fails.
+func (t *tracer) batch(parts *parts, b batch) *trace {
+	m := &marker{needed: map[*yaml.Node]bool{}}
+	for _, i := range append(numbers(b.from, b.to), b.others...) {
+		l := parts.members[i]
+		m.needed[t.builds.plan.files[l.file].docs[l.doc]] = true
+	}
+	marked := t.builds.runBatch(m, parts, b)
+	if marked == nil {
+		return nil
+	}
+	out := newTrace(m, len(t.raw))
+	for i, n := range marked {
+		out.set(t.members.object[b.from+i], n)
+	}
+	return out
+}
+
+// memberOf returns the member that an object was. ok is false if the build was not in batches.
+func (t *tracer) memberOf(object int) (i int, l *member, ok bool) {
+	if i, ok = t.members.member[t.raw[object]]; !ok {
+		return 0, nil, false
+	}
+	return i, t.builds.plan.apart.parts.members[i], true
+}
+
+// documentOf returns the document that an object was. A marked build answers for an object that a patch
+// may have changed.
+func (t *tracer) documentOf(object int) (sourceDoc, bool) {
+	if _, l, ok := t.memberOf(object); ok && !l.patched {
+		f := t.builds.plan.files[l.file]
+		return sourceDoc{location: location{file: f.path, source: f.content}, node: f.docs[l.doc]}, true
+	}
+	known := t.at(object)
+	if doc := known.objects[object].doc; doc >= 0 {
+		return known.docs[doc], true
+	}
+	return sourceDoc{}, false
+}
+
+// hasDocument reports whether an object comes from a document, and not from a generator.
+func (t *tracer) hasDocument(object int) bool {
+	_, ok := t.documentOf(object)
+	return ok
+}
+
+// trace is the result of a marked build.
 type trace struct {
 	leaves []leaf
 	docs   []sourceDoc
-	// objects are the marked objects, parallel to the raw ones; a nil node means that
-	// no origin is known.
+	// objects are the marked objects, parallel to the raw ones. If the node is nil, no origin is known.
 	objects []traced
 }
 
+// traced is one object of a marked build.
 type traced struct {
 	node *yaml.Node
 	doc  int // index into docs, or -1 for a generated object
 }
 
-// sourceDoc is an object as a file of resources holds it.
+// sourceDoc is an object as it is in a file of resources.
 type sourceDoc struct {
 	location location
 	node     *yaml.Node
@@ -38,22 +138,22 @@ type leaf struct {
 	location location
 	node     *yaml.Node
 	steps    []step // from the object's root down to the scalar
-	// own marks a field of a kustomization, such as a label's value, that lands
-	// at many paths.
+	// own says that the scalar is a field of a kustomization, such as the value of a label, which ends
+	// up at many paths.
 	own  bool
 	from source
 }
 
-// source is the kind of text that contains a scalar.
+// source describes the text that contains a scalar.
 type source struct {
 	how   How
-	kust  *kust      // the kustomization that brings the text in; nil for a file of objects
+	kust  *kust      // the kustomization that names the text; nil for a file of objects
 	entry *yaml.Node // its entry there
 	op    *yaml.Node // the operation of a JSON patch
-	whole bool       // a merge replaces a list as a whole
+	whole bool       // a merge replaces lists as a whole
 }
 
-// step is one element of a path with the nodes it consists of in the source.
+// step is one element of a path, with its nodes in the source.
 type step struct {
 	elem string
 	key  *yaml.Node // nil for an item of a sequence
@@ -63,6 +163,8 @@ type step struct {
 	pointer bool
 }
 
+// A mark is markStart, the index of a leaf and markEnd. docKey is the annotation with the index of the
+// document of an object.
 const (
 	markStart = ".wEiR0"
 	markEnd   = "0RiEw."
@@ -93,79 +195,24 @@ func unmark(s string) (string, []int) {
 	}
 }
 
-// trace runs the marked build, once.
-func (o *Origins) trace() *trace {
-	o.tracing.Do(func() {
-		if o.plan == nil && len(o.objects) > 0 {
-			o.plan = o.replan()
-		}
-		o.traced = o.traceWith(&marker{})
-	})
-	return o.traced
+// newTrace returns a trace for a number of objects, all unknown.
+func newTrace(m *marker, objects int) *trace {
+	t := &trace{objects: make([]traced, objects), leaves: m.leaves, docs: m.docs}
+	for i := range t.objects {
+		t.objects[i].doc = -1
+	}
+	return t
 }
 
-// replan walks the path of the build again; nil if that cannot be done.
-func (o *Origins) replan() *plan {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), o.limits.Duration, errTooSlow)
-	defer cancel()
-	v := newView(ctx, o.tree, o.limits)
-	v.decryption.by, v.small = o.decrypter, o.small
-	w := newWalker(v)
-	p := w.walk(o.path)
-	if w.view.failure() != nil || w.diags.HasErrors() {
-		return nil
-	}
-	return p
+// traceOf returns the trace of a marked build of raw objects.
+func traceOf(m *marker, raw, marked []*yaml.Node) *trace {
+	t := newTrace(m, len(raw))
+	t.match(raw, marked)
+	return t
 }
 
-// traceWith runs a build that is marked, or changed, in a given way. If that
-// fails, the trace knows no object.
-func (o *Origins) traceWith(m *marker) *trace {
-	nodes := o.build(m)
-	if nodes == nil {
-		m.leaves, m.docs = nil, nil
-	}
-	return traceOf(m, o.raw, nodes)
-}
-
-// build runs the plan as a marker says; nil if that fails.
-func (o *Origins) build(m *marker) []*yaml.Node {
-	if o.plan == nil {
-		return nil
-	}
-	m.plan = o.plan
-	m.cut = append(slices.Clip(m.cut), o.cuts...)
-	fed, ok := m.markAll()
-	if !ok {
-		return nil
-	}
-	// All origins of a result together may take as long as a build may.
-	left := o.limits.Duration - time.Duration(o.spent.Load())
-	if left <= 0 {
-		return nil
-	}
-	start := time.Now()
-	nodes := o.plan.again(fed, left)
-	o.spent.Add(int64(time.Since(start)))
-	return nodes
-}
-
-// again runs the plan for an origin, with counters of its own. It returns nil if the
-// build fails.
-func (p *plan) again(fed map[string][]byte, limit time.Duration) []*yaml.Node {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errTooSlow)
-	defer cancel()
-	fork := *p
-	fork.view = p.view.fork(ctx)
-	nodes, fault := fork.run(ctx, fed)
-	if fault != nil {
-		return nil
-	}
-	return nodes
-}
-
-// match finds the marked object of each raw one: by its identity or, if that
-// changed, by its place in the output.
+// match finds the marked object of each raw one by its identity or, if that changed, by its place in
+// the output.
 func (t *trace) match(raw, marked []*yaml.Node) {
 	byID := make(map[string]*yaml.Node, len(marked))
 	for _, n := range marked {
@@ -176,12 +223,17 @@ func (t *trace) match(raw, marked []*yaml.Node) {
 		if m == nil && len(raw) == len(marked) && text(marked[i], "kind") == text(n, "kind") {
 			m = marked[i]
 		}
-		t.objects[i].node = m
 		if m != nil {
-			if doc, err := strconv.Atoi(text(m, "metadata", "annotations", docKey)); err == nil && doc < len(t.docs) {
-				t.objects[i].doc = doc
-			}
+			t.set(i, m)
 		}
+	}
+}
+
+// set stores the marked object of the raw one at an index, and its document.
+func (t *trace) set(i int, marked *yaml.Node) {
+	t.objects[i].node = marked
+	if doc, err := strconv.Atoi(text(marked, "metadata", "annotations", docKey)); err == nil && doc < len(t.docs) {
+		t.objects[i].doc = doc
 	}
 }
 
@@ -222,9 +274,9 @@ func index(elem string) (int, bool) {
 	return i, err == nil && i >= 0
 }
 
-// credited returns the leaf that a scalar came from, if its marks are proof: the
-// rest of the marked scalar is the real one, and the leaf stands at such a path.
-// Where several left marks, the kustomization's own field came last.
+// credited returns the leaf that a scalar came from, if its marks prove that: the marked scalar without
+// its marks equals the real one, and the path of the leaf leads to the path of the scalar. If several
+// leaves left marks, the kustomization's own field was the last.
 func (t *trace) credited(raw, marked *yaml.Node, p intent.Path) *leaf {
 	rest, ids := unmark(marked.Value)
 	if rest != raw.Value {
@@ -246,7 +298,7 @@ func (t *trace) leaf(id int) *leaf {
 	return nil
 }
 
-// position is the place of the leaf, or of the element a number of steps above.
+// position returns the place of the leaf, or of the element a number of steps above.
 func (l *leaf) position(up int, key bool) (diag.Position, bool) {
 	if len(l.steps) == 0 {
 		return l.location.node(l.node), true
@@ -262,8 +314,7 @@ func (l *leaf) position(up int, key bool) (diag.Position, bool) {
 	return l.location.node(s.val), true
 }
 
-// leads reports whether the leaf's own path ends as p does, so that the field
-// at p, or a field below it, is what the leaf says.
+// leads reports whether the leaf's path in its source fits p, so that the leaf can be the field at p.
 func (l *leaf) leads(p intent.Path) bool {
 	if l.own {
 		return true

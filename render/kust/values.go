@@ -86,7 +86,7 @@ func (r *reader) valuesOf(file string) map[string]values.Value {
 // Unused returns those of the names that no variable of the build has. ok is false if that is
 // unknown, because nothing was built.
 func (r *Result) Unused(names []string) (unused []string, ok bool) {
-	if r.raw == nil {
+	if r.find.raw == nil {
 		return nil, false
 	}
 	used := map[string]bool{}
@@ -97,7 +97,7 @@ func (r *Result) Unused(names []string) (unused []string, ok bool) {
 			visit(c)
 		}
 	}
-	for _, n := range r.raw {
+	for _, n := range r.find.raw {
 		visit(n)
 	}
 	for _, name := range names {
