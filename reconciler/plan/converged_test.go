@@ -167,10 +167,10 @@ func TestAKubeletThatIsTooOldIsAWarning(t *testing.T) {
 	}
 }
 
-// Where AWS does not let weir look, nothing is held back, and that is said with the
-// action that is missing; not where a kubeconfig tells, or there is nothing to hold.
+// If AWS denies weir access, nothing is held back, and a diagnostic names the missing
+// action. It is not needed with a kubeconfig, or if there is nothing to hold.
 func TestAControlPlaneThatCannotBeReadIsSaid(t *testing.T) {
-	denied := observed.Answer{Code: "access-denied", Problem: "AWS does not let weir look: not authorized to perform: eks:DescribeCluster"}
+	denied := observed.Answer{Code: "access-denied", Problem: "AWS denies weir access: not authorized to perform: eks:DescribeCluster"}
 	for name, tc := range map[string]struct {
 		version string
 		answer  observed.Answer
@@ -183,7 +183,7 @@ func TestAControlPlaneThatCannotBeReadIsSaid(t *testing.T) {
 		"no version":     {"", denied, nil, false},
 		"read":           {"v1.34.0", observed.Answer{Cluster: &observed.EKSCluster{Name: "prod", Version: "1.34", Status: "ACTIVE"}}, nil, false},
 		"not there":      {"v1.34.0", observed.Answer{Code: "cluster-not-found", Problem: "there is no EKS cluster"}, nil, false},
-		"another reason": {"v1.34.0", observed.Answer{Code: "lookup-refused", Problem: "AWS refuses the question: x"}, nil, true},
+		"another reason": {"v1.34.0", observed.Answer{Code: "lookup-refused", Problem: "AWS refuses the call: x"}, nil, true},
 	} {
 		pool := selfManaged(tc.version, 2)
 		in := testInput(pool)

@@ -33,7 +33,7 @@ func (q imageLookup) asked() bool {
 func (q imageLookup) answer() observed.Answer {
 	switch q.Lookup.Kind {
 	case intent.ImageByID:
-		return q.bootable(func() observed.Answer { return q.byID(q.Lookup.Name, "it was written as ami.id") })
+		return q.bootable(func() observed.Answer { return q.byID(q.Lookup.Name, "ami.id names it") })
 	case intent.ImageByParameter:
 		return q.bootable(func() observed.Answer { return q.byParameter(q.Lookup.Name) })
 	case intent.ImageForEKS:
@@ -90,9 +90,9 @@ func (q imageLookup) byParameter(name string) observed.Answer {
 	// A manifest may name any parameter that weir may read. A value that is not an image id may be
 	// anything, so weir neither shows it nor sends it anywhere.
 	if !imageID.MatchString(id) {
-		return problem("parameter-no-image", "the SSM parameter "+name+" does not have the id of an image")
+		return problem("parameter-no-image", "the SSM parameter "+name+" does not contain the id of an image")
 	}
-	return q.byID(id, "the SSM parameter "+name+" holds it")
+	return q.byID(id, "the SSM parameter "+name+" names it")
 }
 
 // imageID is Auto Scaling's form of the id of an image.

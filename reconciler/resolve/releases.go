@@ -28,7 +28,7 @@ var releaseName = regexp.MustCompile(`^\d+\.\d+\.\d+-\d{8}$`)
 func release(q *question) observed.Answer {
 	path := releasePaths[q.Lookup.Name]
 	if path == "" {
-		return problem("image-lookup-unknown", "weir does not know where EKS says which release of "+q.Lookup.Name+" is the newest")
+		return problem("image-lookup-unknown", "weir does not know the SSM parameter with the newest release of "+q.Lookup.Name)
 	}
 	version, ok := minorVersion(q.Lookup.Version)
 	if !ok {
@@ -40,7 +40,7 @@ func release(q *question) observed.Answer {
 	case !ok:
 		return a
 	case !releaseName.MatchString(value):
-		return problem("parameter-no-image", "the SSM parameter "+name+" does not hold a release")
+		return problem("parameter-no-image", "the SSM parameter "+name+" does not contain a release")
 	}
 	return observed.Answer{Release: value}
 }

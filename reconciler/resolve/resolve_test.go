@@ -53,7 +53,7 @@ func TestAnswer(t *testing.T) {
 		"image by id, no type":  {request: resolve.Request{Lookup: imageFor("ami-al2arm", "m5.huge")}, want: "instance-type-unknown: m5.huge"},
 		"parameter, misfit":     {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/aws/service/eks/optimized-ami/1.31/amazon-linux-2023/arm64/standard/recommended/image_id", InstanceType: "m5.large"}}, want: "architecture-mismatch: ami-al2023arm is arm64"},
 		"parameter, missing":    {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/none"}}, want: "parameter-not-found: /none"},
-		"parameter, no image":   {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/secret"}}, want: "parameter-no-image: the SSM parameter /secret does not have"},
+		"parameter, no image":   {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/secret"}}, want: "parameter-no-image: the SSM parameter /secret does not contain"},
 		"parameter, dead image": {request: resolve.Request{Lookup: intent.Lookup{Kind: intent.ImageByParameter, Name: "/mine"}}, want: "image-not-found: the SSM parameter /mine"},
 
 		"eks al2":                {request: resolve.Request{Lookup: eksImage("AmazonLinux", "v1.31.2", "m5.large")}, want: "image ami-al2"},

@@ -155,9 +155,9 @@ func know[V any](q *question, f fact[V], missing observed.Answer) (v V, a observ
 // refusal is the answer to a lookup that AWS refuses.
 func refusal(err *observed.Error) observed.Answer {
 	if err.Kind == observed.Denied {
-		return problem("access-denied", "AWS does not let weir look: "+err.Message)
+		return problem("access-denied", "AWS denies weir access: "+err.Message)
 	}
-	return problem("lookup-refused", "AWS refuses the question: "+err.Error())
+	return problem("lookup-refused", "AWS refuses the call: "+err.Error())
 }
 
 // cluster describes the EKS cluster that the lookup names.

@@ -40,7 +40,7 @@ func (q reviewedImage) answer() observed.Answer {
 		case withdrawn(im, q.now):
 			return problem("reviewed-image-gone", "the image "+q.id+" is deprecated since "+im.DeprecatedAt)
 		case im.Owner != current.Owner || im.Architecture != current.Architecture:
-			return problem("reviewed-image-gone", "the image "+q.id+" is of another owner or architecture than the one that the manifests stand for")
+			return problem("reviewed-image-gone", "the image "+q.id+" has another owner or architecture than the current image of the manifests")
 		}
 		return observed.Answer{Image: &im.Image}
 	})
@@ -57,7 +57,7 @@ func (q reviewedImage) byName() observed.Answer {
 			return observed.Answer{Image: &named[i].Image}
 		}
 	}
-	return problem("reviewed-image-gone", "the image "+q.id+" is none that "+q.Lookup.String()+" stands for any more")
+	return problem("reviewed-image-gone", "the image "+q.id+" no longer matches the lookup: "+q.Lookup.String())
 }
 
 // withdrawn reports whether the image is deprecated. A time that cannot be parsed counts as past.

@@ -25,14 +25,14 @@ func TestAReviewedImageIsHeldAgainstItsLookup(t *testing.T) {
 		"by parameter":               {byParameter, func(*resolve.Image) {}, ""},
 		"by name":                    {byName, func(*resolve.Image) {}, ""},
 		"gone":                       {byParameter, func(im *resolve.Image) { im.ID = "ami-other" }, "there is no image ami-1 any more"},
-		"gone by name":               {byName, func(im *resolve.Image) { im.ID = "ami-other" }, "none that image named ours-*"},
-		"of another name":            {byName, func(im *resolve.Image) { im.Name = "theirs-1" }, "none that image named ours-*"},
+		"gone by name":               {byName, func(im *resolve.Image) { im.ID = "ami-other" }, "no longer matches the lookup: image named ours-*"},
+		"of another name":            {byName, func(im *resolve.Image) { im.Name = "theirs-1" }, "no longer matches the lookup: image named ours-*"},
 		"being withdrawn":            {byParameter, func(im *resolve.Image) { im.State = "deregistered" }, "is deregistered"},
 		"deprecated":                 {byParameter, func(im *resolve.Image) { im.DeprecatedAt = c.now().Add(-time.Hour).Format(time.RFC3339) }, "is deprecated since"},
 		"deprecated some day":        {byParameter, func(im *resolve.Image) { im.DeprecatedAt = c.now().Add(time.Hour).Format(time.RFC3339) }, ""},
 		"deprecated nobody knows as": {byParameter, func(im *resolve.Image) { im.DeprecatedAt = "soon" }, "is deprecated since soon"},
-		"of somebody else":           {byParameter, func(im *resolve.Image) { im.Owner = "them" }, "of another owner or architecture"},
-		"for other machines":         {byParameter, func(im *resolve.Image) { im.Architecture = "arm64" }, "of another owner or architecture"},
+		"of somebody else":           {byParameter, func(im *resolve.Image) { im.Owner = "them" }, "another owner or architecture"},
+		"for other machines":         {byParameter, func(im *resolve.Image) { im.Architecture = "arm64" }, "another owner or architecture"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first, second := image("ami-1", "ours-1", "x86_64", "2026-01-01"), image("ami-2", "ours-2", "x86_64", "2026-01-02")

@@ -25,7 +25,7 @@ var errWhole = errors.New("the build cannot be done in batches")
 // checked in the whole build, which would take minutes.
 const trusted = 500
 
-// apart is the parts of a plan, found once; they are nil where it is built as a whole.
+// apart holds the parts of a plan, which are found once; nil if the plan is built as a whole.
 type apart struct {
 	once  sync.Once
 	parts *parts
@@ -35,8 +35,8 @@ type apart struct {
 // of its members, because each member has become one object.
 type built struct{ nodes, members []*yaml.Node }
 
-// build runs kustomize over the plan: in batches where there are many objects and that
-// gives the same, else as a whole.
+// build runs kustomize over the plan: in batches if there are many objects and the result is the same,
+// and otherwise as a whole.
 func (p *plan) build(ctx context.Context, fed map[string][]byte) (built, error) {
 	p.apart.once.Do(func() { p.apart.parts = p.cut(p.limits.Batch) })
 	if parts := p.apart.parts; parts != nil {
@@ -68,7 +68,7 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 	for _, n := range b.nodes {
 		id := refOf(n)
 		if ids[id] {
-			return built{}, errWhole // kustomize says more of it
+			return built{}, errWhole // kustomize has a better message
 		}
 		ids[id] = true
 	}
@@ -81,7 +81,7 @@ func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) 
 	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}, files: map[string]*file{}, begun: map[string]bool{}}
 	plain := len(fed) == 0 && parts.plain()
 	for name, f := range p.files {
-		if plain && bytes.Equal(f.content, whole.Files[name]) { // content in its place was not parsed
+		if plain && bytes.Equal(f.content, whole.Files[name]) { // other content was not parsed
 			r.files[name] = f
 		}
 	}
@@ -120,9 +120,9 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	runs.SetLimit(runtime.GOMAXPROCS(0))
 	for i, b := range batches {
 		if failed.Load() {
-			break // the ones before it run to their end
+			break // earlier batches continue to their end
 		}
-		if built[i] != nil { // meanwhile
+		if built[i] != nil { // read filled it in
 			if errs[i] = room.spend(built[i]); errs[i] != nil {
 				break
 			}
@@ -136,7 +136,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 		for _, content := range j.Files {
 			budget -= len(content)
 		}
-		if budget < 0 { // each holds the same kustomizations, and objects that are mentioned
+		if budget < 0 { // every batch contains the same kustomizations, and the objects that it mentions
 			errs[i] = errWhole
 			break
 		}
@@ -149,7 +149,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 			}
 			return nil
 		}
-		if i == 0 { // alone: objects that take too much end it at the cost of one
+		if i == 0 { // alone, so that objects that take too much cost only one batch
 			runs.Go(build)
 			r.read(built)
 			_ = runs.Wait()
@@ -161,7 +161,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	return built, cmp.Or(errs...)
 }
 
-// allowance is what the objects of all batches may still take.
+// allowance counts what the objects of all batches may still take.
 type allowance struct{ nodes, bytes atomic.Int64 }
 
 func (a *allowance) spend(nodes []*yaml.Node) error {
@@ -185,7 +185,7 @@ func (r *batchRun) one(ctx context.Context, j *worker.Job, b batch, ask worker.A
 	return r.own(b, nodes, named)
 }
 
-// own are the objects of a batch itself among those that its build gave.
+// own returns the objects of the batch itself among those of its build.
 func (r *batchRun) own(b batch, nodes []*yaml.Node, named bool) (own []*yaml.Node, err error) {
 	in := slices.Concat(b.others, numbers(b.from, b.to))
 	slices.Sort(in)
@@ -219,20 +219,20 @@ func nodeCount(n *yaml.Node) int {
 	return sum
 }
 
-// batchRun makes the jobs of batches from that of the whole.
+// batchRun makes the jobs of batches from the job of the whole build.
 type batchRun struct {
 	parts  *parts
 	whole  *worker.Job
 	docs   map[string]*yaml.Node // the kustomizations
 	chunks map[string][][]byte   // the documents of files of objects
-	// files holds the files whose objects may be used as they were read, begun the files with at
-	// least one batch.
+	// files holds the files whose objects may be used as they were read, begun the files of which at
+	// least one batch was seen.
 	files map[string]*file
 	begun map[string]bool
 	spent atomic.Int64
 }
 
-// document is the text of a member.
+// document returns the text of a member.
 func (r *batchRun) document(l *member) (text []byte, ok bool) {
 	chunks, ok := r.chunks[l.file]
 	if !ok {
@@ -245,8 +245,7 @@ func (r *batchRun) document(l *member) (text []byte, ok bool) {
 	return chunks[l.doc], true
 }
 
-// job is the job of a batch: the same kustomizations without the entries that it does
-// not need.
+// job returns the job of a batch: the same kustomizations without the entries that it does not need.
 func (r *batchRun) job(b batch) (*worker.Job, error) {
 	j := *r.whole
 	j.Small, j.Unsorted, j.Spent = true, true, &r.spent
@@ -322,7 +321,7 @@ func (r *batchRun) needs(j *worker.Job, list []entry, b batch) (keep func(int) b
 	return func(i int) bool { return kept[i] }, needed, nil
 }
 
-// without is a kustomization with some entries of its lists. cut says that an entry is missing.
+// without returns a kustomization with only some entries of its lists. cut says that an entry is missing.
 func without(doc *yaml.Node, lists map[string]func(int) bool) (out *yaml.Node, cut bool) {
 	out = new(*doc)
 	out.Content = slices.Clone(doc.Content)
@@ -349,7 +348,7 @@ func doesMore(doc *yaml.Node) bool {
 	return false
 }
 
-// paths adds to a job what the paths lead to that a kustomization needs.
+// paths adds the paths that a kustomization needs to a job.
 func (r *batchRun) paths(j *worker.Job, s *split) {
 	add := func(p string) {
 		if to, ok := r.whole.Paths[p]; ok {
@@ -371,7 +370,7 @@ func (r *batchRun) paths(j *worker.Job, s *split) {
 	}
 }
 
-// only is a list with some of its entries.
+// only returns a list with only some of its entries.
 func only(list *yaml.Node, keep func(int) bool) *yaml.Node {
 	out := *list
 	out.Content = nil

@@ -44,7 +44,7 @@ func (r *reader) overfull(file string) {
 		return
 	}
 	r.full = true
-	r.report(tooManyNodes(diag.Position{File: file}, fmt.Sprintf("the files up to this one hold more than %d YAML nodes", r.limits.Nodes), r.limits.Nodes))
+	r.report(tooManyNodes(diag.Position{File: file}, fmt.Sprintf("the files up to this one have more than %d YAML nodes", r.limits.Nodes), r.limits.Nodes))
 }
 
 // The YAML library compares every key of a mapping with every other one when it decodes
@@ -73,7 +73,7 @@ func (c *crowd) adds(keys int) bool {
 }
 
 func crowded(at diag.Position, keys int) diag.Diagnostic {
-	return faultAt("too-large", at, fmt.Sprintf("a mapping has %d keys; at most %d are allowed, and in mappings with more than %d keys fewer together", keys, maxKeys, fewKeys),
+	return faultAt("too-large", at, fmt.Sprintf("a mapping has %d keys; at most %d are allowed, and fewer if several mappings have more than %d keys", keys, maxKeys, fewKeys),
 		"Split the object, or put the data into one value.")
 }
 

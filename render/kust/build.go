@@ -1,13 +1,18 @@
 // Package kust turns a path of a tree into Kubernetes objects: a full kustomize build, then the
 // substitution of ${VAR}.
 //
-// The flow is: walk (read every file that kustomize would reach, refuse what is remote, runs code,
-// leaves the tree or would exhaust the machine, and report all faults at once), run (kustomize over
-// exactly the files that were walked), substitute. The result keeps what it needs to answer on
-// demand the file and line that set a field (Origins), and the paths that it looked up (package reads).
+// A build has three steps:
 //
-// A mistake of the user is always a diagnostic; an error means that the tree could not be read or
-// that the context ended.
+//   - walk: read every file that kustomize would reach. Refuse everything that is remote, runs code,
+//     leaves the tree or would exhaust the machine. Report all faults at once.
+//   - run: run kustomize over exactly these files.
+//   - substitute: replace variables.
+//
+// The result can find the file and line that set a field (Origins), and has the paths that the build
+// looked up (package reads).
+//
+// A mistake of the user is always a diagnostic. An error means that the tree could not be read or that
+// the context ended.
 package kust
 
 import (
@@ -26,39 +31,35 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Options of a build. The zero value builds with no variables and the default
-// limits, and demands no variable.
+// Options are the options of a build. The zero value has no variables and the default limits.
 type Options struct {
-	// Vars holds the values for ${VAR}; SecretVars names those of them that are
-	// secret.
+	// Vars holds the values for ${VAR}. SecretVars lists the names of secret ones.
 	Vars       map[string]string
 	SecretVars []string
 	// ValueFiles are files of the tree with values for variables that Vars does not have. Later
 	// files override earlier ones. None of them is secret.
 	ValueFiles []string
-	// GiveValue says how the caller of the build gives a variable a value, after
-	// "give it a value".
+	// GiveValue continues the sentence "Give it a value …" in diagnostics: how the caller sets a
+	// variable.
 	GiveValue string
-	// Strict says for which objects every variable needs a value or a default.
-	// Elsewhere a variable without either stays as it stands, because a repository
-	// also holds texts that are not meant for weir. Nil means for no object.
+	// Strict reports for which objects every variable needs a value or a default. In other objects a
+	// variable without either stays as it is, because a repository also contains texts that are not
+	// meant for weir. Nil means for no object.
 	Strict func(ref intent.ObjectRef) bool
-	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
-	// is then an error.
+	// Decrypter opens files that are encrypted with SOPS. If it is nil, each such file is an error.
 	Decrypter *sops.Decrypter
 	// Proof is the proof of an earlier build of the same files. With it only Known may be called,
 	// and the marked build runs in place of the plain one.
 	Proof Proof
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
-	// Small ends a build with ErrLarge, before it takes much of anything, unless it is small enough
-	// to run in parallel with others. Before that the build calls Grow, which reports whether it
-	// may continue as a large one; nil means no.
+	// Small ends a build with ErrLarge if it is not small enough to run in parallel with others. Before
+	// that the build calls Grow, which reports whether it may continue as a large one; nil means no.
 	Small bool
 	Grow  func() bool
 }
 
-// Limits bound what one build may take. A build that exceeds one gets a diagnostic.
+// Limits bound one build. A build that exceeds a limit gets a diagnostic.
 type Limits struct {
 	// FileBytes is the size of one file; default 8 MiB. DocumentBytes is that of one
 	// document of YAML, and of a file that becomes data, holds values or is encrypted;
@@ -79,8 +80,8 @@ type Limits struct {
 	// Batch is the approximate number of objects that kustomize gets at a time if there are more
 	// than twice as many and the result is the same; default 50.
 	Batch int
-	// Duration of the build; default 10 min. The CPU time of its worker ends a build
-	// that takes much; this limit is for a machine that has other things to do.
+	// Duration of the build; default 10 min. Usually the limit of the worker's CPU time ends an
+	// expensive build first. Duration matters on a busy machine.
 	Duration time.Duration
 }
 
@@ -131,8 +132,7 @@ const DefaultNodes = 400_000
 // ErrLarge says that a build is not small.
 var ErrLarge = errors.New("the build is not small")
 
-// The most that a small build takes. The nodes and bytes are those of its files, and of
-// its objects.
+// The limits of a small build. Those for nodes and bytes apply to its files and to its objects.
 const (
 	smallNodes = 30_000
 	smallBytes = 2 << 20
@@ -141,20 +141,18 @@ const (
 
 // Result is the result of a build. It is immutable and safe for concurrent use.
 type Result struct {
-	// Objects in kustomize's output order, with variables substituted; nil if
-	// Diags holds an error. Only with Unset they are there all the same, good for
-	// looking for more faults and for nothing else: variables without a value are
-	// the only errors.
+	// Objects are in kustomize's output order, with variables substituted. They are nil if Diags has
+	// an error. With Unset they are not nil although there are errors, all about variables without a
+	// value. Such objects are only good for finding more faults.
 	Objects []kinds.Object
 	Unset   bool
 	// Diags is sorted by position.
 	Diags diag.List
 	// Reads holds everything that the build looked up, even if it failed.
 	Reads reads.Set
-	// Secrets are the values that were encrypted in the files, as they are there:
-	// they must not be shown. Secretless says that some stand as placeholders, and
-	// Retry that the same build may turn out otherwise later: with more keys, or if
-	// nothing kills its process.
+	// Secrets are the decrypted values of the files, which must not be shown. Secretless says that
+	// placeholders replace some secrets. Retry says that the same build may have another result
+	// later: with more keys, or if nothing kills its process.
 	Secrets           []string
 	Secretless, Retry bool
 	// Public holds the objects with stand-ins in place of secret texts; it equals Objects if they
@@ -164,22 +162,20 @@ type Result struct {
 	// Secretive says that the objects contain a secret anywhere, Mixes that a value contains one
 	// together with other text.
 	Secretive, Mixes bool
-	// Hashed are the names of objects that end in a hash over a secret, with the names
-	// without it.
+	// Hashed maps the names of objects that end in a hash over a secret to the names without the hash.
 	Hashed map[string]string
-	// Given are objects of the files that may hold secrets, as they are written there, and
-	// what generators make Secrets of, whether the build gives them or not.
+	// Given are the objects that may contain secrets as the files have them, and the values from which
+	// generators make Secrets, even if they are not part of the result.
 	Given []kinds.Object
 
-	// Origins say where the fields of the objects come from.
+	// Origins finds the places that the fields of the objects come from.
 	Origins
 }
 
-// Build builds path, which is a kustomization directory, a directory without a
-// kustomization file whose *.yaml and *.yml files are read in the order of their
-// names (no subdirectories), or one file of objects. It returns an error only if
-// the tree cannot be read or ctx ends; everything that the user wrote wrongly is
-// in the result's Diags.
+// Build builds path. It is the directory of a kustomization, a directory of *.yaml and *.yml files
+// without a kustomization, or one file of objects. Build reads the files of a directory in the order of
+// their names, without subdirectories. It returns an error only if the tree cannot be read or ctx ends.
+// Mistakes of the user are in the result's Diags.
 func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, error) {
 	whole := o.Limits.withDefaults()
 	r := &Result{Origins: Origins{path: path, find: newFinder(nil, &rebuilder{})}}
@@ -197,7 +193,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	w.small = o.Small
 	w.grow = func() bool {
 		if w.large || o.Grow == nil || !o.Grow() || !extend(whole) {
-			return false // final: later reads have gaps
+			return false // for good, because files were already skipped
 		}
 		lim, v.lim = whole, whole
 		o.Small, v.small, w.small = false, false, false
@@ -234,7 +230,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	return r, nil
 }
 
-// onlyUnset reports whether variables without a value are all that is wrong.
+// onlyUnset reports whether all errors are about variables without a value.
 func (r *Result) onlyUnset() bool {
 	for _, d := range r.Diags {
 		if d.Severity == diag.Error && d.Code != "unset-variable" {
@@ -249,11 +245,11 @@ func (r *Result) onlyUnset() bool {
 func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 	defer func() {
 		if p := recover(); p != nil {
-			w.add("build-failed", diag.Position{File: r.path}, "weir itself failed at this build", "Report it, with the files if they may be shown.")
+			w.add("build-failed", diag.Position{File: r.path}, "weir crashed in this build", "Report the bug, with the files if they are not confidential.")
 		}
 	}()
 	o.Vars = w.view.decryption.sealed(o.Vars, o.SecretVars)
-	r.vars = maps.Clone(o.Vars) // where values cannot be read
+	r.vars = maps.Clone(o.Vars) // in case the files with values cannot be read
 	o.Vars = w.values(o.ValueFiles, o.Vars)
 	r.vars = maps.Clone(o.Vars)
 	p := w.walk(r.path)
@@ -284,7 +280,7 @@ func (r *Result) finish(ctx context.Context, p *plan, w *reader, o Options) {
 		return
 	}
 	if bytes := textBytes(nodes); bytes > p.limits.TotalBytes {
-		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build gives %d bytes; at most %d are allowed", bytes, p.limits.TotalBytes)))
+		w.report(tooLarge(diag.Position{File: p.origin}, fmt.Sprintf("the build results in %d bytes; at most %d are allowed", bytes, p.limits.TotalBytes)))
 		return
 	}
 	if cut := p.secretCut(ctx, nodes); cut != nil {
@@ -302,7 +298,7 @@ func (r *Result) finish(ctx context.Context, p *plan, w *reader, o Options) {
 	r.substitute(o, &w.findings) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
 }
 
-// textBytes is the length of all scalars.
+// textBytes returns the length of all scalars.
 func textBytes(nodes []*yaml.Node) (sum int64) {
 	for _, n := range nodes {
 		sum += int64(len(n.Value)) + textBytes(n.Content)

@@ -37,7 +37,7 @@ func (c checker) refused() {
 		{"helmGlobals", "helm", "Helm charts are not inflated", "Render the chart and commit its output."},
 		{"helmChartInflationGenerator", "helm", "Helm charts are not inflated", "Render the chart and commit its output."},
 		{"openapi", "unsupported-field", "openapi is not supported", "kustomize keeps such a schema for all later builds of the process. Patch lists of custom resources by JSON6902 instead."},
-		{"vars", "unsupported-field", "vars is not supported", "Use replacements, which took its place."},
+		{"vars", "unsupported-field", "vars is not supported", "Use replacements instead."},
 	} {
 		if key, v := foldedField(c.k.doc, f.name); key != nil && !isNull(v) {
 			c.add(f.code, c.k.at(key), f.summary, f.detail)
@@ -207,12 +207,12 @@ func (c checker) jsonPatch(doc *yaml.Node, p patch, at location) {
 	if !bytes.HasPrefix(text, []byte("[")) {
 		var err error
 		if text, err = k8syaml.YAMLToJSON(text); err != nil {
-			c.add("bad-patch", at.node(doc), "the patch is no JSON patch", hint)
+			c.add("bad-patch", at.node(doc), "the patch is not a JSON patch", hint)
 			return
 		}
 	}
 	if _, err := jsonpatch.DecodePatch(text); err != nil {
-		c.add("bad-patch", at.node(doc), "the patch begins with [ and is not JSON", "Quote all keys and texts with \", or write the operations as a list with -, which may be YAML.")
+		c.add("bad-patch", at.node(doc), "the patch begins with [ but is not JSON", "Quote all keys and texts with \", or write the operations as a list with -, which may be YAML.")
 	}
 }
 
@@ -276,7 +276,7 @@ func (c checker) numbers() {
 			continue
 		}
 		if c.many += many(of.n * of.n); of.n > maxMany || c.many > mostMany {
-			c.report(faultAt("too-large", k.at(k.doc), fmt.Sprintf("the kustomization has %d %s; at most %d are allowed, and in kustomizations with more than %d fewer together", of.n, of.what, maxMany, fewMany),
+			c.report(faultAt("too-large", k.at(k.doc), fmt.Sprintf("the kustomization has %d %s; at most %d are allowed, and fewer if several kustomizations have more than %d", of.n, of.what, maxMany, fewMany),
 				"Split the target, or write what they set into the objects."))
 			return
 		}

@@ -22,13 +22,13 @@ type decryption struct {
 	by      *sops.Decrypter
 	faults  diag.List
 	secrets []string
-	// secretless says that some content is made of placeholders, retry that a later try may open
-	// what could not be opened now.
+	// secretless says that placeholders replace some secrets, retry that a later attempt may be able to
+	// open files.
 	secretless, retry bool
 	// files holds the opened files, by physical path.
 	files map[string]sops.File
-	// texts are the secret texts, of files and of variables, places where those of files
-	// stand, by their IDs.
+	// texts holds the secret texts of files and variables, places the positions of those of files, by
+	// their IDs.
 	texts  standin.Set
 	places map[string]diag.Position
 }
@@ -77,21 +77,21 @@ func (d *decryption) standIns(p string, asText bool) []byte {
 		d.places[t.ID] = diag.Position{File: p, Line: s.Line}
 		return d.texts.Add(t)
 	})
-	if err != nil { // Content could be written, and this is no longer
+	if err != nil { // unexpected, because the content without stand-ins could be written
 		d.faults = append(d.faults, faultAt("sops-invalid", diag.Position{File: p}, "the decrypted file cannot be written", "Encrypt it again with sops."))
 		return nil
 	}
 	return content
 }
 
-// idOf identifies an encrypted value: everybody who reads the repository knows it, and it changes
-// whenever the value is encrypted again.
+// idOf returns the ID of an encrypted value. The ID is not secret, and changes whenever the value is
+// encrypted again.
 func idOf(s sops.Sealed) string {
 	sum := sha256.Sum256([]byte("sops\x00" + s.Ciphertext))
 	return hex.EncodeToString(sum[:16])
 }
 
-// becomesText says that the text of a file becomes a value.
+// becomesText notes that the text of a file becomes a value.
 func (v *view) becomesText(p string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -135,8 +135,7 @@ func (r *Result) decrypted(v *view, found *findings) {
 	}
 }
 
-// masked is a finding without stand-ins. They say nothing of a secret, and nothing to a
-// reader.
+// masked returns a finding without stand-ins, which mean nothing to a reader.
 func masked(d diag.Diagnostic, texts *standin.Set) diag.Diagnostic {
 	if texts.Len() == 0 {
 		return d
@@ -150,8 +149,8 @@ func masked(d diag.Diagnostic, texts *standin.Set) diag.Diagnostic {
 	return d
 }
 
-// Shown is YAML of the objects as the build saw them, with stand-ins, and with each key
-// and value as show returns it: a scalar node at or, for a key, below a path.
+// Shown returns YAML of the objects with stand-ins. It calls show for each scalar, and writes the text
+// that show returns. The path is that of a value, or of the mapping that contains a key.
 func (r *Result) Shown(show func(ref intent.ObjectRef, p intent.Path, n *yaml.Node) string) []byte {
 	if r.Objects == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/kust/worker"
 )
 
-// faultAt makes an error diagnostic. Codes are listed here alone:
+// faultAt returns an error diagnostic. This is the list of all codes:
 //
 //	bad-patch, bad-path, bad-variable, build-failed, deprecated-field (info or error),
 //	duplicate-key, duplicate-object, exec-plugin, helm, kustomization-cycle,
@@ -61,11 +61,11 @@ func shortened(s string) string {
 }
 
 func tooLarge(at diag.Position, summary string) diag.Diagnostic {
-	return faultAt("too-large", at, summary, "Split the target, or take out what is large.")
+	return faultAt("too-large", at, summary, "Split the target, or remove large parts.")
 }
 
 func tooManyNodes(at diag.Position, summary string, limit int) diag.Diagnostic {
-	return faultAt("too-large", at, fmt.Sprintf("%s; limits.nodes allows %d", summary, limit), "Split the target, take out what is large, or raise limits.nodes in weir's configuration.")
+	return faultAt("too-large", at, fmt.Sprintf("%s; limits.nodes allows %d", summary, limit), "Split the target, remove large parts, or raise limits.nodes in weir's configuration.")
 }
 
 func timeoutDiagnostic(at diag.Position, limit time.Duration) diag.Diagnostic {
@@ -74,7 +74,7 @@ func timeoutDiagnostic(at diag.Position, limit time.Duration) diag.Diagnostic {
 
 const whatTakesLong = "kustomize compares all objects of a kustomization with each other: split the target, or look for bases that are included very often and for patches, labels and replacements of very many objects."
 
-// endedDiagnostic says why the process of a build ended early.
+// endedDiagnostic returns the diagnostic for a process of a build that ended early.
 func endedDiagnostic(at diag.Position, e *worker.Ended) diag.Diagnostic {
 	switch e.Cause {
 	case worker.CPU:
@@ -83,10 +83,10 @@ func endedDiagnostic(at diag.Position, e *worker.Ended) diag.Diagnostic {
 		return faultAt("too-large", at, fmt.Sprintf("kustomize needs more than the %d MiB of memory that a build may take", e.Limits.Memory>>20),
 			"Look for patches and replacements that copy what is large, and for bases that are included very often; or split the target.")
 	case worker.Killed:
-		return faultAt("build-failed", at, "the process of the build was killed, twice",
-			"The system does so where memory is short: give weir's service or pod more. Else look who does, and try again.")
+		return faultAt("build-failed", at, "the process of the build was killed twice",
+			"The system kills processes if memory is short: give weir's service or pod more memory. Otherwise find out what kills the process, and try again.")
 	default:
-		return faultAt("build-failed", at, "kustomize crashed at this build", "The same fault is shown by \"kubectl kustomize\".")
+		return faultAt("build-failed", at, "kustomize crashed in this build", sameInKubectl)
 	}
 }
 
@@ -99,7 +99,7 @@ func (r *reader) pathFault(written string, at diag.Position, err error) {
 		return
 	case errors.Is(err, errLinkEscape):
 		d = faultAt("symlink-escape", at, fmt.Sprintf("%s leads through a symlink out of the repository", written),
-			"A build sees the files of its commit alone. Replace the symlink by the file.")
+			"A build reads only the files of its commit. Replace the symlink by the file.")
 	case errors.Is(err, errLinkLoop):
 		d = faultAt("bad-path", at, fmt.Sprintf("%s leads through more than %d symlinks", written, maxLinks),
 			"Look for a symlink that leads to itself.")

@@ -15,28 +15,26 @@ type marker struct {
 	only func(n *yaml.Node, steps []step) bool
 	// typed changes numbers into other numbers instead of marking them.
 	typed bool
-	// needed limits the objects to some documents, in a build that needs no others; nil
-	// is for all.
+	// needed limits the objects to some documents, if the build needs only these; nil means all.
 	needed map[*yaml.Node]bool
 	// alter holds new texts for scalars of kustomizations.
 	alter map[*yaml.Node]string
-	// cut are nodes of kustomizations and patches to leave out: entries of lists,
-	// and the values of keys.
+	// cut lists nodes of kustomizations and patches to leave out: entries of lists and values of keys.
 	cut []*yaml.Node
 
 	plan   *plan
 	fed    map[string][]byte
 	leaves []leaf
 	docs   []sourceDoc
-	// fixed are keys whose values decide how the build goes: what JSON patches
-	// test and what replacements select list items by.
+	// fixed holds keys whose values decide how the build proceeds: JSON patches test them, or
+	// replacements select items of lists by them.
 	fixed map[string]bool
 	// selects is set if some patch selects objects by labels or annotations.
 	selects bool
 }
 
-// markAll marks everything; ok is false if the sources themselves hold texts like the
-// marks.
+// markAll marks all sources and returns their new contents; ok is false if the sources contain texts
+// like the marks.
 func (m *marker) markAll() (fed map[string][]byte, ok bool) {
 	m.fed, m.fixed = map[string][]byte{}, map[string]bool{}
 	for _, f := range m.plan.files {
@@ -62,7 +60,7 @@ func (m *marker) markAll() (fed map[string][]byte, ok bool) {
 	return m.fed, true
 }
 
-// learn finds what must stay unmarked.
+// learn finds the values that must not be marked.
 func (m *marker) learn(k *kust) {
 	for _, p := range k.patches {
 		for _, name := range []string{"labelSelector", "annotationSelector"} {
@@ -170,8 +168,7 @@ func (m *marker) objectFile(f *file) error {
 	return err
 }
 
-// object marks one object of a file of resources and notes in an annotation
-// which it is.
+// object marks one object of a file of resources, and adds an annotation with its number.
 func (m *marker) object(p location, orig, c *yaml.Node) {
 	m.merge(p, orig, c, source{how: Base})
 	_, meta := field(c, "metadata")
@@ -261,7 +258,7 @@ type markWalk struct {
 
 func (w *markWalk) node(orig, c *yaml.Node, steps []step) {
 	if orig.Kind == yaml.AliasNode || c.Kind == yaml.AliasNode {
-		return // the mark stands at the anchor
+		return // the mark is at the anchor
 	}
 	switch orig.Kind {
 	case yaml.ScalarNode:
@@ -283,12 +280,12 @@ func (w *markWalk) node(orig, c *yaml.Node, steps []step) {
 	}
 }
 
-// isDirective reports the keys that steer a strategic merge, such as $patch.
+// isDirective reports whether a key controls a strategic merge, such as $patch.
 func isDirective(key string) bool {
 	return strings.HasPrefix(key, "$") && !strings.HasPrefix(key, "${") && !strings.HasPrefix(key, "$$")
 }
 
-// keep reports whether a scalar decides how the build goes.
+// keep reports whether a scalar must stay unmarked, because it decides how the build proceeds.
 func (w *markWalk) keep(steps []step) bool {
 	if len(steps) == 0 {
 		return true
@@ -318,13 +315,11 @@ func (w *markWalk) keep(steps []step) bool {
 	return false
 }
 
-// selected reports whether patches may select objects by their labels and
-// annotations. One at a time may still be marked: if that makes a patch miss, the
-// field differs and the mark does not count.
+// selected reports whether patches may select objects by labels and annotations. A build may still mark
+// one of them: if a patch then misses the object, the field differs and the mark does not count.
 func (w *markWalk) selected() bool { return w.m.selects && w.m.only == nil }
 
-// mergeKey reports the fields by which kustomize merges lists of Kubernetes' own
-// kinds.
+// mergeKey reports whether kustomize merges lists of Kubernetes' own kinds by a field.
 func mergeKey(name string) bool {
 	switch name {
 	case "mountPath", "devicePath", "ip", "type", "topologyKey", "name", "containerPort", "port", "key", "uid", "protocol":

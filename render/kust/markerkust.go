@@ -33,7 +33,7 @@ func (m *marker) kustomization(k *kust) error {
 			left += len(docs[i].Content)
 		}
 		if left == 0 {
-			gone[pairs[p.entry]] = true // kustomize takes no empty patch
+			gone[pairs[p.entry]] = true // kustomize refuses empty patches
 			continue
 		}
 		out, err := encodeDocuments(docs)
@@ -55,7 +55,7 @@ func (m *marker) kustomization(k *kust) error {
 	}
 	prune(c, gone)
 	if _, v := foldedField(c, "generatorOptions"); len(gone) > 0 && v == nil {
-		// kustomize takes no kustomization without any field.
+		// kustomize refuses a kustomization without any field.
 		c.Content = append(c.Content, scalar("generatorOptions"), &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"})
 	}
 	out, err := encodeKustomization(c)
@@ -63,7 +63,7 @@ func (m *marker) kustomization(k *kust) error {
 	return err
 }
 
-// copiesOf are the copies of nodes, of those that are below orig.
+// copiesOf returns the copies of the nodes that are below orig.
 func copiesOf(nodes []*yaml.Node, orig, c *yaml.Node) map[*yaml.Node]bool {
 	if len(nodes) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func copiesOf(nodes []*yaml.Node, orig, c *yaml.Node) map[*yaml.Node]bool {
 	return out
 }
 
-// prune takes nodes out of the mappings and sequences below n.
+// prune removes nodes from the mappings and sequences below n.
 func prune(n *yaml.Node, gone map[*yaml.Node]bool) {
 	if len(gone) == 0 {
 		return
@@ -132,7 +132,7 @@ func (m *marker) transformers(k *kust, pairs map[*yaml.Node]*yaml.Node) {
 	}
 	for _, entry := range entries(k.doc, "configMapGenerator") {
 		for _, l := range entries(entry, "literals") {
-			// Quotes around a value are taken off if they are its last character.
+			// kustomize removes quotes around a value only if the value ends with one.
 			if _, value, ok := strings.Cut(l.Value, "="); ok && !strings.HasPrefix(value, "'") && !strings.HasPrefix(value, "\"") {
 				m.own(k, Generator, l, pairs)
 			}

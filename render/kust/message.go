@@ -18,8 +18,7 @@ import (
 
 var mountedPath = regexp.MustCompile(regexp.QuoteMeta(worker.Mount) + `(/)?`)
 
-// explain turns an error of kustomize into a diagnostic at the kustomization
-// that it speaks of.
+// explain returns a diagnostic for an error of kustomize, at the kustomization that the error is about.
 func (p *plan) explain(err error) diag.Diagnostic {
 	if errors.Is(err, errLimit) || strings.Contains(err.Error(), errLimit.Error()) {
 		return tooLarge(diag.Position{File: p.origin}, errLimit.Error())
@@ -27,7 +26,7 @@ func (p *plan) explain(err error) diag.Diagnostic {
 	msg := err.Error()
 	at := diag.Position{File: p.origin}
 	for _, k := range p.kusts {
-		// The innermost kustomization stands last in kustomize's messages.
+		// The last kustomization in a message of kustomize is the innermost one.
 		dir := worker.Mounted(k.dir)
 		if !k.virtual && k.dir != p.root && strings.Contains(msg, "'"+dir+"'") {
 			at.File = k.file
@@ -49,12 +48,15 @@ func (p *plan) explain(err error) diag.Diagnostic {
 	if len(msg) > longest {
 		msg = strings.ToValidUTF8(msg[:longest], "") + "…"
 	}
-	detail := "The same fault is shown by \"kubectl kustomize\"."
+	detail := sameInKubectl
 	if p.view.decryption.texts.Len() > 0 {
-		detail = "kustomize sees a stand-in in the place of each secret: it cannot look into one. Else the same fault is shown by \"kubectl kustomize\"."
+		detail = "kustomize gets a placeholder instead of each secret, so it cannot read the secret. If the error is not about a secret, \"kubectl kustomize\" reports it too."
 	}
 	return faultAt("build-failed", at, "kustomize: "+msg, detail)
 }
+
+// sameInKubectl is the hint for an error of kustomize itself.
+const sameInKubectl = "\"kubectl kustomize\" reports the same error."
 
 // unwrapped removes the outer layers of a message of kustomize. kustomize tries each resource as a
 // file and then as a directory, and reports both faults, but only one is real.
@@ -95,9 +97,8 @@ func unwrapped(msg string) string {
 // namespace.
 var objectID = regexp.MustCompile(`([A-Z]\w*)\.\w+\.[^/\s"]+/([^\s"]+)\.[^.\s"]+`)
 
-// about is the place of the object or patch that a message names, if it names
-// one: of the last patch for it if the message is about patches, and else of the
-// last object.
+// about returns the place of the object or patch that a message names, if any. For a message about
+// patches it is the last patch for the object, and otherwise the last object.
 func (p *plan) about(msg string) (at diag.Position) {
 	m := objectID.FindStringSubmatch(msg)
 	if m == nil {
@@ -123,12 +124,11 @@ func (p *plan) about(msg string) (at diag.Position) {
 	return at
 }
 
-// hidden replaces text in a message that may be secret.
+// hidden replaces text that may be secret in a message.
 const hidden = "…"
 
-// redacted takes out of a message of kustomize what may be secret: the values of
-// generators and of Secrets. kustomize puts the text that it fails at into many
-// of its messages.
+// redacted removes text that may be secret from a message of kustomize: the values of generators and
+// Secrets. Many messages of kustomize contain the text that caused the error.
 func (p *plan) redacted(msg string) string {
 	const readable, wordLike, start = 4000, 4, 256
 	if len(msg) > readable {
@@ -162,7 +162,7 @@ func (p *plan) redacted(msg string) string {
 		switch {
 		case len(v) > start:
 			if i := strings.Index(msg, v[:start]); i >= 0 {
-				msg = msg[:i] + hidden // where it ends is not worth telling
+				msg = msg[:i] + hidden // the rest of the message does not matter
 			}
 		case len(v) >= wordLike:
 			msg = strings.ReplaceAll(msg, v, hidden)
@@ -180,7 +180,7 @@ func contentOf(n *yaml.Node) []*yaml.Node {
 	return n.Content
 }
 
-// secretTexts gives every text of a kustomization that may be secret.
+// secretTexts calls add for every text of a kustomization that may be secret.
 func secretTexts(k *kust, add func(string)) {
 	for _, doc := range k.growth {
 		for _, from := range append(entries(doc, "secretGenerator"), append(entries(doc, "configMapGenerator"), doc)...) {
@@ -206,7 +206,7 @@ func secretTexts(k *kust, add func(string)) {
 	}
 }
 
-// secretValues gives the values of a Secret, decoded too, or of a JSON patch.
+// secretValues calls add for the values of a Secret, also decoded, or of a JSON patch.
 func secretValues(doc *yaml.Node, add func(string)) {
 	for _, name := range []string{"data", "stringData"} {
 		_, m := field(doc, name)
@@ -214,7 +214,7 @@ func secretValues(doc *yaml.Node, add func(string)) {
 			if i%2 == 1 && deref(c).Kind == yaml.ScalarNode {
 				value := deref(c).Value
 				if standin.Holds(value) {
-					continue // decoded, a stand-in has random lines, which may be as short as a letter
+					continue // a decoded stand-in has random lines, which may be as short as a letter
 				}
 				add(value)
 				if plain, err := base64.StdEncoding.DecodeString(value); err == nil {
@@ -232,7 +232,7 @@ func secretValues(doc *yaml.Node, add func(string)) {
 	}
 }
 
-// replaceWord hides a short value where it stands by itself.
+// replaceWord hides a short value that is not part of a longer word.
 func replaceWord(msg, v string) string {
 	word := func(c byte) bool {
 		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

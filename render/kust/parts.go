@@ -25,36 +25,36 @@ import (
 //
 // If a kustomization contains anything else, the build is done as a whole.
 
-// parts is a plan in batches.
+// parts is a plan that is divided into batches.
 type parts struct {
 	members []*member
 	splits  map[string]*split // by kustomization file
 	root    *split
 	batches []batch
-	// wide says that images, or labels, may change any field.
+	// wide says that images or labels may change any field.
 	wide bool
 }
 
 // member is an object of a file.
 type member struct {
-	file  string
-	doc   int
-	node  *yaml.Node
-	kind  string
-	names []string // those that it has, on its way through the layers
-	says  []int    // the members whose names it, or a patch of it, says
+	file     string
+	doc      int
+	node     *yaml.Node
+	kind     string
+	names    []string // that it has in any layer
+	mentions []int    // the members whose names it, or a patch of it, contains
 	// patched says that a patch may change it.
 	patched bool
 }
 
-// split is a kustomization by the entries of its lists.
+// split is a kustomization with its lists divided into entries.
 type split struct {
 	file, dir             string
 	doc                   *yaml.Node
 	resources, components []entry
 	patches               []tie
-	// configs are files of configurations, and carries says that this kustomization or one
-	// below it has some. always says that it is part of every batch.
+	// configs are files of configurations. carries says that this kustomization or one below it has
+	// some, always that the kustomization is part of every batch.
 	configs         []string
 	carries, always bool
 }
@@ -65,15 +65,14 @@ type entry struct {
 	child *split
 }
 
-// tie says which members a patch is for: those, or any.
+// tie lists the members that a patch is for, or any.
 type tie struct {
 	any     bool
 	members []int
 	file    string
 }
 
-// batch is members that are built together: those from to to, and others that they
-// mention.
+// batch is a range of members that are built together, with the others that they mention.
 type batch struct {
 	from, to int
 	others   []int
@@ -89,18 +88,18 @@ type cutter struct {
 	byDir    map[string]*kust
 	seen     map[string]bool // files and directories; each may be used once
 	parts    *parts
-	spans    [][2]int // members that one patch is for
+	spans    [][2]int // the first and last member of a patch, which must be in one batch
 	patched  []patched
 }
 
-// patched are the documents of a patch.
+// patched holds the documents of a patch.
 type patched struct {
 	docs []*yaml.Node
 	tie  tie
 }
 
-// cut returns the parts of a plan with about most members in each batch; nil where it is
-// built as a whole.
+// cut returns the parts of a plan with about most members in each batch; nil if the plan must be built
+// as a whole.
 func (p *plan) cut(most int) *parts {
 	c := &cutter{plan: p, contents: p.view.contents(p.files), byDir: map[string]*kust{}, seen: map[string]bool{}, parts: &parts{splits: map[string]*split{}}}
 	docs := 0
@@ -176,13 +175,13 @@ func (c *cutter) entry(s *split, ref *yaml.Node, component bool, own []int) (mad
 	if child := made.child; ok && child != nil {
 		child.always = child.carries || component && doesMore(child.doc)
 		s.carries = s.carries || child.carries
-		ok = child.always || len(c.parts.members) > before // else it would be in no batch, and kustomize may refuse it
+		ok = child.always || len(c.parts.members) > before // else no batch contains it, and kustomize may refuse it
 	}
 	return made, own, ok
 }
 
-// read is a kustomization as kustomize sees it; nil if it holds what cannot be built in
-// batches.
+// read returns a kustomization as kustomize gets it; nil if it contains a field that batches do not
+// support.
 func (c *cutter) read(k *kust) *split {
 	doc := parseSplit(c.plan.seen(k.file, c.contents, nil))
 	if doc == nil {
@@ -203,8 +202,8 @@ func (c *cutter) read(k *kust) *split {
 	return s
 }
 
-// configurations reads those of a kustomization, which must hold nothing but names of
-// other objects in fields below spec.
+// configurations reads the configurations of a kustomization. They must contain only references to
+// other objects, in fields below spec.
 func (c *cutter) configurations(s *split) bool {
 	_, refs := field(s.doc, "configurations")
 	if refs == nil || isNull(refs) {
@@ -236,7 +235,7 @@ func belowSpec(n *yaml.Node) bool {
 	return true
 }
 
-// seen is the content of a file in a run of the plan.
+// seen returns the content of a file in a run of the plan.
 func (p *plan) seen(file string, contents, fed map[string][]byte) []byte {
 	if content, ok := fed[file]; ok {
 		return content
@@ -247,7 +246,7 @@ func (p *plan) seen(file string, contents, fed map[string][]byte) []byte {
 	return contents[file]
 }
 
-// parseSplit parses a kustomization, which must not hold aliases: its lists are cut.
+// parseSplit parses a kustomization. It must not contain aliases, because its lists are cut.
 func parseSplit(content []byte) *yaml.Node {
 	var doc yaml.Node
 	if yaml.Unmarshal(content, &doc) != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode || aliased(doc.Content[0]) {
@@ -318,7 +317,7 @@ const maxName = 253
 // prefix and a suffix each.
 const maxNames = 64
 
-// mentions finds which members say the names of others, and makes the batches.
+// mentions finds the members that contain names of others, and makes the batches.
 func (c *cutter) mentions(most int) bool {
 	members := c.parts.members
 	byName := map[string][]int{}
@@ -329,7 +328,7 @@ func (c *cutter) mentions(most int) bool {
 	}
 	var common []int
 	chain := chains(len(members), byName)
-	said := func(n *yaml.Node, to *[]int) {
+	mentioned := func(n *yaml.Node, to *[]int) {
 		eachValue(n, func(v string) {
 			if of := byName[v]; len(of) > 0 {
 				*to = append(*to, chain[of[0]]...)
@@ -337,15 +336,15 @@ func (c *cutter) mentions(most int) bool {
 		})
 	}
 	for _, l := range members {
-		said(l.node, &l.says)
+		mentioned(l.node, &l.mentions)
 	}
 	for _, p := range c.patched {
 		for _, doc := range p.docs {
 			if p.tie.any {
-				said(doc, &common)
+				mentioned(doc, &common)
 			}
 			for _, i := range p.tie.members {
-				said(doc, &members[i].says)
+				mentioned(doc, &members[i].mentions)
 			}
 		}
 	}
@@ -362,7 +361,7 @@ func (c *cutter) mentions(most int) bool {
 		}
 		b := batch{from: from, to: to, others: slices.Clone(common)}
 		for _, l := range members[from:to] {
-			b.others = append(b.others, l.says...)
+			b.others = append(b.others, l.mentions...)
 		}
 		slices.Sort(b.others)
 		b.others = slices.DeleteFunc(slices.Compact(b.others), func(i int) bool { return from <= i && i < to })
@@ -373,7 +372,7 @@ func (c *cutter) mentions(most int) bool {
 		from = to
 	}
 	for _, l := range members {
-		l.node, l.says = nil, nil
+		l.node, l.mentions = nil, nil
 	}
 	return len(c.parts.batches) > 1
 }

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// patches ties the patches of a kustomization to the members that they are for.
+// patches finds the members that each patch of a kustomization is for.
 func (c *cutter) patches(s *split, own []int) bool {
 	_, list := field(s.doc, "patches")
 	if list == nil || len(list.Content) == 0 {
@@ -48,7 +48,7 @@ func (c *cutter) patches(s *split, own []int) bool {
 			if kind := text(target, "kind"); literal.MatchString(kind) {
 				t.members = of(c.parts.members, t.members, kind)
 			}
-			t.any = len(t.members) == 0 // it is read all the same
+			t.any = len(t.members) == 0 // kustomize reads it in any case
 		default:
 			t.any = true
 		}
@@ -68,10 +68,10 @@ func (c *cutter) patches(s *split, own []int) bool {
 	return true
 }
 
-// literal is a regular expression that matches itself alone.
+// literal matches a regular expression that matches only itself.
 var literal = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
-// of returns those members that have a kind.
+// of returns the members with a kind.
 func of(members []*member, among []int, kind string) (out []int) {
 	for _, i := range among {
 		if members[i].kind == kind {
@@ -121,7 +121,7 @@ func (c *cutter) patch(s *split, e *yaml.Node) (t tie, docs []*yaml.Node, ok boo
 	}
 }
 
-// renames reports whether an operation may change what an object is called.
+// renames reports whether an operation may change the name of an object.
 func renames(op *yaml.Node) bool {
 	for _, name := range []string{"path", "from"} {
 		at := text(op, name)

@@ -35,8 +35,8 @@ func (r *batchRun) read(built [][]*yaml.Node) {
 	}
 }
 
-// asRead are the objects of a batch where kustomize would leave them as they were read;
-// nil where that is not known for sure.
+// asRead returns the objects of a batch if kustomize would leave them as they were read; nil if that is
+// uncertain.
 func (r *batchRun) asRead(b batch) []*yaml.Node {
 	members, first := r.parts.members[b.from:b.to], false
 	for _, l := range members {
@@ -67,7 +67,7 @@ func asRead(doc *yaml.Node, text []byte) *yaml.Node {
 		return nil
 	}
 	commented := bytes.IndexByte(text, '#') >= 0
-	if commented { // whose a comment is hangs on where the text begins and ends
+	if commented { // the text decides to which node a comment belongs
 		var own yaml.Node
 		if yaml.Unmarshal(text, &own) != nil || len(own.Content) != 1 {
 			return nil
@@ -88,7 +88,7 @@ func asRead(doc *yaml.Node, text []byte) *yaml.Node {
 			case a.Kind != yaml.ScalarNode, i%2 == 0 && strings.Contains(a.Value, "config.k"):
 				return nil // some are kustomize's own: config.kubernetes.io, kustomize.config.k8s.io
 			case i%2 == 1 && strings.ContainsAny(a.Value, "*[{"):
-				return nil // it is parsed as YAML, in which aliases would unfold
+				return nil // kustomize parses it as YAML, and would expand aliases
 			}
 		}
 	}
@@ -132,11 +132,11 @@ func copyPlain(n *yaml.Node, commented bool) *yaml.Node {
 	return &c
 }
 
-// separator matches what separates documents, as in kustomize: not the second of two consecutive
-// lines.
+// separator matches a line that separates documents for kustomize. Like kustomize, it does not match
+// the second of two consecutive lines.
 var separator = regexp.MustCompile(`\n---.*\n`)
 
-// otherBreaks are line breaks of YAML that are none to kustomize as it cuts documents out.
+// otherBreaks matches line breaks of YAML that kustomize ignores when it splits a file into documents.
 var otherBreaks = regexp.MustCompile(`\r[^\n]|\r$|[\x{85}\x{2028}\x{2029}]`)
 
 // documents returns the non-empty documents of a file, as kustomize splits them; nil if lines alone

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 )
 
-// plan is a walked path, ready to be built as often as needed.
+// plan is a path that was walked. It can be built as often as needed.
 type plan struct {
 	view   *view
 	limits Limits
@@ -60,8 +60,8 @@ func encodeKustomization(doc *yaml.Node) ([]byte, error) {
 	return yaml.Marshal(doc)
 }
 
-// job is a run of kustomize over the plan, over exactly the files that were walked.
-// fed replaces the content of files for this run.
+// job returns a run of kustomize over exactly the files that were walked. fed replaces the content of
+// files for this run.
 func (p *plan) job(fed map[string][]byte) *worker.Job {
 	j := &worker.Job{Root: p.root, Files: p.view.contents(p.files), Paths: p.view.resolutions(), Reads: p.limits.Files, Bytes: p.limits.TotalBytes, Nodes: p.limits.Nodes, Small: p.view.small}
 	maps.Copy(j.Files, p.fed)
@@ -75,15 +75,15 @@ func (p *plan) job(fed map[string][]byte) *worker.Job {
 	return j
 }
 
-// run builds the plan and returns the objects, in order. fed replaces the content of
-// files for this run. If the tree cannot be read, the time is up, or there is nothing
-// to run it in, it returns neither objects nor a fault, and the view knows why.
+// run builds the plan and returns the objects, in order. fed replaces the content of files for this
+// run. If the tree cannot be read, the time is up, or no worker can run, it returns neither objects nor
+// a fault, and the view has the reason.
 func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *diag.Diagnostic) {
 	b, fault := p.runParts(ctx, fed)
 	return b.nodes, fault
 }
 
-// runParts is run, and also returns the objects that the members of a plan in batches have become.
+// runParts is run that also returns the objects in the order of the plan's members.
 func (p *plan) runParts(ctx context.Context, fed map[string][]byte) (built, *diag.Diagnostic) {
 	b, err := p.build(ctx, fed)
 	if err == nil {
@@ -99,7 +99,7 @@ func (p *plan) runParts(ctx context.Context, fed map[string][]byte) (built, *dia
 	case errors.As(err, &fault):
 		d = p.explain(fault)
 	case errors.Is(err, worker.ErrNodes):
-		d = tooManyNodes(diag.Position{File: p.origin}, fmt.Sprintf("the build gives more than %d YAML nodes", p.limits.Nodes), p.limits.Nodes)
+		d = tooManyNodes(diag.Position{File: p.origin}, fmt.Sprintf("the build results in more than %d YAML nodes", p.limits.Nodes), p.limits.Nodes)
 	case errors.As(err, &ended):
 		if ended.Cause == worker.Killed {
 			p.view.killed.Store(true)
@@ -146,7 +146,7 @@ func inOrder(ctx context.Context, nodes []*yaml.Node) error {
 	for _, n := range nodes {
 		if k := keyOf(n); ranks[k] == 0 {
 			if strings.ContainsAny(k.version, "_~") {
-				return errWhole // kustomize takes some of these for equal to others
+				return errWhole // kustomize treats some of these as equal
 			}
 			ranks[k] = 1
 			fmt.Fprintf(&stubs, "---\napiVersion: %q\nkind: %q\nmetadata: {name: x}\n", k.version, k.kind)
@@ -159,7 +159,7 @@ func inOrder(ctx context.Context, nodes []*yaml.Node) error {
 		Paths: map[string]worker.Path{".": {At: "."}, kustomization: {At: kustomization, File: true}, objects: {At: objects, File: true}},
 	}, func(string) worker.Path { return worker.Path{Missing: true} })
 	if fault := worker.Fault(""); errors.As(err, &fault) {
-		return errWhole // it is about these objects, not those of the build
+		return errWhole // the fault is about the stubs, not about the objects of the build
 	}
 	if err != nil {
 		return err

@@ -21,19 +21,19 @@ import (
 
 const mask = secret.Mask
 
-// A replacement with a delimiter takes a text apart. Of a stand-in it would take the whole,
-// or fail, where it would take a piece of the secret. So a build that has delimiters and
-// secrets runs once more with stand-ins that hold all these delimiters: what differs has
-// been taken apart. Neither run sees a secret.
+// A replacement with a delimiter splits a text. It would use a part of a secret, but a stand-in has no
+// delimiter, so it uses the whole stand-in or fails. Therefore a build with delimiters and secrets runs
+// a second time, with stand-ins that contain all these delimiters. Any difference shows that a secret
+// would be split. Neither run gets a secret.
 
-// secretCut is a finding about a replacement that takes a secret apart; nil if none does.
+// secretCut returns a finding about a replacement that splits a secret; nil if none does.
 func (p *plan) secretCut(ctx context.Context, nodes []*yaml.Node) *diag.Diagnostic {
 	delimiters, at := p.delimiters()
 	d := &p.view.decryption
 	if len(delimiters) == 0 || len(d.files) == 0 || p.view.failure() != nil {
 		return nil
 	}
-	others := map[string]string{} // stand-ins, by those that they take the place of
+	others := map[string]string{} // the second stand-in by the first
 	fed := map[string][]byte{}
 	for name, f := range d.files {
 		if p.files[name] == nil {
@@ -70,8 +70,8 @@ func (p *plan) secretCut(ctx context.Context, nodes []*yaml.Node) *diag.Diagnost
 	return nil
 }
 
-// divided is another stand-in that holds all delimiters, in its base64 too where they are
-// single characters of it.
+// divided returns another stand-in that contains all delimiters. Its base64 also contains those that
+// are single characters of base64.
 func divided(id string, delimiters []string) (out string) {
 	for try := range 1000 {
 		out = standin.Other(fmt.Sprint(id, " ", try))
@@ -89,8 +89,8 @@ func divided(id string, delimiters []string) (out string) {
 var inBase64 = regexp.MustCompile(`^[A-Za-z0-9]$`)
 
 func cutDiagnostic(at diag.Position) diag.Diagnostic {
-	return faultAt("secret-cut", at, "a replacement takes a secret apart, or looks into it",
-		"kustomize sees a stand-in in the place of each secret, so it cannot take a part of one. Encrypt the part as a value of its own, and replace by the whole value.")
+	return faultAt("secret-cut", at, "a replacement uses a part of a secret",
+		"kustomize gets a placeholder instead of each secret, so it cannot split the secret. Encrypt the part as its own value, and use the whole value.")
 }
 
 // delimiters returns the delimiters of all replacements, and the position of the first one.
@@ -124,7 +124,7 @@ func eachField(n *yaml.Node, visit func(key, value *yaml.Node)) {
 	}
 }
 
-// comparison compares objects with stand-ins to those with others.
+// comparison compares the objects of both runs. back replaces the second stand-ins by the first.
 type comparison struct{ back *strings.Replacer }
 
 func (c comparison) node(a, b *yaml.Node) bool {

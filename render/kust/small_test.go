@@ -93,8 +93,8 @@ func TestNodesAreLimited(t *testing.T) {
 		tree tree.Map
 		want string
 	}{
-		"in files":  {overlayOf("", configMaps(300)), "the files up to this one hold more than 1000 YAML nodes; limits.nodes allows 1000"},
-		"by a base": {overlayOf("labels: [{pairs: {a: b, c: d, e: f, g: h}}]\n", configMaps(54)), "the build gives more than 1000 YAML nodes; limits.nodes allows 1000"},
+		"in files":  {overlayOf("", configMaps(300)), "the files up to this one have more than 1000 YAML nodes; limits.nodes allows 1000"},
+		"by a base": {overlayOf("labels: [{pairs: {a: b, c: d, e: f, g: h}}]\n", configMaps(54)), "the build results in more than 1000 YAML nodes; limits.nodes allows 1000"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := kust.Build(context.Background(), c.tree, ".", kust.Options{Limits: kust.Limits{Nodes: 1000}})

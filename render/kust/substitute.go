@@ -35,7 +35,7 @@ func (r *Result) substitute(o Options, found *findings) {
 			kind, most = &unsets, maxUnset
 		}
 		if *kind++; *kind > most {
-			continue // it would be left out, and to find its place takes time
+			continue // report would leave it out, and finding its place takes time
 		}
 		d := f.diagnostic(o.GiveValue)
 		switch {
@@ -62,17 +62,17 @@ func (r *Result) substitute(o Options, found *findings) {
 // of one variable are merged into one.
 const maxUnset = 5_000
 
-// substitutionFault is a finding about an object once variables are substituted.
+// substitutionFault is a finding of the substitution of variables.
 type substitutionFault struct {
 	ref  intent.ObjectRef
 	path intent.Path
-	// twice says that the object is there twice, key that two keys have become one,
-	// inKey that a key holds the variable.
+	// twice says that the object exists twice, key that two keys have become the same, inKey that the
+	// variable is in a key.
 	twice, key, inKey bool
 	variables.Misuse
 }
 
-// diagnostic is the fault without its position.
+// diagnostic returns the finding without its position.
 func (f substitutionFault) diagnostic(giveValue string) diag.Diagnostic {
 	d := misuseDiagnostic(f.Misuse, giveValue)
 	switch {
@@ -122,8 +122,8 @@ func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Nod
 	return objects, append(faults, twice...), nil
 }
 
-// substitutionLimit bounds what variables may add to the objects of one build, in
-// bytes: a repository decides how often a value is used, however long it is.
+// substitutionLimit bounds the bytes that variables add to the objects of one build. The length of a
+// value is limited, but a repository can use the value any number of times.
 const substitutionLimit = 64 << 20
 
 // grownBy returns an upper bound of the bytes that substitution adds: it uses the longest value for
@@ -158,7 +158,7 @@ func misuseDiagnostic(m variables.Misuse, giveValue string) diag.Diagnostic {
 		"The forms are ${VAR}, ${VAR:-default} and ${VAR:=default}, not nested. Write $${ for a literal ${.")
 }
 
-// substitution of one object.
+// substitution is the substitution of the variables of one object.
 type substitution struct {
 	vars  map[string]string
 	style func(n *yaml.Node, p intent.Path) yaml.Style
@@ -172,8 +172,7 @@ type badScalar struct {
 	variables.Misuse
 }
 
-// object returns a copy of an object with its variables substituted, or nil if it holds
-// no variable.
+// object returns a copy of an object with its variables substituted, or nil if it has no variable.
 func (s *substitution) object(n *yaml.Node) *yaml.Node {
 	if !anyVariable(n) {
 		return nil
@@ -228,9 +227,9 @@ func (s *substitution) key(n *yaml.Node, p intent.Path) {
 	n.Value, n.Tag = value, "!!str"
 }
 
-// scalar substitutes a value. A plain scalar takes the type that its new text
-// has in YAML, if that is a number, a boolean or null; a quoted one and a block
-// stay strings. A value stays one scalar, even if it holds YAML.
+// scalar substitutes a value. A plain scalar gets the YAML type of its new text if that is a number, a
+// boolean or null. Quoted scalars and blocks stay strings. A value stays one scalar, even if it
+// contains YAML.
 func (s *substitution) scalar(n *yaml.Node, p intent.Path) {
 	if !variables.In(n.Value) {
 		return
@@ -251,8 +250,8 @@ func (s *substitution) scalar(n *yaml.Node, p intent.Path) {
 
 const quotedOrBlock = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-// plainTag is the type of a plain scalar, with all that is no number, boolean or
-// null, such as dates, taken for a string.
+// plainTag returns the type of a plain scalar: a number, a boolean or null, and string for anything
+// else, such as dates.
 func plainTag(value string) string {
 	switch tag := (&yaml.Node{Kind: yaml.ScalarNode, Value: value}).ShortTag(); tag {
 	case "!!int", "!!float", "!!bool", "!!null":
@@ -262,7 +261,7 @@ func plainTag(value string) string {
 	}
 }
 
-// refOf is the identity of an object.
+// refOf returns the identity of an object.
 func refOf(n *yaml.Node) intent.ObjectRef {
 	ref := intent.ObjectRef{
 		APIVersion: text(n, "apiVersion"), Kind: text(n, "kind"),
@@ -277,8 +276,8 @@ func refOf(n *yaml.Node) intent.ObjectRef {
 	return ref
 }
 
-// clusterScoped reports the kinds that have no namespace: AWS identities, and
-// what Kubernetes' own schema says.
+// clusterScoped reports whether a kind has no namespace: AWS identities, and kinds that are
+// cluster-scoped in Kubernetes' own schema.
 func clusterScoped(ref intent.ObjectRef) bool {
 	if ref.Group() == "infrastructure.cluster.x-k8s.io" {
 		switch ref.Kind {

@@ -19,8 +19,8 @@ import (
 // maxValues is the size of the largest file with values, in bytes.
 const maxValues = 64 << 10
 
-// values returns the values in files of the tree, where later files override earlier ones,
-// overridden by the given ones: nothing in the tree changes a value that is fixed outside of it.
+// values returns the values in files of the tree. Later files override earlier ones, and the given
+// values override all files: the tree cannot change a value of the configuration.
 func (r *reader) values(files []string, given map[string]string) map[string]string {
 	if len(files) == 0 {
 		return given
@@ -64,10 +64,10 @@ func (r *reader) valuesOf(file string) map[string]values.Value {
 		r.pathFault(file, at, err)
 		return nil
 	case len(content) > maxValues:
-		r.report(faultAt("too-large", at, fmt.Sprintf("the file with values %s has %d bytes; at most %d are read", file, len(content), maxValues), "Take out what no manifest of the target uses."))
+		r.report(faultAt("too-large", at, fmt.Sprintf("the file with values %s has %d bytes; at most %d are read", file, len(content), maxValues), "Remove values that no manifest of the target uses."))
 		return nil
 	case sops.Encrypted(physical, content):
-		r.add("bad-values", at, fmt.Sprintf("the file with values %s is encrypted, and such a file is read by everybody who reads the repository", file),
+		r.add("bad-values", at, fmt.Sprintf("the file with values %s is encrypted, but values in the repository must not be secret", file),
 			"Put secret values into a file on weir's machine that varsFrom names with secret: true, or encrypt the manifests that hold them.")
 		return nil
 	}
@@ -83,8 +83,7 @@ func (r *reader) valuesOf(file string) map[string]values.Value {
 	return found
 }
 
-// Unused returns those of the names that no variable of the build has. ok is false if that is
-// unknown, because nothing was built.
+// Unused returns the names that no variable of the build has. ok is false if nothing was built.
 func (r *Result) Unused(names []string) (unused []string, ok bool) {
 	if r.find.raw == nil {
 		return nil, false
@@ -110,7 +109,7 @@ func (r *Result) Unused(names []string) (unused []string, ok bool) {
 
 var leadingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
 
-// variablesIn notes the variables of a text.
+// variablesIn adds the variables in a text to used.
 func variablesIn(text string, used map[string]bool) {
 	for {
 		at := strings.Index(text, "${")

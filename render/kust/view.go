@@ -31,15 +31,15 @@ var (
 
 func isTooSlow(err error) bool { return errors.Is(err, errTooSlow) }
 
-// view reads a tree on behalf of one build: it follows symlinks inside the
-// tree, keeps to the limits, and records every lookup. An error of the tree
-// itself is kept, for kustomize swallows the errors of its file system.
+// view reads a tree for one build. It follows symlinks inside the tree, enforces the limits, and records
+// every lookup. It keeps an error of the tree itself, because kustomize ignores errors of its file
+// system.
 type view struct {
 	ctx  context.Context
 	tree tree.Tree
 	lim  Limits
-	// small says what the workers of the build are, killed that one was, for no reason
-	// that lies in the build. Forks share it.
+	// small says that small workers run the build, killed that something outside of the build killed
+	// a worker. Forks share killed.
 	small  bool
 	killed *atomic.Bool
 
@@ -63,7 +63,7 @@ func newView(ctx context.Context, t tree.Tree, lim Limits) *view {
 	return &view{ctx: ctx, tree: t, lim: lim, killed: new(atomic.Bool), found: map[string]lstatResult{}, resolved: map[string]worker.Path{}, content: map[string][]byte{}}
 }
 
-// fork is a view of the same tree with a context and counters of its own.
+// fork returns a view of the same tree with its own context and counters.
 func (v *view) fork(ctx context.Context) *view {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -151,7 +151,7 @@ func (v *view) pathOf(p string) worker.Path {
 	return v.resolved[clean]
 }
 
-// contents are the contents of files that were read, as kustomize is to see them.
+// contents returns the contents of files as kustomize gets them.
 func (v *view) contents(files map[string]*file) map[string][]byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -262,7 +262,7 @@ func (v *view) read(p string) ([]byte, error) {
 	return data, v.countLocked(int64(len(data)))
 }
 
-// sized is the entry at a physical path, where it is not too large to be read.
+// sized returns the entry at a physical path, or an error if it is too large.
 func (v *view) sized(p string) (tree.Entry, error) {
 	e, err := v.lstat(p)
 	if err == nil && e.Size > v.lim.FileBytes {
@@ -271,7 +271,7 @@ func (v *view) sized(p string) (tree.Entry, error) {
 	return e, err
 }
 
-// plain is read of a file that is taken as it stands, encrypted or not.
+// plain reads a file as it is, even if it is encrypted.
 func (v *view) plain(p string) ([]byte, error) {
 	if _, err := v.sized(p); err != nil {
 		return nil, err
@@ -302,7 +302,7 @@ func (v *view) load(p string) ([]byte, error) {
 	case errors.As(err, &pointer):
 		return nil, errPointer
 	case err != nil:
-		// The tree said that the file exists, so this is no absence.
+		// The file exists, so this is an error of the tree.
 		return nil, v.fail(fmt.Errorf("read %s: %w", p, err))
 	}
 	if int64(len(data)) > v.lim.FileBytes {

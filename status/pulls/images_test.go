@@ -187,14 +187,14 @@ func TestAReviewedImageThatCannotBeTaken(t *testing.T) {
 		edit func(*bench)
 		why  string
 	}{
-		"gone": {func(b *bench) { b.w.images.byPull[1].Images[0].ID = "ami-0123456789abcdef0" }, "none that image named ours-*"},
+		"gone": {func(b *bench) { b.w.images.byPull[1].Images[0].ID = "ami-0123456789abcdef0" }, "no longer matches the lookup: image named ours-*"},
 		"of somebody else": {func(b *bench) {
 			seed := `{"regions": {"eu-west-1": {"images": [{"id": "ami-0123456789abcdef0", "owner": "999999999999", "name": "ours-9", "architecture": "x86_64", "created": "2026-01-09T00:00:00Z"}]}}}`
 			if err := b.aws.Seed(strings.NewReader(seed)); err != nil {
 				b.t.Fatal(err)
 			}
 			b.w.images.byPull[1].Images[0].ID = "ami-0123456789abcdef0"
-		}, "none that image named ours-*"},
+		}, "no longer matches the lookup: image named ours-*"},
 		"long ago": {func(b *bench) { b.clock = b.clock.Add(imagesFor + time.Minute) }, "the plan is of 2026-03-01, which is too long ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
