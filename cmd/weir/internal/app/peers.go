@@ -173,7 +173,7 @@ func (a *peers) heedOthers(ctx context.Context) error {
 func (a *peers) handleNews() {
 	a.member.Reports.Read(a.reporter.take)
 	a.member.Pulls.Read(a.showsPulls(a.now.Load()), a.takePull)
-	a.member.Requests.Read(a.heedAsk)
+	a.member.Requests.Read(a.handleRequest)
 	a.rollouts.handleNews()
 	records := a.book.Read()
 	if !reflect.DeepEqual(a.lastRead, records) {
@@ -190,20 +190,20 @@ func (a *peers) hold(list []gates.Suspension, now gates.Records) {
 	})
 }
 
-// heedAsk executes a request to all members, if it concerns this one.
-func (a *peers) heedAsk(ask membership.Request) {
-	if ask.Source == "" {
+// handleRequest executes a request to all members, if it concerns this one.
+func (a *peers) handleRequest(r membership.Request) {
+	if r.Source == "" {
 		a.requests.readSources()
 		return
 	}
-	if ask.Pulls {
-		if w := a.now.publisher().review.watcher(ask.Source); w != nil {
-			if ask.Heard != nil {
-				w.Heard(ask.Pull, forge.Heard(*ask.Heard))
+	if r.Pulls {
+		if w := a.now.publisher().review.watcher(r.Source); w != nil {
+			if r.Heard != nil {
+				w.Heard(r.Pull, forge.Heard(*r.Heard))
 			}
-			w.Changed(ask.Pull)
+			w.Changed(r.Pull)
 		}
-	} else if f := a.now.followers()[ask.Source]; f != nil && f.Leads() {
+	} else if f := a.now.followers()[r.Source]; f != nil && f.Leads() {
 		f.Git.Nudge()
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// What people forbid is not written, however good the lease is; and a write needs five seconds of the lease, however new is what was read.
+// A write does not start if people forbid it, or with less than five seconds of the lease left.
 func TestWhatAWriteNeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
@@ -48,8 +48,7 @@ func TestWhatAWriteNeeds(t *testing.T) {
 	})
 }
 
-// Where the engine goes back to what it was, a suspension may be gone: nobody works on anything before that is on record as a loss, also while that cannot
-// be written.
+// If the engine goes back to an earlier state, a suspension may be gone. No work starts before this loss is on record, even while it cannot be recorded.
 func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := coordtest.NewMemory()
@@ -64,7 +63,7 @@ func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 		var restored atomic.Bool
 		a, wire := joinedAs(t, memory, "a", "scope/k", func(*coord.Lease) {
 			if begun.Add(1); restored.Load() && lost() == nil {
-				t.Error("work begins, and nothing is said to be lost")
+				t.Error("work starts before the loss is recorded")
 			}
 		})
 		time.Sleep(30 * time.Second)
@@ -151,7 +150,7 @@ func TestAnAcceptedLossIsNotRecordedAgain(t *testing.T) {
 	})
 }
 
-// All roles into one account and region share a key; what differs in the partition, the account, the region or the endpoint has another.
+// All roles into one account and region share a key. Another partition, account, region or endpoint has another key.
 func TestTheKeysOfScopes(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range [][4]string{

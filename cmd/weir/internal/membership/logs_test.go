@@ -10,8 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// No member has the history in memory, however long it is: what is asked of it comes from
-// the engine.
+// No member has the history in memory. Members read it from the engine when they need it.
 func TestNoMemberHasLogsInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := coordtest.NewMemory()

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord/coordtest"
 )
 
-// joined is a member over a wire, which owns a key.
+// joined returns a running member that owns a key, and its connection to the engine.
 func joined(t *testing.T, store coord.Store, name, key string) (*Member, *coordtest.Wire) {
 	t.Helper()
 	return joinedAs(t, store, name, key, nil)
@@ -54,8 +54,7 @@ func joinedAs(t *testing.T, store coord.Store, name, key string, begin func(*coo
 	return c, wire
 }
 
-// A report of something that was done reaches the others though the engine was away when it
-// was made: no later report tells of that.
+// A report of a change reaches the other members even if the engine could not be reached at first, because no later report shows the change.
 func TestAReportOutlastsAnEngineThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := coordtest.NewMemory()
@@ -85,7 +84,7 @@ func TestAReportOutlastsAnEngineThatIsAway(t *testing.T) {
 	})
 }
 
-// A report that no engine takes is tried once, and not each second; what is reported next is told.
+// A report that is too large for the engine is sent once, and not every second. The next report is sent.
 func TestAReportThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := coordtest.NewMemory()
@@ -115,8 +114,8 @@ func TestAReportThatIsTooLarge(t *testing.T) {
 	})
 }
 
-// Whatever becomes of the record that an owner wrote of a target, its next report puts it right, though that says nothing new: a member that has not the
-// target any more drops the record, and one that had it wrote its last report late.
+// If another member changes or removes the record of a target, the owner's next report restores it, even if the report itself has not changed. A member
+// removes the record when it no longer has the target, and may write its last report late.
 func TestARecordThatAnotherMemberChangedIsWrittenAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := coordtest.NewMemory()
@@ -161,7 +160,7 @@ func TestARecordThatAnotherMemberChangedIsWrittenAgain(t *testing.T) {
 	})
 }
 
-// An attempt under way when a member hands a key over goes on as long as the lease, but none begins.
+// A write that has started continues while the key is handed over, as long as the lease lasts. No new write starts.
 func TestAnAttemptUnderWayIsNotCutByAHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := joined(t, coordtest.NewMemory(), "a", "scope/k")
@@ -217,7 +216,7 @@ func TestWhatRunsWaitsUntilItIsPrepared(t *testing.T) {
 	})
 }
 
-// Work that fails, as the engine lost an answer, begins again while the lease goes on.
+// Work that fails restarts under the same lease.
 func TestWorkThatFailsBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _ := joined(t, coordtest.NewMemory(), "a", "source/k")
@@ -237,7 +236,7 @@ func TestWorkThatFailsBeginsAgain(t *testing.T) {
 	})
 }
 
-// An engine that is slow keeps no write back as long as what was read is not too old.
+// A slow engine holds no write as long as the last read is recent enough.
 func TestASlowEngineKeepsNothingBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")
@@ -253,7 +252,7 @@ func TestASlowEngineKeepsNothingBack(t *testing.T) {
 	})
 }
 
-// An owner writes nothing by what it read more than two seconds ago.
+// An owner starts no write if its last read is more than two seconds old.
 func TestTheAgeOfWhatWasReadIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, wire := joined(t, coordtest.NewMemory(), "a", "scope/k")

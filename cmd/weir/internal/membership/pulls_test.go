@@ -21,8 +21,8 @@ func noise(size int) []byte {
 	return out
 }
 
-// What the engine keeps of pull requests is bounded: parts, plans, all of a source, and those that have ended. What stays the same is not written
-// again, whoever speaks.
+// The records of pull requests are bounded: the size of a part, of a plan and of a source, and the number of ended ones. An unchanged pull request is not
+// written again.
 func TestRecordsOfPullRequestsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := coordtest.NewMemory()
@@ -101,7 +101,7 @@ func TestRecordsOfPullRequestsAreBounded(t *testing.T) {
 			t.Errorf("%d are open, %d have ended", open, ended)
 		}
 
-		// A member that speaks takes nothing in, and all once it does not.
+		// A member that owns the source skips its records, and reads all of them later.
 		c, _ := joined(t, memory, "c", "")
 		time.Sleep(5 * time.Second)
 		taken := 0

@@ -13,8 +13,8 @@ func numbers(list []numbered) (out []int64) {
 	return out
 }
 
-// Others read now and then: what a pass did is told by no later report, so it stays among
-// the last few; of the others the newest is enough.
+// Reports of passes that changed something stay in the record for a while, because no later report shows the change. Of the other reports only the newest
+// stays.
 func TestReportsThatDidSomethingStay(t *testing.T) {
 	var list []numbered
 	for n := range int64(30) {
