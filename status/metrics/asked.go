@@ -22,9 +22,9 @@ func newAskedGauges(m *Metrics, d *definer) *askedGauges {
 	}
 	g := &askedGauges{
 		m:       m,
-		target:  desc("target_staleness_seconds", "Seconds since a target was last observed and planned whole, or since it became known.", "target"),
-		source:  desc("source_staleness_seconds", "Seconds since a source was last looked at with success, or since it became known.", "source"),
-		waiting: desc("queue_length", "Waiting entries, by queue: statuses, notifications, history, targets whose render takes long (renders), or those whose pass AWS does not answer (passes).", "queue"),
+		target:  desc("target_staleness_seconds", "Seconds since the last complete observation and plan of a target, or since weir learned of the target.", "target"),
+		source:  desc("source_staleness_seconds", "Seconds since the last successful read of a source, or since weir learned of the source.", "source"),
+		waiting: desc("queue_length", "Waiting entries by queue: statuses, notifications, history, renders (targets with a slow render) or passes (targets whose pass waits for AWS).", "queue"),
 		history: desc("history_size_bytes", "Size of the file that holds the history."),
 		queues:  map[string]func() int{},
 	}

@@ -25,15 +25,15 @@ func newCoordination(d *definer) *coordination {
 		return prometheus.NewDesc(d.define("gauge", "coordination_"+name, help, labels), help, labels, nil)
 	}
 	c := &coordination{
-		left:       gauge("lease_left_seconds", "Seconds that are left of this member's lease: 0 while it has none."),
-		members:    gauge("members", "Members that are alive, as this one sees it."),
+		left:       gauge("lease_left_seconds", "Seconds left of this member's lease, 0 without a lease."),
+		members:    gauge("members", "Live members, as this member sees them."),
 		owned:      gauge("owned", "Scopes and sources that this member owns, by kind.", "kind"),
-		unowned:    gauge("unowned", "Scopes and sources that nobody owns, by kind.", "kind"),
-		unownedFor: gauge("unowned_seconds", "Seconds for which something has had no owner, at most: 0 while all is owned."),
-		lag:        gauge("lag_seconds", "Seconds since this member read the records."),
-		refused:    gauge("writes_refused_seconds", "Seconds for which the engine, which answers reads, has taken no writes of this member: 0 while it takes them."),
-		apart:      gauge("clock_difference_seconds", "By how much another member's clock differs from this one's, at most."),
-		differ:     gauge("configurations_different", "Members with a configuration that differs from this one's where all must have the same."),
+		unowned:    gauge("unowned", "Scopes and sources without an owner, by kind.", "kind"),
+		unownedFor: gauge("unowned_seconds", "The longest time in seconds for which a scope or source has had no owner, 0 if each has one."),
+		lag:        gauge("lag_seconds", "Seconds since this member last read the records."),
+		refused:    gauge("writes_refused_seconds", "Seconds for which the engine has answered reads and rejected this member's writes, 0 while it accepts them."),
+		apart:      gauge("clock_difference_seconds", "The largest difference in seconds between this member's clock and the clock of another member."),
+		differ:     gauge("configurations_different", "Members whose configuration differs from this member's in a part that must be the same for all."),
 		moves:      d.counter("coordination_moves_total", "Scopes and sources that this member took, handed over or lost, by kind (scope or source) and event: taken-new, taken-released, taken-over (its owner was gone), handed-over, stuck, released or lost.", "kind", "event"),
 		calls:      d.counter("coordination_engine_calls_total", "Calls to the engine by operation and result: success, refused (by the rules of leases and records) or error.", "operation", "result"),
 		seconds:    d.histogram("coordination_engine_call_duration_seconds", "Duration of calls to the engine by operation.", "operation"),

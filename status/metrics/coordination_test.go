@@ -44,23 +44,23 @@ func TestCoordination(t *testing.T) {
 		t.Errorf("lint: %v %v", problems, err)
 	}
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP weir_coordination_clock_difference_seconds By how much another member's clock differs from this one's, at most.
+# HELP weir_coordination_clock_difference_seconds The largest difference in seconds between this member's clock and the clock of another member.
 # TYPE weir_coordination_clock_difference_seconds gauge
 weir_coordination_clock_difference_seconds 7.5
-# HELP weir_coordination_lag_seconds Seconds since this member read the records.
+# HELP weir_coordination_lag_seconds Seconds since this member last read the records.
 # TYPE weir_coordination_lag_seconds gauge
 weir_coordination_lag_seconds 0.5
-# HELP weir_coordination_lease_left_seconds Seconds that are left of this member's lease: 0 while it has none.
+# HELP weir_coordination_lease_left_seconds Seconds left of this member's lease, 0 without a lease.
 # TYPE weir_coordination_lease_left_seconds gauge
 weir_coordination_lease_left_seconds 8
-# HELP weir_coordination_members Members that are alive, as this one sees it.
+# HELP weir_coordination_members Live members, as this member sees them.
 # TYPE weir_coordination_members gauge
 weir_coordination_members 2
 # HELP weir_coordination_owned Scopes and sources that this member owns, by kind.
 # TYPE weir_coordination_owned gauge
 weir_coordination_owned{kind="scope"} 2
 weir_coordination_owned{kind="source"} 1
-# HELP weir_coordination_unowned Scopes and sources that nobody owns, by kind.
+# HELP weir_coordination_unowned Scopes and sources without an owner, by kind.
 # TYPE weir_coordination_unowned gauge
 weir_coordination_unowned{kind="scope"} 1
 weir_coordination_unowned{kind="source"} 0

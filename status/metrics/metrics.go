@@ -143,29 +143,29 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	m := &Metrics{
 		now:       time.Now,
 		pools:     d.gauge("pools", "Pools by target and Cluster API phase.", "target", "phase"),
-		machines:  d.gauge("machines", "Machines of a target's pools: desired, there (replicas), ready or unavailable.", "target", "state"),
-		converged: d.gauge("target_converged", "Whether everything in AWS is what Git says: 1 or 0.", "target"),
+		machines:  d.gauge("machines", "Machines of a target's pools by state: desired, existing (replicas), ready or unavailable.", "target", "state"),
+		converged: d.gauge("target_converged", "Whether AWS matches Git: 1 or 0.", "target"),
 		lastPass:  d.gauge("target_last_pass_timestamp_seconds", "When the target's last pass ended, in Unix time.", "target"),
 		passes:    d.counter("passes_total", "Passes by target and result: converged, moving, held, failing or suspended.", "target", "result"),
 		// By result or stage only: ten buckets for each target would be too many
 		// series for a fleet of a thousand targets.
 		passSeconds: d.histogram("pass_duration_seconds", "Duration of passes by result.", "result"),
 		stages:      d.histogram("stage_duration_seconds", "Duration of a pass's stages: fetch, render, resolve, observe, fill, plan, apply or status (one write to a forge).", "stage"),
-		steps:       d.counter("steps_total", "Steps by resource, verb and how they ended.", "resource", "verb", "status"),
+		steps:       d.counter("steps_total", "Steps by resource, verb and result.", "resource", "verb", "status"),
 		held:        d.gauge("held_steps", "Steps of a target's plan that are held, by reason.", "target", "reason"),
-		heldTo:      d.gauge("target_held", "Whether a target is kept although its followed commit cannot be rendered: 1 or 0, held to an earlier commit (to=\"earlier\") or only observed (to=\"nothing\").", "target", "to"),
+		heldTo:      d.gauge("target_held", "Whether a target is held because its followed commit cannot be rendered: 1 or 0, to an earlier commit (to=\"earlier\") or only observed (to=\"nothing\").", "target", "to"),
 		findings:    d.gauge("diagnostics", "Diagnostics of a target's last pass by severity.", "target", "severity"),
-		drift:       d.gauge("drifted_steps", "Steps of a target's plan that put right what changed outside Git.", "target"),
-		corrected:   d.counter("drift_corrections_total", "Steps that put right what changed outside Git.", "target"),
+		drift:       d.gauge("drifted_steps", "Steps of a target's plan that correct changes made outside Git.", "target"),
+		corrected:   d.counter("drift_corrections_total", "Steps that corrected changes made outside Git.", "target"),
 
-		rolloutsActive:  d.gauge("rollouts_active", "Pools of a target whose rollout is under way.", "target"),
-		rolloutsLeft:    d.gauge("rollout_instances_left", "Instances that the rollouts of a target have still to replace.", "target"),
+		rolloutsActive:  d.gauge("rollouts_active", "Pools of a target with a rollout in progress.", "target"),
+		rolloutsLeft:    d.gauge("rollout_instances_left", "Instances that the rollouts of a target still have to replace.", "target"),
 		rolloutsStarted: d.counter("rollouts_started_total", "Rollouts that were started.", "target"),
 		rolloutsEnded:   d.counter("rollouts_ended_total", "Rollouts that ended, by result: succeeded, failed, cancelled, superseded, rolled-back or rollback-failed.", "target", "result"),
 
 		awsCalls:   d.counter("aws_calls_total", "Calls to AWS by service, operation and kind of answer.", "service", "operation", "kind"),
-		awsSeconds: d.histogram("aws_call_duration_seconds", "Duration of calls to AWS by service, with all tries and the waiting for weir's own rate limits.", "service"),
-		throttles:  d.counter("aws_throttles_total", "Answers of AWS that said \"too fast\", those of calls that a later try saved included.", "service", "operation"),
+		awsSeconds: d.histogram("aws_call_duration_seconds", "Duration of calls to AWS by service, including retries and waits for weir's own rate limits.", "service"),
+		throttles:  d.counter("aws_throttles_total", "Throttling answers of AWS, including calls that succeeded on a later attempt.", "service", "operation"),
 
 		fetches:   d.counter("source_fetches_total", "Fetches by source and result: success or failure.", "source", "result"),
 		fetchTime: d.histogram("source_fetch_duration_seconds", "Duration of fetches by source.", "source"),
@@ -175,18 +175,18 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		comments:       d.counter("comment_writes_total", "Comments on pull requests by forge and result: written, unchanged, busy, missing, denied or refused.", "forge", "result"),
 		pulls:          d.gauge("pull_requests", "Open pull requests into the followed branch by source and state: planned, unaffected, conflict, waiting or failing.", "source", "state"),
 		pullSeconds:    d.histogram("pull_plan_duration_seconds", "Duration of plans of pull requests, merging and rendering included, by source.", "source"),
-		imagesBehind:   d.gauge("images_behind", "Pools that could have a newer image than the one that they have, by source, where newer ones are proposed.", "source"),
+		imagesBehind:   d.gauge("images_behind", "Pools for which a newer image exists, by source, for sources with image updates.", "source"),
 		imagePulls:     d.gauge("image_pull_requests", "Open pull requests of weir's own that pin newer images, by source.", "source"),
-		forgeRequests:  d.counter("forge_requests_total", "Requests to forges by HTTP status, or error where none came.", "forge", "code"),
+		forgeRequests:  d.counter("forge_requests_total", "Requests to forges by HTTP status, or error without an answer.", "forge", "code"),
 		forgeSeconds:   d.histogram("forge_request_duration_seconds", "Duration of requests to forges.", "forge"),
-		forgeRemaining: d.gauge("forge_rate_limit_remaining", "Requests that the forge of a source still takes before its rate limit is reset, as it last said.", "source"),
+		forgeRemaining: d.gauge("forge_rate_limit_remaining", "Requests left before the rate limit of a source's forge is reset, as last reported.", "source"),
 
 		events:        d.counter("events_total", "Events by kind.", "kind"),
 		notifications: d.counter("notifications_total", "Events for receivers by host and result: sent, repeated, dropped or failed.", "host", "result"),
 		webhooks:      d.counter("webhooks_total", "Webhooks by forge and result: accepted, repeated, ignored, unsigned, invalid, too-large, limited, busy or misconfigured.", "forge", "result"),
 		reloads:       d.counter("config_reloads_total", "Reloads of the configuration, by result (success or refused).", "result"),
 		httpRequests:  d.counter("http_requests_total", "Requests to weir's own server by route class and HTTP status.", "route", "code"),
-		httpSeconds:   d.histogram("http_request_duration_seconds", "Duration of requests to weir's own server by route class, streams of events left out.", "route"),
+		httpSeconds:   d.histogram("http_request_duration_seconds", "Duration of requests to weir's own server by route class, without event streams.", "route"),
 
 		eventKinds:  map[string]bool{},
 		series:      map[seriesKey]map[string]bool{},
@@ -194,9 +194,9 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 	}
 	m.reloadOK = d.gauge("config_last_reload_successful", "Whether the configuration that was last read is the one in use: 1 or 0.").WithLabelValues()
 	m.reloadOK.Set(1)
-	m.stateLost = d.gauge("state_lost", "Whether suspensions and approvals may be lost and nothing is written until somebody accepts that: 1 or 0.").WithLabelValues()
-	m.httpStreams = d.gauge("http_streams", "Streams of events that are open.").WithLabelValues()
-	d.gauge("build_info", "Always 1; the labels say which weir this is.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
+	m.stateLost = d.gauge("state_lost", "Whether suspensions and approvals may be lost, so that weir writes nothing until somebody accepts the loss: 1 or 0.").WithLabelValues()
+	m.httpStreams = d.gauge("http_streams", "Open event streams.").WithLabelValues()
+	d.gauge("build_info", "Always 1; the labels describe this weir.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
 	m.gauges, m.coordination = newAskedGauges(m, d), newCoordination(d)
 	for _, kind := range kinds.All() {
 		m.eventKinds[kind] = true
@@ -214,7 +214,7 @@ func (m *Metrics) StateLost(is bool) {
 type AWSCall struct {
 	Service, Operation string
 	Kind               observed.ErrorKind // empty for success
-	Throttled          int                // answers that said "too fast"
+	Throttled          int                // throttling answers of AWS
 	Duration           time.Duration
 }
 

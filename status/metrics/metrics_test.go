@@ -64,11 +64,11 @@ weir_source_last_success_timestamp_seconds{source="fleet"} 1.7724528e+09
 # HELP weir_status_writes_total Commit statuses by forge, state and result: written, unchanged, busy, missing, denied or refused.
 # TYPE weir_status_writes_total counter
 weir_status_writes_total{forge="github",result="written",state="pending"} 1
-# HELP weir_steps_total Steps by resource, verb and how they ended.
+# HELP weir_steps_total Steps by resource, verb and result.
 # TYPE weir_steps_total counter
 weir_steps_total{resource="auto-scaling-group",status="done",verb="rollout"} 1
 weir_steps_total{resource="launch-template",status="done",verb="update"} 1
-# HELP weir_target_converged Whether everything in AWS is what Git says: 1 or 0.
+# HELP weir_target_converged Whether AWS matches Git: 1 or 0.
 # TYPE weir_target_converged gauge
 weir_target_converged{target="prod"} 0
 `
@@ -103,10 +103,10 @@ func TestMetricsOfRollouts(t *testing.T) {
 	want := func(active, left int) {
 		t.Helper()
 		text := fmt.Sprintf(`
-# HELP weir_rollout_instances_left Instances that the rollouts of a target have still to replace.
+# HELP weir_rollout_instances_left Instances that the rollouts of a target still have to replace.
 # TYPE weir_rollout_instances_left gauge
 weir_rollout_instances_left{target="prod"} %d
-# HELP weir_rollouts_active Pools of a target whose rollout is under way.
+# HELP weir_rollouts_active Pools of a target with a rollout in progress.
 # TYPE weir_rollouts_active gauge
 weir_rollouts_active{target="prod"} %d
 `, left, active)
@@ -120,7 +120,7 @@ weir_rollouts_active{target="prod"} %d
 	want(0, 0)
 }
 
-// Events say how rollouts began and ended; what is no kind of weir's is "other".
+// Events say how rollouts began and ended; what is not a kind of weir's is "other".
 func TestMetricsOfEvents(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	m := New(reg, "v1.2.3")
@@ -165,10 +165,10 @@ func TestMetricsOfAPlan(t *testing.T) {
 # HELP weir_diagnostics Diagnostics of a target's last pass by severity.
 # TYPE weir_diagnostics gauge
 weir_diagnostics{severity="warning",target="prod"} 0
-# HELP weir_drift_corrections_total Steps that put right what changed outside Git.
+# HELP weir_drift_corrections_total Steps that corrected changes made outside Git.
 # TYPE weir_drift_corrections_total counter
 weir_drift_corrections_total{target="prod"} 1
-# HELP weir_drifted_steps Steps of a target's plan that put right what changed outside Git.
+# HELP weir_drifted_steps Steps of a target's plan that correct changes made outside Git.
 # TYPE weir_drifted_steps gauge
 weir_drifted_steps{target="prod"} 0
 # HELP weir_held_steps Steps of a target's plan that are held, by reason.
@@ -211,14 +211,14 @@ func TestStaleness(t *testing.T) {
 # HELP weir_history_size_bytes Size of the file that holds the history.
 # TYPE weir_history_size_bytes gauge
 weir_history_size_bytes 4096
-# HELP weir_queue_length Waiting entries, by queue: statuses, notifications, history, targets whose render takes long (renders), or those whose pass AWS does not answer (passes).
+# HELP weir_queue_length Waiting entries by queue: statuses, notifications, history, renders (targets with a slow render) or passes (targets whose pass waits for AWS).
 # TYPE weir_queue_length gauge
 weir_queue_length{queue="statuses"} 7
-# HELP weir_source_staleness_seconds Seconds since a source was last looked at with success, or since it became known.
+# HELP weir_source_staleness_seconds Seconds since the last successful read of a source, or since weir learned of the source.
 # TYPE weir_source_staleness_seconds gauge
 weir_source_staleness_seconds{source="fleet"} 60
 weir_source_staleness_seconds{source="silent"} 3660
-# HELP weir_target_staleness_seconds Seconds since a target was last observed and planned whole, or since it became known.
+# HELP weir_target_staleness_seconds Seconds since the last complete observation and plan of a target, or since weir learned of the target.
 # TYPE weir_target_staleness_seconds gauge
 weir_target_staleness_seconds{target="prod"} 60
 weir_target_staleness_seconds{target="silent"} 3660
@@ -304,10 +304,10 @@ func TestForgeTransport(t *testing.T) {
 		t.Fatal("a closed server answers")
 	}
 	want := `
-# HELP weir_forge_rate_limit_remaining Requests that the forge of a source still takes before its rate limit is reset, as it last said.
+# HELP weir_forge_rate_limit_remaining Requests left before the rate limit of a source's forge is reset, as last reported.
 # TYPE weir_forge_rate_limit_remaining gauge
 weir_forge_rate_limit_remaining{source="fleet"} 41
-# HELP weir_forge_requests_total Requests to forges by HTTP status, or error where none came.
+# HELP weir_forge_requests_total Requests to forges by HTTP status, or error without an answer.
 # TYPE weir_forge_requests_total counter
 weir_forge_requests_total{code="200",forge="github"} 2
 weir_forge_requests_total{code="error",forge="github"} 1
