@@ -55,18 +55,21 @@ const (
 	defaultTimeout  = 2 * time.Minute
 )
 
-// Ref names what weir follows: at most one field is set. Without one weir follows the default branch, whatever a work tree on this machine has checked out.
+// Ref defines what weir follows. Set at most one field. Without one, weir follows the default
+// branch, whatever a local work tree has checked out.
 type Ref struct {
+	// Branch is the name of a branch.
 	Branch string `yaml:"branch"`
-	Tag    string `yaml:"tag"`
-	// SemVer is a range of versions, such as ">=1.2.0 <2.0.0": of the tags that
-	// are a version, with a leading v or not, the highest in the range counts. A
-	// pre-release counts only where the range names one. Tags of equal versions
-	// differ in build metadata: the youngest commit counts.
+	// Tag is the name of a tag.
+	Tag string `yaml:"tag"`
+	// SemVer is a range of versions, such as ">=1.2.0 <2.0.0". weir follows the highest version in
+	// the range among the tags that are versions, with or without a leading v. A pre-release counts
+	// only if the range names one. If versions differ only in build metadata, the youngest commit
+	// counts.
 	SemVer string `yaml:"semver"`
-	// Commit is a full object name of 40 hex digits.
+	// Commit is a full commit hash of 40 hex digits.
 	Commit string `yaml:"commit"`
-	// Name is a ref in full, such as refs/merge-requests/1/head.
+	// Name is a full ref, such as refs/merge-requests/1/head.
 	Name string `yaml:"name"`
 }
 
@@ -183,7 +186,7 @@ func (r Ref) Validate() error {
 		return fmt.Errorf("ref: give one of branch, tag, semver, commit and name, not several")
 	case r.SemVer != "":
 		if _, err := semver.NewConstraint(r.SemVer); err != nil {
-			return fmt.Errorf("ref.semver %q is no range of versions; write it like >=1.2.0 <2.0.0, 1.x or ~1.4", r.SemVer)
+			return fmt.Errorf("ref.semver %q is not a range of versions; write it like >=1.2.0 <2.0.0, 1.x or ~1.4", r.SemVer)
 		}
 	case r.Name != "" && (!strings.HasPrefix(r.Name, "refs/") || plumbing.ReferenceName(r.Name).Validate() != nil):
 		return fmt.Errorf("ref.name %q: give the name of a ref in full, such as refs/heads/main or refs/merge-requests/1/head", r.Name)
@@ -191,7 +194,7 @@ func (r Ref) Validate() error {
 		return fmt.Errorf("ref.commit %q: give the full object name, 40 lower-case hex digits", r.Commit)
 	case r.Branch != "" || r.Tag != "":
 		if err := plumbing.ReferenceName(r.fullName()).Validate(); err != nil {
-			return fmt.Errorf("ref: %q is no valid name of a branch or tag", r.Branch+r.Tag)
+			return fmt.Errorf("ref: %q is not a valid name for a branch or tag", r.Branch+r.Tag)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func ParseGlob(p string) (Glob, error) {
 		quoted := strings.NewReplacer(`\*`, `(.+)`, `\?`, `(.)`).Replace(regexp.QuoteMeta(e))
 		pattern, err := regexp.Compile("^" + quoted + "$")
 		if err != nil {
-			return Glob{}, fmt.Errorf("%q is no path: %w", p, err)
+			return Glob{}, fmt.Errorf("%q is not a path: %w", p, err)
 		}
 		g.patterns = append(g.patterns, pattern)
 	}

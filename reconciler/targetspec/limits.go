@@ -5,16 +5,16 @@ import (
 	"strconv"
 )
 
-// Limits bound what repositories and pull requests may ask for: input above a limit is
-// refused with a diagnostic, and nothing is deleted for it.
+// Limits bound the size of what repositories and pull requests contain. weir rejects input above a
+// limit with a diagnostic, and deletes nothing because of it.
 type Limits struct {
-	// Targets is how many targets the paths of one source may stand for.
+	// Targets is the maximum number of targets that the paths of one source match.
 	Targets Count `yaml:"targets"`
-	// Pools is how many pools all targets may have together.
+	// Pools is the maximum number of pools of all targets together.
 	Pools Count `yaml:"pools"`
-	// Nodes is how many YAML nodes one render may hold. The kept parts of all renders
-	// may come to eight times as many, and one pull request's changes of them to three
-	// times, with 64 bytes taken as a node.
+	// Nodes is the maximum number of YAML nodes in one render. All stored renders together may have
+	// eight times as many, and the changes of one pull request three times as many. 64 bytes count
+	// as one node.
 	Nodes Count `yaml:"nodes"`
 }
 
@@ -36,7 +36,7 @@ func (c *Count) UnmarshalText(b []byte) error {
 	text := string(b)
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n < 1 || n > MaxCount {
-		return fmt.Errorf("%q is no limit; write a whole number from 1 to %d", text, MaxCount)
+		return fmt.Errorf("%q is not a limit; write a whole number from 1 to %d", text, MaxCount)
 	}
 	*c = Count(n)
 	return nil

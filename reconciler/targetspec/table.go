@@ -13,16 +13,26 @@ import (
 // Row is one directory's row in a target's table: each key that is written replaces the
 // target's own, and vars are added to the target's and win over them.
 type Row struct {
-	Region          string            `yaml:"region"`
-	AccountID       string            `yaml:"accountID"`
-	RoleARN         string            `yaml:"roleARN"`
-	PlanRoleARN     string            `yaml:"planRoleARN"`
-	AllowedRoleARNs []string          `yaml:"allowedRoleARNs"`
-	EndpointURL     string            `yaml:"endpointURL"`
-	Network         Network           `yaml:"network"`
-	Vars            map[string]string `yaml:"vars"`
-	KMSKeyARNs      []string          `yaml:"kmsKeyARNs"`
-	KubeconfigFile  string            `yaml:"kubeconfigFile"`
+	// Region replaces the region of the target.
+	Region string `yaml:"region"`
+	// AccountID replaces the account of the target.
+	AccountID string `yaml:"accountID"`
+	// RoleARN replaces the role of the target.
+	RoleARN string `yaml:"roleARN"`
+	// PlanRoleARN replaces the role for plans.
+	PlanRoleARN string `yaml:"planRoleARN"`
+	// AllowedRoleARNs replaces the allowed roles of the target.
+	AllowedRoleARNs []string `yaml:"allowedRoleARNs"`
+	// EndpointURL replaces the endpoint of the target.
+	EndpointURL string `yaml:"endpointURL"`
+	// Network replaces the network of the target.
+	Network Network `yaml:"network"`
+	// Vars adds values for ${VAR}. They win over the vars of the target.
+	Vars map[string]string `yaml:"vars"`
+	// KMSKeyARNs replaces the KMS keys of the target.
+	KMSKeyARNs []string `yaml:"kmsKeyARNs"`
+	// KubeconfigFile replaces the kubeconfig of the target.
+	KubeconfigFile string `yaml:"kubeconfigFile"`
 }
 
 // defaultKey is the key of a directory's row where the target has none.
@@ -174,5 +184,5 @@ func (t *Target) Lacks(m Match) (summary, detail string) {
 	key := t.KeyFor(m)
 	return fmt.Sprintf("the table of the target %s has no row %q, so where the directory %s is applied to is not said", t.Name, key, m.Path),
 		fmt.Sprintf("Add the row to targets[].table of weir's configuration, such as %q: {region: eu-west-1, accountID: \"123456789012\"}, or take the directory away. "+
-			"Until then nothing of the target is planned, changed or deleted; what it has in AWS stays.", key)
+			"Until then weir plans, changes and deletes nothing of the target, and its resources in AWS stay.", key)
 }

@@ -36,120 +36,125 @@ const (
 // DefaultSSMPrefix is below where join tokens are kept in the parameter store.
 const DefaultSSMPrefix = "/weir"
 
-// Target is one directory of a source, or with wildcards several, applied to
-// one AWS account and region.
+// Target is one directory of a source that weir applies to one AWS account and region. A path with
+// wildcards stands for one target per directory.
 type Target struct {
-	// Name may hold {1}, {2}…: what the path's wildcards matched.
-	Name   string `yaml:"name"`
+	// Name is the name of the target. {1}, {2}… stand for the texts that the path's wildcards
+	// match.
+	Name string `yaml:"name"`
+	// Source names the source. It is optional if there is only one source.
 	Source string `yaml:"source"`
-	// Path is below the source's root; * and ? match within one path element.
+	// Path is a directory below the root of the source. * and ? match within one path element.
 	Path string `yaml:"path"`
-	// Table says for each directory of a path with wildcards where it is applied to:
-	// accounts, regions, roles and values by key, so that no commit chooses them. A
-	// directory that it lacks is not planned, and nothing of it is changed or deleted.
+	// Table defines accounts, regions, roles and values for each directory of a path with
+	// wildcards, by key. Commits cannot change them. weir does not plan, change or delete anything
+	// for a directory without a row.
 	Table map[string]Row `yaml:"table"`
-	// Key finds the row of a directory, such as {1}/{2}; {1} if left out. All
-	// directories that come to one key have one row.
+	// Key is the key of the row for a directory, such as {1}/{2}. The default is {1}. Directories
+	// with the same key use the same row.
 	Key string `yaml:"key"`
-	// Region is one of AWS's. It may be left to the rows of the table.
+	// Region is the AWS region. It can be set in the rows of the table instead.
 	Region string `yaml:"region"`
-	// AccountID is checked against the credentials where given.
+	// AccountID is the AWS account. If set, weir checks that the credentials belong to it.
 	AccountID string `yaml:"accountID"`
-	// RoleARN is assumed for everything in this target.
+	// RoleARN is the role that weir assumes for this target.
 	RoleARN string `yaml:"roleARN"`
-	// PlanRoleARN is assumed instead for plans of pull requests. It needs read access
-	// only. Pull requests from forks are never planned against AWS without one.
+	// PlanRoleARN is the role that weir assumes to plan pull requests. It needs read access only.
+	// Without it weir does not plan pull requests from forks against AWS.
 	PlanRoleARN string `yaml:"planRoleARN"`
-	// AllowedRoleARNs are roles that an AWSClusterRoleIdentity in the
-	// repository may name.
+	// AllowedRoleARNs lists roles that an AWSClusterRoleIdentity in the repository may name.
 	AllowedRoleARNs []string `yaml:"allowedRoleARNs"`
-	// EndpointURL replaces aws.endpoint.
+	// EndpointURL replaces aws.endpoint for this target.
 	EndpointURL string  `yaml:"endpointURL"`
 	Network     Network `yaml:"network"`
-	// Vars are values for ${VAR} in the manifests; they win over VarsFrom, and
-	// a later file over an earlier one. Where the path has wildcards, {1} in a value is
-	// the text that the first of them matched.
-	Vars     map[string]string `yaml:"vars"`
-	VarsFrom []VarsFrom        `yaml:"varsFrom"`
-	// AgeKeyFiles hold the age identities that decrypt the SOPS files of the
-	// target, and KMSKeyARNs are the keys of AWS KMS that may be asked to, with
-	// the target's role. A file that names other keys only is an error.
+	// Vars are values for ${VAR} in the manifests. They win over varsFrom. {1} in a value stands
+	// for the text that the first wildcard of the path matches.
+	Vars map[string]string `yaml:"vars"`
+	// VarsFrom lists files with values for ${VAR}. A later file wins over an earlier one.
+	VarsFrom []VarsFrom `yaml:"varsFrom"`
+	// AgeKeyFiles lists files with age identities that decrypt the SOPS files of the target. A SOPS
+	// file that needs other keys is an error.
 	AgeKeyFiles []string `yaml:"ageKeyFiles"`
-	KMSKeyARNs  []string `yaml:"kmsKeyARNs"`
-	// KubeconfigFile is how weir reaches the cluster that the target's machines
-	// join: for its nodes, and to keep join tokens for KubeadmConfigs without one.
-	// It may hold {1} like the name. Exec plugins and auth providers are refused.
+	// KMSKeyARNs lists keys of AWS KMS that may decrypt SOPS files, used with the target's role.
+	KMSKeyARNs []string `yaml:"kmsKeyARNs"`
+	// KubeconfigFile is a kubeconfig for the cluster that the target's machines join. weir uses it
+	// to read nodes, and to maintain join tokens for KubeadmConfigs without a token. The path may
+	// contain {1}. weir rejects exec plugins and auth providers.
 	KubeconfigFile string `yaml:"kubeconfigFile"`
-	// SSMPrefixes are where parameters of AWS Systems Manager may be written; the
-	// join tokens are below the first one. /weir if there is a kubeconfigFile.
+	// SSMPrefixes lists the prefixes of AWS Systems Manager parameters that weir may write. Join
+	// tokens are below the first one. The default is /weir if kubeconfigFile is set.
 	SSMPrefixes []string `yaml:"ssmPrefixes"`
-	// Mode is correct (the default) or report: show drift, change nothing.
+	// Mode is correct (the default) or report. With report, weir shows drift and changes nothing.
 	Mode  string `yaml:"mode"`
 	Prune Prune  `yaml:"prune"`
-	// AllowAdopt lets the annotation weir.dev/adopt in the manifests take over
-	// resources that no weir owns.
+	// AllowAdopt allows the annotation weir.dev/adopt in the manifests to adopt resources without
+	// an owner.
 	AllowAdopt bool `yaml:"allowAdopt"`
-	// Apply is always (the default), or as-reviewed: a plan is applied once its
+	// Apply is always (the default) or as-reviewed. With as-reviewed, weir applies a plan when its
 	// digest has been approved.
 	Apply string `yaml:"apply"`
-	// DependsOn are targets that must have converged with the same commit, and with
-	// what it follows, before this one moves on, and so must those before them; *
-	// stands for any text of a name, {1} for what the path's first wildcard matched.
-	// Where an entry stands for the target itself, only the entries before it matter. A
-	// name that no directory gives is an error of the target that waits for it.
+	// DependsOn lists targets that must have converged with the same commit, and with the same
+	// images and versions, before this target continues. The same holds for their own dependsOn. *
+	// matches any text of a name, and {1} is the text that the path's first wildcard matches. If an
+	// entry matches the target itself, only the entries before it count. An unknown name is an
+	// error.
 	DependsOn []string `yaml:"dependsOn"`
-	// Windows are when steps may run that replace or end instances, or delete
-	// something; none for any time.
+	// Windows lists the times in which steps may replace or end instances, or delete something.
+	// Without windows they may run at any time.
 	Windows []Window `yaml:"windows"`
-	// MaxConcurrentRollouts bounds the instance refreshes and nodegroup updates
-	// that move at a time in the target's account and region; the smallest of the
-	// targets there is in force. None for no bound.
+	// MaxConcurrentRollouts is the maximum number of instance refreshes and nodegroup updates at a
+	// time in the target's account and region. If targets there differ, the smallest number
+	// applies. Without it there is no limit.
 	MaxConcurrentRollouts Rollouts `yaml:"maxConcurrentRollouts"`
-	// Rollout demands waves of whatever replaces the target's machines.
+	// Rollout requires that FleetRollouts order every replacement of the target's machines.
 	Rollout Demand `yaml:"rollout"`
-	// Suspend plans and never writes.
+	// Suspend makes weir plan the target and change nothing.
 	Suspend bool `yaml:"suspend"`
 }
 
-// Demand says what a FleetRollout must order before machines are replaced.
+// Demand defines the FleetRollout that a target requires before weir replaces machines.
 type Demand struct {
-	// Required holds each rollout and replacement of a pool that no FleetRollout of the
-	// source selects. What replaces no machine goes on.
+	// Required holds every rollout and replacement of a pool that no FleetRollout of the source
+	// selects. Changes that replace no machine continue.
 	Required bool `yaml:"required"`
-	// MinWaves is how many waves the FleetRollout must write at least, up to the first that
-	// takes all pools that are left. Only waves that hold machines of a change count.
+	// MinWaves is the minimum number of waves, up to the first wave that takes all remaining pools.
+	// Only waves with machines of a change count.
 	MinWaves int `yaml:"minWaves"`
-	// MaxMachines is the most that its maxMachines may be.
+	// MaxMachines is the maximum for maxMachines of the FleetRollout.
 	MaxMachines int `yaml:"maxMachines"`
 }
 
-// Network replaces what the manifests or AWS say.
+// Network replaces the network in the manifests or in AWS.
 type Network struct {
-	VPCID            string   `yaml:"vpcID"`
-	SubnetIDs        []string `yaml:"subnetIDs"`
+	// VPCID is the id of the VPC.
+	VPCID string `yaml:"vpcID"`
+	// SubnetIDs lists the ids of the subnets.
+	SubnetIDs []string `yaml:"subnetIDs"`
+	// SecurityGroupIDs lists the ids of the security groups.
 	SecurityGroupIDs []string `yaml:"securityGroupIDs"`
 }
 
-// VarsFrom is a file with values for variables, lines KEY=VALUE or a mapping in YAML.
+// VarsFrom is a file with values for variables: lines KEY=VALUE, or a YAML mapping.
 type VarsFrom struct {
-	// File is on weir's own machine, and may hold {1} like the name: a character that
-	// a name cannot hold is then a dash. It is not searched for {1}.
+	// File is a file on weir's machine. Its path may contain {1}, in which characters that a
+	// target's name cannot have become dashes. weir does not replace {1} in the file's contents.
 	File string `yaml:"file"`
-	// Path replaces file: a file of the repository, relative to the target's directory,
-	// which may hold {1}. A commit decides what it says, so all that the configuration
-	// says wins over it, vars and files alike, and it is never secret.
+	// Path is a file of the repository, relative to the target's directory, instead of file. It may
+	// contain {1}. Its values are never secret, and all vars and files of the configuration win
+	// over them.
 	Path string `yaml:"path"`
-	// Secret marks every value of the file as secret: none is ever shown, and one
-	// that reaches a field outside user data is an error.
+	// Secret marks every value of the file as secret. weir never shows such a value, and it is an
+	// error if one reaches a field outside user data.
 	Secret bool `yaml:"secret"`
 	// At is where the configuration names the file.
 	At diag.Position `yaml:"-"`
 }
 
-// Prune says whether weir deletes what Git no longer wants.
+// Prune configures whether weir deletes resources that Git no longer wants.
 type Prune struct {
+	// Enabled turns deletion on.
 	Enabled bool `yaml:"enabled"`
-	// Limit bounds what one pass may delete.
+	// Limit is the maximum that one pass may delete: a number of pools, or a percentage of them.
 	Limit Limit `yaml:"limit"`
 }
 
@@ -167,7 +172,7 @@ func (l *Limit) UnmarshalText(b []byte) error {
 	n, err := strconv.Atoi(number)
 	switch {
 	case err != nil || n < 1 || strings.HasPrefix(number, "+"):
-		return fmt.Errorf("%q is no limit; write a number from 1, or a percentage like 20%%", text)
+		return fmt.Errorf("%q is not a limit; write a number from 1, or a percentage like 20%%", text)
 	case percent && n > 100:
 		return fmt.Errorf("%q is above 100%%", text)
 	case percent:
@@ -194,7 +199,7 @@ func (r *Rollouts) UnmarshalText(b []byte) error {
 	text := string(b)
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || strings.HasPrefix(text, "+") {
-		return fmt.Errorf("%q is no number of rollouts; write one from 1, or leave the key out for no limit", text)
+		return fmt.Errorf("%q is not a number of rollouts; write one from 1, or leave the key out for no limit", text)
 	}
 	*r = Rollouts(n)
 	return nil

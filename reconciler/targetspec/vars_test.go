@@ -25,7 +25,7 @@ func TestVarsFile(t *testing.T) {
 		"list":          {in: "- a\n", err: "want a mapping"},
 		"nested":        {in: "A: {b: c}\n", err: "line 1: the value of A"},
 		"twice":         {in: "A: 1\nA: 2\n", err: "line 2: A is given twice"},
-		"no name":       {in: "a-b: 1\n", err: "no name of a variable"},
+		"no name":       {in: "a-b: 1\n", err: "not a valid name for a variable"},
 		"broken":        {in: "A: [\n", err: "no valid YAML"},
 		"alias refused": {in: "A: &a x\nB: *a\n", err: "line 2: the value of B"},
 	}

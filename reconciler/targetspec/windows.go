@@ -19,27 +19,24 @@ const (
 	Deny  = "deny"
 )
 
-// Window is a time of the week in which steps may run that replace or end
-// instances, or delete something, or with kind deny one in which they may not.
-// A step that disrupts nothing needs no window.
+// Window is a time of the week in which steps may run that replace or end instances, or delete
+// something. With kind deny it is a time in which they must not run. Other steps need no window.
 type Window struct {
-	// Kind is allow (the default) or deny. Where some windows allow, one of them
-	// must be open; a window that denies wins over them.
+	// Kind is allow (the default) or deny. If any window allows, one of these must be open. An open
+	// window that denies always wins.
 	Kind string `yaml:"kind"`
-	// Days are those on which it begins: mon, tue, wed, thu, fri, sat, sun; none
-	// stands for every day.
+	// Days lists the days on which the window starts: mon, tue, wed, thu, fri, sat, sun. An empty
+	// list means every day.
 	Days []string `yaml:"days"`
-	// Start is when it begins, by the clock of the time zone, such as 09:00;
-	// midnight if left out.
+	// Start is the time at which the window starts, in the time zone, such as 09:00.
 	Start Clock `yaml:"start"`
-	// End is when it ends, up to 24:00, on the next day if it is not after the
-	// start; midnight if left out.
+	// End is the time at which the window ends, up to 24:00. If it is not after the start, the
+	// window ends on the next day.
 	End Clock `yaml:"end"`
-	// Duration replaces the end: how long the window is open, at most 168h, whatever
-	// the clock shows meanwhile.
+	// Duration is how long the window is open, at most 168h. It replaces end, and is independent of
+	// clock changes.
 	Duration time.Duration `yaml:"duration"`
-	// Timezone is the IANA name of the time zone, such as Europe/Berlin; UTC if left
-	// out.
+	// Timezone is the IANA name of the time zone, such as Europe/Berlin.
 	Timezone string `yaml:"timezone"`
 }
 
@@ -56,7 +53,7 @@ var ClockPattern = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$`)
 func (c *Clock) UnmarshalText(b []byte) error {
 	text := string(b)
 	if !ClockPattern.MatchString(text) {
-		return fmt.Errorf("%q is no time of day; write it like 09:30", text)
+		return fmt.Errorf("%q is not a time of day; write it like 09:30", text)
 	}
 	hours, _ := strconv.Atoi(text[:2]) // digits, as the pattern says
 	minutes, _ := strconv.Atoi(text[3:])

@@ -112,7 +112,7 @@ func parseTime(text string, zone *time.Location) (time.Time, error) {
 			}
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time; write YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, with Z behind it for UTC", text)
+	return time.Time{}, fmt.Errorf("%q is not a time; write YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, with Z behind it for UTC", text)
 }
 
 // mayHaveSigned finds the line that allows a key at the time that the committer or

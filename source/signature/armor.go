@@ -48,7 +48,7 @@ func unarmored(text []byte, kind string, pgp bool) ([]byte, error) {
 func strictBase64(text []byte) ([]byte, error) {
 	data, err := base64.StdEncoding.Strict().AppendDecode(nil, bytes.ReplaceAll(text, []byte("\n"), nil))
 	if err != nil || bytes.ContainsRune(text, '\r') {
-		return nil, errors.New("its signature cannot be read: it is no base64")
+		return nil, errors.New("its signature cannot be read: it is not base64")
 	}
 	return data, nil
 }

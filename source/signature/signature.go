@@ -31,24 +31,24 @@ const (
 // maxFileBytes bounds the size of a file with keys.
 const maxFileBytes = 4 << 20
 
-// Policy says which signatures a revision needs. The zero value asks for none.
+// Policy defines which signatures a revision needs. The zero value requires none.
 type Policy struct {
-	// Mode is commit (the default), tag, or either. For tag the ref must name one.
+	// Mode is commit (the default), tag or either. For tag, ref must name a tag.
 	Mode Mode `yaml:"mode"`
 	PGP  PGP  `yaml:"pgp"`
 	SSH  SSH  `yaml:"ssh"`
 }
 
-// PGP configures the keys that may sign with PGP.
+// PGP holds the keys that may sign with PGP.
 type PGP struct {
-	// KeyFiles hold public keys, as gpg --export --armor writes them.
+	// KeyFiles lists files with public keys, as gpg --export --armor writes them.
 	KeyFiles []string `yaml:"keyFiles"`
 }
 
-// SSH configures the keys that may sign with SSH.
+// SSH holds the keys that may sign with SSH.
 type SSH struct {
-	// AllowedSignersFile has the form of ssh-keygen's ALLOWED SIGNERS, as Git's
-	// gpg.ssh.allowedSignersFile. Lines with cert-authority are left out.
+	// AllowedSignersFile is a file in the format of ssh-keygen's ALLOWED SIGNERS, as for Git's
+	// gpg.ssh.allowedSignersFile. weir ignores lines with cert-authority.
 	AllowedSignersFile string `yaml:"allowedSignersFile"`
 }
 

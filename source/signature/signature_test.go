@@ -134,8 +134,8 @@ func TestAllowedSignersFaults(t *testing.T) {
 		"a bad key":      {"a ssh-ed25519 AAAA", "f:1: no public key"},
 		"a private key":  {"-----BEGIN OPENSSH PRIVATE KEY-----\nhunter2\n", "f:1"},
 		"unknown option": {"a no-touch " + k, `f:1: unknown option "no-touch"`},
-		"a bad time":     {`a valid-after="soon" ` + k, `f:1: "soon" is no time`},
-		"a month of 13":  {`a valid-before="20261301" ` + k, `is no time`},
+		"a bad time":     {`a valid-after="soon" ` + k, `f:1: "soon" is not a time`},
+		"a month of 13":  {`a valid-before="20261301" ` + k, `is not a time`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -26,36 +26,38 @@ type TokenSource interface {
 	Reject(token string)
 }
 
-// Auth names the files that hold a source's credentials. They are read at each
-// use, so that a new value is taken at once.
+// Auth names the files with the credentials of a source. weir reads them at each use, so a new
+// value takes effect at once.
 type Auth struct {
-	// TokenFile holds an access token, sent as a password.
+	// TokenFile holds an access token, which weir sends as a password.
 	TokenFile string `yaml:"tokenFile"`
-	// Username goes with passwordFile, or with tokenFile where the forge wants a certain one.
-	Username     string `yaml:"username"`
+	// Username is the user for passwordFile, or for tokenFile if the forge requires a certain one.
+	Username string `yaml:"username"`
+	// PasswordFile holds the password of the user.
 	PasswordFile string `yaml:"passwordFile"`
-	// BearerTokenFile holds a token that is sent in a Bearer header.
+	// BearerTokenFile holds a token that weir sends in a Bearer header.
 	BearerTokenFile string `yaml:"bearerTokenFile"`
-	// SSHKeyFile holds a private key in OpenSSH's form. Neither an agent nor
-	// ~/.ssh is used.
+	// SSHKeyFile holds a private key in OpenSSH's format. weir uses no agent and no ~/.ssh.
 	SSHKeyFile string `yaml:"sshKeyFile"`
-	// PassphraseFile holds what decrypts the key in sshKeyFile.
+	// PassphraseFile holds the passphrase of sshKeyFile.
 	PassphraseFile string `yaml:"passphraseFile"`
-	// KnownHostsFile holds the host keys that are trusted, as ssh-keyscan prints
-	// them. It is required over SSH.
+	// KnownHostsFile holds the trusted host keys, as ssh-keyscan prints them. It is required for
+	// SSH.
 	KnownHostsFile string    `yaml:"knownHostsFile"`
 	GitHubApp      GitHubApp `yaml:"githubApp"`
 	// Tokens gives the App's tokens, sent as a password.
 	Tokens TokenSource `yaml:"-"`
 }
 
-// GitHubApp is an App that is installed on the repository. Its tokens serve Git,
-// and commit statuses where the forge has no tokenFile.
+// GitHubApp is a GitHub App that is installed on the repository. weir uses its tokens for Git, and
+// for commit statuses if the forge has no tokenFile.
 type GitHubApp struct {
 	// AppID is the App's number or its client id.
 	AppID string `yaml:"appID"`
-	// InstallationID is found by the repository where it is left out.
+	// InstallationID is the number of the installation. Without it weir finds the installation of
+	// the repository.
 	InstallationID string `yaml:"installationID"`
+	// PrivateKeyFile holds the App's private key in PEM.
 	PrivateKeyFile string `yaml:"privateKeyFile"`
 }
 
@@ -144,11 +146,12 @@ func readSecret(file string) (string, error) {
 	return secret, nil
 }
 
-// ClientCert names a certificate and its private key, both in PEM. They are read at
-// each new connection.
+// ClientCert names a certificate and its private key. weir reads them at each new connection.
 type ClientCert struct {
+	// CertFile holds the certificate in PEM.
 	CertFile string `yaml:"certFile"`
-	KeyFile  string `yaml:"keyFile"`
+	// KeyFile holds the private key in PEM.
+	KeyFile string `yaml:"keyFile"`
 }
 
 func (c ClientCert) validate() error {

@@ -47,12 +47,12 @@ const (
 // configuration are in the tags.
 type Settings struct {
 	Auth Auth `yaml:"auth"`
-	// CAFile holds PEM certificates of authorities that are trusted beside the system's.
+	// CAFile holds PEM certificates of authorities that weir trusts in addition to the system's.
 	CAFile string `yaml:"caFile"`
-	// ClientCert is shown to servers that ask for a certificate.
+	// ClientCert is the certificate that weir sends to servers that request one.
 	ClientCert ClientCert `yaml:"clientCert"`
-	// Proxy is an http, https or socks5 URL without credentials. Without it weir uses
-	// the proxy of the environment, and none over SSH.
+	// Proxy is an http, https or socks5 URL without credentials. Without it weir uses the proxy of
+	// the environment, and no proxy for SSH.
 	Proxy     string    `yaml:"proxy"`
 	ProxyAuth ProxyAuth `yaml:"proxyAuth"`
 }
@@ -79,7 +79,7 @@ func NewHTTP(cfg Settings) (*http.Transport, error) {
 	}
 	if cfg.CAFile != "" {
 		if info, err := os.Stat(cfg.CAFile); err == nil && info.Size() > maxCAFileBytes {
-			return nil, fmt.Errorf("read caFile: %s has %d bytes, which is no list of certificates", cfg.CAFile, info.Size())
+			return nil, fmt.Errorf("read caFile: %s has %d bytes, which is not a list of certificates", cfg.CAFile, info.Size())
 		}
 		pem, err := os.ReadFile(cfg.CAFile)
 		if err != nil {

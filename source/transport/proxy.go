@@ -18,9 +18,11 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// ProxyAuth are the credentials of a proxy. The file is read at each use.
+// ProxyAuth holds the credentials for a proxy.
 type ProxyAuth struct {
-	Username     string `yaml:"username"`
+	// Username is the user of the proxy.
+	Username string `yaml:"username"`
+	// PasswordFile holds the password of that user. weir reads it at each use.
 	PasswordFile string `yaml:"passwordFile"`
 }
 

@@ -96,7 +96,7 @@ func (p *Pusher) At(ctx context.Context, branch string) (string, error) {
 func ownBranch(branch string) (plumbing.ReferenceName, error) {
 	name := plumbing.NewBranchReferenceName(branch)
 	if !strings.HasPrefix(branch, OwnBranches) || name.Validate() != nil {
-		return "", fault.New(fault.MissingRef, "%q is no branch that weir makes", fault.Plain(branch))
+		return "", fault.New(fault.MissingRef, "%q is not a branch that weir makes", fault.Plain(branch))
 	}
 	return name, nil
 }
@@ -132,7 +132,7 @@ func (p *Pusher) Make(ctx context.Context, b Branch) error {
 		return err
 	}
 	if !plumbing.IsHash(b.Commit) || b.After != "" && !plumbing.IsHash(b.After) {
-		return fault.New(fault.MissingRef, "%q is no commit", fault.Plain(b.Commit))
+		return fault.New(fault.MissingRef, "%q is not a commit", fault.Plain(b.Commit))
 	}
 	receive, adv, err := p.connect(ctx, name)
 	if err != nil {

@@ -104,7 +104,7 @@ func (a Auth) knownHosts() (*knownhosts.HostKeyDB, error) {
 	case err != nil:
 		return nil, fault.New(fault.UntrustedHost, "read auth.knownHostsFile: %v", err)
 	case info.Size() > maxKnownHostsBytes:
-		return nil, fault.New(fault.UntrustedHost, "read auth.knownHostsFile: %s has %d bytes, which is no list of hosts", a.KnownHostsFile, info.Size())
+		return nil, fault.New(fault.UntrustedHost, "read auth.knownHostsFile: %s has %d bytes, which is not a list of hosts", a.KnownHostsFile, info.Size())
 	}
 	db, err := knownhosts.NewDB(a.KnownHostsFile)
 	if err != nil {
@@ -209,7 +209,7 @@ func parseSigner(a Auth, text []byte, passphrase string) (ssh.Signer, error) {
 func readCredential(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err == nil && info.Size() > maxSecretBytes {
-		return nil, fault.New(fault.AuthFailed, "read credentials: %s has %d bytes, which is no credential", file, info.Size())
+		return nil, fault.New(fault.AuthFailed, "read credentials: %s has %d bytes, which is not a credential", file, info.Size())
 	}
 	if err == nil {
 		var data []byte

@@ -136,7 +136,7 @@ func sshAt(user, host, port, p string) (Location, error) {
 	case host == "" || strings.Trim(p, "/") == "":
 		return Location{}, fault.New(fault.RefusedURL, "the ssh url needs a host and a path, as in ssh://git@host/owner/repository.git")
 	case strings.HasPrefix(host, "-") || strings.ContainsAny(host, " \t"):
-		return Location{}, fault.New(fault.RefusedURL, "%q is no name of a host", fault.Plain(host))
+		return Location{}, fault.New(fault.RefusedURL, "%q is not a valid name for a host", fault.Plain(host))
 	case strings.HasPrefix(user, "-") || strings.HasPrefix(p, "-"):
 		return Location{}, fault.New(fault.RefusedURL, "user and path of an ssh url must not start with a dash")
 	}

@@ -16,63 +16,61 @@ const (
 // Roles are all of them.
 var Roles = []string{RoleMetrics, RoleRead, RoleOperate}
 
-// Access says who may use the page and the API. Without it weir listens on the
-// loopback interface alone, where everybody may read and the weir command on the
-// same machine may command.
+// Access configures who may use the page and the API. Without it weir listens only on the loopback
+// interface, where everybody may read, and where the weir command on the same machine may run
+// commands.
 type Access struct {
 	// Anonymous is the permission without a login: read or none. The default is none
 	// if tokens or a proxy are configured, otherwise read on the loopback interface.
 	Anonymous string `yaml:"anonymous"`
-	// WithoutTLS lets weir listen elsewhere than on the loopback interface without tls:
-	// behind-proxy where a proxy in front has TLS, or insecure where no one else can
-	// listen on the way.
+	// WithoutTLS allows weir to listen on other interfaces without tls: behind-proxy if a proxy in
+	// front has TLS, or insecure if nobody else can read the traffic.
 	WithoutTLS string `yaml:"withoutTLS"`
-	// Tokens let programs in, and people who paste one on the page. Where there are
-	// any, commands on weir's own machine need one too, or --config and the right to
-	// read the state directory.
+	// Tokens lists tokens for programs, and for people who log in on the page. With tokens,
+	// commands on weir's own machine need a token too, or --config and permission to read the state
+	// directory.
 	Tokens []Token `yaml:"tokens"`
-	// Proxy is a proxy in front that identifies users, such as oauth2-proxy.
+	// Proxy is a proxy in front of weir that identifies users, such as oauth2-proxy.
 	Proxy Proxy `yaml:"proxy"`
-	// Rules give roles to the users that the proxy names. The first matching rule
-	// decides; a user without one has no permission.
+	// Rules gives roles to the users that the proxy names. The first matching rule applies. A user
+	// without a rule has no permission.
 	Rules []Rule `yaml:"rules"`
 }
 
-// Token is a user or program that shows a token.
+// Token is a token of a user or program.
 type Token struct {
-	// Name is the caller's on the page, in the history and in the log.
+	// Name identifies the caller on the page, in the history and in the log.
 	Name string `yaml:"name"`
-	// Role is metrics (/metrics alone), read, or operate: reconcile, suspend, resume
-	// and approve as well.
+	// Role is metrics (only /metrics), read, or operate (read, and also reconcile, suspend, resume
+	// and approve).
 	Role string `yaml:"role"`
-	// File holds the token, of at least 32 characters; several, one a line, while one
-	// is replaced. It is read at each use.
+	// File holds the token, with at least 32 characters. While you replace a token, write the old
+	// and the new one on separate lines. weir reads it at each use.
 	File string `yaml:"file"`
 }
 
-// Proxy is a proxy in front that logs people in and passes on who they are.
+// Proxy is a proxy in front of weir that authenticates users and forwards their names.
 type Proxy struct {
-	// Addresses are the addresses that the proxy connects from, such as 10.0.1.7 or
-	// 10.0.0.0/16. The guard ignores these headers from other addresses.
+	// Addresses lists the addresses from which the proxy connects, such as 10.0.1.7 or 10.0.0.0/16.
+	// weir ignores the headers below from other addresses.
 	Addresses []string `yaml:"addresses"`
-	// UserHeader names the user, X-Forwarded-User if left out. The proxy must take it
-	// out of what browsers send.
+	// UserHeader is the header with the name of the user. The proxy must remove this header from
+	// requests of browsers.
 	UserHeader string `yaml:"userHeader"`
-	// GroupsHeader names the user's groups, with commas between them,
-	// X-Forwarded-Groups if left out.
+	// GroupsHeader is the header with the user's groups, separated by commas.
 	GroupsHeader string `yaml:"groupsHeader"`
-	// SecretFile holds a secret of at least 32 characters that the proxy must send
-	// too, in secretHeader. It is read at each use.
+	// SecretFile holds a secret of at least 32 characters that the proxy must send in secretHeader.
+	// weir reads it at each use.
 	SecretFile string `yaml:"secretFile"`
-	// SecretHeader is X-Weir-Proxy-Secret if left out.
+	// SecretHeader is the header with the secret of secretFile.
 	SecretHeader string `yaml:"secretHeader"`
 }
 
-// Rule gives a role to users and to members of groups; to those who are one
-// of either.
+// Rule gives a role to users and to members of groups.
 type Rule struct {
-	// Users are names as the proxy says them; * stands for everybody whom it names.
-	Users  []string `yaml:"users"`
+	// Users lists names of users as the proxy sends them. * matches every user.
+	Users []string `yaml:"users"`
+	// Groups lists names of groups as the proxy sends them.
 	Groups []string `yaml:"groups"`
 	// Role is metrics, read or operate.
 	Role string `yaml:"role"`

@@ -20,29 +20,28 @@ const (
 // no other.
 const DefaultForkLabel = "weir-plan"
 
-// Policy says which pull requests are planned.
+// Policy configures which pull requests weir plans.
 type Policy struct {
-	// Plan is always (the default) or never. Only a source that follows a branch has
-	// pull requests.
+	// Plan is always (the default) or never. A source that does not follow a branch has no pull
+	// requests.
 	Plan string `yaml:"plan"`
-	// Drafts is plan (the default), or wait: a draft is planned once it is ready for
-	// review, or once a user who may write to the repository comments weir plan.
+	// Drafts is plan (the default) or wait. With wait, weir plans a draft when it is ready for
+	// review, or when a user with write access comments weir plan.
 	Drafts string `yaml:"drafts"`
-	// Forecast is always (the default) or never: whether weir simulates a plan over time,
-	// for up to one second, and shows the result next to it.
+	// Forecast is always (the default) or never. With always, weir simulates each plan over time,
+	// for up to one second, and shows the result with the plan.
 	Forecast string `yaml:"forecast"`
-	// Forks says what lets a pull request from another repository be planned; without
-	// it none is. Such a plan sees no secret and uses planRoleARN alone.
+	// Forks configures who can allow a plan of a pull request from another repository. Without it
+	// weir plans none. Such a plan uses planRoleARN and has no access to secrets.
 	Forks Forks `yaml:"forks"`
 }
 
-// Forks lets people allow plans of pull requests from forks, for one commit each.
+// Forks configures who can allow plans of pull requests from forks. A permission is for one commit.
 type Forks struct {
-	// AllowBy lists comment (weir plan, by a user who may write to the repository)
-	// and label. Later pushes need a new permission.
+	// AllowBy lists comment (a user with write access comments weir plan), label, or both. A later
+	// push needs a new permission.
 	AllowBy []string `yaml:"allowBy"`
-	// Label is the label's name, weir-plan if left out. It must be set after weir
-	// has seen the commit.
+	// Label is the name of the label. It must be set after weir has read the commit.
 	Label string `yaml:"label"`
 }
 

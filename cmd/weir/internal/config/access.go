@@ -12,11 +12,10 @@ import (
 
 // TLS serves the page, the API and webhooks over HTTPS, with TLS 1.2 or newer.
 type TLS struct {
-	// CertFile holds the certificate in PEM, followed by those of the authorities
-	// between it and the root. It is read again when it changes.
+	// CertFile holds the certificate in PEM, followed by the intermediate certificates. weir reads
+	// it again when it changes.
 	CertFile string `yaml:"certFile"`
-	// KeyFile holds the certificate's private key in PEM. It is read again when it
-	// changes.
+	// KeyFile holds the certificate's private key in PEM. weir reads it again when it changes.
 	KeyFile string `yaml:"keyFile"`
 }
 
@@ -45,7 +44,7 @@ func (v *validator) access() {
 	}
 	v.listensSafely()
 	if a.WithoutTLS != "" && c.TLS.CertFile != "" {
-		v.found.fault("access.withoutTLS", "bad-value", "leave one of them out", "there is tls")
+		v.found.fault("access.withoutTLS", "bad-value", "use only one of them", "there is tls")
 	}
 	v.accessProxy()
 	for i, r := range a.Rules {
@@ -82,7 +81,7 @@ func (v *validator) accessProxy() {
 		entry := fmt.Sprintf("%s.addresses[%d]", at, i)
 		switch {
 		case err != nil:
-			v.found.fault(entry, "bad-value", "write it like 10.0.1.7 or 10.0.0.0/16", "%q is no address", text)
+			v.found.fault(entry, "bad-value", "write it like 10.0.1.7 or 10.0.0.0/16", "%q is not an address", text)
 		case prefix.Bits() == 0 && p.SecretFile == "":
 			v.found.fault(entry, "bad-value", "name the proxy's own addresses, or add secretFile", "%q is every address: anybody could say who they are", text)
 		}

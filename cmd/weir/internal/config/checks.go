@@ -60,10 +60,10 @@ var (
 func checkListen(text string) (wrong, help string) {
 	_, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return fmt.Sprintf("%q is no address", text), "write host:port, such as " + DefaultListen
+		return fmt.Sprintf("%q is not an address", text), "write host:port, such as " + DefaultListen
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return fmt.Sprintf("%q is no port", port), ""
+		return fmt.Sprintf("%q is not a port", port), ""
 	}
 	return "", ""
 }
@@ -77,7 +77,7 @@ func checkInterval(text string) (wrong, help string) {
 
 func checkShare(text string) (wrong, help string) {
 	if n, err := strconv.Atoi(text); err != nil || n < 1 || n > 100 {
-		return fmt.Sprintf("%s is no part of AWS's limits", text), "give a percentage from 1 to 100"
+		return fmt.Sprintf("%s is not part of AWS's limits", text), "give a percentage from 1 to 100"
 	}
 	return "", ""
 }
@@ -101,7 +101,7 @@ func checkPage(text string) (wrong, help string) {
 // CheckEndpoint returns the fault in the URL of an AWS endpoint.
 func CheckEndpoint(raw string) error {
 	if u := webAddress(raw); u == nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%q is no http(s) URL of an endpoint", redact(raw))
+		return fmt.Errorf("%q is not an http(s) URL of an endpoint", redact(raw))
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func checkAWSEndpoint(text string) (wrong, help string) {
 
 func checkEtcd(text string) (wrong, help string) {
 	if u := webAddress(text); u == nil || u.Port() == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Sprintf("%q is no http(s) address of an etcd member", redact(text)), "write it with its port, such as https://etcd-0:2379"
+		return fmt.Sprintf("%q is not an http(s) address of an etcd member", redact(text)), "write it with its port, such as https://etcd-0:2379"
 	}
 	return "", ""
 }
@@ -137,7 +137,7 @@ func checkSource(text string) (wrong, help string) {
 func checkProxy(text string) (wrong, help string) {
 	switch u, err := url.Parse(text); {
 	case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme):
-		return fmt.Sprintf("%q is no http, https or socks5 URL", redact(text)), ""
+		return fmt.Sprintf("%q is not an http, https or socks5 URL", redact(text)), ""
 	case u.User != nil:
 		return "the URL carries credentials, which are not kept in the configuration", "give proxyAuth with username and passwordFile"
 	}
@@ -148,7 +148,7 @@ func checkProxy(text string) (wrong, help string) {
 func checkReceiver(text string) (wrong, help string) {
 	switch u := webAddress(text); {
 	case u == nil || u.Fragment != "":
-		return "this is no http(s) address", "write it like https://hooks.example.com/weir"
+		return "this is not an http(s) address", "write it like https://hooks.example.com/weir"
 	case u.User != nil:
 		return "the address carries credentials, which are not kept in the configuration", "the receiver knows weir by the signature"
 	}
@@ -168,7 +168,7 @@ func SSMPrefixFault(prefix string) (why, wayOut string) {
 	root := strings.ToLower(strings.TrimPrefix(prefix, "/"))
 	switch {
 	case !ssmPattern().MatchString(prefix):
-		return fmt.Sprintf("%q is no prefix of parameters", prefix),
+		return fmt.Sprintf("%q is not a prefix of parameters", prefix),
 			"write it like /weir: up to eight parts of letters, digits, dots, dashes and underscores, each after a slash, and none at the end"
 	case strings.HasPrefix(root, "aws") || strings.HasPrefix(root, "ssm"):
 		return "AWS keeps names that begin with aws or ssm for itself", "write another one, such as /weir"
@@ -178,7 +178,7 @@ func SSMPrefixFault(prefix string) (why, wayOut string) {
 
 func checkZone(text string) (wrong, help string) {
 	if _, err := (targetspec.Window{Timezone: text}).Zone(); err != nil {
-		return fmt.Sprintf("%q is no time zone", text), "write an IANA name such as Europe/Berlin or UTC"
+		return fmt.Sprintf("%q is not a time zone", text), "write an IANA name such as Europe/Berlin or UTC"
 	}
 	return "", ""
 }

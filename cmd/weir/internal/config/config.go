@@ -36,37 +36,36 @@ const EmbeddedEndpoint = "embedded"
 // Config is a whole configuration. A loaded one holds every default and only
 // absolute paths.
 type Config struct {
+	// APIVersion is the version of the format of this file.
 	APIVersion string `yaml:"apiVersion"`
-	Kind       string `yaml:"kind"`
-	// Instance names this weir: the value of the tag weir.dev/owner on all that
-	// it makes, and the first part of its commit statuses' contexts.
+	// Kind is the kind of this file.
+	Kind string `yaml:"kind"`
+	// Instance names this weir. It is the value of the tag weir.dev/owner on every resource that
+	// weir creates, and the first part of the contexts of commit statuses.
 	Instance string `yaml:"instance"`
-	// StateDir holds what must survive a restart: mirrors, the digest key, the
-	// journal of commit statuses, the embedded AWS's state.
-	// Without it that is /var/lib/weir for root, and else weir below XDG_STATE_HOME or
-	// ~/.local/state.
+	// StateDir holds what must survive a restart, such as mirrors, the digest key and the journal
+	// of commit statuses. The default is /var/lib/weir for root, otherwise weir below
+	// XDG_STATE_HOME or ~/.local/state.
 	StateDir string `yaml:"stateDir"`
 	// Listen is the address of the page, the API and the metrics.
 	Listen string `yaml:"listen"`
-	// PublicURL is the page's address as people reach it, such as
-	// https://weir.example.com: commit statuses and comments link to it. Without one
-	// they have no links, because the address in listen may be reachable from this machine only.
+	// PublicURL is the address at which people reach the page, such as https://weir.example.com.
+	// Commit statuses and comments link to it. Without it they have no links.
 	PublicURL string        `yaml:"publicURL"`
 	TLS       TLS           `yaml:"tls"`
 	Access    access.Access `yaml:"access"`
 	// Interval is the time between passes while nothing is changing.
 	Interval time.Duration `yaml:"interval"`
 	AWS      AWS           `yaml:"aws"`
-	// KeepVersions is the number of versions of a launch template that are kept in
-	// addition to the wanted one: 1 to 9998. A pool's annotation
-	// weir.dev/keep-versions overrides it.
+	// KeepVersions is the number of earlier versions of a launch template that weir keeps: 1 to
+	// 9998. The annotation weir.dev/keep-versions of a pool overrides it.
 	KeepVersions Versions          `yaml:"keepVersions"`
 	Limits       targetspec.Limits `yaml:"limits"`
 	Coordination Coordination      `yaml:"coordination"`
 	Sources      []Source          `yaml:"sources"`
 	Forges       []Forge           `yaml:"forges"`
 	Notify       []Notify          `yaml:"notify"`
-	// GateProviders answer the gates of FleetRollouts.
+	// GateProviders lists the servers that gates of FleetRollouts can query.
 	GateProviders []GateProvider      `yaml:"gateProviders"`
 	Targets       []targetspec.Target `yaml:"targets"`
 
@@ -74,38 +73,38 @@ type Config struct {
 	File string `yaml:"-"`
 }
 
-// AWS says how AWS is reached.
+// AWS configures how weir reaches AWS.
 type AWS struct {
-	// Endpoint is empty for AWS itself, "embedded", or a URL that takes the
-	// place of every service's own.
+	// Endpoint is empty for AWS itself, "embedded", or a URL that replaces the endpoints of all
+	// services.
 	Endpoint string `yaml:"endpoint"`
-	// ShareOfLimits is the percentage of AWS's limits for mutating requests that weir uses in
-	// each account and region: 1 to 100. All other callers there share these limits. While
-	// AWS throttles, weir uses less by itself.
+	// ShareOfLimits is the percentage of AWS's rate limits for mutating requests that weir uses in
+	// each account and region: 1 to 100. Other callers share these limits. While AWS throttles,
+	// weir uses less.
 	ShareOfLimits int `yaml:"shareOfLimits"`
 }
 
 // Share is ShareOfLimits as a fraction.
 func (a AWS) Share() float64 { return float64(a.ShareOfLimits) / 100 }
 
-// Forge receives commit statuses of a source's commits, and sends webhooks about the source.
+// Forge receives the commit statuses of a source, and sends webhooks about it.
 type Forge struct {
+	// Type is the kind of forge.
 	Type string `yaml:"type"`
-	// URL is the repository's address on the forge, as a browser has it. It may be
-	// left out with the type generic.
+	// URL is the repository's web address on the forge. It is optional for the type generic.
 	URL string `yaml:"url"`
-	// Source names the source whose commits get statuses.
+	// Source names the source whose commits get statuses. It is optional if there is only one
+	// source.
 	Source string `yaml:"source"`
-	// TokenFile holds an access token. It may be left out for GitHub where the
-	// source has a githubApp.
+	// TokenFile holds an access token. It is optional for GitHub if the source has a githubApp.
 	TokenFile string `yaml:"tokenFile"`
-	// WebhookSecretFile holds what webhooks of the source are signed with, one secret
-	// a line of at least 16 characters; it is read for each. Without one none are taken.
+	// WebhookSecretFile holds the secrets that sign webhooks of the source, one on each line, with
+	// at least 16 characters. weir reads it for each webhook. Without it weir accepts no webhooks.
 	WebhookSecretFile string `yaml:"webhookSecretFile"`
-	// PullRequests says which pull requests into the followed branch are planned.
+	// PullRequests configures which pull requests into the followed branch weir plans.
 	PullRequests pulls.Policy `yaml:"pullRequests"`
-	// Push lets weir push branches of its own, and open pull requests from them. Without
-	// it weir pushes nothing.
+	// Push lets weir push branches of its own and open pull requests from them. Without it weir
+	// pushes nothing.
 	Push Push `yaml:"push"`
 }
 

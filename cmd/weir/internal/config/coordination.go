@@ -13,43 +13,48 @@ import (
 	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
-// Coordination lets several daemons of one instance share its work over an existing engine: dynamodb or etcd. Without it one daemon is alone, and
-// needs nothing but its stateDir.
+// Coordination lets several daemons of one instance share its work through an existing database,
+// the engine: dynamodb or etcd. Without it the instance has one daemon, which needs only its
+// stateDir.
 type Coordination struct {
 	DynamoDB DynamoDB `yaml:"dynamodb"`
 	Etcd     Etcd     `yaml:"etcd"`
-	// KeysFile holds what encrypts the keys of digests and logins that all daemons of the
-	// instance have, the same for every daemon: 32 random bytes in base64 a line, as openssl
-	// rand -base64 32 prints. The first line encrypts, and all decrypt. It or kmsKeyARNs is
+	// KeysFile holds the keys that encrypt shared keys of digests and logins. It must be the same
+	// for all daemons. Each line is 32 random bytes in base64, as openssl rand -base64 32 prints
+	// them. The first line encrypts, and all lines decrypt. Either keysFile or kmsKeyARNs is
 	// required.
 	KeysFile string `yaml:"keysFile"`
-	// KMSKeyARNs are keys of AWS KMS that do so, asked with the daemon's own credentials:
-	// the first encrypts, and all decrypt. With keysFile, that one decrypts alone.
+	// KMSKeyARNs lists keys of AWS KMS for the same purpose, used with the daemon's own
+	// credentials. The first key encrypts, and all keys decrypt. If keysFile is set too, it only
+	// decrypts.
 	KMSKeyARNs []string `yaml:"kmsKeyARNs"`
 }
 
-// DynamoDB is a table of Amazon DynamoDB, reached with the daemon's own credentials.
+// DynamoDB is a table of Amazon DynamoDB, used with the daemon's own credentials.
 type DynamoDB struct {
-	// Table is the table's name. weir does not make the table, and each instance has one of
-	// its own.
-	Table  string `yaml:"table"`
+	// Table is the name of the table. weir does not create it, and every instance needs its own
+	// table.
+	Table string `yaml:"table"`
+	// Region is the region of the table.
 	Region string `yaml:"region"`
-	// EndpointURL takes the place of the service's own address; aws.endpoint does not.
+	// EndpointURL replaces the endpoint of DynamoDB. aws.endpoint does not apply here.
 	EndpointURL string `yaml:"endpointURL"`
 }
 
 // Etcd is a cluster of etcd 3.4 or newer.
 type Etcd struct {
-	// Endpoints are the members' addresses for clients, such as https://etcd-0:2379.
+	// Endpoints lists the client addresses of etcd's members, such as https://etcd-0:2379.
 	Endpoints []string `yaml:"endpoints"`
-	// CertFile holds the client's certificate in PEM, and keyFile its private key.
+	// CertFile holds weir's client certificate in PEM.
 	CertFile string `yaml:"certFile"`
-	KeyFile  string `yaml:"keyFile"`
-	// CAFile holds PEM certificates of the authorities that are trusted in place of the
-	// system's.
+	// KeyFile holds the private key of certFile in PEM.
+	KeyFile string `yaml:"keyFile"`
+	// CAFile holds PEM certificates of the trusted authorities. It replaces the system's
+	// authorities.
 	CAFile string `yaml:"caFile"`
-	// UsernameFile holds the name of etcd's user, and passwordFile the password.
+	// UsernameFile holds the name of the etcd user.
 	UsernameFile string `yaml:"usernameFile"`
+	// PasswordFile holds the password of the etcd user.
 	PasswordFile string `yaml:"passwordFile"`
 }
 
@@ -82,7 +87,7 @@ func (v *credentialFiles) coordination() {
 	case !v.found.written(at):
 		return
 	case dynamo && etcd:
-		v.found.fault(at, "bad-value", "leave one of them out: members that use another engine do not see each other", "dynamodb and etcd are two engines, and an instance has one")
+		v.found.fault(at, "bad-value", "use only one of them: members that use another engine do not see each other", "dynamodb and etcd are two engines, and an instance has one")
 	case !dynamo && !etcd:
 		v.found.fault(at, "missing-key", "write dynamodb: {table: …, region: …} or etcd: {endpoints: […]}; or leave coordination out where one daemon is alone", "an engine is required")
 	}

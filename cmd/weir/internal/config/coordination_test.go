@@ -71,7 +71,7 @@ func TestCoordinationFaults(t *testing.T) {
 		"a table of null":  {"coordination:\n" + keys + "  dynamodb:\n", []string{"dynamodb.region", "dynamodb.table"}},
 		"an ARN":           {"coordination:\n" + keys + "  dynamodb: {table: 'arn:aws:dynamodb:eu-west-1:1:table/weir', region: here}\n", []string{`w.yaml:8:21: error: coordination.dynamodb.table: "arn:`, `w.yaml:8:72: error: coordination.dynamodb.region: "here" does not`}},
 		"plain DynamoDB":   {"coordination:\n" + keys + "  dynamodb: {table: weir, region: eu-west-1, endpointURL: 'http://db:8000'}\n", []string{"endpointURL: db:8000 is on another machine"}},
-		"no endpoint":      {"coordination:\n" + keys + "  dynamodb: {table: weir, region: eu-west-1, endpointURL: db}\n", []string{`"db" is no http(s) URL`}},
+		"no endpoint":      {"coordination:\n" + keys + "  dynamodb: {table: weir, region: eu-west-1, endpointURL: db}\n", []string{`"db" is not an http(s) URL`}},
 		"no etcd":          {"coordination:\n" + keys + "  etcd: {caFile: ca}\n", []string{"w.yaml:8:9: error: coordination.etcd.endpoints: the addresses"}},
 		"plain etcd":       {"coordination:\n" + keys + "  etcd: {endpoints: ['http://10.0.0.1:2379']}\n", []string{"w.yaml:8:22: error: coordination.etcd.endpoints[0]: 10.0.0.1:2379 is on another machine"}},
 		"endpoints":        {"coordination:\n" + keys + "  etcd: {endpoints: [e:2379, 'https://e', 'https://u:hunter2@e:1', 'https://e:1/x', 'https://e:2', 'https://e:2']}\n", []string{`"e:2379" is no`, `"https://e" is no`, `"…@e:1" is no`, `"https://e:1/x" is no`, "there twice"}},

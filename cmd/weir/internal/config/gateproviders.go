@@ -9,24 +9,23 @@ import (
 // Prometheus is the type of a gate provider that speaks Prometheus's API.
 const Prometheus = "prometheus"
 
-// GateProvider is a server that answers queries of the gates of FleetRollouts. Git names
-// the provider and the query, and never an address or a credential.
+// GateProvider is a server that gates of FleetRollouts can query. Git contains the name of the
+// provider and the query, and never an address or a credential.
 type GateProvider struct {
-	// Name is its name in gates.
+	// Name is the name by which gates refer to the provider.
 	Name string `yaml:"name"`
-	// Type is prometheus, for Prometheus and servers with its API, such as Thanos and
-	// Mimir.
+	// Type is prometheus, for Prometheus and servers with the same API, such as Thanos and Mimir.
 	Type string `yaml:"type"`
-	// URL is its address, to which /api/v1/query is added. Redirects are not followed.
+	// URL is the address of the server, without /api/v1/query. weir does not follow redirects.
 	URL string `yaml:"url"`
-	// TokenFile holds a token that is sent in a Bearer header. Like the password's file, it
-	// is read for each query.
+	// TokenFile holds a token that weir sends in a Bearer header. weir reads it for each query.
 	TokenFile string `yaml:"tokenFile"`
-	// Username is the user for basic authentication, in place of a token.
+	// Username is the user for basic authentication, instead of a token.
 	Username string `yaml:"username"`
-	// PasswordFile holds that user's password.
+	// PasswordFile holds the password of that user. weir reads it for each query.
 	PasswordFile string `yaml:"passwordFile"`
-	// CAFile holds the certificates that sign the server's; without it the system's do.
+	// CAFile holds PEM certificates of the trusted authorities. Without it weir trusts the system's
+	// authorities.
 	CAFile string `yaml:"caFile"`
 }
 
@@ -49,7 +48,7 @@ func (v *validator) gateProvider(at string, p *GateProvider) {
 func checkProvider(text string) (wrong, help string) {
 	switch u := webAddress(text); {
 	case u == nil || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Sprintf("%q is no http(s) address of a server", redact(text)), "write it like https://prometheus.example.com"
+		return fmt.Sprintf("%q is not an http(s) address of a server", redact(text)), "write it like https://prometheus.example.com"
 	case u.User != nil:
 		return "the address carries credentials, which are not kept in the configuration", "give username and passwordFile, or tokenFile"
 	}

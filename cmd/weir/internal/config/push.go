@@ -24,24 +24,24 @@ const (
 // purposes are all that weir may push for.
 var purposes = []string{Revert, Images, Accept}
 
-// ImageUpdates says how often newer images are proposed.
+// ImageUpdates configures how often weir proposes newer images.
 type ImageUpdates struct {
-	// Every is the time between checks for newer images in AWS, and the least time between
-	// two changes of a pull request. Without it no images are proposed.
+	// Every is the time between checks for newer images in AWS, and the minimum time between two
+	// updates of a pull request. Without it weir proposes no images.
 	Every time.Duration `yaml:"every"`
 }
 
 // defaultAuthor is the default author of weir's commits.
 const defaultAuthor = "weir <weir@localhost>"
 
-// Push says for what weir may push branches of its own, and with which token.
+// Push configures for what weir may push branches of its own, and with which token.
 type Push struct {
-	// TokenFile holds a token that may push branches and open pull requests. Nothing else
-	// is done with it, and nothing is pushed with another one. It is read for each use.
+	// TokenFile holds a token that may push branches and open pull requests. weir uses it for
+	// nothing else, and pushes with no other token. weir reads it for each use.
 	TokenFile string `yaml:"tokenFile"`
-	// For lists what may be proposed: revert, which is the revert of a change that a
-	// FleetRollout stopped, images, which pins newer images as the source's imageUpdates say,
-	// and accept, which keeps a change made in AWS when a user requests that.
+	// For lists what weir may propose: revert reverts a change that a FleetRollout stopped, images
+	// pins newer images as imageUpdates of the source requires, and accept keeps a change made in
+	// AWS when a user requests it.
 	For []string `yaml:"for"`
 	// Author is the author of weir's commits.
 	Author string `yaml:"author"`

@@ -50,7 +50,7 @@ var (
 )
 
 func header(initial string) rule {
-	return rule{form: headerPattern, wrong: "%q is no name of a header for this", help: "it begins with X- or Remote-", initial: initial}
+	return rule{form: headerPattern, wrong: "%q is not a valid name for a header for this", help: "it begins with X- or Remote-", initial: initial}
 }
 
 // id is an identifier of EC2: a prefix and 8 or 17 hexadecimal digits.
@@ -88,7 +88,7 @@ var rules = map[string]rule{
 
 	"coordination.keysFile":             {credential: true},
 	"coordination.kmsKeyARNs[]":         {missing: "the ARN of a key is required", form: sharedKeyPattern, wrong: "%q is not the ARN of a KMS key", help: "give the key itself in full, and no alias: a policy can only allow a key"},
-	"coordination.dynamodb.table":       {missing: "the table's name is required", form: tablePattern, wrong: "%q is no name of a table", help: "it has 3 to 255 letters, digits, dots, dashes and underscores"},
+	"coordination.dynamodb.table":       {missing: "the table's name is required", form: tablePattern, wrong: "%q is not a valid name for a table", help: "it has 3 to 255 letters, digits, dots, dashes and underscores"},
 	"coordination.dynamodb.region":      {missing: "the table's region is required", form: regionPattern, wrong: "%q does not look like a region"},
 	"coordination.dynamodb.endpointURL": {check: checkEndpoint},
 	"coordination.etcd.endpoints":       {missing: "the addresses of etcd's members are required", add: "such as https://etcd-0:2379"},
@@ -123,7 +123,7 @@ var rules = map[string]rule{
 
 	"notify[].url":        {missing: "an address is required", check: checkReceiver, twice: "%[2]s has the same address"},
 	"notify[].secretFile": {missing: "a file with the secret for signatures is required", add: goodSecret},
-	"notify[].events[]":   {words: kinds.All(), wrong: "there is no kind of event %q", help: "/api/v1/events shows events with their kinds"},
+	"notify[].events[]":   {words: kinds.All(), wrong: "unknown kind of event %q", help: "/api/v1/events shows events with their kinds"},
 
 	"gateProviders[].name":         named,
 	"gateProviders[].type":         {required: true, words: []string{Prometheus}},

@@ -13,20 +13,22 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 )
 
-// Source is a Git repository that is followed.
+// Source is a Git repository that weir follows.
 type Source struct {
+	// Name is the name of the source.
 	Name string `yaml:"name"`
-	// URL is http(s)://…, ssh://user@host/path, user@host:path, file://… or a
-	// path; a relative one is below the configuration file's directory.
+	// URL is http(s)://…, ssh://user@host/path, user@host:path, file://… or a path. A relative path
+	// starts at the configuration file's directory.
 	URL string     `yaml:"url"`
 	Ref source.Ref `yaml:"ref"`
 	// Interval is the time between polls.
 	Interval time.Duration `yaml:"interval"`
 	transport.Settings
-	// ImageUpdates has newer images than those of pools proposed by pull requests.
+	// ImageUpdates lets weir propose newer images for pools by pull requests.
 	ImageUpdates ImageUpdates `yaml:"imageUpdates"`
-	// Verify says which signatures a revision needs; weir applies none without, and keeps the last applied one. The keys of those who may sign stand
-	// in files here and never in the repository, where the commit under judgement would choose its own judges.
+	// Verify defines which signatures a revision needs. weir does not apply a revision without
+	// them, and keeps the last applied one. The keys are files on this machine, not in the
+	// repository, because a commit must not choose who may sign it.
 	Verify signature.Policy `yaml:"verify"`
 }
 

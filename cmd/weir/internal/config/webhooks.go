@@ -1,13 +1,14 @@
 package config
 
-// Notify sends events to a receiver, signed, as they happen.
+// Notify sends signed events to a receiver as they happen.
 type Notify struct {
-	// URL takes a POST with JSON for each event. Redirects are not followed.
+	// URL is the address to which weir sends each event, as a POST with JSON. weir does not follow
+	// redirects.
 	URL string `yaml:"url"`
-	// SecretFile holds what the events are signed with, of at least 16 characters. It
-	// is read for each.
+	// SecretFile holds the secret that signs the events, with at least 16 characters. weir reads it
+	// for each event.
 	SecretFile string `yaml:"secretFile"`
-	// Events are the kinds of events that are sent; all if the list is empty.
+	// Events lists the kinds of events to send. An empty list sends all events.
 	Events []string `yaml:"events"`
 }
 
