@@ -13,20 +13,20 @@ type Wait struct {
 // Waits are all holds, each once: a new hold needs a line here, and one in
 // deploy/docs/guides/holds.md, which tests compare.
 var Waits = []Wait{
-	{HeldPaused, "the end of their pause in Git", "a commit without the pause"},
-	{HeldSuspended, "the end of a suspension", "`weir resume TARGET`, or its time; in report mode the configuration"},
+	{HeldPaused, "the end of a pause in Git", "a commit without the pause"},
+	{HeldSuspended, "the end of a suspension", "`weir resume TARGET`, or the end of the suspension; in report mode a change of the configuration"},
 	{HeldConflict, "a decision on who owns the resource", "`weir adopt`, or another name in Git"},
-	{HeldPruneLimit, "an approval, as more would be deleted than the limit allows", "`weir approve DIGEST`, or a commit that takes it back"},
+	{HeldPruneLimit, "an approval, because the plan deletes more than the limit allows", "`weir approve DIGEST`, or a commit that reverts the deletion"},
 	{HeldApproval, "an approval", "`weir approve DIGEST`"},
 	{HeldWindow, "a window", "the window, or `weir reconcile TARGET --override-window`"},
-	{HeldWave, "an earlier wave", "what comes before it, as it converges and bakes"},
+	{HeldWave, "an earlier wave", "the earlier waves, once they have converged and baked"},
 	{HeldGate, "a gate between waves", "the gate, once it passes; a commit that changes the FleetRollout"},
 	{HeldRolloutLimit, "other rollouts to end", "the other rollouts"},
-	{HeldPolicy, "what the configuration demands", "a commit that has it, or a change of weir's configuration"},
-	{HeldPreflight, "what new machines need and AWS does not have", "a commit that corrects the name, or the resource, once it is there; `weir approve DIGEST` insists"},
-	{HeldControlPlane, "the control plane", "the control plane, once it is ready and on that version: weir upgrades none"},
+	{HeldPolicy, "the waves that the configuration requires", "a commit with such a FleetRollout, or a change of weir's configuration"},
+	{HeldPreflight, "a resource that new machines need and AWS does not have", "a commit that corrects the name, or the resource once it exists; `weir approve DIGEST` applies the plan anyway"},
+	{HeldControlPlane, "the control plane", "the control plane, once it is ready and has that version; weir does not upgrade it"},
 	{HeldWaiting, "an answer of Git or AWS", "weir, once Git and AWS have answered"},
-	{HeldStopped, "a decision: another weir is ahead, AWS does not keep the value, or the rollout failed", "a commit that changes the same, or `weir reconcile TARGET --retry`"},
+	{HeldStopped, "a decision: another weir is ahead, AWS does not keep the value, or the rollout failed", "a commit that changes the same resource, or `weir reconcile TARGET --retry`"},
 }
 
 // WaitOf returns the line of a hold. An unknown hold, as from a newer weir, waits for its own name.
