@@ -57,7 +57,7 @@ func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.seen = seen // tried only once, with any result
 	cert, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
-		c.log.Error("the new certificate cannot be used, the one before stays", "certFile", c.certFile, "keyFile", c.keyFile, "error", err)
+		c.log.Error("the new certificate cannot be used, and the previous one stays in use", "certFile", c.certFile, "keyFile", c.keyFile, "error", err)
 		return c.cert, nil
 	}
 	c.cert = &cert

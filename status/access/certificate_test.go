@@ -103,7 +103,7 @@ func TestCertificateIsReplacedWhileRunning(t *testing.T) {
 			t.Errorf("certificate %d, want %d", got, step.want)
 		}
 	}
-	if !strings.Contains(log.String(), "the one before stays") {
+	if !strings.Contains(log.String(), "the previous one stays in use") {
 		t.Errorf("log:\n%s", log)
 	}
 	old := &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10} //nolint:gosec // it must be refused

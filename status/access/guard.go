@@ -128,10 +128,10 @@ func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler
 		g.wait(rw, r, wait)
 		return
 	case errors.Is(err, errBadToken):
-		g.unknown(rw, r, p, "the token is unknown", "give one that the configuration names under access.tokens")
+		g.unknown(rw, r, p, "the token is unknown", "use one that the configuration lists under access.tokens")
 		return
 	case err != nil:
-		g.refuse(rw, r, http.StatusBadRequest, err.Error(), "look at the configuration of the proxy")
+		g.refuse(rw, r, http.StatusBadRequest, err.Error(), "check the configuration of the proxy")
 		return
 	}
 	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, c))
@@ -158,17 +158,17 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 	switch {
 	case c.Role >= need:
 	case c.Means == Nobody:
-		g.unknown(rw, r, p, "the caller is unknown", "show a token of access.tokens in the configuration, in the header Authorization: Bearer")
+		g.unknown(rw, r, p, "the caller is unknown", "send a token of access.tokens in the configuration, in the header Authorization: Bearer")
 		return
 	case c.Role == None:
 		g.refuse(rw, r, http.StatusForbidden, "there is no role for "+c.Name, "add a rule for this user or a group under access.rules")
 		return
 	default:
-		g.refuse(rw, r, http.StatusForbidden, "the role of "+c.Name+" is "+c.Role.String()+", and this needs "+need.String(), "ask for it where access is configured")
+		g.refuse(rw, r, http.StatusForbidden, "the role of "+c.Name+" is "+c.Role.String()+", and this needs "+need.String(), "ask whoever administers weir's configuration for another role")
 		return
 	}
 	if sends && c.Means == Nobody && !p.local {
-		g.unknown(rw, r, p, "the caller is unknown", "show a token of access.tokens in the configuration: this needs more than permission to read pages")
+		g.unknown(rw, r, p, "the caller is unknown", "send a token of access.tokens in the configuration: this needs more than permission to read pages")
 		return
 	}
 	if (need == Operate || sends) && !g.mayAct(p, c, rw, r) {
@@ -176,7 +176,7 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 	}
 	if c.signed != nil {
 		if err := c.signed(r); err != nil {
-			g.unknown(rw, r, p, "the token is unknown", "give one that the configuration names under access.tokens")
+			g.unknown(rw, r, p, "the token is unknown", "use one that the configuration lists under access.tokens")
 			return
 		}
 	}
@@ -209,7 +209,7 @@ func (g *Guard) mayAct(p *Policy, c Caller, rw http.ResponseWriter, r *http.Requ
 			return false
 		}
 	} else if r.Header.Get(commandHeader) == "" {
-		g.refuse(rw, r, http.StatusForbidden, "commands are taken from programs, not from pages", "send the header "+commandHeader+": 1")
+		g.refuse(rw, r, http.StatusForbidden, "weir accepts commands from programs, not from pages", "send the header "+commandHeader+": 1")
 		return false
 	}
 	for _, wait := range []time.Duration{g.networks.try(network(p.origin(r))), g.actions.try(string(c.Means) + "\x00" + c.Name)} {
@@ -264,7 +264,7 @@ func needOf(r *http.Request) Role {
 func (g *Guard) health(p *Policy, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		rw.Header().Set("Allow", "GET, HEAD")
-		g.refuse(rw, r, http.StatusMethodNotAllowed, "this is only to be read", "ask with GET")
+		g.refuse(rw, r, http.StatusMethodNotAllowed, "this address is read-only", "use GET")
 		return
 	}
 	if c, _, err := g.caller(p, r); err == nil && c.Role >= Read && (!p.ownHost || ownName(r.Host)) {

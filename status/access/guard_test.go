@@ -70,7 +70,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"with another secret":         {proxy, "GET", "/", append(named("ann", "sre")[:2], "X-Weir-Proxy-Secret: "+opsToken), 401, "the caller"},
 		"with two secrets":            {proxy, "GET", "/", append(named("ann", "sre"), "X-Weir-Proxy-Secret: a"), 401, "the caller"},
 		"with two users":              {proxy, "GET", "/", append(named("ann", "sre"), "X-Forwarded-User: root"), 400, "more than one user"},
-		"a user that is no name":      {proxy, "GET", "/", named("a\tb", "sre"), 400, "no name"},
+		"a user that is not a name":   {proxy, "GET", "/", named("a\tb", "sre"), 400, "invalid user name"},
 		"a proxy without a user":      {proxy, "GET", "/", named("", "sre"), 401, "the caller"},
 		"a token through the proxy":   {proxy, "GET", "/", append(named("", ""), "Authorization: Bearer "+readerToken), 200, "reader/token/read"},
 		"the proxy's own token":       {proxy, "GET", "/", append(named("ann", "sre"), "Authorization: Bearer of-the-proxy"), 200, "ann/proxy/operate"},

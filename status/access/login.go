@@ -31,7 +31,7 @@ func local(text string) string {
 // login shows the form for a token, or takes it.
 func (g *Guard) login(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) {
 	if len(p.tokens) == 0 {
-		g.refuse(rw, r, http.StatusNotFound, "there is no login here", "access in the configuration says who may do what")
+		g.refuse(rw, r, http.StatusNotFound, "no login is configured", "access in the configuration defines who may do what")
 		return
 	}
 	switch r.Method {

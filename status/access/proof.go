@@ -35,7 +35,7 @@ const (
 )
 
 // errUnproven says that a daemon did not prove that it has the key.
-var errUnproven = errors.New("it does not prove that it is the daemon that was meant, so it was sent nothing")
+var errUnproven = errors.New("it cannot prove that it is the expected daemon, so weir sent it nothing")
 
 // Proof identifies the caller to a daemon without showing the key.
 type Proof struct {
@@ -148,7 +148,7 @@ func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if key == nil {
-		g.unknown(rw, r, p, "the token is unknown", "give one that the configuration names under access.tokens")
+		g.unknown(rw, r, p, "the token is unknown", "use one that the configuration lists under access.tokens")
 		return
 	}
 	session, ok := g.proofs.begin(key, nonce, g.now())

@@ -111,7 +111,7 @@ func TestProofOfBothSides(t *testing.T) {
 			s.file("reader", strings.Repeat("n", leastToken))
 			return s.signed(header)
 		},
-		"a user that is no name": func() *httptest.ResponseRecorder {
+		"a user that is not a name": func() *httptest.ResponseRecorder {
 			odd := local
 			odd.user = "a\nb"
 			return s.signed(s.mustSign(odd))

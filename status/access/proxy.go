@@ -18,8 +18,8 @@ const (
 
 var (
 	errSeveralUsers = errors.New("the proxy sent more than one user")
-	errBadUser      = errors.New("the proxy sent a user that is no name")
-	errBadGroups    = errors.New("the proxy sent groups that are no names, or too many")
+	errBadUser      = errors.New("the proxy sent an invalid user name")
+	errBadGroups    = errors.New("the proxy sent invalid group names, or too many")
 )
 
 // identity reads the caller's identity from headers that a proxy has set. No user is no error.

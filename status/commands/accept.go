@@ -73,7 +73,7 @@ func (h handler) keeps(ctx context.Context, in AcceptRequest) (out Accepted, tex
 		}
 		return out, "", err
 	}
-	text = gates.Line(in.By+" asked to keep what AWS has of pool "+out.Pool+" of "+out.Target+": "+out.URL, 600)
+	text = gates.Line(in.By+" requested to keep AWS's values of pool "+out.Pool+" of "+out.Target+": "+out.URL, 600)
 	h.Logger.Info("command", "command", "accept", "by", in.By, "target", gates.Line(in.Target, 80), "pool", gates.Line(in.Pool, 80), "url", out.URL)
 	h.Done(Action{Command: "accept", By: in.By, Request: gates.Request{Target: out.Target, Pool: out.Pool}, Targets: []string{out.Target}, Text: text})
 	return out, text, nil

@@ -62,7 +62,7 @@ func TestAccept(t *testing.T) {
 		}
 	}
 	w := form(url.Values{"target": {"prod"}, "pool": {"web"}, "back": {"/targets/prod"}})
-	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/targets/prod" || !strings.Contains(said, "ann asked to keep what AWS has of pool default/web of prod") || !strings.Contains(said, "https://forge/7") {
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/targets/prod" || !strings.Contains(said, "ann requested to keep AWS's values of pool default/web of prod") || !strings.Contains(said, "https://forge/7") {
 		t.Errorf("%d %v %q", w.Code, w.Header(), said)
 	}
 	if w := form(url.Values{"target": {"prod"}, "pool": {"none"}}); w.Code != http.StatusBadRequest || refused != "there is no pool" {

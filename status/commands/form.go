@@ -33,7 +33,7 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	}
 	do := commands["/api/v1/"+name]
 	if do == nil {
-		h.Refuse(w, http.StatusNotFound, &gates.Fault{Message: "there is no such action", Hint: "go back to the page"}, back)
+		h.Refuse(w, http.StatusNotFound, &gates.Fault{Message: "unknown action", Hint: "go back to the page"}, back)
 		return
 	}
 	in := gates.Request{
@@ -82,24 +82,24 @@ func action(name string, in gates.Request, out gates.Answer) string {
 		}
 		return text
 	case "unapprove":
-		text := "took the approval of " + strings.ToLower(strings.TrimSpace(in.Digest))[:12] + " back"
+		text := "withdrew the approval of " + strings.ToLower(strings.TrimSpace(in.Digest))[:12]
 		if len(out.Plans) > 0 {
 			text += ", the plan of " + strings.Join(out.Plans, ", ")
 		}
 		return text
 	default:
-		text := "asked for a pass"
+		text := "requested a pass"
 		if len(in.Targets) > 0 {
 			text += " over " + strings.Join(in.Targets, ", ")
 		}
 		if in.Retry {
-			text += ", trying again what failed"
+			text += ", with retries of failed steps"
 		}
 		if in.OverrideWindow {
-			text += ", without waiting for windows"
+			text += ", overriding windows"
 		}
 		if out.Accepted != nil {
-			text = "lets weir write again, with the suspensions and approvals that there are now: " + out.Accepted.Why
+			text = "allowed weir to write again, with the remaining suspensions and approvals: " + out.Accepted.Why
 		}
 		return text
 	}

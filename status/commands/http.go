@@ -153,7 +153,7 @@ func failed(err error) (status int, told *gates.Fault) {
 	if told, ok := gates.Unstored(err); ok {
 		return http.StatusServiceUnavailable, told
 	}
-	return http.StatusInternalServerError, &gates.Fault{Message: "the command could not be done", Hint: "look at weir's log"}
+	return http.StatusInternalServerError, &gates.Fault{Message: "the command failed", Hint: "see weir's log"}
 }
 
 // do does a command, and reports who did it.

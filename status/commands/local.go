@@ -18,10 +18,10 @@ var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-
 func local(r *http.Request, kind string) error {
 	const hint = "run the command on the machine on which weir runs"
 	if !fromHere(r) || slices.ContainsFunc(forwarded, func(h string) bool { return r.Header.Get(h) != "" }) {
-		return fault(hint, "commands are taken from this machine only")
+		return fault(hint, "weir accepts commands from this machine only")
 	}
 	if r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
-		return fault(hint, "commands are taken from programs, not from pages")
+		return fault(hint, "weir accepts commands from programs, not from pages")
 	}
 	if err := program(r, kind); err != nil {
 		return err
@@ -31,7 +31,7 @@ func local(r *http.Request, kind string) error {
 		host = h
 	}
 	if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil {
-		return fault("name the daemon by its address", "commands are not taken under the name %q", gates.Line(host, 80))
+		return fault("name the daemon by its address", "weir does not accept commands under the name %q", gates.Line(host, 80))
 	}
 	return nil
 }
@@ -40,7 +40,7 @@ func local(r *http.Request, kind string) error {
 func program(r *http.Request, kind string) error {
 	const hint = "use the weir command"
 	if r.Header.Get(Header) == "" {
-		return fault(hint, "commands are taken from programs, not from pages")
+		return fault(hint, "weir accepts commands from programs, not from pages")
 	}
 	if is, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); is != kind {
 		return fault(hint, "the request is not of type %s", kind)

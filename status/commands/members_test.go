@@ -89,7 +89,7 @@ func TestWorkIsMoved(t *testing.T) {
 	}{
 		"alone":       {nil, `{}`, http.StatusBadRequest, "does not share its work"},
 		"a fault":     {&hands{err: &gates.Fault{Message: "no member is called x", Hint: "weir members"}}, `{}`, http.StatusBadRequest, "no member is called x"},
-		"no engine":   {&hands{err: errors.New("secret detail")}, `{}`, http.StatusInternalServerError, "could not be done"},
+		"no engine":   {&hands{err: errors.New("secret detail")}, `{}`, http.StatusInternalServerError, "the command failed"},
 		"another key": {&hands{}, `{"scopes":"x"}`, http.StatusBadRequest, "cannot be read"},
 	} {
 		for _, path := range []string{DrainPath, TakePath} {
@@ -149,7 +149,7 @@ func TestWhoHeedsACommandAmongSeveral(t *testing.T) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		r.Header.Set("X-Who", "ann")
 		h.ServeHTTP(httptest.NewRecorder(), r)
-		if strings.Contains(said, "Members that follow it: two") != (tc.by != "") || strings.Contains(said, "stored") != tc.stored || !strings.Contains(said, "ann suspended prod") {
+		if strings.Contains(said, "Members that have read it: two") != (tc.by != "") || strings.Contains(said, "stored") != tc.stored || !strings.Contains(said, "ann suspended prod") {
 			t.Errorf("%s: the page says %q", name, said)
 		}
 	}

@@ -77,7 +77,7 @@ func (h handler) plan(w http.ResponseWriter, r *http.Request) {
 	_ = until.SetWriteDeadline(time.Now().Add(sendWithin + 2*PlanWithin))
 	asked := r.URL.Query()
 	began := time.Now()
-	h.Logger.Info("a work tree is planned that was sent", "by", by, "targets", gates.Line(strings.Join(asked["target"], ", "), 200))
+	h.Logger.Info("planning an uploaded work tree", "by", by, "targets", gates.Line(strings.Join(asked["target"], ", "), 200))
 	out, err := h.Plan(r.Context(), Draft{
 		By: by, Repositories: asked["repository"], Targets: asked["target"], Archive: http.MaxBytesReader(w, r.Body, upload.MaxPacked),
 	})
@@ -94,6 +94,6 @@ func (h handler) plan(w http.ResponseWriter, r *http.Request) {
 	case r.Context().Err() != nil:
 		// the reader is gone
 	default:
-		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the work tree could not be planned: %s", gates.Line(h.Redact(err.Error()), 500)))
+		answer(w, http.StatusInternalServerError, fault("see weir's log", "the work tree could not be planned: %s", gates.Line(h.Redact(err.Error()), 500)))
 	}
 }

@@ -40,7 +40,7 @@ func (h handler) rollouts(w http.ResponseWriter, _ *http.Request) {
 	list, err := h.Rollouts.List()
 	if err != nil {
 		h.Logger.Error("rollouts cannot be read", "error", err)
-		answer(w, http.StatusInternalServerError, fault("look at weir's log", "the records of rollouts cannot be read"))
+		answer(w, http.StatusInternalServerError, fault("see weir's log", "the records of rollouts cannot be read"))
 		return
 	}
 	answer(w, http.StatusOK, list)

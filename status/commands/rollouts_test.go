@@ -126,8 +126,8 @@ func TestFormsOfRollouts(t *testing.T) {
 		"pause":  {"ann", "pause", nil, 303, "ann paused the rollout default/nodes: *** leaked."},
 		"resume": {"ann", "resume", nil, 303, "ann resumed the rollout default/nodes: *** leaked."},
 		"abort":  {"ann", "abort", nil, 303, "ann aborted the rollout default/nodes: *** leaked."},
-		"wrong":  {"ann", "abort", &gates.Fault{Message: "default/nodes rolls nothing out now"}, 400, "default/nodes rolls nothing out now → /rollouts/pools/default/nodes"},
-		"broken": {"ann", "abort", errors.New("disk: hunter2"), 500, "the command could not be done → /rollouts/pools/default/nodes"},
+		"wrong":  {"ann", "abort", &gates.Fault{Message: "default/nodes has no rollout in progress"}, 400, "default/nodes has no rollout in progress → /rollouts/pools/default/nodes"},
+		"broken": {"ann", "abort", errors.New("disk: hunter2"), 500, "the command failed → /rollouts/pools/default/nodes"},
 		"nobody": {"", "abort", nil, 403, "the caller is unknown"},
 	} {
 		l := ledger{err: tc.err}

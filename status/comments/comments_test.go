@@ -62,10 +62,10 @@ func TestPullIsToldOf(t *testing.T) {
 		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2.**")
 		merged.Differs = []string{"prod: another plan"}
 		p.Show(merged)
-		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** not everything is applied as it was reviewed.")
+		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** not everything is applied as reviewed.")
 		merged.Differs, merged.Uncompared = nil, []string{"prod: planned with others"}
 		p.Show(merged)
-		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** whether all is applied as it was reviewed could not be told.")
+		see(statustest.ShaNew, "success: no target affected", "**Merged as 9c1f0d2:** weir could not compare everything with the review.")
 		if n := p.Pending(); n != 0 {
 			t.Errorf("%d left", n)
 		}

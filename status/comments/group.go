@@ -178,7 +178,7 @@ func (c *comment) appliesTo(g *group) string {
 	}
 	text := "Applies to " + strings.Join(names, ", ") + "."
 	if c.digestOf(g.reports[0]) != "" && len(g.changes) > 0 && c.level < withoutFields {
-		text += " Behind each is the beginning of its digest."
+		text += " Each name is followed by the start of its digest."
 	}
 	return text
 }
@@ -203,7 +203,7 @@ func (c *comment) change(ch change) {
 	}
 	c.b.WriteString("\n")
 	if s.Drift != nil {
-		text := "  - puts right what changed outside Git"
+		text := "  - corrects a change made outside Git"
 		if s.Drift.Cause != "" {
 			text += ": " + escaped(s.Drift.Cause, longestText)
 		}
@@ -291,11 +291,11 @@ func (c *comment) waits(g *group) {
 	if len(lines) == 0 {
 		return
 	}
-	c.paragraph("**What waits**") // which also separates the lists
+	c.paragraph("**Waiting**") // which also separates the lists
 	for _, l := range lines {
 		text := "- " + escaped(l.text, longestText)
 		if l.targets > 1 {
-			text += fmt.Sprintf(" (and alike in %s)", wording.Count(l.targets-1, "more target"))
+			text += fmt.Sprintf(" (and the same in %s)", wording.Count(l.targets-1, "more target"))
 		}
 		c.b.WriteString(text + "\n")
 	}
@@ -392,5 +392,5 @@ func (c *comment) standing() {
 	if c.BaseRef != "" {
 		base = quoted(c.BaseRef)
 	}
-	c.paragraph(fmt.Sprintf("%s that %s has too: %s.", wording.Count(n, "finding"), base, strings.Join(parts, ", ")))
+	c.paragraph(fmt.Sprintf("%s that already exist in %s: %s.", wording.Count(n, "finding"), base, strings.Join(parts, ", ")))
 }

@@ -57,20 +57,20 @@ func TestASharedChangeIsOneFold(t *testing.T) {
 		t.Errorf("%d bytes, %d lines:\n%s", len(got), strings.Count(got, "\n"), got)
 	}
 	for text, times := range map[string]int{
-		"<details":                       2, // the change, and what it does over time
-		"`m5.large → m6i.large`":         1,
-		"Applies to prod-01 ":            1,
-		"**replaces 133 instances**":     1,
-		"`old-generation`":               1,
-		"in 30 targets: prod-01":         1,
-		"the default VPC is used":        0,
-		"60 findings that `main` has":    1,
-		"| prod-17 |":                    1,
-		"Machines | Batches |":           1,
-		"30 steps wait":                  0,
-		"and alike in 29 more targets":   1,
-		"30 targets</b>: pools: 30 to r": 1,
-		"and 27 more roll":               1,
+		"<details":                                 2, // the change, and what it does over time
+		"`m5.large → m6i.large`":                   1,
+		"Applies to prod-01 ":                      1,
+		"**replaces 133 instances**":               1,
+		"`old-generation`":                         1,
+		"in 30 targets: prod-01":                   1,
+		"the default VPC is used":                  0,
+		"60 findings that already exist in `main`": 1,
+		"| prod-17 |":                              1,
+		"Machines | Batches |":                     1,
+		"30 steps wait":                            0,
+		"and the same in 29 more targets":          1,
+		"30 targets</b>: pools: 30 to r":           1,
+		"and 27 more roll":                         1,
 	} {
 		if n := strings.Count(got, text); n != times {
 			t.Errorf("%q is there %d times, want %d", text, n, times)

@@ -159,6 +159,6 @@ func small(state report.PullState, reason string) report.Pull {
 }
 
 const (
-	planLead   = "**Merging this changes 1 of 4 targets:** web in prod is made."
-	planStatus = "success: 1 of 4 targets changes: web in prod is made"
+	planLead   = "**Merging this changes 1 of 4 targets:** web in prod is created."
+	planStatus = "success: 1 of 4 targets changes: web in prod is created"
 )

@@ -37,8 +37,8 @@ const (
 var leftOut = [...]string{
 	withoutUnchanged: "targets without a change",
 	withoutNotes:     "notes",
-	withoutForecast:  "what it does over time",
-	withoutOrigins:   "where values come from",
+	withoutForecast:  "the simulation",
+	withoutOrigins:   "the origins of values",
 	withoutFields:    "fields",
 	withoutSteps:     "steps and warnings",
 	tableAlone:       "everything but the table",
@@ -130,7 +130,7 @@ func (c *comment) text() string {
 	c.b.WriteString(c.marker())
 	c.paragraph(c.headline(longestHeadline))
 	if c.Stale != "" {
-		c.paragraph("> **This plan may no longer be what is applied:** " + escaped(c.Stale, longestText) + ".")
+		c.paragraph("> **This plan may be out of date:** " + escaped(c.Stale, longestText) + ".")
 	}
 	c.differences()
 	c.table()
@@ -175,13 +175,13 @@ func (c *comment) differences() {
 	switch {
 	case len(c.Differs)+len(c.Uncompared) > 0 || c.Digest == "":
 	case c.Compared:
-		c.paragraph("The plan of the merge is the one that was reviewed.")
+		c.paragraph("The plan of the merge matches the reviewed plan.")
 	default:
-		c.paragraph("The plan of the merge was not compared with the reviewed one yet.")
+		c.paragraph("The plan of the merge has not been compared with the reviewed plan yet.")
 	}
 	c.lines(c.Differs)
 	if len(c.Differs) > 0 && len(c.Uncompared) > 0 {
-		c.paragraph("What weir could not compare:")
+		c.paragraph("Not compared:")
 	}
 	c.lines(c.Uncompared)
 }
@@ -219,11 +219,11 @@ func (c *comment) gone() {
 	for _, name := range c.Gone[:min(mostListed, len(c.Gone))] {
 		names = append(names, escaped(name, longestName))
 	}
-	text := "No target any more: " + strings.Join(names, ", ")
+	text := "Removed targets: " + strings.Join(names, ", ")
 	if n := len(c.Gone) - mostListed; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
-	c.paragraph(text + ". Their resources in AWS stay there, and are reported.")
+	c.paragraph(text + ". Their resources in AWS stay, and weir reports them.")
 }
 
 // footer says what the plan was made upon, how it is approved, and where it is whole.
@@ -275,7 +275,7 @@ func (c *comment) approval() (named bool) {
 	case c.Approved != "":
 		c.paragraph("Approved by " + escaped(c.Approved, longestName) + ".")
 	case c.AsReviewed:
-		c.paragraph("**It is held until it is approved.** Write the comment `weir approve`, or run " + wording.Code("weir approve "+visible.Line(c.Digest)) + ".")
+		c.paragraph("**The plan is held until it is approved.** Write the comment `weir approve`, or run " + wording.Code("weir approve "+visible.Line(c.Digest)) + ".")
 		return true
 	}
 	return false

@@ -108,7 +108,7 @@ func (c *Commits) close(t *track, why string) {
 	}
 }
 
-const Interrupted = "interrupted; weir continues when it runs again"
+const Interrupted = "interrupted; weir continues after its restart"
 
 // Run posts the wanted statuses until ctx ends, to all forges in parallel. Call Close afterwards.
 func (c *Commits) Run(ctx context.Context) error {

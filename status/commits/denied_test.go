@@ -247,14 +247,14 @@ func TestASourceWithoutItsForgeKeepsItsCommits(t *testing.T) {
 
 // TestCommitTakesATargetAway: what becomes of its pools is said.
 func TestCommitTakesATargetAway(t *testing.T) {
-	const kept = "success: the commit takes this target away; what it has in AWS stays, and is reported"
+	const kept = "success: the commit removes this target; its resources in AWS stay, and weir reports them"
 	synctest.Test(t, func(t *testing.T) {
 		f, dir := statustest.NewForge(), t.TempDir()
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld, Removed: []string{"dev"}})
 		statustest.Settle()
 		statustest.WantShown(t, f, statustest.ShaOld, map[string]string{
-			"weir/apply": "success: dev: the commit takes this target away; what it has in AWS stays, and is reported", "weir/apply/dev": kept,
+			"weir/apply": "success: dev: the commit removes this target; its resources in AWS stay, and weir reports them", "weir/apply/dev": kept,
 		})
 		p.kill()
 		p = start(t, dir, f)
@@ -267,7 +267,7 @@ func TestCommitTakesATargetAway(t *testing.T) {
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
 		statustest.Settle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
-			"weir/apply":      "success: 1 target: nothing to change in AWS; 2 targets taken away, what they have in AWS stays",
+			"weir/apply":      "success: 1 target: nothing to change in AWS; 2 targets removed, their resources in AWS stay",
 			"weir/apply/prod": "success: nothing to change in AWS", "weir/apply/dev": kept, "weir/apply/test": kept,
 		})
 	})

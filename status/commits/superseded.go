@@ -12,7 +12,7 @@ import (
 
 // removedText is all that can be said of a target that a commit takes away: weir
 // deletes nothing that Git no longer mentions.
-const removedText = "the commit takes this target away; what it has in AWS stays, and is reported"
+const removedText = "the commit removes this target; its resources in AWS stay, and weir reports them"
 
 // unfinished are the pools that a superseded commit, or one before it, was still changing on
 // a target: the next commit that touches it answers for them.

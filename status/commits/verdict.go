@@ -255,7 +255,7 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState
 		if left.said != "" {
 			text += ": " + left.said
 		}
-		return forge.Failure, fmt.Sprintf("nothing has moved for %d minutes: %s", int(now.Sub(t.markAt).Minutes()), text)
+		return forge.Failure, fmt.Sprintf("no progress for %d minutes: %s", int(now.Sub(t.markAt).Minutes()), text)
 	}
 	return forge.Pending, text
 }
@@ -269,7 +269,7 @@ func poolWords(key string, p plan.PoolStatus, there bool) string {
 	case p.Rollout != nil:
 		return key + " is rolling"
 	case p.Rests():
-		return key + " is not at the level that Git says: " + p.Ready().Message
+		return key + " does not match Git: " + p.Ready().Message
 	case p.Ready().Reason == plan.ReasonNodesNotReady:
 		return key + " waits for nodes to become Ready"
 	case p.Ready().Reason == launch.ReasonPending:
@@ -277,7 +277,7 @@ func poolWords(key string, p plan.PoolStatus, there bool) string {
 	case p.Ready().Reason == plan.ReasonMinReady:
 		return key + " waits for minReadySeconds"
 	case p.Phase == plan.PhaseRunning || p.Phase == "":
-		return key + " is being changed"
+		return key + " is changing"
 	default:
 		return key + " is " + string(p.Phase)
 	}
@@ -362,7 +362,7 @@ func aggregate(targets map[string]*targetTrack) (forge.CommitState, string) {
 	case len(names) == 1:
 		return forge.Success, one(names, "")
 	case removed > 0:
-		text := fmt.Sprintf("%s taken away, what they have in AWS stays", wording.Count(removed, "target"))
+		text := fmt.Sprintf("%s removed, their resources in AWS stay", wording.Count(removed, "target"))
 		if rest := len(names) - removed; rest > 0 {
 			text = wording.Count(rest, "target") + ": " + verbCounts(verbs) + "; " + text
 		}

@@ -70,10 +70,10 @@ func TestVerdict(t *testing.T) {
 		"the pass was stopped":     {withErr(fmt.Errorf("observe: %w", context.Canceled)), forge.Pending, "trying again: observe: context canceled"},
 		"no plan yet":              {noPlan, forge.Pending, "waiting for a plan"},
 		"a conflict":               {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldConflict)), forge.Failure, "conflict: auto-scaling-group prod-web: owned by another weir"},
-		"too much to prune":        {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldPruneLimit)), forge.Failure, "prune refused: 1 step waits for an approval, as more would be deleted than the limit allows; what ends it: weir approve DIGEST, or a commit that takes it back"},
-		"an approval is needed":    {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldApproval)), forge.Pending, "1 step waits for an approval; what ends it: weir approve DIGEST"},
-		"a window is closed":       {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldWindow)), forge.Pending, "1 step waits for a window; what ends it: the window, or weir reconcile prod --override-window"},
-		"a control plane":          {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldControlPlane)), forge.Pending, "1 step waits for the control plane; what ends it: the control plane, once it is ready and on that version: weir upgrades none"},
+		"too much to prune":        {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldPruneLimit)), forge.Failure, "prune refused: 1 step waits for an approval, because the plan deletes more than the limit allows; released by: weir approve DIGEST, or a commit that reverts the deletion"},
+		"an approval is needed":    {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldApproval)), forge.Pending, "1 step waits for an approval; released by: weir approve DIGEST"},
+		"a window is closed":       {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldWindow)), forge.Pending, "1 step waits for a window; released by: the window, or weir reconcile prod --override-window"},
+		"a control plane":          {statustest.With(statustest.Report("prod"), step.Held, statustest.HeldStep(step.HeldControlPlane)), forge.Pending, "1 step waits for the control plane; released by: the control plane, once it is ready and has that version; weir does not upgrade it"},
 		"suspended with work":      {suspended, forge.Pending, "1 step waits for the end of a suspension"},
 		"suspended without work":   {idle, forge.Success, "nothing to change in AWS"},
 		"paused in Git":            {statustest.With(statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseRunning))), step.Held, statustest.HeldStep(step.HeldPaused)), forge.Success, "nothing to change in AWS; paused: 1 step"},
@@ -116,7 +116,7 @@ func TestVerdictOverTime(t *testing.T) {
 		see(moving(i), time.Duration(i)*20*time.Minute, forge.Pending)
 	}
 	see(moving(11), 4*time.Hour+11*time.Minute, forge.Failure)
-	if want := "nothing has moved for 31 minutes: 0 of 1 pool converged; default/web is rolling"; tr.Description != want {
+	if want := "no progress for 31 minutes: 0 of 1 pool converged; default/web is rolling"; tr.Description != want {
 		t.Errorf("description is %q, want %q", tr.Description, want)
 	}
 }
@@ -148,7 +148,7 @@ func TestAggregate(t *testing.T) {
 	}
 }
 
-// TestVerdictWithoutTheSource: a forge that is down for a while is no commit's
+// TestVerdictWithoutTheSource: a forge that is down for a while is not a commit's
 // fault, and hides neither what AWS refuses nor what is still to be deleted.
 func TestVerdictWithoutTheSource(t *testing.T) {
 	away := func(r *plan.Report) *plan.Report {
@@ -218,7 +218,7 @@ func TestAPoolThatNeverCameToBeIsNotCounted(t *testing.T) {
 		t.Errorf("got %s %q, want %q", tt.State, tt.Description, want)
 	}
 	tt.observe(rolls, now.Add(stalledAfter))
-	if want := "nothing has moved for 30 minutes: 1 of 2 pools converged; default/web is rolling: Waiting for instances that are in standby."; tt.State != forge.Failure || tt.Description != want {
+	if want := "no progress for 30 minutes: 1 of 2 pools converged; default/web is rolling: Waiting for instances that are in standby."; tt.State != forge.Failure || tt.Description != want {
 		t.Errorf("got %s %q, want %q", tt.State, tt.Description, want)
 	}
 	tt.observe(statustest.Report("prod", statustest.Pool("prod", "web")), now)

@@ -161,7 +161,7 @@ func New(o Options) *State {
 	if o.Archive != nil {
 		b.recorder = newRecorder(o.Archive, o.Logger)
 		if err := b.remember(o.Archive); err != nil {
-			o.Logger.Error("history of earlier runs cannot be read", "error", err)
+			o.Logger.Error("cannot read the history of earlier processes", "error", err)
 		}
 	}
 	return b

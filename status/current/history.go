@@ -91,7 +91,7 @@ func (b *State) publishSource(s Source) {
 	if s.Revision != known.Revision && s.Revision != "" && fault == "" {
 		// Without the commit's subject: what a fetch brings may name a secret that
 		// is known as one only once the commit is rendered, and an event stays.
-		list = append(list, events.Event{Kind: "revision-seen", Revision: s.Revision, Text: "a new commit is there"})
+		list = append(list, events.Event{Kind: "revision-seen", Revision: s.Revision, Text: "a new commit was found"})
 		known.Revision = s.Revision
 	}
 	known.Fault = fault

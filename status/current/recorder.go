@@ -111,10 +111,10 @@ func (r *recorder) flush() error {
 		r.pending = join(rec, r.pending)
 		r.mu.Unlock()
 		if !r.failing {
-			r.log.Error("history cannot be written and is kept in memory", "error", err)
+			r.log.Error("cannot write history, keeping it in memory", "error", err)
 		}
 	} else if r.failing {
-		r.log.Info("history can be written again")
+		r.log.Info("history is written again")
 	}
 	r.failing = err != nil
 	return err

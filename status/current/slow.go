@@ -13,7 +13,7 @@ func (t *TargetState) Stale() bool {
 func SlowWords(t *TargetState) (out []string) {
 	const clock = "15:04:05 MST"
 	if r := t.Rendering; !r.Since.IsZero() {
-		out = append(out, "commit "+wording.Short(r.Revision)+" is being rendered since "+r.Since.UTC().Format(clock))
+		out = append(out, "commit "+wording.Short(r.Revision)+" has been rendering since "+r.Since.UTC().Format(clock))
 	}
 	if !t.Unanswered.IsZero() {
 		out = append(out, "AWS has not answered since "+t.Unanswered.UTC().Format(clock))

@@ -13,11 +13,11 @@ import (
 type driftState string
 
 const (
-	noDrift     driftState = "AWS is as Git says, or Git changed"
+	noDrift     driftState = "AWS matches Git, or Git changed"
 	driftFound  driftState = "AWS differs although Git did not change"
 	driftStays  driftState = "it was announced, and AWS still differs"
-	driftMended driftState = "AWS is again what Git says, after a step of weir"
-	driftGone   driftState = "AWS is again what Git says, without a step of weir"
+	driftMended driftState = "AWS matches Git again, after a step of weir"
+	driftGone   driftState = "AWS matches Git again, without a step of weir"
 	notWanted   driftState = "it was announced, and Git wants the pool no more"
 )
 
@@ -84,9 +84,9 @@ func (t *finder) drift() {
 		case driftFound:
 			t.add(driftEvent(steps[owner]))
 		case driftMended:
-			t.add(Event{Kind: "drift-corrected", Pool: plainOwner(owner), Text: "AWS is again what Git says"})
+			t.add(Event{Kind: "drift-corrected", Pool: plainOwner(owner), Text: "AWS matches Git again"})
 		case driftGone:
-			t.add(Event{Kind: "drift-gone", Pool: plainOwner(owner), Text: "AWS is again what Git says, without weir's doing"})
+			t.add(Event{Kind: "drift-gone", Pool: plainOwner(owner), Text: "AWS matches Git again, without a step of weir"})
 		case noDrift, driftStays, notWanted:
 		}
 	}
@@ -113,7 +113,7 @@ func driftEvent(steps []step.Step) Event {
 	first := steps[0]
 	e := Event{
 		Kind: "drift-found", Pool: OwnerPool(first), Resource: first.Resource, Name: first.Name, Reason: first.Reason,
-		Text: "AWS differs although Git did not change: " + report.StepList(steps) + changeList(steps), Changes: changesOf(steps),
+		Text: "AWS differs, although Git did not change: " + report.StepList(steps) + changeList(steps), Changes: changesOf(steps),
 	}
 	if d := drifts(steps); d != nil && d.Cause != "" {
 		e.Facts = map[string]string{"cause": visible.Clip(d.Cause, report.LongestValue)}

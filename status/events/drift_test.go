@@ -13,7 +13,7 @@ func TestDriftNamesItsFields(t *testing.T) {
 	s.Drift = &step.Drift{}
 	s.Changes = []step.Change{{Field: "maxSize", From: 7, To: 20}, {Field: "tags", From: strings.Repeat("x", 100), To: "y"}, {Field: "minSize", To: 1}, {Field: "zones"}}
 	_, events := Between(Known{}, statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Done, s), statustest.Noon, false)
-	const want = "AWS differs although Git did not change: update auto scaling group web (maxSize 7 → 20, tags, minSize (none) → 1 and 1 more field)"
+	const want = "AWS differs, although Git did not change: update auto scaling group web (maxSize 7 → 20, tags, minSize (none) → 1 and 1 more field)"
 	if len(events) == 0 || events[0].Kind != "drift-found" || events[0].Text != want {
 		t.Errorf("told %+v, want %s", events, want)
 	}

@@ -153,9 +153,9 @@ func (t *finder) once(key string, e Event) {
 func (t *finder) suspension() {
 	switch {
 	case t.r.Suspended && !t.old.Suspended:
-		t.add(Event{Kind: "target-suspended", Text: "planned, not written until it is resumed"})
+		t.add(Event{Kind: "target-suspended", Text: "weir plans it, and changes nothing until it is resumed"})
 	case !t.r.Suspended && t.old.Suspended:
-		t.add(Event{Kind: "target-resumed", Text: "its plans are applied again"})
+		t.add(Event{Kind: "target-resumed", Text: "weir applies its plans again"})
 	}
 }
 
@@ -310,7 +310,7 @@ func (t *finder) fault() {
 		t.next.Standing = append(t.next.Standing, key)
 		slices.Sort(t.next.Standing)
 	case stood:
-		t.add(Event{Kind: "target-recovered", Text: "the fault is gone", Facts: causeOf(t.old.Fault == ShortHash(SourceCause))})
+		t.add(Event{Kind: "target-recovered", Text: "the error is resolved", Facts: causeOf(t.old.Fault == ShortHash(SourceCause))})
 	}
 }
 

@@ -20,7 +20,7 @@ func (t *finder) held() {
 	switch {
 	case h == nil && t.r.Plan != nil && old != nil:
 		t.next.Held = nil
-		t.add(Event{Kind: "target-hold-ended", Text: "the followed commit is applied again"})
+		t.add(Event{Kind: "target-hold-ended", Text: "weir applies the followed commit again"})
 	case h == nil, h.Passing(), old != nil && old.To == h.To():
 	default:
 		t.next.Held = &KnownHeld{To: h.To(), Since: t.at}

@@ -87,9 +87,9 @@ func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failur
 	resource := resourceOf(p)
 	if next.Rollout == nil {
 		next.Rollout = &KnownRollout{ID: now.ID, Resource: resource, Notch: now.Percentage / rolloutStep, What: foundMoving(p)}
-		text := "a rollout was found running"
+		text := "weir found a rollout in progress"
 		if next.Rollout.What != "" {
-			text = "an update was found running"
+			text = "weir found an update in progress"
 		}
 		t.add(Event{
 			Kind: kinds.OfRollout(resource, "started"), Pool: report.PoolKey(p), Resource: resource, Reason: now.Message,
@@ -103,7 +103,7 @@ func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failur
 	e := Event{Pool: report.PoolKey(p), Resource: resource, Name: known.Name, Reason: now.Message, Facts: rolloutFacts(now)}
 	if now.Status == "RollbackInProgress" && !known.Back {
 		known.Back = true
-		e.Kind, e.Text = kinds.OfRollout(resource, "rolling-back"), "the rollout failed and goes back"
+		e.Kind, e.Text = kinds.OfRollout(resource, "rolling-back"), "the rollout failed and is rolled back"
 		t.add(e)
 	}
 	if notch := now.Percentage / rolloutStep; notch > known.Notch {
@@ -142,7 +142,7 @@ func (t *finder) ended(p plan.PoolStatus, was KnownRollout, rolls bool) (ended, 
 	}
 	level := kinds.Level("")
 	if c := p.Ready(); how == "succeeded" && c.Reason == plan.ReasonNodesNotReady {
-		text, level = text+" by AWS's word, and "+c.Message, kinds.Warning
+		text, level = text+" according to AWS, but "+c.Message, kinds.Warning
 	}
 	id := "refresh"
 	if was.Resource == step.ManagedNodegroup {

@@ -66,7 +66,7 @@ func example() *timeline.Timeline {
 	r.Waited(12 * time.Second)
 	t := r.Finish("")
 	t.Assumptions = []timeline.Assumption{{What: "a machine is in service after its launch within", Value: "3m0s", Flag: "--machine-ready"}, {What: "nobody else calls AWS"}}
-	t.Doubts = []string{"the copy of target prod is not quite as AWS: its plan lacks default/\x1b[31mx: update nodegroup"}
+	t.Doubts = []string{"the copy of target prod differs from AWS: its plan lacks default/\x1b[31mx: update nodegroup"}
 	return t
 }
 

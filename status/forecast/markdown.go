@@ -18,9 +18,9 @@ const (
 // in failed, and which command makes it.
 func Elsewhere(command, failed string) string {
 	if failed != "" {
-		return ":warning: **Over time**: unknown, as the simulation failed: " + wording.Escape(wording.Shorten(wording.Clean(failed), 300)) + ". Run " + wording.Code(wording.Clean(command)) + " to try it again.\n"
+		return ":warning: **Over time**: the simulation failed: " + wording.Escape(wording.Shorten(wording.Clean(failed), 300)) + ". Run " + wording.Code(wording.Clean(command)) + " to try again.\n"
 	}
-	return "What this would do over time takes longer to be found out than a plan waits: run " + wording.Code(wording.Clean(command)) + ".\n"
+	return "The simulation takes longer than a plan may wait. To see what this change does over time, run " + wording.Code(wording.Clean(command)) + ".\n"
 }
 
 // writeSteps writes what pools do as a table, and below it what goes wrong or waits.
@@ -77,6 +77,6 @@ func Fold(t *timeline.Timeline) string {
 	for _, a := range t.Assumptions {
 		said = append(said, wording.Escape(strings.TrimSpace(a.What+" "+a.Value)))
 	}
-	fmt.Fprintf(&b, "\nAssumed: %s. `weir simulate` takes other assumptions.\n\n</details>\n", strings.Join(said, "; "))
+	fmt.Fprintf(&b, "\nAssumed: %s. Run `weir simulate` to change these assumptions.\n\n</details>\n", strings.Join(said, "; "))
 	return b.String()
 }

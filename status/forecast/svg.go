@@ -168,7 +168,7 @@ func (d drawing) legend(b *strings.Builder) {
 	fmt.Fprintf(b, `<path class="wanted" d="M%d %dh16" stroke="#0f172a" stroke-width="1.5" stroke-dasharray="5 3"/><text class="label" x="%d" y="%d" fill="#334155">desired</text>`+"\n", x, chartBottom+33, x+21, chartBottom+37)
 	x += 80
 	if len(d.t.Waves) > 0 {
-		fmt.Fprintf(b, `<path class="wave" d="M%d %dv10" stroke="#7c3aed"/><text class="label" x="%d" y="%d" fill="#334155">a wave begins</text>`+"\n", x, chartBottom+28, x+6, chartBottom+37)
+		fmt.Fprintf(b, `<path class="wave" d="M%d %dv10" stroke="#7c3aed"/><text class="label" x="%d" y="%d" fill="#334155">start of a wave</text>`+"\n", x, chartBottom+28, x+6, chartBottom+37)
 		x += 110
 	}
 	fmt.Fprintf(b, `<path class="end" d="M%d %dv10" stroke="#16a34a" stroke-width="2"/><text class="label" x="%d" y="%d" fill="#334155">done</text>`+"\n", x, chartBottom+28, x+6, chartBottom+37)

@@ -54,13 +54,13 @@ func Headline(t *timeline.Timeline) string {
 		return "done after " + clock(t.End) + ": " + said
 	case timeline.Waits:
 		if t.Changed == 0 {
-			return "nothing changes before somebody acts: " + waitLine(t)
+			return "nothing changes until somebody acts: " + waitLine(t)
 		}
-		return "what may go on by itself is done after " + clock(t.End) + ": " + said
+		return "changes that need no action are done after " + clock(t.End) + ": " + said
 	case timeline.Failed:
 		return "it fails: " + said + " by " + clock(t.End)
 	}
-	return "not known to its end (" + wording.Clean(t.Why) + "): until then " + said
+	return "incomplete (" + wording.Clean(t.Why) + "): until then " + said
 }
 
 func waitLine(t *timeline.Timeline) string {
@@ -85,7 +85,7 @@ func wait(t *timeline.Timeline, w timeline.Wait) string {
 			text += " (" + moment(t, w.Until) + ")"
 		}
 	case w.Person:
-		text += "; until somebody ends it"
+		text += "; until somebody releases it"
 	}
 	return text
 }

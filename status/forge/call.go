@@ -123,7 +123,7 @@ func (c *caller) once(ctx context.Context, n need, etag string, call func(contex
 func (c *caller) explain(n need, status int, err error) error {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) {
-		e := &forgehttp.Error{Forge: c.profile.Label, Fault: forgehttp.FaultBusy, Status: status, Message: n.does + ": the answer is not whole, or not that of the API of " + c.profile.Label + "; is the forge's address right?"}
+		e := &forgehttp.Error{Forge: c.profile.Label, Fault: forgehttp.FaultBusy, Status: status, Message: n.does + ": the answer is incomplete, or not from the API of " + c.profile.Label + "; is the forge's address right?"}
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 			e.Message, e.Err = n.does+": "+err.Error(), err
 		}

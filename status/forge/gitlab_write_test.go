@@ -284,7 +284,7 @@ func TestGitLabFaults(t *testing.T) {
 		"by its headers":  {429, http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": {reset}}, "Retry later\n", forgehttp.FaultBusy, "Retry later", 80 * time.Second},
 		"a proxy's page":  {502, http.Header{"Content-Type": {"text/html"}}, "<html>" + strings.Repeat("x", 5000), forgehttp.FaultBusy, "<html>", 0},
 		"broken":          {500, nil, `{"message":"500 Internal Server Error"}`, forgehttp.FaultMissing, "500", 0},
-		"another answer":  {200, nil, `<html>login</html>`, forgehttp.FaultBusy, "not that of the API of gitlab", 0},
+		"another answer":  {200, nil, `<html>login</html>`, forgehttp.FaultBusy, "not from the API of gitlab", 0},
 		"nothing is said": {403, nil, ``, forgehttp.FaultDenied, "role Developer", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -85,14 +85,14 @@ func ParseFilter(q url.Values) (Filter, error) {
 		case ParamLevel:
 			for _, v := range values {
 				if l := kinds.Level(v); !slices.Contains(Levels, l) {
-					return Filter{}, fmt.Errorf("%s wants info, warning or error", name)
+					return Filter{}, fmt.Errorf("%s must be info, warning or error", name)
 				}
 				f.Levels = append(f.Levels, kinds.Level(v))
 			}
 		case ParamSince, ParamUntil:
 			at, err := time.Parse(time.RFC3339, values[0])
 			if err != nil {
-				return Filter{}, fmt.Errorf("%s wants a time such as 2026-03-02T12:00:00Z", name)
+				return Filter{}, fmt.Errorf("%s must be a time such as 2026-03-02T12:00:00Z", name)
 			}
 			if name == ParamSince {
 				f.Since = at
@@ -101,11 +101,11 @@ func ParseFilter(q url.Values) (Filter, error) {
 			}
 		case ParamSkip:
 			if f.Skip, err = strconv.Atoi(values[0]); err != nil || f.Skip < 0 || f.Skip > MaxSkip {
-				return Filter{}, fmt.Errorf("%s wants a number from 0 to %d", name, MaxSkip)
+				return Filter{}, fmt.Errorf("%s must be a number from 0 to %d", name, MaxSkip)
 			}
 		case paramLimit:
 			if f.Limit, err = strconv.Atoi(values[0]); err != nil || f.Limit < 1 || f.Limit > MaxLimit {
-				return Filter{}, fmt.Errorf("%s wants a number from 1 to %d", name, MaxLimit)
+				return Filter{}, fmt.Errorf("%s must be a number from 1 to %d", name, MaxLimit)
 			}
 		default:
 			return Filter{}, fmt.Errorf("unknown parameter %q: use %s", name, strings.Join(filterParams, ", "))

@@ -154,7 +154,7 @@ func (e *UnknownError) Error() string {
 	if e.Several {
 		return fmt.Sprintf("%q may be any of %s", e.Name, strings.Join(e.Names, ", "))
 	}
-	return fmt.Sprintf("nothing is called %q", e.Name)
+	return fmt.Sprintf("no member, scope or source is called %q", e.Name)
 }
 
 // owned reads a key: scope/<partition>/<account>/<region>[/<endpoint>] or source/<id>.

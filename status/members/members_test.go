@@ -142,17 +142,17 @@ func TestMovesAreTold(t *testing.T) {
 		kind, event, told string
 		text              string
 	}{
-		{coord.Event{Kind: coord.Took, Key: blue, Before: before}, Scope, TakenOver, "owner-replaced", "one took over scope aws/111111111111/eu-west-1 from zero, which is gone"},
-		{coord.Event{Kind: coord.Took, Key: blue, Before: released}, Scope, TakenReleased, "owner-changed", "one owns scope aws/111111111111/eu-west-1, which zero gave up"},
+		{coord.Event{Kind: coord.Took, Key: blue, Before: before}, Scope, TakenOver, "owner-replaced", "one took over scope aws/111111111111/eu-west-1 from zero, which no longer runs"},
+		{coord.Event{Kind: coord.Took, Key: blue, Before: released}, Scope, TakenReleased, "owner-changed", "one owns scope aws/111111111111/eu-west-1, which zero released"},
 		{coord.Event{Kind: coord.Took, Key: fleet, Before: coord.Owner{Key: fleet}}, Source, TakenNew, "owner-changed", "one owns source 0123456789ab"},
 		{coord.Event{Kind: coord.HandedOver, Key: blue, To: "two"}, Scope, HandedOver, "owner-changed", "one hands over scope aws/111111111111/eu-west-1 to two"},
 		{coord.Event{Kind: coord.HandedOver, Key: blue}, Scope, HandedOver, "owner-changed", "one hands over scope aws/111111111111/eu-west-1"},
-		{coord.Event{Kind: coord.Stuck, Key: blue}, Scope, Stuck, "owner-stuck", "one gives up scope aws/111111111111/eu-west-1: nothing went on there for 2m0s"},
-		{coord.Event{Kind: coord.Lost, Key: blue}, Scope, Lost, "owner-lost", "one owns scope aws/111111111111/eu-west-1 no more, as the engine says"},
+		{coord.Event{Kind: coord.Stuck, Key: blue}, Scope, Stuck, "owner-stuck", "one releases scope aws/111111111111/eu-west-1: it made no progress for 2m0s"},
+		{coord.Event{Kind: coord.Lost, Key: blue}, Scope, Lost, "owner-lost", "one lost scope aws/111111111111/eu-west-1, according to the engine"},
 		{coord.Event{Kind: coord.Released, Key: blue}, Scope, Released, "", ""},
-		{coord.Event{Kind: coord.Joined}, "", "", "member-joined", "one shares the work"},
-		{coord.Event{Kind: coord.Lost}, "", "", "member-lost", "one lost its lease, and owns nothing until it has a new one"},
-		{coord.Event{Kind: coord.Lost, Err: errors.New("denied: add this statement to the policy:\n{}")}, "", "", "member-lost", "one lost its lease, and owns nothing until it has a new one: denied: add this statement to the policy"},
+		{coord.Event{Kind: coord.Joined}, "", "", "member-joined", "one joined"},
+		{coord.Event{Kind: coord.Lost}, "", "", "member-lost", "one lost its lease and owns nothing until it gets a new one"},
+		{coord.Event{Kind: coord.Lost, Err: errors.New("denied: add this statement to the policy:\n{}")}, "", "", "member-lost", "one lost its lease and owns nothing until it gets a new one: denied: add this statement to the policy"},
 		{coord.Event{Kind: coord.Refused, Err: errors.New("x")}, "", "", "", ""},
 		{coord.Event{Kind: coord.Refused, Key: blue, Err: errors.New("x")}, "", "", "", ""},
 	} {

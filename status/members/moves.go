@@ -67,9 +67,9 @@ func counted(e coord.Event, self string, now time.Time, n int) (out events.Event
 	}
 	switch {
 	case !moved && e.Kind == coord.Joined:
-		out.Kind, out.Text = "member-joined", self+" shares the work"
+		out.Kind, out.Text = "member-joined", self+" joined"
 	case !moved && e.Kind == coord.Lost:
-		out.Kind, out.Text = "member-lost", self+" lost its lease, and owns nothing until it has a new one"
+		out.Kind, out.Text = "member-lost", self+" lost its lease and owns nothing until it gets a new one"
 		if e.Err != nil {
 			cause, _, _ := strings.Cut(e.Err.Error(), "\n") // without the whole statement that is missing in a policy
 			out.Text += ": " + strings.TrimSuffix(cause, ":")
@@ -77,9 +77,9 @@ func counted(e coord.Event, self string, now time.Time, n int) (out events.Event
 	case !moved || event == Released:
 		return events.Event{}, false
 	case event == TakenOver:
-		out.Kind, out.Text = "owner-replaced", self+" took over "+what+" from "+e.Before.Member+", which is gone"
+		out.Kind, out.Text = "owner-replaced", self+" took over "+what+" from "+e.Before.Member+", which no longer runs"
 	case event == TakenReleased:
-		out.Kind, out.Text = "owner-changed", self+" owns "+what+", which "+e.Before.Member+" gave up"
+		out.Kind, out.Text = "owner-changed", self+" owns "+what+", which "+e.Before.Member+" released"
 	case event == TakenNew:
 		out.Kind, out.Text = "owner-changed", self+" owns "+what
 	case event == HandedOver:
@@ -88,9 +88,9 @@ func counted(e coord.Event, self string, now time.Time, n int) (out events.Event
 			out.Text += " to " + e.To
 		}
 	case event == Stuck:
-		out.Kind, out.Text = "owner-stuck", self+" gives up "+what+": nothing went on there for "+coord.StuckAfter.String()
+		out.Kind, out.Text = "owner-stuck", self+" releases "+what+": it made no progress for "+coord.StuckAfter.String()
 	case event == Lost:
-		out.Kind, out.Text = "owner-lost", self+" owns "+what+" no more, as the engine says"
+		out.Kind, out.Text = "owner-lost", self+" lost "+what+", according to the engine"
 	}
 	return out, true
 }

@@ -50,7 +50,7 @@ func TestMovesThatAreAlikeAreCounted(t *testing.T) {
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
-		want("meanwhile", "member-joined: one shares the work")
+		want("meanwhile", "member-joined: one joined")
 		time.Sleep(newsQuiet + time.Second)
 		synctest.Wait()
 		mu.Lock()
@@ -58,8 +58,8 @@ func TestMovesThatAreAlikeAreCounted(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		mu.Unlock()
-		want("after", "owner-changed: one owns 120 scopes, which zero gave up", "owner-changed: one hands over scope aws/000000000999/eu-west-1 to two",
-			"owner-changed: one owns source 0123456789ab, which zero gave up", "owner-replaced: one took over 80 scopes from zero, which is gone")
+		want("after", "owner-changed: one owns 120 scopes, which zero released", "owner-changed: one hands over scope aws/000000000999/eu-west-1 to two",
+			"owner-changed: one owns source 0123456789ab, which zero released", "owner-replaced: one took over 80 scopes from zero, which no longer runs")
 
 		// Moves that never end are told too.
 		for i := range 20 {

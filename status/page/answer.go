@@ -102,7 +102,7 @@ func (w *web) sendJSON(rw http.ResponseWriter, r *http.Request, v any) {
 	p, err := pack(v)
 	if err != nil {
 		w.o.Logger.Error("encoding of answer failed", "error", err)
-		http.Error(rw, "the answer could not be encoded; weir's log says why", http.StatusInternalServerError)
+		http.Error(rw, "weir could not encode the answer; see weir's log", http.StatusInternalServerError)
 		return
 	}
 	tag := `W/"` + hex.EncodeToString(p.sum.Sum(nil)[:12]) + `"`

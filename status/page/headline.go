@@ -56,7 +56,7 @@ func (c fleetCounts) headline() (text string, mood report.Phase) {
 	case c.by[report.Waiting] == c.targets:
 		return "Waiting for the first pass.", report.Waiting
 	case c.by[report.Moving] > 0 || c.by[report.Waiting] > 0:
-		return fmt.Sprintf("%s of %s at the level that Git says.", thousands(c.converged), plural(c.pools, "pool")), report.Moving
+		return fmt.Sprintf("%s of %s converged.", thousands(c.converged), plural(c.pools, "pool")), report.Moving
 	case c.approvals > 0:
 		return approvalWords(c.approvals), report.Held
 	case c.by[report.Held] > 0:
@@ -64,7 +64,7 @@ func (c fleetCounts) headline() (text string, mood report.Phase) {
 	case c.by[report.Suspended] > 0:
 		return plural(c.by[report.Suspended], "target") + " suspended.", report.Suspended
 	}
-	return "Every pool is at the level that Git says.", report.Converged
+	return "All pools have converged.", report.Converged
 }
 
 // moves describes what is changing, except for what the headline says.
@@ -80,7 +80,7 @@ func (c fleetCounts) moves(headline string) string {
 		moves = append(moves, strings.TrimSuffix(words, "."))
 	}
 	if c.stale > 0 {
-		moves = append(moves, plural(c.stale, "pool")+" "+verb(c.stale, "is", "are")+" not known now")
+		moves = append(moves, "the state of "+plural(c.stale, "pool")+" is unknown")
 	}
 	return strings.Join(moves, ", ")
 }
@@ -88,7 +88,7 @@ func (c fleetCounts) moves(headline string) string {
 func (c fleetCounts) figures() []figure {
 	readyNote := "ready"
 	if c.before > 0 {
-		readyNote += ", " + thousands(int(c.before)) + " of them as last seen"
+		readyNote += ", " + thousands(int(c.before)) + " of them as of an earlier pass"
 	}
 	return []figure{
 		{"Targets", fmt.Sprintf("%s / %s", thousands(c.by[report.Converged]), thousands(c.targets)), "converged"},

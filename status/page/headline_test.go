@@ -20,15 +20,15 @@ func TestHeadlinesOfTheFleet(t *testing.T) {
 		{"weir just started", fleetCounts{targets: 2, by: byPhase{report.Waiting: 2}}, "Waiting for the first pass.", report.Waiting, ""},
 		{"a target fails, others change",
 			fleetCounts{targets: 3, pools: 5, rolling: 1, stale: 2, by: byPhase{report.Failing: 1, report.Moving: 2}},
-			"1 target needs attention.", report.Failing, "1 pool rolls, 2 pools are not known now"},
+			"1 target needs attention.", report.Failing, "1 pool rolls, the state of 2 pools is unknown"},
 		{"a target changes, another waits for an approval",
 			fleetCounts{targets: 2, pools: 4, converged: 1, rolling: 2, scaling: 1, approvals: 1, by: byPhase{report.Moving: 1, report.Held: 1}},
-			"1 of 4 pools at the level that Git says.", report.Moving, "2 pools roll, 1 pool changes, 1 plan waits for an approval"},
+			"1 of 4 pools converged.", report.Moving, "2 pools roll, 1 pool changes, 1 plan waits for an approval"},
 		{"plans wait for approvals", fleetCounts{targets: 2, pools: 4, approvals: 2, by: byPhase{report.Held: 2}},
 			"2 plans wait for an approval.", report.Held, ""},
 		{"a target is held", fleetCounts{targets: 2, by: byPhase{report.Held: 1, report.Suspended: 1}}, "1 target held.", report.Held, ""},
 		{"a target is suspended", fleetCounts{targets: 2, by: byPhase{report.Suspended: 1, report.Converged: 1}}, "1 target suspended.", report.Suspended, ""},
-		{"all is done", fleetCounts{targets: 2, by: byPhase{report.Converged: 2}}, "Every pool is at the level that Git says.", report.Converged, ""},
+		{"all is done", fleetCounts{targets: 2, by: byPhase{report.Converged: 2}}, "All pools have converged.", report.Converged, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			text, mood := tc.is.headline()

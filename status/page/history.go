@@ -24,7 +24,7 @@ func listed[T any](w *web, rw http.ResponseWriter, r *http.Request, query func(h
 	list, err := query(f)
 	if err != nil {
 		w.o.Logger.Error("history cannot be read", "error", err)
-		plain(rw, http.StatusInternalServerError, "the history cannot be read; weir's log says why")
+		plain(rw, http.StatusInternalServerError, "weir cannot read the history; see weir's log")
 		return
 	}
 	if list == nil {

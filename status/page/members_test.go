@@ -53,7 +53,7 @@ func TestMembersAreShown(t *testing.T) {
 	b := fleet()
 	for path, want := range map[string][]string{
 		"/members": {
-			"3 members, and everything has an owner.", "Records are in DynamoDB q5n", "Read 400 ms ago",
+			"3 members. Every scope and source has an owner.", "Records stored in DynamoDB q5n", "Last read 400 ms ago",
 			"weir-0-x7k2 shows this page alive 1 scope, 1 source this one 1.4.0", "weir-1-p3q9 alive 1 scope 1 h ahead 1.4.0", "weir-2-m5d1 draining 0 scopes 200 ms ahead",
 			"aws/111122223333/eu-central-1 scope weir-0-x7k2 3 h ago prod-eu , prod-us", "4be91a7c33d0 source weir-0-x7k2 3 h ago fleet",
 		},
@@ -73,8 +73,8 @@ func TestMembersAreShown(t *testing.T) {
 	}
 
 	for unowned, want := range map[time.Duration][]string{
-		20 * time.Second: {"2 of 3 have an owner; members are taking the remaining ones.", "nobody before: weir-1-p3q9 20 s ago"},
-		2 * time.Minute:  {"Nobody owns 1 scope or source.", "nobody before: weir-1-p3q9 2 min ago"},
+		20 * time.Second: {"2 of 3 scopes and sources have an owner. Members are taking the others.", "none last owner: weir-1-p3q9 20 s ago"},
+		2 * time.Minute:  {"1 scope or source has no owner.", "none last owner: weir-1-p3q9 2 min ago"},
 	} {
 		text := words(ask(t, b, Options{Members: twoMembers(unowned)}, "/members").Body.String())
 		for _, w := range want {
@@ -83,24 +83,24 @@ func TestMembersAreShown(t *testing.T) {
 			}
 		}
 	}
-	if text := words(ask(t, b, Options{Members: twoMembers(time.Minute)}, "/targets/dev").Body.String()); !strings.Contains(text, "Owner nobody since 1 min ago , before: weir-1-p3q9") {
+	if text := words(ask(t, b, Options{Members: twoMembers(time.Minute)}, "/targets/dev").Body.String()); !strings.Contains(text, "Owner none since 1 min ago , last owner: weir-1-p3q9") {
 		t.Errorf("a target without an owner: %s", text)
 	}
 
 	slow := twoMembers(0)()
 	slow.Engine.Lag = 2.6
-	if text := words(ask(t, b, Options{Members: func() members.View { return slow }}, "/members").Body.String()); !strings.Contains(text, "The engine is slow: this member read the records 2.6 s ago, and writes nothing meanwhile.") {
+	if text := words(ask(t, b, Options{Members: func() members.View { return slow }}, "/members").Body.String()); !strings.Contains(text, "The engine is slow: this member last read the records 2.6 s ago, and writes nothing to AWS meanwhile.") {
 		t.Errorf("a slow engine: %s", text)
 	}
 
 	refuses := twoMembers(0)()
 	refuses.Engine.Refused = "etcdserver: mvcc: database space exceeded: then etcdctl alarm disarm"
-	if text := words(ask(t, b, Options{Members: func() members.View { return refuses }}, "/members").Body.String()); !strings.Contains(text, "The engine takes no writes.") || !strings.Contains(text, "then etcdctl alarm disarm") {
+	if text := words(ask(t, b, Options{Members: func() members.View { return refuses }}, "/members").Body.String()); !strings.Contains(text, "The engine rejects writes.") || !strings.Contains(text, "then etcdctl alarm disarm") {
 		t.Errorf("an engine that refuses writes: %s", text)
 	}
 
 	// A daemon that is alone says so, and shows no owners.
-	if text := words(get(t, b, "/members").Body.String()); !strings.Contains(text, "One daemon, alone.") || !strings.Contains(text, "coordination") {
+	if text := words(get(t, b, "/members").Body.String()); !strings.Contains(text, "One daemon, without coordination.") || !strings.Contains(text, "coordination") {
 		t.Errorf("alone: %s", text)
 	}
 	for _, path := range []string{"/", "/targets/dev"} {

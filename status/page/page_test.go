@@ -34,25 +34,25 @@ func TestPagesSay(t *testing.T) {
 		"/pools?only=held":     {"1 pool found", "web dev · default"},
 		"/?only=moving&q=prod": {"1 target and 1 pool found"},
 		"/targets/prod-us/pools/default/web": {
-			"7 of 8 ready, at least 1, at most 12", "Instances by template version v4 of the group 8 in service 8", "eu-central-1a 3 in service 3",
-			"v4 of the group", "refresh-progress", "37 %, 5 instances left",
+			"7 of 8 ready, at least 1, at most 12", "Instances by template version v4 current 8 in service 8", "eu-central-1a 3 in service 3",
+			"v4 current", "refresh-progress", "37 %, 5 instances left",
 		},
 		"/targets/dev/plan":     {"Plan of dev", "1 held", "update auto-scaling-group dev-web held: suspended", "maxSize 7 5 overlays/dev/web.yaml:14:12"},
-		"/targets/prod-eu/plan": {"Nothing to do: AWS is what Git says."},
-		"/targets/staging/plan": {"could make no plan", "unknown field"},
-		"/targets/edge-1":       {"No pass has been over this target yet."},
-		"/targets/edge-1/plan":  {"No pass has been over this target yet."},
+		"/targets/prod-eu/plan": {"No steps: AWS matches Git."},
+		"/targets/staging/plan": {"could not make a plan", "unknown field"},
+		"/targets/edge-1":       {"This target has had no pass yet."},
+		"/targets/edge-1/plan":  {"This target has had no pass yet."},
 		"/targets/edge-1/pools/default/web": {
-			"There is no pool default/web in edge-1.", "its pools are not known",
+			"Pool default/web not found in edge-1.", "its pools are unknown",
 		},
 		"/activity":             {"refresh-started", "default/web", "Details"},
 		"/activity?level=error": {"target-failed", "platform-observability"},
 		"/activity?show=passes": {"nothing to change"},
-		"/activity?kind=nosuch": {"Nothing happened that is wanted here."},
-		"/configuration":        {"weir was not told to show it."},
-		"/pulls":                {"None is known."},
-		"/nowhere":              {"There is no such page."},
-		"/pulls/fleet/9":        {"There is no pull request 9 of fleet here."},
+		"/activity?kind=nosuch": {"No event matches."},
+		"/configuration":        {"The configuration is not shown here."},
+		"/pulls":                {"No pull requests yet."},
+		"/nowhere":              {"Page not found."},
+		"/pulls/fleet/9":        {"Pull request 9 of fleet not found."},
 	} {
 		text := words(get(t, b, path).Body.String())
 		for _, w := range want {
@@ -86,7 +86,7 @@ func TestVersionsOfATemplateTellWhy(t *testing.T) {
 	text := words(page)
 	for _, want := range []string{
 		"v5 4be91a7 bigger made now instanceType changed 1 field changed Field From To Set at awsLaunchTemplate.instanceType m6i.large c7g.large base/pool.yaml:9:3",
-		"v4 of the group default 9c1f0d2 the first 3 instances", "v1 9c1f0d2 made now the first version",
+		"v4 current default 9c1f0d2 the first 3 instances", "v1 9c1f0d2 made now the first version",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %q:\n%s", want, text)
@@ -108,7 +108,7 @@ func TestPullPages(t *testing.T) {
 	}
 	text := words(get(t, b, "/pulls/fleet/12").Body.String())
 	for _, want := range []string{
-		"#12 web: c7g instances planned", "Merging this changes 3 of", "held until the plan is approved", "Targets that go edge-2", "rolls 6 instances, one at a time", "prod-eu",
+		"#12 web: c7g instances planned", "Merging this changes 3 of", "held until the plan is approved", "Removed targets edge-2", "rolls 6 instances, one at a time", "prod-eu",
 		"awsLaunchTemplate.instanceType m6i.large c7g.large overlays/prod-eu/web.yaml:9:7",
 	} {
 		if !strings.Contains(text, want) {
@@ -121,7 +121,7 @@ func TestPullPages(t *testing.T) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
 	}
-	if text := words(get(t, b, "/pulls/fleet/16").Body.String()); !strings.Contains(text, "run weir simulate --config weir.yaml --pull-request fleet#12") {
+	if text := words(get(t, b, "/pulls/fleet/16").Body.String()); !strings.Contains(text, "Run weir simulate --config weir.yaml --pull-request fleet#12") {
 		t.Errorf("the page lacks the command:\n%s", text)
 	}
 	list := words(get(t, b, "/pulls").Body.String())

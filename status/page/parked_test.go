@@ -17,7 +17,7 @@ import (
 // TestAParkedStepSaysOnThePageHowItIsLifted, and its pool's failure is told by the step's
 // event alone.
 func TestAParkedStepSaysOnThePageHowItIsLifted(t *testing.T) {
-	const lift = "weir leaves it alone for an hour; weir reconcile prod --retry makes weir try at once"
+	const lift = "weir does not try again for an hour; weir reconcile prod --retry makes weir try at once"
 	o := step.Outcome{
 		Step: step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: "web", Pool: "default/web"}, Status: step.Failed, Parked: true, Lift: lift,
 		Err: &observed.Error{Kind: observed.Invalid, Code: "ValidationError", Message: "no"},

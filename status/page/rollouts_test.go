@@ -149,7 +149,7 @@ var rolloutStages = map[string]struct {
 		c.roll(false)
 		c.turn(3*time.Minute, map[string]rollout.Answer{"nodes": {Verdict: rollout.Unknown, What: "eu-production default/web-08: 9 of 17 new nodes are Ready"}})
 		return c.shown()
-	}, []string{"Rolls quarter", "canary : done 30 new 1 pool, 30 machines", "quarter : here", "half : to come", "starting", "unknown eu-production default/web-08: 9 of 17 new nodes are Ready now", "no alarm of web-5xx, queue-age", "at most 400 at a time"}},
+	}, []string{"Rolling out: quarter", "canary : done 30 new 1 pool, 30 machines", "quarter : current", "half : upcoming", "starting", "unknown eu-production default/web-08: 9 of 17 new nodes are Ready now", "no alarm of web-5xx, queue-age", "at most 400 at a time"}},
 	"baking": {func() waves.Rollout {
 		c := newConductor(12, 30)
 		c.until(0, 1)
@@ -158,7 +158,7 @@ var rolloutStages = map[string]struct {
 		c.turn(time.Second, nil)
 		c.turn(11*time.Minute, nil)
 		return c.shown()
-	}, []string{"Bakes canary, 50 % of each pool", "bake time: 11 min of 30 min, ends in 19 min", "in shares of 10, 50, 100 %, now 50 %", "15 new, 15 old", "Bake time left, at least"}},
+	}, []string{"Baking: canary, 50 % of each pool", "bake time: 11 min of 30 min, ends in 19 min", "in shares of 10, 50, 100 %, now 50 %", "15 new, 15 old", "Bake time left, at least"}},
 	"paused": {func() waves.Rollout {
 		c := newConductor(12, 30)
 		c.until(1, 0)
@@ -166,7 +166,7 @@ var rolloutStages = map[string]struct {
 		c.record, _ = c.record.Pause("nodes", rollout.Word{By: "rufus", Why: "the release is today", At: c.in.Now})
 		c.turn(7*time.Minute, nil)
 		return c.shown()
-	}, []string{"Paused in quarter", "Paused by rufus 7 min ago : the release is today", "weir rollout resume platform/nodes lets it go on."}},
+	}, []string{"Paused in quarter", "Paused by rufus 7 min ago : the release is today", "To continue, run weir rollout resume platform/nodes."}},
 	"stopped": {func() waves.Rollout {
 		c := newConductor(12, 30)
 		c.until(1, 0)
@@ -175,7 +175,7 @@ var rolloutStages = map[string]struct {
 		c.turn(10*time.Minute, map[string]rollout.Answer{"nodes": {Verdict: rollout.Fail, What: "us-production default/batch-01: i-0a12c3d4e5f607919 is not Ready after 10 min"}})
 		c.turn(4*time.Minute, nil)
 		return c.shown()
-	}, []string{"Stopped in quarter, 278 machines left.", "Stopped by weir 4 min ago : gate nodes: us-production default/batch-01: i-0a12c3d4e5f607919 is not Ready after 10 min", "What now", "--retry tries the same once more", "Rolled out no more", "failed"}},
+	}, []string{"Stopped in quarter, 278 machines left.", "Stopped by weir 4 min ago : gate nodes: us-production default/batch-01: i-0a12c3d4e5f607919 is not Ready after 10 min", "What to do", "--retry tries the same change again", "No longer rolled out", "failed"}},
 	"finished": {func() waves.Rollout {
 		c := newConductor(12, 30)
 		c.until(99, 0)
@@ -188,7 +188,7 @@ var rolloutStages = map[string]struct {
 		c.roll(false)
 		c.turn(2*time.Minute, nil)
 		return c.shown()
-	}, []string{"Rolls half", "rest : to come", "more of half"}},
+	}, []string{"Rolling out: half", "rest : upcoming", "more of half"}},
 }
 
 // rolloutPages serves a fleet for each stage, and has the addresses of its pages.
@@ -253,7 +253,7 @@ func TestRolloutsThatAreNotThere(t *testing.T) {
 		if text := words(ask(t, b, o, "/").Body.String()); strings.Contains(text, "Rollouts") {
 			t.Errorf("the page has a place for them: %s", text)
 		}
-		if text := words(ask(t, b, o, "/rollouts").Body.String()); !strings.Contains(text, "There is no FleetRollout") {
+		if text := words(ask(t, b, o, "/rollouts").Body.String()); !strings.Contains(text, "No FleetRollouts found") {
 			t.Errorf("the list says %s", text)
 		}
 		if rec := ask(t, b, o, "/rollouts/fleet/platform/nodes"); rec.Code != http.StatusNotFound {
@@ -262,7 +262,7 @@ func TestRolloutsThatAreNotThere(t *testing.T) {
 	}
 	broken := Options{Rollouts: rolls{err: errors.New("engine")}}
 	for _, path := range []string{"/rollouts", "/rollouts/fleet/platform/nodes"} {
-		if text := words(ask(t, b, broken, path).Body.String()); !strings.Contains(text, "The records of rollouts cannot be read") {
+		if text := words(ask(t, b, broken, path).Body.String()); !strings.Contains(text, "weir cannot read the records of rollouts") {
 			t.Errorf("%s says %s", path, text)
 		}
 	}
@@ -309,7 +309,7 @@ func TestWhatARolloutOffers(t *testing.T) {
 func TestTargetsThatWaitAreListed(t *testing.T) {
 	o := Options{Rollouts: rolls{turns: []waves.Turn{{Target: "eu-production", Hold: "wave", Steps: 3, Waits: "3 steps wait for an <b>earlier</b> wave"}}}}
 	body := ask(t, showcase(), o, "/rollouts").Body.String()
-	for _, want := range []string{"There is no FleetRollout", "Targets that wait for others", "eu-production 3 steps wait for an"} {
+	for _, want := range []string{"No FleetRollouts found", "Targets waiting for other targets", "eu-production 3 steps wait for an"} {
 		if !strings.Contains(words(body), want) {
 			t.Errorf("the list lacks %q: %s", want, words(body))
 		}

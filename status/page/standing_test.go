@@ -82,7 +82,7 @@ func TestOverviewSaysThatAnApprovalIsAwaited(t *testing.T) {
 	b.Report(t.Context(), heldBy("dev", step.HeldWindow, "opens on Monday", step.Rollout))
 	page := get(t, b, "/").Body.String()
 	for _, want := range []string{
-		"2 plans wait for an approval.", "1 step waits for an approval: weir approve " + first.Plan.Digest() + ". Read it first.", "1 step waits for a window: opens on Monday; what ends it: the window, or weir reconcile dev --override-window.",
+		"2 plans wait for an approval.", "1 step waits for an approval: weir approve " + first.Plan.Digest() + ". Read the plan first.", "1 step waits for a window: opens on Monday; released by: the window, or weir reconcile dev --override-window.",
 		"Last outcome 1 step waits for an approval", "prod held",
 	} {
 		if !strings.Contains(words(page), want) {
@@ -106,9 +106,9 @@ func TestStalePoolsAreNotCalledConverged(t *testing.T) {
 	b.Report(t.Context(), away)
 	b.Report(t.Context(), statustest.Report("edge", statustest.Pool("edge", "cache")))
 	for path, want := range map[string][]string{
-		"/":                                 {"Pools 1 / 3 converged", "Instances 9 / 9 ready, 6 of them as last seen", "2 pools are not known now"},
-		"/pools":                            {"Running stale", "not known", "Failed stale"},
-		"/targets/prod/pools/default/web":   {"Running stale", "Converged not known", "As it was", "What is wrong with prod", "sts:AssumeRole: AccessDenied"},
+		"/":                                 {"Pools 1 / 3 converged", "Instances 9 / 9 ready, 6 of them as of an earlier pass", "the state of 2 pools is unknown"},
+		"/pools":                            {"Running stale", "unknown", "Failed stale"},
+		"/targets/prod/pools/default/web":   {"Running stale", "Converged unknown", "As of", "See target prod", "sts:AssumeRole: AccessDenied"},
 		"/targets/edge/pools/default/cache": {"Running Namespace"},
 	} {
 		text := words(get(t, b, path).Body.String())
@@ -126,7 +126,7 @@ func TestStalePoolsAreNotCalledConverged(t *testing.T) {
 func TestPageSaysThatAConfigurationIsRefused(t *testing.T) {
 	b := testBoard()
 	b.ShowConfiguration("interval: 1m\n")
-	const want = "The configuration on the disk is refused, and the one before it holds. weir.yaml:3:1: intervall: unknown key"
+	const want = "The configuration file is invalid. weir keeps the previous configuration. weir.yaml:3:1: intervall: unknown key"
 	b.RefuseConfiguration("weir.yaml:3:1: intervall: unknown key")
 	for _, path := range []string{"/", "/configuration"} {
 		if text := words(get(t, b, path).Body.String()); !strings.Contains(text, want) {
@@ -213,19 +213,19 @@ func TestAHeldTargetIsShown(t *testing.T) {
 	}{
 		"held": {statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), []string{
 			"Held to 9c1f0d2", "Reason: the followed commit cannot be rendered: overlays/prod/web.yaml:1:5: did not find expected",
-			"Drift from that is put right; nothing is made, rolled out or deleted. What ends it: a commit that fixes or reverts this; if weir's configuration changed, check that too.",
+			"weir corrects drift from that commit. It creates, rolls out and deletes nothing. Released by: a commit that fixes or reverts the error; if weir's configuration changed, check it too.",
 		}},
-		"only observed": {statustest.HeldTo(""), []string{"Only observed", "none of 4 earlier commits", "Nothing of it is changed, and drift stays."}},
+		"only observed": {statustest.HeldTo(""), []string{"Only observed", "none of 4 earlier commits", "weir changes nothing of the target, and drift stays."}},
 		"held and suspended": {func() *plan.Report {
 			r := statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web"))
 			r.Suspended = true
 			return r
-		}(), []string{"Held to 9c1f0d2", "As the target is suspended, nothing of it is changed, and drift stays."}},
+		}(), []string{"Held to 9c1f0d2", "The target is suspended, so weir changes nothing of it, and drift stays."}},
 		"held and reporting": {func() *plan.Report {
 			r := statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web"))
 			r.ReportOnly = true
 			return r
-		}(), []string{"Held to 9c1f0d2", "As the target is in report mode, nothing of it is changed, and drift stays."}},
+		}(), []string{"Held to 9c1f0d2", "The target is in report mode, so weir changes nothing of it, and drift stays."}},
 	} {
 		b := testBoard()
 		b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))

@@ -114,7 +114,7 @@ type activityView struct {
 }
 
 // sinces are the spans of time to choose from.
-var sinces = []choice{{"", "All that is kept"}, {"1h", "Last hour"}, {"24h", "Last day"}, {"168h", "Last 7 days"}}
+var sinces = []choice{{"", "Any time"}, {"1h", "Last hour"}, {"24h", "Last day"}, {"168h", "Last 7 days"}}
 
 const activityPage = 100
 
@@ -230,7 +230,7 @@ func (w *views) activityView(q url.Values) activityView {
 	}
 	if err != nil {
 		w.o.Logger.Error("history cannot be read", "error", err)
-		v.Error = "The history cannot be read; weir's log says why."
+		v.Error = "weir cannot read the history. See weir's log."
 	}
 	v.Pager = links.pager(f, n)
 	return v

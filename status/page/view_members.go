@@ -89,22 +89,22 @@ func (w *views) membersView() membersView {
 	unowned := crew.Unowned()
 	switch longest := crew.Longest(w.current.Now()); {
 	case !several:
-		v.Headline, v.Mood = "One daemon, alone.", report.Converged
+		v.Headline, v.Mood = "One daemon, without coordination.", report.Converged
 	case crew.Engine.Error != "":
 		v.Headline, v.Mood = "The engine does not answer.", report.Failing
 	case crew.Engine.Refused != "":
-		v.Headline, v.Mood = "The engine takes no writes.", report.Failing
+		v.Headline, v.Mood = "The engine rejects writes.", report.Failing
 	case crew.Late():
-		v.Headline, v.Mood = "The engine is slow: this member read the records "+v.Lag+" ago, and writes nothing meanwhile.", report.Failing
+		v.Headline, v.Mood = "The engine is slow: this member last read the records "+v.Lag+" ago, and writes nothing to AWS meanwhile.", report.Failing
 	case longest > members.TooLong:
-		v.Headline, v.Mood = fmt.Sprintf("Nobody owns %s.", plural(len(unowned), "scope or source")), report.Failing
+		v.Headline, v.Mood = fmt.Sprintf("%s has no owner.", plural(len(unowned), "scope or source")), report.Failing
 		if len(unowned) > 1 {
-			v.Headline = fmt.Sprintf("Nobody owns %d scopes and sources.", len(unowned))
+			v.Headline = fmt.Sprintf("%d scopes and sources have no owner.", len(unowned))
 		}
 	case len(unowned) > 0:
-		v.Headline, v.Mood = fmt.Sprintf("%d of %d have an owner; members are taking the remaining ones.", len(crew.Owned)-len(unowned), len(crew.Owned)), report.Moving
+		v.Headline, v.Mood = fmt.Sprintf("%d of %d scopes and sources have an owner. Members are taking the others.", len(crew.Owned)-len(unowned), len(crew.Owned)), report.Moving
 	default:
-		v.Headline, v.Mood = plural(len(crew.Members), "member")+", and everything has an owner.", report.Converged
+		v.Headline, v.Mood = plural(len(crew.Members), "member")+". Every scope and source has an owner.", report.Converged
 	}
 	return v
 }
@@ -129,7 +129,7 @@ func viewOfMember(m members.Member, far []members.Member) memberView {
 	case m.Answers:
 		v.Clock = "this one"
 	case m.Clock == nil:
-		v.Clock = "not known yet"
+		v.Clock = "unknown yet"
 	case *m.Clock < 0:
 		v.Clock = span(time.Duration(-*m.Clock*float64(time.Second))) + " behind"
 	default:

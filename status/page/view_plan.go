@@ -139,16 +139,16 @@ func (w *views) planPage(t current.TargetState, q url.Values) planPage {
 	v.About, v.waits = t.Name, waitsOf(t)
 	r := t.Last
 	if r == nil {
-		v.Why = "No pass has been over this target yet."
+		v.Why = "This target has had no pass yet."
 		return v
 	}
 	l := linksOf(w.current, t.Source)
 	v.HeldTo = heldViewOf(w.current, &t)
 	v.Commit, v.Made, v.Faults = commitOf(l, r.Revision, r.Subject), momentOf(w.current, r.StartedAt), faultViews(diagnosticsOf(r), l, r.Revision)
 	if r.Plan == nil {
-		v.Why = "The last pass could make no plan: what is wrong is said above."
+		v.Why = "The last pass could not make a plan. See the diagnostics above."
 		if r.Err != nil {
-			v.Why = "The last pass could make no plan: " + r.Err.Error()
+			v.Why = "The last pass could not make a plan: " + r.Err.Error()
 		}
 		return v
 	}

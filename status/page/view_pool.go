@@ -122,7 +122,7 @@ func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
 	events, err := w.current.QueryEvents(history.Filter{Target: t.Name, Pool: key, Limit: 200})
 	if err != nil {
 		w.o.Logger.Error("history cannot be read", "error", err)
-		v.EventError = "The history cannot be read; weir's log says why."
+		v.EventError = "weir cannot read the history. See weir's log."
 	}
 	v.Events = w.events(events, shownPoolEvents)
 	for _, c := range v.Configs {

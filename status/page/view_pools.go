@@ -72,7 +72,7 @@ func rolloutViewOf(b *current.State, p plan.PoolStatus, r plan.RolloutStatus) ro
 		v.Words += fmt.Sprintf(" · %d left", r.InstancesLeft)
 	}
 	if p.Nodegroup != nil && v.Percent == 0 {
-		v.Words = "EKS says no percentage" // it never does
+		v.Words = "EKS reports no percentage"
 	}
 	v.Width = coordinate(float64(v.Percent) / 100 * rolloutWidth)
 	v.batches(p)
@@ -97,7 +97,7 @@ func (v *rolloutView) batches(p plan.PoolStatus) {
 		v.Batches = fmt.Sprintf("%d batches of at most %d", n, size)
 	}
 	if v.MinHealthy == nil {
-		v.Batches += ", by AWS's default"
+		v.Batches += " (AWS's default)"
 	}
 	if n > mostCells {
 		return

@@ -189,6 +189,6 @@ func (w *web) pull(rw http.ResponseWriter, r *http.Request) {
 		w.render(rw, r, http.StatusOK, "pull", w.pullPage(p))
 		return
 	}
-	w.missing(rw, r, "There is no pull request "+r.PathValue("number")+" of "+source+" here.",
-		"It may be closed, or weir has not looked at it since it started.", linked{"Pull requests", "/pulls"})
+	w.missing(rw, r, "Pull request "+r.PathValue("number")+" of "+source+" not found.",
+		"It may be closed, or weir has not read it since weir started.", linked{"Pull requests", "/pulls"})
 }

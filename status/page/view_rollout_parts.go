@@ -64,25 +64,25 @@ func headlineOf(r waves.Rollout) string {
 		return strings.TrimSpace("Stopped in "+r.Wave) + ", " + left + "."
 	case waves.Paused:
 		if r.Wave == "" {
-			return "Paused: nothing begins."
+			return "Paused: nothing starts."
 		}
 		return "Paused in " + r.At() + ", " + left + "."
 	case waves.Idle:
-		return "Nothing is rolled out."
+		return "No rollout in progress."
 	case waves.Gathering:
-		return "Gathers its pools."
+		return "Collecting the pools to roll."
 	case waves.Baking:
-		return "Bakes " + r.At() + ", " + left + "."
+		return "Baking: " + r.At() + ", " + left + "."
 	case waves.Done, waves.Incomplete:
 		if r.Failed > 0 {
 			return fmt.Sprintf("Ended: %d of %s failed.", r.Failed, plural(len(r.Pools), "pool"))
 		}
 		if r.Phase == waves.Incomplete {
-			return "Ended: not all pools have received it."
+			return "Ended: not all pools have received the change."
 		}
 		return "All " + plural(len(r.Pools), "pool") + " rolled."
 	}
-	return "Rolls " + r.At() + ", " + left + "."
+	return "Rolling out: " + r.At() + ", " + left + "."
 }
 
 // badView is a change that is no longer rolled out, with the pools that it was for.

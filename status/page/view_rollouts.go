@@ -192,7 +192,7 @@ func (w *views) rolloutsView() rolloutsView {
 	v.JSON = "/api/v1/rollouts"
 	list, err := w.waits()
 	if err != nil {
-		v.Error = "The records of rollouts cannot be read; weir's log says why."
+		v.Error = "weir cannot read the records of rollouts. See weir's log."
 	}
 	slices.SortStableFunc(list.Rollouts, func(a, b waves.Rollout) int {
 		return attentionRank(phaseMarks[a.Phase]) - attentionRank(phaseMarks[b.Phase])
@@ -331,7 +331,7 @@ func wavePoolOf(r waves.Rollout, wave string, p waves.Pool) wavePool {
 	case p.Failed != "":
 		v.State, v.Mark, v.Waits = "failed", report.Failing, p.Failed
 	case p.Unseen:
-		v.State, v.Mark, v.Waits = "not reported", report.Held, "its owner has not reported on it"
+		v.State, v.Mark, v.Waits = "not reported", report.Held, "the member that owns this target has not reported on it"
 	case p.Broken > 0:
 		v.State, v.Mark = "stopped", report.Failing
 	case p.Rolls, p.Moves > 0 && r.Paused == nil && r.Stopped == nil:
@@ -367,9 +367,9 @@ func (w *web) rollout(rw http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	hint := "Git may have it no more."
+	hint := "It may have been removed from Git."
 	if err != nil {
-		hint = "The records of rollouts cannot be read; weir's log says why."
+		hint = "weir cannot read the records of rollouts. See weir's log."
 	}
-	w.missing(rw, r, "There is no FleetRollout "+name+" in "+source+".", hint, linked{"All rollouts", "/rollouts"})
+	w.missing(rw, r, "FleetRollout "+name+" not found in "+source+".", hint, linked{"All rollouts", "/rollouts"})
 }

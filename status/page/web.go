@@ -164,7 +164,7 @@ func (w *web) target(rw http.ResponseWriter, r *http.Request) {
 		w.render(rw, r, http.StatusOK, "target", w.targetPage(t, r.URL.Query()))
 		return
 	}
-	w.missing(rw, r, "There is no target "+name+".", "It may have been renamed, or be gone from the configuration or from Git.", linked{"All targets", "/"})
+	w.missing(rw, r, "Target "+name+" not found.", "It may have been renamed, or removed from the configuration or from Git.", linked{"All targets", "/"})
 }
 
 func (w *web) targetPlan(rw http.ResponseWriter, r *http.Request) {
@@ -173,23 +173,23 @@ func (w *web) targetPlan(rw http.ResponseWriter, r *http.Request) {
 		w.render(rw, r, http.StatusOK, "plan", w.planPage(t, r.URL.Query()))
 		return
 	}
-	w.missing(rw, r, "There is no target "+name+".", "It may have been renamed, or be gone from the configuration or from Git.", linked{"All targets", "/"})
+	w.missing(rw, r, "Target "+name+" not found.", "It may have been renamed, or removed from the configuration or from Git.", linked{"All targets", "/"})
 }
 
 func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
 	target, namespace, name := r.PathValue("target"), r.PathValue("namespace"), r.PathValue("name")
 	t, ok := w.current.Target(target)
 	if !ok {
-		w.missing(rw, r, "There is no target "+target+".", "It may have been renamed, or be gone from the configuration or from Git.", linked{"All targets", "/"})
+		w.missing(rw, r, "Target "+target+" not found.", "It may have been renamed, or removed from the configuration or from Git.", linked{"All targets", "/"})
 		return
 	}
 	p, ok := findPool(&t, namespace, name)
 	if !ok {
-		hint := "Git may have it no more."
+		hint := "It may have been removed from Git."
 		if t.Last == nil {
-			hint = "No pass has been over the target yet, so its pools are not known."
+			hint = "The target has had no pass yet, so its pools are unknown."
 		}
-		w.missing(rw, r, "There is no pool "+namespace+"/"+name+" in "+target+".", hint, linked{"Target " + target, targetLink(target)})
+		w.missing(rw, r, "Pool "+namespace+"/"+name+" not found in "+target+".", hint, linked{"Target " + target, targetLink(target)})
 		return
 	}
 	w.render(rw, r, http.StatusOK, "pool", w.poolPage(t, p))
@@ -198,16 +198,16 @@ func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
 // nothing answers for every address that has no page.
 func (w *web) nothing(rw http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
-		plain(rw, http.StatusNotFound, "there is nothing here: see /api/v1/pools, /api/v1/targets, /api/v1/pulls, /api/v1/members, /api/v1/events and /api/v1/history")
+		plain(rw, http.StatusNotFound, "not found: see /api/v1/pools, /api/v1/targets, /api/v1/pulls, /api/v1/members, /api/v1/events and /api/v1/history")
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, "/assets/") {
 		// Users who may see no page request assets too. A page would show our name, so they get
 		// plain text.
-		plain(rw, http.StatusNotFound, "there is nothing here")
+		plain(rw, http.StatusNotFound, "not found")
 		return
 	}
-	w.missing(rw, r, "There is no such page.", "The address leads nowhere.", linked{"The fleet", "/"})
+	w.missing(rw, r, "Page not found.", "weir has no page with this address.", linked{"The fleet", "/"})
 }
 
 func (w *web) missing(rw http.ResponseWriter, r *http.Request, headline, hint string, back linked) {
@@ -222,7 +222,7 @@ func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name s
 	var page bytes.Buffer
 	if err := w.pages.ExecuteTemplate(&page, name, view); err != nil {
 		w.o.Logger.Error("render of page failed", "page", name, "error", err)
-		http.Error(rw, "the page could not be rendered; weir's log says why", http.StatusInternalServerError)
+		http.Error(rw, "weir could not render the page; see weir's log", http.StatusInternalServerError)
 		return
 	}
 	rw.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -231,7 +231,7 @@ func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name s
 
 func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
 	if silent, alive := w.current.Silence(w.started, w.o.StaleAfter); !alive {
-		plain(rw, http.StatusServiceUnavailable, fmt.Sprintf("stuck: no sign of life from the reconciler for %s", silent.Round(time.Second)))
+		plain(rw, http.StatusServiceUnavailable, fmt.Sprintf("stuck: the reconciler has shown no activity for %s", silent.Round(time.Second)))
 		return
 	}
 	plain(rw, http.StatusOK, "ok")
@@ -248,7 +248,7 @@ func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	if why := w.current.Facts().Unwritten; why != "" {
-		plain(rw, http.StatusOK, "ready, and nothing is written: "+why)
+		plain(rw, http.StatusOK, "ready, but weir writes nothing: "+why)
 		return
 	}
 	plain(rw, http.StatusOK, "ready")

@@ -43,7 +43,7 @@ func TestIndexShowsTheFleet(t *testing.T) {
 		"web default · AWSMachinePool ScalingUp 7 of 8 ready, at least 1, at most 12 7 / 8 1–12 Rollout of default/web: 37 % · 5 left 37 % · 5 left · InProgress v4 not yet",
 		"gpu default · AWSManagedMachinePool Running 2 of 2 ready, at least 1, at most 6 2 / 2 1–6 v4 2 h ago",
 		"error awsLaunchTemplate.instanceTyp: unknown field overlays/staging/pool.yaml:12:5 did you mean instanceType?",
-		"Pools as they were", "edge-1 waiting", "1 held", "next in 48 s",
+		"Pools as of", "edge-1 waiting", "1 held", "next in 48 s",
 		"autoscaling:DescribeInstanceRefreshes: AccessDenied",
 	} {
 		if !strings.Contains(text, want) {
@@ -113,7 +113,7 @@ func TestTargetPage(t *testing.T) {
 	if !strings.Contains(text, "Plan Digest") || !strings.Contains(text, "update auto-scaling-group dev-web held: suspended default/web the manifests changed Field From To Set at maxSize 7 5 overlays/dev/web.yaml:14:12") {
 		t.Errorf("a held step is not shown: %s", text)
 	}
-	if rec := get(t, b, "/targets/none"); rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "no target none.") {
+	if rec := get(t, b, "/targets/none"); rec.Code != http.StatusNotFound || !strings.Contains(rec.Body.String(), "Target none not found.") {
 		t.Errorf("an unknown target gives %d", rec.Code)
 	}
 }
@@ -153,7 +153,7 @@ func TestHeadersAndMethods(t *testing.T) {
 // may see no page.
 func TestWhatIsNoAssetTellsNothing(t *testing.T) {
 	for _, path := range []string{"/assets/", "/assets/none", "/assets/%2e%2e/pools", "/assets%2Fnone"} {
-		if rec := get(t, fleet(), path); rec.Code != http.StatusNotFound || rec.Body.String() != "there is nothing here\n" {
+		if rec := get(t, fleet(), path); rec.Code != http.StatusNotFound || rec.Body.String() != "not found\n" {
 			t.Errorf("%s gives %d: %s", path, rec.Code, rec.Body)
 		}
 	}
@@ -244,7 +244,7 @@ func TestWhatIsSlowIsTold(t *testing.T) {
 		h.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
 		return rec.Body.String()
 	}
-	rendering, silent := "commit 0123456 is being rendered since 12:00:00 UTC", "AWS has not answered since 12:01:00 UTC"
+	rendering, silent := "commit 0123456 has been rendering since 12:00:00 UTC", "AWS has not answered since 12:01:00 UTC"
 	for path, want := range map[string][]string{
 		"/": {rendering, silent}, "/readyz": {rendering, silent}, "/api/v1/targets": {`"unansweredSince"`, `"rendering"`},
 	} {

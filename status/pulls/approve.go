@@ -34,9 +34,9 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 	}
 	switch {
 	case p.State != report.PullPlanned || p.HeadSHA != k.pr.HeadSHA || !known:
-		return refuse("There is no plan of this commit to approve.")
+		return refuse("This commit has no plan to approve.")
 	case p.Digest == "":
-		return refuse("Something of the plan was made without secrets, so that it cannot be approved here.")
+		return refuse("A part of the plan was made without secrets, so it cannot be approved here.")
 	case p.Stale != "":
 		return refuse("The plan may be out of date: %s. Wait for the next one.", p.Stale)
 	}
@@ -93,13 +93,13 @@ func (l *comments) told(k *work) {
 func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
 	unused, begun, err := l.o.Approver.Withdraw(digest, l.from(k))
 	if err != nil {
-		return fmt.Errorf("take an approval back: %w", err)
+		return fmt.Errorf("withdraw an approval: %w", err)
 	}
 	if len(unused)+len(begun) == 0 {
-		return l.answer(ctx, k, c, forge.Refused, "Nothing that was approved here is in force: it is done, has ended, or was approved elsewhere.", false)
+		return l.answer(ctx, k, c, forge.Refused, "No approval given here is in force: it was used, has ended, or was given elsewhere.", false)
 	}
 	who := c.Author + " on " + l.o.Forge.Profile().Label
-	l.o.Event(events.Event{Kind: "approval-withdrawn", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its approval was taken back by %s", k.Number, who)})
+	l.o.Event(events.Event{Kind: "approval-withdrawn", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its approval was withdrawn by %s", k.Number, who)})
 	var targets []string
 	for _, g := range begun {
 		targets = append(targets, g.Target)
@@ -163,7 +163,7 @@ func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest 
 		if edited {
 			l.restore(k)
 			l.o.Event(events.Event{Kind: "comment-edited", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; weir writes it again, and an approval does not count until then", k.Number)})
-			return "Somebody edited the comment with the plan. weir writes it again: then read it, and approve again.", nil
+			return "Somebody edited the comment with the plan. weir writes it again. Read it then, and approve again.", nil
 		}
 		if !strings.Contains(own.Body, l.o.Marker) {
 			continue
@@ -176,12 +176,12 @@ func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest 
 	}
 	switch {
 	case found:
-		return "The plan changed at the time of your comment. Read it as it is now, and approve again.", nil
+		return "The plan changed at the time of your comment. Read the new plan, and approve again.", nil
 	case l.o.Display.Owes(l.o.Source, k.Number):
-		return "The plan is not shown on this pull request yet. Read it once it is, and approve again.", nil
+		return "The plan is not shown on this pull request yet. Wait for it, read it, and approve again.", nil
 	default:
 		l.restore(k)
-		return "The comment with the plan was deleted. weir writes it again: then read it, and approve again.", nil
+		return "The comment with the plan was deleted. weir writes it again. Read it then, and approve again.", nil
 	}
 }
 

@@ -31,7 +31,7 @@ const (
 const helpText = "Commands are the first line of a comment:\n\n" +
 	"- `weir plan` plans this pull request again; on a fork's pull request or a draft, it permits a plan of this commit if the configuration allows that\n" +
 	"- `weir approve` approves the plan that is shown, for targets that hold until they are approved; `weir approve DIGEST` names the plan or one target's plan\n" +
-	"- `weir unapprove` takes back what was approved here, or `weir unapprove DIGEST` one plan's; nothing more of it begins\n" +
+	"- `weir unapprove` withdraws the approvals that were given here, `weir unapprove DIGEST` the approval of one plan; no further step starts\n" +
 	"- `weir help` shows this\n\n" +
 	"Planning and approving need write access to this repository."
 
@@ -197,7 +197,7 @@ func (l *comments) do(ctx context.Context, k *work, c forge.Comment, command for
 	case forge.Unknown:
 		said := "weir has no such command."
 		if command.Meant != "" {
-			said = "weir did nothing. Write `" + command.Meant + "` alone on the first line, without anything around its words."
+			said = "weir did nothing. Write `" + command.Meant + "` alone on the first line, without other text on that line."
 		}
 		return l.answer(ctx, k, c, forge.Refused, said+"\n\n"+helpText, true)
 	default:
@@ -251,7 +251,7 @@ func (l *comments) obeyPlan(ctx context.Context, k *work, c forge.Comment) error
 	case waits && !k.allows(l.o.Policy):
 		return l.once(ctx, k, c, forksText(l.o.Policy))
 	case waits && !known:
-		return l.answer(ctx, k, c, forge.Refused, "The branch was pushed to at the same time. Look at it as it is now, and comment again.", false)
+		return l.answer(ctx, k, c, forge.Refused, "Somebody pushed to the branch at the same time. Check the new commits, and comment again.", false)
 	case waits:
 		k.Allowed = k.Seen
 		l.records.save(k)

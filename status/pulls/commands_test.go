@@ -102,7 +102,7 @@ func TestAnApprovalIsOfWhatWasShown(t *testing.T) {
 	if got := b.approved(); len(got) != 1 {
 		t.Errorf("approved: %v; replies: %q", got, b.forge.replies)
 	}
-	for i, want := range []string{"no plan of this commit", "changed at the time", "No plan of this pull request has the digest"} {
+	for i, want := range []string{"has no plan to approve", "changed at the time", "No plan of this pull request has the digest"} {
 		if i >= len(b.forge.replies) || !strings.Contains(b.forge.replies[i], want) {
 			t.Errorf("reply %d: %q", i, b.forge.replies)
 		}
@@ -125,7 +125,7 @@ func TestUnapproveByComment(t *testing.T) {
 		b.look()
 	}
 	say("weir unapprove")
-	if len(b.forge.replies) != 1 || !strings.Contains(b.forge.replies[0], "Nothing that was approved here") || len(b.withdrawn) > 0 {
+	if len(b.forge.replies) != 1 || !strings.Contains(b.forge.replies[0], "No approval given here is in force") || len(b.withdrawn) > 0 {
 		t.Errorf("before anything was approved: %q", b.forge.replies)
 	}
 	say("weir approve")

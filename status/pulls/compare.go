@@ -172,7 +172,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 	switch f.agreement() {
 	case awaited, failsAsShown, samePlan, emptyUnshown, fromOthers:
 	case nothingLeft:
-		addDiffers("with the commits that it was applied with, up to " + upTo + ", nothing of it changes")
+		addDiffers("together with the other commits up to " + upTo + " nothing changes here")
 	case notChanged:
 		addDiffers("the merge does not change it")
 	case failsNow:
@@ -188,7 +188,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 	case changedUnshown:
 		addDiffers("it is changed too, which the review did not show; the plan " + does)
 	case shownUnplanned:
-		addDiffers("the review had no plan of it to compare with; the plan " + does)
+		addDiffers("the review showed no plan for it; the plan " + does)
 	case withoutSecrets:
 		addUncompared("its plan was made without secrets and cannot be compared with the reviewed one")
 	case plannedWith:
@@ -209,7 +209,7 @@ func heldOtherwise(before, now plan.Holding) string {
 	case shown == "":
 		return "the review showed no step as held, and " + is + " held"
 	case is == "":
-		return "the review showed that " + shown + " held, and none is"
+		return "the review showed that " + shown + " held, and now none is"
 	case shown == is:
 		return "the review showed that " + shown + " held, and now these are others"
 	default:

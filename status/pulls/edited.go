@@ -21,7 +21,7 @@ const (
 	guarded = time.Minute
 )
 
-const editedText = "This comment was edited after it was written, so weir does not act on it: others than its author can edit it. Write a new comment."
+const editedText = "This comment was edited after it was written, so weir does not act on it, because not only its author can edit it. Write a new comment."
 
 // acted is a command that weir acted on, or answered.
 type acted struct {
@@ -71,7 +71,7 @@ func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
 	case edits == forge.Edited:
 		return editedText, nil
 	case edits == forge.EditsUnknown && !heardSame:
-		return "weir cannot tell whether this comment still says what you wrote, so it does not act on it: the forge does not show that for it, and no webhook reported the comment. " +
+		return "weir does not act on this comment, because it cannot tell whether somebody edited it: the forge does not show that, and no webhook reported the comment. " +
 			"Set up the webhook of this source and write a new comment, or run the command `weir approve`.", nil
 	}
 	return "", nil

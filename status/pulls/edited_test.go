@@ -185,7 +185,7 @@ func TestAPlanThatSomebodyEditedIsNotApproved(t *testing.T) {
 	b.forge.edit(own, "marker "+b.forge.comments[0].Body)
 	b.forge.say(1, "writer", "weir approve")
 	b.look()
-	b.wantReplies("Somebody edited", "Read it as it is now")
+	b.wantReplies("Somebody edited", "Read the new plan")
 	b.forge.say(1, "writer", "weir approve")
 	if b.look(); len(b.approved()) != 1 {
 		t.Errorf("approved: %v, replies %q", b.approved(), b.forge.replies)

@@ -35,7 +35,7 @@ func (r *work) wait(p Policy) string {
 		case len(p.Forks.AllowBy) == 0:
 			return forksOff
 		case !slices.Contains(p.Forks.AllowBy, ByLabel):
-			return "who may write to the repository plans this commit with the comment weir plan"
+			return "users with write access to the repository can plan this commit with the comment weir plan"
 		case !slices.Contains(p.Forks.AllowBy, ByComment):
 			return "the label " + p.Forks.Label + ", set after this push, makes weir plan this commit"
 		default:

@@ -195,7 +195,7 @@ func TestAReviewedImageThatCannotBeTaken(t *testing.T) {
 			}
 			b.w.images.byPull[1].Images[0].ID = "ami-0123456789abcdef0"
 		}, "no longer matches the lookup: image named ours-*"},
-		"long ago": {func(b *bench) { b.clock = b.clock.Add(imagesFor + time.Minute) }, "the plan is of 2026-03-01, which is too long ago"},
+		"long ago": {func(b *bench) { b.clock = b.clock.Add(imagesFor + time.Minute) }, "the plan is of 2026-03-01, which is too old"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, first, _ := withImages(t, "")

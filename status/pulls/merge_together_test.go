@@ -36,7 +36,7 @@ func TestWhatComesWithAMerge(t *testing.T) {
 		"one that reverts it": {do: func(b *bench, head string) {
 			b.squash(1, head)
 			b.main(map[string]string{"o/one/pool.yaml": pool("one")})
-		}, differs: []string{"one: with the commits that it was applied with, up to "}},
+		}, differs: []string{"one: together with the other commits up to "}},
 		"one that reverts it, later": {do: func(b *bench, head string) {
 			b.squash(1, head)
 			b.pass()

@@ -95,7 +95,7 @@ func (w *Watcher) advance(ctx context.Context, base *fleet.Base, k *work) time.D
 		}
 	case stageKilled:
 		if !k.shows(killedText) {
-			w.log.Error("a pull request is not planned: the process did not outlive its plan", "pull", k.Number, "head", k.pr.HeadSHA)
+			w.log.Error("a pull request is not planned: an earlier attempt killed the process", "pull", k.Number, "head", k.pr.HeadSHA)
 			w.show(k, report.Pull{State: report.PullFailing, Reason: killedText})
 		}
 	case stageUnsettled:
@@ -130,7 +130,7 @@ func (w *Watcher) describe(k *work) {
 }
 
 // killedText says why a pull request is not planned by itself, and what to do.
-const killedText = "weir was killed while it planned this commit, by that or by chance, and does not try again by itself: push another commit, or comment weir plan to try once more"
+const killedText = "weir was killed while it planned this commit and does not retry by itself: push another commit, or comment weir plan to try again"
 
 // plan begins a plan of a pull request against the commit that is followed.
 func (w *Watcher) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
@@ -185,7 +185,7 @@ func (w *Watcher) finish(ctx context.Context, p *planning) {
 		w.again(k)
 		if k.shown.HeadSHA == head && k.shown.State == report.PullPlanned && !k.shown.Unkept {
 			shown = k.shown
-			shown.Stale = "weir could not make it again: " + err.Error()
+			shown.Stale = "weir could not plan again: " + err.Error()
 		} else {
 			shown = report.Pull{State: report.PullFailing, BaseSHA: at, Reason: err.Error()}
 		}

@@ -312,7 +312,7 @@ func TestARetargetedPullRequest(t *testing.T) {
 	b.forge.pulls[1].BaseRef = "release"
 	b.forge.version++
 	b.round()
-	if p := b.display.last(); p.State != report.PullClosed || p.Reason != "it goes into another branch now" {
+	if p := b.display.last(); p.State != report.PullClosed || p.Reason != "its target branch has changed" {
 		t.Errorf("told: %+v", p)
 	}
 	b.forge.pulls[1].BaseRef = "main"

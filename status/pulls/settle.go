@@ -20,7 +20,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 	pr, err := w.o.Forge.Pull(ctx, k.Number)
 	if forge.Gone(err) {
 		if k.Reported {
-			w.show(k, report.Pull{State: report.PullClosed, Reason: "the forge does not know it any more"})
+			w.show(k, report.Pull{State: report.PullClosed, Reason: "the forge no longer has it"})
 		}
 		w.forget(k)
 		return nil
@@ -53,7 +53,7 @@ func (w *Watcher) gone(ctx context.Context, k *work) error {
 		k.pr = pr
 		reason := ""
 		if pr.State == forge.Open {
-			reason = "it goes into another branch now"
+			reason = "its target branch has changed"
 		}
 		if k.Reported {
 			w.show(k, report.Pull{State: report.PullClosed, Reason: reason})
@@ -184,7 +184,7 @@ func (c commit) unplanned(merge string) (out findings) {
 	case merge == "":
 		out.uncompared = []string{"the forge does not say as which commit it was merged"}
 	default:
-		out.uncompared = []string{fmt.Sprintf("weir has not come to the commit %s within %.0f hours of the merge", shortRevision(merge), waiting.Hours())}
+		out.uncompared = []string{fmt.Sprintf("weir has not reached the commit %s within %.0f hours of the merge", shortRevision(merge), waiting.Hours())}
 	}
 	return out
 }

@@ -57,7 +57,7 @@ func TestAMergeOfWhatWasNotPlanned(t *testing.T) {
 		"unaffected, and it breaks":  {map[string]string{"README.md": "x"}, broken, false, report.PullUnaffected, []string{"one: it cannot be planned: o/one/pool.yaml:"}},
 		"a fork that nobody allowed": {change, nil, true, report.PullWaiting, []string{"no plan of the merged commit ", "one: the plan updates 1 pool"}},
 		"failing, and it does":       {broken, nil, false, report.PullFailing, nil},
-		"failing, and it is mended":  {broken, change, false, report.PullFailing, []string{"one: the review had no plan of it to compare with; the plan updates 1 pool"}},
+		"failing, and it is mended":  {broken, change, false, report.PullFailing, []string{"one: the review showed no plan for it; the plan updates 1 pool"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, _ := started(t, "", "")

@@ -81,7 +81,7 @@ func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	switch {
 	case !known:
 		prune.Allowed = nil
-		prune.Waits = "whether the commit " + shortRevision(commit.Revision) + " merges a pull request, whose plan must then show that, is unknown yet"
+		prune.Waits = "weir does not know yet whether the commit " + shortRevision(commit.Revision) + " merges a pull request, whose plan must then show the deletions"
 		return
 	case r.Why == "":
 		return
@@ -144,7 +144,7 @@ func (t *trailers) asked() (*inquiry, bool) {
 
 // decided records the ruling on a commit.
 func (t *trailers) decided(q *inquiry, r ruling) {
-	t.Logger.Info("which pull request a commit merges is known", "source", t.Source, "revision", q.revision, "pull", r.Pull, "why", r.Why)
+	t.Logger.Info("found out which pull request a commit merges", "source", t.Source, "revision", q.revision, "pull", r.Pull, "why", r.Why)
 	t.write(func(tx *state.Tx) error { return rulings.Put(tx, t.Source, r) })
 	t.mu.Lock()
 	if t.ruling = r; t.inquiry == q {
@@ -160,7 +160,7 @@ func (w *Watcher) inquire(ctx context.Context, q *inquiry) {
 	defer cancel()
 	r, known, err := w.origin(ctx, q)
 	if err != nil && ctx.Err() == nil && !q.warned {
-		w.log.Warn("which pull request a commit merges cannot be found out yet; what its trailer lets go, or its changes where plans showed different images, waits", "revision", q.revision, "error", err)
+		w.log.Warn("cannot find out yet which pull request a commit merges; the deletions that its trailer allows wait, and changes for which plans showed different images", "revision", q.revision, "error", err)
 		q.warned = true
 	}
 	if !known && w.o.Now().Before(q.since.Add(waiting)) {

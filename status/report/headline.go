@@ -28,7 +28,7 @@ func (p Pull) Headline() (lead, more string) {
 		}
 		return "Update the branch", reason
 	case PullWaiting:
-		return "Nothing is planned yet", reason
+		return "Not planned yet", reason
 	case PullFailing:
 		return "This cannot be planned", reason
 	case PullMerged:
@@ -38,14 +38,14 @@ func (p Pull) Headline() (lead, more string) {
 		}
 		switch {
 		case len(p.Differs) > 0:
-			return lead, "not everything is applied as it was reviewed"
+			return lead, "not everything is applied as reviewed"
 		case len(p.Uncompared) > 0:
-			return lead, "whether all is applied as it was reviewed could not be told"
+			return lead, "weir could not compare everything with the review"
 		}
 		return lead, ""
 	case PullClosed:
 		if reason == "" {
-			reason = "nothing of this is applied"
+			reason = "none of its changes are applied"
 		}
 		return "Closed", reason
 	}
@@ -90,7 +90,7 @@ func (p Pull) phrases() string {
 		all = append(all, byVerb[v]...)
 	}
 	for _, name := range p.Gone {
-		all = append(all, name+" is no target any more, and what it has in AWS stays")
+		all = append(all, name+" is removed as a target, and its resources in AWS stay")
 	}
 	if n := len(all) - headlinePools; n > 0 {
 		all = append(all[:headlinePools], fmt.Sprintf("and %d more", n))
@@ -139,7 +139,7 @@ func (c poolChange) words(r *plan.Report) string {
 	case step.Rollout:
 		switch {
 		case wording.ReplacesNone(c.step):
-			text += " is set to another configuration, which replaces no instance"
+			text += " gets another configuration, without replacing instances"
 		case c.step.Instances == 0:
 			text += " rolls out"
 		default:
@@ -151,9 +151,9 @@ func (c poolChange) words(r *plan.Report) string {
 			text += " with " + wording.Count(c.step.Instances, "instance")
 		}
 	case step.Create:
-		text += " is made"
+		text += " is created"
 	case step.Adopt:
-		text += " is taken over"
+		text += " is adopted"
 	case step.PruneVersion:
 		text += " loses old template versions"
 	default:

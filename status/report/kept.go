@@ -24,7 +24,7 @@ type Kept struct {
 }
 
 // KeptEnds describes what ends the hold of a target at an earlier commit, or its observation only.
-const KeptEnds = "a commit that fixes or reverts this; if weir's configuration changed, check that too"
+const KeptEnds = "a commit that fixes or reverts the error; if weir's configuration changed, check it too"
 
 // KeptOf describes how the target of a report is held; nil if it is not.
 func KeptOf(r *plan.Report, since time.Time) *Kept {
@@ -39,14 +39,14 @@ func KeptOf(r *plan.Report, since time.Time) *Kept {
 func (h *Kept) Does(r *plan.Report) string {
 	switch {
 	case h.ObservedOnly:
-		return "Nothing of it is changed, and drift stays."
+		return "weir changes nothing of the target, and drift stays."
 	case r.ReportOnly:
-		return "As the target is in report mode, nothing of it is changed, and drift stays."
+		return "The target is in report mode, so weir changes nothing of it, and drift stays."
 	case r.Suspended:
-		return "As the target is suspended, nothing of it is changed, and drift stays."
+		return "The target is suspended, so weir changes nothing of it, and drift stays."
 	}
 	if r.Plan != nil && r.Plan.Runnable() < len(r.Plan.Steps) {
-		return "Drift from that is put right once its steps no longer wait; nothing is made, rolled out or deleted."
+		return "weir corrects drift from that commit once the steps no longer wait. It creates, rolls out and deletes nothing."
 	}
-	return "Drift from that is put right; nothing is made, rolled out or deleted."
+	return "weir corrects drift from that commit. It creates, rolls out and deletes nothing."
 }

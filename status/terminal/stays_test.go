@@ -15,14 +15,14 @@ func TestAPlanNamesWhatStays(t *testing.T) {
 	}
 	const nothing = "weir changes nothing of the pool until a commit fixes it"
 	r := &plan.Report{Target: "prod", Region: "eu-west-1", Plan: &plan.Plan{Target: "prod"}, Pools: []plan.PoolStatus{
-		broken("a", nothing, 2), broken("b", "the pool is held to abc1234: drift is corrected", 1), broken("c", nothing, 1), broken("ready", "another failure", 1),
+		broken("a", nothing, 2), broken("b", "the pool is held to abc1234: weir corrects drift", 1), broken("c", nothing, 1), broken("ready", "another failure", 1),
 		{Namespace: "default", Name: "old", Replicas: 3, Conditions: []plan.Condition{{Type: "Ready", Reason: plan.ReasonKept, Message: "the followed commit does not have the pool"}}},
 	}}
 	var out bytes.Buffer
 	Printer{W: &out}.Plan(r)
 	for _, want := range []string{
 		"  2 pools kept: default/a (2 machines), default/c (1 machine): " + nothing + "\n",
-		"  1 pool kept: default/b (1 machine): the pool is held to abc1234: drift is corrected\n",
+		"  1 pool kept: default/b (1 machine): the pool is held to abc1234: weir corrects drift\n",
 		"  1 pool kept: default/old (3 machines): the followed commit does not have the pool\n",
 	} {
 		if !strings.Contains(out.String(), want) {

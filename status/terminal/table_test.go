@@ -41,7 +41,7 @@ func TestTablesFitTheTerminal(t *testing.T) {
 		b.Reset()
 		Printer{W: &b}.Pools(pools, m)
 		for _, s := range pools {
-			if !strings.Contains(b.String(), s.Name) || !strings.Contains(b.String(), s.FailureMessage) || !strings.Contains(b.String(), "held: prune-limit; what ends it: weir approve DIGEST, or a commit that takes it back; drift") {
+			if !strings.Contains(b.String(), s.Name) || !strings.Contains(b.String(), s.FailureMessage) || !strings.Contains(b.String(), "held: prune-limit; released by: weir approve DIGEST, or a commit that reverts the deletion; drift") {
 				t.Errorf("something of %q is missing:\n%s", s.Name, b.String())
 			}
 		}

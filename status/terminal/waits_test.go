@@ -33,7 +33,7 @@ func TestEachWaitIsToldInTheSameWords(t *testing.T) {
 			"plan, Markdown":   {markdown.String(), "\n- " + wording.Escape(wait.Text()) + "\n"},
 			"apply, Markdown":  {done.String(), "\n- " + wording.Escape(wait.Text()) + "\n"},
 			"the step's line":  {text.String(), "[held: " + string(w.Hold) + ", until the cows come home]\n"},
-			"a pool of status": {marked(t, r), string(w.Hold) + ", until the cows come home; what ends it: " + wait.Ends},
+			"a pool of status": {marked(t, r), string(w.Hold) + ", until the cows come home; released by: " + wait.Ends},
 		} {
 			if !strings.Contains(c.got, c.want) {
 				t.Errorf("%s, %s: lacks %q:\n%s", w.Hold, outlet, c.want, c.got)

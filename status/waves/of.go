@@ -160,12 +160,12 @@ func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 		case slices.Contains(o.run.Failed, permit.ID):
 			why = "failed: " + p.Failed
 		case o.unheard(p, permit.Target):
-			why = "its target had not said what the revision makes of it"
+			why = "its target had not reported on the revision"
 		case p.Revision != o.Revision: // another one has come since
 		case p.Hash == "":
 			why = cmp.Or(p.Fault, "it cannot be planned")
 		case p.Pending && p.Moving == nil:
-			why = cmp.Or(permit.Wait, p.Held, "some of its machines run something else")
+			why = cmp.Or(permit.Wait, p.Held, "some of its machines run another version")
 		}
 		if why != "" {
 			all = append(all, permit.String()+" ("+why+")")
@@ -175,9 +175,9 @@ func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 		return
 	}
 	o.Phase = Incomplete
-	o.Waits = itoa(len(all)) + " pools have not received it: "
+	o.Waits = itoa(len(all)) + " pools have not received the change: "
 	if len(all) == 1 {
-		o.Waits = "1 pool has not received it: "
+		o.Waits = "1 pool has not received the change: "
 	}
 	o.Waits += strings.Join(all[:min(mostNamed, len(all))], "; ")
 	if more := len(all) - mostNamed; more > 0 {
@@ -269,19 +269,19 @@ func (o *of) laterBakes() (left time.Duration) {
 func (o *of) advice() (out []string) {
 	goes := o.goesOn()
 	if o.run.Paused != nil {
-		out = append(out, "weir rollout resume "+o.Name+" lets it go on.")
+		out = append(out, "To continue, run weir rollout resume "+o.Name+".")
 	}
 	if o.run.Stopped == nil {
 		return append(out, goes...)
 	}
-	switch rest := "the remaining pools stay too."; {
+	switch rest := "the remaining pools are not changed either."; {
 	case o.run.Spec.Rollback:
-		out = append(out, "Machines that were replaced go back to what they ran before, as onFailure says.")
+		out = append(out, "Replaced machines return to their earlier version, as onFailure requires.")
 	default:
 		if len(goes) > 0 {
-			rest = "so do the remaining pools, except those on the next line."
+			rest = "neither are the remaining pools, except the ones on the next line."
 		}
-		out = append(out, "Machines that were replaced stay as they are, as onFailure says; "+rest)
+		out = append(out, "Replaced machines keep the new version, as onFailure requires; "+rest)
 	}
 	out = append(out, goes...)
 	var targets []string
@@ -291,13 +291,13 @@ func (o *of) advice() (out []string) {
 	slices.Sort(targets)
 	targets = slices.Compact(targets)
 	if len(targets) == 0 {
-		return append(out, "Nothing of it is bad any more: it begins again at its first wave.")
+		return append(out, "Nothing is stopped any more: the rollout starts again at its first wave.")
 	}
 	retry := "weir reconcile " + strings.Join(targets[:min(3, len(targets))], " ") + " --retry"
 	if len(targets) > 3 {
 		retry = "weir reconcile TARGET --retry, for each of its " + itoa(len(targets)) + " targets,"
 	}
-	return append(out, "A commit that changes what was stopped"+o.stoppedFields()+" starts again at the first wave; its other changes do not.", retry+" tries the same once more.")
+	return append(out, "A commit that changes what was stopped"+o.stoppedFields()+" starts again at the first wave. Other changes do not start it.", retry+" tries the same change again.")
 }
 
 // stoppedFields names what the stopped change set, where all of its pools have that in common.
@@ -351,7 +351,7 @@ func asks(g intent.RolloutGate) string {
 	case g.NodesReady != nil:
 		text := "new nodes are Ready within " + duration(g.NodesReady.Within)
 		if g.NodesReady.Required {
-			text += ", as the cluster says"
+			text += ", as the cluster reports"
 		}
 		return text
 	case g.FailedActivities != nil:

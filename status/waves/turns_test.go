@@ -28,8 +28,8 @@ func TestTurnsAreThoseOfTheConfiguration(t *testing.T) {
 		{Target: "rests", Plan: &plan.Plan{}},
 	}
 	want := []Turn{
-		{"dev", "rollout-limit", 1, []string{"default/web"}, "1 step waits for other rollouts to end: 2 of at most 2 rollouts are under way in the account and region; 0 wait before this one; what ends it: the other rollouts"},
-		{"prod", "wave", 3, []string{"default/web", "default/db"}, "3 steps wait for an earlier wave: waits for the target dev, which rolls out; what ends it: the earlier target, once it has converged with the same"},
+		{"dev", "rollout-limit", 1, []string{"default/web"}, "1 step waits for other rollouts to end: 2 of at most 2 rollouts are under way in the account and region; 0 wait before this one; released by: the other rollouts"},
+		{"prod", "wave", 3, []string{"default/web", "default/db"}, "3 steps wait for an earlier wave: waits for the target dev, which rolls out; released by: the earlier target, once it has converged with the same"},
 	}
 	if d := cmp.Diff(want, Turns(reports)); d != "" {
 		t.Errorf("turns (-want +got):\n%s", d)

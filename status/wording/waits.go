@@ -76,7 +76,7 @@ func (w Wait) end() string {
 	if w.Ends == "" || strings.Contains(w.Reason, w.Ends) {
 		return ""
 	}
-	return "; what ends it: " + Clean(w.Ends)
+	return "; released by: " + Clean(w.Ends)
 }
 
 // HeldUntil says what holds a step of a target, until when or for what, and who can end that.

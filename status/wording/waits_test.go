@@ -70,15 +70,15 @@ func TestWaits(t *testing.T) {
 	}{
 		"nothing": {[]step.Step{{}}, nil},
 		"the hold's own end": {[]step.Step{held(step.HeldWindow, "opens on Monday", "")},
-			[]string{"1 step waits for a window: opens on Monday; what ends it: the window, or weir reconcile prod --override-window"}},
-		"a better one":         {[]step.Step{held(step.HeldSuspended, "", "weir resume --all")}, []string{"1 step waits for the end of a suspension; what ends it: weir resume --all"}},
+			[]string{"1 step waits for a window: opens on Monday; released by: the window, or weir reconcile prod --override-window"}},
+		"a better one":         {[]step.Step{held(step.HeldSuspended, "", "weir resume --all")}, []string{"1 step waits for the end of a suspension; released by: weir resume --all"}},
 		"the reason says it":   {[]step.Step{held(step.HeldApproval, "weir approve 12ab; x", "weir approve 12ab")}, []string{"1 step waits for an approval: weir approve 12ab; x"}},
 		"of a newer weir":      {[]step.Step{held("the moon", "", "")}, []string{"1 step waits for the moon"}},
-		"the same, twice":      {[]step.Step{held(step.HeldWave, "eu", "x"), {}, held(step.HeldWave, "eu", "x")}, []string{"2 steps wait for an earlier wave: eu; what ends it: x"}},
-		"for different causes": {[]step.Step{held(step.HeldWave, "eu", "x"), held(step.HeldWave, "us", "x")}, []string{"1 step waits for an earlier wave: eu; what ends it: x", "1 step waits for an earlier wave: us; what ends it: x"}},
+		"the same, twice":      {[]step.Step{held(step.HeldWave, "eu", "x"), {}, held(step.HeldWave, "eu", "x")}, []string{"2 steps wait for an earlier wave: eu; released by: x"}},
+		"for different causes": {[]step.Step{held(step.HeldWave, "eu", "x"), held(step.HeldWave, "us", "x")}, []string{"1 step waits for an earlier wave: eu; released by: x", "1 step waits for an earlier wave: us; released by: x"}},
 		"for many": {[]step.Step{held(step.HeldRolloutLimit, "1", ""), held(step.HeldRolloutLimit, "2", ""), held(step.HeldRolloutLimit, "3", ""), held(step.HeldRolloutLimit, "4", "y"), held(step.HeldRolloutLimit, "5", ""), held(step.HeldRolloutLimit, "2", "")},
-			[]string{"1 step waits for other rollouts to end: 1; what ends it: the other rollouts", "2 steps wait for other rollouts to end: 2; what ends it: the other rollouts",
-				"1 step waits for other rollouts to end: 3; what ends it: the other rollouts", "2 steps wait for other rollouts to end; what ends it: the other rollouts"}},
+			[]string{"1 step waits for other rollouts to end: 1; released by: the other rollouts", "2 steps wait for other rollouts to end: 2; released by: the other rollouts",
+				"1 step waits for other rollouts to end: 3; released by: the other rollouts", "2 steps wait for other rollouts to end; released by: the other rollouts"}},
 	} {
 		var got []string
 		for _, w := range WaitsOf("prod", c.steps) {

@@ -101,8 +101,8 @@ var RolloutEnds = map[string]string{
 
 // EndWords put rolloutEnds into a sentence.
 var EndWords = map[string]string{
-	"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled outside weir", "rolled-back": "failed and went back",
-	"rollback-failed": "failed, and so did the way back",
+	"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled outside weir", "rolled-back": "failed and was rolled back",
+	"rollback-failed": "failed, and its rollback failed too",
 }
 
 // otherKinds are the events that no table above makes.

@@ -1,15 +1,15 @@
-// Keeps an open page as it is now, without reloading it. The page reads well without.
+// Keeps an open page up to date without reloading it. The page also works without this script.
 (() => {
   "use strict";
-  const rest = 1500; // the least time between two looks, in milliseconds
-  const poll = 15000; // between looks while nothing tells of changes
+  const rest = 1500; // the minimum time between two requests, in milliseconds
+  const poll = 15000; // the time between requests while no event stream is open
   const about = document.body.dataset.about;
   const line = document.getElementById("link");
   let stream = null, timer = 0, last = 0, due = false, running = false;
 
   const say = (text) => { if (line.textContent !== text) line.textContent = text; };
 
-  // What somebody reads or writes right now is left alone.
+  // While somebody selects text, the page stays as it is.
   const busy = () => {
     const marked = window.getSelection();
     return document.hidden || Boolean(marked && !marked.isCollapsed);
@@ -17,18 +17,17 @@
 
   const key = (el) => el && (el.id || el.getAttribute("href") || (el.tagName === "SUMMARY" && el.closest("li") && el.closest("li").innerText.slice(0, 80)));
 
-  // An approval is of the plan that was read: where it has changed, its button says so.
+  // An approval is for the plan that the user has read. If the plan has changed, the button says so.
   const digest = (el) => { const input = el.querySelector("input[name=digest]"); return input ? input.value : ""; };
   const outdated = (now, next) => {
     const button = now.querySelector("#approve");
     if (!button || !digest(next) || digest(now) === digest(next)) return false;
     button.disabled = true;
-    button.textContent = "The plan has changed: load this page again";
+    button.textContent = "The plan has changed. Reload this page";
     return true;
   };
 
-  // Parts of the page are replaced by their name, so that a form and what is
-  // written in it stay.
+  // Parts of the page are replaced by their name, so that forms keep their input.
   const put = (fresh) => {
     document.title = fresh.title;
     for (const now of document.querySelectorAll("[data-live]")) {
@@ -60,7 +59,7 @@
       if (!busy()) put(fresh);
       say("");
     } catch {
-      say("weir does not answer; this is what it said last.");
+      say("weir does not answer. This page shows its last answer.");
     }
     running = false;
     if (due) later(rest);
@@ -74,7 +73,7 @@
   const listen = () => {
     if (document.hidden || stream) return;
     stream = new EventSource("/live");
-    // What changed between the answer with the page and this one is not told.
+    // The stream does not report changes from before it was opened.
     stream.addEventListener("hello", () => { document.body.dataset.linked = "true"; later(0); });
     stream.addEventListener("change", (event) => {
       document.body.dataset.told = Number(document.body.dataset.told || 0) + 1;
@@ -86,7 +85,7 @@
 
   const hush = () => { if (stream) stream.close(); stream = null; delete document.body.dataset.linked; };
 
-  // Distances in time go on while nothing changes.
+  // Relative times advance even if nothing else changes.
   const words = (s) => {
     const a = Math.abs(s);
     const text = a < 60 ? `${Math.floor(a)} s` : a < 3600 ? `${Math.floor(a / 60)} min` : a < 172800 ? `${Math.floor(a / 3600)} h` : `${Math.floor(a / 86400)} days`;
@@ -108,7 +107,7 @@
     }
   };
 
-  // A search shows what it finds while it is written, and its address is the page's.
+  // A search shows its results while the user types, and the page's address contains the query.
   for (const form of document.querySelectorAll("form.find")) {
     let pause = 0;
     const go = () => {

@@ -145,13 +145,13 @@ func (s *Source) Ask(ctx context.Context, store state.Store, now proposal.Now, a
 	switch {
 	case wrong != nil, errors.As(err, &fault), errors.As(err, &engine):
 	case err != nil && !began:
-		err = &gates.Fault{Message: "the forge does not say what became of " + number + ": " + s.Redact(err.Error()), Hint: "ask again in a while"}
+		err = &gates.Fault{Message: "the forge does not report the state of " + number + ": " + s.Redact(err.Error()), Hint: "try again later"}
 	case errors.As(err, &hand):
 		err = &gates.Fault{Message: s.Redact(hand.Text), Hint: "delete the branch, or merge or close its pull request"}
 	case err != nil:
-		err = &gates.Fault{Message: "the pull request is not there yet: " + s.Redact(err.Error()), Hint: "weir tries again by itself; weir history tells how it goes"}
+		err = &gates.Fault{Message: "the pull request does not exist yet: " + s.Redact(err.Error()), Hint: "weir retries by itself; weir history shows the result"}
 	case e.Phase == proposal.Theirs:
-		err = &gates.Fault{Message: number + " is open for this pool already, and weir does not know any more what it pushed there", Hint: "merge it or close it: " + e.URL}
+		err = &gates.Fault{Message: number + " is already open for this pool, and weir no longer knows what it pushed to it", Hint: "merge it or close it: " + e.URL}
 	}
 	return e, f, err
 }
@@ -160,7 +160,7 @@ func (s *Source) Ask(ctx context.Context, store state.Store, now proposal.Now, a
 func (k *kind) ask(ctx context.Context, e *Entry, now proposal.Now, a Asked) (f Found, err error) {
 	k.found = nil
 	if e.Phase == proposal.Theirs {
-		return f, &gates.Fault{Message: "pull request " + proposal.Number(e.Number) + " has commits of somebody else on its branch, and weir leaves it alone", Hint: "merge it or close it: " + e.URL}
+		return f, &gates.Fault{Message: "pull request " + proposal.Number(e.Number) + " has commits by somebody else on its branch, so weir does not change it", Hint: "merge it or close it: " + e.URL}
 	}
 	if f, err = k.Fleet.Find(ctx, now.Head, a); err != nil {
 		return f, err
@@ -200,13 +200,13 @@ func union(a, b []string) []string {
 // nothing explains why nothing is written.
 func nothing(f Found) error {
 	if len(f.Fields) == 0 {
-		return &gates.Fault{Message: "AWS has nothing otherwise of the pool that was asked for", Hint: "weir status and the page show what differs; name a FIELD to keep what a commit has changed since, too"}
+		return &gates.Fault{Message: "AWS has no other value for the requested fields of the pool", Hint: "weir status and the page show what differs; name a FIELD to keep what a commit has changed since, too"}
 	}
 	var why []string
 	for _, l := range f.Fields[:min(len(f.Fields), 5)] {
 		why = append(why, l.Field+": "+l.Left)
 	}
-	return &gates.Fault{Message: "nothing of it can be written: " + strings.Join(why, "; "), Hint: "write it into the manifests by hand"}
+	return &gates.Fault{Message: "none of the values can be written: " + strings.Join(why, "; "), Hint: "write it into the manifests by hand"}
 }
 
 // Entries adds none: users request them.
@@ -238,20 +238,20 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 	case !e.IsOpen():
 		w.Branches, w.Gone = []string{e.Branch}, nothing(*f).Error()
 	case len(f.Fields) == 0: // else somebody has to write it by hand
-		w.Gone = "AWS and Git say the same at " + wording.Short(now.Head) + ", so there is nothing to keep"
+		w.Gone = "AWS and Git agree at " + wording.Short(now.Head) + ", so there is nothing to keep"
 	}
 	return w, nil
 }
 
 func (k *kind) draft(e *Entry, f Found, now proposal.Now) proposal.Draft {
-	title := "Keep what AWS has of pool " + k.Words().Line(e.Pool) + " of " + k.Words().Line(e.Target)
+	title := "Keep AWS's values of pool " + k.Words().Line(e.Pool) + " of " + k.Words().Line(e.Target)
 	return proposal.Draft{
 		Branch: e.Branch, Title: title, Body: k.body(e, f), Paths: slices.Sorted(maps.Keys(f.Files)),
-		Opened:  fmt.Sprintf("keeps what AWS has of %s, as %s asked", wording.Count(len(f.written()), "field"), gates.Who(e.By)),
-		Updated: "keeps what AWS has now",
+		Opened:  fmt.Sprintf("keeps AWS's values of %s, as %s requested", wording.Count(len(f.written()), "field"), gates.Who(e.By)),
+		Updated: "keeps AWS's current values",
 		Commit: source.Commit{
 			On: now.Head, Files: f.Files, At: now.Time,
-			Message: title + "\n\nSomebody changed this in AWS, and it is to stay.\n\n" + Trailer + ": " + e.Target + " " + e.Pool + "\n",
+			Message: title + "\n\nSomebody changed these values in AWS, and they must stay.\n\n" + Trailer + ": " + e.Target + " " + e.Pool + "\n",
 		},
 	}
 }
@@ -275,12 +275,12 @@ func (k *kind) Ended(*Entry) bool { return false }
 // Texts are the words of this kind.
 func (k *kind) Texts(e *Entry) proposal.Texts {
 	t := proposal.Texts{
-		Merged: "was merged: Git says what AWS has", Closed: "was closed by somebody",
-		Unneeded: "no pull request is needed any more", Refused: "weir must not propose to keep what AWS has", ByHand: "weir proposes nothing",
+		Merged: "was merged: Git now has AWS's values", Closed: "was closed by somebody",
+		Unneeded: "no pull request is needed any more", Refused: "weir has no permission to propose AWS's values", ByHand: "weir proposes nothing",
 	}
 	if e.Commit != "" {
-		t.Left = "has commits of somebody else on its branch: weir leaves it alone; merge or close it"
-		t.LeftComment = "This branch has commits that weir did not make: weir leaves it alone from now on, also once AWS has something else. Merge it or close it."
+		t.Left = "has commits by somebody else on its branch: weir does not change it; merge or close it"
+		t.LeftComment = "This branch has commits that weir did not make. weir no longer updates it, even if AWS changes. Merge it or close it."
 	}
 	return t
 }
@@ -301,7 +301,7 @@ func (k *kind) Finish(context.Context, []Entry) {}
 func (k *kind) body(e *Entry, f Found) string {
 	var b strings.Builder
 	w := k.Words()
-	fmt.Fprintf(&b, "Somebody changed the pool %s of the target %s in AWS, and %s asked weir to keep that. Merging this makes Git say what AWS has.\n\n", w.Code(e.Pool), w.Code(e.Target), w.Code(gates.Who(e.By)))
+	fmt.Fprintf(&b, "Somebody changed the pool %s of the target %s in AWS, and %s requested that weir keeps the change. Merging this writes AWS's values to Git.\n\n", w.Code(e.Pool), w.Code(e.Target), w.Code(gates.Who(e.By)))
 	list := func(head string, lines []string) {
 		if len(lines) == 0 {
 			return
@@ -326,13 +326,13 @@ func (k *kind) body(e *Entry, f Found) string {
 			written = append(written, w.Code(x.Field)+" is "+w.Code(wording.Value(x.Value))+", at "+w.Code(x.At))
 		}
 	}
-	list("What is written:", written)
-	list("What weir cannot write:", left)
+	list("Written values:", written)
+	list("Not written:", left)
 	var more []string
 	for _, text := range f.More {
 		more = append(more, w.Code(text))
 	}
-	list("Applied, this does more than leave these fields as they are:", more)
-	b.WriteString("weir updates this pull request while it is open, and closes it once AWS and Git agree. Until it is merged, weir corrects the pool to what Git says now unless something holds it: end a suspension after the merge.\n")
+	list("Applying this also changes other things:", more)
+	b.WriteString("weir updates this pull request while it is open, and closes it once AWS and Git agree. Until it is merged, weir corrects the pool to match Git unless the pool is held, so end a suspension only after the merge.\n")
 	return b.String() + proposal.Page(k.PageURL)
 }

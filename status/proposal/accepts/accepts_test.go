@@ -130,7 +130,7 @@ func TestContract(t *testing.T) {
 // TestOnePullRequestFollowsAWS until AWS and Git say the same.
 func TestOnePullRequestFollowsAWS(t *testing.T) {
 	w := newWorld(t)
-	if n, why := w.ask(); n != 0 || !strings.Contains(why, "nothing otherwise") {
+	if n, why := w.ask(); n != 0 || !strings.Contains(why, "no other value") {
 		t.Errorf("%d %s", n, why)
 	}
 	w.aws = "7"
@@ -167,7 +167,7 @@ func TestOnePullRequestFollowsAWS(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	w.proposes(1, "8", "accept-opened accept-updated accept-updated accept-closed")
-	if len(w.Said) != 1 || !strings.Contains(w.Said[0], "AWS and Git say the same") {
+	if len(w.Said) != 1 || !strings.Contains(w.Said[0], "AWS and Git agree") {
 		t.Error(w.Said)
 	}
 	w.aws = "9" // somebody asks anew
@@ -208,7 +208,7 @@ func TestWhatPeopleDoWithIt(t *testing.T) {
 	w.Push(w.Pulls[0].HeadRef)
 	w.turn()
 	w.proposes(1, "7", "accept-opened accept-left")
-	if n, why := w.ask(); n != 0 || !strings.Contains(why, "commits of somebody else") || len(w.Said) != 1 {
+	if n, why := w.ask(); n != 0 || !strings.Contains(why, "commits by somebody else") || len(w.Said) != 1 {
 		t.Error(n, why, w.Said)
 	}
 }
@@ -220,7 +220,7 @@ func TestWhoAsksIsAnswered(t *testing.T) {
 		for _, lost := range []bool{false, true} {
 			w := newWorld(t)
 			w.aws, w.Lost, w.Fails[call] = "7", lost, gone
-			if n, why := w.ask(); n != 0 || !strings.Contains(why, "not there yet") {
+			if n, why := w.ask(); n != 0 || !strings.Contains(why, "does not exist yet") {
 				t.Errorf("%s: %d %s", call, n, why)
 			}
 			w.restart()
@@ -239,7 +239,7 @@ func TestWhoAsksIsAnswered(t *testing.T) {
 	w.aws = "7"
 	w.ask()
 	w.Pulls[0].State, w.Fails["list"] = forge.Closed, gone
-	if n, why := w.ask(); n != 0 || !strings.Contains(why, "does not say what became of pull request #1") {
+	if n, why := w.ask(); n != 0 || !strings.Contains(why, "does not report the state of pull request #1") {
 		t.Error(n, why)
 	}
 }
@@ -265,7 +265,7 @@ func TestWhatIsKeptNoMoreIsLeftAlone(t *testing.T) {
 	w.Store = w.NewStore()
 	w.restart()
 	w.aws = "8"
-	if n, why := w.ask(); n != 0 || !strings.Contains(why, "open for this pool already") {
+	if n, why := w.ask(); n != 0 || !strings.Contains(why, "already open for this pool") {
 		t.Error(n, why)
 	}
 	w.turn()

@@ -161,7 +161,7 @@ func age(id string, im *observed.Image, now time.Time) string {
 	made := madeOf(id, im)
 	switch {
 	case made.IsZero() && im == nil && strings.HasPrefix(id, "ami-"):
-		return "AWS has it no more"
+		return "AWS no longer has it"
 	case made.IsZero():
 		return "unknown"
 	}

@@ -202,7 +202,7 @@ func (k *kind) draft(ctx context.Context, e *Entry, pins []imageupdates.Pin, w p
 	images, says := imageupdates.Images(pinned.Pins), "pins newer images of "+wording.Count(len(pinned.Pins), "pool")
 	d = proposal.Draft{
 		Branch: w.Branches[0], Title: k.title(e.Family, pinned.Pins), Body: k.body(e, pinned, now), Paths: slices.Sorted(maps.Keys(pinned.Files)),
-		Opened: says, Updated: says + " now", Comment: "weir moved this on: " + k.Words().Line(strings.Join(images, ", ")) + ". The text above is of now.",
+		Opened: says, Updated: says + " now", Comment: "weir updated this pull request: " + k.Words().Line(strings.Join(images, ", ")) + ". The text above is up to date.",
 		Pushed: func() { e.Images, e.Targets = images, targetsOf(pinned.Pins) },
 	}
 	d.Commit = source.Commit{
@@ -258,9 +258,9 @@ func (k *kind) Ended(e *Entry) bool {
 // Texts are the words of this kind.
 func (k *kind) Texts(*Entry) proposal.Texts {
 	return proposal.Texts{
-		Merged: "was merged", Closed: "was closed: weir proposes these images no more",
-		Left:        "has commits of somebody else on its branch: weir leaves it alone; merge or close it",
-		LeftComment: "This branch has commits from somebody else: weir leaves it alone from now on, even if it finds newer images or no pool needs it. Merge it or close it.",
+		Merged: "was merged", Closed: "was closed: weir no longer proposes these images",
+		Left:        "has commits by somebody else on its branch: weir does not change it; merge or close it",
+		LeftComment: "This branch has commits by somebody else. weir no longer updates it, even if it finds newer images or no pool needs it. Merge it or close it.",
 		Refused:     "weir must not propose newer images", ByHand: "weir proposes nothing",
 	}
 }

@@ -28,7 +28,7 @@ func somebodyElse(t *testing.T, begin func(*testing.T) *Kind) {
 			ours := k.Repo.Tip(branch)
 			theirs := k.Push(branch)
 			k.turn()
-			if s := k.State(); s.Phase != proposal.Theirs || !strings.Contains(s.Text, "commits of somebody else") {
+			if s := k.State(); s.Phase != proposal.Theirs || !strings.Contains(s.Text, "commits by somebody else") {
 				t.Fatalf("%+v", s)
 			}
 			if back {
@@ -45,7 +45,7 @@ func somebodyElse(t *testing.T, begin func(*testing.T) *Kind) {
 			if s := k.State(); s.Phase != proposal.Theirs || k.Repo.Tip(branch) != theirs || k.Last().State != forge.Open || len(k.Bodies) != 1 || len(k.Pulls) != 1 {
 				t.Fatalf("%+v", s)
 			}
-			if n := k.count(proposal.WasLeft); n > 1 || len(k.Said) > 1 || len(k.Said) == 1 && !strings.Contains(k.Said[0], "leaves it alone") {
+			if n := k.count(proposal.WasLeft); n > 1 || len(k.Said) > 1 || len(k.Said) == 1 && !strings.Contains(k.Said[0], "no longer updates it") {
 				t.Errorf("told %q, said %q", k.Events, k.Said)
 			}
 			k.Last().State = end

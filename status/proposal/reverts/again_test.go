@@ -127,7 +127,7 @@ func TestOneRevertForEachCommit(t *testing.T) {
 			if end == forge.Open && (e.Phase != proposal.Open || e.Number != 1 || w.Last().State != forge.Open) {
 				t.Errorf("%+v", e)
 			}
-			if end == forge.Closed && (e.Phase != proposal.ByHand || !strings.Contains(e.Text, "pull request #1 reverted this commit already")) {
+			if end == forge.Closed && (e.Phase != proposal.ByHand || !strings.Contains(e.Text, "pull request #1 already reverted this commit")) {
 				t.Errorf("%+v", e)
 			}
 			if len(w.Pulls) != 1 || len(w.Bodies) != 1 {

@@ -29,14 +29,14 @@ func (k *kind) draft(ctx context.Context, e *Entry, now proposal.Now) (proposal.
 		e.Pin = true
 		return k.pin(ctx, e, now)
 	case errors.Is(err, errUnchanged):
-		return proposal.Draft{}, proposal.Refuse("%v; write in Git what is to run; %s", err, earlier(e))
+		return proposal.Draft{}, proposal.Refuse("%v; write in Git what must run; %s", err, earlier(e))
 	case err != nil:
 		return proposal.Draft{}, err
 	}
 	// What was stopped before at the same commit had its revert.
 	i := slices.IndexFunc(k.all, func(o Entry) bool { return o.Number != 0 && o.Revision == e.Revision && o.what() == "revert" })
 	if i >= 0 {
-		return proposal.Draft{}, proposal.Refuse("pull request %s reverted this commit already, and there is one for each: take back by hand what %s still launches by it", proposal.Number(k.all[i].Number), e.Pools[0])
+		return proposal.Draft{}, proposal.Refuse("pull request %s already reverted this commit, and weir opens only one for each commit: revert by hand what %s still launches from it", proposal.Number(k.all[i].Number), e.Pools[0])
 	}
 	title := "Revert \"" + visible.Clip(k.Words().Line(f.Commits[0].Subject), 150) + "\""
 	if len(f.Commits) > 1 {
@@ -66,24 +66,24 @@ func (k *kind) drafted(e *Entry, branch, title, body string, c source.Commit) pr
 func (k *kind) body(e *Entry, f Found) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	say("A FleetRollout stopped what %s began: weir rolls it out no further. Merging this takes the stopped pools back.\n", k.Words().Code(wording.Short(e.Revision)))
+	say("A FleetRollout stopped the rollout of %s, and weir does not roll it out further. Merging this reverts the stopped pools.\n", k.Words().Code(wording.Short(e.Revision)))
 	k.evidence(&b, e)
 	if len(f.Left) > 0 {
 		var names []string
 		for _, id := range f.Left {
 			names = append(names, k.Words().Code(id.String()))
 		}
-		say("It does not take back %s: these pools changed by something else.\n", strings.Join(names[:min(len(names), proposal.Evidence)], ", "))
+		say("It does not revert %s: something else changed these pools.\n", strings.Join(names[:min(len(names), proposal.Evidence)], ", "))
 	}
-	say("The fewest paths are reverted that do so. They are as in %s:\n\n%s", k.Words().Code(wording.Short(f.From)), k.Words().List(f.Paths))
+	say("It reverts as few paths as possible. They are as in %s:\n\n%s", k.Words().Code(wording.Short(f.From)), k.Words().List(f.Paths))
 	if len(f.Commits) > 1 {
-		say("This undoes, for these paths, what these commits did:\n")
+		say("For these paths, it undoes these commits:\n")
 		for _, c := range f.Commits {
 			say("- %s %s", k.Words().Code(wording.Short(c.Revision)), k.Words().Code(c.Subject))
 		}
 		say("")
 	}
-	say("weir opens no other pull request for this commit, whatever becomes of this one, and closes it once another commit has changed what these pools launch.")
+	say("weir opens only one pull request for this commit. It closes this one once another commit has changed what these pools launch.")
 	return b.String() + proposal.Page(k.PageURL)
 }
 
@@ -98,7 +98,7 @@ func (k *kind) evidence(b *strings.Builder, e *Entry) {
 		r := k.now.Record.Runs[i]
 		say("**%s** was stopped at %s: %s\n", k.Words().Code(name), r.Stopped.At.UTC().Format("2006-01-02 15:04:05 MST"), k.Words().Code(r.Stopped.Why))
 		if len(r.Gates) > 0 {
-			say("Its gates said last:\n")
+			say("The last results of its gates:\n")
 			for _, g := range r.Gates {
 				say("- %s: %s, %s", k.Words().Code(g.Name), g.Verdict, k.Words().Code(g.What))
 			}
@@ -111,7 +111,7 @@ func (k *kind) evidence(b *strings.Builder, e *Entry) {
 			}
 			state := "not begun"
 			if m.Granted > 0 {
-				state = fmt.Sprintf("begun, up to %d %% of its machines", m.Granted)
+				state = fmt.Sprintf("started, up to %d %% of its machines", m.Granted)
 			}
 			say("- %s: %s, %s", k.Words().Code(m.String()), wording.Count(int(m.Machines), "machine"), state)
 		}

@@ -33,10 +33,10 @@ type Found struct {
 }
 
 // errGone says that there is nothing to revert any more.
-var errGone = &proposal.NotNeeded{Why: "the commit is in the followed branch no more"}
+var errGone = &proposal.NotNeeded{Why: "the commit is no longer in the followed branch"}
 
 // errUnchanged says that there is no commit to revert.
-var errUnchanged = errors.New("no commit changed what these pools launch: weir's configuration did, or what AWS answers to a lookup")
+var errUnchanged = errors.New("no commit changed what these pools launch: weir's configuration changed, or AWS's answer to a lookup")
 
 // find looks for the fewest paths that take the stopped pools back to what they were before the commit,
 // on top of the followed commit.
@@ -98,7 +98,7 @@ func (k *kind) cause(ctx context.Context, e *Entry, f *Found, head string, targe
 		}
 		back, mine := differ(e.Pools, now, before), own(at, k.all)
 		if mine && len(back) > 0 && len(best) == 0 {
-			return nil, proposal.Refuse("%s is a revert of weir's own, which is not reverted again: look at what the pools need, and push that", wording.Short(at.Revision))
+			return nil, proposal.Refuse("%s is itself a revert by weir, which weir does not revert: push a commit that corrects the pools", wording.Short(at.Revision))
 		}
 		if len(back) > len(best) {
 			best, f.From, f.Paths = back, at.Parent, changed
@@ -157,7 +157,7 @@ func (k *kind) fewest(ctx context.Context, e *Entry, f *Found, head string, targ
 		}
 	}
 	if i := slices.IndexFunc(f.Paths, isAgain); i >= 0 {
-		return proposal.Refuse("%s was changed again since %s: take it back by hand, as in %s", f.Paths[i], wording.Short(e.Revision), wording.Short(f.From))
+		return proposal.Refuse("%s was changed again since %s: revert it by hand, as in %s", f.Paths[i], wording.Short(e.Revision), wording.Short(f.From))
 	}
 	// The result must be whole for every target that it changes.
 	result, err := k.Git.Restored(ctx, head, f.From, f.Paths)

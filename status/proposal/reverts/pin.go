@@ -100,7 +100,7 @@ func (k *kind) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err e
 		return p, err
 	}
 	if len(p.Places) == 0 {
-		text := "no pool is there that could be pinned"
+		text := "no pool can be pinned"
 		if len(p.Left) > 0 {
 			text = p.Left[0].String() + ": " + p.Left[0].Text
 		}
@@ -157,9 +157,9 @@ func (k *kind) provePin(ctx context.Context, pinned Pinned, head string) error {
 func (k *kind) pinBody(e *Entry, pinned Pinned) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	say("A FleetRollout stopped what AWS answered to a lookup while %s was followed, such as a newly published image: weir rolls it out no further. No commit changed what these pools launch, so none is reverted; merging this pins what they ran before.\n", k.Words().Code(wording.Short(e.Revision)))
+	say("A FleetRollout stopped what AWS answered to a lookup while %s was followed, such as a newly published image: weir does not roll it out further. No commit changed what these pools launch, so this reverts none. Merging this pins the version that they ran before.\n", k.Words().Code(wording.Short(e.Revision)))
 	k.evidence(&b, e)
-	say("What is written:\n")
+	say("Written values:\n")
 	for i, p := range pinned.Places {
 		if i == proposal.Evidence {
 			say("- and %d more", len(pinned.Places)-i)
@@ -168,7 +168,7 @@ func (k *kind) pinBody(e *Entry, pinned Pinned) string {
 		say("- %s: %s is %s, at %s", k.Words().Code(p.String()), k.Words().Code(p.Field), k.Words().Code(p.Value), k.Words().Code(p.At))
 	}
 	if len(pinned.Left) > 0 {
-		say("\nWhat weir cannot write:\n")
+		say("\nNot written:\n")
 		for i, p := range pinned.Left {
 			if i == proposal.Evidence {
 				say("- and %d more", len(pinned.Left)-i)
@@ -177,6 +177,6 @@ func (k *kind) pinBody(e *Entry, pinned Pinned) string {
 			say("- %s: %s", k.Words().Code(p.String()), k.Words().Code(p.Text))
 		}
 	}
-	say("\nA pinned pool follows nothing newer: take the pin out once a good one is there. weir opens no other pull request for this, whatever becomes of this one, and closes it once these pools launch something else.")
+	say("\nA pinned pool gets nothing newer: remove the pin once a good version exists. weir opens only one pull request for this. It closes this one once these pools launch something else.")
 	return b.String() + proposal.Page(k.PageURL)
 }

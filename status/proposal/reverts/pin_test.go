@@ -34,7 +34,7 @@ func TestABadImageIsPinned(t *testing.T) {
 	if got := w.Repo.Git("log", "-1", "--format=%P %B", branch); !strings.HasPrefix(got, head) || !strings.Contains(got, PinTrailer+": "+head) {
 		t.Error(got)
 	}
-	for _, want := range []string{"No commit changed", "gate nodes: none is ready", "`t default/a`: `a` is `ami-good`, at `a.yaml:1:1`", "take the pin out"} {
+	for _, want := range []string{"No commit changed", "gate nodes: none is ready", "`t default/a`: `a` is `ami-good`, at `a.yaml:1:1`", "remove the pin"} {
 		if !strings.Contains(w.Bodies[0], want) {
 			t.Errorf("%q is not in %s", want, w.Bodies[0])
 		}
@@ -49,7 +49,7 @@ func TestABadImageIsPinned(t *testing.T) {
 	}
 	// A newer image that is good makes it obsolete.
 	w.standing.Pools[0].Hash = "three"
-	if e := w.turn(); e.Phase != proposal.Obsolete || !strings.Contains(e.Text, "launch something else by now") {
+	if e := w.turn(); e.Phase != proposal.Obsolete || !strings.Contains(e.Text, "now launch something else") {
 		t.Errorf("%+v", e)
 	}
 }
@@ -116,7 +116,7 @@ func TestThePinGoesOnTopOfWhatChanged(t *testing.T) {
 	}
 	merged := w.Commit("Pin\n\n"+PinTrailer+": "+head, "a.yaml", "size: 3, ami-good")
 	w.stop(merged, "why")
-	if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Text, "of weir's own") {
+	if e := w.turn(); e.Phase != proposal.ByHand || !strings.Contains(e.Text, "a revert by weir") {
 		t.Errorf("%+v", e)
 	}
 }

@@ -162,8 +162,8 @@ func (k *kind) Ended(*Entry) bool { return true }
 // Texts are the words of this kind.
 func (k *kind) Texts(e *Entry) proposal.Texts {
 	t := proposal.Texts{
-		Merged: "was merged", Closed: "was closed: weir opens no other one",
-		Left:     "proposes the " + e.what() + ", with commits of somebody else on its branch: merge or close it, weir leaves it alone",
+		Merged: "was merged", Closed: "was closed: weir opens no further one",
+		Left:     "proposes the " + e.what() + ", with commits by somebody else on its branch: merge or close it, weir does not change it",
 		Unneeded: "no " + e.what() + " is needed", ByHand: "weir proposes no " + e.what(),
 	}
 	if !e.IsOpen() {
@@ -207,7 +207,7 @@ func (k *kind) tell(ctx context.Context, e *Entry) {
 		return
 	}
 	if err := k.Statuses.SetStatus(ctx, e.Revision, status); err != nil {
-		k.Logger.Warn("cannot write what became of a revert", "source", k.Source, "revision", e.Revision, "error", err)
+		k.Logger.Warn("cannot write the state of a revert", "source", k.Source, "revision", e.Revision, "error", err)
 		return
 	}
 	e.Told = said
@@ -233,7 +233,7 @@ func (k *kind) obsolete(e *Entry, head string) string {
 	switch {
 	case moved:
 		if e.Pin {
-			return "its pools launch something else by now"
+			return "its pools now launch something else"
 		}
 		return "another commit changed what its pools launch, at " + wording.Short(head)
 	case done:

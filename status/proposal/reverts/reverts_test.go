@@ -171,7 +171,7 @@ func TestTheFewestPathsAreReverted(t *testing.T) {
 			t.Errorf("a secret or a hidden character: %q", text)
 		}
 	}
-	for _, want := range []string{"gate errors: 17 > 1", "`errors`: fail", "t default/a", "3 machines, begun", first[:7], "weir.example.com"} {
+	for _, want := range []string{"gate errors: 17 > 1", "`errors`: fail", "t default/a", "3 machines, started", first[:7], "weir.example.com"} {
 		if !strings.Contains(w.Bodies[0], want) {
 			t.Errorf("%q is not in %s", want, w.Bodies[0])
 		}
@@ -233,7 +233,7 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 		"a lookup's answer": {func(w *world) string {
 			w.Commit("first", "a.yaml", "1")
 			return w.Commit("docs", "README", "2")
-		}, "no commit changed what these pools launch: weir's configuration did, or what AWS answers to a lookup; write in Git what is to run; version 7 of the launch template lt-a has it"},
+		}, "no commit changed what these pools launch: weir's configuration changed, or AWS's answer to a lookup; write in Git what must run; version 7 of the launch template lt-a has it"},
 		"does not render": {func(w *world) string {
 			w.Commit("first", "a.yaml", "broken")
 			return w.Commit("bad", "a.yaml", "2")
@@ -241,17 +241,17 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 		"a revert of weir's own": {func(w *world) string {
 			w.Commit("first", "a.yaml", "1")
 			return w.Commit("Revert \"x\"\n\nWeir-Reverts: 0123", "a.yaml", "2")
-		}, "is a revert of weir's own"},
+		}, "is itself a revert by weir"},
 		"a merge of one": {func(w *world) string {
 			w.Commit("first", "a.yaml", "1")
 			return w.Commit("Merge pull request 'x' (#3) from weir/revert-0123456789ab into main", "a.yaml", "2")
-		}, "is a revert of weir's own"},
+		}, "is itself a revert by weir"},
 		"one of those pushed at once is": {func(w *world) string {
 			w.Commit("zeroth", "a.yaml", "0")
 			w.Commit("first", "a.yaml", "1")
 			w.Commit("Revert \"first\"\n\nWeir-Reverts: 0123", "a.yaml", "0")
 			return w.Commit("docs", "README", "2")
-		}, "is a revert of weir's own"},
+		}, "is itself a revert by weir"},
 		"a lookup's answer, after a revert": {func(w *world) string {
 			w.Commit("first", "a.yaml", "1")
 			w.Commit("Revert \"other\"\n\nWeir-Reverts: 0123", "b.yaml", "0")
@@ -352,7 +352,7 @@ func TestTheStatusOfTheCommit(t *testing.T) {
 		e := w.turn()
 		want := []string{
 			"failure weir must not propose the " + e.what() + ": ", "success pull request #1 proposes the " + e.what(), "success pull request #1 proposes the " + e.what(),
-			"success pull request #1 proposes the " + e.what() + ", with commits of somebody else", "success pull request #1 was merged",
+			"success pull request #1 proposes the " + e.what() + ", with commits by somebody else", "success pull request #1 was merged",
 		}
 		if len(w.status) != len(want) {
 			t.Fatalf("%q", w.status)
