@@ -193,7 +193,7 @@ func TestReportModeShowsWhatIsNotAdopted(t *testing.T) {
 				t.Errorf("%s %s is held by %q", s.Verb, s.Name, s.Held)
 			}
 			if s.Verb == step.Adopt {
-				if adopts++; !strings.Contains(s.HeldReason, command+" adopts it all the same") {
+				if adopts++; !strings.Contains(s.HeldReason, command+" adopts it anyway") {
 					t.Errorf("held: %s", s.HeldReason)
 				}
 			}

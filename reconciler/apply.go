@@ -160,7 +160,7 @@ func (a *applier) do(ctx context.Context, r *plan.Report, st step.Step, made ste
 func existed(st step.Step) error {
 	return &observed.Error{
 		Kind: observed.Busy, Service: "weir", Operation: "Observe", Code: observed.CodeChanged,
-		Message: "the " + string(st.Resource) + " " + st.Name + " exists already, although AWS's list did not have it when the pass observed it; weir reads it again",
+		Message: "the " + string(st.Resource) + " " + st.Name + " already exists, although it was missing from AWS's list when the pass started; weir reads it again",
 	}
 }
 

@@ -14,7 +14,7 @@ func recallAttempts(b *Batch, r *refusals.Record, o *Options) {
 	}
 	stored, err := b.Attempts.Recall()
 	if err != nil {
-		o.logger().Warn("cannot read earlier failed attempts, so weir repeats them", "error", err)
+		o.logger().Warn("cannot read earlier failed attempts; weir repeats them", "error", err)
 		return
 	}
 	r.Recall(stored, b.wanted(), o.now())

@@ -81,7 +81,7 @@ func TestABudgetIsToldBeforeTheRollout(t *testing.T) {
 		t.Fatalf("%v, asked %d and %d times", found, budgets, pods)
 	}
 	d := found[0]
-	for _, want := range []string{"the disruption budget shop/cart", "its pods cart-i-", " are on the machines of the pool: nothing that Git declares asks the budget"} {
+	for _, want := range []string{"the disruption budget shop/cart", "its pods cart-i-", " are on the machines of the pool: nothing in Git respects the budget"} {
 		if !strings.Contains(d.Summary, want) {
 			t.Errorf("%q lacks %q", d.Summary, want)
 		}
@@ -144,7 +144,7 @@ func TestABudgetThatEKSHeeds(t *testing.T) {
 	w.server.AddBudget("shop", "cart", "app", "cart", 0)
 	target.Workload = w.cluster
 	found, _, _ := w.ofBudgets(w.plans(rolls(target)))
-	if len(found) != 1 || !strings.Contains(found[0].Summary, "are on the machines of the pool: EKS gives the update up with PodEvictionFailure") {
+	if len(found) != 1 || !strings.Contains(found[0].Summary, "are on the machines of the pool: EKS stops the update with PodEvictionFailure") {
 		t.Errorf("got %v", found)
 	}
 }

@@ -178,7 +178,7 @@ func TestHeldBackRequestsBackOff(t *testing.T) {
 		t.Error("the next pass follows at once")
 	}
 	o := last.Outcomes[0]
-	if o.Status != step.Skipped || !o.Parked || o.Err == nil || o.Err.Code != observed.CodeChanged || !strings.Contains(o.Lift, "doubled after every attempt") {
+	if o.Status != step.Skipped || !o.Parked || o.Err == nil || o.Err.Code != observed.CodeChanged || !strings.Contains(o.Lift, "doubles after every attempt") {
 		t.Errorf("outcome: %+v", o)
 	}
 	cloud.agrees = true

@@ -35,9 +35,9 @@ func noteParked(policy model.Policy, r *plan.Report, record *refusals.Record) {
 		}
 		wait := in(refusals.WaitFor(o.Err))
 		if o.Err.Code == observed.CodeChanged {
-			wait = "a while, doubled after every attempt, up to " + in(refusals.UnsentMost)
+			wait = "a delay that doubles after every attempt, up to " + in(refusals.UnsentMost)
 		}
-		o.Lift = "weir leaves it alone for " + wait + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, makes weir try at once"
+		o.Lift = "weir does not try again for " + wait + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, makes weir try at once"
 		if o.Err.Code == observed.CodeChanged && record.Unsent(refusals.Key{Target: r.Target, Owner: o.Step.Owner()}) < 2 {
 			continue // once is no fault: somebody changed it meanwhile
 		}

@@ -104,7 +104,7 @@ func leaving(in model.Input, groups []observed.Group) (out []drain.Machine) {
 
 func drainNodes(n *model.Nodes) drain.Nodes {
 	if n == nil {
-		return drain.Nodes{Err: errors.New("they were not read in this pass")}
+		return drain.Nodes{Err: errors.New("weir did not read them in this pass")}
 	}
 	out := drain.Nodes{ByInstance: make(map[string]drain.Node, len(n.ByInstance)), Unnamed: n.Unnamed, Err: n.Err}
 	for id, node := range n.ByInstance {
@@ -196,19 +196,19 @@ func drained(st drain.Standing) step.Milestone {
 	if more := len(st.Left) - len(pods); more > 0 {
 		named += " and " + strconv.Itoa(more) + " more"
 	}
-	left := "pods were left: " + named
+	left := "remaining pods: " + named
 	if named == "" {
 		left = st.Why
 	}
 	switch st.Ended {
 	case drain.Drained:
-		m.Kind, m.Text = "machine-drained", "the machine "+st.Instance+" was drained, and ends"
+		m.Kind, m.Text = "machine-drained", "the machine "+st.Instance+" was drained and is terminated"
 	case drain.WithoutAny:
-		m.Kind, m.Text = "machine-not-drained", "the machine "+st.Instance+" has no node in the cluster, so there is nothing to drain, and it ends"
+		m.Kind, m.Text = "machine-not-drained", "the machine "+st.Instance+" has no node in the cluster to drain, and is terminated"
 	case drain.GivenUp:
 		m.Kind, m.Text = "drain-deadline", "the machine "+st.Instance+" could not be drained in "+st.Timeout.String()+", and is retained: "+left
 	case drain.WithPods:
-		m.Kind, m.Text = "drain-deadline", "the machine "+st.Instance+" could not be drained in "+st.Timeout.String()+", and ends all the same: "+left
+		m.Kind, m.Text = "drain-deadline", "the machine "+st.Instance+" could not be drained in "+st.Timeout.String()+", and is terminated anyway: "+left
 	}
 	return m
 }

@@ -176,7 +176,7 @@ func TestMachinesAreDrained(t *testing.T) {
 	if state, there := w.machines()[id]; there {
 		t.Errorf("the machine is still %s", state)
 	}
-	if len(w.told) != 1 || w.told[0] != "machine-drained: the machine "+id+" was drained, and ends" {
+	if len(w.told) != 1 || w.told[0] != "machine-drained: the machine "+id+" was drained and is terminated" {
 		t.Errorf("told: %v", w.told)
 	}
 	w.server.RemoveNode("n-" + id)
@@ -219,8 +219,8 @@ func TestADeadlineEndsADrain(t *testing.T) {
 		d           intent.Drainer
 		state, told string
 	}{
-		"proceed": {intent.Drainer{Timeout: 600}, "", "ends all the same: pods were left: shop/cart-"},
-		"abandon": {intent.Drainer{Timeout: 600, Abandon: true}, "Terminating:Retained", "is retained: pods were left: shop/cart-"},
+		"proceed": {intent.Drainer{Timeout: 600}, "", "is terminated anyway: remaining pods: shop/cart-"},
+		"abandon": {intent.Drainer{Timeout: 600, Abandon: true}, "Terminating:Retained", "is retained: remaining pods: shop/cart-"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, target := drainable(t, tt.d)

@@ -309,7 +309,7 @@ func TestCommitsOfOtherRepositoriesDoNotCount(t *testing.T) {
 	}
 }
 
-// The commit stands in what is written anyway, costs no write, and is no part of a plan.
+// The commit stands in what is written anyway, costs no write, and is not part of a plan.
 func TestTheCommitGoesAlongWithWrites(t *testing.T) {
 	c := commits(3)
 	w := newWorld(t)

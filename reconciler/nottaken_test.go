@@ -152,7 +152,7 @@ func notTaken(r *plan.Report) (out []string) {
 	return out
 }
 
-// A field that AWS takes and answers as before is written twice and then named with
+// A field that AWS takes, but still returns the old value is written twice and then named with
 // both values, while the rest of the pool goes on. It is written again when AWS answers
 // something else, when the pool changes in Git, and when somebody asks, and not because
 // of another commit.

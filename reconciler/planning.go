@@ -67,7 +67,7 @@ func (p *planning) observe(ctx context.Context) (state observed.State, read bool
 	span.End(sp, err)
 	if err != nil && !wanted && ctx.Err() == nil {
 		// AWS was read only to show pools that have a fault in Git: their faults come first.
-		p.logger().Warn("pools that cannot be rendered cannot be shown as AWS has them", "error", err)
+		p.logger().Warn("cannot show pools that do not render as AWS has them", "error", err)
 		return observed.State{}, false, nil
 	}
 	if err != nil {

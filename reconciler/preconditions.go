@@ -176,7 +176,7 @@ func (a *applier) confirmBefore(st step.Step, do step.Action) func(context.Conte
 		}
 		return &observed.Error{
 			Kind: observed.Busy, Code: observed.CodeChanged,
-			Message: fmt.Sprintf("AWS takes longer than %s to say whether the %s %s is as the pass observed it, and another weir may own it by then; it is left alone", sharedMoments, seen.Resource, seen.Name),
+			Message: fmt.Sprintf("AWS takes longer than %s to say whether the %s %s is as the pass observed it, and another weir may own it by then; weir does not change it", sharedMoments, seen.Resource, seen.Name),
 		}
 	}
 }

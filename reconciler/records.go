@@ -32,7 +32,7 @@ func recallCancelled(b *Batch, m *refreshMemory, o *Options) {
 		target := b.Targets[i].Policy.Target
 		known, err := b.Marks.Cancelled(target)
 		if err != nil {
-			o.logger().Warn("which instance refreshes weir cancelled cannot be read", "target", target, "error", err)
+			o.logger().Warn("cannot read which instance refreshes weir cancelled", "target", target, "error", err)
 		}
 		for _, id := range known {
 			m.cancel(id)
@@ -56,7 +56,7 @@ func (ps *passState) record(context.Context) error {
 			continue
 		}
 		if err := m.Cancel(r.Target, refreshes, present); err != nil {
-			ps.logger().Warn("which instance refreshes weir cancels cannot be recorded", "target", r.Target, "error", err)
+			ps.logger().Warn("cannot record which instance refreshes weir cancels", "target", r.Target, "error", err)
 		}
 	}
 	return nil
@@ -117,7 +117,7 @@ func (ps *passState) recordGrants(ctx context.Context) error {
 		if err == nil {
 			continue
 		}
-		r.Err = fmt.Errorf("record that the approved plan begins, without which none of it runs: %w", err)
+		r.Err = fmt.Errorf("record the start of the approved plan, which is required to run it: %w", err)
 		r.Plan.Granted = false
 		for n := range r.Plan.Steps {
 			if st := &r.Plan.Steps[n]; st.Held == "" {

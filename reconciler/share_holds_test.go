@@ -30,7 +30,7 @@ func TestAWayBackUnderAHold(t *testing.T) {
 		"paused":    {func(d *reconciler.Desired) { d.Set.Pools[0].Paused = true }, false, false, "paused"},
 		"held": {func(d *reconciler.Desired) {
 			d.Policy.Fallback = &model.Fallback{Revision: strings.Repeat("1", 40), Recorded: true}
-		}, true, false, "that they go back waits for a commit that can be rendered, as the target is held to 1111111"},
+		}, true, false, "going back waits for a commit that can be rendered, because the target is held to 1111111"},
 	} {
 		for when, gone := range map[string]bool{"moving": tt.moving, "finished": tt.finished} {
 			t.Run(name+"/"+when, func(t *testing.T) {

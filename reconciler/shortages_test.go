@@ -133,7 +133,7 @@ func TestAMachineThatStaysPending(t *testing.T) {
 	}
 	s := w.after(3, blue)
 	c := s.Ready()
-	if c.Reason != launch.ReasonPending || !strings.HasPrefix(c.Message, "the oldest launch began at 2026-01-02 03:04 UTC: i-") || !strings.Contains(c.Message, " are in Pending, so EC2") {
+	if c.Reason != launch.ReasonPending || !strings.HasPrefix(c.Message, "the oldest launch started at 2026-01-02 03:04 UTC: i-") || !strings.Contains(c.Message, " are in Pending, so EC2") {
 		t.Errorf("late: %+v", c)
 	}
 	if s.FailureReason != "" || s.Phase == plan.PhaseFailed {

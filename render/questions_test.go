@@ -173,7 +173,7 @@ func shownOf(t *testing.T, r *Result) string {
 	return out
 }
 
-// A pool that is refused because of a secret is no pool that nobody wants: it stands among
+// A pool that is refused because of a secret is not a pool that nobody wants: it stands among
 // the broken ones, with file and line. Others are planned.
 func TestRefusedPoolsStayVisible(t *testing.T) {
 	k := sopstest.Age(t)

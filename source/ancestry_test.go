@@ -113,7 +113,7 @@ func TestStandingsAreGits(t *testing.T) {
 					}
 					want[other], want[other[:7]], want[other[:12]] = is, is, is
 				}
-				// A tree is no commit, whatever its name.
+				// A tree is not a commit, whatever its name.
 				want[repo.Git("rev-parse", own+"^{tree}")] = snapshot.Unknown
 				for name := range want {
 					names = append(names, name)

@@ -15,7 +15,7 @@ import (
 // first, n at most. It asks no server, and ends where the history that is here does.
 func (g *Git) FirstParents(ctx context.Context, revision string, n int) ([]string, error) {
 	if !git.IsHash(revision) {
-		return nil, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q is no full object name of 40 lower-case hex digits", fault.Plain(revision)))
+		return nil, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q is not a full object name of 40 lower-case hex digits", fault.Plain(revision)))
 	}
 	r := g.backend.pulled()
 	r.db.Steady.RLock()

@@ -143,7 +143,7 @@ func (g *Git) At(ctx context.Context, revision string) (snapshot.Snapshot, error
 		return snapshot.Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, err)
 	}
 	if !git.IsHash(revision) {
-		return snapshot.Snapshot{}, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q is no full object name of 40 lower-case hex digits", fault.Plain(revision)))
+		return snapshot.Snapshot{}, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q is not a full object name of 40 lower-case hex digits", fault.Plain(revision)))
 	}
 	s, err := g.backend.at(plumbing.NewHash(revision))
 	if err != nil {

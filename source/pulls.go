@@ -204,12 +204,12 @@ func (p PullRef) validate() error {
 			continue
 		}
 		if !strings.HasPrefix(name, "refs/") || plumbing.ReferenceName(name).Validate() != nil {
-			return fault.New(fault.MissingRef, "%q is no full name of a ref", fault.Plain(name))
+			return fault.New(fault.MissingRef, "%q is not a full name of a ref", fault.Plain(name))
 		}
 	}
 	for _, sha := range []string{p.HeadSHA, p.Base} {
 		if !git.IsHash(sha) {
-			return fault.New(fault.MissingRef, "%q is no full object name of 40 lower-case hex digits", fault.Plain(sha))
+			return fault.New(fault.MissingRef, "%q is not a full object name of 40 lower-case hex digits", fault.Plain(sha))
 		}
 	}
 	return nil

@@ -34,7 +34,7 @@ func parseVersionTag(tag string) (*semver.Version, bool) {
 func selectVersion(where, text string, refs map[string]plumbing.Hash) (target, error) {
 	within, err := semver.NewConstraint(text)
 	if err != nil {
-		return target{}, fault.New(fault.MissingRef, "ref.semver %q is no range of versions: %v", text, err)
+		return target{}, fault.New(fault.MissingRef, "ref.semver %q is not a range of versions: %v", text, err)
 	}
 	var versions []taggedVersion
 	others := 0

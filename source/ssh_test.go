@@ -276,7 +276,7 @@ func TestSSHConfiguration(t *testing.T) {
 		"password in url": {"ssh://git:hunter2@h/x", full, "carries a password"},
 		"no path":         {"ssh://git@h/", full, "needs a host and a path"},
 		"dash path":       {"git@h:-x", full, "must not start with a dash"},
-		"dash host":       {"ssh://-oProxyCommand=x/y", full, "no name of a host"},
+		"dash host":       {"ssh://-oProxyCommand=x/y", full, "not a valid name for a host"},
 		"query":           {"ssh://git@h/x?y", full, "no query"},
 	}
 	for name, tt := range tests {

@@ -125,7 +125,7 @@ func Wishes(fields []Field) (out []edit.Wish) {
 		case j < 0:
 			out = append(out, f.wish)
 		case !reflect.DeepEqual(fields[j].Value, f.Value):
-			f.Left = fmt.Sprintf("it shares %s with %s, which has another value", f.wish.Object, fields[j].Pool)
+			f.Left = fmt.Sprintf("it shares %s with %s, which has a different value", f.wish.Object, fields[j].Pool)
 		}
 	}
 	return out
@@ -188,7 +188,7 @@ func Prove(fields []Field, before, after *plan.Plan) (more []string) {
 		}
 		for _, ch := range stays {
 			if importer.About(ch, f.wish.Object, f.wish.Field) {
-				f.Left = fmt.Sprintf("written, and weir would still change %s: %s → %s", ch.Field, shown(ch.From), shown(ch.To))
+				f.Left = fmt.Sprintf("after this edit, weir would still change %s: %s → %s", ch.Field, shown(ch.From), shown(ch.To))
 			}
 		}
 	}

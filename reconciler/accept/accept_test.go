@@ -68,7 +68,7 @@ func TestWishes(t *testing.T) {
 	if got := Wishes(fields); len(got) != 1 || got[0].Value != "m5.large" {
 		t.Errorf("%+v", got)
 	}
-	if fields[1].Left != "" || !strings.Contains(fields[2].Left, "it shares AWSMachinePool") || !strings.Contains(fields[2].Left, "with a, which has another value") {
+	if fields[1].Left != "" || !strings.Contains(fields[2].Left, "it shares AWSMachinePool") || !strings.Contains(fields[2].Left, "with a, which has a different value") {
 		t.Errorf("%+v", fields)
 	}
 }

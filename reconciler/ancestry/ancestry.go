@@ -150,7 +150,7 @@ func (b *Book) of(id string) record {
 	}
 	err := b.db.View(func(tx *state.Tx) (err error) { r, _, err = records.Get(tx, id); return err })
 	if err != nil {
-		b.log.Error("where sources were before cannot be read", "error", err)
+		b.log.Error("cannot read the earlier commits of sources", "error", err)
 	}
 	return r
 }
@@ -219,7 +219,7 @@ func (l *Line) came(last, revision string) {
 	}
 	left = left[max(0, len(left)-mostLeft):]
 	if last != "" && slices.Contains(left, last) && !slices.Contains(r.Left, last) {
-		b.log.Info("the source went to a commit that does not descend from the one before", "source", l.name, "from", last, "to", revision)
+		b.log.Info("the source moved to a commit that does not descend from the previous one", "source", l.name, "from", last, "to", revision)
 	}
 	r.Heads, r.Left = heads, left
 	b.set(l.id, r)

@@ -49,7 +49,7 @@ func (l *Line) nameLost(from, left []string, revision string) bool {
 		return lost.Put(tx, l.id, strings.Join(all, ""))
 	})
 	if err != nil {
-		l.book.log.Error("the commits that a source lost cannot be written down", "source", l.name, "error", err)
+		l.book.log.Error("cannot record the commits that a source lost", "source", l.name, "error", err)
 	}
 	return err == nil
 }
@@ -73,7 +73,7 @@ func (l *Line) losses(from []string, revision string) (names []string) {
 		}
 		all, err := l.git.Lost(context.Background(), c, revision) // no server is asked
 		if err != nil {
-			l.book.log.Warn("which commits a source lost cannot be read: once its mirror is made again, pools that were last written from one of them wait for a person", "source", l.name, "from", c, "to", revision, "error", err)
+			l.book.log.Warn("cannot read which commits a source lost; if its mirror is created again, pools that were last written from one of them wait for a person", "source", l.name, "from", c, "to", revision, "error", err)
 		}
 		for _, name := range all {
 			names = append(names, name[:nameLength])
@@ -87,7 +87,7 @@ func (l *Line) lost() []string {
 	var text string
 	err := l.book.db.View(func(tx *state.Tx) (err error) { text, _, err = lost.Get(tx, l.id); return err })
 	if err != nil {
-		l.book.log.Error("the commits that a source lost cannot be read", "error", err)
+		l.book.log.Error("cannot read the commits that a source lost", "error", err)
 	}
 	return namesIn(text)
 }

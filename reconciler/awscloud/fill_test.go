@@ -99,7 +99,7 @@ func TestFewVersionsAreReadByTemplate(t *testing.T) {
 	}
 	_, err = e.cloud.Fill(t.Context(), s, observed.Needs{Versions: []observed.TemplateRef{{Name: "ours-000", Version: "newest"}}})
 	if kind(t, err) != observed.Invalid {
-		t.Errorf("a version that is no number: %v", err)
+		t.Errorf("a version that is not a number: %v", err)
 	}
 }
 

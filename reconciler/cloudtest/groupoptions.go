@@ -22,7 +22,7 @@ func groupOptionContracts() []contract {
 		{"traffic sources are attached and detached one by one", needs, trafficSources},
 		{"metrics are enabled and disabled one by one", needs, metrics},
 		{"a warm pool keeps what a call leaves out, and is deleted", needs, warmPool},
-		{"a warm pool fills, is used and is no part of its group", []Capability{GroupOptions, InstanceDetails}, warmInstances},
+		{"a warm pool fills, is used and is not part of its group", []Capability{GroupOptions, InstanceDetails}, warmInstances},
 		{"an empty list of overrides removes them", needs, clearedOverrides},
 		{"overrides come back with all that they hold", needs, wholeOverrides},
 		{"spot pools go with their strategy", needs, spotPools},

@@ -120,13 +120,13 @@ func kmsAdapter(e *env) {
 	e.must(err)
 	e.equal("text", "another", string(plain))
 	if _, err := adapter.Encrypt(e.ctx, "alias/x", nil, nil); err == nil {
-		e.Error("what is no ARN encrypts")
+		e.Error("what is not an ARN encrypts")
 	}
 	if _, err := adapter.Decrypt(e.ctx, aws.ToString(k.Arn), enc.CiphertextBlob, nil); err == nil {
 		e.Error("a wrong context decrypts")
 	}
 	if _, err := adapter.Decrypt(e.ctx, "alias/x", enc.CiphertextBlob, nil); err == nil {
-		e.Error("what is no ARN decrypts")
+		e.Error("what is not an ARN decrypts")
 	}
 	e.equal("calls", 4, calls)
 }

@@ -66,7 +66,7 @@ func pods(nodes ...string) (out []workload.Pod) {
 }
 
 func TestFindings(t *testing.T) {
-	const now = "warning budget-blocks MachinePool default/web: the disruption budget shop/cart lets none of its pods go now, as it wants 2 healthy and 2 of 3 are, and its pod cart-0 is on the machines of the pool: "
+	const now = "warning budget-blocks MachinePool default/web: the disruption budget shop/cart allows no disruption now, because it requires 2 healthy pods, and 2 of 3 are healthy, and its pod cart-0 is on the machines of the pool: "
 	blocked := func(b workload.DisruptionBudget, nodes ...string) *disruption.Answer {
 		return &disruption.Answer{Blocked: []disruption.Blocked{{Budget: b, Pods: pods(nodes...)}}}
 	}
@@ -76,29 +76,29 @@ func TestFindings(t *testing.T) {
 		change(&b)
 		return blocked(b, "n-1", "n-1", "n-1", "n-1", "n-1")
 	}
-	const five = "and its pods cart-0, cart-1, cart-2 and 2 more are on the machines of the pool: nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"
+	const five = "and its pods cart-0, cart-1, cart-2 and 2 more are on the machines of the pool: nothing in Git respects the budget: unless another tool's hook drains the machines, their pods are terminated with them"
 	const unasked = "info budgets-unasked : weir does not know for all disruption budgets whether they allow disruptions: "
-	const bare = "info nothing-drains MachinePool default/web: nothing that Git declares drains the machines of pool default/web: without a hook of another tool their pods end with them"
+	const bare = "info nothing-drains MachinePool default/web: nothing in Git drains the machines of pool default/web: unless another tool's hook drains them, their pods are terminated with them"
 	for name, tt := range map[string]struct {
 		change func(*intent.Pool, *step.Step)
 		answer *disruption.Answer
 		want   []string
 	}{
-		"nothing drains":       {nil, here, []string{now + "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"}},
+		"nothing drains":       {nil, here, []string{now + "nothing in Git respects the budget: unless another tool's hook drains the machines, their pods are terminated with them"}},
 		"a drainer":            {drained(intent.Drainer{Timeout: 5430}), here, []string{now + "weir's drainer waits up to 1h30m30s for each such machine, which then ends with them"}},
 		"a drainer that keeps": {drained(intent.Drainer{Timeout: 3600, Abandon: true}), here, []string{now + "weir's drainer waits up to 1h for each such machine, which then keeps running beside the group"}},
 		"another's hook": {func(p *intent.Pool, _ *step.Step) {
 			p.Group.LifecycleHooks = []intent.LifecycleHook{{Name: "in", LifecycleTransition: "autoscaling:EC2_INSTANCE_LAUNCHING"}, {Name: "nth", LifecycleTransition: intent.Terminating}}
 		}, here, []string{now + "the program that answers the lifecycle hook nth decides what happens to them"}},
-		"a nodegroup":            {asNodegroup(false), here, []string{now + "EKS gives the update up with PodEvictionFailure when a machine has not drained for 15 minutes"}},
-		"a nodegroup with force": {asNodegroup(true), here, []string{now + "EKS ends them all the same, as the pool forces its updates"}},
+		"a nodegroup":            {asNodegroup(false), here, []string{now + "EKS stops the update with PodEvictionFailure if a machine has not drained within 15 minutes"}},
+		"a nodegroup with force": {asNodegroup(true), here, []string{now + "EKS terminates them anyway, because the pool forces its updates"}},
 		"pods elsewhere":         {nil, blocked(full, "n-2", ""), []string{bare}},
 		"a machine without node": {nil, blocked(full, "i-2"), []string{bare}},
-		"never":                  {nil, with(func(b *workload.DisruptionBudget) { b.Needed = 3 }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart never lets one of its pods go, as it wants all 3 healthy, " + five}},
-		"not counted":            {nil, with(func(b *workload.DisruptionBudget) { b.Counted = false }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart lets none of its pods go before the cluster has counted them, " + five}},
-		"cannot be counted":      {nil, with(func(b *workload.DisruptionBudget) { b.Why = "found no controllers" }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart lets none of its pods go, as the cluster cannot count them (found no controllers), " + five}},
-		"waits for a window":     {held(step.HeldWindow), here, []string{now + "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"}},
-		"waits for a wave":       {held(step.HeldWave), here, []string{now + "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"}},
+		"never":                  {nil, with(func(b *workload.DisruptionBudget) { b.Needed = 3 }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart never allows a disruption, because it requires all 3 pods to be healthy, " + five}},
+		"not counted":            {nil, with(func(b *workload.DisruptionBudget) { b.Counted = false }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart allows no disruption before the cluster has counted its pods, " + five}},
+		"cannot be counted":      {nil, with(func(b *workload.DisruptionBudget) { b.Why = "found no controllers" }), []string{"warning budget-blocks MachinePool default/web: the disruption budget shop/cart allows no disruption, because the cluster cannot count its pods (found no controllers), " + five}},
+		"waits for a window":     {held(step.HeldWindow), here, []string{now + "nothing in Git respects the budget: unless another tool's hook drains the machines, their pods are terminated with them"}},
+		"waits for a wave":       {held(step.HeldWave), here, []string{now + "nothing in Git respects the budget: unless another tool's hook drains the machines, their pods are terminated with them"}},
 		"is paused":              {held(step.HeldPaused), here, nil},
 		"was stopped":            {held(step.HeldStopped), here, nil},
 		"takes a rollout back":   {func(_ *intent.Pool, s *step.Step) { s.Stops = true }, here, nil},
@@ -107,8 +107,8 @@ func TestFindings(t *testing.T) {
 		"not asked":              {nil, nil, []string{unasked + "this plan does not read the workload cluster", bare}},
 		"a nodegroup, not asked": {asNodegroup(false), nil, []string{unasked + "this plan does not read the workload cluster"}},
 		"no rollout, not asked":  {func(_ *intent.Pool, s *step.Step) { s.Do = step.UpdateGroup{} }, nil, nil},
-		"some not known":         {nil, &disruption.Answer{Blocked: here.Blocked, Err: errors.New("forbidden")}, []string{unasked + "forbidden", now + "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines"}},
-		"very many":              {nil, &disruption.Answer{Unread: 7}, []string{unasked + "7 more budgets let no pod go, and their pods were not read", bare}},
+		"some not known":         {nil, &disruption.Answer{Blocked: here.Blocked, Err: errors.New("forbidden")}, []string{unasked + "forbidden", now + "nothing in Git respects the budget: unless another tool's hook drains the machines, their pods are terminated with them"}},
+		"very many":              {nil, &disruption.Answer{Unread: 7}, []string{unasked + "7 more budgets allow no disruption, and weir did not read their pods", bare}},
 		"nothing is in the way":  {drained(intent.Drainer{Timeout: 60}), &disruption.Answer{}, nil},
 		"nothing but no drainer": {nil, &disruption.Answer{}, []string{bare}},
 	} {
@@ -123,7 +123,7 @@ func TestFindings(t *testing.T) {
 
 // TestWhatDrainsIsKnownWithoutACluster: what is written in Git needs no kubeconfig.
 func TestWhatDrainsIsKnownWithoutACluster(t *testing.T) {
-	const bare = "info nothing-drains MachinePool default/web: nothing that Git declares drains the machines of pool default/web: without a hook of another tool their pods end with them"
+	const bare = "info nothing-drains MachinePool default/web: nothing in Git drains the machines of pool default/web: unless another tool's hook drains them, their pods are terminated with them"
 	hook := func(p *intent.Pool, _ *step.Step) {
 		p.Group.LifecycleHooks = []intent.LifecycleHook{{Name: "nth", LifecycleTransition: intent.Terminating}}
 	}
@@ -197,12 +197,12 @@ func TestNothingDrainsIsOneLine(t *testing.T) {
 		p.Steps = append(p.Steps, step.Step{Verb: step.Rollout, Pool: "default/" + name, Disruptive: true, Do: step.StartRefresh{Group: name}})
 	}
 	in.Set.Sort()
-	const bare = "nothing-drains : nothing that Git declares drains the machines of 7 pools that roll: default/a, default/b, default/c, default/d, default/e and 2 more: without a hook of another tool their pods end with them"
+	const bare = "nothing-drains : nothing in Git drains the machines of 7 pools that roll: default/a, default/b, default/c, default/d, default/e and 2 more: unless another tool's hook drains them, their pods are terminated with them"
 	if d := cmp.Diff([]string{"info " + bare}, lines(disruption.Of(p, in, &disruption.Answer{}))); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	got := lines(disruption.Of(p, in, &disruption.Answer{Blocked: []disruption.Blocked{{Budget: full, Pods: pods("n-i-0", "n-i-1", "n-i-7")}}}))
-	if len(got) != 2 || got[1] != "warning "+bare+", also those of disruption budgets that let none go: shop/cart" || !strings.Contains(got[0], "budget-blocks MachinePool default/drained: ") {
+	if len(got) != 2 || got[1] != "warning "+bare+", including pods of disruption budgets that allow no disruption: shop/cart" || !strings.Contains(got[0], "budget-blocks MachinePool default/drained: ") {
 		t.Errorf("got %q", got)
 	}
 }

@@ -107,7 +107,7 @@ func Of(p *plan.Plan, in model.Input, a *Answer) (found diag.List) {
 	case a.Err != nil:
 		found = append(found, unasked(a.Err.Error()))
 	case a.Unread > 0:
-		found = append(found, unasked(fmt.Sprintf("%d more budgets let no pod go, and their pods were not read", a.Unread)))
+		found = append(found, unasked(fmt.Sprintf("%d more budgets allow no disruption, and weir did not read their pods", a.Unread)))
 	}
 	return found
 }
@@ -142,10 +142,10 @@ func nothingDrains(bare []rollout, budgets []string) diag.List {
 	if d.Object = bare[0].pool.MachinePool.String(); len(bare) > 1 {
 		d.Object, of = "", strconv.Itoa(len(bare))+" pools that roll: "
 	}
-	d.Summary = "nothing that Git declares drains the machines of " + of + some(pools, shownPools) + ": without a hook of another tool their pods end with them"
+	d.Summary = "nothing in Git drains the machines of " + of + some(pools, shownPools) + ": unless another tool's hook drains them, their pods are terminated with them"
 	if slices.Sort(budgets); len(budgets) > 0 {
 		d.Severity = diag.Warning
-		d.Summary += ", also those of disruption budgets that let none go: " + some(slices.Compact(budgets), shownBudgets)
+		d.Summary += ", including pods of disruption budgets that allow no disruption: " + some(slices.Compact(budgets), shownBudgets)
 	}
 	return diag.List{d}
 }
@@ -218,27 +218,27 @@ func names(pods []string) string {
 func why(b workload.DisruptionBudget) string {
 	switch {
 	case b.Why != "":
-		return "lets none of its pods go, as the cluster cannot count them (" + b.Why + ")"
+		return "allows no disruption, because the cluster cannot count its pods (" + b.Why + ")"
 	case !b.Counted:
-		return "lets none of its pods go before the cluster has counted them"
+		return "allows no disruption before the cluster has counted its pods"
 	case b.Needed >= b.Expected:
-		return fmt.Sprintf("never lets one of its pods go, as it wants all %d healthy", b.Expected)
+		return fmt.Sprintf("never allows a disruption, because it requires all %d pods to be healthy", b.Expected)
 	}
-	return fmt.Sprintf("lets none of its pods go now, as it wants %d healthy and %d of %d are", b.Needed, b.Healthy, b.Expected)
+	return fmt.Sprintf("allows no disruption now, because it requires %d healthy pods, and %d of %d are healthy", b.Needed, b.Healthy, b.Expected)
 }
 
 const drainIt = "write spec.drainer in the PoolOptions of such a pool, so that weir evicts pods as budgets let it; or the hook of the tool that drains, in spec.lifecycleHooks"
 
-const mendBudget = "let the budget allow a disruption (kubectl get poddisruptionbudgets -A shows them), or run more of its pods, before the rollout begins"
+const mendBudget = "let the budget allow a disruption (kubectl get poddisruptionbudgets -A shows them), or run more of its pods, before the rollout starts"
 
 // follows says what becomes of the machines and pods, and what to do about it.
 func (r rollout) follows(in model.Input) (what, advice string) {
 	g := r.pool.Group
 	switch {
 	case g == nil && r.force:
-		return "EKS ends them all the same, as the pool forces its updates", mendBudget
+		return "EKS terminates them anyway, because the pool forces its updates", mendBudget
 	case g == nil:
-		return "EKS gives the update up with PodEvictionFailure when a machine has not drained for 15 minutes", mendBudget
+		return "EKS stops the update with PodEvictionFailure if a machine has not drained within 15 minutes", mendBudget
 	case g.Drainer != nil:
 		t := duration(g.Drainer.Timeout)
 		if g.Drainer.Abandon {
@@ -249,7 +249,7 @@ func (r rollout) follows(in model.Input) (what, advice string) {
 	if hook := terminating(in, r.pool); hook != "" {
 		return "the program that answers the lifecycle hook " + hook + " decides what happens to them", mendBudget
 	}
-	return "nothing that Git declares asks the budget: without a hook of another tool the pods end with their machines", drainIt
+	return "nothing in Git respects the budget: unless another tool's hook drains the machines, their pods are terminated with them", drainIt
 }
 
 // terminating is the name of a lifecycle hook that machines of a group wait for before they

@@ -310,7 +310,7 @@ func (t *turn) empty(ctx context.Context, node Node) bool {
 			continue
 		}
 		if !t.left.spend() {
-			t.Left[i].Why, t.starved = "it waits for its turn", true
+			t.Left[i].Why, t.starved = "it waits for other machines to drain", true
 			continue
 		}
 		g.Go(func() error {

@@ -27,8 +27,8 @@ func depend(items []*item) {
 		waits = waits || len(it.waitsFor) > 0
 		for _, name := range it.waitsFor {
 			if byName[name] == nil && !mayCome(items, name) {
-				it.refuse("unknown-dependency", fmt.Sprintf("the target %s waits for the target %s, which no directory of the commit gives", it.name, name),
-					"Add the directory, or correct dependsOn of the target in weir's configuration. Until then nothing of "+it.name+" is changed.")
+				it.refuse("unknown-dependency", fmt.Sprintf("the target %s waits for the target %s, but no directory of the commit defines that target", it.name, name),
+					"Add the directory, or correct dependsOn of the target in weir's configuration. Until then weir changes nothing of "+it.name+".")
 			}
 		}
 	}
@@ -50,7 +50,7 @@ func depend(items []*item) {
 			}
 			refused[it] = true
 			it.refuse("dependency-cycle", "targets wait for each other: "+strings.Join(append(way, ring[0].name), " waits for "),
-				"Correct dependsOn of these targets in weir's configuration, or the names of their directories. Until then nothing of them is changed.")
+				"Correct dependsOn of these targets in weir's configuration, or the names of their directories. Until then weir changes nothing of them.")
 		}
 	}
 }

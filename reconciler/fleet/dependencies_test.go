@@ -37,10 +37,10 @@ func TestDependenciesOfExpandedTargets(t *testing.T) {
 		want    map[string]string
 	}{
 		"each has its own":           {waves, View{Snapshot: snap("r", pools("dev/a", "dev/b", "prod/a"))}, map[string]string{}},
-		"one lacks its own":          {waves, View{Snapshot: snap("r", pools("dev/a", "prod/a", "prod/b"))}, map[string]string{"prod-b": "the target prod-b waits for the target dev-b, which no directory of the commit gives\n"}},
-		"no directory of the first":  {waves, View{Snapshot: snap("r", pools("prod/a"))}, map[string]string{"prod-a": "the target prod-a waits for the target dev-a, which no directory of the commit gives\n"}},
+		"one lacks its own":          {waves, View{Snapshot: snap("r", pools("dev/a", "prod/a", "prod/b"))}, map[string]string{"prod-b": "the target prod-b waits for the target dev-b, but no directory of the commit defines that target\n"}},
+		"no directory of the first":  {waves, View{Snapshot: snap("r", pools("prod/a"))}, map[string]string{"prod-a": "the target prod-a waits for the target dev-a, but no directory of the commit defines that target\n"}},
 		"two that wait for another":  {turned, View{Snapshot: snap("r", pools("o/a/b", "o/b/a", "o/c/c"))}, map[string]string{"a-b": "targets wait for each other: a-b waits for b-a waits for a-b\n", "b-a": "targets wait for each other: a-b waits for b-a waits for a-b\n"}},
-		"one of two that would wait": {turned, View{Snapshot: snap("r", pools("o/a/b"))}, map[string]string{"a-b": "the target a-b waits for the target b-a, which no directory of the commit gives\n"}},
+		"one of two that would wait": {turned, View{Snapshot: snap("r", pools("o/a/b"))}, map[string]string{"a-b": "the target a-b waits for the target b-a, but no directory of the commit defines that target\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, faultsOf(t, tc.targets, tc.view)); diff != "" {

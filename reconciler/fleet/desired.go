@@ -72,7 +72,7 @@ func (it *item) behind(d *reconciler.Desired) {
 	d.Whole, d.Policy.Prune.Allowed = false, nil
 	d.Ref, d.Commit, d.Touched = r.ref, content.Commit{Revision: r.revision, Subject: r.subject}, r.revision != "" && r.touchedBy == r.revision
 	if time.Since(r.behind) < forLong {
-		d.Policy.Gates.Waits = "commit " + shortRevision(it.view.Snapshot.Revision) + " is being rendered since " + it.since.UTC().Format("15:04:05 MST")
+		d.Policy.Gates.Waits = "commit " + shortRevision(it.view.Snapshot.Revision) + " has been rendering since " + it.since.UTC().Format("15:04:05 MST")
 	}
 }
 

@@ -125,7 +125,7 @@ func (h *holds) hold(ctx context.Context, in *inputs, it *item) {
 	s, why := h.searches[it.name], it.broken()
 	switch {
 	case why == "" && s != nil && it.desired.Set == nil && it.err == nil && !it.since.IsZero():
-		why = "the newest commit is being rendered" // until that is known, all stays as it is
+		why = "the newest commit is still rendering" // until that is known, all stays as it is
 	case why == "" && len(it.brokenPools()) > 0:
 		h.holdPools(ctx, it, it.brokenPools())
 		return
@@ -140,7 +140,7 @@ func (h *holds) hold(ctx context.Context, in *inputs, it *item) {
 		h.fillHeld(in, it, s, why)
 	}
 	if it.desired.Policy.Fallback == nil && !s.ended.IsZero() {
-		none := fmt.Sprintf("none of %d earlier commits can be applied in its place", len(s.order))
+		none := fmt.Sprintf("none of %d earlier commits can be applied instead", len(s.order))
 		if s.why != "" {
 			none += "; the last one: " + s.why
 		}

@@ -84,7 +84,7 @@ func (f *Fleet) expand(in *inputs) []*item {
 			if first := taken[it.name]; first != nil {
 				first.diags = append(first.diags, diag.Diagnostic{
 					Severity: diag.Error, Code: "duplicate-target",
-					Summary: fmt.Sprintf("paths %s and %s both give the target %q", first.path, it.path, it.name),
+					Summary: fmt.Sprintf("paths %s and %s both define the target %q", first.path, it.path, it.name),
 					Detail:  "Give the targets names that tell them apart.",
 				})
 				continue

@@ -72,7 +72,7 @@ func TestASlowRenderHoldsUpItself(t *testing.T) {
 	if q := got["quick"]; q.Commit.Revision != "r2" || !q.Touched || q.Set == before["quick"].Set || q.Policy.Gates.Waits != "" || q.Commit.Subject != second.Subject || !q.HideSubject {
 		t.Errorf("the quick one: %+v", q)
 	}
-	if s := got["slow-3"]; s.Commit.Revision != "r1" || s.Set != before["slow-3"].Set || s.Whole || s.Err != nil || !strings.HasPrefix(s.Policy.Gates.Waits, "commit r2 is being rendered since") {
+	if s := got["slow-3"]; s.Commit.Revision != "r1" || s.Set != before["slow-3"].Set || s.Whole || s.Err != nil || !strings.HasPrefix(s.Policy.Gates.Waits, "commit r2 has been rendering since") {
 		t.Errorf("a slow one: %+v", s)
 	}
 	if len(c.Rendering) != 5 || c.Rendering[0].Revision != "r2" || c.Rendering[0].Blank || len(c.Revisions[0].Touched) != 6 {

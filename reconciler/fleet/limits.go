@@ -14,18 +14,18 @@ import (
 // tooManyTargets reports that a path matches more targets than its source has room for. found is 0
 // if too many names exist to count them.
 func tooManyTargets(t *targetspec.Target, limits targetspec.Limits, found, room int) diag.Diagnostic {
-	stands := fmt.Sprintf("stands for %d targets", found)
+	stands := fmt.Sprintf("matches %d targets", found)
 	if found == 0 {
-		stands = "leads through too many directories to count its targets"
+		stands = "matches too many directories to count its targets"
 	}
 	others := ""
 	if n := int(limits.Targets) - room; n > 0 {
-		others = fmt.Sprintf(", beside %d of other paths,", n)
+		others = fmt.Sprintf(", in addition to %d of other paths,", n)
 	}
 	return diag.Diagnostic{
 		Severity: diag.Error, Code: "too-many-targets",
 		Summary: fmt.Sprintf("path %s %s%s and limits.targets allows %d for each source", t.Path, stands, others, limits.Targets),
-		Detail:  "None of them is changed or deleted while this is so. Take directories away, write more of targets.path out, or raise limits.targets in weir's configuration.",
+		Detail:  "Until then weir changes and deletes none of them. Remove directories, use a more specific targets.path, or raise limits.targets in weir's configuration.",
 	}
 }
 
@@ -218,12 +218,12 @@ func (e *excess) diagnostic(o *budget) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "too-many-pools"}
 	setting := "limits.pools"
 	if e.full == nil {
-		d.Summary = fmt.Sprintf("the target has %d pools, beside %d of other targets, and limits.pools allows %d", e.pools, e.others, e.limits.Pools)
+		d.Summary = fmt.Sprintf("the target has %d pools, in addition to %d of other targets, and limits.pools allows %d", e.pools, e.others, e.limits.Pools)
 	} else {
 		d.Code, setting = "too-large", "limits.nodes"
-		d.Summary = fmt.Sprintf("the target takes %d nodes of memory, beside %d %s, and limits.nodes allows %d times %d",
+		d.Summary = fmt.Sprintf("the target needs memory for %d nodes, in addition to %d %s, and limits.nodes allows %d times %d",
 			e.full.Bytes/nodeBytes, e.full.Held/nodeBytes, o.beside, o.shares, e.limits.Nodes)
 	}
-	d.Detail = "Nothing of the target is changed or deleted while this is so. Take something away, or raise " + setting + " in weir's configuration."
+	d.Detail = "Until then weir changes and deletes nothing of the target. Remove pools, or raise " + setting + " in weir's configuration."
 	return d
 }

@@ -28,7 +28,7 @@ func TestTooManyTargetsOfASource(t *testing.T) {
 		t.Fatalf("as many as there may be: %v", got)
 	}
 	crowd := with(m, map[string]string{"o/d/pool.yaml": fleettest.Pool("pool-d")})
-	refused := "path o/* stands for 4 targets, beside 1 of other paths, and limits.targets allows 4 for each source"
+	refused := "path o/* matches 4 targets, in addition to 1 of other paths, and limits.targets allows 4 for each source"
 
 	r := h.review(before, Proposal{Snapshot: snap("head", crowd), Owner: "pull 1"})
 	if diff := cmp.Diff([]string{"{1}"}, r.Touched); diff != "" || len(r.Gone) > 0 || len(r.Batches) != 1 {
@@ -105,7 +105,7 @@ func TestMoreThanThereMayBeOfAllTargets(t *testing.T) {
 		summary      string
 	}{
 		"pools": {targetspec.Limits{Pools: 2}, pools("o/a", "o/b"), pools("o/c"), "too-many-pools",
-			"the target has 1 pools, beside 2 of other targets, and limits.pools allows 2"},
+			"the target has 1 pools, in addition to 2 of other targets, and limits.pools allows 2"},
 		"nodes": {targetspec.Limits{Nodes: 230}, boots(50_000, "a", "b"), boots(50_000, "c"), "too-large", "limits.nodes allows 8 times 230"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -63,7 +63,7 @@ const OnCommandLine = "with --var NAME=VALUE or --vars-file FILE"
 // UnusedVariable warns of a value that was given on the command line for nothing.
 func UnusedVariable(name string) diag.Diagnostic {
 	return diag.Diagnostic{
-		Severity: diag.Warning, Code: "value-unused", Summary: "nothing uses the variable " + name + ", which the command line gives a value",
+		Severity: diag.Warning, Code: "value-unused", Summary: "no manifest uses the variable " + name + ", to which the command line gives a value",
 		Detail: diag.Hint("value-unused"),
 	}
 }

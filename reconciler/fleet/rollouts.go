@@ -39,7 +39,7 @@ func needNodes(items []*item) {
 				}
 				found = append(found, diag.Diagnostic{
 					Severity: diag.Error, Code: "gate-without-kubeconfig", Object: r.Object.String(), Field: fmt.Sprintf("spec.gates[%d].nodesReady.required", i),
-					Summary: "the gate " + g.Name + " of " + r.Key.String() + " requires Ready nodes, and weir reads none of " + named,
+					Summary: "the gate " + g.Name + " of " + r.Key.String() + " requires Ready nodes, and weir cannot read the nodes of " + named,
 					Detail:  diag.Hint("gate-without-kubeconfig"),
 				})
 			}
@@ -136,7 +136,7 @@ func emptyWaves(items []*item, sources map[string]*sourceWaves) {
 			for i, filled := range spec.Filled(s.pools).Waves {
 				if !filled {
 					found = append(found, diag.Diagnostic{Severity: diag.Warning, Code: "wave-without-pools", Object: r.Object.String(), Field: fmt.Sprintf("spec.waves[%d]", i),
-						Summary: spec.WaveName(i) + " of the FleetRollout " + r.Key.String() + " cannot match any pool: it is skipped, and does not count as a wave", Detail: diag.Hint("wave-without-pools")})
+						Summary: spec.WaveName(i) + " of the FleetRollout " + r.Key.String() + " cannot match any pool: weir skips it, and does not count it as a wave", Detail: diag.Hint("wave-without-pools")})
 				}
 			}
 		}
@@ -188,7 +188,7 @@ func unmet(it *item, s *sourceWaves, demand rollout.Demand, filled map[string]ro
 	}
 	for pool, text := range lacks {
 		if s.blind != "" {
-			text += "; what the target " + s.blind + " may have of it cannot be read"
+			text += "; the part of the target " + s.blind + " in it cannot be read"
 		}
 		lacks[pool] = demand.Says(it.name, text)
 	}

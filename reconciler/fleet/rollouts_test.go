@@ -19,7 +19,7 @@ import (
 func TestAGateThatCanNeverKnow(t *testing.T) {
 	const gate = "apiVersion: weir.dev/v1alpha1\nkind: FleetRollout\nmetadata: {name: nodes}\nspec:\n  selector: {targets: [SELECTED]}\n  gates:\n  - name: ready\n    nodesReady: {within: 10m, required: REQUIRED}\n"
 	for name, c := range map[string]struct{ selected, required, want string }{
-		"some without":     {`"*"`, "true", "the gate ready of default/nodes requires Ready nodes, and weir reads none of b, c"},
+		"some without":     {`"*"`, "true", "the gate ready of default/nodes requires Ready nodes, and weir cannot read the nodes of b, c"},
 		"those with one":   {"a", "true", ""},
 		"it is not needed": {`"*"`, "false", ""},
 	} {
@@ -84,7 +84,7 @@ func TestDemandedWavesOfAnotherTarget(t *testing.T) {
 		t.Error("nothing is touched")
 	}
 	broken := tree.Map{"a/pool.yaml": files["a/pool.yaml"], "b/pool.yaml": "kind: [", "b/rollout.yaml": waves}
-	if _, got := h.compose(View{Snapshot: snap("3", broken)}); !strings.Contains(unmet(got), "; what the target b may have of it cannot be read; ") {
+	if _, got := h.compose(View{Snapshot: snap("3", broken)}); !strings.Contains(unmet(got), "; the part of the target b in it cannot be read; ") {
 		t.Errorf("%q", unmet(got))
 	}
 }
@@ -101,11 +101,11 @@ func TestWavesThatSeparateNothing(t *testing.T) {
 			said += d.Field + ": " + d.Summary
 		}
 	}
-	if want := "spec.waves[0]: one of the FleetRollout default/nodes cannot match any pool: it is skipped, and does not count as a wave"; said != want {
+	if want := "spec.waves[0]: one of the FleetRollout default/nodes cannot match any pool: weir skips it, and does not count it as a wave"; said != want {
 		t.Errorf("%q, want %q", said, want)
 	}
 	// The pool of b makes none count either: nobody demands waves of it.
-	if unmet := got["a"].Policy.Unmet["default/web-a"]; !strings.Contains(unmet, "has 1 wave, and 2 are the least; no pool that counts can be in one, two") {
+	if unmet := got["a"].Policy.Unmet["default/web-a"]; !strings.Contains(unmet, "has 1 wave, and 2 are required; no pool that counts can be in one, two") {
 		t.Errorf("%q", unmet)
 	}
 }
@@ -132,7 +132,7 @@ func TestAProposalForeseesItsWaves(t *testing.T) {
 		s := reports[0].Plan.Steps[0]
 		return string(s.Held) + s.HeldReason
 	}
-	if got := change(waves); !strings.HasPrefix(got, "policy") || !strings.Contains(got, "has 1 wave with machines of this change (wave 3), and 2 are the least; no machine that counts is in wave 1, wave 2") {
+	if got := change(waves); !strings.HasPrefix(got, "policy") || !strings.Contains(got, "has 1 wave with machines of this change (wave 3), and 2 are required; no counted machine is in wave 1, wave 2") {
 		t.Errorf("held %q", got)
 	}
 	if got := change(strings.Replace(waves, "percent: 2", "percent: 50", 1)); got != "" {

@@ -81,8 +81,8 @@ func (it *item) named(name string) {
 		why = fmt.Sprintf("the name would have %d characters, more than the 256 that the value of a tag may have", len(name))
 	}
 	it.diags = append(it.diags, diag.Diagnostic{
-		Severity: diag.Error, Code: "bad-target-name", Summary: fmt.Sprintf("path %s gives no name for a target: %s", it.path, why),
-		Detail: "Give the directory another name, or the target a name with something else around the wildcards.",
+		Severity: diag.Error, Code: "bad-target-name", Summary: fmt.Sprintf("path %s gives no valid name for a target: %s", it.path, why),
+		Detail: "Rename the directory, or change the text around the wildcards in the target's name.",
 	})
 }
 

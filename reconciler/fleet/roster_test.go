@@ -84,7 +84,7 @@ func sum(path string) string {
 }
 
 // TestWhatCannotBeReadTakesNothingAway: neither does a change of the
-// configuration, which is no commit.
+// configuration, which is not a commit.
 func TestWhatCannotBeReadTakesNothingAway(t *testing.T) {
 	h := newHarness(t, globbed)
 	h.compose(View{Snapshot: snap("r1", pools("o/one", "o/two"))})

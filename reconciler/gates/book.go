@@ -81,7 +81,7 @@ type Override struct {
 }
 
 // ErrWithdrawn says that an approval is on record no more.
-var ErrWithdrawn = errors.New("the approval was taken back")
+var ErrWithdrawn = errors.New("the approval was withdrawn")
 
 // Grant is an approval that is used. One on record has begun: it was written right
 // before the first step of the plan that was approved, and lets what is left of it and

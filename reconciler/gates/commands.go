@@ -65,7 +65,7 @@ type Answer struct {
 // Receipt says in sentences which members have read the request. It is empty if one daemon runs alone.
 func (a Answer) Receipt() (out []string) {
 	if len(a.HeededBy) > 0 {
-		out = append(out, "Members that follow it: "+strings.Join(a.HeededBy, ", ")+".")
+		out = append(out, "Members that have read it: "+strings.Join(a.HeededBy, ", ")+".")
 	}
 	if a.Stored {
 		out = append(out, "It is stored. Every other owner reads it before its next write.")
@@ -133,9 +133,9 @@ func Suspend(b *Book, d Daemon, r Request) (Answer, error) {
 	length, err := time.ParseDuration(r.For)
 	switch {
 	case r.Reason == "":
-		return Answer{}, fault("say it with --reason", "a reason is required: it is what others will read")
+		return Answer{}, fault("add --reason TEXT", "a reason is required, because others will read it")
 	case err != nil || length <= 0 || length > LongestSuspension:
-		return Answer{}, fault("write it like --for 2h", "%q is no time for a suspension, which lasts from 1s to %s", r.For, "2160h")
+		return Answer{}, fault("write it like --for 2h", "%q is not a valid duration of a suspension, which is 1s to %s", r.For, "2160h")
 	}
 	s.Reason, s.By = Line(r.Reason, 500), Who(r.By)
 	if s, err = b.Suspend(s, length); err != nil {
@@ -172,13 +172,13 @@ func Resume(b *Book, d Daemon, r Request) (Answer, error) {
 // that there are were made, or made again, for what comes now.
 func resumeAfterLoss(b *Book, d Daemon, r Request) (out Answer, err error) {
 	if r.Target != "" || !r.All {
-		return out, fault("say weir resume --all --after-loss", "going on after a loss is for all targets at once")
+		return out, fault("run weir resume --all --after-loss", "--after-loss needs --all")
 	}
 	switch out.Accepted, err = b.AcceptLoss(); {
 	case err != nil:
 		return Answer{}, err
 	case out.Accepted == nil:
-		return Answer{}, fault("leave --after-loss out", "nothing was lost")
+		return Answer{}, fault("omit --after-loss", "nothing was lost")
 	}
 	out.Stays = b.Read().Suspensions
 	out.Reconciled, err = d.Reconcile(nil, false)
@@ -217,7 +217,7 @@ func Unapprove(b *Book, d Daemon, r Request) (out Answer, err error) {
 		return Answer{}, err
 	}
 	if len(out.Withdrawn)+len(out.Begun) == 0 {
-		return Answer{}, fault(inForce(b.Read().InForce()), "no approval of %.12s is in force: it was never given, is done, or has ended", digest)
+		return Answer{}, fault(inForce(b.Read().InForce()), "no approval of %.12s is in force: it was never given, was used, or has ended", digest)
 	}
 	for _, a := range out.Withdrawn {
 		if a.For != "" {
@@ -235,7 +235,7 @@ func Unapprove(b *Book, d Daemon, r Request) (out Answer, err error) {
 func inForce(all []Approval) string {
 	const most = 5
 	if len(all) == 0 {
-		return "none is in force at all; weir history shows who approved what"
+		return "no approval is in force; weir history shows earlier approvals"
 	}
 	var named []string
 	for _, a := range all[:min(len(all), most)] {
@@ -245,13 +245,13 @@ func inForce(all []Approval) string {
 	if len(all) > most {
 		more = fmt.Sprintf(", and %d more", len(all)-most)
 	}
-	return "in force are " + strings.Join(named, ", ") + more
+	return "the approvals in force are " + strings.Join(named, ", ") + more
 }
 
 func digestOf(r Request) (string, error) {
 	digest := strings.ToLower(strings.TrimSpace(r.Digest))
 	if !digestPattern.MatchString(digest) {
-		return "", fault("copy it from the plan; it has 64 characters", "%q is no digest of a plan", Line(r.Digest, 80))
+		return "", fault("copy it from the plan; it has 64 characters", "%q is not a digest of a plan", Line(r.Digest, 80))
 	}
 	return digest, nil
 }
@@ -292,7 +292,7 @@ func unknown(d Daemon, target string) error {
 func subject(d Daemon, r *Request) (Suspension, error) {
 	if r.All && r.Target == "" {
 		if r.Pool != "" {
-			return Suspension{}, fault("leave the pool out", "all targets are meant, and a pool is named")
+			return Suspension{}, fault("omit the pool", "a pool is named, but the request is for all targets")
 		}
 		return Suspension{}, nil
 	}
@@ -312,7 +312,7 @@ func subject(d Daemon, r *Request) (Suspension, error) {
 		}
 	}
 	if r.Pool != "" && !poolPattern().MatchString(r.Pool) {
-		return Suspension{}, fault("write NAMESPACE/NAME", "%q is no name of a pool", Line(r.Pool, 80))
+		return Suspension{}, fault("write NAMESPACE/NAME", "%q is not a valid name for a pool", Line(r.Pool, 80))
 	}
 	return Suspension{Target: r.Target, Pool: r.Pool}, nil
 }

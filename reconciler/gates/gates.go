@@ -143,7 +143,7 @@ func LossText(lost state.Loss) string {
 	if !lost.Since.IsZero() {
 		since = " since " + lost.Since.UTC().Format("2 Jan 2006 15:04 MST")
 	}
-	return "suspensions and approvals may be lost" + since + ": " + lost.Why + "; suspend again what must stay, then weir resume --all --after-loss"
+	return "suspensions and approvals may be lost" + since + ": " + lost.Why + "; suspend again what must stay suspended, then run weir resume --all --after-loss"
 }
 
 func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
@@ -152,11 +152,11 @@ func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	for _, s := range r.Suspensions {
 		switch {
 		case s.Target == "": // first in their order, so that the target's own says it
-			d.Policy.Suspended, g.Suspended, g.Resume = true, "all targets are "+s.Text(), "weir resume --all, or its time"
+			d.Policy.Suspended, g.Suspended, g.Resume = true, "all targets are "+s.Text(), "weir resume --all, or the end of the suspension"
 			noteSuspended(d, g.Suspended)
 		case s.Target != d.Policy.Target:
 		case s.Pool == "":
-			d.Policy.Suspended, g.Suspended, g.Resume = true, s.Text(), "weir resume "+s.Target+", or its time"
+			d.Policy.Suspended, g.Suspended, g.Resume = true, s.Text(), "weir resume "+s.Target+", or the end of the suspension"
 			noteSuspended(d, "the target is "+s.Text())
 		default:
 			if g.Pools == nil {

@@ -136,10 +136,10 @@ func TestFaultsOfRequests(t *testing.T) {
 		"no target":        {Suspend, Request{Reason: "x", For: "1h"}, `there is no target ""`},
 		"another target":   {Resume, Request{Target: "dev"}, `there is no target "dev"`},
 		"no reason":        {Suspend, Request{Target: "prod", For: "1h"}, "a reason is required"},
-		"no time":          {Suspend, Request{Target: "prod", Reason: "x"}, "is no time for a suspension"},
-		"too long":         {Suspend, Request{Target: "prod", Reason: "x", For: "2161h"}, "is no time for a suspension"},
-		"a bad pool":       {Suspend, Request{Target: "prod", Pool: "a/b/c", Reason: "x", For: "1h"}, "is no name of a pool"},
-		"no digest":        {Approve, Request{Digest: "abc"}, "is no digest"},
+		"no time":          {Suspend, Request{Target: "prod", Reason: "x"}, "is not a valid duration of a suspension"},
+		"too long":         {Suspend, Request{Target: "prod", Reason: "x", For: "2161h"}, "is not a valid duration of a suspension"},
+		"a bad pool":       {Suspend, Request{Target: "prod", Pool: "a/b/c", Reason: "x", For: "1h"}, "is not a valid name for a pool"},
+		"no digest":        {Approve, Request{Digest: "abc"}, "is not a digest"},
 		"a window for all": {Reconcile, Request{OverrideWindow: true}, "for named targets only"},
 		"one unknown":      {Reconcile, Request{Targets: []string{"prod", "x\x1b[2J"}, Retry: true}, `there is no target "x [2J"`},
 	} {
@@ -218,8 +218,8 @@ func TestGatesOfATarget(t *testing.T) {
 		suspended bool
 	}{
 		"nothing":                    {want: model.Gates{AsReviewed: true}},
-		"suspended":                  {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: model.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume prod, or its time"}, suspended: true},
-		"everything":                 {r: Records{Suspensions: []Suspension{{By: "ann", Reason: "x", Until: now}}}, want: model.Gates{AsReviewed: true, Suspended: "all targets are suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume --all, or its time"}, suspended: true},
+		"suspended":                  {r: Records{Suspensions: []Suspension{{Target: "prod", By: "ann", Reason: "x", Until: now}}}, want: model.Gates{AsReviewed: true, Suspended: "suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume prod, or the end of the suspension"}, suspended: true},
+		"everything":                 {r: Records{Suspensions: []Suspension{{By: "ann", Reason: "x", Until: now}}}, want: model.Gates{AsReviewed: true, Suspended: "all targets are suspended by ann until 2 Mar 2026 10:00 UTC: x", Resume: "weir resume --all, or the end of the suspension"}, suspended: true},
 		"another suspended":          {r: Records{Suspensions: []Suspension{{Target: "dev"}}}, want: model.Gates{AsReviewed: true}},
 		"a pool":                     {r: Records{Suspensions: []Suspension{{Target: "prod", Pool: "a/web", By: "ann", Reason: "x", Until: now}}}, want: model.Gates{AsReviewed: true, Pools: map[string]string{"a/web": "suspended by ann until 2 Mar 2026 10:00 UTC: x"}}},
 		"a closed window":            {c: Conditions{Windows: closed}, want: model.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},

@@ -219,13 +219,13 @@ func TestWhatIsTakenBackStaysSo(t *testing.T) {
 		t.Errorf("%+v, %v", out, err)
 	}
 	var wrong *Fault
-	if _, err := Unapprove(b, known{}, Request{Digest: digest}); !errors.As(err, &wrong) || wrong.Hint != "none is in force at all; weir history shows who approved what" {
+	if _, err := Unapprove(b, known{}, Request{Digest: digest}); !errors.As(err, &wrong) || wrong.Hint != "no approval is in force; weir history shows earlier approvals" {
 		t.Errorf("once more: %v", err)
 	}
 	if _, err := b.Approve(one.Plan.Digest(), "ann", Grant{Approval: Approval{Digest: one.Plan.Digest()}, Target: "prod"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Unapprove(b, known{}, Request{Digest: digest}); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Hint, "in force are "+one.Plan.Digest()[:12]+" of prod by ann") {
+	if _, err := Unapprove(b, known{}, Request{Digest: digest}); !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Hint, "the approvals in force are "+one.Plan.Digest()[:12]+" of prod by ann") {
 		t.Errorf("another one: %v, %+v", err, wrong)
 	}
 }

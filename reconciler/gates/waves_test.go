@@ -50,9 +50,9 @@ func TestATargetNamesWhomItWaitsForAndWhoEndsIt(t *testing.T) {
 		want    string
 	}{
 		"both have converged":     {noted(done("dev"), done("stage")), Records{}, ""},
-		"a process that starts":   {Before{}, Records{}, "waits for the target dev, which has not been looked at yet"},
-		"the nearer alone is":     {noted(done("stage")), Records{}, "waits for the target dev, which has not been looked at yet"},
-		"the first alone has":     {noted(done("dev")), Records{}, "waits for the target stage, which has not been looked at yet"},
+		"a process that starts":   {Before{}, Records{}, "waits for the target dev, which has not been observed yet"},
+		"the nearer alone is":     {noted(done("stage")), Records{}, "waits for the target dev, which has not been observed yet"},
+		"the first alone has":     {noted(done("dev")), Records{}, "waits for the target stage, which has not been observed yet"},
 		"the first is suspended":  {noted(held("dev"), done("stage")), by("dev", ""), "waits for the target dev, which is " + text + "weir resume dev"},
 		"a pool of the first is":  {noted(held("dev"), done("stage")), by("dev", "a/web"), "waits for the target dev, which has the pool a/web " + text + "weir resume dev a/web"},
 		"everything is":           {noted(held("dev"), done("stage")), by("", ""), "waits for the target dev, which is suspended with all others, " + text + "weir resume --all"},

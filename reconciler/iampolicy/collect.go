@@ -52,7 +52,7 @@ func (s *Scope) profile(p intent.InstanceProfile) []string {
 		return nil
 	}
 	s.pass(s.role(name), EC2)
-	return []string{"instance profile " + name + " is assumed to have the role of the same name; otherwise name the role with --pass-role"}
+	return []string{"instance profile " + name + " is assumed to have the role of the same name; if not, name the role with --pass-role"}
 }
 
 // role is the ARN of a role that is given by name or by ARN.
@@ -63,7 +63,7 @@ func (s *Scope) role(name string) string {
 	return s.arn("iam", "", "role/"+name)
 }
 
-// pass adds services to a role; an empty ARN is no ARN.
+// pass adds services to a role; an empty ARN is not an ARN.
 func (s *Scope) pass(arn string, services ...string) {
 	if arn == "" {
 		return

@@ -27,7 +27,7 @@ func TestOnlyWhatHasNoResourcesIsUnlimited(t *testing.T) {
 				case r == "*" && (len(s.Condition) == 0 || s.Sid != "ReadInRegions" && s.Sid != "LaunchFromTemplates"):
 					t.Errorf("%s: %s is about everything", access, s.Sid)
 				case r != "*" && (!strings.HasPrefix(r, "arn:aws:") || strings.Contains(r, "::123456789012:") && !strings.Contains(r, ":iam:")):
-					t.Errorf("%s: %s: %s is no ARN", access, s.Sid, r)
+					t.Errorf("%s: %s: %s is not an ARN", access, s.Sid, r)
 				}
 			}
 			for _, a := range s.Action {

@@ -168,7 +168,7 @@ func (r *Roles) table() (arn string, notes []string) {
 	if i := slices.IndexFunc(r.list, func(of *roleNeeds) bool { return of.access == Apply && of.role == "" }); i >= 0 {
 		in.Account = r.list[i].scope.Account
 	} else {
-		notes = append(notes, "no target tells the account of the table: write it in place of the * in the table's ARN")
+		notes = append(notes, "no target has the account of the table: write the account instead of the * in the table's ARN")
 	}
 	return in.arn("dynamodb", r.TableRegion, "table/"+r.Table), notes
 }

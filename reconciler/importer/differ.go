@@ -83,7 +83,7 @@ func rank(d Difference) int {
 func cannotSay(ch step.Change) string {
 	switch name := ch.Field; {
 	case strings.HasPrefix(name, "tags"):
-		return "it is no tag of the manifests' own: weir keeps it as it is"
+		return "it is not a tag of the manifests' own: weir keeps it as it is"
 	case strings.HasPrefix(name, "userData"):
 		return "user data follows from the bootstrap configuration: change that"
 	case strings.Contains(name, "additionalSecurityGroups"):

@@ -79,7 +79,7 @@ func (m *maker) refuseGroup(g *observed.Group, tags map[string]string) string {
 	case g.Template == observed.TemplateRef{} && g.LaunchConfiguration == "":
 		return "AWS does not say what it launches from"
 	case g.UnknownPolicy:
-		return "its mixed instances policy has members that this version of weir does not know"
+		return "its mixed instances policy has fields that this version of weir does not know"
 	case len(g.SubnetIDs) == 0:
 		return "AWS names no subnet of it"
 	}

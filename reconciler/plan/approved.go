@@ -63,7 +63,7 @@ type work struct {
 	at   string
 }
 
-// worksOf are the works of a step. What Git wants is no part of them: a grant holds only
+// worksOf are the works of a step. What Git wants is not part of them: a grant holds only
 // while that stays as it was approved.
 func worksOf(s step.Step) []work {
 	switch k := kindOfStep(s); k {

@@ -243,7 +243,7 @@ func TestAMistypedPoolIsWantedAndVisible(t *testing.T) {
 	}
 }
 
-// What stands in Git and is no pool of AWS keeps what bears its name or its tag.
+// What stands in Git and is not a pool of AWS keeps what bears its name or its tag.
 func TestWhatStandsInGitIsNoOrphan(t *testing.T) {
 	rosa := strings.Replace(twoPools, "kind: AWSManagedMachinePool\n        name: nodes", "kind: ROSAMachinePool\n        name: nodes", 1)
 	docs := strings.Split(rosa, "\n---\n")

@@ -228,7 +228,7 @@ func (c *computation) summary() Summary {
 			count(s.Pool, s.Verb)
 		}
 		for _, pool := range s.Pools {
-			count(pool, step.Update) // a template is no pool, and is made for those that use it
+			count(pool, step.Update) // a template is not a pool, and is made for those that use it
 		}
 	}
 	var out Summary

@@ -22,7 +22,7 @@ const (
 	changesPlanned     readiness = "steps are planned"
 	nodesNotReady      readiness = "machines in service have no Ready node"
 	launchFailed       readiness = "AWS cannot launch its machines"
-	heldBack           readiness = "it is held to an earlier revision, and something of that is missing"
+	heldBack           readiness = "it is held to an earlier revision, and a part of that revision is missing in AWS"
 	inProgress         readiness = "machines, or what they come from, are on their way"
 	outstanding        readiness = "nothing is planned, and AWS does not have everything that Git asks for"
 	machinesMissing    readiness = "fewer machines are ready than wanted"

@@ -107,15 +107,15 @@ func (c *computation) reportDrift(pool *intent.Pool) {
 		}
 		words = append(words, text)
 	}
-	sev, what := diag.Info, "AWS differs although Git did not change, and is put right: "
+	sev, what := diag.Info, "AWS differs, although Git did not change; weir corrects it: "
 	_, known := c.in.Memory.Settled[model.SettledKey(c.in.Policy.Target, pool.Key.String())]
 	switch {
 	case c.in.Policy.ReportOnly && !known:
 		sev, what = diag.Warning, "AWS differs from Git, and the target is in report mode: "
 	case c.in.Policy.ReportOnly:
-		sev, what = diag.Warning, "AWS differs although Git did not change, and the target is in report mode: "
+		sev, what = diag.Warning, "AWS differs, although Git did not change, and the target is in report mode: "
 	case c.in.HoldOf(pool) != "":
-		sev, what = diag.Warning, "AWS differs although Git did not change, and the pool is "+string(c.in.HoldOf(pool))+": "
+		sev, what = diag.Warning, "AWS differs, although Git did not change, and the pool is "+string(c.in.HoldOf(pool))+": "
 	}
 	c.Note(sev, pool, nil, "drift", what+strings.Join(words, "; "), "")
 }

@@ -147,9 +147,9 @@ func (c *computation) keep(may func(step.Step) bool) {
 			}
 			p.Undone = true
 			if p.Outstanding == nil {
-				p.Outstands("Warning", ReasonHeld, "the pool is held to "+shortRevision(h.Revision)+", and what it lacks of that beside drift waits for a commit that can be rendered: "+string(s.Verb)+" the "+string(s.Resource)+" "+s.Name+": "+s.Reason)
+				p.Outstands("Warning", ReasonHeld, "the pool is held to "+shortRevision(h.Revision)+", and steps other than drift corrections wait for a commit that can be rendered: "+string(s.Verb)+" the "+string(s.Resource)+" "+s.Name+": "+s.Reason)
 			} else if s.Stops {
-				p.Outstanding.Message += "; that they go back waits for a commit that can be rendered, as the target is held to " + shortRevision(h.Revision)
+				p.Outstanding.Message += "; going back waits for a commit that can be rendered, because the target is held to " + shortRevision(h.Revision)
 			}
 		}
 		return true

@@ -123,14 +123,14 @@ func TestWhatAHoldSays(t *testing.T) {
 func TestPoolsOfAHeldTargetAreFailed(t *testing.T) {
 	m, list := newModel(), []intent.Pool{groupPool("a", "m5.large", 2), groupPool("b", "m5.large", 2)}
 	converge(t, m, testInput(list...))
-	const fault = "overlays/prod/web.yaml:3:1: the file is no YAML"
+	const fault = "overlays/prod/web.yaml:3:1: the file is not YAML"
 	revision := fmt.Sprintf("%040d", 1)
 	in := testInput(list...)
 	in.Policy.Fallback, in.Policy.Fault = &model.Fallback{Revision: revision, Why: fault, Recorded: true}, fault
 	settle(&in)
 	p, full := m.pass(t, in)
 	for says, h := range map[string]*Fallback{
-		"the pool is held to 0000000: drift is corrected":   {Revision: revision, Why: fault, Verdict: p.Verdict()},
+		"the pool is held to 0000000: weir corrects drift":  {Revision: revision, Why: fault, Verdict: p.Verdict()},
 		"weir changes nothing of the pool until a commit f": {Why: fault, Verdict: lastgood.Verdict{Answer: lastgood.Differs}},
 	} {
 		for _, s := range WithFaults(full, Statuses(full, p), nil, h) {

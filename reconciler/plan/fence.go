@@ -89,7 +89,7 @@ func (c *fence) relation(commit string) model.Relation {
 func (c *fence) stop(steps []step.Step, owner string, relation model.Relation, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
 	own := shortRevision(c.in.Commit.Revision)
-	hold, why, ends := step.HeldStopped, "another weir is ahead: commit "+shortRevision(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes all the same"
+	hold, why, ends := step.HeldStopped, "another weir follows a newer commit: "+shortRevision(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes anyway"
 	switch relation {
 	case model.RelationNewer:
 		d.Summary = from.what + " was made from the commit " + shortRevision(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"

@@ -134,14 +134,14 @@ func (g *gating) hold(s *step.Step) {
 	case suspended:
 		s.HeldReason = g.WhySuspended(g.in.Policy, s.Pool)
 		if s.Verb == step.Adopt {
-			s.HeldReason += "; " + g.in.Policy.AdoptCommand("") + " adopts it all the same, which changes tags only"
+			s.HeldReason += "; " + g.in.Policy.AdoptCommand("") + " adopts it anyway, which changes only tags"
 		}
 	case beyondLimit:
-		held(s.Held, g.approve, g.approved+", or a commit that takes it back")
+		held(s.Held, g.approve, g.approved+", or a commit that reverts the deletion")
 	case limitUnproven:
 		s.HeldReason = g.in.Policy.Prune.Waits + "; " + g.approve
 	case notAgreed:
-		held(step.HeldApproval, "it is not what was shown and agreed to: apply again", "apply again")
+		held(step.HeldApproval, "it is not in the plan that was shown and confirmed: apply again", "apply again")
 	case deletes:
 		held(step.HeldApproval, g.Deletions, g.Deletions)
 	case firstSince:
@@ -171,7 +171,7 @@ func (g *gating) hold(s *step.Step) {
 // approveMore is approve for steps that the approval in effect does not cover.
 func (g *gating) approveMore() string {
 	if g.plan.Granted && !g.Grant.Exact {
-		return g.approve + fmt.Sprintf("; it is more than was approved with %.12s", g.Grant.Digest)
+		return g.approve + fmt.Sprintf("; it is not part of the approval of %.12s", g.Grant.Digest)
 	}
 	return g.approve
 }
@@ -187,7 +187,7 @@ func undecided(p model.Policy, digest string) string {
 	case digest == "":
 		return "it was planned without the target's secrets and cannot be approved, so " + withSecrets
 	}
-	return "weir approve " + digest + ", or a commit that changes what its machines are"
+	return "weir approve " + digest + ", or a commit that changes the pool's machines"
 }
 
 // lets reports whether a step of the plan may run; without an agreement each may.

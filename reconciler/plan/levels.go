@@ -66,10 +66,10 @@ func (p *Plan) awaits(in model.Input, s step.Step) string {
 			}
 			for _, e := range in.Policy.Gates.Earlier {
 				if e.Unaware(account, region, level) {
-					return WaitText(e.Target, "is yet to look for the "+l.String())
+					return WaitText(e.Target, "has not yet looked for the "+l.String())
 				}
 				if has := e.Lags(account, region, level); has != "" {
-					return WaitText(e.Target, "has "+has+": AWS is yet to publish "+level.Name+" in "+e.Region)
+					return WaitText(e.Target, "has "+has+": AWS has not yet published "+level.Name+" in "+e.Region)
 				}
 			}
 		}

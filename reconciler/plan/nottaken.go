@@ -29,7 +29,7 @@ func (c *computation) notTaken() {
 	if !c.in.Memory.Refusals.HasWrites() {
 		return
 	}
-	waits, ends := map[step.MadeKey]string{}, "a commit that changes the pool, AWS as it answers otherwise, or weir reconcile "+c.in.Policy.Target+" --retry"
+	waits, ends := map[step.MadeKey]string{}, "a commit that changes the pool, another answer from AWS, or weir reconcile "+c.in.Policy.Target+" --retry"
 	for i := range c.Steps {
 		s := &c.Steps[i]
 		if s.Held != "" {
@@ -56,20 +56,20 @@ func (c *computation) notTaken() {
 // reportNotTaken says which fields AWS does not keep, and returns it in short.
 func (c *computation) reportNotTaken(s step.Step) string {
 	what := string(s.Resource) + " " + s.Name
-	short := "AWS took this for the " + what + " and it is due as before"
+	short := "AWS accepted this for the " + what + ", but it is still due"
 	summary := short + ": " + s.Reason
 	if len(s.Changes) > 0 {
-		short = "AWS took this change of the " + what + " and answers as before"
+		short = "AWS accepted this change of the " + what + ", but still returns the old value"
 		var fields []string
 		for _, ch := range s.Changes {
 			fields = append(fields, ch.Field+" as "+model.ValueWords(ch.To)+", and answers "+model.ValueWords(ch.From))
 		}
-		summary = "AWS took of the " + what + " " + strings.Join(fields, "; ")
+		summary = "AWS accepted for the " + what + " " + strings.Join(fields, "; ")
 	}
 	if who := c.otherWriter(&s); strings.HasPrefix(who, "another weir") {
 		summary += "; it is changed back by " + who
 	}
-	const detail = "weir does not write it again until AWS answers something else, the pool changes in Git, or somebody asks with weir reconcile TARGET --retry; write in Git what AWS answers, or find who sets it back"
+	const detail = "weir does not write it again until AWS returns another value, the pool changes in Git, or somebody runs weir reconcile TARGET --retry; write AWS's value in Git, or find out who changes it back"
 	noted := false
 	for i := range c.in.Set.Pools {
 		pool := &c.in.Set.Pools[i]

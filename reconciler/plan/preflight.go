@@ -36,10 +36,10 @@ func (p *Plan) HoldRefused(refused map[string][]string, policy model.Policy) {
 
 // refusedEnds names who or what ends a preflight hold.
 func refusedEnds(policy model.Policy, digest string) string {
-	ends := "a commit that corrects the name, or the resource, once it is there"
+	ends := "a commit that corrects the name, or the resource once it exists"
 	switch {
 	case policy.OwnTargetOnly:
-		return "a manifest that corrects the name, or the resource, once it is there; weir apply --insist starts it all the same"
+		return "a manifest that corrects the name, or the resource once it exists; weir apply --insist applies it anyway"
 	case digest == "":
 		return ends
 	}

@@ -95,7 +95,7 @@ func (v *faulty) broken(u *intent.Unplanned) {
 	s := v.status(pool)
 	if u.Foreign {
 		s.Converged = true // weir has nothing to do about it
-		s.Conditions[0] = Condition{Type: conditionReady, Status: "True", Reason: ReasonNotOfAWS, Message: u.Objects[0].String() + " is in Git and has no pool of AWS; weir keeps what AWS has of it as it is"}
+		s.Conditions[0] = Condition{Type: conditionReady, Status: "True", Reason: ReasonNotOfAWS, Message: u.Objects[0].String() + " is in Git and has no pool of AWS; weir does not change its resources in AWS"}
 	} else {
 		v.fail(&s, u.Fault, v.doesOf(u.Key.String()))
 	}
@@ -156,7 +156,7 @@ func (v *faulty) doesOf(pool string) string {
 	case h == nil || h.Revision == "":
 		return doesNothing + " until a commit fixes it"
 	case h.Verdict.Answer == lastgood.Fits:
-		return doesHold + shortRevision(h.Revision) + ": drift is corrected, and nothing else is done until a commit fixes it"
+		return doesHold + shortRevision(h.Revision) + ": weir corrects drift, and does nothing else until a commit fixes it"
 	case h.Verdict.Answer == lastgood.Unclear:
 		return doesNothing + "; whether it can be held to " + shortRevision(h.Revision) + " is unknown: " + h.Verdict.Why
 	}

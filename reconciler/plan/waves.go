@@ -68,20 +68,20 @@ func (s Standing) After(r *Report) Standing {
 	}
 	switch {
 	case next.Converged && next.behind:
-		next.Why = "is yet to move to a newer image that it follows"
+		next.Why = "has not yet moved to a newer image that it follows"
 	case next.Converged:
 	case next.Failing:
 		next.Why = "failed: " + firstTrouble(r)
 	case r.Plan == nil:
 		next.Why = "has no plan"
 	case r.ReportOnly && !r.Plan.Empty():
-		next.Why = "only reports: it changes nothing before its configuration says mode: correct"
+		next.Why = "is in report mode: it changes nothing until its configuration sets mode: correct"
 	case rolling:
 		next.Why = "rolls out"
 	case r.Plan.Runnable() < len(r.Plan.Steps):
 		next.Held, next.Why = heldWhy(r)
 	default:
-		next.Why = "is not converged yet"
+		next.Why = "has not converged yet"
 		if i := slices.IndexFunc(r.Pools, func(p PoolStatus) bool { return p.Rests() }); i >= 0 {
 			next.Why += ": " + r.Pools[i].Namespace + "/" + r.Pools[i].Name + ": " + r.Pools[i].Ready().Message
 		}
@@ -119,7 +119,7 @@ func heldWhy(r *Report) (step.Hold, string) {
 	case s.Held == step.HeldSuspended && s.HeldReason == "":
 		text += ": by its configuration"
 	case s.Held == step.HeldPaused:
-		text += ": the pool " + s.Pool + ", until a commit takes the pause away"
+		text += ": the pool " + s.Pool + ", until a commit removes the pause"
 	}
 	return s.Held, text
 }
@@ -136,7 +136,7 @@ func firstTrouble(r *Report) string {
 			text += " for " + owner
 		}
 		if f[0].Parked {
-			text += "; a commit that changes it ends that, or weir reconcile " + r.Target + " --retry"
+			text += "; released by: a commit that changes it, or weir reconcile " + r.Target + " --retry"
 		}
 		return text
 	}
@@ -150,9 +150,9 @@ func firstTrouble(r *Report) string {
 		}
 		switch {
 		case r.Plan == nil, r.Fallback != nil:
-			text += "; a commit that mends it ends that"
+			text += "; released by: a commit that fixes it"
 		case slices.Contains(triedAgain, d.Code):
-			text += "; a commit that changes the pool ends that, or weir reconcile " + r.Target + " --retry"
+			text += "; released by: a commit that changes the pool, or weir reconcile " + r.Target + " --retry"
 		}
 		return text
 	}
@@ -169,11 +169,11 @@ func firstTrouble(r *Report) string {
 func WaitFor(source, revision, on, wanted string, seq int64, s Standing) string {
 	switch {
 	case !s.Seen:
-		return WaitText(on, "has not been looked at yet")
+		return WaitText(on, "has not been observed yet")
 	case s.Source == source && s.Ground.Revision != revision:
 		return WaitText(on, "is not at "+cmp.Or(shortRevision(revision), "this revision")+" yet")
 	case s.Ground.Wanted != wanted || s.Ground.Seq < seq:
-		return WaitText(on, "has not been looked at since something else is wanted of it")
+		return WaitText(on, "has not been observed since its desired state changed")
 	case s.Lets():
 		return ""
 	}

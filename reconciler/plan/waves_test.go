@@ -49,35 +49,35 @@ func TestWavesFollowOneAnother(t *testing.T) {
 		passes []*Report
 		want   string // after "waits for the target canary, which "
 	}{
-		"unknown":                      {nil, "has not been looked at yet"},
+		"unknown":                      {nil, "has not been observed yet"},
 		"done":                         {[]*Report{report()}, ""},
 		"no pools":                     {[]*Report{report(func(r *Report) { r.Pools = nil })}, ""},
-		"done, a newer image is next":  {[]*Report{report(func(r *Report) { r.Plan.pools = model.PoolPlans{{Behind: true}} })}, "is yet to move to a newer image that it follows"},
+		"done, a newer image is next":  {[]*Report{report(func(r *Report) { r.Plan.pools = model.PoolPlans{{Behind: true}} })}, "has not yet moved to a newer image that it follows"},
 		"done before":                  {[]*Report{report(at("1"))}, "is not at 2 yet"},
 		"ahead":                        {[]*Report{report(at("3"))}, "is not at 2 yet"},
 		"another source":               {[]*Report{report(of("other"), at("7"))}, ""},
-		"another configuration":        {[]*Report{report(wants("v"))}, "has not been looked at since something else is wanted of it"},
-		"failed":                       {[]*Report{report(fault("rollout-failed", "AWSMachinePool x/web"))}, "failed: rollout-failed for AWSMachinePool x/web; a commit that changes the pool ends that" + again},
+		"another configuration":        {[]*Report{report(wants("v"))}, "has not been observed since its desired state changed"},
+		"failed":                       {[]*Report{report(fault("rollout-failed", "AWSMachinePool x/web"))}, "failed: rollout-failed for AWSMachinePool x/web; released by: a commit that changes the pool" + again},
 		"failed later":                 {[]*Report{report(), report(fault("no-subnets", ""))}, "failed: no-subnets"},
-		"broken":                       {[]*Report{report(), report(fault("unknown-field", ""), func(r *Report) { r.Plan = nil })}, "failed: unknown-field; a commit that mends it ends that"},
-		"refused":                      {[]*Report{report(steps, refused)}, "failed: CreateAutoScalingGroup: ValidationError for x/web; a commit that changes it ends that" + again},
+		"broken":                       {[]*Report{report(), report(fault("unknown-field", ""), func(r *Report) { r.Plan = nil })}, "failed: unknown-field; released by: a commit that fixes it"},
+		"refused":                      {[]*Report{report(steps, refused)}, "failed: CreateAutoScalingGroup: ValidationError for x/web; released by: a commit that changes it" + again},
 		"rolling":                      {[]*Report{report(at("1")), report(rolling)}, "rolls out"},
 		"rolling again":                {[]*Report{report(), report(rolling)}, "rolls out"},
-		"scaling, never seen done":     {[]*Report{report(at("1")), report(scaling)}, "is not converged yet"},
+		"scaling, never seen done":     {[]*Report{report(at("1")), report(scaling)}, "has not converged yet"},
 		"scaling, seen done":           {[]*Report{report(), report(scaling)}, ""},
-		"scaling, done elsewhere":      {[]*Report{report(wants("v")), report(scaling)}, "is not converged yet"},
-		"before a commit came back":    {[]*Report{report(seq(6))}, "has not been looked at since something else is wanted of it"},
+		"scaling, done elsewhere":      {[]*Report{report(wants("v")), report(scaling)}, "has not converged yet"},
+		"before a commit came back":    {[]*Report{report(seq(6))}, "has not been observed since its desired state changed"},
 		"since a later one came back":  {[]*Report{report(seq(8))}, ""},
-		"scaling, done before that":    {[]*Report{report(seq(6)), report(scaling)}, "is not converged yet"},
+		"scaling, done before that":    {[]*Report{report(seq(6)), report(scaling)}, "has not converged yet"},
 		"scaling, done with the image": {[]*Report{report(level("ami-1")), report(level("ami-1"), scaling)}, ""},
-		"scaling, a newer image":       {[]*Report{report(level("ami-1")), report(level("ami-2"), scaling)}, "is not converged yet"},
-		"machines left, a newer image": {[]*Report{report(level("ami-1")), report(level("ami-2"), left)}, "is not converged yet: x/web: 1 instance is left"},
-		"with steps, seen done":        {[]*Report{report(), report(steps)}, "is not converged yet"},
+		"scaling, a newer image":       {[]*Report{report(level("ami-1")), report(level("ami-2"), scaling)}, "has not converged yet"},
+		"machines left, a newer image": {[]*Report{report(level("ami-1")), report(level("ami-2"), left)}, "has not converged yet: x/web: 1 instance is left"},
+		"with steps, seen done":        {[]*Report{report(), report(steps)}, "has not converged yet"},
 		"suspended":                    {[]*Report{report(held(step.HeldSuspended, "suspended by ann"))}, "is held (suspended): suspended by ann"},
 		"suspended by configuration":   {[]*Report{report(held(step.HeldSuspended, ""))}, "is held (suspended): by its configuration"},
 		"suspended, nothing to do":     {[]*Report{report(func(r *Report) { r.Suspended = true })}, ""},
-		"in report mode":               {[]*Report{report(held(step.HeldSuspended, "x"), func(r *Report) { r.ReportOnly = true })}, "only reports: it changes nothing before its configuration says mode: correct"},
-		"paused":                       {[]*Report{report(held(step.HeldPaused, ""))}, "is held (paused): the pool x/web, until a commit takes the pause away"},
+		"in report mode":               {[]*Report{report(held(step.HeldSuspended, "x"), func(r *Report) { r.ReportOnly = true })}, "is in report mode: it changes nothing until its configuration sets mode: correct"},
+		"paused":                       {[]*Report{report(held(step.HeldPaused, ""))}, "is held (paused): the pool x/web, until a commit removes the pause"},
 		"not approved":                 {[]*Report{report(held(step.HeldApproval, "weir approve abc"))}, "is held (approval): weir approve abc"},
 		"its source cannot be read":    {[]*Report{report(), report(func(r *Report) { r.Err = errors.New("away") })}, "failed: its source or its account cannot be reached"},
 	} {
@@ -141,7 +141,7 @@ func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
 	dev := func(account, region string, fresh time.Time, levels ...model.Level) model.Earlier {
 		return model.Earlier{Target: "dev", Account: account, Region: region, Fresh: fresh, Levels: levels}
 	}
-	const unaware = "waits for the target dev, which is yet to look for the EKS image AmazonLinux2023 for Kubernetes 1.33 and instance type (none)"
+	const unaware = "waits for the target dev, which has not yet looked for the EKS image AmazonLinux2023 for Kubernetes 1.33 and instance type (none)"
 	older := model.Level{ID: "ami-old", Name: eksImageOf("20261001")}
 	golden := model.Level{ID: "ami-own", Name: "golden-2026-10"}
 	for name, tc := range map[string]struct {
@@ -155,7 +155,7 @@ func TestWhatMovesGoesThroughEarlierTargetsFirst(t *testing.T) {
 		"has the name in another account":   {dev("2", "eu-west-1", time.Time{}, model.Level{ID: "ami-x", Name: now.Name}), ""},
 		"has the name, of another image":    {dev("1", "eu-west-1", time.Time{}, model.Level{ID: "ami-x", Name: now.Name}), unaware},
 		"asked since, its own images":       {dev("2", "us-east-1", t0, golden), ""},
-		"asked since, not published there":  {dev("1", "us-east-1", t0, older), "waits for the target dev, which has " + older.Name + ": AWS is yet to publish " + now.Name + " in us-east-1"},
+		"asked since, not published there":  {dev("1", "us-east-1", t0, older), "waits for the target dev, which has " + older.Name + ": AWS has not yet published " + now.Name + " in us-east-1"},
 		"asked since, published later ones": {dev("1", "us-east-1", t0, model.Level{ID: "ami-x", Name: eksImageOf("20261201")}), ""},
 		"asked since, another kind":         {dev("1", "us-east-1", t0, model.Level{ID: "ami-x", Name: "amazon-eks-node-1.33-v20261001"}), ""},
 		"follows nothing":                   {dev("1", "us-east-1", time.Time{}), ""},

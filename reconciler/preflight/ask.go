@@ -85,7 +85,7 @@ func (a *Asker) Ask(ctx context.Context, plans []Plan) []Answer {
 	case <-ctx.Done():
 		for i := range plans {
 			if len(launches[i]) > 0 && asked.Err() == nil {
-				out[i].Findings = diag.List{unasked("another plan still waits for AWS's answers")}
+				out[i].Findings = diag.List{unasked("another plan is still waiting for AWS's answers")}
 			}
 		}
 		return out

@@ -109,9 +109,9 @@ func TestPoolsThatShareSomeSubnets(t *testing.T) {
 		want  []string
 	}{
 		"room for all":    {[3]int32{5, 5, 10}, nil},
-		"a is too small":  {[3]int32{11, 1, 1}, []string{"the pool's subnets have 10 free addresses, and 11 further machines are to be in them: AWS"}},
-		"all are too big": {[3]int32{9, 9, 3}, []string{"the pool's subnets have 20 free addresses, and 21 further machines are to be in them, with the 18 of pools before it: AWS"}},
-		"only together":   {[3]int32{10, 0, 11}, []string{"the pool's subnets have 20 free addresses, and 21 further machines are to be in them, with the 10 of pools before it: AWS"}},
+		"a is too small":  {[3]int32{11, 1, 1}, []string{"the pool's subnets have 10 free addresses, and the plan puts 11 more machines in them: AWS"}},
+		"all are too big": {[3]int32{9, 9, 3}, []string{"the pool's subnets have 20 free addresses, and the plan puts 21 more machines in them, with the 18 of pools before it: AWS"}},
+		"only together":   {[3]int32{10, 0, 11}, []string{"the pool's subnets have 20 free addresses, and the plan puts 21 more machines in them, with the 10 of pools before it: AWS"}},
 	} {
 		f := newFake()
 		f.subnets["subnet-a"], f.subnets["subnet-b"] = Subnet{Zone: "eu-west-1a", Free: 10}, Subnet{Zone: "eu-west-1b", Free: 10}

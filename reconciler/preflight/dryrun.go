@@ -29,7 +29,7 @@ func (v *verdict) launch(launches []*launch) {
 		refused, ok, _ := know(v, v.facts.dryRuns, key)
 		object, path := l.pool.Infrastructure, intent.Path{"spec", "awsLaunchTemplate"}
 		if f := v.facts.dryRuns.facts[key]; f.err != nil && f.err.Code == CodeNotDry {
-			v.findings.warn(codeDryRun, object, path, "a dry run was none: "+f.err.Message, "end the machine; weir makes no further dry run there")
+			v.findings.warn(codeDryRun, object, path, "a dry run had an effect: "+f.err.Message, "end the machine; weir makes no further dry run there")
 		}
 		if !ok || refused == nil {
 			continue

@@ -70,7 +70,7 @@ func TestFindings(t *testing.T) {
 		}), nil, nil, []string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.nonRootVolumes[0].encryptionKey: the KMS key alias/off is Disabled, so AWS launches no machine with the volume"}},
 		"key that is missing": {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/gone" }), nil, nil,
 			[]string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.rootVolume.encryptionKey: there is no KMS key alias/gone, so AWS launches no machine with the volume"}},
-		"key that signs":   {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/rsa" }), nil, nil, []string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.rootVolume.encryptionKey: the KMS key alias/rsa is no symmetric key that encrypts, which volumes need"}},
+		"key that signs":   {data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/rsa" }), nil, nil, []string{"warning would-be-refused " + group + " spec.awsLaunchTemplate.rootVolume.encryptionKey: the KMS key alias/rsa is not a symmetric key that encrypts, which volumes need"}},
 		"key that is good": {pool: data(func(d *intent.TemplateData) { d.BlockDeviceMappings[0].Ebs.KmsKeyID = "alias/good" })},
 		"volume on the root device": {data(func(d *intent.TemplateData) {
 			d.BlockDeviceMappings = append(d.BlockDeviceMappings, intent.BlockDeviceMapping{DeviceName: "/dev/xvda"})
@@ -145,7 +145,7 @@ func TestFindings(t *testing.T) {
 			p.Group.Options.TargetGroupARNs = []string{tg("web"), tg("gone"), tg("far")}
 			p.Group.Options.TrafficSources = []intent.TrafficSource{{Identifier: tg("pods"), Type: "elbv2"}, {Identifier: "classic", Type: "elb"}}
 		}, nil, nil, []string{
-			"warning would-be-refused " + options + " spec.autoScalingGroup.targetGroupARNs[1]: there is no target group gone/0123456789abcdef",
+			"warning would-be-refused " + options + " spec.autoScalingGroup.targetGroupARNs[1]: AWS has no target group gone/0123456789abcdef",
 			"warning would-be-refused " + options + " spec.autoScalingGroup.targetGroupARNs[2]: the target group far/0123456789abcdef is in vpc-2, and the pool's subnets are in vpc-1",
 			"warning would-be-refused " + options + " spec.autoScalingGroup.trafficSources[0].identifier: the target group pods/0123456789abcdef takes targets of the type ip, and machines of a group are of the type instance",
 		}},
@@ -162,7 +162,7 @@ func TestFindings(t *testing.T) {
 		"placement group that goes": {data(func(d *intent.TemplateData) { d.Placement = &intent.Placement{GroupName: "going"} }), nil, nil,
 			[]string{"warning would-be-refused " + options + " spec.launchTemplate.placement.groupName: the placement group going is deleting"}},
 		"addresses": {func(*intent.Pool) {}, []string{"subnet-a"}, func(f *fake) { f.subnets["subnet-a"] = Subnet{Zone: "eu-west-1a", Free: 2} },
-			[]string{"warning capacity-short " + group + " spec.subnets: the pool's subnets have 2 free addresses, and 3 further machines are to be in them: AWS launches only some"}},
+			[]string{"warning capacity-short " + group + " spec.subnets: the pool's subnets have 2 free addresses, and the plan puts 3 more machines in them: AWS launches only some"}},
 		"IPv6 alone": {func(*intent.Pool) {}, []string{"subnet-a"}, func(f *fake) { f.subnets["subnet-a"] = Subnet{Zone: "eu-west-1a", NoIPv4: true} }, nil},
 		"quota": {func(*intent.Pool) {}, nil, func(f *fake) {
 			f.running = []Instance{{Type: "c5.large", VCPUs: 94}, {Type: "m5.large"}, {Type: "p5.48xlarge", VCPUs: 192}, {Type: "c5.large", VCPUs: 50, Spot: true}}
@@ -212,7 +212,7 @@ func TestPoolsAreCountedTogether(t *testing.T) {
 	f := newFake()
 	f.subnets["subnet-a"], f.subnets["subnet-b"] = Subnet{Zone: "eu-west-1a", Free: 30}, Subnet{Zone: "eu-west-1b", Free: 30}
 	want := []string{
-		"warning capacity-short AWSMachinePool default/web20 spec.subnets: the pool's subnets have 60 free addresses, and 63 further machines are to be in them, with the 60 of pools before it: AWS launches only some",
+		"warning capacity-short AWSMachinePool default/web20 spec.subnets: the pool's subnets have 60 free addresses, and the plan puts 63 more machines in them, with the 60 of pools before it: AWS launches only some",
 		"warning capacity-short MachinePool default/web16 spec.replicas: the account may run 100 vCPUs of standard (A, C, D, H, I, M, R, T, Z) On-Demand machines and runs 0, and the plan wants 102 more, with the 96 of pools before it: AWS launches only some",
 	}
 	if d := cmp.Diff(want, ask(f, creation([]string{"subnet-a", "subnet-b"}, pools...))); d != "" {

@@ -92,15 +92,15 @@ func (v *verdict) keys(l *launch) {
 		switch {
 		case absent:
 			v.noMachine(l, "there is no KMS key "+id)
-			v.refused(l, member, "there is no KMS key "+id+", so AWS launches no machine with the volume", "correct it; a key of another account is named by its ARN")
+			v.refused(l, member, "there is no KMS key "+id+", so AWS launches no machine with the volume", "correct it; name a key of another account by its ARN")
 		case ok && k.State != "Enabled":
 			v.facts.keys.condemn(id)
 			v.noMachine(l, "the KMS key "+id+" is "+k.State)
 			v.refused(l, member, "the KMS key "+id+" is "+k.State+", so AWS launches no machine with the volume", "enable the key (aws kms enable-key, or cancel-key-deletion before), or name another")
 		case ok && !k.Symmetric:
 			v.facts.keys.condemn(id)
-			v.noMachine(l, "the KMS key "+id+" is no symmetric key that encrypts")
-			v.refused(l, member, "the KMS key "+id+" is no symmetric key that encrypts, which volumes need", "name another key")
+			v.noMachine(l, "the KMS key "+id+" is not a symmetric key that encrypts")
+			v.refused(l, member, "the KMS key "+id+" is not a symmetric key that encrypts, which volumes need", "name another key")
 		}
 	}
 }
@@ -193,7 +193,7 @@ func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 	case g.State != "" && g.State != "available":
 		say("the placement group "+name+" is "+g.State, "wait until it is available, or name another")
 	case partition > 0 && g.Strategy != "partition":
-		say(fmt.Sprintf("the placement group %s has the strategy %s and no partition %d", name, g.Strategy, partition), "take partitionNumber out, or name a group of the strategy partition")
+		say(fmt.Sprintf("the placement group %s has the strategy %s and no partition %d", name, g.Strategy, partition), "remove partitionNumber, or name a group of the strategy partition")
 	case g.Strategy == "partition" && partition > g.Partitions:
 		say(fmt.Sprintf("the placement group %s has %d partitions and no partition %d", name, g.Partitions, partition), "write the number of one that it has")
 	}

@@ -46,7 +46,7 @@ func (v *verdict) offerings(l *launch) {
 	}
 	if known && len(bare) > 0 && len(bare) < len(zones) {
 		object, path := subnetsField(l.pool)
-		v.findings.warn(codeOffered, object, path, "in "+strings.Join(bare, ", ")+" AWS offers none of the pool's instance types, so no machine starts in the subnets there", "leave the subnets of the zone out, or name a further type")
+		v.findings.warn(codeOffered, object, path, "in "+strings.Join(bare, ", ")+" AWS offers none of the pool's instance types, so no machine starts in the subnets there", "remove the subnets of the zone, or name another type")
 	}
 }
 
@@ -77,7 +77,7 @@ func (v *verdict) edges(l *launch, zones []string) {
 	}
 	for i, n := range l.data.NetworkInterfaces {
 		if intent.Value(n.AssociateCarrierIPAddress) && len(wavelength) < len(zones) {
-			v.refused(l, fmt.Sprintf("NetworkInterfaces[%d].AssociateCarrierIpAddress", i), "carrier addresses are for machines in wavelength zones, and subnets of the pool are in other zones", "take it out, or name subnets of wavelength zones alone")
+			v.refused(l, fmt.Sprintf("NetworkInterfaces[%d].AssociateCarrierIpAddress", i), "carrier addresses are for machines in wavelength zones, and subnets of the pool are in other zones", "remove it, or name only subnets of wavelength zones")
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (v *verdict) targetGroups(l *launch) {
 		_, name, _ := strings.Cut(s.Identifier, "targetgroup/")
 		switch {
 		case absent:
-			v.findings.warn(codeRefused, object, path, "there is no target group "+name, "correct the ARN, or make the target group")
+			v.findings.warn(codeRefused, object, path, "AWS has no target group "+name, "correct the ARN, or create the target group")
 		case ok && g.Type != "" && g.Type != "instance":
 			v.facts.targets.doubt(s.Identifier)
 			v.findings.warn(codeRefused, object, path, "the target group "+name+" takes targets of the type "+g.Type+", and machines of a group are of the type instance", "name one of the type instance")
@@ -157,7 +157,7 @@ func (v *verdict) addresses(launches []*launch) {
 			object, path := subnetsField(l.pool)
 			which := "the pool's subnets have"
 			if len(r.ids) > len(l.subnets) {
-				which = "the pool's subnets, with others that another pool has beside them, have"
+				which = "the pool's subnets, together with further subnets of another pool, have"
 			}
 			follows, advice := "AWS launches only some", "name further subnets, free addresses, or make the pool smaller"
 			if l.onlySurges() && r.free-before < 1 {
@@ -165,7 +165,7 @@ func (v *verdict) addresses(launches []*launch) {
 				object, path, first = l.endsFirst()
 				follows, advice = cannotBegin, "name further subnets, free addresses, "+first
 			}
-			v.findings.warn(codeShort, object, path, fmt.Sprintf("%s %d free addresses, and %d further machines are to be in them%s: %s", which, r.free, r.wanted, withOthers(before), follows), advice)
+			v.findings.warn(codeShort, object, path, fmt.Sprintf("%s %d free addresses, and the plan puts %d more machines in them%s: %s", which, r.free, r.wanted, withOthers(before), follows), advice)
 		}
 	}
 }

@@ -141,7 +141,7 @@ type Reservation struct {
 	Free int64
 }
 
-// CodeNotDry is the code of the error that a dry run was none: weir makes no further one there.
+// CodeNotDry is the code of the error that a dry run had an effect: weir makes no further one there.
 const CodeNotDry = "NotDry"
 
 // Launcher asks EC2 whether it would launch a machine, without launching it.

@@ -85,7 +85,7 @@ func (n need) String() string {
 
 // cannotBegin ends the message if a rollout that launches machines before it ends others has room
 // for none of them.
-const cannotBegin = "the rollout launches machines before it ends others, and there is room for none, so it does not begin"
+const cannotBegin = "the rollout launches machines before it terminates others, and there is no room for any, so it does not start"
 
 // needs are those of a launch; none where AWS may choose among types that count against
 // several quotas.
@@ -153,7 +153,7 @@ func (v *verdict) quotas(launches []*launch) {
 			if room := int64(limit) - used; before <= room && wanted[code] > room {
 				v.facts.quotas.doubt(code)
 				object, path := sizeField(l.pool)
-				follows, advice := "AWS launches only some", "ask for more: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code "+code+" --desired-value N"
+				follows, advice := "AWS launches only some", "request a higher quota: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code "+code+" --desired-value N"
 				if l.onlySurges() && room-before < n.each {
 					var first string
 					object, path, first = l.endsFirst()

@@ -114,7 +114,7 @@ func (v *verdict) fitting(l *launch, b bond, all []Reservation, zones []string) 
 	}
 	v.facts.reserved.doubt("")
 	v.findings.warn(codeShort, b.object, b.path, "machines of the pool run in reserved capacity alone, and no such reservation is for "+strings.Join(types, " or ")+" in "+strings.Join(zones, ", ")+named+": AWS launches none",
-		"reserve capacity of one of the pool's instance types in one of its zones, or let machines run outside of reservations")
+		"reserve capacity of one of the pool's instance types in one of its zones, or let machines run outside reservations")
 	return nil, false
 }
 
@@ -128,7 +128,7 @@ func (v *verdict) reservedRoom(l *launch, b bond, fitting []Reservation, zones [
 	}
 	if len(bare) > 0 && l.places {
 		object, path := subnetsField(l.pool)
-		v.findings.warn(codeShort, object, path, "machines of the pool run in reserved capacity alone, and none that fits is in "+strings.Join(bare, ", ")+", so no machine starts in the subnets there", "leave the subnets of the zone out, or reserve capacity there")
+		v.findings.warn(codeShort, object, path, "machines of the pool run in reserved capacity alone, and none that fits is in "+strings.Join(bare, ", ")+", so no machine starts in the subnets there", "remove the subnets of the zone, or reserve capacity there")
 	}
 	slices.Sort(ids)
 	key := strings.Join(ids, ", ")

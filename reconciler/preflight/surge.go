@@ -49,7 +49,7 @@ func (l *launch) endsFirst() (object intent.ObjectRef, path intent.Path, advice 
 		if object.Kind == "" {
 			object, path = l.pool.Infrastructure, intent.Path{"spec", "updateConfig"}
 		}
-		return object, path, "or have EKS end machines before it launches others: spec.nodegroup.updateConfig.updateStrategy: MINIMAL in the pool's PoolOptions"
+		return object, path, "or let EKS terminate machines before it launches others: spec.nodegroup.updateConfig.updateStrategy: MINIMAL in the pool's PoolOptions"
 	}
 	// The largest percentage that lets one machine go.
 	least := int64(90)
@@ -58,7 +58,7 @@ func (l *launch) endsFirst() (object intent.ObjectRef, path intent.Path, advice 
 	}
 	advice = ""
 	if m := l.pool.Group.MixedInstancesPolicy; m != nil && len(m.Overrides) > 0 && l.before.warm == nil && l.pool.Group.Refresh.Strategy != "ReplaceRootVolume" {
-		advice = ", or where the image alone changes have AWS replace root volumes and launch nothing: spec.autoScalingGroup.refreshPreferences.strategy: ReplaceRootVolume in the pool's PoolOptions"
+		advice = ", or if only the image changes, let AWS replace root volumes without launching machines: spec.autoScalingGroup.refreshPreferences.strategy: ReplaceRootVolume in the pool's PoolOptions"
 	}
-	return l.pool.Infrastructure, intent.Path{"spec", "refreshPreferences"}, fmt.Sprintf("or have AWS end machines before it launches others: spec.refreshPreferences {minHealthyPercentage: %d, maxHealthyPercentage: 100} in the pool's AWSMachinePool", least) + advice
+	return l.pool.Infrastructure, intent.Path{"spec", "refreshPreferences"}, fmt.Sprintf("or let AWS terminate machines before it launches others: spec.refreshPreferences {minHealthyPercentage: %d, maxHealthyPercentage: 100} in the pool's AWSMachinePool", least) + advice
 }

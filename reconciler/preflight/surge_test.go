@@ -50,8 +50,8 @@ func TestWhatARefreshLaunchesFirst(t *testing.T) {
 func TestASurgeWithoutRoom(t *testing.T) {
 	twice := intent.Refresh{MinHealthyPercentage: percent(100), MaxHealthyPercentage: percent(200)}
 	full := func(f *fake) { f.running = []Instance{{Type: "m5.large", VCPUs: 100}} }
-	const first = "or have AWS end machines before it launches others: spec.refreshPreferences {minHealthyPercentage: 66, maxHealthyPercentage: 100} in the pool's AWSMachinePool"
-	const quota = "ask for more: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code L-1216C47A --desired-value N"
+	const first = "or let AWS terminate machines before it launches others: spec.refreshPreferences {minHealthyPercentage: 66, maxHealthyPercentage: 100} in the pool's AWSMachinePool"
+	const quota = "request a higher quota: aws service-quotas request-service-quota-increase --service-code ec2 --quota-code L-1216C47A --desired-value N"
 	for name, tt := range map[string]struct {
 		steps []step.Action
 		pool  func(*intent.Pool)
@@ -68,7 +68,7 @@ func TestASurgeWithoutRoom(t *testing.T) {
 			[3]string{"AWSMachinePool default/web spec.refreshPreferences", cannotBegin, "name further subnets, free addresses, " + first}},
 		"an end before a launch needs no room": {[]step.Action{step.StartRefresh{Group: "web", Preferences: intent.Refresh{MinHealthyPercentage: percent(66), MaxHealthyPercentage: percent(100)}}}, nil, full, [3]string{}},
 		"a nodegroup": {[]step.Action{step.UpdateNodegroupVersion{}}, asNodegroup, full,
-			[3]string{"PoolOptions default/web spec.nodegroup.updateConfig.updateStrategy", cannotBegin, quota + ", or have EKS end machines before it launches others: spec.nodegroup.updateConfig.updateStrategy: MINIMAL in the pool's PoolOptions"}},
+			[3]string{"PoolOptions default/web spec.nodegroup.updateConfig.updateStrategy", cannotBegin, quota + ", or let EKS terminate machines before it launches others: spec.nodegroup.updateConfig.updateStrategy: MINIMAL in the pool's PoolOptions"}},
 		"a nodegroup that ends first": {[]step.Action{step.UpdateNodegroupVersion{}}, func(p *intent.Pool) { asNodegroup(p); p.Nodegroup.UpdateConfig.UpdateStrategy = "MINIMAL" }, full, [3]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {

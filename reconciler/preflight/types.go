@@ -110,7 +110,7 @@ func (v *verdict) types(l *launch) {
 			v.findings.warn(codeRefused, at.object, at.path, "the image "+l.image.ID+" is "+l.image.Architecture+", and "+at.value+" is "+strings.Join(t.Architectures, " and "), "name types of one architecture, or another image")
 		}
 		if l.mixesMarkets() && without(t.Markets, "spot") {
-			v.findings.warn(codeRefused, at.object, at.path, "AWS has no Spot machines of the type "+at.value+", and the pool's policy asks for some", "name another type, or have all of the pool On-Demand")
+			v.findings.warn(codeRefused, at.object, at.path, "AWS has no Spot machines of the type "+at.value+", and the pool's policy asks for some", "name another type, or use only On-Demand machines")
 		}
 	}
 	for i, f := range asked {

@@ -226,11 +226,11 @@ func TestFleetRolloutsThatWaitForEachOtherSaySo(t *testing.T) {
 		says  map[string]string
 	}{
 		"two": {[]Spec{order("a", "t0", "t1"), order("b", "t1", "t0")}, map[string]string{
-			"default/a": "of t0: t0 default/p0 waits forever: default/b comes to it in of t0, after pools that wait for default/a",
-			"default/b": "of t1: t1 default/p1 waits forever: default/a comes to it in of t1, after pools that wait for default/b",
+			"default/a": "of t0: t0 default/p0 waits forever: default/b reaches it in of t0, after pools that wait for default/a",
+			"default/b": "of t1: t1 default/p1 waits forever: default/a reaches it in of t1, after pools that wait for default/b",
 		}},
 		"three": {[]Spec{order("a", "t0", "t1"), order("b", "t1", "t2"), order("c", "t2", "t0")}, map[string]string{
-			"default/a": "default/c comes to it in of t0", "default/b": "default/a comes to it in of t1", "default/c": "default/b comes to it in of t2",
+			"default/a": "default/c reaches it in of t0", "default/b": "default/a reaches it in of t1", "default/c": "default/b reaches it in of t2",
 		}},
 		"one after another": {[]Spec{order("a", "t0", "t1"), order("b", "t0", "t1")}, nil},
 	} {

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrUnknown is that of a command about a FleetRollout that there is not.
-var ErrUnknown = errors.New("there is no such FleetRollout")
+var ErrUnknown = errors.New("unknown FleetRollout")
 
 // Find is the run of a FleetRollout by its name, or by its last part where that is one's
 // alone.
@@ -75,7 +75,7 @@ func (r Record) Resume(name string) (Record, error) {
 func (r Record) Abort(name string, w Word) (Record, error) {
 	return r.change(name, func(out *Record, run *Run) error {
 		if !run.Active() {
-			return fmt.Errorf("%s rolls nothing out now", run.Name)
+			return fmt.Errorf("%s has no rollout in progress", run.Name)
 		}
 		run.Stopped, run.Wait, run.Gated, run.Gathers = &w, "", false, false
 		for i := range run.Members {

@@ -15,8 +15,8 @@ func (n *next) crossed() {
 		}
 		a, b := &runs[i], &runs[j]
 		k, _ := b.member(via)
-		a.Gated, a.Wait = false, a.Spec.WaveName(a.Wave)+": "+via.String()+" waits forever: "+b.Name+" comes to it in "+b.Spec.WaveName(b.Members[k].Wave)+
-			", after pools that wait for "+a.Name+"; these FleetRollouts order pools against each other: change the waves or the selector of one in Git"
+		a.Gated, a.Wait = false, a.Spec.WaveName(a.Wave)+": "+via.String()+" waits forever: "+b.Name+" reaches it in "+b.Spec.WaveName(b.Members[k].Wave)+
+			", after pools that wait for "+a.Name+"; these FleetRollouts order the same pools differently: change the waves or the selector of one in Git"
 	}
 }
 

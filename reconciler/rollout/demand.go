@@ -53,11 +53,11 @@ func (d Demand) Lacks(specs map[string]Spec, filled map[string]Filled, p Pool) s
 	case len(names) == 0:
 		return "no FleetRollout of the source selects the pool"
 	case most.waves < int(d.MinWaves):
-		return who + " has " + count(most.waves, "wave") + ", and " + itoa(int(d.MinWaves)) + " are the least" + most.emptyText("no pool that counts can be in ")
+		return who + " has " + count(most.waves, "wave") + ", and " + itoa(int(d.MinWaves)) + " are required" + most.emptyText("no pool that counts can be in ")
 	case d.MaxMachines > 0 && bound == 0:
-		return who + " has no maxMachines, and " + itoa(int(d.MaxMachines)) + " is the most"
+		return who + " has no maxMachines, and " + itoa(int(d.MaxMachines)) + " is the maximum"
 	case d.MaxMachines > 0 && bound > d.MaxMachines:
-		return who + " replaces up to " + count(int(bound), "machine") + " at a time, and " + itoa(int(d.MaxMachines)) + " is the most"
+		return who + " replaces up to " + count(int(bound), "machine") + " at a time, and " + itoa(int(d.MaxMachines)) + " is the maximum"
 	}
 	return ""
 }
@@ -101,8 +101,8 @@ func (d Demand) LacksTogether(specs map[string]Spec, pools []Pool) string {
 		return ""
 	}
 	slices.Sort(names)
-	return "the FleetRollouts " + strings.Join(names, " and ") + " each count only their own machines and replace up to " + itoa(int(sum)) + " at a time together, and " +
-		itoa(int(d.MaxMachines)) + " is the most: select all pools of the target in one of them"
+	return "the FleetRollouts " + strings.Join(names, " and ") + " count only their own machines, and replace up to " + itoa(int(sum)) + " at a time in total, and " +
+		itoa(int(d.MaxMachines)) + " is the maximum: select all pools of the target in one of them"
 }
 
 // LacksPlaced says what the waves of a FleetRollout lack into which the pools of a change were put; empty where they
@@ -140,17 +140,17 @@ func (d Demand) LacksPlaced(name string, s Spec, places []Place) string {
 			c.empty = append(c.empty, s.WaveName(n))
 		}
 	}
-	text := "the FleetRollout " + name + " has " + count(c.waves, "wave") + " with machines of this change (" + strings.Join(holds, ", ") + "), and " + itoa(least) + " are the least" +
-		c.emptyText("no machine that counts is in ")
+	text := "the FleetRollout " + name + " has " + count(c.waves, "wave") + " with machines of this change (" + strings.Join(holds, ", ") + "), and " + itoa(least) + " are required" +
+		c.emptyText("no counted machine is in ")
 	if pools < least {
-		text += "; the change is of " + count(pools, "pool") + ", so the shares of its waves count too, which makes " + count(steps, "step") + ": write more shares"
+		text += "; the change is of " + count(pools, "pool") + ", so the shares of its waves count too, in total " + count(steps, "step") + ": write more shares"
 	}
 	return text
 }
 
 // Says returns why a pool of a target is held that misses something, and who ends that.
 func (d Demand) Says(target, lacks string) string {
-	return "the configuration of " + target + " requires waves (targets[].rollout): " + lacks + "; a commit with such a FleetRollout ends that, or a change of the configuration"
+	return "the configuration of " + target + " requires waves (targets[].rollout): " + lacks + "; released by: a commit with such a FleetRollout, or a change of the configuration"
 }
 
 // waveCount holds the number of waves that count, and the names of the empty waves, which do not.

@@ -26,16 +26,16 @@ func TestWhatADemandLacks(t *testing.T) {
 		"one of others":                   {Demand{}, []Spec{spec("a", *canary, 1, three...)}, "no FleetRollout of the source selects the pool"},
 		"one":                             {Demand{}, []Spec{spec("a", *all, 0)}, ""},
 		"waves enough":                    {Demand{MinWaves: 3}, []Spec{spec("a", *all, 0, three...)}, ""},
-		"too few waves":                   {Demand{MinWaves: 4}, []Spec{spec("a", *all, 0, three...)}, "the FleetRollout default/a has 3 waves, and 4 are the least"},
-		"waves after one of everything":   {Demand{MinWaves: 3}, []Spec{spec("a", *all, 0, intent.Wave{Selector: all}, intent.Wave{Pools: 1}, intent.Wave{Pools: 1})}, "the FleetRollout default/a has 1 wave, and 3 are the least"},
-		"waves after every target":        {Demand{MinWaves: 2}, []Spec{spec("a", *all, 0, intent.Wave{Selector: &intent.PoolSelector{Targets: []string{"x", "*"}}}, intent.Wave{Pools: 1})}, "the FleetRollout default/a has 1 wave, and 2 are the least"},
-		"waves after a hundred per cent":  {Demand{MinWaves: 3}, []Spec{spec("a", *all, 0, intent.Wave{Selector: canary}, intent.Wave{Percent: 100}, intent.Wave{Pools: 1})}, "the FleetRollout default/a has 2 waves, and 3 are the least"},
-		"no bound":                        {Demand{MaxMachines: 5}, []Spec{spec("a", *all, 0, three...)}, "the FleetRollout default/a has no maxMachines, and 5 is the most"},
-		"too wide a bound":                {Demand{MaxMachines: 5}, []Spec{spec("a", *all, 6, three...)}, "the FleetRollout default/a replaces up to 6 machines at a time, and 5 is the most"},
+		"too few waves":                   {Demand{MinWaves: 4}, []Spec{spec("a", *all, 0, three...)}, "the FleetRollout default/a has 3 waves, and 4 are required"},
+		"waves after one of everything":   {Demand{MinWaves: 3}, []Spec{spec("a", *all, 0, intent.Wave{Selector: all}, intent.Wave{Pools: 1}, intent.Wave{Pools: 1})}, "the FleetRollout default/a has 1 wave, and 3 are required"},
+		"waves after every target":        {Demand{MinWaves: 2}, []Spec{spec("a", *all, 0, intent.Wave{Selector: &intent.PoolSelector{Targets: []string{"x", "*"}}}, intent.Wave{Pools: 1})}, "the FleetRollout default/a has 1 wave, and 2 are required"},
+		"waves after a hundred per cent":  {Demand{MinWaves: 3}, []Spec{spec("a", *all, 0, intent.Wave{Selector: canary}, intent.Wave{Percent: 100}, intent.Wave{Pools: 1})}, "the FleetRollout default/a has 2 waves, and 3 are required"},
+		"no bound":                        {Demand{MaxMachines: 5}, []Spec{spec("a", *all, 0, three...)}, "the FleetRollout default/a has no maxMachines, and 5 is the maximum"},
+		"too wide a bound":                {Demand{MaxMachines: 5}, []Spec{spec("a", *all, 6, three...)}, "the FleetRollout default/a replaces up to 6 machines at a time, and 5 is the maximum"},
 		"the bound":                       {Demand{MaxMachines: 5}, []Spec{spec("a", *all, 5, three...)}, ""},
 		"one has the waves, one the most": {Demand{MinWaves: 3, MaxMachines: 5}, []Spec{spec("a", *all, 0, three...), spec("b", *all, 4)}, ""},
-		"the bound is another pool's":     {Demand{MinWaves: 3, MaxMachines: 5}, []Spec{spec("a", *all, 0, three...), spec("b", *canary, 4)}, "the FleetRollout default/a has no maxMachines, and 5 is the most"},
-		"of two, neither":                 {Demand{MinWaves: 4}, []Spec{spec("a", *all, 0, three...), spec("b", *all, 4)}, "the FleetRollout default/a or default/b has 3 waves, and 4 are the least"},
+		"the bound is another pool's":     {Demand{MinWaves: 3, MaxMachines: 5}, []Spec{spec("a", *all, 0, three...), spec("b", *canary, 4)}, "the FleetRollout default/a has no maxMachines, and 5 is the maximum"},
+		"of two, neither":                 {Demand{MinWaves: 4}, []Spec{spec("a", *all, 0, three...), spec("b", *all, 4)}, "the FleetRollout default/a or default/b has 3 waves, and 4 are required"},
 	} {
 		if got := c.demand.Lacks(Names(c.specs), nil, pool); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
@@ -60,7 +60,7 @@ func TestOnlyWavesWithMachinesCount(t *testing.T) {
 		want  string // part of what is lacking; empty for nothing
 	}{
 		"three waves":                        {[]intent.Wave{{Pools: 1}, {Pools: 1}}, []Pool{a, b, c}, ""},
-		"two that select nothing":            {[]intent.Wave{nothing, nothing, {Percent: 100}}, []Pool{a, b}, "has 1 wave with machines of this change (wave 3), and 3 are the least; no machine that counts is in wave 1, wave 2"},
+		"two that select nothing":            {[]intent.Wave{nothing, nothing, {Percent: 100}}, []Pool{a, b}, "has 1 wave with machines of this change (wave 3), and 3 are required; no counted machine is in wave 1, wave 2"},
 		"one and two per cent of two":        {[]intent.Wave{{Percent: 1}, {Percent: 2}, {Percent: 100}}, []Pool{a, b}, "has 1 wave with machines"},
 		"one selector twice":                 {[]intent.Wave{{Selector: byTarget("prod")}, {Selector: byTarget("prod")}, {Selector: byTarget("p*")}}, []Pool{a, b, c}, "has 1 wave with machines"},
 		"one name":                           {[]intent.Wave{{Name: "x", Selector: byTarget("nowhere")}, {Name: "x", Selector: byTarget("prod")}}, []Pool{a, b, c}, "has 1 wave with machines of this change (x)"},
@@ -69,9 +69,9 @@ func TestOnlyWavesWithMachinesCount(t *testing.T) {
 		"pools with nothing left to replace": {[]intent.Wave{{Pools: 1}, {Pools: 1}}, []Pool{a, done, c}, "has 2 waves with machines"},
 		"pools of a target without demand":   {[]intent.Wave{{Selector: byTarget("dev")}, {Selector: byTarget("dev2")}}, []Pool{pool("dev", "x", 1), pool("dev2", "x", 1), a, b}, "has 1 wave with machines of this change (rest)"},
 		"targets that demand waves as well":  {[]intent.Wave{{Selector: byTarget("prod")}, {Selector: byTarget("prod2")}}, []Pool{a, pool("prod2", "x", 3), pool("prod3", "x", 3)}, ""},
-		"one pool":                           {[]intent.Wave{{Pools: 1}, {Pools: 1}}, []Pool{a}, "the change is of 1 pool, so the shares of its waves count too, which makes 1 step: write more shares"},
+		"one pool":                           {[]intent.Wave{{Pools: 1}, {Pools: 1}}, []Pool{a}, "the change is of 1 pool, so the shares of its waves count too, in total 1 step: write more shares"},
 		"one pool by shares":                 {[]intent.Wave{{Pools: 1, Shares: []int32{10, 50}}, {Pools: 1}}, []Pool{a}, ""},
-		"shares that round to one machine":   {[]intent.Wave{{Pools: 1, Shares: []int32{1, 2, 100}}}, []Pool{a}, "which makes 2 steps"},
+		"shares that round to one machine":   {[]intent.Wave{{Pools: 1, Shares: []int32{1, 2, 100}}}, []Pool{a}, "in total 2 steps"},
 		"two pools at once, by shares":       {[]intent.Wave{{Percent: 100, Shares: []int32{10, 50, 100}}}, []Pool{a, b}, "has 1 wave with machines"},
 		"one machine":                        {[]intent.Wave{{Pools: 1}}, []Pool{pool("prod", "a", 1)}, ""},
 		"one nodegroup":                      {[]intent.Wave{{Pools: 1}}, []Pool{whole}, ""},
@@ -138,7 +138,7 @@ func TestWavesThatCanHoldNoPool(t *testing.T) {
 		}
 		specs, filled := map[string]Spec{"default/nodes": s}, map[string]Filled{"default/nodes": got}
 		lacks := Demand{MinWaves: 2}.Lacks(specs, filled, pools[0])
-		if few := len(slices.DeleteFunc(slices.Clone(c.want), func(is bool) bool { return !is })) < 2; few != strings.Contains(lacks, "has 1 wave, and 2 are the least; no pool that counts can be in wave ") {
+		if few := len(slices.DeleteFunc(slices.Clone(c.want), func(is bool) bool { return !is })) < 2; few != strings.Contains(lacks, "has 1 wave, and 2 are required; no pool that counts can be in wave ") {
 			t.Errorf("%s: %q", name, lacks)
 		}
 		if lacks := (Demand{MinWaves: 3}).Lacks(specs, filled, pools[0]); len(c.waves) == 3 && lacks != "" {
@@ -162,7 +162,7 @@ func TestSeveralFleetRolloutsShareABound(t *testing.T) {
 		want  string
 	}{
 		"one for all":               {[]Spec{spec("all", 50, "")}, ""},
-		"one for each":              {[]Spec{spec("one", 50, "a"), spec("two", 50, "b")}, "the FleetRollouts default/one and default/two each count only their own machines and replace up to 100 at a time together, and 50 is the most"},
+		"one for each":              {[]Spec{spec("one", 50, "a"), spec("two", 50, "b")}, "the FleetRollouts default/one and default/two count only their own machines, and replace up to 100 at a time in total, and 50 is the maximum"},
 		"one for each, half of it":  {[]Spec{spec("one", 25, "a"), spec("two", 25, "b")}, ""},
 		"one for each, one for all": {[]Spec{spec("one", 50, "a"), spec("two", 50, "b"), spec("all", 50, "")}, ""},
 	} {

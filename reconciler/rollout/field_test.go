@@ -115,7 +115,7 @@ func TestAStopOutlivesACommitThatLeavesItIn(t *testing.T) {
 	}
 	for _, pool := range []string{"p0", "p1", "p2"} {
 		p := f.permit(pool)
-		if !p.Stopped || p.Hash != "tagged" || !strings.HasSuffix(p.Wait, "; what ends it: a commit that changes what was stopped (type), or weir reconcile "+p.Target+" --retry; still in it: type") {
+		if !p.Stopped || p.Hash != "tagged" || !strings.HasSuffix(p.Wait, "; released by: a commit that changes what was stopped (type), or weir reconcile "+p.Target+" --retry; still in it: type") {
 			t.Errorf("%s: %+v", pool, p)
 		}
 	}

@@ -119,7 +119,7 @@ func refused(r *Run) string {
 	for i, g := range r.Gates {
 		switch {
 		case g.Verdict == Fail:
-			return "gate " + g.Name + " fails already, before anything began: " + g.What
+			return "gate " + g.Name + " failed before the rollout started: " + g.What
 		case g.Verdict == Unknown && outside(r.Spec.Gates[i]):
 			return "gate " + g.Name + " is unknown: " + g.What
 		}
@@ -148,9 +148,9 @@ func (r *Run) allows(p Pool) (share int32, wait string) {
 	case m.Wave > r.Wave:
 		return 0, "waits for " + r.Spec.WaveName(m.Wave) + " of " + r.Name + ": " + r.Wait
 	case p.Whole && r.Spec.MaxMachines > 0 && p.Machines > r.Spec.MaxMachines:
-		return 0, r.Name + ": EKS rolls a nodegroup as a whole, its " + itoa(int(p.Machines)) + " machines are more than maxMachines, which is " + itoa(int(r.Spec.MaxMachines)) + ": split it, or raise maxMachines"
+		return 0, r.Name + ": EKS rolls a nodegroup as a whole, and its " + itoa(int(p.Machines)) + " machines are more than maxMachines, which is " + itoa(int(r.Spec.MaxMachines)) + ": split it, or raise maxMachines"
 	case r.Paused == nil && r.Next == nil && len(r.Moves()) > 0:
-		return 0, "waits for a place: " + r.Name + " replaces at most " + count(int(r.Spec.MaxMachines), "machine") + " at a time"
+		return 0, "waits for other pools: " + r.Name + " replaces at most " + count(int(r.Spec.MaxMachines), "machine") + " at a time"
 	}
 	return 0, r.Name + ": " + r.Wait
 }
@@ -168,7 +168,7 @@ func (r *Run) ends(p Pool) string {
 }
 
 func (b *Bad) text() string {
-	return "was stopped by " + b.Rollout + " on " + clock(b.At) + ": " + b.Why + "; what ends it: " + b.ends()
+	return "was stopped by " + b.Rollout + " on " + clock(b.At) + ": " + b.Why + "; released by: " + b.ends()
 }
 
 // ends describes how users can end the stop of a bad change.

@@ -45,7 +45,7 @@ func TestWavesFollowEachOther(t *testing.T) {
 	}
 }
 
-// A gate that passed while a share still baked is asked once more when the time is over.
+// A gate that passed while a share still baked is checked once more when the time is over.
 func TestAGateIsAskedAfterTheBake(t *testing.T) {
 	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{BakeTime: 10 * time.Minute, Waves: []intent.Wave{{Pools: 1}},
 		Gates: []intent.RolloutGate{{Name: "errors", Prometheus: &intent.PrometheusGate{Provider: "prom", Query: "up"}}}}}, 2)
@@ -68,7 +68,7 @@ func TestAGateIsAskedAfterTheBake(t *testing.T) {
 		t.Fatalf("%v moved first", moved)
 	}
 	said = f.in.Now
-	if moved, wait := turns(20), f.record.Runs[0].Wait; len(moved) > 0 || !strings.Contains(wait, "is asked once more") {
+	if moved, wait := turns(20), f.record.Runs[0].Wait; len(moved) > 0 || !strings.Contains(wait, "is checked once more") {
 		t.Errorf("by an answer from before the end of the bake, %v moved, and it waits: %q", moved, wait)
 	}
 	said = time.Time{}

@@ -37,7 +37,7 @@ func (n *next) waits(r *Run) string {
 	case r.Paused != nil:
 		return r.PauseText()
 	case r.Next != nil:
-		return "waits until running rollouts have ended, as the FleetRollout was changed: it then starts again at its first wave"
+		return "waits until running rollouts have ended, because the FleetRollout has changed; it then starts again at its first wave"
 	case w.silent != "":
 		return where + ": waits for the target " + w.silent + ", which " + n.in.Missing[w.silent]
 	case refused(r) != "":
@@ -108,7 +108,7 @@ func (n *next) proves(r *Run, where string) string {
 			r.Gated = true
 			return where + ": gate " + g.Name + " is " + string(g.Verdict) + ": " + g.What
 		case g.At.Before(end):
-			return where + ": gate " + g.Name + " is asked once more"
+			return where + ": gate " + g.Name + " is checked once more"
 		}
 	}
 	return ""

@@ -143,7 +143,7 @@ func (n *next) drop(r *Run) {
 	}
 }
 
-// advance judges what runs, allows what may begin, and goes on to the next share or wave.
+// advance judges what runs, allows what may begin, and continues with the next share or wave.
 func (n *next) advance(r *Run, all []Pool) {
 	for _, m := range r.Members {
 		if p := n.pools[m.ID]; p != nil && p.Hash == m.Hash && p.Failed != "" && m.Granted > 0 && !slices.Contains(r.Failed, m.ID) {
@@ -182,7 +182,7 @@ func (n *next) hear(r *Run) {
 	for _, a := range r.questions() {
 		answer, is := n.in.Answers[a.Key()]
 		if !is || answer.At.Before(r.Since) {
-			answer = Answer{Verdict: Unknown, What: "it has not answered since the share began"}
+			answer = Answer{Verdict: Unknown, What: "it has not answered since the share started"}
 		}
 		answer.At = answer.At.UTC().Round(0) // as it is once it was written
 		for _, g := range before {
@@ -260,7 +260,7 @@ func (n *next) nextWave(r *Run) {
 	for r.Wave++; r.Wave <= len(r.Spec.Waves)+1; r.Wave++ {
 		if slices.ContainsFunc(r.Members, func(m Member) bool { return m.Wave == r.Wave }) {
 			if before >= 0 {
-				n.tell(Advanced, r, "goes on to "+r.Spec.WaveName(r.Wave))
+				n.tell(Advanced, r, "continues with "+r.Spec.WaveName(r.Wave))
 			}
 			return
 		}

@@ -100,7 +100,7 @@ func (w *staging) conduct(s *source, now time.Time) {
 		last := w.known.Reports[target]
 		switch {
 		case last == nil:
-			in.Missing[target] = "has not been looked at yet"
+			in.Missing[target] = "has not been observed yet"
 		case last.Plan == nil || last.Err != nil:
 			in.Missing[target] = "has no plan"
 		default:
@@ -151,7 +151,7 @@ func (s *source) answers(asks []rollout.Ask, pools []rollout.Pool) map[string]ro
 	out := map[string]rollout.Answer{}
 	for _, a := range asks {
 		if a.Gate.Prometheus != nil || a.Gate.CloudWatchAlarms != nil {
-			out[a.Key()] = rollout.Answer{Verdict: rollout.Pass, What: "is taken to pass", At: s.now}
+			out[a.Key()] = rollout.Answer{Verdict: rollout.Pass, What: "is assumed to pass", At: s.now}
 			continue
 		}
 		judged = append(judged, a)

@@ -111,7 +111,7 @@ func (p *place) compare(ctx context.Context, w *staging) (doubts []string) {
 			}
 		}
 		if slices.Sort(was); len(was) > 0 {
-			doubts = append(doubts, fmt.Sprintf("the copy of target %s is not quite as AWS: its plan %s", r.Target, strings.Join(was[:min(3, len(was))], ", ")))
+			doubts = append(doubts, fmt.Sprintf("the copy of target %s differs from AWS: its plan %s", r.Target, strings.Join(was[:min(3, len(was))], ", ")))
 		}
 	}
 	p.srv.ResetCalls()

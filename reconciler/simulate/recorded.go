@@ -41,7 +41,7 @@ func (a answers) Answer(_ context.Context, requests []resolve.Request) ([]observ
 	for i, r := range requests {
 		found, known := a[questionOf(r)]
 		if !known {
-			found = observed.Answer{Problem: "was not asked for when AWS was looked at", Code: "not-simulated"}
+			found = observed.Answer{Problem: "was not requested when weir read AWS", Code: "not-simulated"}
 		}
 		out[i] = found
 	}

@@ -109,14 +109,14 @@ func (a Assumptions) said() []timeline.Assumption {
 		{What: "EKS updates a nodegroup, without its machines, within", Value: text(a.NodegroupUpdate), Flag: "--nodegroup-update"},
 		{What: "capacity, quotas and addresses suffice, and AWS refuses nothing"},
 		{What: "nobody else calls AWS, scales a pool or changes Git"},
-		{What: "lifecycle hooks are completed at once, and disruption budgets keep no machine"},
-		{What: "alarms stay quiet, and Prometheus gates pass"},
+		{What: "lifecycle hooks are completed at once, and disruption budgets delay no machine"},
+		{What: "no alarm goes off, and Prometheus gates pass"},
 	}
 	if a.Free {
 		out = append(out, timeline.Assumption{What: "windows are open, nothing is suspended, and no other rollout is running"})
 	}
 	if a.Approved {
-		out = append(out, timeline.Assumption{What: "whatever needs an approval is approved at once", Flag: "--approved"})
+		out = append(out, timeline.Assumption{What: "every approval is given at once", Flag: "--approved"})
 	}
 	return out
 }
@@ -150,9 +150,9 @@ func Run(ctx context.Context, s Scene, a Assumptions, told func(Progress)) (*tim
 		}
 		switch passed := p.next.Sub(s.Now); {
 		case ctx.Err() != nil:
-			return w.finish(fmt.Sprintf("the simulation was ended after %s of simulated time", p.clock.Now().Sub(s.Now).Round(time.Second))), nil
+			return w.finish(fmt.Sprintf("the simulation stopped after %s of simulated time", p.clock.Now().Sub(s.Now).Round(time.Second))), nil
 		case passed > w.a.Most:
-			return w.finish(fmt.Sprintf("it is not over after %s", w.a.Most)), nil
+			return w.finish(fmt.Sprintf("the rollout has not ended after %s", w.a.Most)), nil
 		}
 		if err := w.pass(ctx, p); err != nil {
 			if ctx.Err() != nil {

@@ -94,7 +94,7 @@ func TestASimulationIsWhatHappens(t *testing.T) {
 	}
 }
 
-// TestNothingToDo: a fleet that is as Git says stays so, at once.
+// TestNothingToDo: a fleet that matches Git stays so, at once.
 func TestNothingToDo(t *testing.T) {
 	f := newFleet(t, 0)
 	want := fleets["nodegroups"]("m5.large", "a")

@@ -130,7 +130,7 @@ func (f *fleet) apply(targets ...reconciler.Desired) {
 		wait, _ := f.rhythm.Wait(reports, 0, f.cloud.UntilSpare())
 		f.clock.Advance(wait)
 	}
-	f.t.Fatalf("it is not over after %s: %s", f.clock.Now().Sub(f.began), f.last)
+	f.t.Fatalf("the rollout has not ended after %s: %s", f.clock.Now().Sub(f.began), f.last)
 }
 
 func specs(targets []reconciler.Desired) (out []rollout.Spec) {

@@ -29,11 +29,11 @@ func Abort(from Place, to *Place, toName string, logs []string, alone func() err
 	switch {
 	case here.State == "" && receives: // an earlier call stopped half way
 	case here.State == "":
-		return fmt.Errorf("no move from %s to %s is under way: nothing is aborted", from.Name, toName)
+		return fmt.Errorf("no move from %s to %s is in progress, so there is nothing to abort", from.Name, toName)
 	case here.State == receiving || here.Other != toName:
 		return &SealedError{here}
 	case here.State == moved && to == nil:
-		return fmt.Errorf("all records were moved, and weir may run on %s: it must be reached to tell", toName)
+		return fmt.Errorf("all records were moved, and weir may be running on %s: that place must be reachable to check this", toName)
 	case here.State == moved && !receives:
 		return fmt.Errorf("the move is done: move the records back with weir state move, from %s to %s", toName, from.Name)
 	}

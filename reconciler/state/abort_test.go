@@ -99,7 +99,7 @@ func TestAMoveToWhatIsGoneIsAborted(t *testing.T) {
 	if err := move(from, to, 1000, false, nobody); err != nil {
 		t.Fatal(err)
 	}
-	if err := alone(nobody); err == nil || !strings.Contains(err.Error(), "must be reached") || from.start() == nil {
+	if err := alone(nobody); err == nil || !strings.Contains(err.Error(), "must be reachable") || from.start() == nil {
 		t.Errorf("what was moved is used again: %v", err)
 	}
 }

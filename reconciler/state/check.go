@@ -93,7 +93,7 @@ func newestMeta(file io.ReaderAt, size int64) (meta, error) {
 		}
 	}
 	if !found {
-		return meta{}, errors.New("it does not begin as a file of this kind does")
+		return meta{}, errors.New("it does not start like a file of this kind")
 	}
 	return best, nil
 }

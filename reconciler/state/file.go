@@ -151,7 +151,7 @@ func readable(name string) (err error) {
 		return fmt.Errorf("open state: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return &UnreadableError{File: name, Why: errors.New("it is no regular file")}
+		return &UnreadableError{File: name, Why: errors.New("it is not a regular file")}
 	}
 	if info.Size() == 0 { // another process was about to make it
 		return fmt.Errorf("open state: %s is empty: %w", name, fs.ErrNotExist)
@@ -218,7 +218,7 @@ func (db *DB) start(name string, earlier bool) error {
 	case empty && !db.readOnly:
 		return guarded(func() error { return db.bolt.Update(db.fill) })
 	case !empty && version == 0:
-		return &UnreadableError{File: name, Why: errors.New("it is no state of weir's")}
+		return &UnreadableError{File: name, Why: errors.New("it is not a state of weir's")}
 	case !empty && version != format:
 		return &UnreadableError{File: name, Why: fmt.Errorf("it has format %d, this weir knows %d", version, format)}
 	}

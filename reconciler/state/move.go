@@ -128,7 +128,7 @@ func finish(from, to Place, logs []string) error {
 		return err
 	}
 	if diff := want.differs(got); diff != "" {
-		return fmt.Errorf("what was moved differs from what was there in %s; say it again", diff)
+		return fmt.Errorf("the moved records differ from the records in %s; run the command again", diff)
 	}
 	if err := from.put(seal{moved, to.Name, time.Now()}); err != nil {
 		return err

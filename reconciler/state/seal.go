@@ -34,9 +34,9 @@ func (e *SealedError) Error() string {
 	at := e.At.UTC().Format(time.RFC3339)
 	switch e.State {
 	case moving:
-		return fmt.Sprintf("since %s these records are being moved to %s: say weir state move again, until it is done", at, e.Other)
+		return fmt.Sprintf("since %s these records are being moved to %s: run weir state move again, until it is done", at, e.Other)
 	case receiving:
-		return fmt.Sprintf("since %s records of %s are being moved here: say weir state move again, until it is done", at, e.Other)
+		return fmt.Sprintf("since %s records of %s are being moved here: run weir state move again, until it is done", at, e.Other)
 	}
 	return fmt.Sprintf("the records were moved to %s at %s, and weir goes on there: give it that configuration, or move them back with weir state move", e.Other, at)
 }

@@ -230,7 +230,7 @@ func Unreachable(err error) error {
 	case errors.Is(err, coord.ErrUnknown):
 		return &EngineError{"the coordination engine did not confirm the change, and may have stored it: check, and repeat the request", err}
 	case errors.Is(err, coord.ErrLost):
-		return &EngineError{"nothing is stored: another weir owns this by now, or may", err}
+		return &EngineError{"nothing is stored: another weir owns this now, or may own it", err}
 	default:
 		return &EngineError{"nothing is stored: the coordination engine cannot be used now; try again when it answers, weir members shows it", err}
 	}

@@ -112,10 +112,10 @@ func (t *sharedTx) value(raw []byte) ([]byte, error) {
 
 func partsOf(raw []byte) (p parted, err error) {
 	if raw[0] != '#' {
-		return p, errors.New("it is no record of weir's")
+		return p, errors.New("it is not a record of weir's")
 	}
 	if err := json.Unmarshal(raw[1:], &p); err != nil || p.Parts > maxParts {
-		return p, errors.New("it is no record of weir's")
+		return p, errors.New("it is not a record of weir's")
 	}
 	return p, nil
 }
@@ -251,7 +251,7 @@ func (t *sharedTx) scan(bucket, from string, backwards bool, fn func(key string,
 	for at := range raw {
 		key, err := unescape(at[len(prefix):])
 		if err != nil {
-			return fmt.Errorf("%q is no key of weir's: %w", at, err)
+			return fmt.Errorf("%q is not a valid key of weir's: %w", at, err)
 		}
 		if key >= from {
 			entries = append(entries, entry{key, at})

@@ -41,7 +41,7 @@ func (c *Cluster) ClusterInfo(ctx context.Context) (ClusterInfo, error) {
 func readClusterInfo(text string) (info ClusterInfo, problem string) {
 	raw, err := clientcmd.Load([]byte(text))
 	if err != nil || len(raw.Clusters) == 0 {
-		return info, "its key kubeconfig is no kubeconfig with a cluster"
+		return info, "its key kubeconfig is not a kubeconfig with a cluster"
 	}
 	cluster := raw.Clusters[slices.Min(slices.Collect(maps.Keys(raw.Clusters)))] // there is one, without a name
 	u, err := url.Parse(cluster.Server)

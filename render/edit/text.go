@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// documents are the roots of a file's documents, nil where it is no YAML.
+// documents are the roots of a file's documents, nil where it is not YAML.
 func documents(content []byte) (out []*yaml.Node) {
 	d := yaml.NewDecoder(bytes.NewReader(content))
 	for {

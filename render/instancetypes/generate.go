@@ -20,7 +20,7 @@ func main() {
 	for _, t := range types.InstanceType("").Values() {
 		family, size, ok := strings.Cut(string(t), ".")
 		if !ok {
-			log.Fatalf("%q is no family and size", t)
+			log.Fatalf("%q is not a family and size", t)
 		}
 		if sizes[family] == nil {
 			families = append(families, family)

@@ -73,7 +73,7 @@ func TestLimits(t *testing.T) {
 		"an empty text":         {kubeadm + "/v1beta2", "KubeadmConfig", "preKubeadmCommands: [a, '']", []string{"out-of-range spec.preKubeadmCommands[1]"}},
 		"a long text":           {kubeadm + "/v1beta2", "KubeadmConfig", "users: [{name: a, shell: " + strings.Repeat("x", 257) + "}]", []string{"out-of-range spec.users[0].shell"}},
 		"no field":              {kubeadm + "/v1beta2", "KubeadmConfig", "ntp: {}", []string{"out-of-range spec.ntp"}},
-		"a null is no field":    {kubeadm + "/v1beta2", "KubeadmConfig", "ntp: {enabled: null}", []string{"out-of-range spec.ntp"}},
+		"a null is not a field": {kubeadm + "/v1beta2", "KubeadmConfig", "ntp: {enabled: null}", []string{"out-of-range spec.ntp"}},
 		"long, and of no type":  {kubeadm + "/v1beta2", "KubeadmConfig", "users: {}", []string{"wrong-type spec.users"}},
 		"through an alias":      {kubeadm + "/v1beta2", "KubeadmConfig", "preKubeadmCommands: [&e '']\npostKubeadmCommands: [*e]", []string{"out-of-range spec.postKubeadmCommands[0]", "out-of-range spec.preKubeadmCommands[0]"}},
 		"reported once":         {pool + "/v1beta2", "AWSManagedMachinePool", "amiVersion: x", []string{"out-of-range spec.amiVersion"}},

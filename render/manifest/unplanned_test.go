@@ -35,7 +35,7 @@ func TestAPoolWithoutItsOtherHalfIsUnplanned(t *testing.T) {
 		keys []string
 	}{
 		"the reference's kind is misspelled":  {[]string{strings.Replace(mp, "kind: AWSManagedMachinePool", "kind: AWSMangedMachinePool", 1), pool}, []string{"misspelled-kind", "pool-without-machinepool"}, []string{"default/web"}},
-		"the reference's kind is no pool":     {[]string{strings.Replace(mp, "kind: AWSManagedMachinePool", "kind: AWSManagedCluster", 1), pool}, []string{"misspelled-kind", "pool-without-machinepool"}, []string{"default/web"}},
+		"the reference's kind is not a pool":  {[]string{strings.Replace(mp, "kind: AWSManagedMachinePool", "kind: AWSManagedCluster", 1), pool}, []string{"misspelled-kind", "pool-without-machinepool"}, []string{"default/web"}},
 		"the reference's kind is another's":   {[]string{strings.Replace(mp, "kind: AWSManagedMachinePool", "kind: AzureMachinePool", 1), pool}, []string{"pool-without-machinepool"}, []string{"default/web"}},
 		"the reference's group is misspelled": {[]string{strings.Replace(mp, "{kind: AWSManagedMachinePool", "{apiVersion: infrastructure.cluster.k8s.io/v1beta2, kind: AWSManagedMachinePool", 1), pool}, []string{"misspelled-kind"}, []string{"default/web"}},
 		"the MachinePool's kind":              {[]string{strings.Replace(mp, "kind: MachinePool", "kind: MachinePoool", 1), pool}, []string{"misspelled-kind"}, []string{"default/web"}},

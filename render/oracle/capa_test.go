@@ -212,11 +212,11 @@ func fillDefaults(s *spec.Schema, v any) {
 func clone(v any) any {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("a default that is no JSON: %v", err))
+		panic(fmt.Sprintf("a default that is not JSON: %v", err))
 	}
 	var out any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &out); err != nil {
-		panic(fmt.Sprintf("a default that is no JSON: %v", err))
+		panic(fmt.Sprintf("a default that is not JSON: %v", err))
 	}
 	return out
 }

@@ -54,7 +54,7 @@ func unseal(text string, key []byte, aad string) (any, error) {
 	for i := range raw {
 		var err error
 		if raw[i], err = base64.StdEncoding.DecodeString(parts[i]); err != nil {
-			return nil, errors.New("is damaged: it is no base64")
+			return nil, errors.New("is damaged: it is not base64")
 		}
 	}
 	block, err := aes.NewCipher(key)
@@ -174,7 +174,7 @@ func (c *code) verify(key []byte) error {
 	}
 	modified, err := time.Parse(time.RFC3339, c.meta.LastModified)
 	if err != nil {
-		return errors.New("sops.lastmodified is no time")
+		return errors.New("sops.lastmodified is not a time")
 	}
 	want, err := unseal(c.meta.MAC, key, modified.Format(time.RFC3339))
 	if err != nil {

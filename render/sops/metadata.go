@@ -81,7 +81,7 @@ func readMetadata(raw map[string]any) (*metadata, error) {
 	for name, to := range map[string]**regexp.Regexp{"unencrypted_regex": &m.unencrypted, "encrypted_regex": &m.encrypted} {
 		if text := str(raw[name]); text != "" {
 			if *to, err = rule(text); err != nil {
-				return nil, fmt.Errorf("sops.%s is no regular expression", name)
+				return nil, fmt.Errorf("sops.%s is not a regular expression", name)
 			}
 		}
 	}
@@ -134,7 +134,7 @@ func readKeys(group map[string]any) ([]masterKey, error) {
 		each("kms", func(e map[string]any) (masterKey, error) {
 			data, err := base64.StdEncoding.DecodeString(str(e["enc"]))
 			if err != nil {
-				return masterKey{}, errors.New("sops.kms.enc is no base64")
+				return masterKey{}, errors.New("sops.kms.enc is not base64")
 			}
 			key := masterKey{name: str(e["arn"]), data: data, context: map[string]string{}}
 			context, _ := e["context"].(map[string]any)

@@ -41,7 +41,7 @@ func (r Recipients) None() bool { return len(r.Age)+len(r.KMSKeyARNs) == 0 }
 // ParseRecipient returns the fault of an age recipient.
 func ParseRecipient(text string) error {
 	if _, err := age.ParseX25519Recipient(text); err != nil {
-		return errors.New("it is no age recipient: want one that starts with age1, as age-keygen prints it")
+		return errors.New("it is not an age recipient: want one that starts with age1, as age-keygen prints it")
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (d *yamlDocument) takeMetadata(root *yaml.Node, i int) error {
 		}
 		var raw map[string]any
 		if err := value.Decode(&raw); err != nil {
-			return &lineError{key.Line, "the metadata is no mapping of texts"}
+			return &lineError{key.Line, "the metadata is not a mapping of texts"}
 		}
 		if str(raw["mac"]) == "" {
 			return errPlain // some other member of this name

@@ -39,7 +39,7 @@ type Fault struct {
 	// Key says that the fault is about the key in a mapping and not about its value.
 	Key bool
 	// Node is the node to show: the value, the key, or the node that misses a key. It is nil if the
-	// faulty text is no YAML.
+	// faulty text is not YAML.
 	Node *yaml.Node
 }
 

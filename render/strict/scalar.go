@@ -150,7 +150,7 @@ func (d *Decoder) duration(n *yaml.Node, into *time.Duration, p intent.Path) {
 	}
 	parsed, err := time.ParseDuration(text)
 	if err != nil {
-		d.Error(n, p, code, p.String()+" is no duration"+quoted(d.Secret, ": %q", text), `write a number with a unit, such as "300s" or "5m"`)
+		d.Error(n, p, code, p.String()+" is not a duration"+quoted(d.Secret, ": %q", text), `write a number with a unit, such as "300s" or "5m"`)
 		return
 	}
 	*into = parsed

@@ -292,7 +292,7 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("two runs differ: %+v %q, %+v %q", got, faults, again, same)
 			}
 			if _, err := json.Marshal(got.Free); err != nil {
-				t.Errorf("what is read is no JSON: %v", err)
+				t.Errorf("what is read is not JSON: %v", err)
 			}
 			if n := got.Number; len(faults) == 0 && strings.Count(text, "number") == 1 && n != 0 && !strings.ContainsAny(text, "123456789") {
 				t.Errorf("number %d of %q", n, text)

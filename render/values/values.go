@@ -102,7 +102,7 @@ func parseYAML(content []byte) (map[string]Value, error) {
 		_, twice := out[key.Value]
 		switch {
 		case !Name.MatchString(key.Value):
-			return nil, &Fault{key.Line, key.Column, fmt.Sprintf("%q is no name of a variable", key.Value)}
+			return nil, &Fault{key.Line, key.Column, fmt.Sprintf("%q is not a valid name for a variable", key.Value)}
 		case twice:
 			return nil, &Fault{key.Line, key.Column, key.Value + " is given twice"}
 		case value.Kind != yaml.ScalarNode:

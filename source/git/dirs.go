@@ -36,7 +36,7 @@ func FindDirs(path string) (Dirs, error) {
 		}
 		target, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
 		if !ok {
-			return Dirs{}, fault.New(fault.NotFound, "%s is no file of Git", own)
+			return Dirs{}, fault.New(fault.NotFound, "%s is not a file of Git", own)
 		}
 		own = absFrom(path, target)
 	}
@@ -46,7 +46,7 @@ func FindDirs(path string) (Dirs, error) {
 	}
 	for _, p := range []string{filepath.Join(dirs.Own, "HEAD"), dirs.Objects()} {
 		if _, err := os.Stat(p); err != nil {
-			return Dirs{}, fault.New(fault.NotFound, "%s is no Git repository", path)
+			return Dirs{}, fault.New(fault.NotFound, "%s is not a Git repository", path)
 		}
 	}
 	return dirs, nil

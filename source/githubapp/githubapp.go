@@ -97,7 +97,7 @@ func New(o Options) (*App, error) {
 	owner, name, ok := strings.Cut(o.Repository, "/")
 	switch u, err := url.Parse(o.API); {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New("make GitHub App: the API's address is no http(s) URL")
+		return nil, errors.New("make GitHub App: the API's address is not an http(s) URL")
 	case o.AppID == "" || o.KeyFile == "":
 		return nil, errors.New("make GitHub App: appID and privateKeyFile are required")
 	case !ok || owner == "" || name == "" || strings.Contains(name, "/"):

@@ -25,7 +25,7 @@ func (x *Executor) Confirm(ctx context.Context, seen step.Seen) error {
 	}
 	return &observed.Error{
 		Kind: observed.Busy, Service: operation.service, Operation: operation.name, Code: observed.CodeChanged,
-		Message: "the " + string(seen.Resource) + " " + seen.Name + " is not what it was when the pass observed it: " + why + "; it is left alone",
+		Message: "the " + string(seen.Resource) + " " + seen.Name + " has changed since the pass observed it: " + why + "; weir does not change it",
 	}
 }
 

@@ -103,7 +103,7 @@ func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, err
 	if x.settles(a, e) {
 		e = &observed.Error{
 			Kind: observed.Transient, Service: e.Service, Operation: e.Operation, Code: e.Code, RequestID: e.RequestID, Err: e,
-			Message: e.Message + " (it was made a moment ago and is not visible everywhere yet)",
+			Message: e.Message + " (it was created a moment ago and is not visible everywhere yet)",
 		}
 	}
 	return step.Result{}, e

@@ -33,6 +33,6 @@ func (x *Executor) gone(ctx context.Context, a step.About) bool {
 func missing(denied *observed.Error) *observed.Error {
 	out := *denied
 	out.Kind, out.Err = observed.NotFound, denied
-	out.Message = "it does not exist any more; AWS denies writes by tag to what has none"
+	out.Message = "it no longer exists, and AWS denies writes that depend on its tags"
 	return &out
 }

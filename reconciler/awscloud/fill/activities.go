@@ -20,7 +20,7 @@ func (f *Filler) fillActivities(ctx context.Context, s *observed.State, queries 
 		var found observed.Activities
 		e := sdk.Classify("autoscaling", "DescribeScalingActivities", err)
 		if e != nil {
-			found.Refused = "the cause is not known: " + e.Message
+			found.Refused = "the cause is unknown: " + e.Message
 		}
 		for _, a := range list {
 			found.List = append(found.List, observed.Activity{Description: a.Description, Cause: a.Cause, At: a.Started})

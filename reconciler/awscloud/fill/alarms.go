@@ -53,7 +53,7 @@ func (f *Filler) fillAlarms(ctx context.Context, s *observed.State, names []stri
 	}
 	s.Alarms = f.alarms.of(names, f.client.Now())
 	if len(s.Alarms) < len(names) && s.AlarmsUnknown == "" {
-		s.AlarmsUnknown = "AWS's limits leave no call for them now"
+		s.AlarmsUnknown = "AWS's rate limits allow no call for them now"
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func versionNumber(t observed.Template, version string) (int64, error) {
 	n, err := strconv.ParseInt(version, 10, 64)
 	if err != nil {
 		return 0, &observed.Error{Kind: observed.Invalid, Service: "ec2", Operation: "DescribeLaunchTemplateVersions", Code: "InvalidVersion",
-			Message: "the version " + strconv.Quote(version) + " of the template " + t.Name + " is no number", Err: err}
+			Message: "the version " + strconv.Quote(version) + " of the template " + t.Name + " is not a number", Err: err}
 	}
 	return n, nil
 }

@@ -38,7 +38,7 @@ func (p *Prober) DryRun(ctx context.Context, r preflight.DryRun) (refused, err *
 		if len(out.Instances) > 0 {
 			launched = aws.ToString(out.Instances[0].InstanceId)
 		}
-		return nil, &observed.Error{Kind: observed.Unknown, Service: "ec2", Operation: "RunInstances", Code: preflight.CodeNotDry, Message: "the endpoint takes no notice of DryRun and launched " + launched}
+		return nil, &observed.Error{Kind: observed.Unknown, Service: "ec2", Operation: "RunInstances", Code: preflight.CodeNotDry, Message: "the endpoint ignored DryRun and launched " + launched}
 	}
 	if sdk.WouldSucceed(failed) {
 		return nil, nil

@@ -31,7 +31,7 @@ const (
 
 // ErrBound is in the chain of a call's error where the answer was larger, longer
 // or had more pages than weir takes.
-var ErrBound = errors.New("the answer is over a bound")
+var ErrBound = errors.New("the answer exceeds a limit")
 
 // boundError names the bound.
 type boundError struct{ code, text string }
@@ -80,7 +80,7 @@ type boundedBody struct {
 	io.ReadCloser
 	limit int
 	left  int64
-	list  *int64 // what is left for all pages of a list; nil where it is no list
+	list  *int64 // what is left for all pages of a list; nil where it is not a list
 }
 
 // Read implements io.Reader.

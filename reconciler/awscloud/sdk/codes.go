@@ -125,7 +125,7 @@ var serviceCodes = map[string]map[string]observed.ErrorKind{
 	},
 	"kms": {
 		"NotFoundException":          observed.NotFound,
-		"InvalidArnException":        observed.NotFound, // it is no key's
+		"InvalidArnException":        observed.NotFound, // it is not a key's
 		"KMSInternalException":       observed.Transient,
 		"DependencyTimeoutException": observed.Transient,
 	},

@@ -94,13 +94,13 @@ func (f fenced) may(ctx context.Context) error {
 // askTimes bounds these tries.
 const askTimes = 5
 
-var errSlow = errors.New("what people asked for is read too slowly to write by what AWS said")
+var errSlow = errors.New("weir cannot read people's requests fast enough to write")
 
 // lookEvery is the time between two checks whether to cut an attempt: a lease may be lost before
 // its time.
 const lookEvery = time.Second
 
-var errCut = errors.New("this weir's lease of the account and region was about to end before AWS had answered")
+var errCut = errors.New("this weir's lease of the account and region was about to expire before AWS answered")
 
 // fenceError is the error of an attempt that was not allowed to start, or that was cut. The result
 // of a cut attempt is unknown.

@@ -31,13 +31,13 @@ func noSuchHost(err error) string {
 	name := strings.TrimSuffix(dns.Name, ".")
 	found := regionOfHost().FindStringSubmatch(name)
 	if found == nil {
-		return fmt.Sprintf("there is no host %s: is the endpoint's address right, and does this machine's name server answer for it?", name)
+		return fmt.Sprintf("host %s not found: check the endpoint's address, and this machine's name server", name)
 	}
-	text := fmt.Sprintf("there is no host %s: is there a region %q", name, found[1])
+	text := fmt.Sprintf("host %s not found: check the region %q", name, found[1])
 	if near := nearest.Word(found[1], partition.Regions()); near != "" && near != found[1] {
 		text += fmt.Sprintf(" (did you mean %q?)", near)
 	}
-	return text + ", and does this machine's name server answer for AWS?"
+	return text + ", and this machine's name server"
 }
 
 // withoutCredentials names the missing setting where no provider of the SDK has

@@ -25,9 +25,9 @@ func TestPlainWords(t *testing.T) {
 		kind observed.ErrorKind
 		want []string
 	}{
-		"a mistyped region":          {noHost("sts.eu-wset-1.amazonaws.com"), observed.Transient, []string{`is there a region "eu-wset-1"`, `did you mean "eu-west-1"?`}},
-		"a region that is new":       {noHost("ec2.zz-moonbase-9.api.aws"), observed.Transient, []string{`is there a region "zz-moonbase-9", and`}},
-		"an endpoint that is none":   {noHost("aws.example.com"), observed.Transient, []string{"there is no host aws.example.com", "is the endpoint's address right"}},
+		"a mistyped region":          {noHost("sts.eu-wset-1.amazonaws.com"), observed.Transient, []string{`check the region "eu-wset-1"`, `did you mean "eu-west-1"?`}},
+		"a region that is new":       {noHost("ec2.zz-moonbase-9.api.aws"), observed.Transient, []string{`check the region "zz-moonbase-9", and`}},
+		"an endpoint that is none":   {noHost("aws.example.com"), observed.Transient, []string{"host aws.example.com not found", "check the endpoint's address"}},
 		"a region of no credentials": {&credentialsError{err: noHost("sts.us-eats-1.amazonaws.com")}, observed.Credentials, []string{`did you mean "us-east-1"?`}},
 		"a login that has ended":     {&credentialsError{err: errors.New("failed to refresh cached credentials, the SSO session has expired or is invalid")}, observed.Credentials, []string{"aws sso login"}},
 	} {

@@ -83,7 +83,7 @@ func newCall(t testing.TB, emu *awsemu.Server, r *http.Request, body []byte) cal
 		t.Error(err)
 	}
 	c.form, c.does = form, form.Get("Action")
-	_ = json.Unmarshal(body, &c.members) // a form is no JSON
+	_ = json.Unmarshal(body, &c.members) // a form is not JSON
 	if _, operation, ok := strings.Cut(r.Header.Get("X-Amz-Target"), "."); ok {
 		c.does = operation
 	}

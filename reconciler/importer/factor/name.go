@@ -25,7 +25,7 @@ func (w *writer) name() {
 		}
 		taken[s.name] = true
 	}
-	// What objects of bases are called is no name of a pool, and of no two bases.
+	// What objects of bases are called is not a name of a pool, and of no two bases.
 	for _, s := range w.shapes {
 		fits := func(name string) bool { return !w.taken[name] && !taken["."+name] }
 		for _, name := range append(s.stems(), s.name, s.name+"-base") {

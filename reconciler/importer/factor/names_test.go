@@ -69,7 +69,7 @@ func TestFilesHaveNamesThatEverybodyTakes(t *testing.T) {
 	for name := range r.Files {
 		for _, element := range strings.Split(name, "/") {
 			if base := strings.TrimSuffix(element, path.Ext(element)); !good.MatchString(element) || base == "con" || base == "aux" || base == "com1" || strings.HasSuffix(element, ".git") {
-				t.Errorf("%s has a part that is no name everywhere", name)
+				t.Errorf("%s has a part that is not a name everywhere", name)
 			}
 		}
 		if seen[strings.ToLower(name)] {

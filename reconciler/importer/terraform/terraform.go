@@ -144,9 +144,9 @@ func Read(text []byte) (State, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			return State{}, &Error{fmt.Sprintf("it is no JSON, by its byte %d", syntax.Offset), pull}
+			return State{}, &Error{fmt.Sprintf("it is not JSON, by its byte %d", syntax.Offset), pull}
 		}
-		return State{}, &Error{"it is no Terraform state", pull}
+		return State{}, &Error{"it is not a Terraform state", pull}
 	}
 	switch {
 	case len(d.Encrypted) > 0:
@@ -162,7 +162,7 @@ func Read(text []byte) (State, error) {
 		}
 		return s.sorted()
 	case d.Version == nil:
-		return State{}, &Error{"it is no Terraform state", pull}
+		return State{}, &Error{"it is not a Terraform state", pull}
 	case *d.Version != version:
 		return State{}, &Error{fmt.Sprintf("it is a state of version %d, and weir reads version %d", *d.Version, version), "terraform apply -refresh-only with Terraform 0.13 or newer writes it again"}
 	}
@@ -216,7 +216,7 @@ var names = regexp.MustCompile(`^[\pL_][\pL\pN_-]*$`)
 var modules = regexp.MustCompile(`^(module\.[\pL_][\pL\pN_-]*(\[("([^"\\\n]|\\.)*"|[0-9]+)\])?(\.|$))*$`)
 
 // sorted is the state with its resources in order, or an error where one has a name that
-// is no address of Terraform's: it would be printed for people to paste.
+// is not an address of Terraform's: it would be printed for people to paste.
 func (s State) sorted() (State, error) {
 	for _, r := range s.Resources {
 		if !names.MatchString(r.Name) || !modules.MatchString(r.Module) {

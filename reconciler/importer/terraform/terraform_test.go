@@ -70,10 +70,10 @@ func TestReadSaysWhatToDo(t *testing.T) {
 		`{"version":3,"modules":[]}`:                                           "version 3, and weir reads version 4",
 		`{"serial":1,"encrypted_data":"eA=="}`:                                 "encrypted",
 		`{"format_version":"1.2","planned_values":{},"resource_changes":[{}]}`: "a plan",
-		`resource "aws_autoscaling_group" "secret" {}`:                         "no JSON",
-		`[]`:                                 "no Terraform state",
-		`{}`:                                 "no Terraform state",
-		`{"version":4,"resources":"secret"}`: "no Terraform state",
+		`resource "aws_autoscaling_group" "secret" {}`:                         "not JSON",
+		`[]`:                                 "not a Terraform state",
+		`{}`:                                 "not a Terraform state",
+		`{"version":4,"resources":"secret"}`: "not a Terraform state",
 		"{\"version\":4,\"resources\":[{\"mode\":\"managed\",\"type\":\"aws_launch_template\",\"name\":\"a\\nsecret\",\"instances\":[{\"attributes\":{\"id\":\"lt\"}}]}]}": "whose name Terraform does not take",
 	} {
 		_, err := Read([]byte(in))

@@ -57,7 +57,7 @@ func (a adoption) keepMachines(pool *intent.Pool, w *template.Version) {
 	}
 	if n > 0 {
 		a.planner.Note(diag.Info, pool, nil, "adopted-instances",
-			strconv.Itoa(n)+" instances of "+a.have.Name+" run versions from before weir took the group over, which differ from version "+w.Version()+" in user data at most; they stay",
+			strconv.Itoa(n)+" instances of "+a.have.Name+" run versions from before weir adopted the group, which differ from version "+w.Version()+" only in user data; weir does not replace them",
 			"they are replaced when the pool's launch configuration changes in Git")
 	}
 }

@@ -58,7 +58,7 @@ func (c Planner) pinned(pool *intent.Pool, have observed.Group, version template
 	}
 	return slices.Insert(steps, 0, step.Step{
 		Verb: step.Update, Resource: step.AutoScalingGroup, Pool: pool.Key.String(), Name: have.Name, Later: len(steps) > 0 && steps[0].Later,
-		Reason: "it follows a version that is about to change; it keeps the one that it launches now", Changes: changes, Do: u,
+		Reason: "it follows a version that is about to change, so weir pins the current one", Changes: changes, Do: u,
 	})
 }
 

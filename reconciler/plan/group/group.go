@@ -115,7 +115,7 @@ func (c Planner) noteBeside(pool *intent.Pool, have observed.Group) {
 	}
 	if len(standby) > 0 {
 		c.Note(diag.Warning, pool, nil, "machines-on-standby", "the machines "+strings.Join(standby, ", ")+" of "+have.Name+
-			" are on standby, because somebody put them there: they are not in service, and rollouts treat them as refreshPreferences.standbyInstances says",
+			" are on standby, because somebody put them there. They are not in service, and rollouts handle them as refreshPreferences.standbyInstances configures",
 			"take them back with aws autoscaling exit-standby --auto-scaling-group-name "+observed.ShellWord(have.Name)+" --instance-ids "+strings.Join(standby, " "))
 	}
 }

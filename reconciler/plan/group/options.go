@@ -114,7 +114,7 @@ func (c Planner) updateSeparately(pool *intent.Pool, have observed.Group) {
 	case o.WarmPool != nil && (found == nil || *found != *o.WarmPool):
 		c.putWarmPool(pool, have)
 	case o.DeleteWarmPool && found != nil && !have.Options.DeleteWarmPool:
-		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "it is to have no warm pool",
+		c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: have.Name, Reason: "Git has no warm pool",
 			Changes: []step.Change{optionChange(pool, "warmPool", found, nil)}, Seen: step.SeenGroup(have), Do: step.DeleteWarmPool{Group: have.Name}})
 	}
 	c.updateMetrics(pool, have)

@@ -116,7 +116,7 @@ func (c Planner) nameSuspensions(pool *intent.Pool, g observed.Group, rolls bool
 	}
 	if rolls {
 		for _, p := range []string{"InstanceRefresh", "Launch", "ReplaceUnhealthy", "Terminate"} {
-			blocks[p] = "its rollout cannot go on"
+			blocks[p] = "its rollout cannot continue"
 		}
 	}
 	ours := SuspendedByWeir(g)
@@ -130,11 +130,11 @@ func (c Planner) nameSuspensions(pool *intent.Pool, g observed.Group, rolls bool
 		switch {
 		case pool.Group == nil:
 		case slices.Contains(declaredSuspended(pool.Group), p):
-			who, end, path = "Git suspends it", "take it out of spec.suspendProcesses in Git", intent.Path{"spec", "suspendProcesses"}
+			who, end, path = "Git suspends it", "remove it from spec.suspendProcesses in Git", intent.Path{"spec", "suspendProcesses"}
 		case slices.Contains(ours, p):
 			who, end = "weir suspended it, and Git no longer does", "weir resumes it as soon as nothing holds the pool's steps"
 		default:
-			end += "; written as false below spec.suspendProcesses.processes, it is resumed by weir"
+			end += "; to make weir resume it, write false for it below spec.suspendProcesses.processes"
 		}
 		c.Note(diag.Warning, pool, path, CodeProcessSuspended, "the process "+p+" of the group "+g.Name+" is suspended, so "+effect+": "+who, end)
 	}

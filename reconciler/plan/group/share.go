@@ -154,7 +154,7 @@ func (g *governed) over(pool *intent.Pool, r observed.Refresh) string {
 	case share >= 100:
 		return ""
 	case waits && g.serving >= need:
-		return "the instance refresh " + r.ID + " has come to its share of " + strconv.Itoa(int(share)) + " % and would go on after a while"
+		return "the instance refresh " + r.ID + " has reached its share of " + strconv.Itoa(int(share)) + " % and would continue after a delay"
 	case g.report.New > need:
 		return "the instance refresh " + r.ID + " has replaced " + strconv.Itoa(int(g.report.New)) + " machines, and its share is " + strconv.Itoa(int(need))
 	}

@@ -76,16 +76,16 @@ func (r *roll) stop() {
 	case endsRefresh:
 		r.endRefresh(f, back)
 	case awaitsEnd:
-		r.Note(diag.Info, r.pool, nil, "refresh-ending", "the instance refresh "+f.latest.ID+" of "+r.have.Name+" is on its way ("+f.latest.Status+"); what else the stop asks for comes after it", "")
+		r.Note(diag.Info, r.pool, nil, "refresh-ending", "the instance refresh "+f.latest.ID+" of "+r.have.Name+" is on its way ("+f.latest.Status+"); the other steps of the stop come after it", "")
 	case nothingBack:
 	case backFailed:
-		r.Note(diag.Error, r.pool, nil, "rollout-failed", "the way back of "+r.have.Name+" to "+toVersion+" ended as "+f.latest.Status+": "+cmp.Or(f.latest.Reason, "AWS gives no reason"),
+		r.Note(diag.Error, r.pool, nil, "rollout-failed", "the rollback of "+r.have.Name+" to "+toVersion+" ended as "+f.latest.Status+": "+cmp.Or(f.latest.Reason, "AWS gives no reason"),
 			"correct what prevents the machines from starting"+Again(*r.In, "the pool's launch configuration"))
 	case backUndone:
 		r.Undone(r.pool, "the group "+r.have.Name, id, 0)
 	case setBack:
 		r.Step(r.pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: r.have.Name, Stops: true, Rollout: id,
-			Reason: "the change is stopped: machines are launched of " + toVersion + " again",
+			Reason: "the change is stopped: new machines use " + toVersion + " again",
 			Do:     step.UpdateGroup{Name: r.have.Name, Template: &back.Template, MixedInstancesPolicy: back.MixedInstancesPolicy}})
 	case rollBack:
 		back.Group, back.Preferences = r.have.Name, r.pool.Group.Refresh
@@ -134,8 +134,8 @@ func (r *roll) back(to *rollout.Version) (step.StartRefresh, bool) {
 	}
 	t := r.templateOf(to.Template)
 	if t.ID == "" || t.Missing[to.Number] {
-		r.Note(diag.Warning, r.pool, nil, "rollout-stopped", "version "+strconv.FormatInt(to.Number, 10)+" of the launch template "+to.Template+", to which "+r.have.Name+" would go back, exists no more; its machines stay as they are",
-			"revert the commit, or push one that mends it")
+		r.Note(diag.Warning, r.pool, nil, "rollout-stopped", "version "+strconv.FormatInt(to.Number, 10)+" of the launch template "+to.Template+", to which "+r.have.Name+" would go back, no longer exists; its machines stay as they are",
+			"revert the commit, or push one that fixes it")
 		return step.StartRefresh{}, false
 	}
 	out := step.StartRefresh{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(to.Number, 10)}, MixedInstancesPolicy: r.pool.Group.MixedInstancesPolicy}
@@ -157,7 +157,7 @@ func (r *roll) noteStopped(bad int, set bool) {
 		text += "; " + strconv.Itoa(bad) + " of its " + strconv.Itoa(len(r.have.Instances)) + " machines run it"
 	}
 	if set && r.g.Permit.Back == nil {
-		text += ", and so will those that the group launches to grow or in place of unhealthy ones"
+		text += ", and so will machines that the group launches to grow or to replace unhealthy ones"
 	}
 	r.Note(diag.Warning, r.pool, nil, "rollout-stopped", text, "")
 	r.Pool.Outstands("Warning", "RolloutStopped", text)

@@ -86,7 +86,7 @@ func Pending(in model.Input, pool *intent.Pool) string {
 				starting = append(starting, i.ID)
 			}
 		}
-		began := "the oldest launch began at " + clockTime(since) + ": "
+		began := "the oldest launch started at " + clockTime(since) + ": "
 		switch {
 		case len(waiting) > 0:
 			return began + someOf(waiting) + " in Pending:Wait until " + hooksAwaited(in, name, since)

@@ -114,7 +114,7 @@ func (p Policy) remedy(owner string) string {
 	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {
 		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"
 	}
-	return "rename the pool, remove the existing resource, or take it over: " + p.AdoptCommand(owner)
+	return "rename the pool, remove the existing resource, or adopt it: " + p.AdoptCommand(owner)
 }
 
 // OnlyShows reports whether the plan is for looking at: then the plan shows another's
@@ -141,7 +141,7 @@ func (p Policy) AdoptCommand(owner string) string {
 // Adopt plans that a resource becomes the target's by an action that writes its tags, which
 // it returns as they then are.
 func (c *Work) Adopt(pool *intent.Pool, resource step.Resource, name string, have map[string]string, do step.Action) map[string]string {
-	why := "it is nobody's"
+	why := "it has no owner"
 	switch owner := have[observed.TagOwner]; {
 	case owner != "":
 		why = "it belongs to the weir instance " + observed.Quote(owner)
@@ -153,7 +153,7 @@ func (c *Work) Adopt(pool *intent.Pool, resource step.Resource, name string, hav
 	s := step.Step{Verb: step.Adopt, Resource: resource, Name: name, Reason: why + "; only its tags change",
 		Changes: TagChanges(pool, about.Put, about.Remove, have), Do: do}
 	if p := c.In.Policy; p.OnlyShows() {
-		s.HeldReason = p.Gates.WhySuspended(p, pool.Key.String()) + "; " + p.AdoptCommand(have[observed.TagOwner]) + " adopts it all the same, which changes tags only"
+		s.HeldReason = p.Gates.WhySuspended(p, pool.Key.String()) + "; " + p.AdoptCommand(have[observed.TagOwner]) + " adopts it anyway, which changes only tags"
 		s.HeldEnds = p.AdoptCommand(have[observed.TagOwner])
 	}
 	c.Step(pool, s)

@@ -50,7 +50,7 @@ func TestMayAdopt(t *testing.T) {
 		want     bool
 		says     string
 	}{
-		"nobody asks":                    {policy, Adoption{}, nil, false, "take it over: weir adopt --config FILE blue"},
+		"nobody asks":                    {policy, Adoption{}, nil, false, "or adopt it: weir adopt --config FILE blue"},
 		"CloudFormation's":               {policy, Adoption{}, map[string]string{"aws:cloudformation:stack-name": "s"}, false, ""},
 		"the configuration forbids it":   {policy, Adoption{}, nil, false, "allowAdopt"},
 		"annotated":                      {policy, Adoption{Annotated: true}, nil, true, ""},

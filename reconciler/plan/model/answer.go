@@ -20,7 +20,7 @@ func (c *Work) Answer(pool *intent.Pool, l intent.Lookup) (observed.Answer, bool
 		return observed.Answer{}, false
 	case a.Problem != "" && stays(c.In.State, pool, a):
 		object, path := asksFor(pool, l, a.Code)
-		c.NoteAt(diag.Warning, object, path, "default-network", "the region now has another VPC, so weir no longer uses the default VPC for new pools; the pool's machines stay in it", "")
+		c.NoteAt(diag.Warning, object, path, "default-network", "the region now has another VPC, so weir no longer uses the default VPC for new pools; this pool's machines stay in it", "")
 		return a, true
 	case a.Problem != "" && c.saidAlready(pool, a):
 		c.Blocked = true

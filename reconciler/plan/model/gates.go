@@ -33,7 +33,7 @@ const (
 )
 
 // Gates say what keeps a target's steps from running though AWS and Git differ:
-// what people asked for and what the configuration demands. The planner's caller
+// what people asked for and the waves that the configuration requires. The planner's caller
 // decides them from its records, its clock and the other targets; planning takes them
 // as values, so that the same plan comes out wherever it is made. Each text says why,
 // for people; an empty one holds nothing.

@@ -39,7 +39,7 @@ func (c Planner) createNodegroup(w wantNodegroup) {
 func (c Planner) newNodegroup(w wantNodegroup, name string, old *observed.Nodegroup) (ng observed.Nodegroup, ok bool) {
 	n := w.pool.Nodegroup
 	if s := w.cluster.Status; s != "" && s != "ACTIVE" && s != "UPDATING" {
-		c.Blockf(w.pool, nil, "cluster-not-ready", "the EKS cluster "+w.cluster.Name+" is "+s+" and takes no new nodegroup", "create the cluster again, or remove the pool from Git")
+		c.Blockf(w.pool, nil, "cluster-not-ready", "the EKS cluster "+w.cluster.Name+" is "+s+" and accepts no new nodegroup", "create the cluster again, or remove the pool from Git")
 		return ng, false
 	}
 	if !c.creatable(w) {

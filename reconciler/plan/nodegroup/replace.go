@@ -81,7 +81,7 @@ func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs
 func (c Planner) leave(w wantNodegroup, old []observed.Nodegroup, up bool, by string) {
 	why := "it is deleted once " + by + " is ACTIVE"
 	if up {
-		why = "it is not what Git wants any more"
+		why = "Git no longer wants it"
 	}
 	for _, n := range old {
 		if n.Status == "DELETING" {
@@ -148,7 +148,7 @@ func (c Planner) refuseImmutable(w wantNodegroup, have observed.Nodegroup, diffe
 	for _, d := range differs {
 		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + observed.Quote(d.from) + ", wanted " + observed.Quote(d.to) + ")"
 		c.Blockf(w.pool, d.path, model.CodeImmutable, summary,
-			"restore the old value, or write the annotation weir.dev/replace: allowed on the pool, with which weir creates a new nodegroup and deletes this one")
+			"restore the old value, or write the annotation weir.dev/replace: allowed on the pool; weir then creates a new nodegroup and deletes this one")
 	}
 }
 

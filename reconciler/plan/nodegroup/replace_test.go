@@ -32,7 +32,7 @@ func TestNamesOfReplacements(t *testing.T) {
 		pool := intent.Pool{Nodegroup: &intent.Nodegroup{ClusterName: "prod", Name: wanted}}
 		name := replacementName(c.In, wantNodegroup{pool: &pool}, nil)
 		if !model.StandsFor(name.Name, wanted) || len(name.Name) > 63 {
-			t.Fatalf("%s is no name of a replacement for %s", name.Name, wanted)
+			t.Fatalf("%s is not a name of a replacement for %s", name.Name, wanted)
 		}
 	})
 }

@@ -17,14 +17,14 @@ func (c *orphans) findOrphans() []orphan {
 
 // newOrphan is an unwanted resource with the step that deletes it.
 func (c *orphans) newOrphan(claim model.Claim, tags map[string]string, s step.Step) orphan {
-	s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[observed.TagPool], step.Delete, "nothing in Git wants it"
+	s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[observed.TagPool], step.Delete, "Git does not want it"
 	s.Disruptive = s.Instances > 0
 	if s.LaunchConfig = tags[observed.TagLaunchConfig]; s.LaunchConfig != "" {
 		s.Pool = ""
 	}
 	o := orphan{claim: claim, pool: s.Pool, config: s.LaunchConfig, tags: tags, step: s, now: c.renamedTo(claim.Resource, s.Pool)}
 	if o.now != "" {
-		o.step.Reason = o.unwanted() + ", which takes its place"
+		o.step.Reason = o.unwanted() + ", which replaces it"
 	}
 	return o
 }

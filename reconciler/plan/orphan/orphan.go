@@ -70,7 +70,7 @@ func (c *orphans) stands(claim model.Claim, tags map[string]string) bool {
 	}
 	if u.Foreign {
 		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Info, Code: "kept-in-git", Object: u.Objects[0].String(),
-			Summary: "the " + string(claim.Resource) + " " + claim.Name + " stays: " + u.Objects[0].String() + " is in Git, though no pool of AWS uses it", Detail: diag.Hint("kept-in-git")})
+			Summary: "the " + string(claim.Resource) + " " + claim.Name + " stays: " + u.Objects[0].String() + " is in Git, although no pool of AWS uses it", Detail: diag.Hint("kept-in-git")})
 	}
 	return true
 }
@@ -94,7 +94,7 @@ func (c *orphans) plan(found []orphan) {
 	}
 	kept := prune.Kept
 	if !c.in.Fleet.Whole {
-		kept = "not every target here renders whole"
+		kept = "not every target here renders completely"
 	}
 	if kept != "" {
 		for _, o := range found {
@@ -125,13 +125,13 @@ func (c *orphans) beyondLimit(found []orphan, spared map[model.Claim]bool) bool 
 	}
 	d := diag.Diagnostic{Severity: diag.Error, Code: "prune-refused",
 		Summary: "nothing is deleted: " + n + " of " + strconv.Itoa(owned) + " pools would be deleted, more than the limit of " + strconv.Itoa(limit),
-		Detail: "if it is meant, approve the plan with the command that its held steps name, weir approve DIGEST; " +
+		Detail: "if the deletion is intended, approve the plan with the command that its held steps show, weir approve DIGEST; " +
 			"a commit that is not pushed yet may have the trailer \"Weir-Allow-Prune: " + c.in.Policy.Target + "\" instead"}
 	switch {
 	case prune.Waits != "":
 		d = diag.Diagnostic{Severity: diag.Info, Code: "prune-waits", Summary: n + " pools beyond the limit are not deleted yet: " + prune.Waits, Detail: diag.Hint("prune-waits")}
 	case emptied:
-		d.Summary = "nothing is deleted: the target renders no pool at all, which no limit covers, not even one of 100 %, and " + n + " would be deleted"
+		d.Summary = "nothing is deleted: the target renders no pool at all, which no limit allows, not even 100 %, and " + n + " would be deleted"
 	}
 	c.Diags = append(c.Diags, d)
 	return true
@@ -145,7 +145,7 @@ func (c *orphans) delete(o orphan, refused bool) {
 		s.Held = step.HeldWaiting
 	}
 	if s.Allowed = c.in.Policy.Prune.Allowed[o.pool]; s.Allowed {
-		s.Reason += "; the commit's trailer lets it go beyond the limit"
+		s.Reason += "; the commit's trailer allows this beyond the limit"
 	}
 	s.Later = s.Later || c.stillServing(o)
 	if s.Held != "" || s.Later || c.confirmed(o) && c.drain(o, &s) {
@@ -200,7 +200,7 @@ func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 }
 
 // limited reports whether the orphan counts against the limit. An allowed orphan does not count, nor
-// does a replaced one, nor a template that pools shared, which is no pool.
+// does a replaced one, nor a template that pools shared, which is not a pool.
 func (c *orphans) limited(o orphan) bool {
 	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.in.Pool(o.pool) == nil
 }
@@ -293,7 +293,7 @@ func UnknownTargets(s *observed.State, p model.Policy, known map[string]bool) di
 		}
 		if source := tag(observed.TagSource); source != p.Source && !slices.Contains(p.Sources, source) {
 			out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-source",
-				Summary: "the " + string(r) + " " + name + " comes from the source " + observed.Quote(source) + ", which this instance does not have; it stays as it is",
+				Summary: "the " + string(r) + " " + name + " comes from the source " + observed.Quote(source) + ", which this instance does not have; weir does not change it",
 				Detail:  "configure the repository again under its old address, or delete the resource by hand"})
 			return
 		}
@@ -301,7 +301,7 @@ func UnknownTargets(s *observed.State, p model.Policy, known map[string]bool) di
 			return
 		}
 		out = append(out, diag.Diagnostic{Severity: diag.Warning, Code: "unknown-target",
-			Summary: "the " + string(r) + " " + name + " belongs to the target " + observed.Quote(tag(observed.TagTarget)) + ", which the configuration does not name here; it is left as it is",
+			Summary: "the " + string(r) + " " + name + " belongs to the target " + observed.Quote(tag(observed.TagTarget)) + ", which the configuration does not name here; weir does not change it",
 			Detail:  "configure the target again, or delete the resource by hand"})
 	}
 	for name, g := range s.Groups {

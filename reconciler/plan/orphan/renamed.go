@@ -27,7 +27,7 @@ func (o *orphan) unwanted() string {
 	if o.now != "" {
 		return "the pool has the " + string(o.claim.Resource) + " " + o.now + " in Git"
 	}
-	return "nothing in Git wants it any more"
+	return "Git no longer wants it"
 }
 
 // keepsRenamed reports whether the orphan is what its pool had under an earlier name, and

@@ -79,7 +79,7 @@ func (c Planner) prune(pool *intent.Pool, want *Want, t observed.Template, p pru
 	for batch := range slices.Chunk(surplusVersions(t.Numbers, p.wanted, int(keep), used), versionsInDelete) {
 		c.Step(pool, step.Step{
 			Verb: step.PruneVersion, Resource: step.LaunchTemplate, Name: t.Name,
-			Reason: "versions " + ranges(batch) + " are beyond the " + strconv.Itoa(int(want.keep)) + " earlier ones that are kept, and nothing uses them",
+			Reason: "versions " + ranges(batch) + " are beyond the " + strconv.Itoa(int(want.keep)) + " earlier versions to keep, and nothing uses them",
 			Changes: []step.Change{{Field: "versions", From: ranges(batch), Object: pool.Infrastructure,
 				Path: intent.Path{"metadata", "annotations", observed.TagKeep}}},
 			Seen: step.SeenTemplate(t), Do: step.DeleteLaunchTemplateVersions{Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Versions: batch},

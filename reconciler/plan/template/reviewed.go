@@ -111,9 +111,9 @@ func (c Planner) noteImage(pool *intent.Pool, want *Want) {
 	switch r := want.was; {
 	case r == nil || want.newest.ID == want.Data.ImageID && (r.ID == want.Data.ImageID || r.ID == ""):
 	case !r.Outdated && r.ID != "":
-		c.Note(diag.Info, pool, path, "newer-image", "the image "+named(r.ID, r.Words)+" is taken, as "+r.By+" showed it; AWS publishes "+newest+" by now", "")
+		c.Note(diag.Info, pool, path, "newer-image", "the image "+named(r.ID, r.Words)+" is taken, as "+r.By+" showed it; AWS now publishes "+newest+" by now", "")
 	case r.Outdated && r.ID != "":
-		why := "the plan is of " + r.At.UTC().Format(time.DateOnly) + ", which is too long ago"
+		why := "the plan is of " + r.At.UTC().Format(time.DateOnly) + ", which is too old"
 		if a, asked := c.In.Checked[model.ImageCheck{Lookup: r.Lookup, ID: r.ID}]; asked && a.Image == nil {
 			why = a.Problem
 		}

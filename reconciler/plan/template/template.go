@@ -194,9 +194,9 @@ func (c Planner) noteNewerImage(pool *intent.Pool, want *Want, t observed.Templa
 		return
 	}
 	if want.newest.ID != wanted.Data.ImageID && (want.keepsImage() || want.Data.ImageID == wanted.Data.ImageID) {
-		when := "it is taken when the pool's launch configuration changes; annotation weir.dev/ami-policy: follow rolls newer images out"
+		when := "weir uses it when the pool's launch configuration changes; the annotation weir.dev/ami-policy: follow rolls out newer images at once"
 		if pool.FollowImages {
-			when = "it is rolled out by itself, after what the commit changes"
+			when = "it is rolled out separately, after the changes of the commit"
 		}
 		c.Note(diag.Info, pool, intent.Path{"spec", "awsLaunchTemplate"}, "newer-image",
 			"a newer image "+named(want.newest.ID, want.newest.Words())+" is published; version "+strconv.FormatInt(wanted.Number, 10)+" of the launch template "+t.Name+" stays with "+wanted.Data.ImageID, when)
@@ -217,7 +217,7 @@ func (c Planner) noteForeignVersion(pool *intent.Pool, t observed.Template, want
 			stays = append(stays, "version "+strconv.FormatInt(n, 10))
 		}
 		c.Note(diag.Warning, pool, nil, "foreign-version",
-			"version "+strconv.FormatInt(newest.Number, 10)+" of the launch template "+t.Name+" was made outside weir; the pool stays on "+strings.Join(stays, ", "),
+			"version "+strconv.FormatInt(newest.Number, 10)+" of the launch template "+t.Name+" was created outside weir; the pool stays on "+strings.Join(stays, ", "),
 			"delete the version, or write what it changes in Git")
 	}
 }

@@ -75,7 +75,7 @@ func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 	}
 	source := w.Data
 	if w.root && len(source.BlockDeviceMappings) > 0 {
-		// The device name follows from the image, so it is no part of the source.
+		// The device name follows from the image, so it is not part of the source.
 		source.BlockDeviceMappings = slices.Clone(source.BlockDeviceMappings)
 		source.BlockDeviceMappings[0].DeviceName = ""
 	}

@@ -126,7 +126,7 @@ func (a *Asker) queried(ask rollout.Ask) rollout.Answer {
 	a.mu.Unlock()
 	switch {
 	case s == nil:
-		return rollout.Answer{Verdict: rollout.Unknown, What: g.Provider + " has not been asked yet", At: a.Now()}
+		return rollout.Answer{Verdict: rollout.Unknown, What: g.Provider + " has not been queried yet", At: a.Now()}
 	case s.err != nil:
 		return rollout.Answer{Verdict: rollout.Unknown, What: g.Provider + " has not answered: " + clip(s.err.Error()), At: s.at}
 	}
@@ -145,7 +145,7 @@ func Within(g *intent.PrometheusGate, samples []Sample) rollout.Answer {
 		bounds = "at least " + number(g.Min)
 	}
 	if len(samples) == 0 {
-		return rollout.Answer{Verdict: rollout.Unknown, What: g.Provider + " has no value for the query; where none is good, end it with `or vector(0)`"}
+		return rollout.Answer{Verdict: rollout.Unknown, What: g.Provider + " has no value for the query; if no value means success, append `or vector(0)`"}
 	}
 	found := make([]finding, len(samples))
 	texts := make([]string, len(samples))

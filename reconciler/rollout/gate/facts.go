@@ -20,7 +20,7 @@ func (j judge) nodesReady() rollout.Answer {
 		case f.NodesUnknown != "":
 			return finding{verdict: rollout.Unknown, what: "the nodes of its cluster cannot be read: " + clip(f.NodesUnknown)}
 		case f.NodesFrom != rollout.FromNodes && g.Required:
-			return finding{verdict: rollout.Unknown, what: "its nodes cannot be asked, as its target has no kubeconfigFile, and the gate requires them"}
+			return finding{verdict: rollout.Unknown, what: "its nodes cannot be read, because its target has no kubeconfigFile, and the gate requires them"}
 		case f.NodesFrom != rollout.FromNodes && !slices.Contains(unasked, p.Target):
 			unasked = append(unasked, p.Target)
 		}
@@ -28,7 +28,7 @@ func (j judge) nodesReady() rollout.Answer {
 	})
 	passed := fmt.Sprintf("%s of the new version %s ready", counted(machines, "machine"), areOf(machines))
 	if len(unasked) > 0 {
-		passed += "; without kubeconfigFile of " + list(unasked) + " being in service counts, and no node was asked"
+		passed += "; without kubeconfigFile of " + list(unasked) + ", a machine in service counts as ready"
 	}
 	return worst(found, passed)
 }
@@ -60,7 +60,7 @@ func ready(p *rollout.Pool, within time.Duration) finding {
 		if len(waiting) == 0 {
 			return finding{verdict: rollout.Unknown, what: counted(left, "machine") + " of the new version " + areOf(left) + " not ready yet"}
 		}
-		return finding{verdict: rollout.Unknown, what: fmt.Sprintf("%d of %s of the new version %s not ready yet, which each may be for %s: %s",
+		return finding{verdict: rollout.Unknown, what: fmt.Sprintf("%d of %s of the new version %s not ready yet; each may take %s: %s",
 			left, counted(p.New, "machine"), areOf(left), within, list(waiting))}
 	}
 	return finding{verdict: rollout.Pass}
@@ -99,7 +99,7 @@ func (j judge) failedActivities() rollout.Answer {
 	}
 	passed := "no scaling activity failed" + since
 	if failed > 0 {
-		passed = fmt.Sprintf("%s failed%s, of %d that may", counted(failed, "scaling activity"), since, most)
+		passed = fmt.Sprintf("%s failed%s, %d are allowed", counted(failed, "scaling activity"), since, most)
 	}
 	return worst(found, passed)
 }
@@ -119,7 +119,7 @@ func (j judge) alarms() rollout.Answer {
 		for _, name := range names {
 			switch s, known := state[name]; {
 			case !known:
-				open = append(open, "nothing was read of the alarm "+name)
+				open = append(open, "weir did not read the alarm "+name)
 			case s == "":
 				open = append(open, "there is no alarm "+name+" in "+place(p))
 			case s == "ALARM":

@@ -85,7 +85,7 @@ func Judge(ask rollout.Ask, pools []rollout.Pool, now time.Time, maxAge time.Dur
 	}
 	switch g := ask.Gate; {
 	case len(ask.Pools) == 0:
-		return rollout.Answer{Verdict: rollout.Pass, What: "there is no pool to ask about", At: now}
+		return rollout.Answer{Verdict: rollout.Pass, What: "there is no pool to check", At: now}
 	case g.NodesReady != nil:
 		return j.nodesReady()
 	case g.FailedActivities != nil:
@@ -93,7 +93,7 @@ func Judge(ask rollout.Ask, pools []rollout.Pool, now time.Time, maxAge time.Dur
 	case g.CloudWatchAlarms != nil:
 		return j.alarms()
 	}
-	return rollout.Answer{Verdict: rollout.Unknown, What: "the gate has not been asked yet", At: now}
+	return rollout.Answer{Verdict: rollout.Unknown, What: "the gate has not been queried yet", At: now}
 }
 
 type judge struct {
@@ -113,15 +113,15 @@ func (j judge) each(look func(p *rollout.Pool) finding) (out []finding) {
 		}
 		switch {
 		case p == nil:
-			unknown("its owner has not reported on it")
+			unknown("the member that owns it has not reported on it")
 		case p.Hash == "" && p.Fault != "":
 			unknown("it cannot be planned: %s", clip(p.Fault))
 		case p.Hash != s.Hash:
-			unknown("its owner has not reported on the version that is rolled out")
+			unknown("the member that owns it has not reported on the version of the rollout")
 		case p.Facts.ReadAt.Before(j.ask.Since):
-			unknown("nothing was read of it since the share began at %s", clock(j.ask.Since))
+			unknown("weir has not read it since the share started at %s", clock(j.ask.Since))
 		case j.maxAge > 0 && j.now.Sub(p.Facts.ReadAt) > j.maxAge:
-			unknown("nothing was read of it since %s", clock(p.Facts.ReadAt))
+			unknown("weir has not read it since %s", clock(p.Facts.ReadAt))
 		default:
 			f := look(p)
 			if f.verdict != rollout.Pass {

@@ -44,7 +44,7 @@ func Open(db state.Store) *Ledger { return &Ledger{db: db, read: map[string]entr
 const format = 1
 
 // ErrNewer is that of a record which a newer weir has written.
-var ErrNewer = errors.New("a newer weir has written the record of rollouts: start that version; until then this one holds what is governed")
+var ErrNewer = errors.New("a newer weir has written the record of rollouts: start that version; until then pools of FleetRollouts are held")
 
 // stored is a record as it is written: compressed, and in parts for engines that accept no values
 // of its size. Earlier releases wrote plain records without a format.

@@ -90,7 +90,7 @@ func (r *Recorder) Saw(now time.Time, name string, seen []Seen, converged bool) 
 	if changes := t.Begins > 0 || slices.ContainsFunc(slices.Collect(maps.Values(t.pools)), func(p *pool) bool { return p.touched }); changes && converged != t.done {
 		if t.done = converged; converged {
 			t.Ends = r.at(now)
-			r.note(now, Milestone{Kind: "target-converges", Target: name, Text: "all of it is as Git says"})
+			r.note(now, Milestone{Kind: "target-converges", Target: name, Text: "all targets match Git"})
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (r *Recorder) saw(now time.Time, p *pool, s Seen) {
 		r.note(now, Milestone{Kind: "pool-fails", Target: p.Target, Pool: p.Name, Text: s.Failed})
 	case p.touched && !p.ended && s.Converged && !s.Moves:
 		p.ended, p.Ends, r.last = true, r.at(now), now
-		r.note(now, Milestone{Kind: "pool-ends", Target: p.Target, Pool: p.Name, Text: "is as Git says"})
+		r.note(now, Milestone{Kind: "pool-ends", Target: p.Target, Pool: p.Name, Text: "matches Git"})
 	case p.ended && !s.Converged:
 		p.ended, p.Ends = false, 0
 	}

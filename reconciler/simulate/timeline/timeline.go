@@ -11,7 +11,7 @@ const Schema = "weir.dev/simulation/v1"
 
 // Outcomes of a timeline or a target.
 const (
-	Converged  = "converged"  // all is as Git says
+	Converged  = "converged"  // all matches Git
 	Waits      = "waits"      // what is left waits for somebody
 	Failed     = "failed"     // something fails, and nothing is left that may go on by itself
 	Incomplete = "incomplete" // the simulation was cut short

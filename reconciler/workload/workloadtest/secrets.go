@@ -108,7 +108,7 @@ func (s *Server) create(namespace string, body []byte) (int, object) {
 	for k, v := range data {
 		text, _ := v.(string)
 		if _, err := base64.StdEncoding.DecodeString(text); err != nil {
-			return refuse(http.StatusBadRequest, "BadRequest", "data %s is no base64", k)
+			return refuse(http.StatusBadRequest, "BadRequest", "data %s is not base64", k)
 		}
 	}
 	key := namespace + "/" + name

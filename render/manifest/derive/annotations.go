@@ -23,7 +23,7 @@ func replicas(o *kinds.Decoded[kinds.MachinePoolSpec], r kinds.Reporter) intent.
 	for i, key := range []string{kinds.AnnotationMinSize, kinds.AnnotationMaxSize} {
 		n, err := strconv.ParseInt(o.Metadata.Annotations[key], 10, 32)
 		if err != nil || n < 0 {
-			r.Error(kinds.AnnotationPath(key), "bad-value", fmt.Sprintf("annotation %s is no size: %q", key, o.Metadata.Annotations[key]), "")
+			r.Error(kinds.AnnotationPath(key), "bad-value", fmt.Sprintf("annotation %s is not a size: %q", key, o.Metadata.Annotations[key]), "")
 			return intent.Number{Value: 1}
 		}
 		bounds[i] = int(n)

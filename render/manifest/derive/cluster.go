@@ -160,7 +160,7 @@ func (b *Builder) readManaged(c *cluster, r kinds.Reporter, ref *kinds.ObjectRef
 	if s.Version != nil {
 		v, ok := kinds.ParseEKS(*s.Version)
 		if !ok {
-			cr.Error(path("spec", "version"), "bad-version", fmt.Sprintf("%q is no Kubernetes version", *s.Version), "write v1.31.0 or 1.31")
+			cr.Error(path("spec", "version"), "bad-version", fmt.Sprintf("%q is not a Kubernetes version", *s.Version), "write v1.31.0 or 1.31")
 			c.broken = true
 		}
 		c.version = v

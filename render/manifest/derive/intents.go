@@ -163,7 +163,7 @@ func otherInfrastructure(r kinds.Reporter, at intent.Path, kind string) {
 		return
 	}
 	if strings.HasPrefix(kind, "AWS") {
-		r.Error(at.Join("kind"), "misspelled-kind", fmt.Sprintf("%s refers to a %s, which is no pool", r.Ref, kind), pools)
+		r.Error(at.Join("kind"), "misspelled-kind", fmt.Sprintf("%s refers to a %s, which is not a pool", r.Ref, kind), pools)
 		return
 	}
 	r.Info(at.Join("kind"), "pool-not-ours", fmt.Sprintf("%s is left alone: its infrastructure is a %s", r.Ref, kind), "")

@@ -105,7 +105,7 @@ func (d *draft) discoveryFile(in *userdata.Kubeadm, file string, k *kinds.Discov
 		out.InsecureSkipTLSVerify, out.CertificateAuthority = c.InsecureSkipTLSVerify, c.CertificateAuthorityData
 	}
 	if _, err := kinds.DecodeBase64(out.CertificateAuthority); err != nil {
-		r.Error(at.Join("cluster", "certificateAuthorityData"), "bad-value", at.Join("cluster", "certificateAuthorityData").String()+" is no base64", "write the PEM certificate in base64")
+		r.Error(at.Join("cluster", "certificateAuthorityData"), "bad-value", at.Join("cluster", "certificateAuthorityData").String()+" is not base64", "write the PEM certificate in base64")
 	}
 	if host := d.cluster.hostPort(); out.Server == "" && host != "" {
 		out.Server = "https://" + host

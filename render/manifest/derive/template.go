@@ -18,7 +18,7 @@ func (b *Builder) launchTemplate(d *draft, lt *kinds.LaunchTemplate, name string
 		b.claimName(d, "launch template", name, claim{d.Infrastructure, d.Infrastructure, path("metadata", "name")})
 	}
 	if !kinds.TemplateName.MatchString(name) || len(name) > kinds.MaxTemplateName {
-		d.AtPool.Error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a launch template", name), fmt.Sprintf("EC2 takes 3 to %d characters", kinds.MaxTemplateName))
+		d.AtPool.Error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is not a valid name for a launch template", name), fmt.Sprintf("EC2 takes 3 to %d characters", kinds.MaxTemplateName))
 	}
 	if lt.Name != "" && lt.Name != name {
 		d.AtPool.Info(p.Join("name"), "not-carried", "spec.awsLaunchTemplate.name is not used: the launch template is named "+name, "")

@@ -173,7 +173,7 @@ func (w *writer) secretData(d *draft, name string) intent.UserData {
 	switch {
 	case format == "ignition":
 		if version := userdata.IgnitionVersion(value); version == "" && !judged.AnyForm {
-			d.AtMachinePool.Error(at, "bad-value", fmt.Sprintf("the value of Secret %q is no Ignition document", name), "it must be JSON with ignition.version")
+			d.AtMachinePool.Error(at, "bad-value", fmt.Sprintf("the value of Secret %q is not an Ignition document", name), "it must be JSON with ignition.version")
 		}
 	case format != "cloud-config":
 		d.AtMachinePool.Error(at, "bad-enum", fmt.Sprintf("the format of Secret %q is unknown", name), `it must be "cloud-config" or "ignition"`)
@@ -217,7 +217,7 @@ func (w *writer) readSecret(r kinds.Reporter, at intent.Path, namespace, name st
 	for k, v := range s.Data {
 		if _, err := kinds.DecodeBase64(v); err != nil {
 			// The decoder's error may quote the value, so it is not shown.
-			kinds.Reporter{Ref: o.Ref, To: &found}.Error(path("data", k), "wrong-type", "data."+k+" is no base64", "write plain text under stringData")
+			kinds.Reporter{Ref: o.Ref, To: &found}.Error(path("data", k), "wrong-type", "data."+k+" is not base64", "write plain text under stringData")
 		}
 	}
 	if !found.HasErrors() {
@@ -321,7 +321,7 @@ func (w *writer) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec]
 // needEKS reports a configuration for EKS nodes in a cluster that is not EKS's.
 func (d *draft) needEKS(kind string) bool {
 	if !d.cluster.eks {
-		d.AtMachinePool.Error(kinds.BootstrapPath.Join("configRef", "kind"), "not-eks", fmt.Sprintf("%s is for EKS nodes, but cluster %s is no EKS cluster", kind, d.ClusterKey),
+		d.AtMachinePool.Error(kinds.BootstrapPath.Join("configRef", "kind"), "not-eks", fmt.Sprintf("%s is for EKS nodes, but cluster %s is not an EKS cluster", kind, d.ClusterKey),
 			"the Cluster's controlPlaneRef must be an AWSManagedControlPlane, or the configuration a KubeadmConfig")
 	}
 	return d.cluster.eks

@@ -23,7 +23,7 @@ func CheckID(r Reporter, p intent.Path, id, prefix string) {
 
 func noID(p intent.Path, id, prefix string) (strict.Fault, bool) {
 	digits, begins := strings.CutPrefix(id, prefix)
-	return strict.Fault{Code: "bad-id", Summary: fmt.Sprintf("%s is %q, which is no id of its kind", p, id), Detail: fmt.Sprintf("such an id is %s and 8 or 17 hexadecimal digits", prefix)}, !begins || !idDigits.MatchString(digits)
+	return strict.Fault{Code: "bad-id", Summary: fmt.Sprintf("%s is %q, which is not an id of its kind", p, id), Detail: fmt.Sprintf("such an id is %s and 8 or 17 hexadecimal digits", prefix)}, !begins || !idDigits.MatchString(digits)
 }
 
 // MaxTemplateName is the length of a launch template's name.
@@ -59,7 +59,7 @@ func eksName(namespace, name string, limit int) string {
 	return b.String()
 }
 
-// CheckARN reports a text that is no ARN.
+// CheckARN reports a text that is not an ARN.
 func CheckARN(r Reporter, at intent.Path, arn string) {
 	if f, bad := noARN(at, arn); bad {
 		r.Error(at, f.Code, f.Summary, f.Detail)
@@ -67,7 +67,7 @@ func CheckARN(r Reporter, at intent.Path, arn string) {
 }
 
 func noARN(at intent.Path, arn string) (strict.Fault, bool) {
-	return strict.Fault{Code: "bad-value", Summary: fmt.Sprintf("%s is %q, which is no ARN", at, arn), Detail: "an ARN begins with arn:"}, arn != "" && !strings.HasPrefix(arn, "arn:")
+	return strict.Fault{Code: "bad-value", Summary: fmt.Sprintf("%s is %q, which is not an ARN", at, arn), Detail: "an ARN begins with arn:"}, arn != "" && !strings.HasPrefix(arn, "arn:")
 }
 
 // TemplateName is the form of a launch template's name, by EC2's API reference; one

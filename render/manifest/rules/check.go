@@ -19,7 +19,7 @@ var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-
 // checkName reports a name that Kubernetes would not take.
 func checkName(r kinds.Reporter) {
 	if r.Ref.Name != "" && (len(r.Ref.Name) > 253 || !dnsName.MatchString(r.Ref.Name)) {
-		r.Error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is no name for a Kubernetes object", r.Ref.Name),
+		r.Error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is not a valid name for a Kubernetes object", r.Ref.Name),
 			"use lower-case letters, digits, - and ., beginning and ending with a letter or digit")
 	}
 }
@@ -37,7 +37,7 @@ func checkLabels(r kinds.Reporter, p intent.Path, m map[string]string, values bo
 			name = k
 		}
 		if len(name) > 63 || !labelName.MatchString(name) || (prefixed && (len(prefix) > 253 || !dnsName.MatchString(prefix))) {
-			r.To.Add(kinds.Fault{Code: "bad-name", Summary: fmt.Sprintf("%q is no key for a label or annotation", k), Ref: r.Ref, Path: p.Join(k), Key: true})
+			r.To.Add(kinds.Fault{Code: "bad-name", Summary: fmt.Sprintf("%q is not a valid key for a label or annotation", k), Ref: r.Ref, Path: p.Join(k), Key: true})
 		}
 		if v := m[k]; values && v != "" && (len(v) > 63 || !labelName.MatchString(v)) {
 			r.Error(p.Join(k), "bad-value", fmt.Sprintf("%s cannot have the value %q", p.Join(k), v), "")

@@ -60,7 +60,7 @@ func checkFilters(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourceRefer
 				if near := nearest.Word(f.Name, known); near != "" {
 					detail = fmt.Sprintf("did you mean %q? %s", near, detail)
 				}
-				r.Warn(at.Join("name"), "unknown-filter", fmt.Sprintf("%s is %q, which is no filter that weir knows", at.Join("name"), f.Name), detail)
+				r.Warn(at.Join("name"), "unknown-filter", fmt.Sprintf("%s is %q, which is not a filter that weir knows", at.Join("name"), f.Name), detail)
 			}
 			if len(f.Values) == 0 {
 				r.Warn(at.Join("values"), "empty-filter", at.Join("values").String()+" is empty: a filter without values finds nothing", "write what the filter must match")

@@ -76,7 +76,7 @@ func checkPartitions(r kinds.Reporter, list []kinds.KubeadmPartition, version st
 		for j, part := range p.DiskLayout {
 			sum += part.Percentage
 			if part.Type != "" && !partitionType.MatchString(part.Type) {
-				r.Error(at.Join("diskLayout", intent.Index(j), "partitionType"), "bad-value", fmt.Sprintf("%q is no type of partition", part.Type),
+				r.Error(at.Join("diskLayout", intent.Index(j), "partitionType"), "bad-value", fmt.Sprintf("%q is not a type of partition", part.Type),
 					"it may be Linux, LinuxSwap, LinuxRAID, LVM, Fat32, NTFS, LinuxExtended or a GPT type GUID")
 			}
 		}

@@ -67,7 +67,7 @@ func checkNodegroupTaints(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 		case t.Key == "":
 			r.Error(at.Join("key"), "bad-name", at.Join("key").String()+" is empty", "")
 		case len(t.Key) > maxLabelText || !labelName.MatchString(name) || prefixed && !dnsName.MatchString(prefix):
-			r.Error(at.Join("key"), "bad-name", fmt.Sprintf("%q is no key for a taint", t.Key), "EKS takes up to 63 characters: letters, digits, - _ and ., with an optional DNS name and / before them")
+			r.Error(at.Join("key"), "bad-name", fmt.Sprintf("%q is not a valid key for a taint", t.Key), "EKS takes up to 63 characters: letters, digits, - _ and ., with an optional DNS name and / before them")
 		}
 		if t.Value != "" && (len(t.Value) > maxLabelText || !labelName.MatchString(t.Value)) {
 			r.Error(at.Join("value"), "bad-value", fmt.Sprintf("%s cannot be %q", at.Join("value"), t.Value), "EKS takes up to 63 letters, digits, - _ and .")
@@ -96,7 +96,7 @@ func checkRole(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) {
 	checkRoleName(r, s.RoleName)
 	policy := func(at intent.Path, arn string) {
 		if !policyARN.MatchString(arn) {
-			r.Error(at, "bad-value", fmt.Sprintf("%s is %q, which is no ARN of a policy", at, arn), "write it as IAM shows it, such as arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
+			r.Error(at, "bad-value", fmt.Sprintf("%s is %q, which is not an ARN of a policy", at, arn), "write it as IAM shows it, such as arn:aws:iam::aws:policy/AmazonSSMManagedInstanceCore")
 		}
 	}
 	for i, arn := range s.RoleAdditionalPolicies {
@@ -106,7 +106,7 @@ func checkRole(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) {
 		policy(path("spec", "rolePermissionsBoundary"), s.RolePermissionsBoundary)
 	}
 	if at := path("spec", "rolePath"); s.RolePath != "" && !rolePath.MatchString(s.RolePath) {
-		r.Error(at, "bad-value", fmt.Sprintf("%s is %q, which is no path of a role", at, s.RolePath), "a path begins and ends with /, such as /nodes/")
+		r.Error(at, "bad-value", fmt.Sprintf("%s is %q, which is not a path of a role", at, s.RolePath), "a path begins and ends with /, such as /nodes/")
 	}
 }
 
@@ -116,7 +116,7 @@ func checkRoleName(r kinds.Reporter, name string) {
 	case strings.HasPrefix(name, "arn:"):
 		r.Error(at, "bad-name", "spec.roleName is an ARN", "write the name alone: what follows the last / of the ARN")
 	default:
-		r.Error(at, "bad-name", fmt.Sprintf("%q is no name for an IAM role", name), "IAM takes up to 64 letters, digits and _ + = , . @ -")
+		r.Error(at, "bad-name", fmt.Sprintf("%q is not a valid name for an IAM role", name), "IAM takes up to 64 letters, digits and _ + = , . @ -")
 	}
 }
 
@@ -163,7 +163,7 @@ func checkHookQuotas(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 	for i, h := range hooks {
 		at := p.Join(intent.Index(i))
 		if h.Name != "" && !hookName.MatchString(h.Name) {
-			r.Error(at.Join("name"), "bad-name", fmt.Sprintf("%q is no name for a lifecycle hook", h.Name), "Auto Scaling takes up to 255 letters, digits, - _ and /")
+			r.Error(at.Join("name"), "bad-name", fmt.Sprintf("%q is not a valid name for a lifecycle hook", h.Name), "Auto Scaling takes up to 255 letters, digits, - _ and /")
 		}
 		if t := h.HeartbeatTimeout; t != nil && t.Seconds() > maxHookTimeout && t.Hours() <= 48 {
 			r.Warn(at.Join("heartbeatTimeout"), "out-of-range", fmt.Sprintf("%s is %s; Auto Scaling documents at most 2h", at.Join("heartbeatTimeout"), *t),

@@ -131,7 +131,7 @@ func (d *Derived) CheckAMIVersion(s *kinds.AWSManagedMachinePoolSpec, kubernetes
 		if !strings.EqualFold(release, "latest") {
 			advice = fmt.Sprintf("write one such as %s, or %s", example, advice)
 		}
-		d.AtPool.Error(at, "bad-release", fmt.Sprintf("%s is %q, which is no release of %s", at, release, s.AMIType), advice)
+		d.AtPool.Error(at, "bad-release", fmt.Sprintf("%s is %q, which is not a release of %s", at, release, s.AMIType), advice)
 		return
 	}
 	if len(m) > 1 && kubernetes != "" && m[1] != kubernetes {

@@ -71,7 +71,7 @@ func (d *Derived) NoteGroup(s *kinds.AWSMachinePoolSpec) {
 		}
 	}
 	if s.Ignition != nil && d.LaunchTemplate.UserData.Format != "ignition" {
-		d.AtPool.Info(path("spec", "ignition"), "not-carried", "spec.ignition has no effect: the pool's user data is no Ignition document", "")
+		d.AtPool.Info(path("spec", "ignition"), "not-carried", "spec.ignition has no effect: the pool's user data is not an Ignition document", "")
 	}
 	d.NoteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
 }

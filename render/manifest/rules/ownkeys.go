@@ -63,7 +63,7 @@ func checkOwnKey(k kinds.OwnKeys, r kinds.Reporter, suffix string) {
 		exclusiveKey(r, id.At, name.At, "a launch template has both; write one of them")
 	}
 	if byName && !kinds.TemplateName.MatchString(name.Value) {
-		r.Error(name.At, "bad-name", fmt.Sprintf("%q is no name for a launch template", name.Value), "EC2 takes 3 to 128 letters, digits and ( ) . - / _")
+		r.Error(name.At, "bad-name", fmt.Sprintf("%q is not a valid name for a launch template", name.Value), "EC2 takes 3 to 128 letters, digits and ( ) . - / _")
 	}
 	if byID {
 		kinds.CheckID(r, id.At, id.Value, "lt-")
@@ -76,7 +76,7 @@ func checkOwnKey(k kinds.OwnKeys, r kinds.Reporter, suffix string) {
 			fmt.Sprintf("write %s%s beside it", kinds.OwnTemplatePrefix, kinds.OwnName+suffix))
 	}
 	if _, ok := kinds.TemplateVersionOf(version.Value); !ok {
-		r.Error(version.At, "bad-value", fmt.Sprintf("%q is no version of a launch template", version.Value), `write a number in quotes, "Latest" or "Default"`)
+		r.Error(version.At, "bad-value", fmt.Sprintf("%q is not a version of a launch template", version.Value), `write a number in quotes, "Latest" or "Default"`)
 	}
 }
 

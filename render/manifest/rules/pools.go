@@ -26,7 +26,7 @@ func checkMachinePool(o *kinds.Decoded[kinds.MachinePoolSpec], r kinds.Reporter)
 	}
 	if t.Version != "" {
 		if _, ok := kinds.ParseKubernetes(t.Version); !ok {
-			r.Error(spec.Join("version"), "bad-version", fmt.Sprintf("%q is no Kubernetes version", t.Version), "write all three parts, such as v1.31.2")
+			r.Error(spec.Join("version"), "bad-version", fmt.Sprintf("%q is not a Kubernetes version", t.Version), "write all three parts, such as v1.31.2")
 		}
 	}
 	if len(t.Taints) > 0 {

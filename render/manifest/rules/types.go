@@ -19,7 +19,7 @@ import (
 func checkKnownTypes(r kinds.Reporter, types []kinds.TypeField) {
 	for _, t := range types {
 		if t.Name != "" && !instancetypes.Known(t.Name) {
-			r.Warn(t.At, "unknown-instance-type", fmt.Sprintf("%s is %q, which is no instance type that weir knows", t.At, t.Name), likelyTypes(t.Name))
+			r.Warn(t.At, "unknown-instance-type", fmt.Sprintf("%s is %q, which is not an instance type that weir knows", t.At, t.Name), likelyTypes(t.Name))
 		}
 	}
 }
