@@ -212,7 +212,7 @@ func unknownFields(n *yaml.RNode, schema *openapi.ResourceSchema, path string) (
 		}
 		below := schema.Elements()
 		if below == nil {
-			return []string{path + " is no list"}
+			return []string{path + " is not a list"}
 		}
 		for i, e := range list {
 			faults = append(faults, unknownFields(e, below, fmt.Sprintf("%s[%d]", path, i))...)

@@ -86,12 +86,12 @@ func agree(ctx context.Context, s surroundings, w *workspace.Workspace) (agreed 
 	case len(gone) == 0:
 		return s.confirm(ctx, fmt.Sprintf("Apply %s?", wording.Count(steps, "step"))), nil
 	}
-	fmt.Fprintf(s.stderr, "This deletes, with its machines:\n")
+	fmt.Fprintf(s.stderr, "This deletes the following, with machines:\n")
 	for _, what := range gone {
 		fmt.Fprintf(s.stderr, "  %s\n", wording.Clean(what))
 	}
 	number := strconv.Itoa(len(gone))
-	return s.ask(ctx, "To apply, type how many that are ("+number+"):") == number, nil
+	return s.ask(ctx, "To apply, type the number of deletions ("+number+"):") == number, nil
 }
 
 // deleted names what a plan deletes now or once what holds it has passed, but for

@@ -70,15 +70,15 @@ func run(ctx context.Context, args []string, s surroundings) int {
 	return code
 }
 
-const rootHelp = `weir keeps pools of AWS machines at the level that Git says: it renders Cluster
-API machine-pool manifests with kustomize, plans, applies the plan to EC2 launch
+const rootHelp = `weir keeps pools of AWS machines in sync with Git: it renders Cluster API
+machine-pool manifests with kustomize, plans, applies the plan to EC2 launch
 templates, Auto Scaling groups and EKS nodegroups, and reports on the commit.
 
 Try it without an account:
 
-  weir demo                       everything on this machine, with a page to look at
+  weir demo                       everything on this machine, with a page to open
   weir validate PATH              check manifests, offline
-  weir emulator --listen :8345    an AWS to apply to
+  weir emulator --listen :8345    an emulated AWS to apply to
   weir apply PATH --region eu-west-1 --endpoint-url http://127.0.0.1:8345 --wait`
 
 func newRoot(s surroundings) *cobra.Command {

@@ -53,7 +53,7 @@ func acceptCommand(s surroundings) *cobra.Command {
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if flags.address != "" && flags.config != "" {
-			return usage("leave one of them out", "--address and --config both say which daemon to ask")
+			return usage("use only one of them", "--address and --config both choose the daemon")
 		}
 		var cfg *config.Config
 		if flags.config != "" {
@@ -98,7 +98,7 @@ func tellAccepted(s surroundings, out commands.Accepted) {
 		fmt.Fprintln(s.stdout, wording.Clean(fieldLine(f)))
 	}
 	if len(out.More) > 0 {
-		fmt.Fprintln(s.stdout, "Applied, this does more than leave these fields as they are:")
+		fmt.Fprintln(s.stdout, "Applying this also changes other things:")
 		for _, text := range out.More {
 			fmt.Fprintln(s.stdout, "  "+wording.Clean(text))
 		}

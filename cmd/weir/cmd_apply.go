@@ -47,14 +47,14 @@ func applyCommand(s surroundings) *cobra.Command {
 	}
 	flags.add(c, s)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
-	c.Flags().BoolVar(&wait, "wait", false, "make passes until everything has converged")
+	c.Flags().BoolVar(&wait, "wait", false, "run passes until everything has converged")
 	c.Flags().BoolVar(&yes, "yes", false, "ask nothing, and run deletions")
 	c.Flags().BoolVar(&retry, "retry", false, "retry failed rollouts and refused steps")
-	c.Flags().BoolVar(&insist, "insist", false, "replace machines although AWS refuses every new one")
+	c.Flags().BoolVar(&insist, "insist", false, "replace machines even if AWS refuses every new one")
 	c.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if c.Flags().Changed("timeout") && !wait {
-			return usage("add --wait", "--timeout goes with --wait")
+			return usage("add --wait", "--timeout needs --wait")
 		}
 		if timeout <= 0 {
 			return usage("write it like --timeout 10m", "--timeout must be positive")

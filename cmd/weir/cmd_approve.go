@@ -48,12 +48,12 @@ func approveCommand(s surroundings) *cobra.Command {
 		return flags.printAnswer(s, out, func() {
 			fmt.Fprintf(s.stdout, "approved until %s\n", when(out.Approval.Until))
 			if len(out.Plans) > 0 {
-				fmt.Fprintf(s.stdout, "it is the plan of %s\n", wording.Clean(strings.Join(out.Plans, ", ")))
+				fmt.Fprintf(s.stdout, "this is the plan of %s\n", wording.Clean(strings.Join(out.Plans, ", ")))
 			} else {
-				fmt.Fprintln(s.stderr, "no plan that weir knows now has this digest")
+				fmt.Fprintln(s.stderr, "no current plan has this digest")
 			}
 			if len(out.Behind) > 0 {
-				fmt.Fprintf(s.stderr, "note: %s has a newer commit: if its plan differs, it needs its own approval\n", wording.Clean(strings.Join(out.Behind, ", ")))
+				fmt.Fprintf(s.stderr, "note: %s has a newer commit. If its plan differs, that plan needs its own approval.\n", wording.Clean(strings.Join(out.Behind, ", ")))
 			}
 		})
 	}
@@ -90,10 +90,10 @@ func unapproveCommand(s surroundings) *cobra.Command {
 		}
 		return flags.printAnswer(s, out, func() {
 			for _, a := range out.Withdrawn {
-				fmt.Fprintf(s.stdout, "the approval by %s of the plan %.12s%s is taken back; nothing of it has begun\n", wording.Clean(a.By), a.Digest, ofTarget(a.For))
+				fmt.Fprintf(s.stdout, "the approval by %s of the plan %.12s%s is withdrawn; none of its steps had started\n", wording.Clean(a.By), a.Digest, ofTarget(a.For))
 			}
 			for _, g := range out.Begun {
-				fmt.Fprintf(s.stdout, "the approval by %s of the plan %.12s%s is taken back; nothing more of it begins\n", wording.Clean(g.By), g.Digest, ofTarget(g.Target))
+				fmt.Fprintf(s.stdout, "the approval by %s of the plan %.12s%s is withdrawn; no further step starts\n", wording.Clean(g.By), g.Digest, ofTarget(g.Target))
 			}
 		})
 	}

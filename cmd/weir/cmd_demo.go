@@ -41,7 +41,7 @@ func demoCommand(s surroundings) *cobra.Command {
 	logs := logFlags{}
 	c := &cobra.Command{
 		Use:     "demo [flags]",
-		Short:   "run everything on this machine, with a page to look at",
+		Short:   "run everything on this machine, with a page to open",
 		Long:    demoHelp,
 		Example: "  weir demo\n  weir demo --dir ~/weir-demo\n  weir demo --members 3",
 		Args:    cobra.NoArgs,
@@ -157,7 +157,7 @@ func watchPools(ctx context.Context, s surroundings, a *app.App) {
 		}
 		if !announced && len(pools) > 0 && converged == len(pools) && allRun(pools) && a.Ready() {
 			announced = true
-			fmt.Fprintf(s.stdout, "All %s run, after %s: %s\n", wording.Count(len(pools), "pool"), time.Since(start).Round(100*time.Millisecond), strings.TrimSuffix(a.PageURL(), "/"))
+			fmt.Fprintf(s.stdout, "All %s are running, after %s: %s\n", wording.Count(len(pools), "pool"), time.Since(start).Round(100*time.Millisecond), strings.TrimSuffix(a.PageURL(), "/"))
 		}
 	}
 }

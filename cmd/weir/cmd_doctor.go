@@ -69,7 +69,7 @@ func doctorCommand(s surroundings) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&flags.region, "region", "", "region to look at")
+	f.StringVar(&flags.region, "region", "", "region to check")
 	f.StringVar(&flags.account, "account", "", "account that the credentials must belong to (default: any)")
 	f.StringVar(&flags.role, "role-arn", "", "role to assume")
 	f.StringVar(&flags.endpoint, "endpoint-url", "", "address to use instead of AWS, such as that of weir emulator")
@@ -93,7 +93,7 @@ func (f *doctorFlags) check(c *cobra.Command) error {
 	case !config.ValidRegion(f.region):
 		return usage("regions are named like eu-west-1", "%q does not look like a region", f.region)
 	case f.account != "" && !config.ValidAccount(f.account):
-		return usage("an account has twelve digits", "%q is no AWS account", f.account)
+		return usage("an account has twelve digits", "%q is not an AWS account", f.account)
 	}
 	if err := f.checkVisit(c); err != nil {
 		return err
@@ -113,17 +113,17 @@ func (f *doctorFlags) checkVisit(c *cobra.Command) error {
 	case f.clean && v.Apply:
 		return usage("clean first, then visit again", "--clean and --apply exclude each other")
 	case v.Number != "" && !f.clean:
-		return usage("add --clean", "--visit is for what an earlier visit left")
+		return usage("add --clean", "--visit is for resources of an earlier visit")
 	case v.Number != "" && !doctor.ValidNumber(v.Number):
-		return usage("what it made is called weir-doctor-NUMBER-…", "%q is no number of a visit", v.Number)
+		return usage("its resources are named weir-doctor-NUMBER-…", "%q is not the number of a visit", v.Number)
 	case f.clean && f.output == outputMarkdown:
-		return usage("use -o text, json or yaml", "--clean makes no report")
+		return usage("use -o text, json or yaml", "--clean writes no report")
 	case !f.clean && !v.Apply && given(c, "subnet", "cluster", "node-role", "instance-type", "other-type") != "":
-		return usage("add --apply", "%s is for what is made", given(c, "subnet", "cluster", "node-role", "instance-type", "other-type"))
+		return usage("add --apply", "%s needs --apply", given(c, "subnet", "cluster", "node-role", "instance-type", "other-type"))
 	case v.Apply && (v.Cluster == "") != (v.NodeRole == ""):
 		return usage("give both or neither", "--cluster and --node-role belong together")
 	case v.NodeRole != "" && !strings.HasPrefix(v.NodeRole, "arn:"):
-		return usage("write it like arn:aws:iam::123456789012:role/nodes", "%q is no ARN", v.NodeRole)
+		return usage("write it like arn:aws:iam::123456789012:role/nodes", "%q is not an ARN", v.NodeRole)
 	}
 	return nil
 }
@@ -138,9 +138,9 @@ func (f *doctorFlags) run(ctx context.Context, s surroundings) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.As(err, &e) && e.Kind == observed.Transient:
-		return hinted(err, "look whether this machine reaches AWS in the region, or --endpoint-url")
+		return hinted(err, "check whether this machine can reach AWS in the region, or --endpoint-url")
 	case err != nil:
-		return hinted(err, "give credentials of the account as the AWS CLI takes them, or --role-arn; aws sts get-caller-identity tells whose they are")
+		return hinted(err, "provide credentials of the account as for the AWS CLI, or --role-arn; aws sts get-caller-identity shows whose they are")
 	}
 	defer client.Close()
 	visit := f.visit
@@ -189,7 +189,7 @@ func (f *doctorFlags) cleaned(s surroundings, left []string) error {
 			fmt.Fprintln(s.stdout, "left: "+wording.Clean(text))
 		}
 		if len(left) == 0 {
-			fmt.Fprintln(s.stdout, "Nothing of earlier visits is left.")
+			fmt.Fprintln(s.stdout, "No resources of earlier visits are left.")
 		}
 	}
 	if len(left) > 0 {
@@ -229,9 +229,9 @@ func (s surroundings) diagnosis(r *doctor.Report) {
 	for _, text := range r.Left {
 		p.Note("left: " + wording.Clean(text))
 	}
-	fmt.Fprintf(s.stdout, "%d as assumed, %d not, %d not seen; %d calls in %s.\n", r.Count(doctor.AsAssumed), r.Count(doctor.Differs), r.Count(doctor.NotSeen), calls(r), r.Ended.Sub(r.Began).Round(time.Second))
+	fmt.Fprintf(s.stdout, "%d as assumed, %d different, %d not checked; %d calls in %s.\n", r.Count(doctor.AsAssumed), r.Count(doctor.Differs), r.Count(doctor.NotSeen), calls(r), r.Ended.Sub(r.Began).Round(time.Second))
 	if r.Count(doctor.Differs) > 0 {
-		fmt.Fprintln(s.stdout, "The page reference/assumptions.md says what follows from each; please attach the report to an issue (-o markdown).")
+		fmt.Fprintln(s.stdout, "The page reference/assumptions.md explains the consequences. Please attach the report to an issue (-o markdown).")
 	}
 }
 

@@ -68,10 +68,10 @@ func emulatorCommand(s surroundings) *cobra.Command {
 	})
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "", "address to listen on, such as 127.0.0.1:8345; port 0 takes a free one")
-	f.StringVar(&o.State, "state", "", "file to keep the state in (default: in memory only)")
+	f.StringVar(&o.State, "state", "", "file for the state (default: in memory only)")
 	f.StringVar(&o.Seed, "seed", "", "JSON file with resources to add to the seeded ones")
 	f.StringVar(&o.Faults, "faults", "", "JSON file with faults, read again at every request")
-	f.BoolVar(&o.Realtime, "realtime", false, "take as long as AWS does, instead of seconds")
+	f.BoolVar(&o.Realtime, "realtime", false, "take as long as AWS instead of a few seconds")
 	f.BoolVar(&o.Throttle, "throttle", false, "throttle as AWS does")
 	f.StringArrayVar(&quotas, "quota", nil, "override a quota, NAME=N; may be repeated. Names: "+strings.Join(world.QuotaNames(), ", "))
 	return c
@@ -113,7 +113,7 @@ func parseQuotas(flags []string) (map[string]int, error) {
 func emulatorHints(url string) string {
 	url = "http://" + config.Reachable(strings.TrimPrefix(url, "http://"))
 	const try = `
-Any credentials are taken, but the AWS CLI wants some:
+The emulator accepts any credentials, but the AWS CLI needs some:
 
   export AWS_ACCESS_KEY_ID=weir AWS_SECRET_ACCESS_KEY=weir AWS_DEFAULT_REGION=eu-west-1
   aws --endpoint-url %[1]s sts get-caller-identity

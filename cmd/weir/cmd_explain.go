@@ -102,7 +102,7 @@ func explainCode(s surroundings, code, output string) error {
 		for _, r := range diag.Rules() {
 			codes = append(codes, r.Code)
 		}
-		return usage(meant(code, codes, "to explain a pool, give PATH and POOL; the codes are listed in render/diag/DIAGNOSTICS.md"), "there is no code %q", code)
+		return usage(meant(code, codes, "to explain a pool, give PATH and POOL; the codes are listed in render/diag/DIAGNOSTICS.md"), "unknown code %q", code)
 	}
 	if output != outputText {
 		return s.value(output, struct {
@@ -144,10 +144,10 @@ func poolAt(ctx context.Context, s surroundings, path, name string, vars workspa
 		if len(names) == 0 {
 			hint = "no valid pool found: see weir validate " + path
 		} else if r.Diags.HasErrors() {
-			hint += "; one with an error is not among them"
+			hint += "; pools with errors are not listed"
 		}
 		hint = advice.DidYouMeanPool(name, names, hint)
-		return nil, nil, usage(hint, "there is no pool %q in %s", name, path)
+		return nil, nil, usage(hint, "%[2]s has no pool %[1]q", name, path)
 	default:
 		return nil, nil, usage("write "+found[0].Key.String()+" or "+found[1].Key.String(), "several pools are named %q", name)
 	}
@@ -176,11 +176,11 @@ func poolsNamed(pools []intent.Pool, name string) []*intent.Pool {
 func chains(r *workspace.Rendered, pool *intent.Pool, fields []render.Field, name string) ([]terminal.Explained, error) {
 	path, err := intent.ParsePath(name)
 	if err != nil {
-		return nil, usage("write it like awsLaunchTemplate.instanceType", "%q is no field: %v", name, err)
+		return nil, usage("write it like awsLaunchTemplate.instanceType", "%q is not a field: %v", name, err)
 	}
 	selected := r.Select(pool, fields, path)
 	if len(selected) == 0 {
-		return nil, usage(meant(name, render.Names(fields), "leave FIELD out to list them"), "pool %s has no field %q", pool.Key, name)
+		return nil, usage(meant(name, render.Names(fields), "omit FIELD to list all fields"), "pool %s has no field %q", pool.Key, name)
 	}
 	return past(r, selected), nil
 }

@@ -55,10 +55,10 @@ func historyCommand(s surroundings) *cobra.Command {
 	}
 	flags.add(c)
 	c.Flags().StringVar(&flags.config, "config", "", "configuration file of the daemon")
-	c.Flags().StringVar(&flags.since, "since", "", "show only what is newer: 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z")
+	c.Flags().StringVar(&flags.since, "since", "", "show only newer entries: 90m, 24h, 7d, 2026-03-02 or 2026-03-02T12:00:00Z")
 	c.Flags().StringArrayVar(&flags.kinds, "kind", nil, "only events of this kind, such as drift-found; may be repeated")
-	c.Flags().IntVar(&flags.limit, "limit", history.DefaultLimit, fmt.Sprintf("how many at most, up to %d", history.MaxLimit))
-	c.Flags().BoolVar(&flags.passes, "passes", false, "show passes in place of events")
+	c.Flags().IntVar(&flags.limit, "limit", history.DefaultLimit, fmt.Sprintf("maximum number of entries, up to %d", history.MaxLimit))
+	c.Flags().BoolVar(&flags.passes, "passes", false, "show passes instead of events")
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	complete(c, "kind", func(string) []string { return kinds.All() })
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 0)
@@ -103,14 +103,14 @@ func historyCommand(s surroundings) *cobra.Command {
 func unknownKinds(wanted []string) error {
 	for _, k := range wanted {
 		if !slices.Contains(kinds.All(), k) {
-			return usage("the kinds are "+strings.Join(kinds.All(), ", "), "there is no kind of event %q", k)
+			return usage("the kinds are "+strings.Join(kinds.All(), ", "), "unknown kind of event %q", k)
 		}
 	}
 	return nil
 }
 
 // unknownNames is an error where nothing ever happened to one of the names, and there
-// is no target or pool of it: a mistyped one must not look like peace.
+// is not a target or pool of it: a mistyped one must not look like peace.
 func unknownNames(ctx context.Context, s surroundings, flags historyFlags, wanted []string) error {
 	if len(wanted) == 0 {
 		return nil
@@ -145,13 +145,13 @@ func printed(s surroundings, output string, before error, v any) error {
 // filter checks the flags.
 func (f *historyFlags) filter(names []string, now time.Time) (history.Filter, error) {
 	if f.address != "" && f.config != "" {
-		return history.Filter{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
+		return history.Filter{}, usage("use only one of them", "--address and --config both choose the daemon")
 	}
 	if f.limit < 1 || f.limit > history.MaxLimit {
 		return history.Filter{}, usage(fmt.Sprintf("it is a number from 1 to %d", history.MaxLimit), "--limit cannot be %d", f.limit)
 	}
 	if f.passes && len(f.kinds) > 0 {
-		return history.Filter{}, usage("leave one of them out", "--kind is for events, and --passes shows none")
+		return history.Filter{}, usage("use only one of them", "--kind selects events, and --passes shows passes")
 	}
 	out := history.Filter{About: names, Kinds: f.kinds, Limit: f.limit}
 	if f.since == "" {
@@ -217,7 +217,7 @@ func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFla
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, hinted(fmt.Errorf("read history: no history in %s", records.Name(cfg)), "it starts when weir run starts with this configuration")
 	case errors.Is(err, state.ErrInUse):
-		return nil, hinted(err, "the daemon that has it does not answer at "+d.Address+"; give its --server")
+		return nil, hinted(err, "the daemon that has it open does not answer at "+d.Address+"; give its --server")
 	case err != nil:
 		return nil, hinted(fmt.Errorf("no daemon answers at %s, and its history cannot be read: %w", d.Address, err), "start weir run, or give its --server")
 	}

@@ -135,14 +135,14 @@ func (f *importFlags) check() error {
 	case !config.ValidRegion(f.region):
 		return usage("regions are named like eu-west-1", "%q does not look like a region", f.region)
 	case f.dir == "":
-		return usage("add -o DIR", "there is no directory to write to")
+		return usage("add -o DIR", "no directory to write to is given")
 	case f.terraform != "" && len(f.choice.Groups)+len(f.choice.Nodegroups) > 0:
-		return usage("leave --group and --nodegroup out, or --from-terraform", "--from-terraform names groups and nodegroups already")
+		return usage("use either --group and --nodegroup, or --from-terraform", "--from-terraform already selects groups and nodegroups")
 	case f.account != "" && !config.ValidAccount(f.account):
-		return usage("an account has twelve digits", "%q is no AWS account", f.account)
+		return usage("an account has twelve digits", "%q is not an AWS account", f.account)
 	}
 	if f.plain && !f.recipients.None() {
-		return usage("leave one of them out", "--plain-user-data encrypts nothing, and --age and --kms-key-arn are given")
+		return usage("use only one of them", "--plain-user-data encrypts nothing, and --age and --kms-key-arn are given")
 	}
 	for _, r := range f.recipients.Age {
 		if err := sops.ParseRecipient(r); err != nil {
@@ -153,7 +153,7 @@ func (f *importFlags) check() error {
 	for _, t := range f.tags {
 		k, v, ok := strings.Cut(t, "=")
 		if !ok || k == "" {
-			return usage("write --tag team=web", "%q is no tag with a value", t)
+			return usage("write --tag team=web", "%q is not KEY=VALUE", t)
 		}
 		f.choice.Tags[k] = v
 	}
@@ -166,7 +166,7 @@ func (f *importFlags) check() error {
 		if err == nil {
 			err = fs.ErrExist
 		}
-		return hinted(fmt.Errorf("make %s: %w", f.dir, err), "name a directory that does not exist yet, and merge by hand: import overwrites nothing")
+		return hinted(fmt.Errorf("make %s: %w", f.dir, err), "name a new directory, and merge by hand: import overwrites nothing")
 	}
 	return writable(f.dir)
 }
@@ -187,7 +187,7 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 	}
 	pools := importer.Make(state, importer.Options{Cluster: f.choice.Cluster, Templates: importer.Templates(f.templates), Secrets: !f.recipients.None(), Plain: f.plain})
 	if len(pools) == 0 {
-		return hinted(errors.New("there is no group and no nodegroup to import"), "look at --region, --cluster and --tag, and at whose credentials these are")
+		return hinted(errors.New("no group or nodegroup to import found"), "check --region, --cluster, --tag and the account of the credentials")
 	}
 	temp, err := os.MkdirTemp(filepath.Dir(filepath.Clean(f.dir)), ".weir-import-")
 	if err != nil {
@@ -233,7 +233,7 @@ func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.S
 	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
 	cloud, err := awscloud.Open(ctx, o)
 	if err != nil {
-		return observed.State{}, hinted(err, "give credentials of the account as the AWS CLI takes them, or --role-arn; aws sts get-caller-identity tells whose they are")
+		return observed.State{}, hinted(err, "provide credentials of the account as for the AWS CLI, or --role-arn; aws sts get-caller-identity shows whose they are")
 	}
 	defer cloud.Close()
 	progress := newProgress(s)
@@ -259,7 +259,7 @@ func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.S
 		state, err = readSources(ctx, cloud, state, importer.Templates(f.templates))
 	}
 	if err == nil && len(missing) > 0 {
-		err = hinted(fmt.Errorf("AWS has not %s in %s", strings.Join(missing, ", "), f.region), hint)
+		err = hinted(fmt.Errorf("AWS has no %s in %s", strings.Join(missing, ", "), f.region), hint)
 	}
 	return state, err
 }
@@ -334,7 +334,7 @@ func (f *importFlags) tell(s surroundings, pools []importer.Pool, made *factored
 			fmt.Fprintln(s.stdout, "  "+wording.Clean("once adopted, apply changes "+text))
 		}
 	}
-	fmt.Fprintf(s.stdout, "\n%s imported whole, %d in part, %d refused.\n", wording.Count(counts[importer.Whole], "pool"), counts[importer.Partly], counts[importer.Refused])
+	fmt.Fprintf(s.stdout, "\n%s imported completely, %d in part, %d refused.\n", wording.Count(counts[importer.Whole], "pool"), counts[importer.Partly], counts[importer.Refused])
 	if counts[importer.Whole]+counts[importer.Partly] > 0 {
 		f.tellFactored(s, made, why)
 		next := ""

@@ -79,21 +79,21 @@ func membersCommand(s surroundings) *cobra.Command {
 			return errors.Join(s.value(output, v), withCode(code))
 		}
 		if v.Engine.Kind == members.Alone {
-			fmt.Fprintln(s.stdout, "One daemon, alone: the records are in its state directory.")
+			fmt.Fprintln(s.stdout, "One daemon, without coordination. Its records are in its state directory.")
 			return nil
 		}
 		s.printer(s.stdout).Members(v, now)
 		if v.Away() {
 			lag := time.Duration(v.Engine.Lag * float64(time.Second)).Round(time.Second)
-			fmt.Fprintf(s.stderr, "note: the engine has not answered this member for %s, so it owns nothing, and above is what it knew then: %s\n", lag, wording.Clean(v.Engine.Error))
+			fmt.Fprintf(s.stderr, "note: the engine has not answered this member for %s, so it owns nothing, and the output above is from before: %s\n", lag, wording.Clean(v.Engine.Error))
 		} else if v.Engine.Error != "" {
-			fmt.Fprintf(s.stderr, "note: the engine did not answer last: %s\n", wording.Clean(v.Engine.Error))
+			fmt.Fprintf(s.stderr, "note: the last call to the engine failed: %s\n", wording.Clean(v.Engine.Error))
 		}
 		if v.Engine.Refused != "" {
-			fmt.Fprintf(s.stderr, "note: the engine takes no writes, so nobody owns anything for long: %s\n", wording.Clean(v.Engine.Refused))
+			fmt.Fprintf(s.stderr, "note: the engine rejects writes, so no member keeps its ownership: %s\n", wording.Clean(v.Engine.Refused))
 		}
 		for _, m := range v.Different() {
-			fmt.Fprintf(s.stderr, "note: %s of %s: give all daemons the same, as who owns an account works by its own\n", strings.TrimPrefix(m.DifferText(), "its "), wording.Clean(m.Name))
+			fmt.Fprintf(s.stderr, "note: %s of %s: give all daemons the same configuration, because the owner of an account uses its own\n", strings.TrimPrefix(m.DifferText(), "its "), wording.Clean(m.Name))
 		}
 		for _, m := range v.Far() {
 			fmt.Fprintf(s.stderr, "note: the clock of %s differs, and windows and approvals depend on it: correct it\n", wording.Clean(m.Name))
@@ -107,7 +107,7 @@ func membersCommand(s surroundings) *cobra.Command {
 // where none is given.
 func (s surroundings) daemonFor(f serverFlags, file string) (client.Client, *config.Config, error) {
 	if f.address != "" && file != "" {
-		return client.Client{}, nil, usage("leave one of them out", "--server and --config both say which daemon to ask")
+		return client.Client{}, nil, usage("use only one of them", "--server and --config both choose the daemon")
 	}
 	var cfg *config.Config
 	if file != "" {
@@ -129,7 +129,7 @@ func askMembers(ctx context.Context, s surroundings, d client.Client, cfg *confi
 	case !errors.Is(err, syscall.ECONNREFUSED) || cfg == nil || !cfg.Several():
 		return v, err
 	}
-	fmt.Fprintln(s.stderr, "note: no daemon answers at "+cfg.Listen+", so the engine is read")
+	fmt.Fprintln(s.stderr, "note: no daemon answers at "+cfg.Listen+"; reading the engine")
 	return readEngine(ctx, cfg)
 }
 
@@ -145,7 +145,7 @@ func readEngine(ctx context.Context, cfg *config.Config) (v members.View, err er
 	defer func() { err = errors.Join(err, e.Close()) }()
 	mirror := coord.NewMirror(e, state.LogPrefix)
 	if err := mirror.Sync(ctx); err != nil {
-		return v, hinted(fmt.Errorf("read the engine: %w", err), "look at the engine, and at the way and the credentials to it")
+		return v, hinted(fmt.Errorf("read the engine: %w", err), "check the engine, the connection and the credentials")
 	}
 	now := mirror.Snapshot()
 	var w members.Watch
@@ -221,7 +221,7 @@ func (f *moveFlags) send(ctx context.Context, s surroundings, path string, words
 	var out commands.Moved
 	if body, err = d.Do(ctx, http.MethodPost, path, body, 1<<20); err != nil {
 		if errors.Is(err, syscall.ECONNREFUSED) && cfg != nil && cfg.Several() {
-			err = hinted(err, "any daemon of the instance takes it: name one that runs with --server; weir members --config shows them")
+			err = hinted(err, "name any running daemon of the instance with --server; weir members --config lists them")
 		}
 		return err
 	}
@@ -237,7 +237,7 @@ func (f *moveFlags) send(ctx context.Context, s surroundings, path string, words
 	}
 	text := words(out)
 	if !out.Followed {
-		text = "stored, and not followed yet: " + text
+		text = "stored, but not done yet: " + text
 	}
 	fmt.Fprintln(s.stdout, wording.Clean(text))
 	return withCode(code)
@@ -265,9 +265,9 @@ func drainCommand(s surroundings) *cobra.Command {
 			case out.Undo:
 				return out.Member + " takes work again"
 			case out.Left > 0:
-				return fmt.Sprintf("%s hands over what it owns, %d left", out.Member, out.Left)
+				return fmt.Sprintf("%s hands over its scopes and sources, %d left", out.Member, out.Left)
 			default:
-				return out.Member + " owns nothing, and takes nothing until weir drain --undo"
+				return out.Member + " owns nothing now, and takes nothing until weir drain --undo"
 			}
 		})
 	}

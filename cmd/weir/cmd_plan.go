@@ -104,7 +104,7 @@ func planCommand(s surroundings) *cobra.Command {
 type proposalFlags struct{ path, ref, pull string }
 
 func (f *proposalFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.path, "path", "", "plan the Git work tree around `DIR` as it is on disk, in place of the commit that its source follows")
+	c.Flags().StringVar(&f.path, "path", "", "plan the Git work tree around `DIR` as it is on disk, instead of the commit that its source follows")
 	c.Flags().StringVar(&f.ref, "ref", "", "plan the branch, tag or commit `REF`: of the source's repository, or with --path of the one around DIR")
 	c.Flags().StringVar(&f.pull, "pull-request", "", "plan the pull request `NUMBER`, or SOURCE#NUMBER, merged into the commit that its source follows")
 	_ = c.MarkFlagDirname("path") // it is there
@@ -122,7 +122,7 @@ func (f *proposalFlags) draft(c *cobra.Command, targets []string) (workspace.Dra
 		return out, nil
 	}
 	if flag := given(c, "path", "ref"); flag != "" {
-		return out, usage("leave one of them out", "--pull-request takes the place of %s", flag)
+		return out, usage("use only one of them", "--pull-request cannot be combined with %s", flag)
 	}
 	var err error
 	out.Pull, err = workspace.ParsePull(f.pull)
@@ -134,18 +134,18 @@ func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal propos
 	asks := server.address != "" || flags.config == "" && proposal.given() && s.getenv("WEIR_SERVER") != ""
 	switch flag := given(c, "address", "token-file", "ca-file"); {
 	case asks && flags.config != "":
-		return nil, usage("leave one of them out", "--server plans with the daemon's configuration, and --config with another")
+		return nil, usage("use only one of them", "--server uses the daemon's configuration, so --config is not allowed")
 	case asks:
 		if flag := cmp.Or(flags.pathOnly(c), given(c, "endpoint-url")); flag != "" {
-			return nil, usage("leave it out: the daemon's configuration says it", "%s does not go with --server", flag)
+			return nil, usage("omit it: the daemon's configuration defines it", "%s cannot be combined with --server", flag)
 		}
 		if proposal.pull != "" {
-			return nil, usage("the daemon plans pull requests by itself: its comment and its page have the plan; or use --config FILE", "--pull-request does not go with --server")
+			return nil, usage("the daemon plans pull requests by itself and shows the plan in its comment and on its page; or use --config FILE", "--pull-request cannot be combined with --server")
 		}
 	case flag != "":
-		return nil, usage("add --server URL", "%s goes with --server", flag)
+		return nil, usage("add --server URL", "%s needs --server", flag)
 	case proposal.given() && flags.config == "":
-		return nil, usage("add --config FILE, or --server URL to ask a running daemon", "%s needs to know the targets", given(c, proposals...))
+		return nil, usage("add --config FILE, or --server URL to ask a running daemon", "%s needs the targets of a configuration", given(c, proposals...))
 	}
 	if asks || proposal.given() {
 		if err := flags.fits(c); err != nil {

@@ -107,7 +107,7 @@ func policyCommand(s surroundings) *cobra.Command {
 func (f *policyFlags) check(c *cobra.Command, args []string) error {
 	for _, arn := range append(slices.Clone(f.passRoles), f.kmsKeys...) {
 		if !strings.HasPrefix(arn, "arn:") {
-			return usage("write it like arn:aws:iam::123456789012:role/nodes", "%q is no ARN", arn)
+			return usage("write it like arn:aws:iam::123456789012:role/nodes", "%q is not an ARN", arn)
 		}
 	}
 	for _, prefix := range f.ssmPrefixes {
@@ -116,11 +116,11 @@ func (f *policyFlags) check(c *cobra.Command, args []string) error {
 		}
 	}
 	if f.account != "" && !config.ValidAccount(f.account) {
-		return usage("an account has twelve digits", "%q is no AWS account", f.account)
+		return usage("an account has twelve digits", "%q is not an AWS account", f.account)
 	}
 	if f.config != "" {
 		if flag := given(c, "region", "instance", "kms-key-arn", "ssm-prefix"); flag != "" {
-			return usage("the configuration says it; leave the flag out", "%s is for policies without --config", flag)
+			return usage("omit the flag: the configuration defines it", "%s is for policies without --config", flag)
 		}
 		return nil
 	}
@@ -149,7 +149,7 @@ func (f *policyFlags) wants(a iampolicy.Access) bool {
 // printTrust prints who may assume a role.
 func (f *policyFlags) printTrust(c *cobra.Command, s surroundings, output string) error {
 	if flag := given(c, "config", "account", "region", "instance", "plan", "apply", "daemon", "pass-role", "kms-key-arn", "ssm-prefix", "adopt", "from"); flag != "" {
-		return usage("leave one of them out", "--trust and %s exclude each other", flag)
+		return usage("use only one of them", "--trust and %s exclude each other", flag)
 	}
 	var doc iampolicy.Document
 	namespace, account, both := strings.Cut(f.serviceAccount, "/")

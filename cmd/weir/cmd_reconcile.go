@@ -45,7 +45,7 @@ func reconcileCommand(s surroundings) *cobra.Command {
 			for _, o := range out.Overrides {
 				fmt.Fprintf(s.stdout, "windows of target %s overridden until it has converged, or %s\n", wording.Clean(o.Target), when(o.Until))
 			}
-			fmt.Fprintln(s.stdout, "a look at Git and a pass were asked for")
+			fmt.Fprintln(s.stdout, "requested a read of Git and a pass")
 		})
 	}
 	return c

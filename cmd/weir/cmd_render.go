@@ -32,7 +32,7 @@ func renderCommand(s surroundings) *cobra.Command {
 		Args: cobra.ExactArgs(1),
 	}
 	vars.add(c)
-	c.Flags().BoolVar(&show, "show-secrets", false, "print the values of Secrets and of secret variables too, instead of (redacted)")
+	c.Flags().BoolVar(&show, "show-secrets", false, "also print the values of Secrets and secret variables, instead of (redacted)")
 	outputFlag(c, &output, outputYAML, outputIntents, outputIntentsJSON)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		values, err := vars.read(s)

@@ -44,7 +44,7 @@ func resumeCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		if r.AfterLoss = afterLoss; afterLoss && (!all || len(args) > 0) {
-			return usage("say weir resume --all --after-loss", "--after-loss is for all targets at once")
+			return usage("run weir resume --all --after-loss", "--after-loss needs --all")
 		}
 		out, err := flags.send(c.Context(), s, commands.ResumePath, r, gates.Resume)
 		if err != nil {
@@ -52,7 +52,7 @@ func resumeCommand(s surroundings) *cobra.Command {
 		}
 		return flags.printAnswer(s, out, func() {
 			if out.Accepted != nil {
-				fmt.Fprintln(s.stdout, "weir writes again, with the suspensions and approvals that there are now")
+				fmt.Fprintln(s.stdout, "weir writes again, with the remaining suspensions and approvals")
 			}
 			for _, e := range out.Resumed {
 				fmt.Fprintf(s.stdout, "%s goes on\n", wording.Clean(named(e.Target, e.Pool)))

@@ -87,7 +87,7 @@ func rolloutList(s surroundings) *cobra.Command {
 			return s.value(f.output, list)
 		}
 		if len(list.Rollouts) == 0 {
-			fmt.Fprintln(s.stdout, "There is no FleetRollout.")
+			fmt.Fprintln(s.stdout, "No FleetRollouts found.")
 			return s.turns(list.Turns)
 		}
 		w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
@@ -147,7 +147,7 @@ func rolloutShow(s surroundings) *cobra.Command {
 			}
 		}
 		if len(found) == 0 {
-			return hinted(fmt.Errorf("there is no rollout %q", args[0]), list.Nearest(args[0]))
+			return hinted(fmt.Errorf("unknown rollout %q", args[0]), list.Nearest(args[0]))
 		}
 		if f.output != outputText {
 			return s.value(f.output, waves.List{Rollouts: found, Turns: []waves.Turn{}})
@@ -219,7 +219,7 @@ func (s surroundings) rolloutFacts(r waves.Rollout) {
 	}
 	line("wave", r.At())
 	if len(r.Empty) > 0 {
-		line("empty", strings.Join(r.Empty, ", ")+": no pool of the change is in it, so it separates nothing")
+		line("empty", strings.Join(r.Empty, ", ")+": no pool of the change is in it, so it has no effect")
 	}
 	word("paused", r.Paused)
 	word("stopped", r.Stopped)
@@ -233,7 +233,7 @@ func (s surroundings) rolloutFacts(r waves.Rollout) {
 			moves += fmt.Sprintf(", at most %d at a time", r.MaxMachines)
 		}
 		line("moves", moves)
-		line("failed", fmt.Sprintf("%s, the budget is %d", wording.Count(r.Failed, "pool"), r.FailureBudget))
+		line("failed", fmt.Sprintf("%s, budget %d", wording.Count(r.Failed, "pool"), r.FailureBudget))
 	}
 	if !r.BakesUntil.IsZero() {
 		line("bakes", "until "+clockTime(r.BakesUntil))
@@ -256,13 +256,13 @@ func (s surroundings) rolloutTables(r waves.Rollout) error {
 		}
 	}
 	if len(r.Pools) > 0 {
-		fmt.Fprintln(w, "\nWAVE\tTARGET\tPOOL\tMACHINES\tMAY ROLL\tMOVES\tWAITS")
+		fmt.Fprintln(w, "\nWAVE\tTARGET\tPOOL\tMACHINES\tMAY ROLL\tREPLACING\tWAITS")
 		for _, p := range r.Pools {
 			fmt.Fprintln(w, cells(p.Wave, p.Target, p.Pool, p.Counts().Words(), fmt.Sprintf("%d %%", p.Share), fmt.Sprint(p.Moves), cmp.Or(p.Failed, p.Waits)))
 		}
 	}
 	if len(r.Gates) > 0 {
-		fmt.Fprintln(w, "\nGATE\tASKS\tANSWER\tASKED\tWHAT")
+		fmt.Fprintln(w, "\nGATE\tCHECK\tRESULT\tCHECKED\tDETAILS")
 		for _, g := range r.Gates {
 			asked := ""
 			if !g.At.IsZero() {
@@ -305,7 +305,7 @@ func rolloutDo(s surroundings, do, short, done string) *cobra.Command {
 	f.add(c)
 	c.Flags().StringVar(&file, "config", "", "configuration file of the daemon")
 	c.Flags().StringVar(&in.Source, "source", "", "source of the FleetRollout, if several sources have one of this name")
-	c.Flags().StringVar(&in.Reason, "reason", "", "why; every reader sees it")
+	c.Flags().StringVar(&in.Reason, "reason", "", "reason, shown to every reader")
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	c.ValidArgsFunction = completeRollouts(s, &file, &f)
 	c.RunE = func(c *cobra.Command, args []string) error {

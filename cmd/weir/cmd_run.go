@@ -105,7 +105,7 @@ func reloadConfig(file string, env config.Env, log *slog.Logger) (*config.Config
 			log.Warn("remark about the configuration", "remark", f.String(), "detail", f.Detail)
 			continue
 		}
-		log.Error("fault in the configuration", "fault", f.String(), "detail", f.Detail)
+		log.Error("error in the configuration", "fault", f.String(), "detail", f.Detail)
 	}
 	if c == nil {
 		return nil, errors.New("read configuration: " + firstFault(faults))
@@ -119,7 +119,7 @@ func startHint(err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return hinted(err, "another program listens there, perhaps another weir: stop it, or set another listen in the configuration")
 	case errors.Is(err, state.ErrInUse):
-		return hinted(err, "one daemon writes a state directory: stop the other, or give this one another stateDir and instance")
+		return hinted(err, "only one daemon may use a state directory: stop the other one, or give this one another stateDir and instance")
 	case errors.Is(err, fs.ErrPermission):
 		return hinted(err, "let the user who runs weir read and write it")
 	}

@@ -90,7 +90,7 @@ func schemaFiles(args []string, o schema.Options) ([]schemaFile, error) {
 		found := slices.DeleteFunc(schema.Kinds(), func(k schema.Kind) bool { return !strings.EqualFold(k.Name, name) })
 		switch {
 		case name == configWord:
-			return nil, usage("print it by itself: weir schema config", "config is no kind of a manifest")
+			return nil, usage("print it by itself: weir schema config", "config is not a kind of a manifest")
 		case len(found) == 0:
 			return nil, usage("the kinds are "+strings.Join(kindNames(), ", "), "unknown kind %q", name)
 		}

@@ -144,7 +144,7 @@ func simulated(c *cobra.Command, s surroundings, flags *passFlags, proposal prop
 	switch {
 	case proposal.given():
 		if cfg == nil {
-			return nil, nil, usage("add --config FILE", "%s needs to know the targets", given(c, proposals...))
+			return nil, nil, usage("add --config FILE", "%s needs the targets of a configuration", given(c, proposals...))
 		}
 		var err error
 		if scene, reports, err = draftScene(c, flags.env(s, s.quiet()), flags, proposal, cfg, args); err != nil {

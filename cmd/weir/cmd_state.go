@@ -11,7 +11,7 @@ import (
 const stateHelp = `Move weir's records to the place of another configuration: suspensions, approvals,
 reported events, history, and the keys of digests and logins.
 
---config is the configuration that weir ran with, and --to the one that it will run with.
+--config is the configuration that weir used so far, and --to the one that it will run with.
 Both are for the same instance, with and without coordination, or with two engines or
 directories. No daemon may run. The command seals the old place, and weir no longer starts
 on it. If the command stops half way, run it again: weir starts on neither place before the
@@ -34,8 +34,8 @@ func stateCommand(s surroundings) *cobra.Command {
 		ValidArgs: []string{"move"},
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 	}
-	c.Flags().StringVar(&from, "config", "", "the configuration that weir ran with")
-	c.Flags().StringVar(&to, "to", "", "the configuration that weir will run with")
+	c.Flags().StringVar(&from, "config", "", "the configuration that weir used so far")
+	c.Flags().StringVar(&to, "to", "", "the configuration that weir will use")
 	c.Flags().BoolVar(&abort, "abort", false, "end a move that stopped half way, and keep the old place")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if from == "" || to == "" {
@@ -51,9 +51,9 @@ func stateCommand(s surroundings) *cobra.Command {
 		}
 		switch {
 		case old.Instance != next.Instance:
-			return usage("give both the same instance: it is the owner in the tags of all that weir made", "%s is of instance %s, and %s of %s", from, old.Instance, to, next.Instance)
+			return usage("give both the same instance: it is the owner in the tags of weir's resources", "%s is of instance %s, and %s of %s", from, old.Instance, to, next.Instance)
 		case records.Name(old) == records.Name(next):
-			return usage("name the configuration in which it is another place", "both keep their records in %s", records.Name(old))
+			return usage("name a configuration with another place", "both keep their records in %s", records.Name(old))
 		}
 		if abort {
 			whole, err := records.Abort(c.Context(), old, next)
@@ -62,14 +62,14 @@ func stateCommand(s surroundings) *cobra.Command {
 			}
 			fmt.Fprintf(s.stdout, "weir keeps its records in %s: start it with %s\n", records.Name(old), from)
 			if !whole {
-				fmt.Fprintf(s.stderr, "%s cannot be reached and stays closed: weir does not start there until the records are moved again\n", records.Name(next))
+				fmt.Fprintf(s.stderr, "%s cannot be reached and stays sealed: weir does not start there until the records are moved again\n", records.Name(next))
 			}
 			return nil
 		}
 		if err := records.Move(c.Context(), old, next); err != nil {
-			return hinted(fmt.Errorf("move records: %w", err), "nothing is lost; once that is mended, say it again")
+			return hinted(fmt.Errorf("move records: %w", err), "nothing is lost; correct the problem and run the command again")
 		}
-		fmt.Fprintf(s.stdout, "what was kept in %s is in %s now: start weir with %s\n", records.Name(old), records.Name(next), to)
+		fmt.Fprintf(s.stdout, "the records of %s are now in %s: start weir with %s\n", records.Name(old), records.Name(next), to)
 		return nil
 	}
 	return c

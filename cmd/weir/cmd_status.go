@@ -66,7 +66,7 @@ func statusCommand(s surroundings) *cobra.Command {
 	f.add(c)
 	c.Flags().StringArrayVar(&f.phases, "phase", nil, "only pools in this phase, such as Failed; may be repeated")
 	c.Flags().BoolVar(&f.problems, "problems", false, "only pools with a problem: failed, held, drifted or not converged")
-	c.Flags().BoolVar(&f.watch, "watch", false, "draw the table again and again, until Ctrl-C")
+	c.Flags().BoolVar(&f.watch, "watch", false, "redraw the table until Ctrl-C")
 	c.Flags().DurationVar(&f.interval, "interval", 2*time.Second, "how often, with --watch")
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &f.serverFlags, poolsNever)
 	outputFlag(c, &f.output, outputText, outputJSON, outputYAML)
@@ -118,9 +118,9 @@ func (f *statusFlags) check(c *cobra.Command) error {
 	}
 	switch {
 	case f.watch && f.output != outputText:
-		return usage("leave one of them out", "--watch shows text, and -o %s is for programs", f.output)
+		return usage("use only one of them", "--watch shows text only, not -o %s", f.output)
 	case c.Flags().Changed("interval") && !f.watch:
-		return usage("add --watch", "--interval goes with --watch")
+		return usage("add --watch", "--interval needs --watch")
 	case f.interval < time.Second:
 		return usage("write it like --interval 5s; it is at least 1s", "--interval cannot be %s", f.interval)
 	}
@@ -179,7 +179,7 @@ func heldNotes(targets []terminal.Target) (out []string) {
 			if !h.Since.IsZero() {
 				text += ", since " + h.Since.UTC().Format("2 Jan 2006 15:04 MST")
 			}
-			out = append(out, text+": "+h.Text+"; what ends it: "+h.Ends)
+			out = append(out, text+": "+h.Text+"; released by: "+h.Ends)
 		}
 	}
 	return out
@@ -208,9 +208,9 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 	}
 	switch {
 	case server.address != "" && reading != "":
-		return standing{}, usage("leave one of them out", "%s is for reading AWS, and --address for asking a daemon", reading)
+		return standing{}, usage("use only one of them", "%s reads AWS, and --address asks a daemon", reading)
 	case server.address != "" && flags.config != "":
-		return standing{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
+		return standing{}, usage("use only one of them", "--address and --config both choose the daemon")
 	case server.address != "":
 		return s.askServer(ctx, server, nil, args)
 	case flags.config != "" && reading != "":

@@ -37,7 +37,7 @@ func suspendCommand(s surroundings) *cobra.Command {
 	}
 	flags.add(c, s)
 	c.ValidArgsFunction = completeFromDaemon(s, &flags.config, &flags.serverFlags, 1)
-	c.Flags().StringVar(&reason, "reason", "", "why; every reader sees it")
+	c.Flags().StringVar(&reason, "reason", "", "reason, shown to every reader")
 	c.Flags().StringVar(&forFlag, "for", "", "how long, such as 2h or 7d; at most 90d")
 	c.Flags().BoolVar(&all, "all", false, "suspend all targets")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -48,13 +48,13 @@ func suspendCommand(s surroundings) *cobra.Command {
 		length, ok := parseLength(forFlag)
 		switch {
 		case reason == "":
-			return usage("say it with --reason", "a reason is required: it is what others will read")
+			return usage("add --reason TEXT", "a reason is required, because others will read it")
 		case forFlag == "":
-			return usage("write it like --for 2h or --for 7d", "say for how long with --for")
+			return usage("write it like --for 2h or --for 7d", "a duration is required: --for")
 		case !ok:
 			return usage("write it like --for 2h or --for 7d", "--for cannot be %q: it is a number and a unit, one of d, h, m and s", forFlag)
 		case length <= 0 || length > gates.LongestSuspension:
-			return usage("write it like --for 2h or --for 7d", "--for cannot be %s: it is more than nothing, and at most 90d", forFlag)
+			return usage("write it like --for 2h or --for 7d", "--for cannot be %s: it must be positive and at most 90d", forFlag)
 		}
 		r.Reason, r.For = reason, length.String()
 		out, err := flags.send(c.Context(), s, commands.SuspendPath, r, gates.Suspend)
@@ -73,9 +73,9 @@ func suspendCommand(s surroundings) *cobra.Command {
 func subjectOf(args []string, all, pools bool) (gates.Request, error) {
 	switch {
 	case len(args) == 0 && !all:
-		return gates.Request{}, usage("name a target, or say --all for everything", "nothing is named")
+		return gates.Request{}, usage("name a target, or use --all for all targets", "no target is named")
 	case all && (len(args) > 1 || len(args) > 0 && !pools):
-		return gates.Request{}, usage("leave one of them out", "--all and a name exclude each other")
+		return gates.Request{}, usage("use only one of them", "--all and a name exclude each other")
 	}
 	r := gates.Request{All: all}
 	if len(args) > 0 {

@@ -70,7 +70,7 @@ func validateCommand(s surroundings) *cobra.Command {
 	}
 	vars.add(c)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputSARIF, outputGitHub)
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "also list the kinds that weir passes over")
+	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "also list the kinds that weir ignores")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		values, err := vars.read(s)
 		if err != nil {
@@ -202,7 +202,7 @@ func (v validation) print(s surroundings, verbose bool) {
 	if verbose {
 		for _, c := range v.Paths {
 			for _, i := range c.Ignored {
-				fmt.Fprintf(s.stdout, "%s: %s of kind %s (%s) passed over\n", c.Path, plural(i.Count, "object", "objects"), wording.Clean(i.Kind), wording.Clean(i.APIVersion))
+				fmt.Fprintf(s.stdout, "%s: %s of kind %s (%s) ignored\n", c.Path, plural(i.Count, "object", "objects"), wording.Clean(i.Kind), wording.Clean(i.APIVersion))
 			}
 		}
 	}

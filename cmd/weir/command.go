@@ -38,7 +38,7 @@ type direct func(*gates.Book, gates.Daemon, gates.Request) (gates.Answer, error)
 // send sends a command to the daemon. If none runs, it executes the command in the state directory.
 func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r gates.Request, alone direct) (gates.Answer, error) {
 	if f.address != "" && f.config != "" {
-		return gates.Answer{}, usage("leave one of them out", "--address and --config both say which daemon to ask")
+		return gates.Answer{}, usage("use only one of them", "--address and --config both choose the daemon")
 	}
 	r.By = client.LocalUser()
 	var cfg *config.Config
@@ -68,10 +68,10 @@ func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r 
 func onRecord(ctx context.Context, cfg *config.Config, r gates.Request, alone direct) (out gates.Answer, err error) {
 	db, done, err := records.Open(ctx, cfg)
 	if err != nil && cfg.Several() {
-		return out, hinted(fmt.Errorf("no daemon answers at %s, and nothing is stored: %w", cfg.Listen, err), "any daemon of the instance takes it: name one that runs with --server; weir members --config shows them")
+		return out, hinted(fmt.Errorf("no daemon answers at %s, and nothing was stored: %w", cfg.Listen, err), "name any running daemon of the instance with --server; weir members --config lists them")
 	}
 	if errors.Is(err, state.ErrInUse) {
-		return out, hinted(err, "a daemon that has it open does not answer at "+cfg.Listen+"; look at its log")
+		return out, hinted(err, "a daemon that has it open does not answer at "+cfg.Listen+"; see its log")
 	} else if err != nil {
 		return out, err
 	}

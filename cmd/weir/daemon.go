@@ -22,7 +22,7 @@ type serverFlags struct{ address, tokenFile, caFile string }
 func (f *serverFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.address, "server", "", "address of the daemon, such as https://weir.example.com (default: $WEIR_SERVER, else http://"+config.DefaultListen+")")
 	c.Flags().StringVar(&f.address, "address", "", "the same as --server")
-	c.Flags().StringVar(&f.tokenFile, "token-file", "", "file with the token to show (default: $WEIR_TOKEN_FILE)")
+	c.Flags().StringVar(&f.tokenFile, "token-file", "", "file with the token to send (default: $WEIR_TOKEN_FILE)")
 	c.Flags().StringVar(&f.caFile, "ca-file", "", "PEM file of certificate authorities to trust in addition to the system's")
 }
 
@@ -80,7 +80,7 @@ func askDaemon(ctx context.Context, d client.Client, names []string) (standing, 
 			for _, t := range all.Targets {
 				known = append(known, t.Name)
 			}
-			return standing{}, usage(advice.DidYouMean(name, known, "weir status shows them all"), "the daemon knows no target %q", name)
+			return standing{}, usage(advice.DidYouMean(name, known, "weir status shows them all"), "the daemon has no target %q", name)
 		}
 	}
 	found.held = all.Held

@@ -58,7 +58,7 @@ func runMembers(ctx context.Context, s surroundings, dir string, n int) (err err
 		all = append(all, p)
 	}
 	fmt.Fprintln(s.stdout, list[0].Page)
-	fmt.Fprintf(s.stdout, "\n%d daemons share the work. Each shows all of it:\n\n", n)
+	fmt.Fprintf(s.stdout, "\n%d daemons share the work. Each page shows all of them:\n\n", n)
 	for _, p := range all {
 		fmt.Fprintf(s.stdout, "  %s/members  kill -9 %d  # its log: %s\n", p.Page, p.cmd.Process.Pid, p.Log)
 	}

@@ -28,7 +28,7 @@ var exitCodes = []struct {
 	{exitOK, "done", ""},
 	{exitError, "error", ""},
 	{exitError, "a target fails", "status"},
-	{exitError, "something has had no owner for a minute, or the engine does not answer or takes no writes", "members"},
+	{exitError, "a scope or source has had no owner for a minute, or the engine does not answer or rejects writes", "members"},
 	{exitError, "the plan has an error or a conflict", "plan"},
 	{exitError, "the plan has an error or a conflict, or the fleet could not be copied", "simulate"},
 	{exitError, "a created resource could not be deleted", "doctor"},
@@ -38,9 +38,9 @@ var exitCodes = []struct {
 	{exitNotConverged, "not converged within --timeout (with --wait)", "apply"},
 	{exitNotConverged, "the request is stored, and the member has not followed it yet", "drain"},
 	{exitNotConverged, "the request is stored, and the member does not own the scope yet", "take"},
-	{exitRefused, "a conflict, a limit or a hold stopped a step, or the answer was no", "apply"},
+	{exitRefused, "a conflict, a limit or a hold stopped a step, or the user answered no", "apply"},
 	{exitRefused, "a conflict or a hold stopped an adoption, or --yes was missing", "adopt"},
-	{exitRefused, "nothing that was named or found can be imported; the report says why", "import"},
+	{exitRefused, "none of the selected resources can be imported; the report shows why", "import"},
 	{exitRefused, "the pull request is open, and a part of the change must be written by hand", "accept"},
 }
 
@@ -69,7 +69,7 @@ func exitHelp(command string) string {
 		}
 	}
 	if command == "apply" {
-		b.WriteString("If several apply, the first of 1, 4, 3.\n")
+		b.WriteString("If several apply, the exit code is the first of 1, 4, 3.\n")
 	}
 	return b.String()
 }

@@ -44,11 +44,11 @@ func explainRollout(ctx context.Context, s surroundings, args []string, values w
 		for i := range r.Set.Rollouts {
 			names = append(names, r.Set.Rollouts[i].Key.Name)
 		}
-		hint := "there is no valid FleetRollout in it: see weir validate " + args[0]
+		hint := "it has no valid FleetRollout: see weir validate " + args[0]
 		if len(names) > 0 {
 			hint = meant(args[1], names, "the FleetRollouts are "+strings.Join(names, ", "))
 		}
-		return usage(hint, "there is no FleetRollout %q in %s", args[1], args[0])
+		return usage(hint, "%[2]s has no FleetRollout %[1]q", args[1], args[0])
 	default:
 		return usage("write FleetRollout/"+found[0].Key.String()+" or FleetRollout/"+found[1].Key.String(), "several FleetRollouts are named %q", args[1])
 	}
@@ -66,11 +66,11 @@ func explainRollout(ctx context.Context, s surroundings, args []string, values w
 	} else {
 		path, err := intent.ParsePath(args[2])
 		if err != nil {
-			return usage("write it like waves[0].pools", "%q is no field: %v", args[2], err)
+			return usage("write it like waves[0].pools", "%q is not a field: %v", args[2], err)
 		}
 		selected := render.SelectRollout(fields, path)
 		if len(selected) == 0 {
-			return usage(meant(args[2], render.Names(fields), "leave FIELD out to list them"), "FleetRollout %s has no field %q", found[0].Key, args[2])
+			return usage(meant(args[2], render.Names(fields), "omit FIELD to list all fields"), "FleetRollout %s has no field %q", found[0].Key, args[2])
 		}
 		out = past(r, selected)
 	}

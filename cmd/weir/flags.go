@@ -56,7 +56,7 @@ func (p *passFlags) pathOnly(c *cobra.Command) string {
 // fits refuses flags of a PATH together with a configuration.
 func (p *passFlags) fits(c *cobra.Command) error {
 	if flag := p.pathOnly(c); p.config != "" && flag != "" {
-		return usage("the configuration says it; leave the flag out", "%s goes with a PATH, not with --config", flag)
+		return usage("omit the flag: the configuration defines it", "%s needs a PATH, and cannot be combined with --config", flag)
 	}
 	return nil
 }

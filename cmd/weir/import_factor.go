@@ -75,7 +75,7 @@ func sameObjects(ctx context.Context, flat, files tree.Map, overlays []string) (
 		}
 		for id, text := range got {
 			if want[id] != text {
-				return "kustomize makes something else of " + id + " in " + dir, nil
+				return "kustomize builds different objects from " + id + " in " + dir, nil
 			}
 			delete(want, id)
 		}
@@ -156,20 +156,20 @@ func readme(region, account string, r factor.Repository) []byte {
 	var b bytes.Buffer
 	b.WriteString("# Pools of machines\n\nMade by `weir import` from what runs in " + region + ".\n\n| Directory | Holds |\n| --- | --- |\n")
 	if len(r.Bases) > 0 {
-		b.WriteString("| `bases/NAME/` | one pool, as most of those have it that use the base |\n")
+		b.WriteString("| `bases/NAME/` | the common settings of the pools that use this base |\n")
 	}
-	b.WriteString("| `overlays/CLUSTER/` | what weir applies for a cluster: its pools, and what all of them have in common |\n")
+	b.WriteString("| `overlays/CLUSTER/` | the target of a cluster: its pools, and their common settings |\n")
 	if len(r.Bases) > 0 {
-		b.WriteString("| `overlays/CLUSTER/pools/NAME/` | a pool: its base, its name, and what differs |\n")
+		b.WriteString("| `overlays/CLUSTER/pools/NAME/` | a pool: its base, its name, and its differences from the base |\n")
 	}
-	b.WriteString("| `overlays/CLUSTER/pools/NAME.yaml` | a pool that is like no other |\n")
+	b.WriteString("| `overlays/CLUSTER/pools/NAME.yaml` | a pool without a base |\n")
 	if len(r.Bases) > 0 {
-		b.WriteString("| `references/` | where objects say each other's names: kustomize changes those when a pool gets its name |\n")
+		b.WriteString("| `references/` | the fields with names of other objects, which kustomize changes when it renames a pool |\n")
 	}
 	b.WriteString(`
-A change goes where it belongs: into a base for all of its pools, into the overlay for a cluster, into a pool's directory for that pool alone. Desired sizes are not written, as an autoscaler may set them. The launch template that an annotation names (` + "`node.k8s.aws/launch-template-name`" + `) is somebody else's: weir reads it and never changes it.
+A change goes where it belongs: into a base for all of its pools, into the overlay for a cluster, into a pool's directory for that pool alone. Desired sizes are not written, as an autoscaler may set them. The launch template that an annotation names (` + "`node.k8s.aws/launch-template-name`" + `) belongs to somebody else: weir reads it and never changes it.
 
-One more pool of a base: copy the directory of another, change ` + "`namePrefix` or `nameSuffix`, and list it in the overlay's `kustomization.yaml`" + `.
+To add a pool with a base, copy the directory of another pool, change ` + "`namePrefix` or `nameSuffix`, and list it in the overlay's `kustomization.yaml`" + `.
 
 ` + "```" + `
 weir validate .
@@ -178,7 +178,7 @@ weir plan . --region ` + region + `
 
 ## Targets
 
-For weir's configuration, which is outside of the repository:
+Add these targets to weir's configuration, which is outside the repository:
 
 ` + "```yaml\ntargets:\n")
 	b.WriteString(targets(region, account, r.Overlays))
@@ -196,7 +196,7 @@ func (f *importFlags) tellFactored(s surroundings, r *factored, why string) {
 	}
 	share := ""
 	if r.Flat > 0 {
-		share = fmt.Sprintf(", %d %% of those that a file for each pool would have", r.Lines*100/r.Flat)
+		share = fmt.Sprintf(", %d %% of the lines without bases", r.Lines*100/r.Flat)
 	}
 	pools := map[string]int{}
 	for _, at := range r.Pools {
@@ -204,7 +204,7 @@ func (f *importFlags) tellFactored(s surroundings, r *factored, why string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
 		if pools[name] > factor.Most {
-			fmt.Fprintf(s.stdout, "overlays/%s has %d pools, more than %d: each is a file of its own, as kustomize takes long for so many that use bases.\n", name, pools[name], factor.Most)
+			fmt.Fprintf(s.stdout, "overlays/%s has %d pools, more than %d: each is a file of its own, because kustomize is slow for so many pools with bases.\n", name, pools[name], factor.Most)
 		}
 	}
 	fmt.Fprintf(s.stdout, "%s, %s, %d lines%s.\n", wording.Count(len(r.Overlays), "overlay"), wording.Count(len(r.Bases), "base"), r.Lines, share)
@@ -223,7 +223,7 @@ func writable(dir string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return hinted(fmt.Errorf("make %s: %w", dir, errNoPlace), "make "+parent+" first")
 	case err == nil && !info.IsDir():
-		return hinted(fmt.Errorf("make %s: %s is no directory", dir, parent), "name a place in a directory")
+		return hinted(fmt.Errorf("make %s: %s is not a directory", dir, parent), "name a place in a directory")
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age
 		return nil, err
 	}
 	if len(reports) != 1 {
-		return nil, fmt.Errorf("plan what was imported: %d reports", len(reports))
+		return nil, fmt.Errorf("plan the imported manifests: %d reports", len(reports))
 	}
 	return reports[0], reports[0].Err
 }
@@ -148,9 +148,9 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 	case len(j.over) > 0:
 		return true, nil
 	case len(other) > 0:
-		return false, fmt.Errorf("plan what was imported: %w", errors.Join(other...))
+		return false, fmt.Errorf("plan the imported manifests: %w", errors.Join(other...))
 	case r.Plan == nil:
-		return false, errors.New("what was imported could not be planned")
+		return false, errors.New("the imported manifests could not be planned")
 	}
 	return false, nil
 }
@@ -178,7 +178,7 @@ func (j *judgement) faults(found diag.List) (other []error) {
 		for _, p := range j.pools {
 			if p.State == importer.Refused || strings.HasSuffix(filepath.ToSlash(d.File), "/"+p.File) || strings.HasSuffix(d.Object, " default/"+p.Key) {
 				found = found || p.State != importer.Refused
-				j.refuse(p, "its manifests would not do: "+d.Summary)
+				j.refuse(p, "its manifests would not be valid: "+d.Summary)
 			}
 		}
 		if !found {
@@ -198,7 +198,7 @@ func (j *judgement) step(st *step.Step, of *plan.Plan) {
 	makesOwn := st.Verb == step.Create && st.Resource == step.LaunchTemplate && p.Owned
 	switch {
 	case makesOwn && !gives(p, st):
-		j.refuse(p, "the launch template from its manifests would differ from what it launches now"+differing(p, of))
+		j.refuse(p, "the launch template from its manifests would differ from the current one"+differing(p, of))
 	case makesOwn:
 		p.Conversions = append(p.Conversions, "what it launches from: the launch template "+st.Name+" is made with what it launches now, and machines stay; new ones get the pool's tags")
 	case st.Verb == step.Update && !st.Disruptive:
@@ -208,11 +208,11 @@ func (j *judgement) step(st *step.Step, of *plan.Plan) {
 			}
 		}
 	case st.Verb == step.Rollout && differing(p, of) != "":
-		j.refuse(p, "its manifests would not say what it launches now"+differing(p, of))
+		j.refuse(p, "its manifests could not express what it launches now"+differing(p, of))
 	case st.Verb == step.Rollout:
-		j.refuse(p, "weir would replace machines ("+st.Reason+"): have them run what it launches now, by an instance refresh, and import it then")
+		j.refuse(p, "weir would replace machines ("+st.Reason+"): replace them by an instance refresh, and then import the group")
 	default:
-		j.refuse(p, "its manifests would not leave it as it is: "+string(st.Verb)+" "+string(st.Resource)+" "+st.Name+": "+strings.Join(changesOf(st), "; "))
+		j.refuse(p, "its manifests would change it: "+string(st.Verb)+" "+string(st.Resource)+" "+st.Name+": "+strings.Join(changesOf(st), "; "))
 	}
 }
 

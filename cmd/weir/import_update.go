@@ -62,10 +62,10 @@ var (
 // fits refuses flags that do not go together.
 func (u *importUpdate) fits(c *cobra.Command) error {
 	if flag := given(c, importOnly...); u.dir != "" && flag != "" {
-		return usage("leave it out: the manifests say which pools there are", "%s does not go with --update", flag)
+		return usage("omit it: the manifests define the pools", "%s cannot be combined with --update", flag)
 	}
 	if flag := given(c, updateOnly...); u.dir == "" && flag != "" {
-		return usage("add --update DIR", "%s goes with --update", flag)
+		return usage("add --update DIR", "%s needs --update", flag)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (u *importUpdate) run(c *cobra.Command, s surroundings, f *importFlags) err
 	var err error
 	if u.config != "" {
 		if flag := given(c, "region", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn"); flag != "" {
-			return usage("the configuration says it; leave the flag out", "%s goes with a PATH, not with --config", flag)
+			return usage("omit the flag: the configuration defines it", "%s needs a PATH, and cannot be combined with --config", flag)
 		}
 		cfg, loaded := s.loadConfig(u.config)
 		if loaded != nil {
@@ -137,7 +137,7 @@ func (u *importUpdate) tell(s surroundings, form string, done *workspace.Accepte
 		return s.value(form, out)
 	}
 	if len(done.Fields) == 0 {
-		fmt.Fprintln(s.stdout, "AWS has nothing otherwise that was asked for.")
+		fmt.Fprintln(s.stdout, "AWS has no other value for the selected fields.")
 		return nil
 	}
 	said := 0
@@ -154,7 +154,7 @@ func (u *importUpdate) tell(s surroundings, form string, done *workspace.Accepte
 		}
 	}
 	if len(done.More) > 0 {
-		fmt.Fprintln(s.stdout, "\nApplied, this does more than leave these fields as they are:")
+		fmt.Fprintln(s.stdout, "\nApplying this also changes other things:")
 		for _, text := range done.More {
 			fmt.Fprintln(s.stdout, "  "+wording.Clean(text))
 		}
@@ -162,9 +162,9 @@ func (u *importUpdate) tell(s surroundings, form string, done *workspace.Accepte
 	switch {
 	case len(done.Files) == 0:
 	case u.dry:
-		fmt.Fprintf(s.stdout, "\n%s would be written, into %s.\n", wording.Count(said, "field"), wording.Count(len(done.Files), "file"))
+		fmt.Fprintf(s.stdout, "\nWould write %s, into %s.\n", wording.Count(said, "field"), wording.Count(len(done.Files), "file"))
 	default:
-		fmt.Fprintf(s.stdout, "\n%s written, into %s. Commit the change, or take it back with git checkout.\n", wording.Count(said, "field"), wording.Count(len(done.Files), "file"))
+		fmt.Fprintf(s.stdout, "\n%s written, into %s. Commit the change, or undo it with git checkout.\n", wording.Count(said, "field"), wording.Count(len(done.Files), "file"))
 	}
 	return nil
 }

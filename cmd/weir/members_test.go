@@ -56,7 +56,7 @@ func TestMembersAreReadFromTheEngine(t *testing.T) {
 		return code, out.String(), errs.String()
 	}
 	code, out, errs := weir("members", "--config", file)
-	if code != exitOK || !strings.Contains(out, "No member is alive.") || !strings.Contains(errs, "no daemon answers at 127.0.0.1:1, so the engine is read") {
+	if code != exitOK || !strings.Contains(out, "No member is alive.") || !strings.Contains(errs, "no daemon answers at 127.0.0.1:1; reading the engine") {
 		t.Errorf("nobody has been there: %d\n%s%s", code, out, errs)
 	}
 
@@ -108,9 +108,9 @@ func TestMembersOfAnEngineThatIsAway(t *testing.T) {
 	}{
 		"it answers":             {members.Engine{Kind: "etcd", ID: "e", Lag: 0.5}, exitOK, ""},
 		"it missed one answer":   {members.Engine{Kind: "etcd", ID: "e", Lag: 1.5, Error: "connection refused"}, exitOK, "note: the engine did not answer last: connection refused"},
-		"it has been away":       {members.Engine{Kind: "etcd", ID: "e", Lag: 31.2, Error: "no leader"}, exitError, "note: the engine has not answered this member for 31s, so it owns nothing, and above is what it knew then: no leader"},
+		"it has been away":       {members.Engine{Kind: "etcd", ID: "e", Lag: 31.2, Error: "no leader"}, exitError, "note: the engine has not answered this member for 31s, so it owns nothing, and the output above is from before: no leader"},
 		"it is slow":             {members.Engine{Kind: "etcd", ID: "e", Lag: 11}, exitOK, ""},
-		"it takes no writes now": {members.Engine{Kind: "etcd", ID: "e", Lag: 0.5, Refused: "database space exceeded"}, exitError, "note: the engine takes no writes, so nobody owns anything for long: database space exceeded"},
+		"it takes no writes now": {members.Engine{Kind: "etcd", ID: "e", Lag: 0.5, Refused: "database space exceeded"}, exitError, "note: the engine rejects writes, so no member keeps its ownership: database space exceeded"},
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")

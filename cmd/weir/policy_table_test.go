@@ -81,7 +81,7 @@ func TestPolicyOfTheTable(t *testing.T) {
 	}
 	// The role's account need not be the daemon's.
 	text := policy("cn-north-1", ", roleARN: 'arn:aws-cn:iam::123456789012:role/weir'", "--daemon", "-o", "json")
-	if !strings.Contains(text, "note: no target tells the account of the table") {
+	if !strings.Contains(text, "note: no target has the account of the table") {
 		t.Errorf("nothing says that the account is open:\n%s", text)
 	}
 	switch got := statements(text); {

@@ -21,7 +21,7 @@ func profileServer(ctx context.Context, address string, log *slog.Logger) (stop 
 	}
 	ip, ipErr := netip.ParseAddr(host)
 	if err != nil || ipErr != nil || !ip.IsLoopback() {
-		return nil, usage("write it like 127.0.0.1:6060", "--profile-listen: %q is no address of this machine alone; profiles have no login", address)
+		return nil, usage("write it like 127.0.0.1:6060", "--profile-listen: %q is not an address of this machine alone; profiles have no login", address)
 	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", net.JoinHostPort(ip.String(), port))

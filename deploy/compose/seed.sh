@@ -75,7 +75,7 @@ fi
 if ! there "$you:$your_password" "/repos/$you/fleet/branches/main"; then
   work=$(mktemp -d)
   trap 'rm -rf "$work"' EXIT
-  # What the copy takes along of its own (a program that embeds it) is no part of a fleet.
+  # What the copy takes along of its own (a program that embeds it) is not part of a fleet.
   cp -R "$FLEET/." "$work"
   rm -f "$work"/*.go
   export HOME=$work/.home GIT_CONFIG_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0

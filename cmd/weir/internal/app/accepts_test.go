@@ -57,7 +57,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 	if _, err := gates.Suspend(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "nothing otherwise") {
+	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "no other value") {
 		t.Errorf("nothing has drifted: %v", err)
 	}
 	w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=9")
@@ -71,7 +71,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 		return ""
 	})
 	p := w.pulled(t, all, 1)
-	if p.Base != "main" || p.Head != got.Branch || !strings.HasPrefix(p.Head, "weir/accept-") || p.Title != "Keep what AWS has of pool default/web of prod" || got.Number != 100 {
+	if p.Base != "main" || p.Head != got.Branch || !strings.HasPrefix(p.Head, "weir/accept-") || p.Title != "Keep AWS's values of pool default/web of prod" || got.Number != 100 {
 		t.Errorf("%+v %+v", p, got)
 	}
 	for _, want := range []string{"`maxSize` is `9`, at `overlays/prod/web.yaml:", "ann asked", "`default/web`"} {
@@ -144,7 +144,7 @@ func TestNothingIsKeptUnlessItMayBePushed(t *testing.T) {
 	defer stop()
 	converged(t, a, first, 1)
 	for _, c := range []struct{ target, pool, want string }{
-		{"prod", "web", "weir must not propose to keep what AWS has"}, {"prod", "none", "has no pool"}, {"none", "web", "there is no target"},
+		{"prod", "web", "weir has no permission to propose AWS's values"}, {"prod", "none", "has no pool"}, {"none", "web", "there is no target"},
 	} {
 		if _, err := a.site.accept(t.Context(), commands.AcceptRequest{Target: c.target, Pool: c.pool}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %s: %v", c.target, c.pool, err)

@@ -60,7 +60,7 @@ func (e *entrance) check(c *config.Config) error {
 func (e *entrance) set(c *config.Config) {
 	if e.certificate != nil {
 		if err := e.certificate.Set(c.TLS.CertFile, c.TLS.KeyFile); err != nil {
-			e.log.Error("the new certificate cannot be used, the one before stays", "error", err) // it could a moment ago
+			e.log.Error("the new certificate cannot be used, and the previous one stays in use", "error", err) // it could a moment ago
 		}
 	}
 	e.guard.Set(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)))
@@ -107,7 +107,7 @@ func (s *site) handler() http.Handler {
 
 // refuse shows why a form had no effect.
 func (s *site) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back string) {
-	s.entrance.notices.Notice(w, code, page.Notice{Headline: "Nothing was done: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
+	s.entrance.notices.Notice(w, code, page.Notice{Headline: "Failed: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
 }
 
 // viewer returns the user of a request, with the suspensions in force.
@@ -119,10 +119,10 @@ func (s *site) viewer(r *http.Request) page.Viewer {
 		v.Holds = append(v.Holds, page.Suspension{Target: held.Target, Pool: held.Pool, Text: held.Text()})
 	}
 	for _, a := range now.Approvals {
-		v.Approvals = append(v.Approvals, page.Approval{Target: a.For, Digest: a.Digest, Text: fmt.Sprintf("is approved by %s until %s, and has not begun", a.By, a.Until.UTC().Format("2 Jan 2006 15:04 MST"))})
+		v.Approvals = append(v.Approvals, page.Approval{Target: a.For, Digest: a.Digest, Text: fmt.Sprintf("is approved by %s until %s, and has not started", a.By, a.Until.UTC().Format("2 Jan 2006 15:04 MST"))})
 	}
 	for _, g := range now.Grants {
-		v.Approvals = append(v.Approvals, page.Approval{Target: g.Target, Digest: g.Digest, Text: "was approved by " + g.By + ", and has begun: it is done once the target has converged"})
+		v.Approvals = append(v.Approvals, page.Approval{Target: g.Target, Digest: g.Digest, Text: "was approved by " + g.By + ", and has started: it ends when the target has converged"})
 	}
 	return v
 }

@@ -229,7 +229,7 @@ func (a *App) openRecords(ctx context.Context) error {
 	a.store = db
 	a.onStop("state", 0, func(context.Context) error { return db.Close() })
 	if lost := db.Lost(); lost != nil {
-		a.log.Error("the state was put aside", "error", lost)
+		a.log.Error("moved the damaged state aside", "error", lost)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (a approvals) supersede(ended []gates.Grant) error {
 	}
 	for _, g := range ended {
 		a.current.Event(events.Event{Kind: "approval-ended", Target: g.Target, Text: fmt.Sprintf(
-			"the approval by %s of the plan %.12s at %.12s has ended: the target wants something else by now, and what is left needs an approval of its own", g.By, g.Digest, g.Revision)})
+			"the approval by %s of the plan %.12s at %.12s has ended: the target now wants something else, and the remaining steps need their own approval", g.By, g.Digest, g.Revision)})
 	}
 	return nil
 }

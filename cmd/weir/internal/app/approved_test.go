@@ -67,7 +67,7 @@ func TestAnApprovalCoversNoMoreThanItsPlan(t *testing.T) {
 		return ""
 	})
 	eventually(t, "the plan of the way back", func() string { // it was one to cancel the other rollout
-		if p := heldBy(t, a, "prod", second, step.HeldApproval, "; it is more than was approved with "); len(p.Steps) < 2 {
+		if p := heldBy(t, a, "prod", second, step.HeldApproval, "; it is not part of the approval of "); len(p.Steps) < 2 {
 			return fmt.Sprintf("%+v", p.Steps)
 		}
 		return ""

@@ -65,7 +65,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 		}
 		l.in = append(l.in, d.Policy.Target)
 		if p.loops.elsewhere(l, d.Policy.Target) {
-			d.Policy.Gates.Waits = "waits for the end of a pass that reaches it by another role, region or endpoint"
+			d.Policy.Gates.Waits = "waits for a pass to end that uses another role, region or endpoint"
 		}
 	}
 	return b
@@ -115,7 +115,7 @@ func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
 	unused := p.approvals.split(split, said)
 	if len(ended) > 0 {
 		if err := p.approvals.supersede(ended); err != nil {
-			p.log.Error("cannot end an approval of an earlier commit: until then the same plan cannot be approved again", "error", err)
+			p.log.Error("cannot end the approval of an earlier commit; until it ends, the same plan cannot be approved again", "error", err)
 		}
 	}
 	p.mu.Lock()
@@ -193,24 +193,24 @@ func (p *passes) may(key reconciler.ScopeKey) error {
 	defer p.mu.Unlock()
 	l := p.loops.of[key]
 	if l == nil {
-		return errors.New("no pass is made over the account and region")
+		return errors.New("skipped the passes of an account and region")
 	}
 	if now.Lost != nil {
 		return errors.New(gates.LossText(*now.Lost))
 	}
 	for _, s := range newSuspensions(l.records, now) {
 		if s.Target == "" || slices.Contains(l.in, s.Target) {
-			return fmt.Errorf("%s is suspended since this pass began: %s", orAll(s.Target), s.Text())
+			return fmt.Errorf("%s was suspended after this pass started: %s", orAll(s.Target), s.Text())
 		}
 	}
 	if g := l.withdrawn(now); g != nil {
-		return fmt.Errorf("the approval by %s of the plan of %s has ended since this pass began", g.By, g.Target)
+		return fmt.Errorf("the approval by %s of the plan of %s ended after this pass started", g.By, g.Target)
 	}
 	return permitted(p.ledger, l.permits)
 }
 
 // errWithdrawn keeps a write back that a permit allowed which is withdrawn since.
-var errWithdrawn = errors.New("a rollout was held after the pass started: it starts again")
+var errWithdrawn = errors.New("a rollout was held after the pass started; starting the pass again")
 
 // permitted fails where a pool of a pass may do less than when it began.
 func permitted(records *ledger.Ledger, began map[string][]rollout.Permit) error {

@@ -76,7 +76,7 @@ func (c *conductor) conduct(ctx context.Context) error {
 	defer look.Stop()
 	for {
 		if err := c.compose(ctx); err != nil && ctx.Err() == nil {
-			c.log.Error("cannot compose what Git wants", "error", err)
+			c.log.Error("cannot determine the desired state", "error", err)
 		}
 		timer := time.NewTimer(c.config.Interval)
 		for due := false; !due; {
@@ -194,12 +194,12 @@ func (c *conductor) reportRenders(now []fleet.Rendering) {
 	for _, r := range now {
 		shown[r.Target] = current.Rendering{Revision: r.Revision, Since: r.Since}
 		if said[r.Target] = r.Revision; c.renders[r.Target] != r.Revision {
-			c.log.Info("a render takes long: the target stays at its last one until then", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
+			c.log.Info("a render is slow; the target keeps its last render until it ends", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
 		}
 	}
 	for target := range c.renders {
 		if said[target] == "" {
-			c.log.Info("a render that took long is done", "target", target)
+			c.log.Info("a slow render has ended", "target", target)
 		}
 	}
 	c.renders = said

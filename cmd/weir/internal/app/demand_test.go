@@ -14,9 +14,9 @@ const (
 	oneWave   = "  waves:\n  - name: canary\n    pools: 1\n"
 	twoWaves  = "  waves:\n  - {name: canary, pools: 1, shares: [50, 100]}\n  - {name: half, percent: 50}\n" // of one pool the shares count
 	twoEmpty  = oneWave + "  - {name: half, percent: 50}\n"
-	lacksPool = "the FleetRollout default/nodes has 1 wave with machines of this change (canary), and 2 are the least; no machine that counts is in half"
-	lacksIt   = "no FleetRollout of the source selects the pool; a commit with such a FleetRollout ends that, or a change of the configuration"
-	lacksWave = "the FleetRollout default/nodes has 1 wave, and 2 are the least"
+	lacksPool = "the FleetRollout default/nodes has 1 wave with machines of this change (canary), and 2 are required; no counted machine is in half"
+	lacksIt   = "no FleetRollout of the source selects the pool; released by: a commit with such a FleetRollout, or a change of the configuration"
+	lacksWave = "the FleetRollout default/nodes has 1 wave, and 2 are required"
 )
 
 // demandedFiles are prod's overlay with a pool of two machines, and a FleetRollout where spec says one.

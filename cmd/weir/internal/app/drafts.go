@@ -60,7 +60,7 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 	})
 	switch {
 	case errors.Is(err, pulls.ErrRoleless):
-		return nil, &gates.Fault{Message: err.Error(), Hint: "what is sent is planned with a role of its own: set planRoleARN in weir's configuration"}
+		return nil, &gates.Fault{Message: err.Error(), Hint: "uploaded work trees are planned with a role of their own: set planRoleARN in weir's configuration"}
 	case err != nil:
 		return nil, busy(err)
 	}
@@ -102,5 +102,5 @@ func noTarget(name, of string, names []string) error {
 	if near := nearest.Word(name, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 	}
-	return &gates.Fault{Message: fmt.Sprintf("there is no target %q of source %s", name, of), Hint: hint}
+	return &gates.Fault{Message: fmt.Sprintf("source %[2]s has no target %[1]q", name, of), Hint: hint}
 }

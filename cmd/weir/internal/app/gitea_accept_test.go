@@ -39,7 +39,7 @@ func TestGiteaAccept(t *testing.T) {
 		t.Errorf("%+v, and then %+v", got, again)
 	}
 	p := g.only()
-	if p.Number != got.Number || p.Head.Ref != got.Branch || !strings.Contains(p.Body, "`maxSize` is `8`") || p.Title != "Keep what AWS has of pool default/web of prod" {
+	if p.Number != got.Number || p.Head.Ref != got.Branch || !strings.Contains(p.Body, "`maxSize` is `8`") || p.Title != "Keep AWS's values of pool default/web of prod" {
 		t.Errorf("%+v", p)
 	}
 	merged := g.merge(got.Number)

@@ -48,7 +48,7 @@ func newRelay(t *testing.T, a *App) *relay {
 		var of struct {
 			Action, Ref string
 		}
-		_ = json.Unmarshal(body, &of) // what is no JSON has neither
+		_ = json.Unmarshal(body, &of) // what is not JSON has neither
 		d := delivery{strings.TrimSpace(req.Header.Get("X-Gitea-Event") + " " + of.Action + strings.TrimPrefix(of.Ref, "refs/heads/")), req.Header, body}
 		r.mu.Lock()
 		held := r.held
@@ -186,7 +186,7 @@ func (r *reviewed) asReviewed(number int64) {
 		}
 		return "it is not known"
 	})
-	r.comment(number, "Merged as", "The plan of the merge is the one that was reviewed")
+	r.comment(number, "Merged as", "The plan of the merge matches the reviewed plan")
 }
 
 // TestGiteaMergesInAnyOrder merges pull requests on a real Gitea whose webhooks come
@@ -232,7 +232,7 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		hooks.give("push main")
 		applied(r)
 		hooks.give("pull_request synchronized")
-		r.comment(number, "Merged as", "not everything is applied as it was reviewed", short(later)+" was not planned before the merge", "the plan of "+short(head), "the plan is not the reviewed one")
+		r.comment(number, "Merged as", "not everything is applied as reviewed", short(later)+" was not planned before the merge", "the plan of "+short(head), "the plan is not the reviewed one")
 		hooks.drop()
 	})
 	t.Run("merged by hand", func(t *testing.T) {

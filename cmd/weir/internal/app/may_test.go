@@ -35,15 +35,15 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 		"a suspension of the target": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
 			_, err := b.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "ann"}, time.Hour)
 			return err
-		}, "prod is suspended since this pass began"},
+		}, "prod was suspended after this pass started"},
 		"of one of its pools": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
 			_, err := b.Suspend(gates.Suspension{Target: "prod", Pool: "default/web", Reason: "incident", By: "ann"}, time.Hour)
 			return err
-		}, "prod is suspended since this pass began"},
+		}, "prod was suspended after this pass started"},
 		"of everything": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
 			_, err := b.Suspend(gates.Suspension{Reason: "incident", By: "ann"}, time.Hour)
 			return err
-		}, "everything is suspended since this pass began"},
+		}, "everything was suspended after this pass started"},
 		"of a target elsewhere": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
 			_, err := b.Suspend(gates.Suspension{Target: "dev", Reason: "incident", By: "ann"}, time.Hour)
 			return err

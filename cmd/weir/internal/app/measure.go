@@ -63,7 +63,7 @@ func (c *clockCheck) check() {
 	wrong := ahead.Abs() >= wrongClock
 	switch was := c.wrong.Swap(wrong); {
 	case wrong && !was:
-		c.log.Error("this machine's clock differs from AWS's: correct it; suspensions, approvals, windows and join tokens use AWS's clock", "ahead", ahead)
+		c.log.Error("this machine's clock differs from AWS's clock, which suspensions, approvals, windows and join tokens use; correct it", "ahead", ahead)
 	case was && !wrong:
 		c.log.Info("this machine's clock is right again")
 	}

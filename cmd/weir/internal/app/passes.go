@@ -235,7 +235,7 @@ func (p *passes) unanswered(now time.Time) map[string]time.Time {
 			l.silent = silent
 			log := p.log.With("account", key.Account, "region", key.Region, "role", key.RoleARN, "endpoint", key.Endpoint)
 			if silent {
-				log.Warn("AWS does not answer: this account and region wait, and no others", "since", began)
+				log.Warn("AWS does not answer; only this account and region wait", "since", began)
 			} else {
 				log.Info("AWS answers again, or the pass has ended")
 			}

@@ -46,7 +46,7 @@ func TestPassLog(t *testing.T) {
 		{"a step", plan.Report{Outcomes: []step.Outcome{{Status: step.Done}}}, "INFO", "pass changed AWS", changed},
 		{"a fault", plan.Report{Err: errors.New("refused")}, "ERROR", "target has problems", wrong},
 		{"the same fault", plan.Report{Err: errors.New("refused")}, "DEBUG", "pass changed nothing", quiet},
-		{"the fault is gone", plan.Report{}, "INFO", "target has no problems any more", []string{"duration", "level", "msg", "revision", "target", "time"}},
+		{"the error is resolved", plan.Report{}, "INFO", "target has no more problems", []string{"duration", "level", "msg", "revision", "target", "time"}},
 		{"the source's fault, which has its own line", plan.Report{Err: fmt.Errorf("unreachable: %w", plan.ErrSource)}, "DEBUG", "pass changed nothing", quiet},
 		{"the source is back", plan.Report{}, "DEBUG", "pass changed nothing", quiet},
 		{"a step from the last commit", plan.Report{Err: plan.ErrSource, Outcomes: []step.Outcome{{Status: step.Done}}}, "INFO", "pass changed AWS", changed},

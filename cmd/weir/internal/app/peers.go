@@ -238,7 +238,7 @@ func (a *peers) tell(e coord.Event) {
 // describe publishes the configuration of this member to the other members.
 func (a *peers) describe(ctx context.Context) {
 	if err := a.member.Keeper.Describe(ctx, a.now.common()); err != nil {
-		a.log.Warn("coordination: other members learn of the new configuration with the next renewal of the lease", "error", err)
+		a.log.Warn("coordination: other members see the new configuration after the next renewal of the lease", "error", err)
 	}
 }
 

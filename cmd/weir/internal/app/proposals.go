@@ -201,7 +201,7 @@ func (p *proposals) propose(ctx context.Context, of *proposer) error {
 			continue
 		}
 		if err != nil && ctx.Err() == nil {
-			p.log.Error("proposals cannot be looked at", "what", of.what, "source", of.source, "error", p.redact(err.Error()))
+			p.log.Error("cannot check proposals", "what", of.what, "source", of.source, "error", p.redact(err.Error()))
 		}
 		wait := p.followers[of.source].Config.Interval
 		if !again.IsZero() {

@@ -236,7 +236,7 @@ func (r *review) reread() {
 			continue
 		}
 		if err := w.Reread(); err != nil {
-			r.log.Warn("cannot read what another member found out about pull requests", "source", source, "error", err)
+			r.log.Warn("cannot read another member's results about pull requests", "source", source, "error", err)
 		}
 	}
 }

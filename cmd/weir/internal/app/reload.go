@@ -54,13 +54,13 @@ func (a *App) reload(ctx context.Context) {
 		err = a.swap(ctx, c)
 	}
 	if err != nil && ctx.Err() != nil {
-		a.log.Info("the configuration is not reloaded: weir stops")
+		a.log.Info("the configuration is not reloaded, because weir is stopping")
 		return
 	}
 	if err != nil {
 		a.metrics.Reload(false)
 		a.current.RefuseConfiguration(err.Error())
-		a.log.Error("configuration refused, the old one stays", "error", err)
+		a.log.Error("configuration rejected; the previous one stays in use", "error", err)
 		return
 	}
 	a.metrics.Reload(true)
@@ -129,7 +129,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	if unordered != nil {
-		a.log.Warn("the old configuration did not stop in order, and the reload continues", "error", unordered)
+		a.log.Warn("the previous configuration did not stop cleanly; the reload continues", "error", unordered)
 	}
 	if err = next.publisher.openStatuses(); err != nil {
 		again := error(nil)
@@ -152,7 +152,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 func (a *App) take(next *generation, left inherited) {
 	next.inherit(left)
 	if err := next.publisher.openPulls(); err != nil { // a journal that cannot be read holds up nothing else
-		a.log.Error("pull requests are not planned", "error", err)
+		a.log.Error("cannot plan pull requests", "error", err)
 	}
 	for name := range left.followers {
 		if next.followers[name] == nil {
@@ -161,7 +161,7 @@ func (a *App) take(next *generation, left inherited) {
 	}
 	a.gen.Store(next)
 	if dropped := next.publisher.inherit(left.publisher); dropped > 0 {
-		a.log.Warn("notifications are dropped: their receiver is not configured any more", "count", dropped)
+		a.log.Warn("notifications are dropped, because their receiver is no longer configured", "count", dropped)
 	}
 	a.entrance.set(next.config)
 	next.webhooks.set()

@@ -62,7 +62,7 @@ func TestAForgeThatDoesNotAnswerHoldsUpNoReload(t *testing.T) {
 				}
 				return ""
 			})
-			if strings.Contains(log.String(), "did not stop in order") {
+			if strings.Contains(log.String(), "did not stop cleanly") {
 				t.Errorf("the forge was waited for:\n%s", log.String())
 			}
 			answer()

@@ -147,7 +147,7 @@ func (p *passLog) report(r *plan.Report) {
 	case wrong != "" && !repeated:
 		log.Error("target has problems", "problems", wrong)
 	case wrong == "" && !repeated:
-		log.Info("target has no problems any more")
+		log.Info("target has no more problems")
 	default:
 		log.Debug("pass changed nothing", "converged", r.Converged())
 	}

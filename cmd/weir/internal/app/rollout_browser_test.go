@@ -68,7 +68,7 @@ func TestSomebodyStopsARolloutByTheKeyboard(t *testing.T) {
 
 	// What was looked at is stopped, and no other change.
 	var wrong *gates.Fault
-	if _, err := a.rollouts.Do(commands.RolloutRequest{Do: "abort", Name: "nodes", By: "ann", Revision: first}); !errors.As(err, &wrong) || !strings.Contains(wrong.Message, "rolls another change out") {
+	if _, err := a.rollouts.Do(commands.RolloutRequest{Do: "abort", Name: "nodes", By: "ann", Revision: first}); !errors.As(err, &wrong) || !strings.Contains(wrong.Message, "rolls out another change") {
 		t.Errorf("another change is stopped: %v", err)
 	}
 	b.TabTo("#rollout-abort > summary")

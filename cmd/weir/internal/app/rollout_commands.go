@@ -86,7 +86,7 @@ func (r *rollouts) Do(in commands.RolloutRequest) (out waves.Rollout, err error)
 	}
 	switch len(sources) {
 	case 0:
-		return out, &gates.Fault{Message: fmt.Sprintf("there is no rollout %q", gates.Line(in.Name, 100)), Hint: list.Nearest(in.Name)}
+		return out, &gates.Fault{Message: fmt.Sprintf("unknown rollout %q", gates.Line(in.Name, 100)), Hint: list.Nearest(in.Name)}
 	case 1:
 	default:
 		return out, &gates.Fault{Message: "several sources have a rollout " + gates.Line(in.Name, 100), Hint: "name one with --source"}
@@ -100,7 +100,7 @@ func (r *rollouts) Do(in commands.RolloutRequest) (out waves.Rollout, err error)
 	err = r.ledger.Change(nil, sources[0], func(record rollout.Record) (rollout.Record, error) {
 		var err error
 		if run, _ := record.Find(in.Name); run != nil && in.Revision != "" && run.Revision != in.Revision {
-			return record, &gates.Fault{Message: run.Name + " rolls another change out than the one that was looked at", Hint: "look at it again"}
+			return record, &gates.Fault{Message: run.Name + " now rolls out another change than the one shown", Hint: "load it again"}
 		}
 		switch in.Do {
 		case "pause":
@@ -110,7 +110,7 @@ func (r *rollouts) Do(in commands.RolloutRequest) (out waves.Rollout, err error)
 		case "abort":
 			now, err = record.Abort(in.Name, word)
 		default:
-			return record, &gates.Fault{Message: "a rollout cannot do that", Hint: "use the weir command of the same version"}
+			return record, &gates.Fault{Message: "unknown command for a rollout", Hint: "use the weir command of the same version"}
 		}
 		if err != nil {
 			err = &gates.Fault{Message: err.Error(), Hint: "weir rollout show " + gates.Line(in.Name, 100)}

@@ -139,7 +139,7 @@ func (r *rollouts) turn(ctx context.Context) (again time.Time) {
 		}
 		at, err := r.conduct(ctx, in, name, f.At())
 		if err != nil && ctx.Err() == nil {
-			r.log.Error("rollouts cannot be conducted: what is governed waits", "source", name, "error", err)
+			r.log.Error("cannot conduct rollouts; pools of FleetRollouts wait", "source", name, "error", err)
 			at = time.Now().Add(askEvery)
 		}
 		if again.IsZero() || !at.IsZero() && at.Before(again) {
@@ -237,11 +237,11 @@ func (r *rollouts) inputOf(m *memory, source, revision string, old *rollout.Reco
 		case s.unread[target]:
 			in.Missing[target] = "cannot be rendered at " + short(revision)
 		case last == nil:
-			in.Missing[target] = "has not been looked at yet"
+			in.Missing[target] = "has not been observed yet"
 		case last.Plan == nil || last.Err != nil:
 			in.Missing[target] = r.planless(last)
 		case last.Revision != rendered || rendered != revision:
-			in.Missing[target] = "has not been looked at since " + short(revision)
+			in.Missing[target] = "has not been observed since " + short(revision)
 		}
 	}
 	return in, true

@@ -91,7 +91,7 @@ func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
 				return ""
 			})
 			refuse.Store(false)
-			says := map[string]string{"closed": "nothing of this is applied", "merged": "The plan of the merge is the one that was reviewed"}[name]
+			says := map[string]string{"closed": "none of its changes are applied", "merged": "The plan of the merge matches the reviewed plan"}[name]
 			eventually(t, "the last comment", func() string {
 				if told := s.forge.told(1); len(told) != 1 || told[0] == before || !strings.Contains(told[0], says) {
 					return fmt.Sprint(told)

@@ -244,7 +244,7 @@ func TestAnEngineThatTakesNoWrites(t *testing.T) {
 					var v members.View
 					m.get(t, "/api/v1/members", &v)
 					if page := m.get(t, "/members", nil); !strings.Contains(v.Engine.Refused, e.says) || !strings.Contains(v.Engine.Refused, e.does) || v.Engine.Error != "" ||
-						!strings.Contains(page, "The engine takes no writes.") || !strings.Contains(page, e.does) {
+						!strings.Contains(page, "The engine rejects writes.") || !strings.Contains(page, e.does) {
 						return fmt.Sprintf("%+v", v.Engine)
 					}
 					return ""

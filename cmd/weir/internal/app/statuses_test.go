@@ -36,7 +36,7 @@ func (w *world) told(sha, context, want, text string) {
 }
 
 // A commit that was refused, and that a reload lets through, is followed on its targets:
-// it is no commit that affects none.
+// it is not a commit that affects none.
 func TestARefusedCommitThatIsAppliedLater(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, quickAWS())

@@ -51,7 +51,7 @@ func (t tries) Recall() (out map[string]refusals.Stored, err error) {
 func (t tries) Keep(target string, v refusals.Stored) error {
 	store := t.writes()
 	if store == nil {
-		return fmt.Errorf("keep what was tried: %w", coord.ErrLost)
+		return fmt.Errorf("store failed attempts: %w", coord.ErrLost)
 	}
 	for i := range v.Refused {
 		err := *v.Refused[i].Err
@@ -110,7 +110,7 @@ func (w wishes) take(targets []string) (out []string) {
 		})
 	}
 	if err != nil {
-		w.log.Error("cannot read what to try again: it waits", "error", err)
+		w.log.Error("cannot read the requests to retry; they wait", "error", err)
 		return nil
 	}
 	return out

@@ -302,7 +302,7 @@ func TestAWaveHoldsOverOthersThatHaveNothingToDo(t *testing.T) {
 	w.repo.Write(fleetOf("m6i.large", "prod"))
 	w.repo.Write(fleetOf("m7i.large", "third"))
 	second := w.repo.Commit("the first and the third")
-	heldBy(t, a, "third", second, step.HeldWave, "waits for the target prod, which failed: rollout-failed for AWSMachinePool default/prod-web; a commit that changes the pool ends that, or weir reconcile prod --retry")
+	heldBy(t, a, "third", second, step.HeldWave, "waits for the target prod, which failed: rollout-failed for AWSMachinePool default/prod-web; released by: a commit that changes the pool, or weir reconcile prod --retry")
 	targetConverged(t, a, "second", second)
 
 	// Asked to try again, the third still waits, and goes on once the first has.

@@ -88,7 +88,7 @@ func Find(o Options, c *config.Config) (Client, error) {
 	}
 	u, err := url.Parse(d.Address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return d, advice.Usage("write it like https://weir.example.com", "--server is no URL")
+		return d, advice.Usage("write it like https://weir.example.com", "--server is not a URL")
 	}
 	if o.CAFile != "" {
 		if err := trust(t.TLSClientConfig, o.CAFile); err != nil {
@@ -124,7 +124,7 @@ func (d *Client) authenticate(o Options, c *config.Config, encrypted, here bool)
 			proof := access.TokenProof(token)
 			d.proof = &proof
 		default:
-			return advice.Usage("write https://", "the token would go to %s unencrypted", WithoutUser(d.Address))
+			return advice.Usage("write https://", "the token would be sent to %s unencrypted", WithoutUser(d.Address))
 		}
 	case c != nil && o.Address == "":
 		// A user who can read the state directory can read all that the daemon holds.
@@ -222,11 +222,11 @@ func (d Client) Do(ctx context.Context, method, path string, body []byte, most i
 	}
 	u, err := url.Parse(strings.TrimRight(d.Address, "/") + path)
 	if err != nil {
-		return nil, advice.Usage("write it like https://weir.example.com", "--server is no URL")
+		return nil, advice.Usage("write it like https://weir.example.com", "--server is not a URL")
 	}
 	signed, err := d.proof.Sign(nonce, welcome, method, u.RequestURI(), body)
 	if err != nil {
-		return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: %w", WithoutUser(d.Address), err), "another program may listen there: look who does, and whether weir run does with this configuration")
+		return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: %w", WithoutUser(d.Address), err), "another program may listen there; check which one, and whether weir run uses this configuration")
 	}
 	return d.send(ctx, method, path, body, most, signed)
 }
@@ -236,7 +236,7 @@ func (d Client) send(ctx context.Context, method, path string, body []byte, most
 	shown := WithoutUser(d.Address)
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(d.Address, "/")+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, advice.Usage("write it like https://weir.example.com", "--server is no URL")
+		return nil, advice.Usage("write it like https://weir.example.com", "--server is not a URL")
 	}
 	if method == http.MethodPost {
 		req.Header.Set("Content-Type", cmp.Or(d.Kind, "application/json"))
@@ -271,9 +271,9 @@ func (d Client) send(ctx context.Context, method, path string, body []byte, most
 		return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: %s", shown, wrong.Message), wrong.Hint)
 	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: it leads elsewhere", shown), "a proxy may want a login: name the daemon's own address, or one that the proxy passes on with a token")
+		return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: it redirects", shown), "a proxy may want a login: name the daemon's own address, or one that the proxy passes on with a token")
 	}
-	return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status), "look at the daemon's log, and whether weir listens there")
+	return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status), "check the daemon's log, and whether weir listens there")
 }
 
 // unreached explains why the daemon did not answer.
@@ -294,13 +294,13 @@ func unreached(shown string, err error) error {
 	case errors.As(err, &dns):
 		return advice.Hinted(err, "check --server")
 	default:
-		return advice.Hinted(err, "start weir run, or say with --server where it listens")
+		return advice.Hinted(err, "start weir run, or name its address with --server")
 	}
 }
 
 // NotWeir returns an error for an answer that does not come from weir's daemon.
 func (d Client) NotWeir() error {
-	return advice.Hinted(fmt.Errorf("ask daemon at %s: the answer is not that of weir", WithoutUser(d.Address)), "check --server")
+	return advice.Hinted(fmt.Errorf("ask daemon at %s: the answer is not from weir", WithoutUser(d.Address)), "check --server")
 }
 
 // WithoutUser is an address as it is shown: without the name of the user, which

@@ -235,7 +235,7 @@ func TestAMemberTakes(t *testing.T) {
 			}
 		}
 		_, err := one.Take(t.Context(), commands.Move{Scope: "nothing"})
-		wantFault(t, err, `nothing is called "nothing"`)
+		wantFault(t, err, `no member, scope or source is called "nothing"`)
 		_, err = one.Take(t.Context(), commands.Move{Scope: "target-1", Member: "nobody"})
 		wantFault(t, err, `no member is called "nobody"`)
 	})

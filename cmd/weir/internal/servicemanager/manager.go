@@ -36,7 +36,7 @@ func watchdog() (time.Duration, error) {
 	}
 	every, err := systemd.SdWatchdogEnabled(false)
 	if err != nil || every < 0 || every > 24*time.Hour { // below 0 where it overflows
-		return 0, fmt.Errorf("read WATCHDOG_USEC: %q is no number of microseconds up to a day, or WATCHDOG_PID %q is no process", os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID"))
+		return 0, fmt.Errorf("read WATCHDOG_USEC: %q is not a number of microseconds up to a day, or WATCHDOG_PID %q is not a process", os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID"))
 	}
 	return every, nil
 }

@@ -47,7 +47,7 @@ func readEnvironment() (*settings, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("open tracing: OTEL_EXPORTER_OTLP_ENDPOINT is no http(s) URL, such as http://localhost:4318")
+		return nil, errors.New("open tracing: OTEL_EXPORTER_OTLP_ENDPOINT is not an http(s) URL, such as http://localhost:4318")
 	}
 	s := &settings{url: u, timeout: defaultTimeout}
 	if p := either("PROTOCOL"); p != "" && p != "http/protobuf" {
@@ -59,7 +59,7 @@ func readEnvironment() (*settings, error) {
 	if ms := either("TIMEOUT"); ms != "" {
 		n, err := strconv.Atoi(ms)
 		if err != nil || n <= 0 {
-			return nil, fmt.Errorf("open tracing: OTEL_EXPORTER_OTLP_TIMEOUT %q is no number of milliseconds", ms)
+			return nil, fmt.Errorf("open tracing: OTEL_EXPORTER_OTLP_TIMEOUT %q is not a number of milliseconds", ms)
 		}
 		s.timeout = time.Duration(n) * time.Millisecond
 	}
@@ -91,7 +91,7 @@ func checkHeaders(list string) error {
 	for _, pair := range strings.Split(list, ",") {
 		_, value, ok := strings.Cut(pair, "=")
 		if _, err := url.PathUnescape(value); err != nil || !ok && strings.TrimSpace(pair) != "" {
-			return errors.New("open tracing: OTEL_EXPORTER_OTLP_HEADERS is no list like name=value,name=value with values written as in a URL, where %25 is a percent sign")
+			return errors.New("open tracing: OTEL_EXPORTER_OTLP_HEADERS is not a list like name=value,name=value with values written as in a URL, where %25 is a percent sign")
 		}
 	}
 	return nil

@@ -183,9 +183,9 @@ func TestSettings(t *testing.T) {
 		url, fail string
 	}{
 		"of the traces alone": {env: []string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c/x", "OTEL_EXPORTER_OTLP_ENDPOINT", "http://d"}, url: "https://c/x"},
-		"no URL":              {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318"}, fail: "no http(s) URL"},
+		"no URL":              {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318"}, fail: "not an http(s) URL"},
 		"gRPC":                {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4317", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}, fail: "use http/protobuf"},
-		"bad timeout":         {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_TIMEOUT", "10s"}, fail: "no number of milliseconds"},
+		"bad timeout":         {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_TIMEOUT", "10s"}, fail: "not a number of milliseconds"},
 		"bare header":         {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_HEADERS", "x-key hunter2"}, fail: "name=value"},
 		"bad escape":          {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x-key=%zhunter2"}, fail: "%25"},
 		"no certificate":      {env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "http://c", "OTEL_EXPORTER_OTLP_CERTIFICATE", "/none"}, fail: "no such file"},

@@ -204,7 +204,7 @@ func (g *gating) after(r *plan.Report, chosen bool) {
 	}
 	g.known.Note(r)
 	if s := g.known.Standings[r.Target]; !chosen && r.Suspended && !s.Lets() {
-		s.Held, s.Why = "", "is not converged yet, and not a target of this command"
+		s.Held, s.Why = "", "has not converged yet, and not a target of this command"
 		g.known.Standings[r.Target] = s
 	}
 }

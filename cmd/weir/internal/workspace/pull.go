@@ -32,7 +32,7 @@ func ParsePull(text string) (Pull, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 {
-		return Pull{}, advice.Usage("write it like 12, or pools#12 for that of the source pools", "%q is no pull request", text)
+		return Pull{}, advice.Usage("write it like 12, or pools#12 for that of the source pools", "%q is not a pull request", text)
 	}
 	return Pull{Source: name, Number: n}, nil
 }
