@@ -219,7 +219,7 @@ func TestWhatIsThereAlreadyWasNotMade(t *testing.T) {
 		}
 		w.clock.Advance(5 * time.Second)
 	}
-	if hasCode(last, "rollout-contested") || last.Outcomes[0].Err == nil || !strings.Contains(last.Outcomes[0].Err.Message, "exists already") {
+	if hasCode(last, "rollout-contested") || last.Outcomes[0].Err == nil || !strings.Contains(last.Outcomes[0].Err.Message, "already exists") {
 		t.Errorf("%v, %+v", errorsOf(last), last.Outcomes)
 	}
 	cloud.group = ""

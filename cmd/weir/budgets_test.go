@@ -61,7 +61,7 @@ func TestPlanNamesBudgets(t *testing.T) {
 	}
 	write(strings.Replace(text, "m5.large", "m5.xlarge", 1))
 	out := weir("plan")
-	for _, want := range []string{"pools.yaml:", "the disruption budget shop/cart never allows a disruption, because it requires all 1 pods to be healthy, and its pod cart-0 is on the machines of the pool: nothing that Git declares asks the budget", "[budget-blocks]"} {
+	for _, want := range []string{"pools.yaml:", "the disruption budget shop/cart never allows a disruption, because it requires all 1 pods to be healthy, and its pod cart-0 is on the machines of the pool: nothing in Git respects the budget", "[budget-blocks]"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("weir plan lacks %q\n%s", want, out)
 		}

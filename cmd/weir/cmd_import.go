@@ -259,7 +259,7 @@ func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.S
 		state, err = readSources(ctx, cloud, state, importer.Templates(f.templates))
 	}
 	if err == nil && len(missing) > 0 {
-		err = hinted(fmt.Errorf("AWS has no %s in %s", strings.Join(missing, ", "), f.region), hint)
+		err = hinted(fmt.Errorf("AWS does not have %s in %s", strings.Join(missing, ", "), f.region), hint)
 	}
 	return state, err
 }
@@ -334,7 +334,7 @@ func (f *importFlags) tell(s surroundings, pools []importer.Pool, made *factored
 			fmt.Fprintln(s.stdout, "  "+wording.Clean("once adopted, apply changes "+text))
 		}
 	}
-	fmt.Fprintf(s.stdout, "\n%s imported completely, %d in part, %d refused.\n", wording.Count(counts[importer.Whole], "pool"), counts[importer.Partly], counts[importer.Refused])
+	fmt.Fprintf(s.stdout, "\n%s imported whole, %d in part, %d refused.\n", wording.Count(counts[importer.Whole], "pool"), counts[importer.Partly], counts[importer.Refused])
 	if counts[importer.Whole]+counts[importer.Partly] > 0 {
 		f.tellFactored(s, made, why)
 		next := ""

@@ -107,7 +107,7 @@ func TestMembersOfAnEngineThatIsAway(t *testing.T) {
 		says   string
 	}{
 		"it answers":             {members.Engine{Kind: "etcd", ID: "e", Lag: 0.5}, exitOK, ""},
-		"it missed one answer":   {members.Engine{Kind: "etcd", ID: "e", Lag: 1.5, Error: "connection refused"}, exitOK, "note: the engine did not answer last: connection refused"},
+		"it missed one answer":   {members.Engine{Kind: "etcd", ID: "e", Lag: 1.5, Error: "connection refused"}, exitOK, "note: the last call to the engine failed: connection refused"},
 		"it has been away":       {members.Engine{Kind: "etcd", ID: "e", Lag: 31.2, Error: "no leader"}, exitError, "note: the engine has not answered this member for 31s, so it owns nothing, and the output above is from before: no leader"},
 		"it is slow":             {members.Engine{Kind: "etcd", ID: "e", Lag: 11}, exitOK, ""},
 		"it takes no writes now": {members.Engine{Kind: "etcd", ID: "e", Lag: 0.5, Refused: "database space exceeded"}, exitError, "note: the engine rejects writes, so no member keeps its ownership: database space exceeded"},

@@ -74,7 +74,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 	if p.Base != "main" || p.Head != got.Branch || !strings.HasPrefix(p.Head, "weir/accept-") || p.Title != "Keep AWS's values of pool default/web of prod" || got.Number != 100 {
 		t.Errorf("%+v %+v", p, got)
 	}
-	for _, want := range []string{"`maxSize` is `9`, at `overlays/prod/web.yaml:", "ann asked", "`default/web`"} {
+	for _, want := range []string{"`maxSize` is `9`, at `overlays/prod/web.yaml:", "ann requested", "`default/web`"} {
 		if !strings.Contains(strings.ReplaceAll(p.Body, "`ann`", "ann"), want) {
 			t.Errorf("%q is not in the text:\n%s", want, p.Body)
 		}
