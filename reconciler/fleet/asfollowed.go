@@ -11,29 +11,24 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// An untrusted proposal is rendered without secrets: placeholders stand for encrypted values
-// and for secret variables. They differ from what AWS has, and would show as changes that
-// nobody made. So the followed commit is rendered without secrets as well, and whatever the
-// proposal renders equally is taken to be as it is followed. Only renders without secrets
-// are compared with each other: the result tells nothing about a secret.
+// An untrusted proposal is rendered without secrets: placeholders stand for encrypted values and for secret variables. They differ from
+// what AWS has, and would look like changes that nobody made. So the followed commit is rendered without secrets as well. Values that are
+// equal in both of these builds count as unchanged, and the review uses the followed values. Only builds without secrets are compared, so
+// the result reveals nothing about a secret.
 
-// asFollowed gives targets of an untrusted proposal the followed values of what they render
-// like the followed commit where both lack secrets.
+// asFollowed replaces the values of an untrusted proposal's targets that are unchanged by the followed values.
 func (b *Base) asFollowed(ctx context.Context, accounts Accounts, p Proposal, proposed map[string]*rendered, targets []*reconciler.Desired) error {
 	names := map[string]bool{}
 	for _, d := range targets {
-		if before := b.fleet.renders[d.Policy.Target]; before != nil && before.result != nil && proposed[d.Policy.Target] != nil && proposed[d.Policy.Target].result != nil {
+		if before := b.fleet.followed[d.Policy.Target]; before != nil && before.result != nil && proposed[d.Policy.Target] != nil && proposed[d.Policy.Target].result != nil {
 			names[d.Policy.Target] = true
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
-	f := b.fleet.copied()
+	f := b.fleet.forReview(nil) // the builds of the followed commits have the secrets
 	f.o.Accounts = accounts
-	for name := range names {
-		delete(f.renders, name) // it has the secrets
-	}
 	in := &inputs{views: b.views, variables: passing{p.Secrets, "proposals"}, readOnly: true}
 	items := slices.DeleteFunc(f.expand(in), func(it *item) bool { return !names[it.name] })
 	for _, it := range items {
@@ -47,16 +42,15 @@ func (b *Base) asFollowed(ctx context.Context, accounts Accounts, p Proposal, pr
 	for _, d := range targets {
 		name := d.Policy.Target
 		if blind := f.renders[name]; names[name] && blind != nil && blind.result != nil {
-			restore(d, proposed[name].result, blind.result, b.fleet.renders[name].result)
+			restore(d, proposed[name].result, blind.result, b.fleet.followed[name].result)
 		}
 	}
 	return nil
 }
 
-// conceal keeps the parts of user data out of the plans of pools whose followed user data
-// holds secrets: what differs between the two, line by line, would tell whether the author of
-// a proposal has guessed a line. A pool that is new to the target may stand for another one
-// under another name, and is concealed as well where any followed pool has a secret.
+// conceal keeps the lines of user data out of the plans of pools whose followed user data contains secrets. A difference line by line
+// would show the author of a proposal whether a guess of a line is right. A new pool may be an existing one under another name, so it is
+// concealed as well if any followed pool has a secret.
 func (b *Base) conceal(d *reconciler.Desired) {
 	if d.Set == nil {
 		return
@@ -83,9 +77,9 @@ func secretive(p intent.Pool) bool {
 	return p.LaunchTemplate != nil && p.LaunchTemplate.UserData.Mark != ""
 }
 
-// secretive reports whether user data of any followed pool holds a secret.
+// secretive reports whether the user data of any followed pool contains a secret.
 func (b *Base) secretive() bool {
-	for _, r := range b.fleet.renders {
+	for _, r := range b.fleet.followed {
 		if r.result != nil && slices.ContainsFunc(r.result.Set.Pools, secretive) {
 			return true
 		}
@@ -93,15 +87,15 @@ func (b *Base) secretive() bool {
 	return false
 }
 
-// restore changes a target of a proposal that is rendered without secrets, as is blind, the
-// followed commit. followed is that commit with them.
+// restore puts the followed values into a target of an untrusted proposal. blind is the build of the followed commit without secrets,
+// followed its build with secrets.
 func restore(d *reconciler.Desired, proposal, blind, followed *render.Kept) {
 	known := func(l diag.List, d diag.Diagnostic) bool {
 		return slices.ContainsFunc(l, func(o diag.Diagnostic) bool {
 			return o.Code == d.Code && o.Object == d.Object && o.Summary == d.Summary
 		})
 	}
-	// A placeholder is not always a value that its field takes.
+	// A placeholder is not a valid value for every field.
 	d.Diagnostics = slices.DeleteFunc(slices.Clone(d.Diagnostics), func(one diag.Diagnostic) bool {
 		return known(blind.Diags, one) && !known(followed.Diags, one)
 	})
@@ -127,8 +121,7 @@ func restore(d *reconciler.Desired, proposal, blind, followed *render.Kept) {
 	d.Set, d.Whole = &set, d.Err == nil && !d.Diagnostics.HasErrors()
 }
 
-// mergedValue is the proposed value with that of real wherever proposed and blind are equal.
-// Lists are taken as a whole.
+// mergedValue returns the proposed value, with the parts of real wherever proposed and blind are equal. Lists are compared as a whole.
 func mergedValue(proposed, blind, real reflect.Value) reflect.Value {
 	if reflect.DeepEqual(proposed.Interface(), blind.Interface()) {
 		return real

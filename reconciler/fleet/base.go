@@ -18,7 +18,7 @@ type Base struct {
 // since the last call. The caller of Compose calls it. A source with targets that are behind keeps
 // its earlier state. Base returns nil until every source has been composed.
 func (f *Fleet) Base(views map[string]View) *Base {
-	next := &Base{fleet: f.copied(), views: maps.Clone(views), revisions: slices.Clone(f.revisions)}
+	next := &Base{fleet: f.forReview(buildsOf(f.renders)), views: maps.Clone(views), revisions: slices.Clone(f.revisions)}
 	for source, behind := range f.behind {
 		if behind && f.base == nil {
 			return nil
@@ -33,14 +33,14 @@ func (f *Fleet) Base(views map[string]View) *Base {
 	return f.base
 }
 
-// keep leaves a source as it was.
+// keep puts the earlier state of a source into the base.
 func (b *Base) keep(before *Base, source string) {
 	b.views[source] = before.views[source]
 	f, old := b.fleet, before.fleet
-	maps.DeleteFunc(f.renders, func(name string, _ *rendered) bool { return f.sources[name] == source })
-	for name, r := range old.renders {
+	maps.DeleteFunc(f.followed, func(name string, _ *build) bool { return f.sources[name] == source })
+	for name, b := range old.followed {
 		if old.sources[name] == source {
-			f.renders[name] = r
+			f.followed[name] = b
 		}
 	}
 	delete(f.rosters, source)
@@ -55,9 +55,9 @@ func (b *Base) keep(before *Base, source string) {
 	}
 }
 
-// still reports whether nothing was rendered or read again.
+// still reports whether nothing was read or rendered since.
 func (b *Base) still(next *Base) bool {
-	if !reflect.DeepEqual(b.revisions, next.revisions) || len(b.views) != len(next.views) || len(b.fleet.renders) != len(next.fleet.renders) {
+	if !reflect.DeepEqual(b.revisions, next.revisions) || len(b.views) != len(next.views) || len(b.fleet.followed) != len(next.fleet.followed) {
 		return false
 	}
 	for name, v := range next.views {
@@ -65,27 +65,30 @@ func (b *Base) still(next *Base) bool {
 			return false
 		}
 	}
-	for name, r := range next.fleet.renders {
-		if old := b.fleet.renders[name]; old == nil || old.result != r.result {
+	for name, r := range next.fleet.followed {
+		if old := b.fleet.followed[name]; old == nil || old.result != r.result {
 			return false
 		}
 	}
 	return true
 }
 
-// copied is a fleet that knows what f does, for one composition.
-func (f *Fleet) copied() *Fleet {
-	c := New(f.o)
-	c.o.Good, c.o.Written = nil, nil // a proposal is judged by itself
-	c.budget, c.sources, c.runs.slots = f.budget.forReview(), f.sources, make(chan struct{}, besideReview)
-	c.renders = make(map[string]*rendered, len(f.renders))
-	for name, r := range f.renders {
-		// The reads of a render decide whether it is valid for another tree. What touched it before
-		// does not matter.
-		kept := *r
-		kept.revision, kept.touchedBy, kept.allowed, kept.allowedBy = "", "", nil, ""
-		c.renders[name] = &kept
+// buildsOf returns the last builds of targets, by name.
+func buildsOf(renders map[string]*rendered) map[string]*build {
+	out := make(map[string]*build, len(renders))
+	for name, r := range renders {
+		out[name] = r.build
 	}
+	return out
+}
+
+// forReview returns a fleet for one composition of a proposal. It shares the builds of the followed commits. What these commits changed
+// does not matter for the proposal: only what a build has read decides whether it is valid for the proposal's tree.
+func (f *Fleet) forReview(followed map[string]*build) *Fleet {
+	c := New(f.o)
+	c.o.Good, c.o.Written = nil, nil // a proposal does not depend on earlier revisions
+	c.budget, c.sources, c.runs.slots = f.budget.forReview(), f.sources, make(chan struct{}, besideReview)
+	c.followed = followed
 	maps.Copy(c.decrypters, f.decrypters)
 	for name, r := range f.rosters {
 		kept := *r
@@ -95,10 +98,10 @@ func (f *Fleet) copied() *Fleet {
 	return c
 }
 
-// View is a source as it was.
+// View returns the state of a source at that time.
 func (b *Base) View(source string) View { return b.views[source] }
 
-// Touched are the targets whose render the source's commit changed.
+// Touched returns the targets whose build the source's commit changed.
 func (b *Base) Touched(source string) []string {
 	for _, r := range b.revisions {
 		if r.Source == source {
@@ -108,5 +111,5 @@ func (b *Base) Touched(source string) []string {
 	return nil
 }
 
-// Config is the configuration that the base was composed with.
+// Config returns the configuration of the base.
 func (b *Base) Config() *Config { return b.fleet.o.Config }

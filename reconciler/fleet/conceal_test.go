@@ -24,7 +24,7 @@ func TestUserDataInPlaceOfSecretsIsConcealed(t *testing.T) {
 			base.Pools[0].Key.Name = "earlier"
 		}
 		d := &reconciler.Desired{Set: shared, Base: base}
-		b := &Base{fleet: &Fleet{renders: map[string]*rendered{"other": {result: &render.Kept{Set: *base}}, "broken": {}}}}
+		b := &Base{fleet: &Fleet{followed: map[string]*build{"other": {result: &render.Kept{Set: *base}}, "broken": {}}}}
 		b.conceal(d)
 		if d.Base = nil; tc.renamed {
 			b.conceal(d) // of a target that is new

@@ -21,15 +21,15 @@ func conditions(items []*item) map[string]gates.Conditions {
 	for _, it := range items {
 		c := gates.Conditions{Rendered: it.wanted(), DependsOn: order.before(it.name), Seq: it.desired.Seq}
 		c.Wanted = c.Rendered + it.configured()
-		// Zones were found when the configuration was read.
+		// It cannot fail: the time zones were checked when the configuration was read.
 		c.Windows, _ = it.target.Calendar()
 		out[it.name] = c
 	}
 	return out
 }
 
-// wanted identifies all that an item wants; empty if that is unknown. It is keyed, since user data
-// may hold secrets that are easily guessed.
+// wanted identifies everything that an item wants. It is empty if that is unknown. It is a keyed hash, because user data may contain secrets
+// that are easy to guess.
 func (it *item) wanted() string {
 	d := &it.desired
 	if d.Set == nil {
@@ -37,25 +37,21 @@ func (it *item) wanted() string {
 	}
 	sum := it.heldSum
 	if sum == "" {
-		if r := it.render; r.sumOf != r.result {
-			r.sum, r.sumOf = sumOfSet(d.Policy.DigestKey, d.Set), r.result
-		}
-		sum = it.render.sum
+		sum = it.render.intents(d.Policy.DigestKey)
 	}
 	m := hmac.New(sha256.New, d.Policy.DigestKey)
 	fmt.Fprintf(m, "%q", []any{sum, it.key.Account, it.key.Region, d.Network.VPCID, d.Network.SubnetIDs, d.Network.SecurityGroupIDs})
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// configured identifies the configuration of an item outside of its render, as far as a plan
-// depends on it. It is short, because each report has one.
+// configured identifies the part of an item's configuration that its plan depends on and its render does not. It is short, because each
+// report contains it.
 func (it *item) configured() string {
 	p := it.desired.Policy
 	return fmt.Sprint(" ", p.ReportOnly, p.Suspended, p.KeepVersions, p.Prune.Enabled, p.Prune.Percent, p.Prune.Count, p.Adoption.Annotated)
 }
 
-// sumOfSet stands for a render's intents. User data is left out of their own JSON, and
-// may be no text.
+// sumOfSet returns a hash of intents. It adds user data, which is not part of their JSON.
 func sumOfSet(key []byte, set *intent.Set) string {
 	m := hmac.New(sha256.New, key)
 	if err := json.NewEncoder(m).Encode(set); err != nil {

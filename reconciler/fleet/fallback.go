@@ -282,7 +282,7 @@ func (it *item) renderEarlier(ctx context.Context, revision string, tried []*ren
 	if err != nil {
 		return no("%v", err)
 	}
-	if gone, err := missing(snap.Tree, it.path); err != nil || gone {
+	if gone, err := isMissing(snap.Tree, it.path); err != nil || gone {
 		return no("path %s is not in it", it.path)
 	}
 	for _, k := range tried {

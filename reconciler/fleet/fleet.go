@@ -1,18 +1,15 @@
-// Package fleet puts together what the stages know apart: for each configured
-// target the snapshot of its source, its render, its policy and the account that
-// it is applied to. The flow is
+// Package fleet turns the snapshots of all sources into the input of the reconciler's passes: for each configured target its render, its
+// policy, and the account and region that it belongs to. A composition has three steps:
 //
-//	expand   paths with wildcards become targets, over each snapshot's tree
-//	render   each target whose read set or variables changed; the rest is kept
-//	scope    targets are grouped by account and region, opened when first needed
+//	expand   paths with wildcards become targets, based on the tree of each snapshot
+//	render   targets are rendered if what their last build read has changed, see standing; other targets keep their last build
+//	scope    targets are grouped by account and region
 //
-// and the result is what one pass of the reconciler takes. Anything that is missing on
-// the way is in the target's Desired as an error or a diagnostic, with Whole unset, so
-// that nothing is deleted for it.
+// If something is missing on the way, the target's Desired has an error or a diagnostic, and Whole is not set, so that weir deletes
+// nothing because of it.
 //
-// A review composes a proposal in a copy of the fleet, by the same steps: it gives them
-// other inputs, marks the items between expand and render, and takes of the result what
-// the proposal touches. No step asks whether it works for a review.
+// A review composes a proposal, such as a pull request, with the same three steps. It starts with the builds of the followed commits, and
+// shares them. So it renders only the targets that the proposal changes. What it then does with each target is its effect, see effectOf.
 package fleet
 
 import (
@@ -21,7 +18,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -34,8 +30,7 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// View is a source as it stands: its last good snapshot, and why there is no
-// newer one.
+// View is the state of a source: its last good snapshot, and why there is no newer one.
 type View struct {
 	// ID is the identity of the repository.
 	ID string
@@ -44,10 +39,10 @@ type View struct {
 	Err      error
 	// Seq is Desired.Seq.
 	Seq int64
-	// At gives another commit of the source.
+	// At returns another commit of the source.
 	At func(ctx context.Context, revision string) (snapshot.Snapshot, error)
-	// Earlier gives a commit of the source that is signed as a followed one has to be, and
-	// Parents lists those before one along the first parents, the nearest first.
+	// Earlier returns an earlier commit of the source, if it has the required signatures. Parents lists the commits before one, along
+	// the first parents, nearest first.
 	Earlier func(ctx context.Context, revision string) (snapshot.Snapshot, error)
 	Parents func(ctx context.Context, revision string, most int) ([]string, error)
 	// Verify identifies the signatures required of the source's commits: a render from a time with
@@ -74,13 +69,11 @@ type Config struct {
 type Accounts interface {
 	// KMS decrypts with the credentials that a scope is opened with.
 	KMS(reconciler.ScopeKey) sops.KMS
-	// Account is that of a scope, empty where it is not known yet.
+	// Account returns the account of a scope. It is empty as long as it is unknown.
 	Account(reconciler.ScopeKey) string
-	// Meet reports whether two scopes may be of one account and region, and whether
-	// that is sure.
+	// Meet reports whether two scopes may be of the same account and region, and whether that is certain.
 	Meet(a, b reconciler.ScopeKey) (meet, sure bool)
-	// Attach opens the accounts of batches, and guards what they share with each other
-	// and with others.
+	// Attach opens the accounts of batches. It protects resources that a batch shares with another one, or with a batch of others.
 	Attach(ctx context.Context, batches []reconciler.Batch, others ...reconciler.Batch)
 }
 
@@ -88,32 +81,32 @@ type Accounts interface {
 type Options struct {
 	Config   *Config
 	Accounts Accounts
-	// Keyless puts placeholders in the place of what is encrypted: what is composed is
-	// for looking at, and nobody is asked for a key.
+	// Keyless puts placeholders in place of encrypted values. Then nothing is decrypted, and the composition is only for display.
 	Keyless bool
-	// Endpoint takes the place of every configured endpoint.
+	// Endpoint replaces every configured endpoint, if it is not empty.
 	Endpoint string
-	// Written are renders of earlier processes; nil keeps none.
+	// Written stores builds for later processes. It may be nil.
 	Written Written
-	// Good are the last good revisions of targets; nil holds no target to an earlier one.
+	// Good has the last good revisions of targets. If it is nil, no target falls back to an earlier revision.
 	Good Good
-	// DigestKey keys what stands for user data in plans.
+	// DigestKey is the key of the hashes that stand for user data in plans.
 	DigestKey []byte
-	// Secrets receives all secret values; nil receives none.
+	// Secrets receives all secret values. It may be nil.
 	Secrets *redact.Registry
 	Logger  *slog.Logger
 }
 
-// Fleet composes passes. It remembers renders between them. It is used by one
-// goroutine at a time.
+// Fleet makes compositions, and remembers the builds of targets between them. Only one goroutine at a time may use it.
 type Fleet struct {
 	o       Options
 	renders map[string]*rendered // by target
-	budget  *budget              // what there may be of them
-	rosters map[string]*roster   // by source
-	// decrypters are by what they decrypt with.
+	// followed are the builds of the followed commits, by target, in the fleet of a review. Nothing changes them.
+	followed map[string]*build
+	budget   *budget            // the limits of renders
+	rosters  map[string]*roster // by source
+	// decrypters are the decrypters by the id of their keys and their role.
 	decrypters map[string]*sops.Decrypter
-	// clusters are by the kubeconfig file.
+	// clusters are the clients of workload clusters, by kubeconfig file.
 	clusters map[string]client
 	// base is the last result of Base. revisions are those of the last composition.
 	base      *Base
@@ -122,17 +115,17 @@ type Fleet struct {
 	// behind.
 	sources map[string]string
 	behind  map[string]bool
-	// jobs are the renders under way, and those that are not taken over yet.
+	// jobs are the renders in progress, and those whose results no composition has taken yet.
 	jobs map[string]*job
 	runs *runs
 	// holds are the targets that are held to earlier revisions.
 	holds *holds
-	// made are the targets that the configuration's tables and wildcards make, by name,
-	// and earlier those of the composition before.
+	// made are the targets that the configuration's tables and wildcards produce, by name. earlier are those of the previous
+	// composition.
 	made, earlier map[string]*targetspec.Target
 }
 
-// New returns a fleet that has rendered nothing yet.
+// New returns a fleet without builds.
 func New(o Options) *Fleet {
 	f := &Fleet{
 		o: o, renders: map[string]*rendered{}, rosters: map[string]*roster{}, decrypters: map[string]*sops.Decrypter{}, clusters: map[string]client{}, made: map[string]*targetspec.Target{},
@@ -143,8 +136,7 @@ func New(o Options) *Fleet {
 	return f
 }
 
-// Adopt reuses the renders of a fleet with an earlier configuration, so that a reload renders only
-// what it changed.
+// Adopt reuses the builds of a fleet with an earlier configuration, so that a reload renders only the targets that it changes.
 func (f *Fleet) Adopt(earlier *Fleet) {
 	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
 	for name, s := range earlier.holds.searches {
@@ -159,8 +151,7 @@ func (f *Fleet) Adopt(earlier *Fleet) {
 // Target is one target, its path's wildcards expanded.
 type Target struct {
 	Name, Source, Path, Account, Region string
-	// Unlisted says that its targets are unknown, as its source cannot
-	// be read: its name is a pattern.
+	// Unlisted says that the source cannot be read, so that the targets of the path are unknown. Name is then a pattern.
 	Unlisted bool
 	// Config is the configured target from which it was expanded.
 	Config *targetspec.Target
@@ -169,9 +160,9 @@ type Target struct {
 // Revision is the effect of a source's commit on its targets.
 type Revision struct {
 	Source, SHA string
-	// Touched are the targets whose render the commit changed, Faulty those that it leaves
-	// with a fault or that cannot be rendered now, so that it is not applied there. Removed
-	// are those that a path with wildcards gave before the commit and gives no more.
+	// Touched are the targets whose build the commit changed. Faulty are those that have a fault in the commit, or cannot be rendered
+	// now, so that the commit is not applied there. Removed are those that a path with wildcards matched before the commit, and does
+	// not match any more.
 	Touched, Faulty, Removed []string
 }
 
@@ -182,18 +173,17 @@ type Composition struct {
 	Revisions []Revision
 	// Conditions must hold before a target is changed, by its name.
 	Conditions map[string]gates.Conditions
-	// Rendering are the targets that are behind.
+	// Rendering are the targets whose newest commit is still being rendered.
 	Rendering []Rendering
 }
 
-// Compose makes what passes take of the sources' views, by name. It waits for all
-// renders, opens no account, and fails only if ctx ends.
+// Compose makes a composition of the sources' views, by name. It waits for all renders, opens no account, and fails only if ctx ends.
 func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Composition, error) {
 	return f.Advance(ctx, views, -1)
 }
 
-// Advance is Compose with the renders that exist once patience is over. The missing ones
-// go on until ctx ends, and a later composition has them.
+// Advance is Compose, but waits for renders only until patience is over. Unfinished renders continue until ctx ends, for a later
+// composition.
 func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience time.Duration) (*Composition, error) {
 	in := &inputs{views: views, variables: &f.o, unusedRows: true}
 	items := f.expand(in)
@@ -214,22 +204,21 @@ func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience tim
 // inputs holds the inputs of a composition and the limits on what it may do.
 type inputs struct {
 	views map[string]View
-	// variables learns of the secret values of variables.
+	// variables receives the secret values of variables.
 	variables hider
 	// readOnly prevents reads with write permissions: accounts are read with the roles for plans,
 	// where these exist, and clusters of workloads not at all.
 	readOnly bool
-	// unusedRows says that rows for which there is no directory are warned of.
+	// unusedRows says that table rows without a directory get a warning.
 	unusedRows bool
 }
 
-// hider keeps the values that an owner has out of everything that is shown.
+// hider keeps an owner's secret values out of everything that is shown.
 type hider interface {
 	hide(owner string, values *secret.Set)
 }
 
-// compose makes a composition of what the inputs were expanded to. It fails only if ctx
-// ends.
+// compose makes a composition of the items that the inputs were expanded to. It fails only if ctx ends.
 func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience time.Duration) (*Composition, error) {
 	if err := f.renderAll(ctx, items, patience); err != nil {
 		return nil, err
@@ -275,19 +264,18 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 	return c, nil
 }
 
-// hide keeps values of what is followed out of everything that is shown.
+// hide keeps secret values of the followed commits out of everything that is shown.
 func (o *Options) hide(owner string, values *secret.Set) {
 	if o.Secrets != nil {
 		o.Secrets.Set(fleetOwner+owner, values)
 	}
 }
 
-// fleetOwner begins the names of who has values that a fleet hides.
+// fleetOwner is the prefix of the owners of the values that a fleet hides.
 const fleetOwner = "fleet: "
 
-// forget lets go of what no target uses any more: keys, which are secret, and clients
-// of clusters. It has the values of targets that there are not any more shown again,
-// where all that there are are known.
+// forget drops what no target uses any more: keys, which are secret, and clients of clusters. If all targets are known, it also stops
+// hiding the values of removed targets.
 func (f *Fleet) forget(items []*item) {
 	keys, owners := map[*sops.Decrypter]bool{}, map[string]bool{}
 	for i := range f.o.Config.Targets {
@@ -295,13 +283,13 @@ func (f *Fleet) forget(items []*item) {
 	}
 	for _, it := range items {
 		keys[it.keys.decrypter] = true
-		owners[fleetOwner+"target "+it.name], owners[fleetOwner+"held "+it.name], owners[fleetOwner+"kubeconfig "+it.target.KubeconfigFile] = true, true, true // whether they could be read or not
+		owners[fleetOwner+"target "+it.name], owners[fleetOwner+"held "+it.name], owners[fleetOwner+"kubeconfig "+it.target.KubeconfigFile] = true, true, true // even if they could not be read
 	}
 	maps.DeleteFunc(f.decrypters, func(_ string, d *sops.Decrypter) bool { return !keys[d] })
 	maps.DeleteFunc(f.clusters, func(file string, c client) bool {
 		gone := !owners[fleetOwner+"kubeconfig "+file]
 		if gone {
-			c.cluster.Close() // its idle connections: a request under way goes on
+			c.cluster.Close() // closes idle connections; a request in flight continues
 		}
 		return gone
 	})
@@ -310,7 +298,7 @@ func (f *Fleet) forget(items []*item) {
 	}
 }
 
-// limits bound what sources may ask for.
+// limits returns the limits of what sources may ask for.
 func (f *Fleet) limits() targetspec.Limits { return f.o.Config.Limits.WithDefaults() }
 
 func (f *Fleet) revised(views map[string]View, items []*item) []Revision {

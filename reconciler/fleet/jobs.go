@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// forLong is the time for which a target may be behind its source, by one render after the other,
-// before weir applies the last render all the same.
+// forLong is the time after which weir applies a target's last build although newer commits are still being rendered.
 const forLong = 10 * time.Minute
 
-// job renders an item, and works on a copy of the item.
+// job renders a copy of an item in the background.
 type job struct {
 	item  item
-	had   int // findings before it
+	had   int // the number of diagnostics before the render
 	since time.Time
 	err   error
 	done  chan struct{}
@@ -34,13 +33,12 @@ func (j *job) ended() bool {
 type Rendering struct {
 	Target, Source, Revision string
 	Since                    time.Time
-	// Blank says that no earlier render is available to describe the target.
+	// Blank says that there is no earlier build to show for the target.
 	Blank bool
 }
 
-// start renders an item, beside compositions, so that a render that takes long holds up
-// its own target. How many are made at once, package render bounds: small ones do not
-// wait for large ones.
+// start renders an item in the background, so that a slow render delays only its own target. Package render bounds the number of parallel
+// renders, and lets small ones pass large ones.
 func (f *Fleet) start(ctx context.Context, it *item) *job {
 	j := &job{item: *it, had: len(it.diags), since: time.Now(), done: make(chan struct{})}
 	own := *it.render
@@ -50,18 +48,18 @@ func (f *Fleet) start(ctx context.Context, it *item) *job {
 	return j
 }
 
-// besideReview bounds the renders of one proposal that run or wait at a time, so that a proposal
-// that changes thousands of targets takes turns with all other renders.
+// besideReview bounds the renders of one proposal that run or wait at the same time. So a proposal that changes thousands of targets does
+// not delay all other renders.
 const besideReview = 2
 
-// rendersLike reports whether two items are rendered to the same.
+// rendersLike reports whether the renders of two items have the same inputs.
 func (it *item) rendersLike(o *item) bool {
 	return it.path == o.path && it.view.ID == o.view.ID && it.view.Verify == o.view.Verify && it.view.Snapshot.Revision == o.view.Snapshot.Revision &&
 		it.keys.id == o.keys.id && maps.Equal(it.vars, o.vars) && slices.Equal(it.secretVars, o.secretVars) && slices.Equal(it.valueFiles, o.valueFiles)
 }
 
-// settle takes a job's result for the item. Without a result it finds that the last render is still
-// valid, or else starts a render. It returns the job that is still running.
+// settle puts the result of an ended job into the item. Without a result it checks whether the last build is still valid, and starts a
+// render if it is not. It returns the job that is still running, if any.
 func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
 	j := f.jobs[it.name]
 	if j != nil && !j.ended() {
@@ -102,7 +100,7 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 	}
 	if !outstanding {
 		select {
-		case <-f.runs.ended: // all of them are taken over
+		case <-f.runs.ended: // the composition has taken all results
 		default:
 		}
 	}
@@ -122,14 +120,13 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 	return nil
 }
 
-// startAll starts the renders that are due. It returns the renders of all items by name, and
-// the items that wait for one.
+// startAll starts the renders that are due. It returns the last builds of all items by name, and the items that wait for a render.
 func (f *Fleet) startAll(ctx context.Context, items []*item) (kept map[string]*rendered, late []*item, err error) {
 	kept = make(map[string]*rendered, len(items))
 	for _, it := range items {
 		it.written = f.o.Written
 		if it.budget, it.render = f.budget, f.renders[it.name]; it.render == nil {
-			it.render = &rendered{}
+			it.render = standsFor(f.followed[it.name])
 		}
 		kept[it.name] = it.render
 	}
@@ -146,8 +143,7 @@ func (f *Fleet) startAll(ctx context.Context, items []*item) (kept map[string]*r
 	return kept, late, nil
 }
 
-// waitFor waits for the renders of items up to patience, and takes the results of ended ones.
-// outstanding reports that some have not ended.
+// waitFor waits for the renders of items up to patience, and takes their results. outstanding says that some have not ended.
 func (f *Fleet) waitFor(ctx context.Context, late []*item, patience time.Duration) (outstanding bool, err error) {
 	var enough <-chan time.Time
 	if patience >= 0 {
@@ -172,7 +168,7 @@ func (f *Fleet) waitFor(ctx context.Context, late []*item, patience time.Duratio
 				return false, err
 			}
 		}
-		if j != nil { // it goes on, or it was of an earlier commit and starts again
+		if j != nil { // it continues, or was of an earlier commit and starts again
 			outstanding = true
 			it.await(j)
 		}
@@ -180,8 +176,7 @@ func (f *Fleet) waitFor(ctx context.Context, late []*item, patience time.Duratio
 	return outstanding, nil
 }
 
-// await notes that the item's newest commit is still being rendered. A render that is
-// made again though nothing was committed is not of a newer commit.
+// await notes that the item's newest commit is still being rendered. A repeated render of the same commit does not count.
 func (it *item) await(j *job) {
 	r := it.render
 	if r.revision == it.view.Snapshot.Revision && r.of(it) {
@@ -193,23 +188,22 @@ func (it *item) await(j *job) {
 	}
 }
 
-// Ended is rung when a render has ended that a composition did not wait for.
+// Ended receives a value when a render has ended that no composition waited for.
 func (f *Fleet) Ended() <-chan struct{} { return f.runs.ended }
 
-// Wait waits for the renders under way, which end with the context of the composition
-// that began them.
+// Wait waits for all running renders. They end at the latest with the context of the composition that started them.
 func (f *Fleet) Wait() { f.runs.running.Wait() }
 
-// runs are the renders under way beside compositions.
+// runs are the renders that run in the background.
 type runs struct {
 	running sync.WaitGroup
-	// ended is rung when one has ended.
+	// ended receives a value when a render has ended.
 	ended chan struct{}
-	// slots bound how many renders are made, or wait to be, at a time; nil bounds none.
+	// slots bound the renders that run or wait at the same time. If slots is nil, there is no bound.
 	slots chan struct{}
 }
 
-// start runs do once there is a slot. It closes done when do has ended, with its error in err.
+// start runs do in the background, as soon as there is a slot. It puts the error into err and closes done when do has ended.
 func (r *runs) start(ctx context.Context, done chan struct{}, err *error, do func() error) {
 	r.running.Go(func() {
 		defer func() {
@@ -226,7 +220,7 @@ func (r *runs) start(ctx context.Context, done chan struct{}, err *error, do fun
 	})
 }
 
-// enter waits until a render may ask package render for its turn.
+// enter waits for a slot.
 func (r *runs) enter(ctx context.Context) error {
 	if r.slots == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 // After a reload a target may stand for another path, repository or set of
 // values: what was rendered before must not be applied in its name.
 func TestAKeptRenderStandsForItsOwnPathOnly(t *testing.T) {
-	made := &rendered{path: "overlays/dev", source: "0123456789ab", vars: map[string]string{"A": "1"}}
+	made := &build{path: "overlays/dev", source: "0123456789ab", vars: map[string]string{"A": "1"}}
 	same := item{path: "overlays/dev", vars: map[string]string{"A": "1"}}
 	same.view.ID = "0123456789ab"
 	if !made.of(&same) {

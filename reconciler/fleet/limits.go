@@ -29,48 +29,46 @@ func tooManyTargets(t *targetspec.Target, limits targetspec.Limits, found, room 
 	}
 }
 
-// How many bytes count as a node of what is kept, and how many times limits.nodes there
-// may be: for all renders, and for what a review adds to them.
+// nodeBytes is the memory that counts as one node of limits.nodes. All builds of a fleet may use fleetShares times limits.nodes, and those
+// that a review adds reviewShares times.
 const (
 	nodeBytes    = 64
 	fleetShares  = 8
 	reviewShares = 3
 )
 
-// idle bounds the shared bytes that no render uses any more.
+// idle bounds the shared bytes that no build uses any more.
 const idle = 1 << 20
 
-// budget holds the limits of renders, and what they use.
+// budget has the limits of builds, and the memory and pools that they use.
 type budget struct {
 	limits targetspec.Limits
-	// shared holds the parts that several renders share.
+	// shared has the parts that several builds share.
 	shared *render.Shared
-	// shares is the number of fractions of limits.nodes, and beside names their users.
+	// shares is fleetShares or reviewShares. beside describes the other targets that use the budget, for messages.
 	shares int
 	beside string
-	// retries says that an oversized render is repeated once it fits.
+	// retries says that an oversized build is rendered again once there is room for it.
 	retries bool
 
 	mu sync.Mutex
-	// renders are those of the last composition, by target, and made those that will
-	// take the place of some: beside compositions, others are made.
+	// renders are the builds of the last composition, by target. made are newer ones, which the next composition will take.
 	renders, made map[string]*rendered
 	pools         int
-	// swept is the number of shared bytes after the last sweep. dropped says that a render of that
-	// time is no longer kept.
+	// swept is the number of shared bytes after the last sweep. dropped says that a build has been dropped since.
 	swept   int
 	dropped bool
 }
 
-// newBudget makes room for a fleet.
+// newBudget returns the budget of a fleet.
 func newBudget(limits targetspec.Limits, shared *render.Shared) *budget {
 	o := &budget{limits: limits, shared: shared, made: map[string]*rendered{}, shares: fleetShares, beside: "of other targets", retries: true}
 	shared.Limit(o.bytes(), o.live)
 	return o
 }
 
-// forReview makes room for what a review adds to a fleet. It ignores what was too much
-// before, unless it changes that.
+// forReview returns the budget for the builds that a review adds to a fleet. A target that exceeds a limit in the followed commit is no
+// fault of the proposal, unless the proposal changes it.
 func (o *budget) forReview() *budget {
 	r := &budget{limits: o.limits, shared: render.NewShared(o.shared), made: map[string]*rendered{}, shares: reviewShares, beside: "of other targets that the proposal changes"}
 	r.shared.Limit(r.bytes(), nil)
@@ -79,10 +77,10 @@ func (o *budget) forReview() *budget {
 
 func (o *budget) bytes() int { return int(o.limits.Nodes) * o.shares * nodeBytes }
 
-// build are the limits of one build.
+// build returns the limits of one build.
 func (o *budget) build() kust.Limits { return kust.Limits{Nodes: int(o.limits.Nodes)} }
 
-// hold says which targets there are, with their renders.
+// hold sets the targets of a composition, with their last builds.
 func (o *budget) hold(renders map[string]*rendered) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -96,7 +94,7 @@ func (o *budget) hold(renders map[string]*rendered) {
 	}
 }
 
-// newest returns a target's next render if it is made already, else its last one.
+// newest returns a target's next build if there is one already, else its last one.
 func (o *budget) newest(name string) *rendered {
 	if r := o.made[name]; r != nil {
 		return r
@@ -104,15 +102,15 @@ func (o *budget) newest(name string) *rendered {
 	return o.renders[name]
 }
 
-// pools returns the number of pools that the render wants.
-func (r *rendered) pools() int {
-	if r.result == nil {
+// pools returns the number of pools in the result.
+func (b *build) pools() int {
+	if b.result == nil {
 		return 0
 	}
-	return len(r.result.Set.Pools)
+	return len(b.result.Set.Pools)
 }
 
-// live are the renders that are held, nil if all are that were.
+// live returns the builds in use. It returns nil if none was dropped since the last sweep.
 func (o *budget) live() []*render.Kept {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -132,9 +130,9 @@ func (o *budget) held() []*render.Kept {
 	return out
 }
 
-// reserve puts a new result into a target's render. If the budget has no room for it, reserve puts in
-// only the facts that show whether a new render would differ. full says why nothing else was kept.
-func (o *budget) reserve(name string, r *rendered, k *render.Kept, full *render.FullError) {
+// reserve gives a target a new build. If the budget has no room for the build, reserve first reduces it to the facts that show whether
+// another build would differ. full says why nothing else was kept.
+func (o *budget) reserve(name string, r *rendered, b *build, full *render.FullError) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.renders[name] != r {
@@ -142,18 +140,18 @@ func (o *budget) reserve(name string, r *rendered, k *render.Kept, full *render.
 	}
 	o.pools -= r.pools()
 	o.dropped = o.dropped || r.result != nil
-	r.result, r.over = k, nil
-	switch n := r.pools(); {
+	switch n := b.pools(); {
 	case full != nil:
-		r.over = &excess{limits: o.limits, full: full}
+		b.over = &excess{limits: o.limits, full: full}
 	case o.pools+n > int(o.limits.Pools):
-		r.over = &excess{limits: o.limits, pools: n, others: o.pools}
-		r.result = &render.Kept{Reads: k.Reads, Retry: k.Retry}
+		b.over = &excess{limits: o.limits, pools: n, others: o.pools}
+		b.result = &render.Kept{Reads: b.result.Reads, Retry: b.result.Retry}
 	}
-	o.pools += r.pools()
+	o.pools += b.pools()
+	r.build = b
 }
 
-// put puts a target's render in the place of an earlier one.
+// put replaces a target's build by a newer one.
 func (o *budget) put(name string, into, r *rendered) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,7 +159,7 @@ func (o *budget) put(name string, into, r *rendered) {
 	delete(o.made, name)
 }
 
-// fits reports whether there is room by now for what was too much.
+// fits reports whether there is room now for a build that exceeded a limit.
 func (o *budget) fits(e *excess) bool {
 	if !o.retries {
 		return false
@@ -175,8 +173,7 @@ func (o *budget) fits(e *excess) bool {
 	return pools+e.pools <= int(o.limits.Pools)
 }
 
-// sweep forgets what no render holds any more, once that may be half of it, or takes
-// the room of what was refused.
+// sweep drops the shared parts that no build uses any more. It does so if they may be half of all parts, or if a build had no room.
 func (o *budget) sweep() {
 	bytes := o.shared.Bytes()
 	live := o.littered(bytes)
@@ -190,8 +187,7 @@ func (o *budget) sweep() {
 	o.mu.Unlock()
 }
 
-// littered returns the renders in memory, nil if so many shared bytes are not worth a sweep.
-// Concurrent renders may drop others during the sweep.
+// littered returns the builds in memory, or nil if a sweep is not worth it. Renders that run meanwhile may drop builds during the sweep.
 func (o *budget) littered(bytes int) []*render.Kept {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -206,14 +202,14 @@ func (o *budget) littered(bytes int) []*render.Kept {
 	return o.held()
 }
 
-// excess is by how much a render is more than there may be.
+// excess says by how much a build exceeds a limit.
 type excess struct {
 	limits        targetspec.Limits
 	pools, others int
 	full          *render.FullError
 }
 
-// diagnostic says what there is too much of for a budget.
+// diagnostic reports the excess, and the limit to raise.
 func (e *excess) diagnostic(o *budget) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "too-many-pools"}
 	setting := "limits.pools"

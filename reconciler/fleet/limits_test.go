@@ -237,9 +237,11 @@ func TestDefaultLimits(t *testing.T) {
 
 // A new render counts in place of its target's last one before it takes its place.
 func TestRoomCountsWhatWillBe(t *testing.T) {
-	kept := func(pools int) *render.Kept { return &render.Kept{Set: intent.Set{Pools: make([]intent.Pool, pools)}} }
+	kept := func(pools int) *build {
+		return &build{result: &render.Kept{Set: intent.Set{Pools: make([]intent.Pool, pools)}}}
+	}
 	o := newBudget(targetspec.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
-	a, b := &rendered{}, &rendered{}
+	a, b := standsFor(nil), standsFor(nil)
 	o.hold(map[string]*rendered{"a": a, "b": b})
 	o.reserve("a", a, kept(4), nil)
 	o.reserve("b", b, kept(4), nil)

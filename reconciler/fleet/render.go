@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler"
@@ -20,9 +21,10 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// rendered is a target's last render, with its inputs.
-type rendered struct {
-	// result is nil before the first render.
+// build is the result of rendering a target, with its inputs. It does not change once a rendered has it, so a fleet and its reviews
+// share builds.
+type build struct {
+	// result is nil before the first render, and after a fault.
 	result     *render.Kept
 	path       string
 	vars       map[string]string
@@ -30,31 +32,47 @@ type rendered struct {
 	valueFiles []string
 	keys       string // id of the keyring
 	source     string // identity of the repository
-	verify     string // what its commit had to be signed with
-	// revision is the last revision for which the result is known to be valid, touchedBy the
-	// revision that changed it.
-	revision, touchedBy string
-	// subject and ref are of that revision, and behind is since when there is a newer one.
-	subject, ref string
-	behind       time.Time
-	// fault describes what in the commit leaves nothing to render, empty if all is well.
+	verify     string // the signatures that its commit needed
+	// fault describes what in the commit leaves nothing to render. It is empty if there is no fault.
 	fault string
-	// over says by how much the render is more than there may be, and then nothing is
-	// known of what is wanted; nil if all is well.
+	// over says by how much the result exceeds a limit. Then the intents of the target are unknown. It is nil if there is room.
 	over *excess
-	// allowed are the pools whose deletion the trailer of the revision
-	// allowedBy allows.
-	allowed   map[string]bool
-	allowedBy string
-	// sum identifies the intents of the result sumOf.
-	sum   string
-	sumOf *render.Kept
+
+	sumOnce sync.Once
+	sum     string // see intents
 }
 
-// of reports whether the render was made of the item's path, repository and values,
-// of a commit that was signed as the configuration asks.
-func (r *rendered) of(it *item) bool {
-	return r.path == it.path && r.source == it.view.ID && r.verify == it.view.Verify && maps.Equal(r.vars, it.vars) && r.keys == it.keys.id && slices.Equal(r.secretVars, it.secretVars) && slices.Equal(r.valueFiles, it.valueFiles)
+// of reports whether the build was made from the item's path, repository and values, and from a commit with the signatures that the
+// configuration requires.
+func (b *build) of(it *item) bool {
+	return b.path == it.path && b.source == it.view.ID && b.verify == it.view.Verify && maps.Equal(b.vars, it.vars) && b.keys == it.keys.id && slices.Equal(b.secretVars, it.secretVars) && slices.Equal(b.valueFiles, it.valueFiles)
+}
+
+// intents identifies the intents of the result. key is always the fleet's.
+func (b *build) intents(key []byte) string {
+	b.sumOnce.Do(func() { b.sum = sumOfSet(key, &b.result.Set) })
+	return b.sum
+}
+
+// rendered is the last build of a target, and what is known of it in the commits that a fleet has composed.
+type rendered struct {
+	*build
+	// revision is the last revision for which the build is known to be valid. touchedBy is the revision that changed the build.
+	revision, touchedBy string
+	// subject and ref are of revision. behind is the time since when there is a newer one that is not rendered yet.
+	subject, ref string
+	behind       time.Time
+	// allowed are the pools whose deletion the trailer of the revision allowedBy allows.
+	allowed   map[string]bool
+	allowedBy string
+}
+
+// standsFor makes a rendered of a build that no commit is known to be valid for. A nil build stands for none.
+func standsFor(b *build) *rendered {
+	if b == nil {
+		b = &build{}
+	}
+	return &rendered{build: b}
 }
 
 // options returns the options to render the item.
@@ -101,9 +119,8 @@ func (it *item) origins() func(context.Context, []intent.Question) []diag.Positi
 	}
 }
 
-// draw renders the item, or finds that its last render still holds. If it cannot be
-// read, the last render stays, with the reason in err. It returns an error only if ctx
-// ends.
+// draw renders the item, or finds that its last build is still valid. If the commit cannot be read, the last build stays, with the
+// reason in err. draw returns an error only if ctx ends.
 func (it *item) draw(ctx context.Context) error {
 	if it.upToDate() {
 		return ctx.Err()
@@ -116,50 +133,38 @@ func (it *item) draw(ctx context.Context) error {
 	return it.allow(ctx)
 }
 
-// upToDate finds out whether the item is done without rendering anything.
+// upToDate reports whether the item needs no render.
 func (it *item) upToDate() bool {
-	r, snap := it.render, it.view.Snapshot
-	if it.err != nil || snap.Tree == nil {
-		it.doubted = it.err != nil && snap.Tree != nil && !it.unknown && it.differs()
-		return true
-	}
-	if it.diags.HasErrors() {
-		it.noteFault()
-		return true
-	}
-	// A render that may differ though nothing was committed is made again.
-	same := r.result != nil && !r.result.Retry && r.of(it) && (r.over == nil || !it.budget.fits(r.over))
-	if same && r.revision == snap.Revision {
-		it.kept = true
-		return !it.allows()
-	}
-	if gone, err := missing(snap.Tree, it.path); err != nil {
+	standing, err := compare(it)
+	if err != nil {
 		it.err = unreadable(err)
 		return true
-	} else if gone {
+	}
+	switch standing {
+	case unread:
+		it.doubted = it.err != nil && it.view.Snapshot.Tree != nil && !it.unknown && it.differs()
+	case missing:
 		it.diags = append(it.diags, diag.Diagnostic{
 			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("path %s is not in the commit", it.path),
 			Detail: "Until then weir deletes nothing. Correct targets.path, or remove the target from the configuration.",
 		})
 		it.noteFault()
-		return true
+	case faulty:
+		it.noteFault()
+	case current:
+		it.kept = true
+		return !it.allows()
+	case unchanged:
+		it.at()
+		it.kept = true
+		return !it.allows()
+	case outdated:
+		return false
 	}
-	if same {
-		unchanged, err := r.result.Reads.Same(snap.Tree)
-		if err != nil {
-			it.err = unreadable(err)
-			return true
-		}
-		if unchanged {
-			it.at()
-			it.kept = true
-			return !it.allows()
-		}
-	}
-	return false
+	return true
 }
 
-// differs reports whether the snapshot may make another render of the item than the last one.
+// differs reports whether the snapshot may make another build of the item than the last one.
 func (it *item) differs() bool {
 	r := it.render
 	if r.result == nil || r.path != it.path {
@@ -171,7 +176,7 @@ func (it *item) differs() bool {
 
 // make renders the item.
 func (it *item) make(ctx context.Context) error {
-	r, snap := it.render, it.view.Snapshot
+	snap := it.view.Snapshot
 	ctx, sp := span.Start(ctx, "render", "target", it.name, "revision", snap.Revision)
 	result, err := it.recall(ctx)
 	var full *render.FullError
@@ -192,10 +197,10 @@ func (it *item) make(ctx context.Context) error {
 	if full != nil && it.light {
 		return ErrHeavy
 	}
-	it.budget.reserve(it.name, r, result, full)
-	r.path, r.vars, r.source, r.fault = it.path, it.vars, it.view.ID, ""
-	r.valueFiles = it.valueFiles
-	r.secretVars, r.keys, r.verify = it.secretVars, it.keys.id, it.view.Verify
+	it.budget.reserve(it.name, it.render, &build{
+		result: result, path: it.path, vars: it.vars, secretVars: it.secretVars, valueFiles: it.valueFiles,
+		keys: it.keys.id, source: it.view.ID, verify: it.view.Verify,
+	}, full)
 	it.move()
 	return nil
 }
@@ -215,8 +220,9 @@ func (it *item) noteFault() {
 		it.at()
 		return
 	}
-	it.budget.reserve(it.name, r, nil, nil)
-	r.fault = fault
+	it.budget.reserve(it.name, r, &build{
+		fault: fault, path: r.path, vars: r.vars, secretVars: r.secretVars, valueFiles: r.valueFiles, keys: r.keys, source: r.source, verify: r.verify,
+	}, nil)
 	it.move()
 }
 
@@ -229,9 +235,8 @@ func (it *item) move() {
 	}
 }
 
-// missing reports whether nothing is at p in t. Behind a symlink, the build
-// tells.
-func missing(t tree.Tree, p string) (bool, error) {
+// isMissing reports whether nothing is at p in t. If p leads through a symlink, isMissing leaves that to the build and returns false.
+func isMissing(t tree.Tree, p string) (bool, error) {
 	_, err := t.Lookup(p)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false, err

@@ -21,37 +21,33 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// Proposal is a change of a source that is not followed yet.
+// Proposal is a change of a source that is not followed yet, such as a pull request.
 type Proposal struct {
 	Source string
 	// Snapshot is the source with the proposal applied.
 	Snapshot snapshot.Snapshot
-	// Owner distinguishes its secret values from those of other proposals.
+	// Owner distinguishes the proposal's secret values from those of other proposals.
 	Owner string
-	// Secrets receives them; nil means the fleet's own registry.
+	// Secrets receives the secret values. If it is nil, the fleet's own registry receives them.
 	Secrets *redact.Registry
-	// Untrusted proposals are rendered without any secret.
+	// Untrusted says that the proposal must be rendered without secrets.
 	Untrusted bool
-	// Light ones end with ErrHeavy where what is to be kept of them is more than
-	// lightBytes.
+	// Light says that the review must fail with ErrHeavy if it needs more than lightBytes of memory.
 	Light bool
-	// Drafts are proposed to nobody: their plans have no digest, as none of them is
-	// approved.
+	// Draft says that nobody is asked to approve the proposal. Its plans have no digest.
 	Draft bool
-	// Only names the targets to plan, whether they are touched or not. None stands for
-	// all that are touched.
+	// Only names the targets to plan, whether the proposal changes them or not. If it is empty, those that it changes are planned.
 	Only []string
-	// All plans all targets, whether they are touched or not.
+	// All says that all targets are planned, whether the proposal changes them or not.
 	All bool
-	// At gives other commits of where the snapshot is from. Nil: of the source.
+	// At returns other commits of the repository that the snapshot is from. If it is nil, View.At of the source is used.
 	At func(ctx context.Context, revision string) (snapshot.Snapshot, error)
-	// Head is the commit that the snapshot is on top of, where that is a work tree with
-	// what was not committed: a target is of it that reads the same there. It is zero
-	// before there is a commit, and nil where the snapshot is one.
+	// Head is set if the snapshot is a work tree with uncommitted changes. It is the commit below them, or a zero value if there is no
+	// commit yet. A target that reads the same files in both is planned under that commit.
 	Head *snapshot.Snapshot
 }
 
-// ErrHeavy says that a proposal is not light.
+// ErrHeavy says that a proposal is not light, see Proposal.Light.
 var ErrHeavy = errors.New("the proposal is not light")
 
 // lightBytes bounds the memory of a review if many run concurrently: the change of some hundred
@@ -60,30 +56,27 @@ const lightBytes = 1 << 20
 
 // Review is the effect of a proposal.
 type Review struct {
-	// Batches are the scopes with touched targets, to be planned and never applied.
+	// Batches are the scopes with touched targets. They are planned, and never applied.
 	Batches []reconciler.Batch
-	// Touched are the targets whose render the proposal changes, Gone those that it
-	// takes away, and Targets counts those of the source.
+	// Touched are the targets to plan: those whose build the proposal changes, or those that it asks for. Gone are the targets that it
+	// removes. Targets is the number of the source's targets in the proposal.
 	Touched, Gone []string
 	Targets       int
-	// Names are all targets of the source, in order.
+	// Names are all targets of the source in the proposal, in order.
 	Names []string
-	// Places holds the places from which they are rendered, in the same order.
+	// Places are the places from which these targets are rendered, in the same order.
 	Places []Place
 	// Withheld are touched targets that were rendered without their secrets.
 	Withheld []string
 	// Roleless are touched targets of AWS itself that have no role for plans.
 	Roleless []string
 
-	// after are the targets that touched ones come after, and conditions are what the
-	// steps of all targets wait for.
+	// after has the targets that each touched target waits for. conditions has what the steps of each target wait for.
 	after      map[string][]string
 	conditions map[string]gates.Conditions
-	// reads holds the lookups of the touched targets' renders. It is nil if they may have another
-	// result though nothing was committed.
+	// reads has what the builds of the touched targets have read. It is nil if a new build may differ although nothing was committed.
 	reads *reads.Set
-	// openable counts the batches, the first ones, whose accounts may be opened, and
-	// others are those that the proposal does not touch.
+	// The accounts of the first openable batches may be opened. others are the batches that the proposal does not touch.
 	openable int
 	others   []reconciler.Batch
 }
@@ -97,7 +90,7 @@ type Place struct {
 	DependsOn []string
 }
 
-// places are those of a source's targets.
+// places returns the places of a source's targets.
 func places(items []*item, source string) (out []Place) {
 	for _, it := range items {
 		if it.target.Source == source && !it.unknown {
@@ -108,10 +101,9 @@ func places(items []*item, source string) (out []Place) {
 	return out
 }
 
-// Open opens the accounts of the scopes with touched targets, and of no others: what
-// is not asked cannot be waited for. Where one cannot be opened, the targets say why.
-// They are not those in which plans are applied: what one remembers is of no concern to
-// the other.
+// Open opens the accounts of the scopes with touched targets. It opens no other accounts, because waiting for them would only delay the
+// review. If an account cannot be opened, the reports of its targets say why. accounts must not be the ones that apply plans, because what
+// one remembers must not affect the other.
 func (r *Review) Open(ctx context.Context, accounts Accounts) {
 	accounts.Attach(ctx, r.Batches[:r.openable], slices.Concat(r.Batches[r.openable:], r.others)...)
 }
@@ -143,8 +135,7 @@ func (r *Review) Plan(pass func(reconciler.Batch) []*plan.Report) (out []*plan.R
 	return out
 }
 
-// Same reports whether the touched targets would be rendered from t to the same,
-// so that their plans change only with AWS.
+// Same reports whether the touched targets would have the same builds in t. Then their plans change only with AWS.
 func (r *Review) Same(t tree.Tree) bool {
 	if r.reads == nil {
 		return len(r.Touched) == 0
@@ -153,8 +144,7 @@ func (r *Review) Same(t tree.Tree) bool {
 	return err == nil && same
 }
 
-// Planned drops what only planning needs. A review is kept for as long as its
-// proposal is open, and so little more than what it read.
+// Planned drops what only planning needs, because a review stays in memory as long as its proposal is open.
 func (r *Review) Planned() {
 	r.Batches, r.others, r.openable, r.after, r.conditions = nil, nil, 0, nil, nil
 }
@@ -165,7 +155,7 @@ func (r *Review) Around() (map[string]gates.Conditions, []reconciler.Batch) {
 	return r.conditions, r.others
 }
 
-// read notes what the renders of the touched targets looked up.
+// read notes what the builds of the touched targets have read.
 func (r *Review) read(renders map[string]*rendered) {
 	var sets []reads.Set
 	for _, name := range r.Touched {
@@ -179,27 +169,27 @@ func (r *Review) read(renders map[string]*rendered) {
 	r.reads = &all
 }
 
-// Review finds what a proposal changes. It asks AWS nothing but for keys of encrypted
-// files, through accounts, and fails only if ctx ends or the proposal cannot be read.
+// Review finds what a proposal changes. It uses AWS only to decrypt files, through accounts. It fails only if ctx ends or the proposal
+// cannot be read.
 func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Review, error) {
-	f := b.fleet.copied()
+	f := b.fleet.forReview(b.fleet.followed)
 	f.o.Accounts = accounts
 	if p.Light {
 		f.budget.shared.Limit(min(lightBytes, f.budget.bytes()), nil)
 	}
-	defer f.Wait() // also where it fails: nothing of it goes on
+	defer f.Wait() // after an error as well, so that no render continues
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c, items, err := f.propose(ctx, b.views, p)
 	if err != nil {
 		return nil, err
 	}
-	out := newReview(c, items, p)
-	out.read(f.renders)
-	closed, err := b.sortBatches(out, f, c.Batches, rolelessOf(items), p)
+	out, err := newReview(c, items, p)
 	if err != nil {
 		return nil, err
 	}
+	out.read(f.renders)
+	closed := b.sortBatches(out, f, c.Batches, rolelessOf(items), p)
 	if p.Untrusted {
 		if err := b.asFollowed(ctx, accounts, p, f.renders, out.secretless()); err != nil {
 			return nil, err
@@ -210,7 +200,7 @@ func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Revi
 	return out, nil
 }
 
-// propose composes what would be wanted with a proposal. f is the proposal's own.
+// propose makes the composition of a proposal. f is the fleet of its review.
 func (f *Fleet) propose(ctx context.Context, followed map[string]View, p Proposal) (*Composition, []*item, error) {
 	secrets := cmp.Or(p.Secrets, f.o.Secrets)
 	views := maps.Clone(followed)
@@ -220,8 +210,7 @@ func (f *Fleet) propose(ctx context.Context, followed map[string]View, p Proposa
 		v.At = p.At
 	}
 	views[p.Source] = v
-	// A review may be of a configuration that was replaced meanwhile: its variables are
-	// not those of what is followed.
+	// The configuration of a review may have been replaced meanwhile, so its variables do not count as those of the followed commits.
 	in := &inputs{views: views, variables: passing{secrets, "proposals"}, readOnly: true}
 	items := f.expand(in)
 	for _, it := range items {
@@ -243,33 +232,38 @@ func (f *Fleet) propose(ctx context.Context, followed map[string]View, p Proposa
 	return c, items, ctx.Err()
 }
 
-// newReview returns the targets that a proposal touches.
-func newReview(c *Composition, items []*item, p Proposal) *Review {
+// newReview returns the review of a proposal, with the targets that it touches. It fails if the proposal cannot be read.
+func newReview(c *Composition, items []*item, p Proposal) (*Review, error) {
 	out := &Review{Places: places(items, p.Source), after: map[string][]string{}, conditions: c.Conditions}
-	for _, t := range c.Targets {
-		if t.Source == p.Source {
-			out.Names = append(out.Names, t.Name)
+	var removed []string
+	for _, r := range c.Revisions {
+		if r.Source == p.Source {
+			removed = r.Removed
+		}
+	}
+	effects := effectsOf(items, removed, p)
+	for _, name := range slices.Sorted(maps.Keys(effects)) {
+		e := effects[name]
+		if e != removes {
+			out.Names = append(out.Names, name)
+		}
+		switch e {
+		case changes, requested:
+			out.Touched = append(out.Touched, name)
+			out.after[name] = c.Conditions[name].DependsOn
+		case removes:
+			out.Gone = append(out.Gone, name)
+		case unclear:
+			i := slices.IndexFunc(items, func(it *item) bool { return it.name == name })
+			return nil, items[i].desired.Err
+		case none:
 		}
 	}
 	out.Targets = len(out.Names)
-	for _, r := range c.Revisions {
-		if r.Source == p.Source {
-			out.Touched, out.Gone = r.Touched, r.Removed
-		}
-	}
-	switch {
-	case len(p.Only) > 0:
-		out.Touched = slices.DeleteFunc(slices.Clone(out.Names), func(name string) bool { return !slices.Contains(p.Only, name) })
-	case p.All:
-		out.Touched = slices.Clone(out.Names)
-	}
-	for _, name := range out.Touched {
-		out.after[name] = c.Conditions[name].DependsOn
-	}
-	return out
+	return out, nil
 }
 
-// rolelessOf are the targets of AWS itself that have no role for plans.
+// rolelessOf returns the targets of AWS itself that have no role for plans.
 func rolelessOf(items []*item) map[string]bool {
 	out := map[string]bool{}
 	for _, it := range items {
@@ -301,20 +295,16 @@ func scopeOf(members []member, untrusted bool) scope {
 	return planned
 }
 
-// sortBatches puts the batches of a proposal where a review has them, and returns those whose
-// accounts stay closed. f is the proposal's.
-func (b *Base) sortBatches(out *Review, f *Fleet, batches []reconciler.Batch, roleless map[string]bool, p Proposal) (shut []reconciler.Batch, err error) {
+// sortBatches puts the batches of a proposal into the review, and returns those whose accounts stay closed. f is the fleet of the review.
+func (b *Base) sortBatches(out *Review, f *Fleet, batches []reconciler.Batch, roleless map[string]bool, p Proposal) (shut []reconciler.Batch) {
 	for _, batch := range batches {
-		batch.AllTargets = false // what nobody wants is not a proposal's
+		batch.AllTargets = false // a review does not report orphans
 		members := make([]member, len(batch.Targets))
 		for i := range batch.Targets {
 			d := &batch.Targets[i]
 			members[i] = member{slices.Contains(out.Touched, d.Policy.Target), roleless[d.Policy.Target]}
-			switch {
-			case members[i].touched:
+			if members[i].touched {
 				b.touch(out, d, f.renders[d.Policy.Target].result, members[i].roleless, p)
-			case d.Source == p.Source && errors.Is(d.Err, plan.ErrSource):
-				return nil, d.Err // weir cannot tell whether the change affects it
 			}
 		}
 		switch scopeOf(members, p.Untrusted) {
@@ -326,10 +316,10 @@ func (b *Base) sortBatches(out *Review, f *Fleet, batches []reconciler.Batch, ro
 			out.Batches = append(out.Batches, batch)
 		}
 	}
-	return shut, nil
+	return shut
 }
 
-// touch makes a touched target one of the review. rendered is what the proposal makes of it.
+// touch prepares a touched target for its plan. rendered is its build in the proposal.
 func (b *Base) touch(out *Review, d *reconciler.Desired, rendered *render.Kept, roleless bool, p Proposal) {
 	if d.Policy.Secretless {
 		out.Withheld = append(out.Withheld, d.Policy.Target)
@@ -338,7 +328,7 @@ func (b *Base) touch(out *Review, d *reconciler.Desired, rendered *render.Kept, 
 	if p.Head != nil && rendered != nil {
 		d.Commit = commitIn(*p.Head, rendered.Reads)
 	}
-	if before := b.fleet.renders[d.Policy.Target]; before != nil && before.result != nil {
+	if before := b.fleet.followed[d.Policy.Target]; before != nil && before.result != nil {
 		d.Base = &before.result.Set
 	}
 	b.conceal(d)

@@ -97,6 +97,27 @@ func TestAProposalTouchesWhatItChanges(t *testing.T) {
 	}
 }
 
+// A review renders the targets that the proposal changes, and shares the builds of all others with the fleet.
+func TestAReviewSharesBuilds(t *testing.T) {
+	h := newHarness(t, globbed)
+	m := pools("o/one", "o/two")
+	base := View{ID: "id", Snapshot: snap("base", m)}
+	h.compose(base)
+	b := h.fleet.Base(map[string]View{"s": base})
+	f := b.fleet.forReview(b.fleet.followed)
+	f.o.Accounts = h.accounts
+	head := snap("head", with(m, map[string]string{"o/one/pool.yaml": m["o/one/pool.yaml"] + "# x\n"}))
+	_, items, err := f.propose(t.Context(), b.views, Proposal{Source: "s", Snapshot: head, Owner: "pull 1"})
+	if err != nil || len(items) != 2 {
+		t.Fatal(items, err)
+	}
+	for _, it := range items {
+		if shared := it.render.build == h.fleet.renders[it.name].build; shared != (it.name == "two") {
+			t.Errorf("%s shares its build: %t", it.name, shared)
+		}
+	}
+}
+
 func TestSameToldByWhatWasRead(t *testing.T) {
 	h := newHarness(t, globbed)
 	m := pools("o/one", "o/two")
@@ -195,7 +216,7 @@ func TestPlaceholdersAreNoChange(t *testing.T) {
 	m := with(pools("o/one"), map[string]string{"o/one/pool.yaml": pool("pool-one") + boot})
 	base := View{Snapshot: snap("base", m)}
 	h.compose(base)
-	followed := h.fleet.Base(map[string]View{"s": base}).fleet.renders["t"].result.Set.Pools[0]
+	followed := h.fleet.Base(map[string]View{"s": base}).fleet.followed["t"].result.Set.Pools[0]
 	if !strings.Contains(followed.LaunchTemplate.UserData.Text, "canary") {
 		t.Fatalf("the followed pool does not depend on secrets: %+v", followed.LaunchTemplate)
 	}
