@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// depend finds the targets that each item waits for. It reports items that would wait forever: for
-// a target that does not exist, or in a ring. Their steps are planned and held.
+// depend finds the targets that each item waits for. It reports items that would wait forever, because a target does not exist or because
+// targets wait for each other in a ring. Their steps are planned and held.
 func depend(items []*item) {
 	names := make([]string, len(items))
 	byName := make(map[string]*item, len(items))
@@ -55,23 +55,22 @@ func depend(items []*item) {
 	}
 }
 
-// mostNamed is the number of targets of a ring that a message names.
+// mostNamed bounds the targets of a ring that a message names.
 const mostNamed = 10
 
-// refuse tells an item of a fault that is not its render's.
+// refuse adds a fault to an item that is not one of its build.
 func (it *item) refuse(code, summary, detail string) {
 	it.desired.Diagnostics = append(slices.Clone(it.desired.Diagnostics), diag.Diagnostic{Severity: diag.Error, Code: code, Summary: summary, Detail: detail}).Sorted()
 }
 
-// mayCome reports whether a target of the name may exist: its source
-// cannot be read.
+// mayCome reports whether a target of the name may exist, because a source cannot be read.
 func mayCome(items []*item, name string) bool {
 	return slices.ContainsFunc(items, func(it *item) bool {
 		return it.unlisted() && targetspec.Overlap(it.target.Name, name)
 	})
 }
 
-// rings are items that wait for each other: at least one ring of each set of such.
+// rings returns items that wait for each other. It finds at least one ring in each set of items with rings.
 func rings(items []*item, byName map[string]*item) (out [][]*item) {
 	const open, done = 1, 2
 	state, inRing := make(map[*item]int, len(items)), map[*item]bool{}

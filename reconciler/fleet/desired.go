@@ -21,7 +21,7 @@ func (f *Fleet) sourceIDs(views map[string]View) []string {
 	return slices.Compact(ids)
 }
 
-// desired is the item as the reconciler takes it, but for its account.
+// desired returns the item as the reconciler needs it, without its account.
 func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desired {
 	t, snap := it.target, it.view.Snapshot
 	d := reconciler.Desired{
@@ -42,8 +42,8 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 	if it.err == nil {
 		d.Err = unreadable(it.view.Err)
 	}
-	// A render that is kept while something cannot be read stands for this very
-	// path, repository and values only: after a reload the target may be another.
+	// While something cannot be read, the last build is only used if it is of the same path, repository and values. After a reload the
+	// target may have others.
 	if r := it.render.result; r != nil && it.render.over == nil && !it.diags.HasErrors() && it.render.of(it) {
 		fill(&d, r, &it.key, t.AllowedRoleARNs)
 		d.Origins = it.origins()
@@ -56,17 +56,16 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 	d.Whole = d.Whole && d.Err == nil
 	it.key.RoleARN = in.role(t, it.key.RoleARN)
 	if it.accountUnknown() {
-		// Nobody is asked, about whatever there may be by some default.
+		// Otherwise weir would read an account that it only assumes by default.
 		it.key, d.Policy.Region = reconciler.ScopeKey{}, ""
 	}
 	f.attachWorkload(in, &d, t)
 	return d
 }
 
-// behind describes a target whose newest commit is still being rendered by its last render, under
-// that render's commit. The target is observed and planned, and weir writes nothing of it: what it
-// wants is about to change. Only if commits come faster than they are rendered, for a long time,
-// weir applies the last render.
+// behind describes a target whose newest commit is still being rendered. It uses the target's last build, under that build's commit. The
+// target is observed and planned, but weir writes nothing, because its intents are about to change. If commits come faster than they are
+// rendered, weir applies the last build after forLong.
 func (it *item) behind(d *reconciler.Desired) {
 	r := it.render
 	d.Whole, d.Policy.Prune.Allowed = false, nil
@@ -86,7 +85,7 @@ func (in *inputs) role(t *targetspec.Target, configured string) string {
 
 func shortRevision(revision string) string { return revision[:min(7, len(revision))] }
 
-// endpoint returns the address of the target's AWS; empty for AWS itself.
+// endpoint returns the address of the target's AWS endpoint. It is empty for AWS itself.
 func (o *Options) endpoint(t *targetspec.Target) string {
 	switch {
 	case o.Endpoint != "":

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/sops"
 )
 
-// item is a target on its way to a Desired.
+// item is a target during a composition.
 type item struct {
 	target *targetspec.Target
 	name   string
@@ -19,33 +19,29 @@ type item struct {
 	match  targetspec.Match
 	view   View
 	vars   map[string]string
-	// secretVars names the variables that are marked as secret, keys are what encrypted
-	// files are opened with.
+	// secretVars names the variables that are marked as secret. keys decrypt encrypted files.
 	secretVars []string
 	keys       keyring
-	// valueFiles are those of the tree.
+	// valueFiles are the files of the tree that contain values of variables.
 	valueFiles []string
-	// plain are the variables, and keyless opens what is encrypted, as an untrusted
-	// proposal sees them; hidden says that plain lacks something.
+	// plain and keyless replace the variables and the decrypter in an untrusted proposal. hidden says that plain has placeholders.
 	plain   map[string]string
 	keyless *sops.Decrypter
 	hidden  bool
-	// proposed says that the item is of a commit that is not followed yet. light says that the
-	// proposal must be light.
+	// proposed says that the item is of a proposal. light says that the proposal must be light.
 	proposed, light bool
-	// earlier says that the item is of a commit before the followed one, which cannot be
-	// applied.
+	// earlier says that the item is of an earlier commit, because the followed one cannot be applied.
 	earlier bool
 	// unknown says that the item represents targets with unknown names: those of a path with
 	// wildcards that matches nothing or could not be read. crowded says that they are too many.
 	unknown, crowded bool
 	// rowless says that the target's table has no row for the item.
 	rowless bool
-	// waitsFor are the targets that must have converged before.
+	// waitsFor are the targets that must converge first.
 	waitsFor []string
-	// err says that the target cannot be rendered or not be trusted to be whole.
+	// err says why the target cannot be rendered, or why its render may be incomplete.
 	err error
-	// doubted says that the commit may change the target, which err keeps from being known.
+	// doubted says that the commit may change the target, but err prevents a comparison.
 	doubted bool
 	diags   diag.List
 	render  *rendered
@@ -53,9 +49,9 @@ type item struct {
 	written Written
 	desired reconciler.Desired
 	key     reconciler.ScopeKey
-	// heldSum stands for the intents of the revision that the target is held to.
+	// heldSum identifies the intents of the earlier revision that the target uses, if it uses one.
 	heldSum string
-	// kept says that the last render holds, since from when on a newer one is made.
+	// kept says that the last build is valid for the commit. since is when the render of a newer commit started, if it has not ended.
 	kept  bool
 	since time.Time
 }
@@ -104,8 +100,7 @@ func expandTarget(t *targetspec.Target, v View, limits targetspec.Limits, room i
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
 	}
 	if v.Snapshot.Tree == nil {
-		// It is unknown which targets a wildcard matches. One item for all of them prevents the
-		// account from counting as complete.
+		// The matches of a wildcard are unknown. One item stands for all of them, so that the account does not count as complete.
 		err := v.Err
 		if err == nil {
 			err = fmt.Errorf("read source %s: not read yet", t.Source)

@@ -13,14 +13,14 @@ import (
 	"github.com/weir-gitops/weir/render/sops"
 )
 
-// keyring opens a target's encrypted files.
+// keyring decrypts a target's encrypted files.
 type keyring struct {
 	decrypter *sops.Decrypter
-	// id changes with the keys.
+	// id identifies the keys.
 	id string
 }
 
-// ageKeys are the identities that a target's files hold, and the files' texts.
+// ageKeys are the identities in a target's key files, and the texts of these files.
 type ageKeys struct {
 	ids   []age.Identity
 	texts []string
@@ -43,8 +43,8 @@ func ageKeysOf(t *targetspec.Target) (ageKeys, error) {
 	return out, nil
 }
 
-// keysOf are the keys that the configuration lists for a target. While they are the
-// same, so is the decrypter, which remembers data keys.
+// keysOf returns the keys that the configuration lists for a target. As long as the keys are the same, it returns the same decrypter,
+// because that remembers data keys.
 func (f *Fleet) keysOf(in *inputs, t *targetspec.Target, ages ageKeys) keyring {
 	h := sha256.New()
 	for _, text := range ages.texts {

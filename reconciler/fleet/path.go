@@ -135,7 +135,7 @@ func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Bat
 	return batches[0], nil
 }
 
-// commitIn is a commit, if everything that a render read is as there.
+// commitIn returns a commit if everything that a build has read is the same there.
 func commitIn(head snapshot.Snapshot, lookups reads.Set) content.Commit {
 	if head.Tree == nil {
 		return content.Commit{Subject: "uncommitted changes"}

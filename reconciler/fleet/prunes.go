@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// allows reports whether a trailer of the commit has still to be looked into.
+// allows reports whether the effect of a trailer of the commit is still unknown.
 func (it *item) allows() bool {
 	r, snap := it.render, it.view.Snapshot
 	if r.allowedBy == snap.Revision || slices.Contains(allowedPrunes(snap.Message), it.name) {
@@ -21,9 +21,8 @@ func (it *item) allows() bool {
 	return false
 }
 
-// allow finds the pools that the commit's trailer allows to be deleted: those that its first
-// parent's render had and its own does not. If that is unknown, it says so, and the next pass tries
-// again.
+// allow finds the pools that the commit's trailer allows weir to delete: those that are in the build of the first parent and not in that of
+// the commit. If they cannot be found, it adds a diagnostic, and the next pass tries again.
 func (it *item) allow(ctx context.Context) error {
 	snap := it.view.Snapshot
 	if it.render.allowedBy == snap.Revision {
@@ -73,7 +72,7 @@ func (it *item) allow(ctx context.Context) error {
 // pruneTrailer is the Git trailer that lets a target delete more than its limit.
 const pruneTrailer = "Weir-Allow-Prune"
 
-// allowedPrunes are the targets that a commit message's trailers name, one each.
+// allowedPrunes returns the targets that the trailers of a commit message name. Each trailer names one.
 func allowedPrunes(message string) []string {
 	var out []string
 	for _, t := range snapshot.Trailers(message) {

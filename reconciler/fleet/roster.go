@@ -16,13 +16,12 @@ import (
 type roster struct {
 	revision string
 	names    []string // sorted
-	// removed are the names that the revision took away.
+	// removed are the names that the revision removed.
 	removed []string
 }
 
-// findRemoved finds out which targets each source's commit took away. A source
-// that was not read, or not to its end, takes nothing away; nor does a change of
-// the configuration.
+// findRemoved finds the targets that each source's commit removed. If a source was not read completely, it removed nothing. A change of the
+// configuration removes nothing either.
 func (f *Fleet) findRemoved(views map[string]View, items []*item) {
 	next := map[string]*roster{}
 	for _, source := range f.o.Config.Sources {
@@ -58,7 +57,7 @@ func (f *Fleet) findRemoved(views map[string]View, items []*item) {
 	f.rosters = next
 }
 
-// allKnown reports whether all targets that there are are known.
+// allKnown reports whether all targets are known.
 func allKnown(items []*item) bool {
 	return !slices.ContainsFunc(items, (*item).unlisted)
 }
@@ -67,8 +66,7 @@ func allKnown(items []*item) bool {
 // to 256 characters in AWS), a part of an address and an argument on the command line.
 var expandedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,255}$`) })
 
-// named gives the item the name that its path makes, or where that cannot be a
-// name, one of its own and an error.
+// named gives the item the name that its path produces. If that is no valid name, the item gets another one and an error.
 func (it *item) named(name string) {
 	it.name = name
 	if expandedName().MatchString(name) {
@@ -86,13 +84,13 @@ func (it *item) named(name string) {
 	})
 }
 
-// sourceError says that what Git wants could not be read: no fault of the commit.
+// sourceError says that a source could not be read. This is no fault of the commit.
 type sourceError struct{ error }
 
 // Unwrap returns the cause, and ErrSource.
 func (e sourceError) Unwrap() []error { return []error{e.error, plan.ErrSource} }
 
-// unreadable marks an error of reading a source; nil stays nil.
+// unreadable marks an error of reading a source. It returns nil for nil.
 func unreadable(err error) error {
 	if err == nil {
 		return nil

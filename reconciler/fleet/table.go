@@ -12,8 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// give gives the items of a target what the configuration says of each: its row,
-// values and keys.
+// give gives the items of a target their table row, values and keys.
 func (f *Fleet) give(in *inputs, t *targetspec.Target, items []*item) {
 	ages, agesErr := ageKeysOf(t)
 	read := targetspec.ReadOnce()

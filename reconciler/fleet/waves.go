@@ -7,15 +7,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// chains finds the targets that others come after, by way of others too.
+// chains finds all targets that a target waits for, directly or through other targets.
 type chains struct {
 	direct map[string][]string // by target
-	// lists are those that were found, by the direct ones; nil while one is.
+	// lists are the lists that were found, by the direct dependencies. A list is nil while it is being found.
 	lists map[string][]string
 }
 
-// before are the targets before a target, the first of all first. Those with the same
-// direct ones share one list, so that hundreds after hundreds cost little.
+// before returns the targets that a target waits for, in order. Targets with the same direct dependencies share one list, so that hundreds
+// of targets that wait for hundreds of others need little memory.
 func (c *chains) before(target string) []string {
 	direct := c.direct[target]
 	if len(direct) == 0 {
@@ -47,8 +47,7 @@ func (c *chains) before(target string) []string {
 	return out
 }
 
-// await has plans say which target moves before theirs: of those, that alone is known
-// before the proposal is followed.
+// await makes plans name the targets that change before theirs. Nothing else is known of these targets before the proposal is followed.
 func (r *Review) await(reports []*plan.Report) {
 	moves := map[string]bool{}
 	for _, report := range reports {

@@ -18,9 +18,8 @@ type client struct {
 	cluster *workload.Cluster
 }
 
-// attachWorkload gives a target the cluster that its machines join, if the
-// configuration says how to reach it. A kubeconfig that cannot be used is an
-// error of the target, and nothing else of it stops for that.
+// attachWorkload gives a target the client of the cluster that its machines join, if the configuration names a kubeconfig. A kubeconfig that
+// cannot be used is an error of the target, but does not hold its other steps.
 func (f *Fleet) attachWorkload(in *inputs, d *reconciler.Desired, t *targetspec.Target) {
 	file := t.KubeconfigFile
 	if file == "" {
@@ -35,8 +34,7 @@ func (f *Fleet) attachWorkload(in *inputs, d *reconciler.Desired, t *targetspec.
 	joins(d, file, cluster, err)
 }
 
-// joins gives a target the opened cluster of a kubeconfig, or says why it cannot be
-// opened.
+// joins gives a target the client of a kubeconfig's cluster, or a diagnostic if the kubeconfig cannot be used.
 func joins(d *reconciler.Desired, file string, cluster *workload.Cluster, err error) {
 	if err != nil {
 		d.Diagnostics = append(d.Diagnostics, unusable(file, err)).Sorted()
@@ -46,8 +44,7 @@ func joins(d *reconciler.Desired, file string, cluster *workload.Cluster, err er
 	d.Workload, d.Tokens, d.Drains = cluster, cluster, cluster
 }
 
-// cluster is the client of a kubeconfig file. It stays the same while what it is
-// made of does.
+// cluster returns the client of a kubeconfig file. It returns the same client as long as the file is the same.
 func (f *Fleet) cluster(file string) (*workload.Cluster, error) {
 	k, err := workload.Load(file)
 	if err != nil {

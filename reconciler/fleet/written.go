@@ -12,22 +12,21 @@ import (
 	"github.com/weir-gitops/weir/render/sops"
 )
 
-// Written are renders that outlive the process, one for each target. Any of them may be lost
-// at any time: it is made again then. Nothing else may be given than what was put for the
-// same target and key by the same program.
+// Written stores one build of each target for later processes. It may lose a build at any time; the target is then rendered again. Get must
+// return only what the same program has put for the same target and key.
 type Written interface {
 	Get(ctx context.Context, target string, key [sha256.Size]byte) []byte
-	// Put gets nil if the newest render has nothing to store.
+	// Put gets nil if the newest build must not be stored.
 	Put(ctx context.Context, target string, key [sha256.Size]byte, text []byte)
 	// Only forgets all other targets.
 	Only(targets []string)
 }
 
-// reading bounds how many written renders are read at a time.
+// reading bounds the stored builds that are read at the same time.
 var reading = make(chan struct{}, 2)
 
-// recall returns the item's render as an earlier process stored it, if it is valid for the commit:
-// all that a render looks up in the tree is the same. Otherwise it returns nil.
+// recall returns the build that an earlier process stored, if everything that it read from the tree is the same in the commit. Otherwise it
+// returns nil.
 func (it *item) recall(ctx context.Context) (*render.Kept, error) {
 	if it.written == nil || it.render.result != nil || unwritable(it.proposed, it.keyless, it.secretVars) {
 		return nil, nil
@@ -53,7 +52,7 @@ func (it *item) recall(ctx context.Context) (*render.Kept, error) {
 	return k, err
 }
 
-// write writes a new render of the item down.
+// write stores a new build of the item.
 func (it *item) write(ctx context.Context, k *render.Kept) {
 	if it.written == nil {
 		return
@@ -65,14 +64,13 @@ func (it *item) write(ctx context.Context, k *render.Kept) {
 	it.written.Put(ctx, it.name, it.writtenKey(), text)
 }
 
-// unwritable reports whether the render is made with what must not be written down, or is
-// nobody's but a reader's.
+// unwritable reports whether a build must not be stored: it may contain secrets, or is of a proposal.
 func unwritable(proposed bool, keyless *sops.Decrypter, secretVars []string) bool {
 	return proposed || keyless != nil || len(secretVars) > 0
 }
 
-// writtenKey identifies all inputs of the item's render other than the tree and the keys. Keys do
-// not matter, as nothing that is stored was encrypted.
+// writtenKey identifies all inputs of the item's render but the tree and the keys. The keys do not matter, because builds with decrypted
+// values are not stored.
 func (it *item) writtenKey() [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %d\n", it.path, whereValuesAre(it.valueFiles), it.valueFiles, it.budget.build().Nodes)
@@ -82,8 +80,7 @@ func (it *item) writtenKey() [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// forgetWritten lets go of the renders of targets that are gone. Where not all targets are
-// known, none is.
+// forgetWritten drops the stored builds of removed targets. It drops none if not all targets are known.
 func (f *Fleet) forgetWritten(items []*item) {
 	if f.o.Written == nil || slices.ContainsFunc(items, func(it *item) bool { return it.unknown }) {
 		return
