@@ -260,6 +260,5 @@ var limitExceptions = map[string]string{
 
 	// To be split: these know too much. Their limits go down with the types.
 	"status/commits.Commits methods": "the queues of statuses share a journal and a lock",
-	"status/current.State methods":   "the state of sources, targets, pull requests and events shares a lock and a stream",
 	"status/pulls.Watcher methods":   "the stages of a pull request share what is known of the source",
 }

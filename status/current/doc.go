@@ -1,11 +1,12 @@
 // Package current keeps the current state of a daemon: sources, targets with their last report and
 // pools, pull requests, the configuration, the last passes and events.
 //
-// Reports come in by Board.Report, and everything else by a method of its own. The state copies and
-// redacts its input, works out which events are new, sends them to the log, to the archive and to
-// Notify, and wakes the open pages. None of this waits for a browser, a receiver or the disk: the
-// recorder writes history in parallel with the passes, and a query first waits for what it has not
-// written.
+// A State has a part for each of these. A part copies and redacts what it gets, and wakes the open
+// pages. Sources and Targets compare their new state with the last announced one, and add the
+// resulting events to Activity, which sends them to the log, to the archive and to Notify. None of
+// this waits for a browser, a receiver or the disk: the recorder writes history in the background,
+// and a query first waits until the recorder has written everything.
 //
-// The state returns copies, or values that never change.
+// All parts return copies, or values that never change. Sources and Targets hold their own lock
+// while they add to Activity, which takes its lock second and calls no other part.
 package current

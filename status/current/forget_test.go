@@ -31,7 +31,7 @@ func TestWhatWasToldOfTheGoneIsForgotten(t *testing.T) {
 		b = New(Options{Instance: "weir", Now: func() time.Time { return now }, Archive: a})
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
-		go func() { done <- b.Run(ctx) }()
+		go func() { done <- b.Activity.Run(ctx) }()
 		stop = func() {
 			cancel()
 			if err := <-done; err != nil {
@@ -46,7 +46,7 @@ func TestWhatWasToldOfTheGoneIsForgotten(t *testing.T) {
 		}
 		b.Configure([]Source{{Name: "fleet"}}, list)
 		for _, name := range names {
-			b.Report(t.Context(), &plan.Report{Target: name, Source: "fleet", Revision: "4be91a7730c2", Plan: &plan.Plan{}, StartedAt: now})
+			b.Targets.Report(t.Context(), &plan.Report{Target: name, Source: "fleet", Revision: "4be91a7730c2", Plan: &plan.Plan{}, StartedAt: now})
 		}
 	}
 	kept := func(want ...string) {
@@ -76,18 +76,18 @@ func TestWhatWasToldOfTheGoneIsForgotten(t *testing.T) {
 		configure(append(names, "moment", "prod")...)
 		configure("prod")
 		now = now.Add(30 * time.Minute)
-		b.Beat(time.Minute)
+		b.Activity.ForgetRemoved()
 		configure("moment", "prod") // it was away
 		now = now.Add(30 * time.Minute)
-		b.Beat(time.Minute)
+		b.Activity.ForgetRemoved()
 	}
 	kept("target moment", "target prod")
 	// Those that went while nobody ran are forgotten too.
 	configure("prod")
-	b.Beat(time.Minute)
+	b.Activity.ForgetRemoved()
 	kept("target moment", "target prod")
 	configure("prod")
 	now = now.Add(2 * time.Hour)
-	b.Beat(time.Minute)
+	b.Activity.ForgetRemoved()
 	kept("target prod")
 }

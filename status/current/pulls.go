@@ -4,10 +4,22 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/weir-gitops/weir/status/live"
 	"github.com/weir-gitops/weir/status/report"
 )
+
+// Pulls holds the last report of every pull request that is open, and of those that ended last.
+type Pulls struct {
+	redact report.Redact
+	now    func() time.Time
+	pages  *live.Watchers
+
+	mu    sync.RWMutex
+	byKey map[pullKey]keptPull
+}
 
 // pullKey names a pull request.
 type pullKey struct {
@@ -19,58 +31,69 @@ type pullKey struct {
 type keptPull struct {
 	report.Pull
 	at    time.Time
-	bytes int // that its plans hold
+	bytes int // the size of its plans
 }
 
 // keptPulls bounds the merged and closed pull requests that stay on the page.
 const keptPulls = 100
 
-// Pull takes in the report of a pull request. It neither blocks nor changes p.
-func (b *State) Pull(p report.Pull) {
-	shown := b.redact.Pull(p)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.pulls == nil {
-		b.pulls = map[pullKey]keptPull{}
-	}
-	b.pulls[pullKey{p.Source, p.Number}] = keptPull{shown, b.Now(), shown.Bytes()}
-	b.boundPlans()
+// configure forgets the pull requests of sources that are no longer configured.
+func (p *Pulls) configure(sources []Source) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.byKey, func(k pullKey, _ keptPull) bool {
+		return !slices.ContainsFunc(sources, func(s Source) bool { return s.Name == k.source })
+	})
+}
+
+// Update replaces the report of a pull request. It neither blocks nor changes next.
+func (p *Pulls) Update(next report.Pull) {
+	shown := p.redact.Pull(next)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.byKey[pullKey{next.Source, next.Number}] = keptPull{shown, p.now(), shown.Bytes()}
+	p.boundPlans()
+	p.boundEnded()
+	p.pages.Changed("")
+}
+
+// boundEnded forgets the pull requests that ended first, if there are too many. The caller holds mu.
+func (p *Pulls) boundEnded() {
 	var ended []pullKey
-	for key, k := range b.pulls {
+	for key, k := range p.byKey {
 		if k.Ended() {
 			ended = append(ended, key)
 		}
 	}
 	slices.SortFunc(ended, func(x, y pullKey) int {
-		return cmp.Or(b.pulls[x].at.Compare(b.pulls[y].at), cmp.Compare(x.source, y.source), cmp.Compare(x.number, y.number))
+		return cmp.Or(p.byKey[x].at.Compare(p.byKey[y].at), cmp.Compare(x.source, y.source), cmp.Compare(x.number, y.number))
 	})
 	for _, key := range ended[:max(0, len(ended)-keptPulls)] {
-		delete(b.pulls, key)
+		delete(p.byKey, key)
 	}
-	b.watchers.Changed("")
 }
 
-// boundPlans drops the plans with the oldest reports, where all of them are too much.
-// The caller holds mu.
-func (b *State) boundPlans() {
-	keys := slices.SortedFunc(maps.Keys(b.pulls), func(x, y pullKey) int { return b.pulls[y].at.Compare(b.pulls[x].at) })
+// boundPlans drops the plans with the oldest reports, if all plans together are too large. The caller
+// holds mu.
+func (p *Pulls) boundPlans() {
+	keys := slices.SortedFunc(maps.Keys(p.byKey), func(x, y pullKey) int { return p.byKey[y].at.Compare(p.byKey[x].at) })
 	held := 0
 	for i, key := range keys {
-		k := b.pulls[key]
+		k := p.byKey[key]
 		if held += k.bytes; i > 0 && held > report.KeptPlans && k.bytes > 0 {
 			held -= k.bytes
 			k.Reports, k.Unkept, k.bytes = nil, true, 0
-			b.pulls[key] = k
+			p.byKey[key] = k
 		}
 	}
 }
 
-// Pulls returns the pull requests that are known, the open ones first, of each
-// source the newest first.
-func (b *State) Pulls() []report.Pull {
-	b.mu.RLock()
-	list := slices.Collect(maps.Values(b.pulls))
-	b.mu.RUnlock()
+// All returns all pull requests, the open ones first, then by source, the newest of each source
+// first.
+func (p *Pulls) All() []report.Pull {
+	p.mu.RLock()
+	list := slices.Collect(maps.Values(p.byKey))
+	p.mu.RUnlock()
 	slices.SortFunc(list, func(x, y keptPull) int {
 		return cmp.Or(cmp.Compare(asInt(x.Ended()), asInt(y.Ended())), cmp.Compare(x.Source, y.Source), cmp.Compare(y.Number, x.Number))
 	})
@@ -81,10 +104,18 @@ func (b *State) Pulls() []report.Pull {
 	return out
 }
 
-func (b *State) FindPull(source string, number int64) (report.Pull, bool) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	k, ok := b.pulls[pullKey{source, number}]
+// Any reports whether there is a pull request.
+func (p *Pulls) Any() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return len(p.byKey) > 0
+}
+
+// Find returns a pull request, and false if it is unknown.
+func (p *Pulls) Find(source string, number int64) (report.Pull, bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	k, ok := p.byKey[pullKey{source, number}]
 	return k.Pull, ok
 }
 

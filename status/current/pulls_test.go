@@ -14,12 +14,12 @@ import (
 func TestEndedPullsAreBounded(t *testing.T) {
 	now := statustest.Noon
 	b := New(Options{Now: func() time.Time { return now }})
-	b.Pull(report.Pull{Source: "s", Number: 1_000_000, State: report.PullPlanned})
+	b.Pulls.Update(report.Pull{Source: "s", Number: 1_000_000, State: report.PullPlanned})
 	for i := range int64(keptPulls + 20) {
 		now = now.Add(time.Second)
-		b.Pull(report.Pull{Source: "s", Number: i + 1, State: report.PullMerged})
+		b.Pulls.Update(report.Pull{Source: "s", Number: i + 1, State: report.PullMerged})
 	}
-	list := b.Pulls()
+	list := b.Pulls.All()
 	if len(list) != keptPulls+1 || list[0].Number != 1_000_000 || list[1].Number != keptPulls+20 || list[len(list)-1].Number != 21 {
 		t.Errorf("%d are kept, from %d to %d", len(list), list[1].Number, list[len(list)-1].Number)
 	}
@@ -33,10 +33,10 @@ func TestPlansOfManyPullRequests(t *testing.T) {
 	const many = report.KeptPlans>>20 + 10
 	for n := range int64(many) {
 		steps := []step.Step{{Verb: step.Update, Name: "a", Changes: []step.Change{{Field: "f", To: text}}}}
-		b.Pull(report.Pull{Source: "s", Number: n, State: report.PullPlanned, Title: "t", Reports: []*plan.Report{{Target: "a", Plan: &plan.Plan{Target: "a", Steps: steps}}}})
+		b.Pulls.Update(report.Pull{Source: "s", Number: n, State: report.PullPlanned, Title: "t", Reports: []*plan.Report{{Target: "a", Plan: &plan.Plan{Target: "a", Steps: steps}}}})
 	}
 	kept := 0
-	for _, p := range b.Pulls() {
+	for _, p := range b.Pulls.All() {
 		if len(p.Reports) > 0 {
 			kept++
 		}
@@ -47,7 +47,7 @@ func TestPlansOfManyPullRequests(t *testing.T) {
 	if want := report.KeptPlans >> 20; kept < want-2 || kept > want {
 		t.Errorf("%d plans of a MiB are kept, want some %d", kept, want)
 	}
-	if p, _ := b.FindPull("s", many-1); p.Unkept {
+	if p, _ := b.Pulls.Find("s", many-1); p.Unkept {
 		t.Error("the last one is not kept")
 	}
 }

@@ -13,12 +13,12 @@ import (
 // Archive keeps history over restarts. It bounds its size by itself. Its methods may be called by
 // several goroutines.
 type Archive interface {
-	// Append adds a record, all of it or nothing, and it is on the disk then.
+	// Append adds a record, all of it or nothing. When it returns, the record is on the disk.
 	Append(history.Record) error
-	// Events and Runs return what a filter wants, newest first.
+	// Events and Runs return the events and passes that match a filter, newest first.
 	Events(history.Filter) ([]events.Event, error)
 	Runs(history.Filter) ([]history.Run, error)
-	// Known returns what was announced, by target or source.
+	// Known returns the last announced states, by target or source.
 	Known() (map[string]events.Known, error)
 }
 
@@ -26,10 +26,10 @@ type Archive interface {
 // then a few writes, and a process that is killed loses no more than this of its history.
 const gather = 100 * time.Millisecond
 
-// maxPending bounds what waits for an archive that cannot be written.
+// maxPending bounds the records that wait for an archive that cannot be written.
 const maxPending = 10_000
 
-// recorder writes history behind the back of the passes.
+// recorder writes history to an archive in the background, so that no pass waits for the disk.
 type recorder struct {
 	archive Archive
 	log     *slog.Logger
@@ -38,15 +38,14 @@ type recorder struct {
 	mu      sync.Mutex
 	pending history.Record
 	writing sync.Mutex
-	failing bool // guarded by writing: the last write failed, and that was said
+	failing bool // guarded by writing: the last write failed, and the log says so
 }
 
 func newRecorder(a Archive, log *slog.Logger) *recorder {
 	return &recorder{archive: a, log: log, wake: make(chan struct{}, 1)}
 }
 
-// add queues a record, to be written soon. It never blocks on the disk; nil does
-// nothing.
+// add queues a record, to be written soon. It never waits for the disk. A nil recorder does nothing.
 func (r *recorder) add(rec history.Record) {
 	if r == nil || rec.Empty() {
 		return
@@ -60,7 +59,7 @@ func (r *recorder) add(rec history.Record) {
 	}
 }
 
-// join puts one record after another. Where they are too many, the oldest go.
+// join appends one record to another. If there are too many, it drops the oldest.
 func join(a, b history.Record) history.Record {
 	a.Events = append(a.Events, b.Events...)
 	a.Runs = append(a.Runs, b.Runs...)
@@ -90,7 +89,7 @@ func (r *recorder) run(ctx context.Context) error {
 			timer.Stop()
 			return r.flush()
 		}
-		_ = r.flush() // said in the log, and tried again with what comes next
+		_ = r.flush() // it logs a failure, and keeps the records for the next flush
 	}
 }
 
@@ -120,32 +119,9 @@ func (r *recorder) flush() error {
 	return err
 }
 
-// QueryEvents returns the events that a filter wants, newest first, with those of
-// earlier runs where there is an archive.
-func (b *State) QueryEvents(f history.Filter) ([]events.Event, error) {
-	if b.recorder == nil {
-		return history.Some(b.Events(), f, f.WantsEvent), nil
-	}
-	if err := b.recorder.flush(); err != nil {
-		return nil, err
-	}
-	return b.recorder.archive.Events(f)
-}
-
-// QueryRuns is QueryEvents for passes.
-func (b *State) QueryRuns(f history.Filter) ([]history.Run, error) {
-	if b.recorder == nil {
-		return history.Some(b.Runs(), f, f.WantsRun), nil
-	}
-	if err := b.recorder.flush(); err != nil {
-		return nil, err
-	}
-	return b.recorder.archive.Runs(f)
-}
-
-// Unwritten counts the events and passes that are not in the archive yet.
-func (b *State) Unwritten() int {
-	r := b.recorder
+// waiting returns the number of events and passes that are not in the archive yet. Without an
+// archive, r is nil and the number is 0.
+func (r *recorder) waiting() int {
 	if r == nil {
 		return 0
 	}

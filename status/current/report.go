@@ -17,7 +17,7 @@ import (
 // large.
 const AppliedOutcomes = 25
 
-// appliedOf is a report without all but its first outcomes, and how many more there were.
+// appliedOf returns a report with only its first outcomes, and the number of the others.
 func appliedOf(r *plan.Report) (*plan.Report, int) {
 	n := min(len(r.Outcomes), AppliedOutcomes)
 	return &plan.Report{
@@ -26,58 +26,65 @@ func appliedOf(r *plan.Report) (*plan.Report, int) {
 	}, len(r.Outcomes) - n
 }
 
-// Report takes in what a pass did and found.
-func (b *State) Report(_ context.Context, whole *plan.Report) { b.report(whole, true) }
+// Report updates a target with the report of a pass, and adds events for what is new.
+func (t *Targets) Report(_ context.Context, whole *plan.Report) { t.report(whole, true) }
 
-// Take shows a report of another weir's pass. That weir has announced its news: here they become no
-// event, and no history.
-func (b *State) Take(r *plan.Report) { b.report(r, false) }
+// Take updates a target with the report of another daemon's pass. That daemon has added the events:
+// here the report adds none, and no history.
+func (t *Targets) Take(r *plan.Report) { t.report(r, false) }
 
-func (b *State) report(whole *plan.Report, own bool) {
-	r := b.redact.Report(whole)
+func (t *Targets) report(whole *plan.Report, own bool) {
+	r := t.redact.Report(whole)
 	at := r.StartedAt.Add(r.Duration)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	old := b.targets[r.Target]
-	next := old
-	next.Name, next.Source = r.Target, cmp.Or(r.Source, old.Source)
-	next.Account, next.Region = cmp.Or(r.Account, old.Account), cmp.Or(r.Region, old.Region)
-	next.Last, next.Phase = r, report.PhaseOf(r)
+	key := targetKey(r.Target)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := t.byName[r.Target]
+	before := t.activity.announced(key)
+	// Events are made of the whole report, whose texts name what a step did. They are redacted later.
+	known, list := events.Between(before, whole, at, old.Last == nil)
+	next := old.after(r, at, before, known)
 	run := history.RunOf(r)
 	if run.Steps.Done+run.Steps.Failed > 0 {
 		next.Applied, next.MoreApplied = appliedOf(r)
 	}
-	key := targetKey(r.Target)
-	before := b.known[key]
-	// Without a plan nothing was observed, so the earlier pools stand.
+	t.byName[r.Target] = next
+	if !own {
+		t.activity.setAnnounced(key, known)
+		t.pages.Changed(r.Target)
+		return
+	}
+	var runs []history.Run
+	// A pass with the same result as the pass before it is not added.
+	if run.Steps.Done > 0 || before.Phase != known.Phase || before.Revision != known.Revision || before.Fault != known.Fault {
+		runs = append(runs, run)
+	}
+	t.activity.publish(list, runs, map[string]events.Known{key: known})
+	t.pages.Changed(r.Target)
+}
+
+// after returns the state of a target after a report, without the outcomes of its steps. before and known are the announced states
+// before and after it.
+func (t TargetState) after(r *plan.Report, at time.Time, before, known events.Known) TargetState {
+	next := t
+	next.Name, next.Source = r.Target, cmp.Or(r.Source, t.Source)
+	next.Account, next.Region = cmp.Or(r.Account, t.Account), cmp.Or(r.Region, t.Region)
+	next.Last, next.Phase = r, report.PhaseOf(r)
+	// Without a plan the pass has read nothing, so the earlier pools stay.
 	if r.Plan != nil || len(r.Pools) > 0 {
 		next.Pools, next.LaunchConfigs, next.PoolsAt = r.Pools, r.LaunchConfigs, at
-		next.ConvergedSince = convergedSince(old.ConvergedSince, r.Pools, at)
+		next.ConvergedSince = convergedSince(t.ConvergedSince, r.Pools, at)
 	} else {
-		next.Pools, next.PoolsAt = lastSeen(old, r.Target, before)
+		next.Pools, next.PoolsAt = lastSeen(t, r.Target, before)
 	}
-	// The whole report says what a step did; its events are redacted after.
-	known, list := events.Between(before, whole, at, old.Last == nil)
 	if next.HeldSince = (time.Time{}); known.Held != nil && r.Fallback != nil && known.Held.To == r.Fallback.To() {
 		next.HeldSince = known.Held.Since
 	}
 	next.Pools = failedSince(next.Pools, known.Pools)
-	b.targets[r.Target] = next
-	if !own {
-		b.known[key] = known
-		b.watchers.Changed(r.Target)
-		return
-	}
-	var runs []history.Run
-	// A pass that finds what the one before it found is no news.
-	if run.Steps.Done > 0 || before.Phase != known.Phase || before.Revision != known.Revision || before.Fault != known.Fault {
-		runs = append(runs, run)
-	}
-	b.publish(list, runs, map[string]events.Known{key: known})
-	b.watchers.Changed(r.Target)
+	return next
 }
 
-// failedSince gives the pools that fail the time since when they do.
+// failedSince returns the pools with the times since which they have been failing.
 func failedSince(pools []plan.PoolStatus, known map[string]events.KnownPool) []plan.PoolStatus {
 	out := pools
 	for i := range pools {
@@ -92,6 +99,7 @@ func failedSince(pools []plan.PoolStatus, known map[string]events.KnownPool) []p
 	return out
 }
 
+// convergedSince returns, by namespace/name, the times since which pools have been converged.
 func convergedSince(old map[string]time.Time, pools []plan.PoolStatus, at time.Time) map[string]time.Time {
 	out := make(map[string]time.Time, len(pools))
 	for _, p := range pools {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// lastSeen returns the earlier pools of a target whose pass could not read them: those of this
-// process, or those in the archive.
+// lastSeen returns the pools that were last read of a target, for a pass that could not read them. If
+// this process has not read them yet, they come from the archive.
 func lastSeen(old TargetState, target string, known events.Known) (pools []plan.PoolStatus, at time.Time) {
 	if len(old.Pools) > 0 {
 		pools = slices.Clone(old.Pools)

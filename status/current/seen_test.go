@@ -42,7 +42,7 @@ func TestWhatWasSeenLastOutlivesTheProcess(t *testing.T) {
 	b := start()
 	flush := func() {
 		t.Helper()
-		if err := b.recorder.flush(); err != nil {
+		if err := b.Activity.recorder.flush(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,26 +51,26 @@ func TestWhatWasSeenLastOutlivesTheProcess(t *testing.T) {
 		r.StartedAt, r.Duration = at, 0
 		return r
 	}
-	b.Report(t.Context(), of(statustest.Pool("prod", "web", statustest.Sized(2, 3)), statustest.Pool("prod", "gone")))
-	b.Report(t.Context(), of(statustest.Pool("prod", "web", statustest.Sized(2, 3))))
+	b.Targets.Report(t.Context(), of(statustest.Pool("prod", "web", statustest.Sized(2, 3)), statustest.Pool("prod", "gone")))
+	b.Targets.Report(t.Context(), of(statustest.Pool("prod", "web", statustest.Sized(2, 3))))
 	flush()
 	before := archive.records
 	at = at.Add(time.Hour)
-	b.Report(t.Context(), of(statustest.Pool("prod", "web", statustest.Sized(2, 3))))
+	b.Targets.Report(t.Context(), of(statustest.Pool("prod", "web", statustest.Sized(2, 3))))
 	flush()
 	if n := archive.records - before; n > 0 {
 		t.Errorf("a pass that found nothing new wrote %d records", n)
 	}
-	if got := b.Pools(); len(got) != 1 || !got[0].LastSeen.IsZero() {
+	if got := b.Targets.Pools(); len(got) != 1 || !got[0].LastSeen.IsZero() {
 		t.Errorf("what was seen just now: %+v", got)
 	}
 
 	b = start()
 	blind := statustest.Report("prod")
 	blind.Plan, blind.Err = nil, errors.New("not valid YAML")
-	b.Report(t.Context(), blind)
-	b.Report(t.Context(), blind)
-	got := b.Pools()
+	b.Targets.Report(t.Context(), blind)
+	b.Targets.Report(t.Context(), blind)
+	got := b.Targets.Pools()
 	if len(got) != 1 {
 		t.Fatalf("%+v", got)
 	}
@@ -78,11 +78,11 @@ func TestWhatWasSeenLastOutlivesTheProcess(t *testing.T) {
 	if p := got[0]; p.Name != "web" || p.Target != "prod" || p.Kind != want.Kind || p.Phase != want.Phase || p.ReadyReplicas != 2 || p.DesiredReplicas != 3 || !p.LastSeen.Equal(at.Add(-time.Hour)) {
 		t.Errorf("%+v", p)
 	}
-	if s, _ := b.Target("prod"); !s.Stale() || s.PoolsAt.IsZero() {
+	if s, _ := b.Targets.Find("prod"); !s.Stale() || s.PoolsAt.IsZero() {
 		t.Errorf("stale %t, at %s", s.Stale(), s.PoolsAt)
 	}
-	b.Report(t.Context(), of(statustest.Pool("prod", "web", statustest.Sized(3, 3))))
-	if got := b.Pools(); len(got) != 1 || !got[0].LastSeen.IsZero() || got[0].ReadyReplicas != 3 {
+	b.Targets.Report(t.Context(), of(statustest.Pool("prod", "web", statustest.Sized(3, 3))))
+	if got := b.Targets.Pools(); len(got) != 1 || !got[0].LastSeen.IsZero() || got[0].ReadyReplicas != 3 {
 		t.Errorf("seen again: %+v", got)
 	}
 }

@@ -339,7 +339,7 @@ func TestBoardNotifies(t *testing.T) {
 		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "(redacted)") },
 		Notify: func(events []events.Event) { got = append(got, events...) },
 	})
-	b.Event(events.Event{Kind: "configuration-refused", Text: "password hunter2"})
+	b.Activity.Add(events.Event{Kind: "configuration-refused", Text: "password hunter2"})
 	if len(got) != 1 || got[0].Text != "password (redacted)" || got[0].Level == "" {
 		t.Errorf("got %+v", got)
 	}

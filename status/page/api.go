@@ -18,7 +18,7 @@ type apiPools struct {
 }
 
 func (w *web) apiPools(rw http.ResponseWriter, r *http.Request) {
-	w.sendJSON(rw, r, apiPools{Pools: w.current.Pools(), LaunchConfigs: w.current.LaunchConfigs()})
+	w.sendJSON(rw, r, apiPools{Pools: w.current.Targets.Pools(), LaunchConfigs: w.current.Targets.LaunchConfigs()})
 }
 
 type apiTargets struct {
@@ -58,8 +58,8 @@ type apiTarget struct {
 }
 
 func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
-	out := apiTargets{Held: w.current.Facts().Unwritten, Targets: []apiTarget{}}
-	for _, t := range w.current.Targets() {
+	out := apiTargets{Held: w.current.Daemon.Facts().Unwritten, Targets: []apiTarget{}}
+	for _, t := range w.current.Targets.All() {
 		out.Targets = append(out.Targets, apiTargetOf(t))
 	}
 	w.sendJSON(rw, r, out)

@@ -32,15 +32,15 @@ func TestBoardRedacts(t *testing.T) {
 	d := statustest.UnknownField()
 	d.Summary, d.Detail, d.Related[0].Message = "hunter2", "hunter2", "hunter2"
 	r.Diagnostics = append(r.Diagnostics, d)
-	b.Report(t.Context(), r)
-	b.Source(current.Source{Name: "s", Error: "hunter2", Subject: "hunter2"})
-	b.Event(events.Event{Kind: "k", Text: "hunter2"})
+	b.Targets.Report(t.Context(), r)
+	b.Sources.Update(current.Source{Name: "s", Error: "hunter2", Subject: "hunter2"})
+	b.Activity.Add(events.Event{Kind: "k", Text: "hunter2"})
 	for _, path := range []string{"/", "/targets/prod", "/api/v1/pools", "/api/v1/targets"} {
 		if body := get(t, b, path).Body.String(); strings.Contains(body, "hunter2") || !strings.Contains(body, "***") {
 			t.Errorf("%s shows a secret, or nothing at all", path)
 		}
 	}
-	st, _ := b.Target("prod")
+	st, _ := b.Targets.Find("prod")
 	var call *observed.Error
 	if !errors.As(st.Last.Err, &call) || call.Kind != observed.Denied {
 		t.Error("the kind of the failed call is lost")
@@ -53,9 +53,9 @@ func TestBoardConcurrently(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for range 20 {
-				b.Report(context.Background(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Done, statustest.RolloutSteps()...))
-				b.Due("prod", statustest.Noon)
-				b.Beat(time.Minute)
+				b.Targets.Report(context.Background(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Done, statustest.RolloutSteps()...))
+				b.Targets.SetDue("prod", statustest.Noon)
+				b.Heartbeat.Beat(time.Minute)
 			}
 		})
 		wg.Go(func() {
@@ -79,7 +79,7 @@ func TestPeopleSeeWholeARNs(t *testing.T) {
 		t.Error("the comment cuts it")
 	}
 	b := testBoard()
-	b.Report(t.Context(), p.Reports[0])
+	b.Targets.Report(t.Context(), p.Reports[0])
 	page := get(t, b, "/targets/"+p.Reports[0].Target+"/plan").Body.String()
 	if !strings.Contains(page, role+"reader") || !strings.Contains(page, role+"admin") {
 		t.Errorf("the page cuts it:\n%s", page)
@@ -98,16 +98,16 @@ func TestPagesOfPoolsSeenBefore(t *testing.T) {
 		return current.New(current.Options{Archive: history.New(db, history.Options{})})
 	}
 	b := start()
-	b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web", statustest.Sized(2, 3))))
+	b.Targets.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web", statustest.Sized(2, 3))))
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := b.Run(ended); err != nil {
+	if err := b.Activity.Run(ended); err != nil {
 		t.Fatal(err)
 	}
 	b = start()
 	blind := statustest.Report("prod")
 	blind.Plan, blind.Err = nil, errors.New("not valid YAML")
-	b.Report(t.Context(), blind)
+	b.Targets.Report(t.Context(), blind)
 	for _, path := range []string{"/", "/pools", "/targets/prod", "/targets/prod/pools/default/web", "/api/v1/pools", "/api/v1/targets"} {
 		if rec := get(t, b, path); rec.Code != 200 {
 			t.Errorf("%s: %d", path, rec.Code)

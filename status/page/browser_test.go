@@ -25,7 +25,7 @@ func serve(t *testing.T, b *current.State) string {
 	t.Helper()
 	srv := httptest.NewServer(Handler(b, Options{Metrics: http.NotFoundHandler()}))
 	t.Cleanup(srv.Close)
-	t.Cleanup(b.EndStreams)
+	t.Cleanup(b.Live.Close)
 	return srv.URL
 }
 
@@ -95,7 +95,7 @@ func TestBrowser(t *testing.T) {
 		p := b.Open(t, serve(t, shown)+"/", 1280, "light")
 		p.Eval("window.kept = true; document.querySelector('#q').value = 'half a wo'", nil)
 		p.Await(isLinked)
-		shown.Report(t.Context(), statustest.Report("edge-1", statustest.Pool("edge-1", "seen-later")))
+		shown.Targets.Report(t.Context(), statustest.Report("edge-1", statustest.Pool("edge-1", "seen-later")))
 		p.Await("document.body.innerText.includes('seen-later')")
 		if p.Text("window.kept") != "true" || p.Text("document.querySelector('#q').value") != "half a wo" {
 			t.Error("the page was loaded anew, or what was being written is lost")
@@ -111,9 +111,9 @@ func TestBrowser(t *testing.T) {
 		// It looks once as it is isLinked, and may look again from two seconds after.
 		const looks = "performance.getEntriesByType('resource').filter(r => r.initiatorType === 'fetch')"
 		p.Await(isLinked + " && " + looks + ".length === 1 && performance.now() - " + looks + "[0].responseEnd > 2000")
-		shown.Report(t.Context(), statustest.Report("prod-eu", statustest.Pool("prod-eu", "elsewhere")))
+		shown.Targets.Report(t.Context(), statustest.Report("prod-eu", statustest.Pool("prod-eu", "elsewhere")))
 		p.Await("document.body.dataset.told === '1'")
-		shown.Report(t.Context(), statustest.Report("prod-us", statustest.Pool("prod-us", "here")))
+		shown.Targets.Report(t.Context(), statustest.Report("prod-us", statustest.Pool("prod-us", "here")))
 		p.Await("document.body.innerText.includes('here')")
 		if n := p.Text(looks + ".length"); n != "2" {
 			t.Errorf("the page looked %s times, not twice", n)
@@ -132,14 +132,14 @@ func TestBrowser(t *testing.T) {
 			h.ServeHTTP(w, r)
 		}))
 		t.Cleanup(srv.Close)
-		t.Cleanup(shown.EndStreams)
+		t.Cleanup(shown.Live.Close)
 		p := b.Open(t, srv.URL+"/", 1280, "light")
 		p.Await(isLinked)
 		gone.Store(true)
-		shown.Event(events.Event{Kind: "configuration-reloaded"})
+		shown.Activity.Add(events.Event{Kind: "configuration-reloaded"})
 		p.Await("document.querySelector('#link').textContent.includes('does not answer')")
 		gone.Store(false)
-		shown.Report(t.Context(), statustest.Report("edge-1", statustest.Pool("edge-1", "back-again")))
+		shown.Targets.Report(t.Context(), statustest.Report("edge-1", statustest.Pool("edge-1", "back-again")))
 		p.Await("document.body.innerText.includes('back-again') && document.querySelector('#link').textContent === ''")
 	})
 

@@ -8,11 +8,11 @@ import (
 )
 
 func (w *web) apiEvents(rw http.ResponseWriter, r *http.Request) {
-	listed(w, rw, r, w.current.QueryEvents, func(list []events.Event) any { return history.EventList{Events: list} })
+	listed(w, rw, r, w.current.Activity.QueryEvents, func(list []events.Event) any { return history.EventList{Events: list} })
 }
 
 func (w *web) apiHistory(rw http.ResponseWriter, r *http.Request) {
-	listed(w, rw, r, w.current.QueryRuns, func(list []history.Run) any { return history.PassList{Passes: list} })
+	listed(w, rw, r, w.current.Activity.QueryRuns, func(list []history.Run) any { return history.PassList{Passes: list} })
 }
 
 func listed[T any](w *web, rw http.ResponseWriter, r *http.Request, query func(history.Filter) ([]T, error), answer func([]T) any) {

@@ -54,15 +54,15 @@ func hostile(t *testing.T, evil string) *current.State {
 		Conditions: []plan.Condition{{Type: "Ready", Severity: "Error", Message: evil}}}}
 	b.Configure([]current.Source{{Name: evil, URL: "https://github.com/" + evil, Ref: evil, Subject: evil, Revision: evil, Error: evil, WebURL: evil, Forge: evil}},
 		[]current.Target{{Name: evil, Source: evil, Path: evil, Account: evil, Region: evil}})
-	b.Report(t.Context(), r)
-	b.Source(current.Source{Name: evil, URL: evil, Error: evil, Revision: evil, Subject: evil})
-	b.Event(events.Event{Kind: evil, Level: kinds.Level(evil), Target: evil, Pool: key, Source: evil, Revision: evil, Reason: evil, Text: evil,
+	b.Targets.Report(t.Context(), r)
+	b.Sources.Update(current.Source{Name: evil, URL: evil, Error: evil, Revision: evil, Subject: evil})
+	b.Activity.Add(events.Event{Kind: evil, Level: kinds.Level(evil), Target: evil, Pool: key, Source: evil, Revision: evil, Reason: evil, Text: evil,
 		Changes: []events.Change{{Field: evil, From: evil, To: evil, At: evil + ":3"}}, Facts: map[string]string{evil: evil}})
-	b.Event(events.Event{Kind: "version-created", Target: evil, Pool: key, Revision: evil, Reason: evil, Facts: map[string]string{"version": "3"}, Changes: []events.Change{{Field: evil, From: evil}}})
-	b.Pull(report.Pull{Source: evil, Number: 7, Title: evil, Author: evil, WebURL: "javascript:" + evil, HeadSHA: evil, BaseRef: evil, BaseSHA: evil, MergeSHA: evil,
+	b.Activity.Add(events.Event{Kind: "version-created", Target: evil, Pool: key, Revision: evil, Reason: evil, Facts: map[string]string{"version": "3"}, Changes: []events.Change{{Field: evil, From: evil}}})
+	b.Pulls.Update(report.Pull{Source: evil, Number: 7, Title: evil, Author: evil, WebURL: "javascript:" + evil, HeadSHA: evil, BaseRef: evil, BaseSHA: evil, MergeSHA: evil,
 		State: report.PullPlanned, Reason: evil, Reports: []*plan.Report{r}, Gone: []string{evil}, Digest: evil, Approved: evil, AsReviewed: true, Stale: evil, Differs: []string{evil}, Uncompared: []string{evil}})
-	b.ShowConfiguration("a: " + evil + "\n- " + evil + "\n")
-	b.RefuseConfiguration(evil)
+	b.Daemon.ShowConfiguration("a: " + evil + "\n- " + evil + "\n")
+	b.Daemon.RefuseConfiguration(evil)
 	return b
 }
 

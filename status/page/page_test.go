@@ -27,7 +27,7 @@ import (
 
 func TestPagesSay(t *testing.T) {
 	b := fleet()
-	b.Source(current.Source{Name: "fleet", URL: "https://git.example.com/platform/fleet.git", Ref: "branch main", Forge: "gitea"})
+	b.Sources.Update(current.Source{Name: "fleet", URL: "https://git.example.com/platform/fleet.git", Ref: "branch main", Forge: "gitea"})
 	for path, want := range map[string][]string{
 		"/pools?sort=missing":  {"9 pools", "web prod-us · default · AWSMachinePool ScalingUp", "workers prod-eu"},
 		"/pools?only=problem":  {"1 pool found", "prometheus-long-term"},
@@ -77,11 +77,11 @@ func TestVersionsOfATemplateTellWhy(t *testing.T) {
 	b.Configure([]current.Source{{Name: "fleet", URL: "https://github.com/acme/fleet"}}, []current.Target{{Name: "prod", Source: "fleet"}})
 	p := statustest.Pool("prod", "web")
 	p.TemplateVersions = []plan.VersionNote{{Number: 5, Revision: "4be91a7", Subject: "bigger"}, {Number: 4, Revision: "9c1f0d2", Subject: "the first", Default: true}}
-	b.Report(t.Context(), statustest.Report("prod", p))
-	b.Event(events.Event{Kind: "version-created", Target: "prod", Pool: "default/web", Revision: statustest.ShaNew, Reason: "instanceType changed", Facts: map[string]string{"version": "5"},
+	b.Targets.Report(t.Context(), statustest.Report("prod", p))
+	b.Activity.Add(events.Event{Kind: "version-created", Target: "prod", Pool: "default/web", Revision: statustest.ShaNew, Reason: "instanceType changed", Facts: map[string]string{"version": "5"},
 		Changes: []events.Change{{Field: "awsLaunchTemplate.instanceType", From: "m6i.large", To: "c7g.large", At: "base/pool.yaml:9:3"}}})
-	b.Event(events.Event{Kind: "version-created", Target: "other", Pool: "default/web", Reason: "of another target", Facts: map[string]string{"version": "4"}})
-	b.Event(events.Event{Kind: "template-created", Target: "prod", Pool: "default/web", Revision: statustest.ShaOld, Reason: "it does not exist", Facts: map[string]string{"version": "1"}})
+	b.Activity.Add(events.Event{Kind: "version-created", Target: "other", Pool: "default/web", Reason: "of another target", Facts: map[string]string{"version": "4"}})
+	b.Activity.Add(events.Event{Kind: "template-created", Target: "prod", Pool: "default/web", Revision: statustest.ShaOld, Reason: "it does not exist", Facts: map[string]string{"version": "1"}})
 	page := get(t, b, "/targets/prod/pools/default/web").Body.String()
 	text := words(page)
 	for _, want := range []string{
@@ -104,7 +104,7 @@ func TestPullPages(t *testing.T) {
 	b := fleet()
 	for i, p := range []report.Pull{statustest.Planned(), statustest.Pulls()["conflict"], statustest.Pulls()["differs"], statustest.Pulls()["foreseen"], statustest.Pulls()["unforeseen"]} {
 		p.Number = int64(12 + i)
-		b.Pull(p)
+		b.Pulls.Update(p)
 	}
 	text := words(get(t, b, "/pulls/fleet/12").Body.String())
 	for _, want := range []string{
@@ -157,7 +157,7 @@ func TestPullPages(t *testing.T) {
 		}
 	}
 	b.Configure(nil, nil)
-	if left := b.Pulls(); len(left) != 0 {
+	if left := b.Pulls.All(); len(left) != 0 {
 		t.Errorf("%d pull requests of a source that is gone are kept", len(left))
 	}
 }
@@ -165,7 +165,7 @@ func TestPullPages(t *testing.T) {
 func TestNoSecretIsOnAPage(t *testing.T) {
 	const secret = "hunter2-hunter2"
 	b := current.New(current.Options{Now: func() time.Time { return statustest.Noon }, Redact: func(s string) string { return strings.ReplaceAll(s, secret, "(redacted)") }})
-	seen, _ := hostile(t, secret).Target(secret)
+	seen, _ := hostile(t, secret).Targets.Find(secret)
 	r := seen.Last
 	// Names stand in Git in the open, and redaction leaves them.
 	plain := *r
@@ -183,11 +183,11 @@ func TestNoSecretIsOnAPage(t *testing.T) {
 	plain.Outcomes = []step.Outcome{{Step: plain.Plan.Steps[0], Status: step.Failed, Err: &observed.Error{Message: secret}}}
 	plain.Subject, plain.Err = secret, errors.New(secret)
 	b.Configure([]current.Source{{Name: "fleet"}}, nil)
-	b.Report(t.Context(), &plain)
-	b.Source(current.Source{Name: "fleet", Error: secret, Subject: secret, Revision: statustest.ShaNew})
-	b.Pull(report.Pull{Source: "fleet", Number: 1, Title: secret, Author: secret, Reason: secret, Stale: secret, Approved: secret, Differs: []string{secret}, Uncompared: []string{secret}, State: report.PullPlanned, Reports: []*plan.Report{&plain}})
-	b.ShowConfiguration("vars: " + secret)
-	b.RefuseConfiguration(secret)
+	b.Targets.Report(t.Context(), &plain)
+	b.Sources.Update(current.Source{Name: "fleet", Error: secret, Subject: secret, Revision: statustest.ShaNew})
+	b.Pulls.Update(report.Pull{Source: "fleet", Number: 1, Title: secret, Author: secret, Reason: secret, Stale: secret, Approved: secret, Differs: []string{secret}, Uncompared: []string{secret}, State: report.PullPlanned, Reports: []*plan.Report{&plain}})
+	b.Daemon.ShowConfiguration("vars: " + secret)
+	b.Daemon.RefuseConfiguration(secret)
 	for _, path := range []string{"/", "/pools", "/targets/prod", "/targets/prod/plan", "/targets/prod/pools/default/web", "/pulls", "/pulls/fleet/1", "/activity", "/activity?show=passes",
 		"/configuration", "/api/v1/pools", "/api/v1/targets", "/api/v1/pulls", "/api/v1/events", "/api/v1/history"} {
 		rec := get(t, b, path)
@@ -203,7 +203,7 @@ func TestNoSecretIsOnAPage(t *testing.T) {
 func TestActivityIsPaged(t *testing.T) {
 	b := testBoard()
 	for i := range 2*activityPage + 30 {
-		b.Event(events.Event{Kind: "weir-started", Text: fmt.Sprintf("event-%03d.", i), Time: statustest.Noon.Add(time.Duration(i) * time.Millisecond)})
+		b.Activity.Add(events.Event{Kind: "weir-started", Text: fmt.Sprintf("event-%03d.", i), Time: statustest.Noon.Add(time.Duration(i) * time.Millisecond)})
 	}
 	b.Now = func() time.Time { return statustest.Noon.Add(time.Hour) }
 	path, seen := "/activity", map[string]bool{}
@@ -215,7 +215,7 @@ func TestActivityIsPaged(t *testing.T) {
 			}
 			seen[m] = true
 		}
-		b.Event(events.Event{Kind: "weir-started", Text: "later", Time: statustest.Noon.Add(2 * time.Hour)}) // moves nothing
+		b.Activity.Add(events.Event{Kind: "weir-started", Text: "later", Time: statustest.Noon.Add(2 * time.Hour)}) // moves nothing
 		next := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(page)
 		if next == nil {
 			path = ""
@@ -270,7 +270,7 @@ func TestATargetsPageSaysWhoRunsWhichVersion(t *testing.T) {
 	r.LaunchConfigs = []plan.LaunchConfigStatus{{Name: "demo-workers-group", Namespace: "default", Target: "shared", Ready: true, LatestVersion: 3, Pools: []string{"default/api", "default/web"},
 		Versions: []plan.SharedVersion{{Version: 2, Pools: []string{"default/api", "default/web"}, WantedBy: []string{"default/api"}}, {Version: 3, WantedBy: []string{"default/web"}}}}}
 	b.Configure(nil, []current.Target{{Name: "shared"}})
-	b.Report(t.Context(), r)
+	b.Targets.Report(t.Context(), r)
 	text := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(get(t, b, "/targets/shared").Body.String(), "")
 	if !strings.Contains(text, "default/api v2, default/web v2 waits for v3") {
 		t.Errorf("%s", text)

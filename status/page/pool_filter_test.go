@@ -30,11 +30,11 @@ func TestPoolFilter(t *testing.T) {
 	held := statustest.Report("c", statustest.Pool("c", "waits", statustest.Unconverged(plan.PhaseRunning), statustest.Sized(2, 2)))
 	waits := statustest.StepFor(step.Update, step.AutoScalingGroup, "default/waits", "c-waits")
 	waits.Held = step.HeldWindow
-	b.Report(t.Context(), statustest.With(held, step.Held, waits))
-	b.Report(t.Context(), statustest.Report("a", statustest.Pool("a", "web", statustest.Sized(1, 4), statustest.Unconverged(plan.PhaseScalingUp)), statustest.Pool("a", "batch", statustest.Sized(9, 9)), statustest.Pool("a", "gpu", statustest.Managed)))
+	b.Targets.Report(t.Context(), statustest.With(held, step.Held, waits))
+	b.Targets.Report(t.Context(), statustest.Report("a", statustest.Pool("a", "web", statustest.Sized(1, 4), statustest.Unconverged(plan.PhaseScalingUp)), statustest.Pool("a", "batch", statustest.Sized(9, 9)), statustest.Pool("a", "gpu", statustest.Managed)))
 	bad := statustest.Report("b", statustest.Pool("b", "web", statustest.Failed("x", "y"), statustest.Sized(0, 1)), statustest.Pool("b", "odd", drifted, statustest.Unconverged(plan.PhaseRunning)))
 	bad.Err = errors.New("denied")
-	b.Report(t.Context(), bad)
+	b.Targets.Report(t.Context(), bad)
 	for query, want := range map[string][]string{
 		"":                             {"b/web", "a/web", "b/odd", "c/waits", "a/batch", "a/gpu"},
 		"sort=name":                    {"a/batch", "a/gpu", "b/odd", "c/waits", "a/web", "b/web"},
@@ -63,7 +63,7 @@ func TestPoolFilter(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := &web{views: views{current: b}}
-		rows, _, _ := w.poolRows(poolItems(b.Targets()), readPoolFilter(q), "/pools")
+		rows, _, _ := w.poolRows(poolItems(b.Targets.All()), readPoolFilter(q), "/pools")
 		var got []string
 		for _, r := range rows {
 			got = append(got, r.Target+"/"+r.Name)
@@ -164,7 +164,7 @@ func large(t testing.TB, targets int) *current.State {
 			}
 			r.Pools = append(r.Pools, statustest.Pool(r.Target, fmt.Sprintf("pool-%04d", k), opts...))
 		}
-		b.Report(t.Context(), r)
+		b.Targets.Report(t.Context(), r)
 	}
 	return b
 }

@@ -44,7 +44,7 @@ type apiPull struct {
 
 func (w *web) apiPulls(rw http.ResponseWriter, r *http.Request) {
 	out := apiPulls{Pulls: []apiPull{}}
-	for _, p := range w.current.Pulls() {
+	for _, p := range w.current.Pulls.All() {
 		a := apiPull{
 			Source: p.Source, Number: p.Number, Title: p.Title, Author: p.Author, URL: report.SafeURL(p.WebURL), State: p.State, Reason: p.Reason,
 			HeadSHA: p.HeadSHA, BaseRef: p.BaseRef, BaseSHA: p.BaseSHA, MergeSHA: p.MergeSHA, Digest: p.Digest, Digests: p.Digests, Approved: p.Approved,

@@ -199,7 +199,7 @@ func rolloutPages(t *testing.T) map[string]string {
 		b := showcase()
 		srv := httptest.NewServer(Handler(b, Options{Rollouts: rolls{list: []waves.Rollout{r}}}))
 		t.Cleanup(srv.Close)
-		t.Cleanup(b.EndStreams)
+		t.Cleanup(b.Live.Close)
 		out["rollout-"+name] = srv.URL + rolloutLink(r.Source, r.Name)
 		if name == "stopped" {
 			out["rollout-list"], out["rollout-start"] = srv.URL+"/rollouts", srv.URL+"/"

@@ -59,7 +59,7 @@ func showcase() *current.State {
 		targets = append(targets, current.Target{Name: t.name, Source: "fleet", Path: "overlays/" + t.name, Account: t.account, Region: t.region})
 	}
 	b.Configure([]current.Source{{Name: "fleet", URL: fleetURL, Ref: "branch main", Forge: "gitea"}}, targets)
-	b.Source(current.Source{Name: "fleet", URL: fleetURL, Ref: "branch main", Revision: statustest.ShaNew, Subject: "web: c7g instances", FetchedAt: statustest.Noon.Add(-9 * time.Second)})
+	b.Sources.Update(current.Source{Name: "fleet", URL: fleetURL, Ref: "branch main", Revision: statustest.ShaNew, Subject: "web: c7g instances", FetchedAt: statustest.Noon.Add(-9 * time.Second)})
 	pass := func(i int, ago time.Duration, pools ...plan.PoolStatus) *plan.Report {
 		r := statustest.Report(targets[i].Name, pools...)
 		r.Account, r.Region, r.Subject, r.StartedAt = targets[i].Account, targets[i].Region, "web: c7g instances", statustest.Noon.Add(-ago)
@@ -90,7 +90,7 @@ func showcase() *current.State {
 	quiet := []plan.PoolStatus{of(0, "batch-spot", statustest.Sized(20, 20), between(0, 40)), of(0, "gpu", statustest.Managed, statustest.Sized(2, 2), between(1, 4)), of(0, "system", statustest.Managed, statustest.Sized(3, 3), between(3, 6))}
 
 	web := of(0, "web", statustest.Sized(12, 12), between(6, 18), versions, spread("4", "", 12, 0))
-	b.Report(ctx, pass(0, 3*time.Hour, append(quiet, web)...))
+	b.Targets.Report(ctx, pass(0, 3*time.Hour, append(quiet, web)...))
 	version := statustest.StepFor(step.Update, step.LaunchTemplate, "default/web", "eu-production-web")
 	version.Reason, version.Do = "the instance type changed", step.CreateLaunchTemplateVersion{}
 	version.Changes = []step.Change{
@@ -102,26 +102,26 @@ func showcase() *current.State {
 	refresh.Do = step.StartRefresh{Preferences: intent.Refresh{MinHealthyPercentage: &seventy}}
 	started0 := statustest.With(pass(0, 4*time.Minute, append(quiet, web)...), step.Done, version, refresh)
 	started0.Outcomes[0].Result.Template.Version, started0.Outcomes[1].Result.RefreshID = "5", "08b91cf7-8fa6-48af-b6a6-d227f40f1b9b"
-	b.Report(ctx, started0)
-	b.Report(ctx, pass(0, 2*time.Minute, append(quiet, of(0, "web", statustest.Sized(12, 12), between(6, 18), versions, spread("4", "5", 8, 4), halfway(33, 8)))...))
-	b.Report(ctx, pass(0, 11*time.Second, append(quiet, of(0, "web", statustest.Sized(12, 12), between(6, 18), versions, spread("4", "5", 4, 8), halfway(58, 5)))...))
-	b.Due("eu-production", statustest.Noon.Add(5*time.Second))
+	b.Targets.Report(ctx, started0)
+	b.Targets.Report(ctx, pass(0, 2*time.Minute, append(quiet, of(0, "web", statustest.Sized(12, 12), between(6, 18), versions, spread("4", "5", 8, 4), halfway(33, 8)))...))
+	b.Targets.Report(ctx, pass(0, 11*time.Second, append(quiet, of(0, "web", statustest.Sized(12, 12), between(6, 18), versions, spread("4", "5", 4, 8), halfway(58, 5)))...))
+	b.Targets.SetDue("eu-production", statustest.Noon.Add(5*time.Second))
 
-	b.Report(ctx, pass(1, 5*time.Hour, of(1, "web", statustest.Sized(8, 8), between(4, 16)), of(1, "batch-spot", statustest.Sized(6, 6), between(0, 20))))
+	b.Targets.Report(ctx, pass(1, 5*time.Hour, of(1, "web", statustest.Sized(8, 8), between(4, 16)), of(1, "batch-spot", statustest.Sized(6, 6), between(0, 20))))
 	drift := statustest.StepFor(step.Update, step.AutoScalingGroup, "default/batch-spot", "us-production-batch-spot")
 	drift.Reason, drift.Drift = "maxSize 40 → 20", &step.Drift{}
 	drift.Changes = []step.Change{{Field: "maxSize", From: 40, To: 20, Origin: &diag.Position{File: "base/batch.yaml", Line: 14, Column: 12}}}
-	b.Report(ctx, statustest.With(pass(1, 40*time.Minute, of(1, "web", statustest.Sized(8, 8), between(4, 16)), of(1, "batch-spot", statustest.Sized(6, 6), between(0, 40))), step.Done, drift))
-	b.Report(ctx, pass(1, 20*time.Second, of(1, "web", statustest.Sized(8, 8), between(4, 16)), of(1, "batch-spot", statustest.Sized(6, 6), between(0, 20))))
-	b.Due("us-production", statustest.Noon.Add(40*time.Second))
+	b.Targets.Report(ctx, statustest.With(pass(1, 40*time.Minute, of(1, "web", statustest.Sized(8, 8), between(4, 16)), of(1, "batch-spot", statustest.Sized(6, 6), between(0, 40))), step.Done, drift))
+	b.Targets.Report(ctx, pass(1, 20*time.Second, of(1, "web", statustest.Sized(8, 8), between(4, 16)), of(1, "batch-spot", statustest.Sized(6, 6), between(0, 20))))
+	b.Targets.SetDue("us-production", statustest.Noon.Add(40*time.Second))
 
-	b.Report(ctx, pass(2, 26*time.Hour, of(2, "web", statustest.Sized(2, 2), between(1, 4))))
+	b.Targets.Report(ctx, pass(2, 26*time.Hour, of(2, "web", statustest.Sized(2, 2), between(1, 4))))
 	broken := pass(2, 9*time.Second)
 	broken.Plan, broken.Diagnostics = nil, diag.List{statustest.UnknownField()}
 	broken.Diagnostics[0].File, broken.Diagnostics[0].Related = "overlays/eu-staging/web.yaml", nil
-	b.Report(ctx, broken)
-	b.Report(ctx, pass(3, 14*time.Second, of(3, "gateway", statustest.Sized(3, 3), between(3, 3)), of(3, "cache", statustest.Sized(5, 5), between(3, 9))))
-	b.Due("eu-edge", statustest.Noon.Add(46*time.Second))
+	b.Targets.Report(ctx, broken)
+	b.Targets.Report(ctx, pass(3, 14*time.Second, of(3, "gateway", statustest.Sized(3, 3), between(3, 3)), of(3, "cache", statustest.Sized(5, 5), between(3, 9))))
+	b.Targets.SetDue("eu-edge", statustest.Noon.Add(46*time.Second))
 
 	review := pass(0, time.Minute, quiet...)
 	volume := statustest.StepFor(step.Update, step.LaunchTemplate, "default/batch-spot", "eu-production-batch-spot")
@@ -136,13 +136,13 @@ func showcase() *current.State {
 	more.Changes = []step.Change{{Field: "maxSize", From: 16, To: 24, Origin: &diag.Position{File: "overlays/us-production/web.yaml", Line: 14, Column: 12}}}
 	grow.Plan.Steps, grow.Plan.Summary = []step.Step{more}, plan.Summary{Update: 1, Unchanged: 1}
 	digest := plan.CombinedDigest([]*plan.Plan{review.Plan, grow.Plan})
-	b.Pull(report.Pull{
+	b.Pulls.Update(report.Pull{
 		Source: "fleet", Number: 42, Title: "batch: larger root volumes", Author: "platform-bot", WebURL: "https://git.example.com/platform/fleet/pulls/42", HeadSHA: statustest.ShaOld,
 		BaseRef: "main", BaseSHA: statustest.ShaNew, State: report.PullPlanned, Reports: []*plan.Report{review, grow}, Unaffected: 2, Digest: digest, AsReviewed: true, PlannedAt: statustest.Noon.Add(-time.Minute),
 		Forecast: &report.Forecast{Timeline: statustest.Foresee(statustest.Roll{Target: "eu-production", Pool: "default/batch-spot", Size: 20, Batch: 6, From: 1})},
 	})
-	b.Pull(report.Pull{Source: "fleet", Number: 41, Title: "edge: a second zone", Author: "rufus", State: report.PullConflict, BaseRef: "main", Reason: "update the branch: overlays/eu-edge/gateway.yaml was changed on both sides"})
-	b.ShowConfiguration("instance: production\ninterval: 1m\nsources:\n  - name: fleet\n    url: " + fleetURL + "\n    auth:\n      tokenFile: /etc/weir/token\n")
+	b.Pulls.Update(report.Pull{Source: "fleet", Number: 41, Title: "edge: a second zone", Author: "rufus", State: report.PullConflict, BaseRef: "main", Reason: "update the branch: overlays/eu-edge/gateway.yaml was changed on both sides"})
+	b.Daemon.ShowConfiguration("instance: production\ninterval: 1m\nsources:\n  - name: fleet\n    url: " + fleetURL + "\n    auth:\n      tokenFile: /etc/weir/token\n")
 	return b
 }
 

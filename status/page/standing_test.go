@@ -52,8 +52,8 @@ func TestWhatIsHeldDoesNotMove(t *testing.T) {
 			t.Errorf("%s: the target is %s, want %s", name, got, c.want)
 		}
 		b := testBoard()
-		b.Report(t.Context(), c.r)
-		targets := b.Targets()
+		b.Targets.Report(t.Context(), c.r)
+		targets := b.Targets.All()
 		for _, i := range poolItems(targets) {
 			if i.mark != c.want {
 				t.Errorf("%s: the pool is %s, want %s", name, i.mark, c.want)
@@ -77,9 +77,9 @@ func TestOverviewSaysThatAnApprovalIsAwaited(t *testing.T) {
 	b := testBoard()
 	first := heldBy("prod", step.HeldApproval, "", step.Update)
 	first.Plan.Steps[0].HeldReason, first.Plan.Steps[0].HeldEnds = "weir approve "+first.Plan.Digest(), "weir approve "+first.Plan.Digest()
-	b.Report(t.Context(), first)
-	b.Report(t.Context(), heldBy("edge", step.HeldPruneLimit, "weir approve", step.Delete))
-	b.Report(t.Context(), heldBy("dev", step.HeldWindow, "opens on Monday", step.Rollout))
+	b.Targets.Report(t.Context(), first)
+	b.Targets.Report(t.Context(), heldBy("edge", step.HeldPruneLimit, "weir approve", step.Delete))
+	b.Targets.Report(t.Context(), heldBy("dev", step.HeldWindow, "opens on Monday", step.Rollout))
 	page := get(t, b, "/").Body.String()
 	for _, want := range []string{
 		"2 plans wait for an approval.", "1 step waits for an approval: weir approve " + first.Plan.Digest() + ". Read the plan first.", "1 step waits for a window: opens on Monday; released by: the window, or weir reconcile dev --override-window.",
@@ -92,7 +92,7 @@ func TestOverviewSaysThatAnApprovalIsAwaited(t *testing.T) {
 	if !strings.Contains(page, `href="/targets/prod/plan"`) {
 		t.Error("the overview has no link to the plan")
 	}
-	b.Report(t.Context(), statustest.Report("new", statustest.Pool("new", "web", statustest.Sized(1, 4), statustest.Unconverged(plan.PhaseScalingUp))))
+	b.Targets.Report(t.Context(), statustest.Report("new", statustest.Pool("new", "web", statustest.Sized(1, 4), statustest.Unconverged(plan.PhaseScalingUp))))
 	if text := words(get(t, b, "/").Body.String()); !strings.Contains(text, "1 pool changes, 2 plans wait for an approval") {
 		t.Errorf("beside what moves the approval is not told:\n%s", text)
 	}
@@ -100,11 +100,11 @@ func TestOverviewSaysThatAnApprovalIsAwaited(t *testing.T) {
 
 func TestStalePoolsAreNotCalledConverged(t *testing.T) {
 	b := testBoard()
-	b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web"), statustest.Pool("prod", "batch", statustest.Failed("rollout-failed", "it went back"))))
+	b.Targets.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web"), statustest.Pool("prod", "batch", statustest.Failed("rollout-failed", "it went back"))))
 	away := statustest.Report("prod")
 	away.Plan, away.Err = nil, errors.New("sts:AssumeRole: AccessDenied")
-	b.Report(t.Context(), away)
-	b.Report(t.Context(), statustest.Report("edge", statustest.Pool("edge", "cache")))
+	b.Targets.Report(t.Context(), away)
+	b.Targets.Report(t.Context(), statustest.Report("edge", statustest.Pool("edge", "cache")))
 	for path, want := range map[string][]string{
 		"/":                                 {"Pools 1 / 3 converged", "Instances 9 / 9 ready, 6 of them as of an earlier pass", "the state of 2 pools is unknown"},
 		"/pools":                            {"Running stale", "unknown", "Failed stale"},
@@ -125,18 +125,18 @@ func TestStalePoolsAreNotCalledConverged(t *testing.T) {
 
 func TestPageSaysThatAConfigurationIsRefused(t *testing.T) {
 	b := testBoard()
-	b.ShowConfiguration("interval: 1m\n")
+	b.Daemon.ShowConfiguration("interval: 1m\n")
 	const want = "The configuration file is invalid. weir keeps the previous configuration. weir.yaml:3:1: intervall: unknown key"
-	b.RefuseConfiguration("weir.yaml:3:1: intervall: unknown key")
+	b.Daemon.RefuseConfiguration("weir.yaml:3:1: intervall: unknown key")
 	for _, path := range []string{"/", "/configuration"} {
 		if text := words(get(t, b, path).Body.String()); !strings.Contains(text, want) {
 			t.Errorf("%s does not say it:\n%s", path, text)
 		}
 	}
-	if e := b.Events()[0]; e.Kind != "configuration-refused" || e.Text != "weir.yaml:3:1: intervall: unknown key" {
+	if e := b.Activity.Events()[0]; e.Kind != "configuration-refused" || e.Text != "weir.yaml:3:1: intervall: unknown key" {
 		t.Errorf("the event is %+v", e)
 	}
-	b.ShowConfiguration("interval: 2m\n")
+	b.Daemon.ShowConfiguration("interval: 2m\n")
 	if text := words(get(t, b, "/").Body.String()); strings.Contains(text, "is refused") {
 		t.Errorf("it is said after another one holds:\n%s", text)
 	}
@@ -154,7 +154,7 @@ func TestStepsSayWhetherInstancesAreReplacedOrEnded(t *testing.T) {
 		s := statustest.StepFor(c.verb, step.AutoScalingGroup, "default/web", "web")
 		s.Disruptive, s.Instances = true, c.n
 		b := testBoard()
-		b.Report(t.Context(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Held, s))
+		b.Targets.Report(t.Context(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Held, s))
 		page := get(t, b, "/targets/prod").Body.String()
 		if !strings.Contains(words(page), c.want) {
 			t.Errorf("%s of %d is not told as %q:\n%s", c.verb, c.n, c.want, words(page))
@@ -166,7 +166,7 @@ func TestInformationStaysOffTheOverview(t *testing.T) {
 	b := testBoard()
 	r := statustest.Report("prod", statustest.Pool("prod", "web"))
 	r.Diagnostics = diag.List{{Severity: diag.Info, Code: "older-field", Summary: "it is the older way"}, {Severity: diag.Warning, Summary: "the default VPC is used"}}
-	b.Report(t.Context(), r)
+	b.Targets.Report(t.Context(), r)
 	if text := words(get(t, b, "/").Body.String()); strings.Contains(text, "older way") || !strings.Contains(text, "the default VPC is used") {
 		t.Errorf("the overview says %s", text)
 	}
@@ -178,10 +178,10 @@ func TestInformationStaysOffTheOverview(t *testing.T) {
 func TestSourceSaysWhenItChanged(t *testing.T) {
 	b := testBoard()
 	b.Configure([]current.Source{{Name: "fleet"}}, nil)
-	b.Source(current.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon.Add(-time.Hour)})
-	b.Source(current.Source{Name: "fleet", Error: "away"})
-	b.Source(current.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon})
-	if s := b.Sources()[0]; !s.ChangedAt.Equal(statustest.Noon.Add(-time.Hour)) || !s.FetchedAt.Equal(statustest.Noon) {
+	b.Sources.Update(current.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon.Add(-time.Hour)})
+	b.Sources.Update(current.Source{Name: "fleet", Error: "away"})
+	b.Sources.Update(current.Source{Name: "fleet", Revision: statustest.ShaNew, FetchedAt: statustest.Noon})
+	if s := b.Sources.All()[0]; !s.ChangedAt.Equal(statustest.Noon.Add(-time.Hour)) || !s.FetchedAt.Equal(statustest.Noon) {
 		t.Errorf("changed %s, fetched %s", s.ChangedAt, s.FetchedAt)
 	}
 }
@@ -194,7 +194,7 @@ func TestWaitsAreToldAsElsewhere(t *testing.T) {
 		}
 		b := testBoard()
 		r := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Held, statustest.Waiting(w.Hold))
-		b.Report(t.Context(), r)
+		b.Targets.Report(t.Context(), r)
 		want := wording.WaitsOf("prod", r.Plan.Steps)[0].Text()
 		for _, page := range []string{"/", "/targets/prod"} {
 			if text := html.UnescapeString(words(get(t, b, page).Body.String())); !strings.Contains(text, want+".") {
@@ -228,8 +228,8 @@ func TestAHeldTargetIsShown(t *testing.T) {
 		}(), []string{"Held to 9c1f0d2", "The target is in report mode, so weir changes nothing of it, and drift stays."}},
 	} {
 		b := testBoard()
-		b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
-		b.Report(t.Context(), c.report)
+		b.Targets.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		b.Targets.Report(t.Context(), c.report)
 		for _, page := range []string{"/", "/targets/prod", "/targets/prod/plan", "/targets/prod/pools/default/web"} {
 			text := html.UnescapeString(words(get(t, b, page).Body.String()))
 			for _, want := range c.want {
@@ -256,7 +256,7 @@ func TestAHeldTargetIsShown(t *testing.T) {
 				t.Errorf("%s: the API says %+v", name, h)
 			}
 		}
-		b.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
+		b.Targets.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
 		if text := words(get(t, b, "/targets/prod").Body.String()); strings.Contains(text, "Held to") || strings.Contains(text, "Only observed") {
 			t.Errorf("%s: it is told after its end:\n%s", name, text)
 		}
@@ -269,8 +269,8 @@ func TestOriginsOfAHeldTargetLeadToTheEarlierCommit(t *testing.T) {
 	s := statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web")
 	s.Held = step.HeldWindow
 	s.Changes = []step.Change{{Field: "maxSize", From: 9, To: 3, Origin: &diag.Position{File: "overlays/prod/web.yaml", Line: 14}}}
-	b.Source(current.Source{Name: "fleet", WebURL: "https://forge.example.com/ops/fleet", Forge: "gitea", Revision: statustest.ShaNew})
-	b.Report(t.Context(), statustest.With(statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), step.Held, s))
+	b.Sources.Update(current.Source{Name: "fleet", WebURL: "https://forge.example.com/ops/fleet", Forge: "gitea", Revision: statustest.ShaNew})
+	b.Targets.Report(t.Context(), statustest.With(statustest.HeldTo(statustest.ShaOld, statustest.Pool("prod", "web")), step.Held, s))
 	page := get(t, b, "/targets/prod/plan").Body.String()
 	if !strings.Contains(page, statustest.ShaOld+"/overlays/prod/web.yaml#L14") {
 		t.Errorf("the origin leads elsewhere:\n%s", page)

@@ -16,10 +16,10 @@ import (
 func TestIndentedIsMarshalIndent(t *testing.T) {
 	b := fleet()
 	targets := apiTargets{Held: "<somebody> & others"}
-	for _, s := range b.Targets() {
+	for _, s := range b.Targets.All() {
 		targets.Targets = append(targets.Targets, apiTargetOf(s))
 	}
-	events, err := b.QueryEvents(history.Filter{})
+	events, err := b.Activity.QueryEvents(history.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestIndentedIsMarshalIndent(t *testing.T) {
 		Array [2]int           `json:"array"`
 	}
 	for name, v := range map[string]any{
-		"pools":             apiPools{Pools: b.Pools(), LaunchConfigs: b.LaunchConfigs()},
+		"pools":             apiPools{Pools: b.Targets.Pools(), LaunchConfigs: b.Targets.LaunchConfigs()},
 		"targets":           targets,
 		"no targets":        apiTargets{Targets: []apiTarget{}},
 		"targets not known": apiTargets{},

@@ -48,11 +48,11 @@ type layout struct {
 }
 
 func (w *views) layout(section, title string) layout {
-	f := w.current.Facts()
+	f := w.current.Daemon.Facts()
 	_, several := w.memberView()
 	return layout{
 		Title: title, Instance: f.Instance, Section: section, Now: momentOf(w.current, w.current.Now()), HasMetrics: w.o.Metrics != nil,
-		HasConfig: f.Configuration != "", HasPulls: f.HasPulls, HasMembers: several, HasRolls: w.o.Rollouts != nil && w.o.Rollouts.Any(), Refused: f.Refused, Unwritten: f.Unwritten, Viewer: &Viewer{},
+		HasConfig: f.Configuration != "", HasPulls: w.current.Pulls.Any(), HasMembers: several, HasRolls: w.o.Rollouts != nil && w.o.Rollouts.Any(), Refused: f.Refused, Unwritten: f.Unwritten, Viewer: &Viewer{},
 	}
 }
 
@@ -169,7 +169,7 @@ func positionOf(l forge.Links, sha string, p diag.Position) positionView {
 }
 
 // linksOf are the links of a target's source.
-func linksOf(b *current.State, source string) forge.Links { return b.Links(source) }
+func linksOf(b *current.State, source string) forge.Links { return b.Sources.Links(source) }
 
 func targetLink(name string) string { return "/targets/" + url.PathEscape(name) }
 

@@ -40,7 +40,7 @@ func (w *views) events(list []events.Event, most int) []eventView {
 		source := e.Source
 		if e.Target != "" {
 			v.Link = targetLink(e.Target)
-			t, known := w.current.Target(e.Target)
+			t, known := w.current.Targets.Find(e.Target)
 			source = t.Source
 			if known && e.Pool != "" {
 				v.PoolLink = keyLink(e.Target, e.Pool)
@@ -201,7 +201,7 @@ func (w *views) activityView(q url.Values) activityView {
 	if v.Passes {
 		v.JSON = "/api/v1/history"
 	}
-	for _, t := range w.current.Targets() {
+	for _, t := range w.current.Targets.All() {
 		v.Targets = append(v.Targets, t.Name)
 	}
 	if len(v.Targets) > 100 {
@@ -221,11 +221,11 @@ func (w *views) activityView(q url.Values) activityView {
 	var err error
 	if v.Passes {
 		var list []history.Run
-		list, err = w.current.QueryRuns(f)
+		list, err = w.current.Activity.QueryRuns(f)
 		n, v.Runs = len(list), w.runs(list, activityPage)
 	} else {
 		var list []events.Event
-		list, err = w.current.QueryEvents(f)
+		list, err = w.current.Activity.QueryEvents(f)
 		n, v.Events = len(list), w.events(list, activityPage)
 	}
 	if err != nil {
@@ -248,7 +248,7 @@ type configLine struct{ Indent, Key, Value string }
 
 func (w *views) configView() configView {
 	v := configView{layout: w.layout("configuration", "Configuration")}
-	for line := range strings.Lines(w.current.Facts().Configuration) {
+	for line := range strings.Lines(w.current.Daemon.Facts().Configuration) {
 		line = strings.TrimRight(line, "\n")
 		rest := strings.TrimLeft(line, " -")
 		l := configLine{Indent: line[:len(line)-len(rest)], Value: rest}
@@ -273,7 +273,7 @@ func (w *views) runs(list []history.Run, most int) []runView {
 	for _, r := range list[:min(len(list), most)] {
 		l, ok := links[r.Target]
 		if !ok {
-			t, _ := w.current.Target(r.Target)
+			t, _ := w.current.Targets.Find(r.Target)
 			l = linksOf(w.current, t.Source)
 			links[r.Target] = l
 		}

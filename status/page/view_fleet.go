@@ -86,7 +86,7 @@ type group struct {
 }
 
 func (w *views) indexView(q url.Values) indexView {
-	all := w.current.Targets()
+	all := w.current.Targets.All()
 	f := readPoolFilter(q)
 	v := indexView{layout: w.layout("fleet", ""), Total: len(all), HasFilter: !f.empty()}
 	v.JSON = "/api/v1/targets"
@@ -116,12 +116,12 @@ func (w *views) indexView(q url.Values) indexView {
 	v.Traits = traitFilters(f.at(1), "/", items)
 	v.Find = findFormOf("/", f, items, all)
 	v.AllPools = f.at(1).link("/pools")
-	for _, s := range w.current.Sources() {
+	for _, s := range w.current.Sources.All() {
 		l := s.Links()
 		v.Sources = append(v.Sources, sourceView{Source: s, Commit: commitOf(l, s.Revision, s.Subject), Changed: momentOf(w.current, s.ChangedAt), Web: l.Repository()})
 	}
-	v.Runs = w.runs(w.current.Runs(), indexRecent)
-	v.Events = w.events(w.current.Events(), indexRecent)
+	v.Runs = w.runs(w.current.Activity.Runs(), indexRecent)
+	v.Events = w.events(w.current.Activity.Events(), indexRecent)
 	v.Rolls = w.busyRollouts()
 	return v
 }

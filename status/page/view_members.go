@@ -178,7 +178,7 @@ type standing struct {
 }
 
 func (w *web) status(rw http.ResponseWriter, r *http.Request) {
-	f := w.current.Facts()
+	f := w.current.Daemon.Facts()
 	crew, _ := w.memberView()
-	w.sendJSON(rw, r, standing{Instance: f.Instance, Waiting: append([]string{}, w.current.Missing()...), Held: f.Unwritten, View: crew})
+	w.sendJSON(rw, r, standing{Instance: f.Instance, Waiting: append([]string{}, w.current.Targets.Missing()...), Held: f.Unwritten, View: crew})
 }

@@ -119,14 +119,14 @@ func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
 			v.Configs = append(v.Configs, c.Namespace+"/"+c.Name)
 		}
 	}
-	events, err := w.current.QueryEvents(history.Filter{Target: t.Name, Pool: key, Limit: 200})
+	events, err := w.current.Activity.QueryEvents(history.Filter{Target: t.Name, Pool: key, Limit: 200})
 	if err != nil {
 		w.o.Logger.Error("history cannot be read", "error", err)
 		v.EventError = "weir cannot read the history. See weir's log."
 	}
 	v.Events = w.events(events, shownPoolEvents)
 	for _, c := range v.Configs {
-		shared, err := w.current.QueryEvents(history.Filter{Target: t.Name, Pool: c, Kinds: versionKinds})
+		shared, err := w.current.Activity.QueryEvents(history.Filter{Target: t.Name, Pool: c, Kinds: versionKinds})
 		if err == nil {
 			events = append(events, shared...)
 		}

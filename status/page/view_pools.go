@@ -123,7 +123,7 @@ type poolsView struct {
 const poolsPerPage = 100
 
 func (w *views) poolsView(q url.Values) poolsView {
-	all := w.current.Targets()
+	all := w.current.Targets.All()
 	f := readPoolFilter(q)
 	v := poolsView{layout: w.layout("pools", "Pools"), HasFilter: !f.empty(), Fleet: true}
 	v.JSON = "/api/v1/pools"

@@ -108,7 +108,7 @@ func pullRowOf(b *current.State, p report.Pull) pullRow {
 func (w *views) pullsView() pullsView {
 	v := pullsView{layout: w.layout("pulls", "Pull requests")}
 	v.JSON = "/api/v1/pulls"
-	for _, p := range w.current.Pulls() {
+	for _, p := range w.current.Pulls.All() {
 		v.Any = true
 		if r := pullRowOf(w.current, p); p.Ended() {
 			v.Ended = append(v.Ended, r)
@@ -130,7 +130,7 @@ func (w *views) pullPage(p report.Pull) pullPage {
 	v.WantApproval = p.AsReviewed && p.Approved == "" && p.State == report.PullPlanned
 	for _, name := range p.Gone {
 		one := linked{Name: name}
-		if _, ok := w.current.Target(name); ok {
+		if _, ok := w.current.Targets.Find(name); ok {
 			one.Link = targetLink(name)
 		}
 		v.Gone = append(v.Gone, one)
@@ -154,7 +154,7 @@ func (w *views) pullTarget(p report.Pull, r *plan.Report, l forge.Links, anchor 
 		Name: r.Target, Anchor: anchor, AccountRegion: report.AccountRegion(r), Digest: p.Digests[r.Target], Faults: faultViews(r.Diagnostics, l, p.HeadSHA),
 		Problems: report.Problems(r), Words: report.SummaryWords(r),
 	}
-	if _, ok := w.current.Target(r.Target); ok {
+	if _, ok := w.current.Targets.Find(r.Target); ok {
 		t.Link = targetLink(r.Target)
 	}
 	if r.Err != nil {
@@ -185,7 +185,7 @@ func (w *web) pulls(rw http.ResponseWriter, r *http.Request) {
 func (w *web) pull(rw http.ResponseWriter, r *http.Request) {
 	source := r.PathValue("source")
 	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
-	if p, ok := w.current.FindPull(source, number); ok && err == nil {
+	if p, ok := w.current.Pulls.Find(source, number); ok && err == nil {
 		w.render(rw, r, http.StatusOK, "pull", w.pullPage(p))
 		return
 	}

@@ -93,8 +93,8 @@ func (w *views) targetPage(t current.TargetState, q url.Values) targetPage {
 		v.AppliedAt, v.AppliedCommit = momentOf(w.current, a.StartedAt), commitOf(l, a.Revision, a.Subject)
 		v.Applied, v.MoreApplied = outcomeViews(a.Outcomes, l, t.Name, a.PlannedAt()), t.MoreApplied
 	}
-	v.Runs = w.runs(ofTarget(w.current.Runs(), t.Name, func(r history.Run) string { return r.Target }), shownRuns)
-	v.Events = w.events(ofTarget(w.current.Events(), t.Name, func(e events.Event) string { return e.Target }), shownEvents)
+	v.Runs = w.runs(ofTarget(w.current.Activity.Runs(), t.Name, func(r history.Run) string { return r.Target }), shownRuns)
+	v.Events = w.events(ofTarget(w.current.Activity.Events(), t.Name, func(e events.Event) string { return e.Target }), shownEvents)
 	return v
 }
 

@@ -24,7 +24,7 @@ func asViewer(b *current.State, v Viewer, path string) *httptest.ResponseRecorde
 // waiting has a target whose plan is held for something.
 func waiting(hold step.Hold) *current.State {
 	b := testBoard()
-	b.Report(context.Background(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Held, step.Step{Verb: step.Update, Resource: step.LaunchTemplate, Pool: "default/web", Name: "web", Held: hold}))
+	b.Targets.Report(context.Background(), statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Held, step.Step{Verb: step.Update, Resource: step.LaunchTemplate, Pool: "default/web", Name: "web", Held: hold}))
 	return b
 }
 
@@ -35,7 +35,7 @@ func drifting(hold step.Hold, report bool) *current.State {
 	pool.Conditions = append(pool.Conditions, plan.Condition{Type: "Drifted", Status: "True"})
 	r := statustest.With(statustest.Report("prod", pool), step.Held, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "web", Held: hold})
 	r.ReportOnly = report
-	b.Report(context.Background(), r)
+	b.Targets.Report(context.Background(), r)
 	return b
 }
 

@@ -46,7 +46,7 @@ type Options struct {
 // /configuration; /members is who shares the work, and /status all of that for programs;
 // /live sends changes to open pages. It answers GET and HEAD only
 // and changes nothing. Timeouts are the server's, except that /live lasts as long
-// as a page is open, or until EndStreams.
+// as a page is open, or until current.State.Live is closed.
 func Handler(b *current.State, o Options) http.Handler {
 	if o.StaleAfter <= 0 {
 		o.StaleAfter = current.DefaultStaleAfter
@@ -79,7 +79,7 @@ func (w *web) handler() http.Handler {
 		"/pulls": w.pulls, "/pulls/{source}/{number}": w.pull, "/api/v1/pulls": w.apiPulls,
 		"/members": w.members, "/api/v1/members": w.apiMembers, "/status": w.status,
 		"/rollouts": w.rolloutList, "/rollouts/{source}/{name...}": w.rollout,
-		"/live":         w.current.Live().ServeHTTP,
+		"/live":         w.current.Live.ServeHTTP,
 		"/api/v1/pools": w.apiPools, "/api/v1/targets": w.apiTargets, "/api/v1/events": w.apiEvents, "/api/v1/history": w.apiHistory,
 		"/healthz": w.healthz, "/readyz": w.readyz,
 		"/": w.nothing,
@@ -160,7 +160,7 @@ func (w *web) configuration(rw http.ResponseWriter, r *http.Request) {
 
 func (w *web) target(rw http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if t, ok := w.current.Target(name); ok {
+	if t, ok := w.current.Targets.Find(name); ok {
 		w.render(rw, r, http.StatusOK, "target", w.targetPage(t, r.URL.Query()))
 		return
 	}
@@ -169,7 +169,7 @@ func (w *web) target(rw http.ResponseWriter, r *http.Request) {
 
 func (w *web) targetPlan(rw http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
-	if t, ok := w.current.Target(name); ok {
+	if t, ok := w.current.Targets.Find(name); ok {
 		w.render(rw, r, http.StatusOK, "plan", w.planPage(t, r.URL.Query()))
 		return
 	}
@@ -178,7 +178,7 @@ func (w *web) targetPlan(rw http.ResponseWriter, r *http.Request) {
 
 func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
 	target, namespace, name := r.PathValue("target"), r.PathValue("namespace"), r.PathValue("name")
-	t, ok := w.current.Target(target)
+	t, ok := w.current.Targets.Find(target)
 	if !ok {
 		w.missing(rw, r, "Target "+target+" not found.", "It may have been renamed, or removed from the configuration or from Git.", linked{"All targets", "/"})
 		return
@@ -230,7 +230,7 @@ func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name s
 }
 
 func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
-	if silent, alive := w.current.Silence(w.started, w.o.StaleAfter); !alive {
+	if silent, alive := w.current.Heartbeat.Silence(w.started, w.o.StaleAfter); !alive {
 		plain(rw, http.StatusServiceUnavailable, fmt.Sprintf("stuck: the reconciler has shown no activity for %s", silent.Round(time.Second)))
 		return
 	}
@@ -238,8 +238,8 @@ func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
 }
 
 func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
-	missing := w.current.Missing()
-	if _, several := w.memberView(); several && w.current.Configured() {
+	missing := w.current.Targets.Missing()
+	if _, several := w.memberView(); several && w.current.Targets.Configured() {
 		// Other members may own what is missing, or no member for a while: any member can serve.
 		missing = nil
 	}
@@ -247,7 +247,7 @@ func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
 		plain(rw, http.StatusServiceUnavailable, "not ready: waiting for "+strings.Join(missing, ", "))
 		return
 	}
-	if why := w.current.Facts().Unwritten; why != "" {
+	if why := w.current.Daemon.Facts().Unwritten; why != "" {
 		plain(rw, http.StatusOK, "ready, but weir writes nothing: "+why)
 		return
 	}

@@ -61,11 +61,11 @@ func TestIndexShowsTheFleet(t *testing.T) {
 func TestIndexIsOrderedFilteredAndPaged(t *testing.T) {
 	b := testBoard()
 	for i := range 2*targetsPerPage + 5 {
-		b.Report(t.Context(), statustest.Report(fmt.Sprintf("t%03d", i), statustest.Pool("c", fmt.Sprintf("pool%03d", i))))
+		b.Targets.Report(t.Context(), statustest.Report(fmt.Sprintf("t%03d", i), statustest.Pool("c", fmt.Sprintf("pool%03d", i))))
 	}
 	bad := statustest.Report("t050", statustest.Pool("c", "pool050"))
 	bad.Err = errors.New("denied")
-	b.Report(t.Context(), bad)
+	b.Targets.Report(t.Context(), bad)
 	articles := regexp.MustCompile(`aria-label="Target ([^"]*)"`)
 	list := func(path string) (names []string) {
 		for _, m := range articles.FindAllStringSubmatch(get(t, b, path).Body.String(), -1) {
@@ -165,8 +165,8 @@ func TestAPIPools(t *testing.T) {
 	}
 	b := testBoard()
 	want := []plan.PoolStatus{statustest.Pool("a", "web", statustest.Rolling(37, 5)), statustest.Pool("b", "batch"), statustest.Pool("b", "web", statustest.Managed)}
-	b.Report(t.Context(), statustest.Report("b", want[2], want[1]))
-	b.Report(t.Context(), statustest.Report("a", want[0]))
+	b.Targets.Report(t.Context(), statustest.Report("b", want[2], want[1]))
+	b.Targets.Report(t.Context(), statustest.Report("a", want[0]))
 	rec := get(t, b, "/api/v1/pools")
 	var got struct{ Pools []plan.PoolStatus }
 	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil {
@@ -223,11 +223,11 @@ func TestReadiness(t *testing.T) {
 	check(current.New(current.Options{}), 503, "not ready: waiting for the configuration")
 	b := testBoard("prod", "dev")
 	check(b, 503, "not ready: waiting for the first pass over dev, the first pass over prod")
-	b.Report(t.Context(), statustest.Report("prod"))
+	b.Targets.Report(t.Context(), statustest.Report("prod"))
 	check(b, 503, "not ready: waiting for the first pass over dev")
 	failing := statustest.Report("dev")
 	failing.Err = errors.New("denied")
-	b.Report(t.Context(), failing) // a pass that failed is a pass
+	b.Targets.Report(t.Context(), failing) // a pass that failed is a pass
 	check(b, 200, "ready")
 }
 
@@ -236,8 +236,8 @@ func TestReadiness(t *testing.T) {
 func TestWhatIsSlowIsTold(t *testing.T) {
 	b := current.New(current.Options{Now: func() time.Time { return statustest.Noon }})
 	b.Configure(nil, []current.Target{{Name: "prod"}, {Name: "dev"}})
-	b.Renders(map[string]current.Rendering{"prod": {Revision: "0123456789abcdef", Since: statustest.Noon}})
-	b.Unanswered(map[string]time.Time{"dev": statustest.Noon.Add(time.Minute)})
+	b.Targets.SetRendering(map[string]current.Rendering{"prod": {Revision: "0123456789abcdef", Since: statustest.Noon}})
+	b.Targets.SetUnanswered(map[string]time.Time{"dev": statustest.Noon.Add(time.Minute)})
 	h := Handler(b, Options{})
 	get := func(path string) string {
 		rec := httptest.NewRecorder()
@@ -254,8 +254,8 @@ func TestWhatIsSlowIsTold(t *testing.T) {
 			}
 		}
 	}
-	b.Renders(nil)
-	b.Unanswered(nil)
+	b.Targets.SetRendering(nil)
+	b.Targets.SetUnanswered(nil)
 	if got := get("/") + get("/api/v1/targets"); strings.Contains(got, "since 12:") || strings.Contains(got, "rendering\"") {
 		t.Error("it is still told")
 	}
@@ -276,13 +276,13 @@ func TestHealth(t *testing.T) {
 	}{
 		{func() {}, 200},
 		{func() { now = now.Add(2 * time.Minute) }, 503}, // never started
-		{func() { b.Beat(0) }, 200},
+		{func() { b.Heartbeat.Beat(0) }, 200},
 		{func() { now = now.Add(59 * time.Second) }, 200},
 		{func() { now = now.Add(2 * time.Second) }, 503},
-		{func() { b.Report(t.Context(), statustest.Report("prod")) }, 503},   // a pass is no sign that the loop turns
-		{func() { b.Beat(time.Hour); now = now.Add(59 * time.Minute) }, 200}, // as its interval says
+		{func() { b.Targets.Report(t.Context(), statustest.Report("prod")) }, 503},     // a pass is no sign that the loop turns
+		{func() { b.Heartbeat.Beat(time.Hour); now = now.Add(59 * time.Minute) }, 200}, // as its interval says
 		{func() { now = now.Add(2 * time.Minute) }, 503},
-		{func() { b.Beat(time.Second); now = now.Add(50 * time.Second) }, 200},
+		{func() { b.Heartbeat.Beat(time.Second); now = now.Add(50 * time.Second) }, 200},
 		{func() { now = now.Add(11 * time.Second) }, 503},
 	} {
 		c.do()

@@ -17,7 +17,7 @@ import (
 // accept has a pull request opened that keeps what AWS has of a pool.
 func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out commands.Accepted, err error) {
 	open := s.now.proposals()
-	t, known := s.current.Target(r.Target)
+	t, known := s.current.Targets.Find(r.Target)
 	if !known {
 		return out, &gates.Fault{Message: fmt.Sprintf("there is no target %q", r.Target), Hint: "weir status names them"}
 	}
@@ -25,7 +25,7 @@ func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out comman
 	if !strings.Contains(pool, "/") {
 		pool = "default/" + pool
 	}
-	if !slices.Contains(poolsOf(s.current, r.Target), pool) {
+	if !slices.Contains(poolsOf(s.current.Targets, r.Target), pool) {
 		return out, &gates.Fault{Message: fmt.Sprintf("target %s has no pool %q", r.Target, pool), Hint: "name it with its namespace, as weir status " + r.Target + " does"}
 	}
 	may := open.accepts[t.Source]

@@ -28,7 +28,7 @@ func (w *world) pulled(t *testing.T, all *[]proposed, n int) proposed {
 func followed(t *testing.T, a *App, revision string) {
 	t.Helper()
 	eventually(t, "a pass at "+revision, func() string {
-		if at, _ := a.current.Target("prod"); at.Last == nil || at.Last.Revision != revision {
+		if at, _ := a.current.Targets.Find("prod"); at.Last == nil || at.Last.Revision != revision {
 			return "not yet"
 		}
 		return ""

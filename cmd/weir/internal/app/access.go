@@ -133,7 +133,7 @@ func (s *site) commanded(d commands.Action) {
 	if len(d.Targets) == 1 {
 		e.Target = d.Targets[0]
 	}
-	s.current.Event(e)
+	s.current.Activity.Add(e)
 	s.daemon.requests.passAll()
 }
 

@@ -57,7 +57,7 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	a, stop := w.startConfig(guardedConfig(w, token), nil)
 	defer stop()
 	eventually(t, "a plan that waits", func() string {
-		if s, _ := a.current.Target("prod"); s.Last == nil || s.Last.Plan == nil || len(s.Last.Plan.Steps) == 0 {
+		if s, _ := a.current.Targets.Find("prod"); s.Last == nil || s.Last.Plan == nil || len(s.Last.Plan.Steps) == 0 {
 			return "there is none"
 		}
 		return ""
@@ -129,7 +129,7 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	b.Go(a.PageURL() + "/targets/prod")
 	b.Shows("Log in")
 	var told []string
-	for _, e := range a.current.Events() {
+	for _, e := range a.current.Activity.Events() {
 		if e.Kind == "command-given" {
 			told = append(told, e.Text)
 		}

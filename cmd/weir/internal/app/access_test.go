@@ -113,7 +113,7 @@ func TestEverythingIsGuarded(t *testing.T) {
 
 // refusedConfigs counts the configurations that were refused.
 func refusedConfigs(a *App) (n int) {
-	for _, e := range a.current.Events() {
+	for _, e := range a.current.Activity.Events() {
 		if e.Kind == "configuration-refused" {
 			n++
 		}

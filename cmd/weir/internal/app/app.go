@@ -292,7 +292,7 @@ func (a *App) openReporting(context.Context) error {
 			a.gen.notify(list)
 		},
 	})
-	a.loss = reportLoss(a.current, a.metrics)
+	a.loss = reportLoss(a.current.Daemon, a.metrics)
 	measure(a.metrics, a.current, &a.gen, a.state.Path(state.File))
 	if a.dispatcher != nil {
 		a.metrics.Coordination(a.dispatcher.View, func() time.Duration {
@@ -327,7 +327,7 @@ func (a *App) openPasses(context.Context) error {
 	redact := a.o.Secrets.Redact
 	a.passes = newPasses(passesOptions{
 		log: a.log, tracing: a.tracing, rand: a.o.Rand, redact: redact, spawn: a.spawn, clock: a.clock, accounts: a.accounts, member: a.member,
-		store: a.store, ledger: a.ledger, lineages: a.lineages, approvals: approvals{a.book, a.current, a.log}, wake: a.requests.wake, conduct: a.conduct, loss: a.loss,
+		store: a.store, ledger: a.ledger, lineages: a.lineages, approvals: approvals{a.book, a.current.Activity, a.log}, targets: a.current.Targets, wake: a.requests.wake, conduct: a.conduct, loss: a.loss,
 	})
 	a.passes.setPace(a.o.Config)
 	a.reporter = &reporter{log: newPassLog(a.log), passes: a.passes, current: a.current, metrics: a.metrics, now: &a.gen, member: a.member, redact: redact}
@@ -390,7 +390,7 @@ const stepsFor = 30 * time.Second
 const nodegroupRound = 5 * time.Minute
 
 // Pools are all pools as the last passes found them.
-func (a *App) Pools() []plan.PoolStatus { return a.current.Pools() }
+func (a *App) Pools() []plan.PoolStatus { return a.current.Targets.Pools() }
 
 // Ready reports whether every target had its first pass.
-func (a *App) Ready() bool { return servicemanager.Ready(a.current.Targets()) }
+func (a *App) Ready() bool { return servicemanager.Ready(a.current.Targets.All()) }

@@ -186,10 +186,10 @@ func TestTroubleDeletesNothing(t *testing.T) {
 // troubles is all that the daemon says is wrong.
 func troubles(a *App) string {
 	var out []string
-	for _, s := range a.current.Sources() {
+	for _, s := range a.current.Sources.All() {
 		out = append(out, s.Error)
 	}
-	for _, s := range a.current.Targets() {
+	for _, s := range a.current.Targets.All() {
 		if s.Last == nil {
 			continue
 		}

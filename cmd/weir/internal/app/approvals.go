@@ -11,9 +11,9 @@ import (
 
 // approvals change the records of approvals as passes need.
 type approvals struct {
-	book    *gates.Book
-	current *current.State
-	log     *slog.Logger
+	book     *gates.Book
+	activity *current.Activity
+	log      *slog.Logger
 }
 
 // severalPlans is an approval of several plans, which are all ready.
@@ -45,7 +45,7 @@ func (a approvals) supersede(ended []gates.Grant) error {
 		return err
 	}
 	for _, g := range ended {
-		a.current.Event(events.Event{Kind: "approval-ended", Target: g.Target, Text: fmt.Sprintf(
+		a.activity.Add(events.Event{Kind: "approval-ended", Target: g.Target, Text: fmt.Sprintf(
 			"the approval by %s of the plan %.12s at %.12s has ended: the target now wants something else, and the remaining steps need their own approval", g.By, g.Digest, g.Revision)})
 	}
 	return nil

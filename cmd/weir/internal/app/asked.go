@@ -23,23 +23,23 @@ type daemon struct {
 
 // Knows reports whether there is a target of the name.
 func (d daemon) Knows(target string) bool {
-	_, ok := d.current.Target(target)
+	_, ok := d.current.Targets.Find(target)
 	return ok
 }
 
 // Targets returns the names of all targets.
 func (d daemon) Targets() (out []string) {
-	for _, t := range d.current.Targets() {
+	for _, t := range d.current.Targets.All() {
 		out = append(out, t.Name)
 	}
 	return out
 }
 
 // Pools returns the pools that the target was last seen to have.
-func (d daemon) Pools(target string) []string { return poolsOf(d.current, target) }
+func (d daemon) Pools(target string) []string { return poolsOf(d.current.Targets, target) }
 
-func poolsOf(b *current.State, target string) (out []string) {
-	t, _ := b.Target(target)
+func poolsOf(targets *current.Targets, target string) (out []string) {
+	t, _ := targets.Find(target)
 	for _, p := range t.Pools {
 		out = append(out, p.Namespace+"/"+p.Name)
 	}
@@ -70,7 +70,7 @@ func (d daemon) Pass(interrupt []string) {
 // Reconcile starts a pass now. At its start the sources read Git: if they find a new commit,
 // another pass starts.
 func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
-	all := d.current.Targets()
+	all := d.current.Targets.All()
 	all = slices.DeleteFunc(all, func(t current.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
 	var out []string
 	for _, t := range all {

@@ -139,10 +139,10 @@ func (p *passes) retryAsked(l *loop, access accounts.Access) {
 		targets = append(targets, d.Policy.Target)
 	}
 	p.mu.Unlock()
-	of := p.approvals.current
-	targets = slices.DeleteFunc(targets, func(name string) bool { return len(poolsOf(of, name)) == 0 }) // what has failed is not known yet
+	// Without pools it is not known yet which steps have failed.
+	targets = slices.DeleteFunc(targets, func(name string) bool { return len(poolsOf(p.targets, name)) == 0 })
 	for _, name := range (wishes{p.store, p.log}).take(targets) {
-		p.retry(name, poolsOf(of, name))
+		p.retry(name, poolsOf(p.targets, name))
 	}
 }
 

@@ -39,7 +39,7 @@ func (w *world) second(address, ref string) (a *App, stop func()) {
 
 // finds reports whether the last pass of a daemon found something.
 func finds(a *App, code string) bool {
-	s, _ := a.current.Target("prod")
+	s, _ := a.current.Targets.Find("prod")
 	return s.Last != nil && slices.ContainsFunc(s.Last.Diagnostics, func(d diag.Diagnostic) bool { return d.Code == code })
 }
 
@@ -69,7 +69,7 @@ func TestADaemonAtAnOldCommitDoesNotFight(t *testing.T) {
 	converged(t, a, second, 2)
 	eventually(t, "the second daemon's word", func() string {
 		if !finds(b, "commit-ahead") {
-			s, _ := b.current.Target("prod")
+			s, _ := b.current.Targets.Find("prod")
 			return fmt.Sprint(s.Last.Diagnostics)
 		}
 		return ""
@@ -78,10 +78,10 @@ func TestADaemonAtAnOldCommitDoesNotFight(t *testing.T) {
 	if n := w.rollouts(); n != 1 {
 		t.Errorf("%d refreshes were started or cancelled", n)
 	}
-	if s, _ := a.current.Target("prod"); !s.Last.Converged() {
+	if s, _ := a.current.Targets.Find("prod"); !s.Last.Converged() {
 		t.Errorf("the first daemon is not at rest: %v", s.Last.Diagnostics)
 	}
-	if s, _ := b.current.Target("prod"); s.Last.Plan == nil || s.Last.Plan.Runnable() > 0 || finds(b, "drift") {
+	if s, _ := b.current.Targets.Find("prod"); s.Last.Plan == nil || s.Last.Plan.Runnable() > 0 || finds(b, "drift") {
 		t.Errorf("the second one would write: %v", s.Last.Plan)
 	}
 
@@ -128,7 +128,7 @@ func TestADaemonWithoutGitWaits(t *testing.T) {
 	converged(t, a, second, 1)
 	eventually(t, "the second daemon asks", func() string {
 		if !finds(b, "commit-asked") {
-			s, _ := b.current.Target("prod")
+			s, _ := b.current.Targets.Find("prod")
 			return fmt.Sprint(s.Last.Diagnostics)
 		}
 		return ""
@@ -190,7 +190,7 @@ func TestGoingBack(t *testing.T) {
 	defer stop()
 	eventually(t, "the stop", func() string {
 		if !finds(a, "commit-ahead") {
-			s, _ := a.current.Target("prod")
+			s, _ := a.current.Targets.Find("prod")
 			return fmt.Sprint(s.Last)
 		}
 		return ""

@@ -33,7 +33,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 	defer func() { _ = db.Close() }()
 	log, book, b := slog.New(slog.DiscardHandler), gates.NewBook(db, clock.At(time.Now)), current.New(current.Options{})
 	p := newPasses(passesOptions{
-		log: log, clock: clock.New(), accounts: accounts.New(accounts.Options{}), approvals: approvals{book, b, log}, loss: reportLoss(b, metrics.New(prometheus.NewRegistry(), "")),
+		log: log, clock: clock.New(), accounts: accounts.New(accounts.Options{}), approvals: approvals{book, b.Activity, log}, targets: b.Targets, loss: reportLoss(b.Daemon, metrics.New(prometheus.NewRegistry(), "")),
 	})
 	long := strings.Repeat("x", 1<<16) // the state takes no key as long as this
 	c := &fleet.Composition{Batches: []reconciler.Batch{{}}, Conditions: map[string]gates.Conditions{}}

@@ -85,7 +85,7 @@ func (c *conductor) conduct(ctx context.Context) error {
 				timer.Stop()
 				return nil
 			case <-look.C:
-				c.current.Unanswered(c.passes.unanswered(time.Now()))
+				c.current.Targets.SetUnanswered(c.passes.unanswered(time.Now()))
 				continue
 			case <-c.requests.wakeup:
 			case <-c.fleet.Ended():
@@ -110,7 +110,8 @@ const plansUnused = time.Hour
 // compose puts together what Git wants now.
 func (c *conductor) compose(ctx context.Context) error {
 	all := c.requests.all.Swap(false)
-	c.current.Beat(3 * c.config.Interval)
+	c.current.Heartbeat.Beat(3 * c.config.Interval)
+	c.current.Activity.ForgetRemoved()
 	follow.HideCredentials(c.secrets, c.config)
 	if c.requests.sourcesDue.Swap(false) {
 		c.nudgeSources()
@@ -136,7 +137,7 @@ func (c *conductor) compose(ctx context.Context) error {
 	c.reportRenders(now.Rendering)
 	for name, v := range views {
 		if !slices.ContainsFunc(now.Rendering, func(r fleet.Rendering) bool { return r.Source == name }) {
-			c.current.Subject(name, v.Snapshot.Revision, v.Snapshot.Subject)
+			c.current.Sources.SetSubject(name, v.Snapshot.Revision, v.Snapshot.Subject)
 		}
 	}
 	c.loss() // also where every pass waits for AWS
@@ -203,7 +204,7 @@ func (c *conductor) reportRenders(now []fleet.Rendering) {
 		}
 	}
 	c.renders = said
-	c.current.Renders(shown)
+	c.current.Targets.SetRendering(shown)
 }
 
 // announce reports a composition to the state and the forges before the passes start on it.

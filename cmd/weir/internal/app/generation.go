@@ -113,7 +113,7 @@ func newGeneration(c *config.Config, o generationOptions) (g *generation, err er
 	news := newSignal()
 	g.followers, err = follow.New(c.Sources, follow.Options{
 		StateDir: o.stateDir, Rand: o.rand, Metrics: o.metrics, Tracing: o.tracing, Lineages: o.lineages, PassAll: o.requests.passAll, Member: o.member,
-		Listeners: follow.Listeners{Logger: o.log, Secrets: o.secrets, Board: o.current, News: news.send, Wake: o.requests.wake, Conduct: o.conduct.send},
+		Listeners: follow.Listeners{Logger: o.log, Secrets: o.secrets, Sources: o.current.Sources, News: news.send, Wake: o.requests.wake, Conduct: o.conduct.send},
 	})
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func newPublisher(c *config.Config, fs follow.Sources, base func() *fleet.Base, 
 			common: pulls.Options{
 				Base: base, Accounts: o.planAccounts, Redact: redact, Approver: o.book, Approved: o.requests.passAll, Withdrawn: o.withdrawn, DB: o.store,
 				PageURL: c.PublicURL, Turns: o.turns, Assume: simulate.Assumptions{Share: c.AWS.Share()}, Within: o.foreseeing,
-				Event: o.current.Event, Metrics: o.metrics, Logger: o.log,
+				Event: o.current.Activity.Add, Metrics: o.metrics, Logger: o.log,
 			},
 		},
 	}, nil

@@ -171,7 +171,7 @@ func (r *reviewed) planned(branch string, maxSize int) (number int64, head strin
 func (r *reviewed) asReviewed(number int64) {
 	r.t.Helper()
 	eventually(r.t, fmt.Sprintf("the verdict on %d", number), func() string {
-		for _, p := range r.app.current.Pulls() {
+		for _, p := range r.app.current.Pulls.All() {
 			switch {
 			case p.Number != number:
 			case len(p.Differs)+len(p.Uncompared) > 0:

@@ -205,7 +205,7 @@ func eventually(t testing.TB, what string, wrong func() string) {
 func converged(t testing.TB, a *App, revision string, n int) {
 	t.Helper()
 	eventually(t, "convergence", func() string {
-		s, _ := a.current.Target("prod")
+		s, _ := a.current.Targets.Find("prod")
 		if s.Last == nil {
 			return "no pass yet"
 		}

@@ -26,7 +26,7 @@ func TestHistoryOutlivesTheDaemon(t *testing.T) {
 	converged(t, a, second, 1)
 	stop()
 	told := func(a *App) []string {
-		events, err := a.current.QueryEvents(history.Filter{Limit: 1000})
+		events, err := a.current.Activity.QueryEvents(history.Filter{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,18 +58,18 @@ func TestHistoryOutlivesTheDaemon(t *testing.T) {
 	if diff := cmp.Diff(want, told(a)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	runs, err := a.current.QueryRuns(history.Filter{})
+	runs, err := a.current.Activity.QueryRuns(history.Filter{})
 	if err != nil || len(runs) < 3 || runs[0].Text != "nothing to change" && !strings.Contains(runs[0].Text, "default") {
 		t.Errorf("passes %v, %v", runs, err)
 	}
-	version, err := a.current.QueryEvents(history.Filter{Kinds: []string{"version-created"}})
+	version, err := a.current.Activity.QueryEvents(history.Filter{Kinds: []string{"version-created"}})
 	if err != nil || len(version) != 1 || version[0].Revision != second || version[0].Facts["version"] != "2" || fmt.Sprint(version[0].Changes[0].To) != "m6i.large" {
 		t.Errorf("the version's event is %+v, %v", version, err)
 	}
 }
 
 func lastPass(a *App) time.Time {
-	s, _ := a.current.Target("prod")
+	s, _ := a.current.Targets.Find("prod")
 	if s.Last == nil {
 		return time.Time{}
 	}

@@ -40,12 +40,12 @@ func TestOneBrokenTargetOfMany(t *testing.T) {
 	w.byHand("web", 9)
 	w.corrected("web", 3)
 	eventually(t, "the other target", func() string {
-		if s, _ := a.current.Target("dev"); s.Last == nil || s.Last.Revision != broken || s.Last.Fallback != nil || !s.Last.Converged() {
+		if s, _ := a.current.Targets.Find("dev"); s.Last == nil || s.Last.Revision != broken || s.Last.Fallback != nil || !s.Last.Converged() {
 			return fmt.Sprintf("%+v", s.Last)
 		}
 		return ""
 	})
-	if s, _ := a.current.Target("prod"); s.Last.Converged() || s.Last.Pools[0].Converged {
+	if s, _ := a.current.Targets.Find("prod"); s.Last.Converged() || s.Last.Pools[0].Converged {
 		t.Error("a target that is held is said to have converged")
 	}
 	w.told(broken, "fleet/apply", "failure", "prod: ")
@@ -78,7 +78,7 @@ func TestABrokenCommitAndOtherVariables(t *testing.T) {
 	}
 	with(map[string]string{"MAX": "4"})
 	eventually(t, "what waits", func() string {
-		if s, _ := a.current.Target("prod"); len(s.Last.Pools) == 0 || !strings.Contains(s.Last.Pools[0].Ready().Message, "maxSize differs") {
+		if s, _ := a.current.Targets.Find("prod"); len(s.Last.Pools) == 0 || !strings.Contains(s.Last.Pools[0].Ready().Message, "maxSize differs") {
 			return fmt.Sprintf("%+v", s.Last.Pools)
 		}
 		return ""
@@ -169,7 +169,7 @@ func TestABrokenCommitAfterABadOne(t *testing.T) {
 	broken := w.repo.Commit("broken")
 	for range 2 {
 		eventually(t, "the hold", func() string {
-			s, _ := a.current.Target("prod")
+			s, _ := a.current.Targets.Find("prod")
 			if s.Last == nil || s.Last.Revision != broken || s.Last.Fallback == nil || s.Last.Fallback.To() == "" && s.Last.Fallback.Revision != "" {
 				return fmt.Sprintf("%+v", s.Last)
 			}

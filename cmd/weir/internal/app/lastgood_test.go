@@ -12,7 +12,7 @@ import (
 func heldTo(t *testing.T, a *App, head, revision string) {
 	t.Helper()
 	eventually(t, "the hold", func() string {
-		s, _ := a.current.Target("prod")
+		s, _ := a.current.Targets.Find("prod")
 		switch {
 		case s.Last == nil:
 			return "no pass yet"
@@ -86,7 +86,7 @@ func TestABrokenCommitIsHeldToTheOneBefore(t *testing.T) {
 	w.repo.Write(overlay(map[string]string{"web": "a: [\n"})) // without api
 	broken := w.repo.Commit("broken")
 	heldTo(t, a, broken, second)
-	s, _ := a.current.Target("prod")
+	s, _ := a.current.Targets.Find("prod")
 	if text := s.Last.Fallback.Text(); !strings.Contains(text, "held to "+second[:7]) || !strings.Contains(text, "overlays/prod/web.yaml:") {
 		t.Errorf("it says %q", text)
 	}
@@ -116,7 +116,7 @@ func TestABrokenCommitIsHeldToTheOneBefore(t *testing.T) {
 	mended := w.repo.Commit("mended")
 	converged(t, a, mended, 2)
 	stop()
-	if s, _ := a.current.Target("prod"); s.Last.Fallback != nil || w.maxOf("web") != "5" {
+	if s, _ := a.current.Targets.Find("prod"); s.Last.Fallback != nil || w.maxOf("web") != "5" {
 		t.Errorf("mended: %+v, web has %s", s.Last.Fallback, w.maxOf("web"))
 	}
 }

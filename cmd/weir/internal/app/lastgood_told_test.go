@@ -17,7 +17,7 @@ import (
 // holdEvents are what was told of holds, oldest first, whichever daemon told it.
 func holdEvents(t *testing.T, a *App) (out []string) {
 	t.Helper()
-	list, err := a.current.QueryEvents(history.Filter{})
+	list, err := a.current.Activity.QueryEvents(history.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestAHoldIsToldOnce(t *testing.T) {
 	if got := holdEvents(t, a); !slices.Equal(got, []string{"target-held"}) {
 		t.Errorf("told %v", got)
 	}
-	if s, _ := a.current.Target("prod"); s.HeldSince.IsZero() || !s.HeldSince.Before(s.Last.StartedAt) {
+	if s, _ := a.current.Targets.Find("prod"); s.HeldSince.IsZero() || !s.HeldSince.Before(s.Last.StartedAt) {
 		t.Errorf("it is held since %s", s.HeldSince)
 	}
 	w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 4)}))
@@ -164,7 +164,7 @@ func TestABrokenConfigurationKeepsTheLastGood(t *testing.T) {
 	next = with(nil)
 	a.reloadDue.send()
 	heldTo(t, a, first, "") // no commit renders without the variable
-	s, _ := a.current.Target("prod")
+	s, _ := a.current.Targets.Find("prod")
 	if text := s.Last.Fallback.Text(); !strings.Contains(text, "TYPE") {
 		t.Errorf("it does not say what is missing: %s", text)
 	}

@@ -40,7 +40,7 @@ func TestWhyNoMachineComesIsToldOnce(t *testing.T) {
 		})
 		a, stop := w.start()
 		eventually(t, "the pool says why", func() string {
-			s, _ := a.current.Target("prod")
+			s, _ := a.current.Targets.Find("prod")
 			if s.Last == nil || len(s.Last.Pools) == 0 || !strings.Contains(s.Last.Pools[0].FailureMessage, turn.says) {
 				return "not yet"
 			}
@@ -59,7 +59,7 @@ func TestWhyNoMachineComesIsToldOnce(t *testing.T) {
 	}
 	a, stop := w.start()
 	defer stop()
-	events, err := a.current.QueryEvents(history.Filter{Kinds: []string{"pool-failed"}, Limit: 100})
+	events, err := a.current.Activity.QueryEvents(history.Filter{Kinds: []string{"pool-failed"}, Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

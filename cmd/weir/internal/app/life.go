@@ -50,15 +50,15 @@ func (a *App) Start(ctx context.Context) {
 		a.onStop("handover", 0, a.spawn(ctx, "handover", a.dispatcher.Run))
 	}
 	// Stop ends it after everything that sends events.
-	a.onStop("history", historyShare, a.spawn(ctx, "history", a.current.Run))
+	a.onStop("history", historyShare, a.spawn(ctx, "history", a.current.Activity.Run))
 	a.onStop("connections", 0, func(context.Context) error { a.gen.followers().CloseConnections(); return nil })
 	a.onStop("gate providers", 0, func(context.Context) error { a.gen.Load().providers.close(); return nil })
 	a.onStop("notifications", notifyShare, a.stopPart(notifierPart, (*publisher).closeNotifier))
 	if a.member != nil {
 		a.onStop("news", 0, func(context.Context) error { a.peers.news.Close(); return nil })
 	}
-	showConfiguration(a.current, a.o.Config, a.log)
-	a.current.Event(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
+	showConfiguration(a.current.Daemon, a.o.Config, a.log)
+	a.current.Activity.Add(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
 	a.loss(a.book.Read().Lost)
 	if a.emulator != nil {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
@@ -71,7 +71,7 @@ func (a *App) Start(ctx context.Context) {
 	if a.entrance.certificate != nil {
 		server.TLSConfig = a.entrance.certificate.Config()
 	}
-	server.RegisterOnShutdown(a.current.EndStreams)
+	server.RegisterOnShutdown(a.current.Live.Close)
 	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))
 	a.onStop("statuses", statusesShare, a.stopPart(statusesPart, (*publisher).closeStatuses))
 	a.onStop("pull requests", pullsShare, a.stopPart(pullsPart, (*publisher).closePulls))

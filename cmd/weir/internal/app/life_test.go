@@ -90,7 +90,7 @@ func TestAReloadTakesWhatTheForgeIsReachedBy(t *testing.T) {
 	reload(func(c *config.Config) { c.Interval *= 1000; c.Sources[0].Proxy = "http://127.0.0.1:1" })
 	second := w.repo.Commit("second")
 	eventually(t, "the source is not reached", func() string {
-		for _, s := range a.current.Sources() {
+		for _, s := range a.current.Sources.All() {
 			if s.Error != "" {
 				return ""
 			}

@@ -14,13 +14,13 @@ import (
 
 // measure registers functions with the metrics for the figures that are in no report. file has the
 // records.
-func measure(m *metrics.Metrics, b *current.State, now *currentGeneration, file string) {
-	m.Queue("history", b.Unwritten)
+func measure(m *metrics.Metrics, on *current.State, now *currentGeneration, file string) {
+	m.Queue("history", on.Activity.Unwritten)
 	m.Queue("statuses", func() int { return now.publisher().unposted() })
 	m.Queue("notifications", func() int { return now.publisher().unsent() })
 	count := func(is func(current.TargetState) bool) func() int {
 		return func() int {
-			return len(slices.DeleteFunc(b.Targets(), func(t current.TargetState) bool { return !is(t) }))
+			return len(slices.DeleteFunc(on.Targets.All(), func(t current.TargetState) bool { return !is(t) }))
 		}
 	}
 	m.Queue("renders", count(func(t current.TargetState) bool { return !t.Rendering.Since.IsZero() }))

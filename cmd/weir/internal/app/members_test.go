@@ -117,7 +117,7 @@ func TestMembersAreShownAndMoved(t *testing.T) {
 	}
 	eventually(t, "events", func() string {
 		var kinds []string
-		for _, e := range b.current.Events() {
+		for _, e := range b.current.Activity.Events() {
 			kinds = append(kinds, e.Kind)
 		}
 		for _, want := range []string{"owner-changed", "command-given", "member-joined"} {

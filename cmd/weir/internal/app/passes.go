@@ -24,6 +24,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/reconciler/targetspec"
+	"github.com/weir-gitops/weir/status/current"
 )
 
 // passes are the loops of the scopes, and what passes leave for the next one and for
@@ -66,6 +67,7 @@ type passesOptions struct {
 	ledger    *ledger.Ledger
 	lineages  *ancestry.Book
 	approvals approvals
+	targets   *current.Targets
 	// wake wakes the conductor, conduct the conductor of rollouts.
 	wake    func()
 	conduct signal

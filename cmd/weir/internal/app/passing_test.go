@@ -40,7 +40,7 @@ func TestALostLeaseIsNoFailureOfACommit(t *testing.T) {
 	b := s.memberOver("b", store)
 	defer b.stop()
 	eventually(t, "the pass that notes nothing", func() string {
-		r, _ := b.current.Target("prod")
+		r, _ := b.current.Targets.Find("prod")
 		var e *observed.Error
 		switch {
 		case r.Last == nil || r.Last.Err == nil:

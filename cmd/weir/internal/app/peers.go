@@ -222,7 +222,7 @@ func (a *peers) takePull(source string, number int64, data []byte) {
 		a.log.Warn("cannot read a pull request of another member", "source", source, "number", number, "error", err)
 		return
 	}
-	a.current.Pull(p)
+	a.current.Pulls.Update(p)
 }
 
 // tell counts and reports moves of leases.
@@ -277,4 +277,4 @@ func addressOf(c *config.Config) string {
 }
 
 // reportMove makes an event of a move.
-func (a *peers) reportMove(e events.Event) { a.current.Event(e) }
+func (a *peers) reportMove(e events.Event) { a.current.Activity.Add(e) }

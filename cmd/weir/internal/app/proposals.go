@@ -108,7 +108,7 @@ func (p *proposals) pushing(f config.Forge) (o proposal.Options, pusher *transpo
 	name, address := f.Push.By()
 	return proposal.Options{
 		Source: f.Source, PageURL: p.config.PublicURL, Author: name, Address: address, Forge: client, Git: of.Git, Pusher: pusher,
-		Redact: p.redact, Event: p.current.Event, Logger: p.log,
+		Redact: p.redact, Event: p.current.Activity.Add, Logger: p.log,
 	}, pusher, err
 }
 
@@ -142,7 +142,7 @@ func (p *proposals) newImages(f config.Forge, o proposal.Options) turn {
 func (p *proposals) newAccepts(f config.Forge, o proposal.Options) turn {
 	o.Every = min(p.followers[f.Source].Config.Interval, mostAccepts)
 	last := func(target string) *plan.Plan {
-		t, _ := p.current.Target(target)
+		t, _ := p.current.Targets.Find(target)
 		if t.Last == nil {
 			return nil
 		}

@@ -276,15 +276,15 @@ func (t display) Begin(source string, number int64, sha string) { t.forge.Begin(
 
 // Show says what became of a pull request.
 func (t display) Show(p report.Pull) {
-	t.current.Pull(p)
+	t.current.Pulls.Update(p)
 	t.others(p)
 	t.forge.Show(p)
 }
 
 // Deliver brings the end of a pull request to the forge, and to the pages on which it has not ended.
 func (t display) Deliver(p report.Pull) {
-	if known, _ := t.current.FindPull(p.Source, p.Number); !known.Ended() {
-		t.current.Pull(p)
+	if known, _ := t.current.Pulls.Find(p.Source, p.Number); !known.Ended() {
+		t.current.Pulls.Update(p)
 		t.others(p)
 	}
 	t.forge.Show(p)

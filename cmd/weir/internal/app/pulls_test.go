@@ -44,7 +44,7 @@ func (w *world) startApproved() (a *App, first string, stop func()) {
 	first = w.repo.Commit("first")
 	a, stop = w.start()
 	eventually(w.t, "the first plan", func() string {
-		if s, _ := a.current.Target("prod"); s.Last == nil || s.Last.Plan == nil || s.Last.Plan.Empty() {
+		if s, _ := a.current.Targets.Find("prod"); s.Last == nil || s.Last.Plan == nil || s.Last.Plan.Empty() {
 			return "there is no plan"
 		}
 		return ""
@@ -124,7 +124,7 @@ func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 		t.Errorf("approvals that are left: %+v, %v", r.Approvals, r.Lost)
 	}
 	// The page has it too, and what weir says is never a command to it.
-	if shown := a.current.Pulls(); len(shown) != 1 || shown[0].State != report.PullMerged {
+	if shown := a.current.Pulls.All(); len(shown) != 1 || shown[0].State != report.PullMerged {
 		t.Errorf("the page shows %+v", shown)
 	}
 	for _, body := range w.forge.told(1) {
@@ -191,7 +191,7 @@ func TestATrailerThatFirstAppearsInASquash(t *testing.T) {
 		return ""
 	})
 	eventually(t, "the end", func() string {
-		for _, p := range a.current.Pulls() {
+		for _, p := range a.current.Pulls.All() {
 			if p.State != report.PullMerged || len(p.Differs) > 0 {
 				return fmt.Sprintf("%d is %s: %v", p.Number, p.State, p.Differs)
 			}
@@ -219,7 +219,7 @@ func TestACommentForesees(t *testing.T) {
 		return ""
 	})
 	planned := func() time.Time {
-		p, _ := a.current.FindPull("pools", 1)
+		p, _ := a.current.Pulls.Find("pools", 1)
 		if p.HeadSHA != head || p.Forecast == nil || p.Forecast.Timeline == nil {
 			t.Fatalf("shown: %+v", p)
 		}
@@ -251,7 +251,7 @@ func TestACommentForesees(t *testing.T) {
 // approveNow approves what waits, as the command does.
 func approveNow(t testing.TB, a *App) {
 	t.Helper()
-	s, _ := a.current.Target("prod")
+	s, _ := a.current.Targets.Find("prod")
 	if _, err := a.book.Approve(s.Last.Plan.Digest(), "test"); err != nil {
 		t.Fatal(err)
 	}

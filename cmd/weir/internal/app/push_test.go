@@ -29,7 +29,7 @@ func TestPushToFinalStatus(t *testing.T) {
 	status := func(sha string) func() string {
 		return func() string {
 			if got := w.forge.states(sha, "fleet/apply"); !strings.HasSuffix(got, "success") {
-				return fmt.Sprintf("%s, %d targets", got, len(a.current.Targets()))
+				return fmt.Sprintf("%s, %d targets", got, len(a.current.Targets.All()))
 			}
 			return ""
 		}

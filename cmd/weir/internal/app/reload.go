@@ -59,16 +59,16 @@ func (a *App) reload(ctx context.Context) {
 	}
 	if err != nil {
 		a.metrics.Reload(false)
-		a.current.RefuseConfiguration(err.Error())
+		a.current.Daemon.RefuseConfiguration(err.Error())
 		a.log.Error("configuration rejected; the previous one stays in use", "error", err)
 		return
 	}
 	a.metrics.Reload(true)
-	showConfiguration(a.current, c, a.log)
+	showConfiguration(a.current.Daemon, c, a.log)
 	if a.peers != nil {
 		a.peers.describe(ctx)
 	}
-	a.current.Event(events.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
+	a.current.Activity.Add(events.Event{Kind: "configuration-reloaded", Text: "the configuration was reloaded"})
 	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets), "took", time.Since(began).Round(time.Millisecond))
 }
 

@@ -45,7 +45,7 @@ func TestReload(t *testing.T) {
 	next = c
 	reloads("success", 1)
 	eventually(t, "the new target", func() string {
-		if s, ok := a.current.Target("dev"); !ok || s.Last == nil || !s.Last.Converged() {
+		if s, ok := a.current.Targets.Find("dev"); !ok || s.Last == nil || !s.Last.Converged() {
 			return fmt.Sprintf("%+v", s.Last)
 		}
 		return ""
@@ -73,7 +73,7 @@ func TestReload(t *testing.T) {
 	next = w.config()
 	reloads("success", 2)
 	eventually(t, "the target goes", func() string {
-		if _, ok := a.current.Target("dev"); ok {
+		if _, ok := a.current.Targets.Find("dev"); ok {
 			return "still there"
 		}
 		return ""

@@ -46,7 +46,7 @@ func (r *reporter) hand(ctx context.Context, report *plan.Report) bool {
 	if !r.passes.noted(report, true) {
 		return false
 	}
-	r.current.Report(ctx, report)
+	r.current.Targets.Report(ctx, report)
 	r.metrics.Report(ctx, report)
 	r.now.publisher().report(ctx, report)
 	wait := r.now.interval()
@@ -56,7 +56,7 @@ func (r *reporter) hand(ctx context.Context, report *plan.Report) bool {
 	if slices.ContainsFunc(report.Governed, func(p rollout.Pool) bool { return p.Watched }) {
 		wait = min(wait, watchEvery)
 	}
-	r.current.Due(report.Target, time.Now().Add(wait))
+	r.current.Targets.SetDue(report.Target, time.Now().Add(wait))
 	r.log.report(report)
 	return true
 }
@@ -108,7 +108,7 @@ func (r *reporter) take(target string, data []byte) {
 	if own || report.Target != target || !r.passes.noted(report, false) {
 		return
 	}
-	r.current.Take(report)
+	r.current.Targets.Take(report)
 	r.metrics.Elsewhere(target)
 	r.now.publisher().report(context.Background(), report)
 }
@@ -177,23 +177,23 @@ func problems(r *plan.Report) string {
 }
 
 // showConfiguration puts the configuration that holds on the page.
-func showConfiguration(b *current.State, c *config.Config, log *slog.Logger) {
+func showConfiguration(on *current.Daemon, c *config.Config, log *slog.Logger) {
 	text, err := c.Shown()
 	if err != nil {
 		log.Error("the configuration cannot be shown", "error", err)
 		return
 	}
-	b.ShowConfiguration(text)
+	on.ShowConfiguration(text)
 }
 
 // reportLoss reports on the page and in the metrics that all writes are held, or no longer held.
-func reportLoss(b *current.State, m *metrics.Metrics) func(*state.Loss) {
+func reportLoss(on *current.Daemon, m *metrics.Metrics) func(*state.Loss) {
 	return func(lost *state.Loss) {
 		why := ""
 		if lost != nil {
 			why = gates.LossText(*lost)
 		}
-		b.HoldWrites(why)
+		on.HoldWrites(why)
 		m.StateLost(lost != nil)
 	}
 }

@@ -178,7 +178,7 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 		return again, err
 	}
 	for _, e := range out.Events {
-		r.current.Event(events.Event{Kind: string(e.Kind), Source: source, Revision: revision, Name: e.Rollout, Text: e.Text})
+		r.current.Activity.Add(events.Event{Kind: string(e.Kind), Source: source, Revision: revision, Name: e.Rollout, Text: e.Text})
 		if e.Kind == rollout.Stopped {
 			r.stopped(source)
 		}
@@ -314,7 +314,7 @@ func (r *rollouts) handleNews() {
 
 // retry permits the stopped changes of a target to be rolled out again.
 func (r *rollouts) retry(target string) error {
-	t, _ := r.current.Target(target)
+	t, _ := r.current.Targets.Find(target)
 	record, err := r.ledger.Read(t.Source)
 	if err != nil || !slices.ContainsFunc(record.Bad, func(b rollout.Bad) bool { return b.Target == target }) {
 		return err

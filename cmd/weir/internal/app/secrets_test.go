@@ -57,7 +57,7 @@ func TestSecretsThatARenderFinds(t *testing.T) {
 	w.repo.Commit("first " + canary)
 	a, stop := w.start()
 	eventually(t, "the fault is told", func() string {
-		if target, ok := a.current.Target("prod"); !ok || target.Last == nil || !target.Last.Diagnostics.HasErrors() {
+		if target, ok := a.current.Targets.Find("prod"); !ok || target.Last == nil || !target.Last.Diagnostics.HasErrors() {
 			return "the target has no fault"
 		}
 		return ""

@@ -246,10 +246,10 @@ func TestAnEngineThatIsAway(t *testing.T) {
 				if text := m.get(t, "/readyz", nil); !strings.HasPrefix(text, "ready") {
 					t.Error(text)
 				}
-				if r, _ := m.current.Target("prod"); r.Last == nil || r.Last.Revision != commit {
+				if r, _ := m.current.Targets.Find("prod"); r.Last == nil || r.Last.Revision != commit {
 					t.Errorf("what was seen last is not shown: %+v", r.Last)
 				}
-				if !slices.ContainsFunc(m.current.Events(), func(ev events.Event) bool { return ev.Kind == "member-lost" }) {
+				if !slices.ContainsFunc(m.current.Activity.Events(), func(ev events.Event) bool { return ev.Kind == "member-lost" }) {
 					t.Error("no event says it")
 				}
 				if code, text := m.says(t, commands.ResumePath, `{"target":"held"}`); code != http.StatusServiceUnavailable || !strings.Contains(text, "stored") {

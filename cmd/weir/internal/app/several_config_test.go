@@ -46,7 +46,7 @@ func TestWhileConfigurationsDifferNothingIsDeleted(t *testing.T) {
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 3)}))
 	second := s.repo.Commit("second")
 	eventually(t, "what is kept", func() string {
-		r, _ := b.current.Target("prod")
+		r, _ := b.current.Targets.Find("prod")
 		if r.Last == nil || r.Last.Revision != second || r.Last.Plan == nil {
 			return fmt.Sprintf("%+v", r.Last)
 		}

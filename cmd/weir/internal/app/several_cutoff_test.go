@@ -205,7 +205,7 @@ func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 			})
 			began := time.Now()
 			eventually(t, "a plan that is held", func() string {
-				r, _ := owner.current.Target("prod")
+				r, _ := owner.current.Targets.Find("prod")
 				if r.Last == nil || r.Last.StartedAt.Before(began) || r.Last.Plan == nil || r.Last.Plan.Runnable() > 0 {
 					return fmt.Sprintf("%+v", r.Last)
 				}
@@ -219,7 +219,7 @@ func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 			}
 			eventually(t, "the change", func() string {
 				if got := s.query("autoscaling", "DescribeAutoScalingGroups"); !strings.Contains(got, "<MaxSize>5</MaxSize>") {
-					r, _ := owner.current.Target("prod")
+					r, _ := owner.current.Targets.Find("prod")
 					return fmt.Sprintf("%s\nphase %s, last pass %+v\nrecords %+v", got, r.Phase, r.Last, owner.book.Read())
 				}
 				return ""

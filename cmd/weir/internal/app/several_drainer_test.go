@@ -140,7 +140,7 @@ func leavesADrain(t *testing.T, under string, ends bool) {
 	}
 	if under == "nothing" {
 		eventually(t, "a machine that waits for a pod", func() string {
-			r, _ := b.current.Target("prod")
+			r, _ := b.current.Targets.Find("prod")
 			if r.Last == nil || len(r.Last.Pools) != 1 || len(r.Last.Pools[0].Draining) != 1 || r.Last.Pools[0].Draining[0].PodsLeft != 1 {
 				return fmt.Sprintf("%+v", r.Last)
 			}
@@ -177,12 +177,12 @@ func leavesADrain(t *testing.T, under string, ends bool) {
 	}
 	told := map[string]int{}
 	for _, m := range []*member{a, b} {
-		for _, e := range m.current.Events() {
+		for _, e := range m.current.Activity.Events() {
 			if strings.HasPrefix(e.Kind, "machine-") || strings.HasPrefix(e.Kind, "drain-") {
 				told[e.Kind]++
 			}
 		}
-		r, _ := m.current.Target("prod")
+		r, _ := m.current.Targets.Find("prod")
 		for _, diagnostic := range r.Last.Diagnostics {
 			if diagnostic.Code == "drain-failed" {
 				t.Errorf("a hand-over is told as a failure: %s", diagnostic.Summary)
@@ -193,7 +193,7 @@ func leavesADrain(t *testing.T, under string, ends bool) {
 		t.Errorf("told: %v", told)
 	}
 	s.aws.ResetCalls()
-	r, _ := a.current.Target("prod")
+	r, _ := a.current.Targets.Find("prod")
 	if draining := r.Last.Pools[0].Draining; len(draining) > 0 {
 		t.Errorf("still drained: %+v", draining)
 	}

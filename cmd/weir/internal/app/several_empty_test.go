@@ -27,7 +27,7 @@ func TestAnEmptyEngineIsALossWhereAWSHoldsSomething(t *testing.T) {
 	defer b.stop()
 	eventually(t, "the loss, and a plan that is held", func() string {
 		lost := b.book.Read().Lost
-		r, _ := b.current.Target("prod")
+		r, _ := b.current.Targets.Find("prod")
 		if lost == nil || !strings.Contains(lost.Why, "had no records, although AWS has resources") || r.Last == nil || r.Last.Revision != second || r.Last.Plan == nil || r.Last.Plan.Runnable() > 0 {
 			return fmt.Sprintf("%+v, %+v", lost, r.Last)
 		}

@@ -63,7 +63,7 @@ func TestTheLastCommentOfAPullRequestThatEnds(t *testing.T) {
 			}
 			inState := `"state": "` + name + `"`
 			eventually(t, "the end, and a try to say it", func() string {
-				switch p, _ := a.current.FindPull("pools", 1); {
+				switch p, _ := a.current.Pulls.Find("pools", 1); {
 				case string(p.State) != name || name == "merged" && !p.Compared:
 					return fmt.Sprintf("%+v", p)
 				case refused.Load() == 0:

@@ -73,7 +73,7 @@ func TestAnApprovedPlanGoesOnWithTheNextOwner(t *testing.T) {
 		t.Helper()
 		var digest string
 		eventually(t, "the plan", func() string {
-			r, _ := m.current.Target("prod")
+			r, _ := m.current.Targets.Find("prod")
 			if r.Last == nil || r.Last.Revision != revision || r.Last.Plan == nil || r.Last.Plan.Empty() {
 				return fmt.Sprintf("%+v", r.Last)
 			}
@@ -98,7 +98,7 @@ func TestAnApprovedPlanGoesOnWithTheNextOwner(t *testing.T) {
 	s.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=api&MaxSize=9") // by hand: nobody approved that it is put right
 	s.drain(t, a, b, under)
 	eventually(t, "what was approved, and what is held", func() string {
-		r, _ := a.current.Target("prod")
+		r, _ := a.current.Targets.Find("prod")
 		if r.Last == nil || r.Last.Revision != second || r.Last.Plan == nil || len(r.Last.Pools) != 2 {
 			return fmt.Sprintf("%+v", r.Last)
 		}
@@ -324,7 +324,7 @@ func TestATableIsRestored(t *testing.T) {
 	for _, m := range []*member{a, b} {
 		eventually(t, "plans that are held", func() string {
 			for _, target := range []string{"prod", "held"} {
-				r, _ := m.current.Target(target)
+				r, _ := m.current.Targets.Find(target)
 				if r.Last == nil || r.Last.Revision != second || r.Last.Plan == nil || r.Last.Plan.Empty() || r.Last.Plan.Runnable() > 0 {
 					return fmt.Sprintf("%+v", r.Last)
 				}
@@ -349,7 +349,7 @@ func TestATableIsRestored(t *testing.T) {
 	}
 	converged(t, b.App, second, 1)
 	eventually(t, "the target that is suspended again", func() string {
-		r, _ := b.current.Target("held")
+		r, _ := b.current.Targets.Find("held")
 		if r.Last == nil || !r.Last.Suspended || r.Last.Plan == nil || r.Last.Plan.Runnable() > 0 || r.Last.Plan.Empty() {
 			return fmt.Sprintf("%+v", r.Last)
 		}

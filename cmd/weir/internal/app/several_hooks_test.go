@@ -25,12 +25,12 @@ func TestAWebhookOfACommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
 	s.owned(s.source(), a)
 	s.owned(s.scope(), b)
 	eventually(t, "the first plan", func() string {
-		if r, _ := a.current.Target("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
+		if r, _ := a.current.Targets.Find("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
 			return "there is no plan"
 		}
 		return ""
 	})
-	r, _ := a.current.Target("prod")
+	r, _ := a.current.Targets.Find("prod")
 	if _, err := b.book.Approve(r.Last.Plan.Digest(), "somebody"); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestAnyMemberShowsPullRequests(t *testing.T) {
 	a, b := s.member("a"), s.member("b")
 	s.owned(s.source(), a)
 	eventually(t, "the first plan", func() string {
-		if r, _ := a.current.Target("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
+		if r, _ := a.current.Targets.Find("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
 			return "there is no plan"
 		}
 		return ""

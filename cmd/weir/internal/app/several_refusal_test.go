@@ -252,7 +252,7 @@ func TestAnEngineThatTakesNoWrites(t *testing.T) {
 				if text := m.get(t, "/metrics", nil); !strings.Contains(text, "\nweir_coordination_writes_refused_seconds ") || strings.Contains(text, "\nweir_coordination_writes_refused_seconds 0\n") {
 					t.Error("the metrics lack it")
 				}
-				if !slices.ContainsFunc(m.current.Events(), func(ev events.Event) bool { return ev.Kind == "member-lost" && strings.Contains(ev.Text, e.says) }) {
+				if !slices.ContainsFunc(m.current.Activity.Events(), func(ev events.Event) bool { return ev.Kind == "member-lost" && strings.Contains(ev.Text, e.says) }) {
 					t.Error("no event says it")
 				}
 			}

@@ -156,7 +156,7 @@ func TestAReloadMovesATargetWhileItRolls(t *testing.T) {
 	for _, m := range []*member{a, b, c} {
 		targetConverged(t, m.App, "prod", second)
 		eventually(t, "where the target is", func() string {
-			if r, _ := m.current.Target("prod"); r.Last.Region != "eu-west-2" {
+			if r, _ := m.current.Targets.Find("prod"); r.Last.Region != "eu-west-2" {
 				return "in " + r.Last.Region
 			}
 			return ""
@@ -267,7 +267,7 @@ func TestAnOwnerThatReloadsFirstDeletesNothing(t *testing.T) {
 	less := func(c *config.Config) { c.Targets[0].Path = "overlays/less" }
 	s.reload(b, "b", less)
 	eventually(t, "what is kept", func() string {
-		r, _ := b.current.Target("prod")
+		r, _ := b.current.Targets.Find("prod")
 		if r.Last == nil || r.Last.Plan == nil || len(r.Last.Pools) > 1 {
 			return fmt.Sprintf("%+v", r.Last)
 		}

@@ -159,7 +159,7 @@ func TestACommitThatComesBackIsATimeOfItsOwn(t *testing.T) {
 		t.Helper()
 		for _, m := range []*member{a, b} {
 			eventually(t, "the report", func() string {
-				r, _ := m.current.Target("prod")
+				r, _ := m.current.Targets.Find("prod")
 				m.passes.mu.Lock()
 				wants := m.passes.memory.conditions["prod"].Seq
 				m.passes.mu.Unlock()

@@ -41,7 +41,7 @@ func TestAMemberThatStartsKnowsOnlyWhatIsRecordedNow(t *testing.T) {
 	if did := s.writes(); len(did) > 0 {
 		t.Errorf("it took back what was applied: %v", did)
 	}
-	if at, _ := b.current.Target("prod"); at.Last != nil && at.Last.Revision == first && at.Last.Plan != nil && !at.Last.Suspended {
+	if at, _ := b.current.Targets.Find("prod"); at.Last != nil && at.Last.Revision == first && at.Last.Plan != nil && !at.Last.Suspended {
 		t.Errorf("it goes by the first commit: %+v", at.Last.Plan.Steps)
 	}
 	s.repo.Down(false)

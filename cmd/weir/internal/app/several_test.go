@@ -199,7 +199,7 @@ func TestAnotherMemberTakesOver(t *testing.T) {
 		t.Errorf("AWS has %s", got)
 	}
 	told := 0
-	for _, e := range a.current.Events() {
+	for _, e := range a.current.Activity.Events() {
 		if e.Kind == "group-created" {
 			told++
 		}
@@ -227,7 +227,7 @@ func TestASuspensionOnOneMemberHoldsAnother(t *testing.T) {
 	second := s.repo.Commit("second")
 	for _, m := range []*member{a, b} {
 		eventually(t, "the plan that is held", func() string {
-			r, _ := m.current.Target("prod")
+			r, _ := m.current.Targets.Find("prod")
 			if r.Last == nil || r.Last.Revision != second || r.Last.Plan == nil || r.Last.Plan.Runnable() > 0 || r.Last.Plan.Empty() {
 				return fmt.Sprintf("%+v", r.Last)
 			}
@@ -269,7 +269,7 @@ func TestASuspensionHoldsTheNextWriteOfAPass(t *testing.T) {
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.xlarge", 3)}))
 	second := s.repo.Commit("second")
 	eventually(t, "the plan that is held", func() string {
-		r, _ := b.current.Target("prod")
+		r, _ := b.current.Targets.Find("prod")
 		if r.Last == nil || r.Last.Revision != second || !r.Last.Suspended || r.Last.Plan == nil || r.Last.Plan.Empty() {
 			return fmt.Sprintf("%+v", r.Last)
 		}
@@ -299,12 +299,12 @@ func TestAnApprovalByCommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
 	defer a.stop()
 	defer b.stop()
 	eventually(t, "the first plan", func() string {
-		if r, _ := a.current.Target("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
+		if r, _ := a.current.Targets.Find("prod"); r.Last == nil || r.Last.Plan == nil || r.Last.Plan.Empty() {
 			return "there is no plan"
 		}
 		return ""
 	})
-	r, _ := a.current.Target("prod")
+	r, _ := a.current.Targets.Find("prod")
 	if _, err := a.book.Approve(r.Last.Plan.Digest(), "somebody"); err != nil {
 		t.Fatal(err)
 	}

@@ -111,7 +111,7 @@ func TestAnEndpointThatDoesNotAnswerHoldsUpItself(t *testing.T) {
 			next.Targets[0].Suspend = true
 			a.reloadDue.send()
 			eventually(t, "the reload", func() string {
-				if s, _ := a.current.Target("prod"); s.Last == nil || !s.Last.Suspended {
+				if s, _ := a.current.Targets.Find("prod"); s.Last == nil || !s.Last.Suspended {
 					return "not suspended"
 				}
 				return ""
@@ -173,7 +173,7 @@ func TestAWriteThatIsNotAnswered(t *testing.T) {
 	old := a.gen.Load()
 	a.reloadDue.send()
 	eventually(t, "the target is held", func() string {
-		s, _ := a.current.Target("stuck-0")
+		s, _ := a.current.Targets.Find("stuck-0")
 		if s.Last == nil || s.Last.Plan == nil || len(s.Last.Plan.Steps) == 0 {
 			return "no plan yet"
 		}

@@ -78,7 +78,7 @@ func TestUnsignedCommitsAreNotApplied(t *testing.T) {
 	mallory := commit(5, w.repo.SSHSign(sourcetest.NewSSHKey(t)))
 	eventually(t, "the third is refused", status(mallory, "failure", "Weir Test <test@weir.dev>"))
 	eventually(t, "passes go on with what was applied last", func() string {
-		s, _ := a.current.Target("prod")
+		s, _ := a.current.Targets.Find("prod")
 		if s.Last.Revision != first || len(s.Last.Pools) != 1 || s.Last.Err == nil || !strings.Contains(s.Last.Err.Error(), mallory[:12]) {
 			return fmt.Sprintf("revision %q, %d pools, error %v", s.Last.Revision, len(s.Last.Pools), s.Last.Err)
 		}
@@ -118,7 +118,7 @@ func TestVerifyIsAskedForWhileItRuns(t *testing.T) {
 	pass := func(what string, wanted func(s current.TargetState) bool) {
 		t.Helper()
 		eventually(t, what, func() string {
-			if s, ok := a.current.Target("prod"); !ok || s.Last == nil || !wanted(s) {
+			if s, ok := a.current.Targets.Find("prod"); !ok || s.Last == nil || !wanted(s) {
 				return fmt.Sprintf("%+v", s.Last)
 			}
 			return ""

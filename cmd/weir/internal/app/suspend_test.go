@@ -69,7 +69,7 @@ func TestASuspensionHoldsTheNextWriteOfADaemonAlone(t *testing.T) {
 				w.repo.Write(overlay(map[string]string{"web": pool("web", "m5.xlarge", 3)}))
 				second := w.repo.Commit("second")
 				eventually(t, "the plan that is held", func() string {
-					r, _ := a.current.Target("prod")
+					r, _ := a.current.Targets.Find("prod")
 					if r.Last == nil || r.Last.Revision != second || r.Last.Plan == nil || r.Last.Plan.Empty() || r.Last.Plan.Runnable() > 0 {
 						return fmt.Sprintf("%+v", r.Last)
 					}
@@ -115,7 +115,7 @@ func TestASuspensionHoldsTheNextEviction(t *testing.T) {
 	converged(t, a, first, 1)
 	id := d.end()
 	eventually(t, "the suspension", func() string {
-		if r, _ := a.current.Target("prod"); s.err.Load() != nil || r.Last == nil || !r.Last.Suspended {
+		if r, _ := a.current.Targets.Find("prod"); s.err.Load() != nil || r.Last == nil || !r.Last.Suspended {
 			return fmt.Sprint(r.Last, s.err.Load())
 		}
 		return ""

@@ -32,7 +32,7 @@ func TestWhatAWSRefusedIsNotTriedByTheNextOwner(t *testing.T) {
 	refused := func(m *member, since time.Time) {
 		t.Helper()
 		eventually(t, "the refusal", func() string {
-			r, _ := m.current.Target("prod")
+			r, _ := m.current.Targets.Find("prod")
 			if r.Last == nil || r.Last.Revision != second || r.Last.StartedAt.Before(since) || len(r.Last.Failures()) != 1 || !r.Last.Failures()[0].Parked {
 				return fmt.Sprintf("%+v", r.Last)
 			}
@@ -83,7 +83,7 @@ func TestARetryIsKeptUntilSomebodyOwnsTheAccount(t *testing.T) {
 	s.repo.Write(overlay(map[string]string{"web": pool("web", "m5.large", 5)}))
 	second := s.repo.Commit("second")
 	eventually(t, "the refusal", func() string {
-		if r, _ := a.current.Target("prod"); r.Last == nil || r.Last.Revision != second || len(r.Last.Failures()) != 1 {
+		if r, _ := a.current.Targets.Find("prod"); r.Last == nil || r.Last.Revision != second || len(r.Last.Failures()) != 1 {
 			return fmt.Sprintf("%+v", r.Last)
 		}
 		return ""

@@ -34,7 +34,7 @@ func TestASuspensionHoldsUntilItEnds(t *testing.T) {
 	a, stop = w.start()
 	defer stop()
 	heldBy(t, a, "prod", second, step.HeldSuspended, "suspended by ann until")
-	if s, _ := a.current.Target("prod"); !s.Last.Suspended {
+	if s, _ := a.current.Targets.Find("prod"); !s.Last.Suspended {
 		t.Error("the target is not shown as suspended")
 	}
 	if got := w.writes(); len(got) != 0 {

@@ -65,7 +65,7 @@ func heldBy(t *testing.T, a *App, target, revision string, hold step.Hold, reaso
 	t.Helper()
 	var found *plan.Plan
 	eventually(t, target+" is held", func() string {
-		s, ok := a.current.Target(target)
+		s, ok := a.current.Targets.Find(target)
 		if !ok || s.Last == nil || s.Last.Plan == nil || s.Last.Revision != revision {
 			return "no plan yet"
 		}
@@ -87,7 +87,7 @@ func heldBy(t *testing.T, a *App, target, revision string, hold step.Hold, reaso
 func targetConverged(t *testing.T, a *App, target, revision string) {
 	t.Helper()
 	eventually(t, target+" converges", func() string {
-		s, ok := a.current.Target(target)
+		s, ok := a.current.Targets.Find(target)
 		if !ok || s.Last == nil {
 			return "no pass yet"
 		}

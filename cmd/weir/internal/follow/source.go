@@ -54,7 +54,7 @@ type Source struct {
 type Listeners struct {
 	Logger  *slog.Logger
 	Secrets *redact.Registry
-	Board   *current.State
+	Sources *current.Sources
 	// News wakes a conductor that waits for sources. Wake makes it compose. Conduct wakes the
 	// conductor of rollouts.
 	News, Wake, Conduct func()
@@ -134,7 +134,7 @@ func (f *Source) hear(s snapshot.Snapshot, err error) {
 		// Without the subject, which may name a secret: see desired.
 		shown.Revision, shown.FetchedAt = s.Revision, now
 	}
-	to.Board.Source(shown)
+	to.Sources.Update(shown)
 	f.once.Do(func() { close(f.heard) })
 	to.News()
 	to.Wake()

@@ -62,21 +62,21 @@ func (m *Manager) Starting(step string) {
 
 // Supervise reports to the service manager that the daemon is ready, which it is before its first
 // pass. From then on it reports that the daemon is alive, as long as the loop shows signs of life.
-func (m *Manager) Supervise(ctx context.Context, b *current.State) error {
+func (m *Manager) Supervise(ctx context.Context, state *current.State) error {
 	started, sent := time.Now(), ""
 	lines := []string{systemd.SdNotifyReady}
 	for {
-		if _, alive := b.Silence(started, 0); m.watchdog > 0 && alive {
+		if _, alive := state.Heartbeat.Silence(started, 0); m.watchdog > 0 && alive {
 			lines = append(lines, systemd.SdNotifyWatchdog)
 		}
-		if text := standing(b.Targets()); text != sent {
+		if text := standing(state.Targets.All()); text != sent {
 			sent = text
 			lines = append(lines, "STATUS="+text)
 		}
 		m.Notify(lines...)
 		lines = nil
 		pace := statusPace
-		if !Ready(b.Targets()) {
+		if !Ready(state.Targets.All()) {
 			pace = firstPace
 		}
 		if m.watchdog > 0 {
