@@ -259,6 +259,5 @@ var limitExceptions = map[string]string{
 	"status/metrics.Metrics fields":                           "a field for each metric",
 
 	// To be split: these know too much. Their limits go down with the types.
-	"status/commits.Commits methods": "the queues of statuses share a journal and a lock",
-	"status/pulls.Watcher methods":   "the stages of a pull request share what is known of the source",
+	"status/pulls.Watcher methods": "the stages of a pull request share what is known of the source",
 }

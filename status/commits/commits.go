@@ -4,17 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/reconciler/state"
-	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/outbox"
 	"github.com/weir-gitops/weir/status/report"
-	"github.com/weir-gitops/weir/status/wording"
 )
 
 // Commits writes commit statuses: the aggregate context <instance>/apply on every commit that a
@@ -31,23 +30,9 @@ import (
 // A journal holds the wanted statuses before the first "pending" is posted, so that a crash leaves
 // no "pending" behind: the next process continues or closes them.
 type Commits struct {
-	o      Options
-	queues map[string]*queue // by source
-
-	journal journal
-
-	mu     sync.Mutex
-	tracks map[string][]*track // by source, the current one last
-	turn   int                 // the last turn of a track
-	// heads holds the statuses that open pull requests want for their heads, by source and number.
-	heads map[string]map[int64]HeadStatus
-	// waiting are commits of sources that have no forge now: the journal keeps them
-	// until a process in which a forge is configured again.
-	waiting []*track
-	// keep bounds the waiting superseded commits without a visible pending status.
-	keep    int
-	changed bool // a change must be in the journal before the next write
-	stale   bool // a change is missing in the journal
+	o       *Options
+	posters map[string]*poster // by source
+	journal *journal
 }
 
 // Options configures Commits.
@@ -112,230 +97,85 @@ func NewNamed(o Options, bucket string, keep, share int) (*Commits, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Commits{
-		o: o, queues: map[string]*queue{}, tracks: map[string][]*track{}, heads: map[string]map[int64]HeadStatus{},
-		journal: journal{bucket: bucket, written: map[string]uint64{}}, keep: keep,
-	}
+	c := &Commits{o: &o, posters: map[string]*poster{}, journal: &journal{
+		bucket: bucket, storeOf: o.storeOf, log: o.Logger, now: o.Now, statuses: map[string]*statuses{}, written: map[string]uint64{},
+	}}
 	for name, f := range o.Forges {
-		c.queues[name] = newQueue(f, share, o.Now)
+		limits := f.Profile().Limits
+		of := &statuses{
+			source: name, contexts: contexts{instance: o.Instance, pageURL: o.PageURL, limits: limits}, redact: o.Redact, log: o.Logger, now: o.Now, keep: keep, heads: heads{},
+		}
+		c.journal.statuses[name] = of
+		c.posters[name] = &poster{
+			source: name, o: c.o, forge: f, box: outbox.New(forgeDelays, limits.PerMinute/share, o.Now), statuses: of, journal: c.journal,
+			known: map[string]map[string]forge.CommitStatus{}, late: lateWrites{},
+		}
 	}
-	if err := c.read(""); err != nil {
+	if err := c.journal.restore(o.Store, ""); err != nil {
 		return nil, err
 	}
-	c.waiting = c.waiting[max(0, len(c.waiting)-maxTracks):]
+	c.journal.orphans = c.journal.orphans[max(0, len(c.journal.orphans)-maxTracks):]
 	return c, nil
+}
+
+// storeOf returns the store for the journal of a source, nil if another weir writes it.
+func (o *Options) storeOf(source string) state.Store {
+	if o.Held == nil {
+		return o.Store
+	}
+	return o.Held(source)
 }
 
 // TakeOver continues with the statuses that the previous owner of a source has left in the journal:
 // this weir's knowledge of the source is older.
 func (c *Commits) TakeOver(source string) error {
-	if c.queues[source] == nil {
+	p := c.posters[source]
+	if p == nil {
 		return nil
 	}
-	defer c.queues[source].box.Nudge()
-	c.queues[source].doubted.Store(true)
-	return c.read(source)
-}
-
-// read reads the journal of a source, or of all.
-func (c *Commits) read(source string) error {
-	tracks, broken, err := c.journal.read(c.o.Store, source)
-	if err != nil {
-		return err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if broken != nil {
-		c.o.Logger.Error("part of the status journal is left out; statuses of earlier commits may stay pending", "error", broken)
-		c.stale = true
-	}
-	delete(c.tracks, source)
-	now := c.o.Now()
-	for _, t := range tracks {
-		c.turn = max(c.turn, t.Turn)
-		if _, ok := c.queues[t.Source]; !ok {
-			if !t.finished() {
-				c.o.Logger.Warn("commit statuses are left pending: their source has no forge any more", "source", t.Source, "revision", t.SHA)
-				c.waiting = append(c.waiting, t)
-			}
-			continue
-		}
-		t.recovered = now
-		for _, ct := range t.Contexts {
-			// Writes after the last save of the journal are missing in it.
-			ct.Shown = ct.Shown || ct.Want.State == forge.Pending
-			if !ct.Delivered { // the process before may have ended while it wrote
-				ct.late = lateUntil(now)
-			}
-		}
-		c.tracks[t.Source] = append(c.tracks[t.Source], t)
-	}
-	return nil
-}
-
-// track is a commit with the statuses that it should have.
-type track struct {
-	Source   string                   `json:"source"`
-	SHA      string                   `json:"sha"`
-	Targets  map[string]*targetTrack  `json:"-"`
-	Contexts map[string]*contextTrack `json:"-"`
-	// Turn orders the commits of a source, Parts says how many parts the journal has of
-	// this one.
-	Turn  int `json:"turn"`
-	Parts int `json:"parts"`
-	// Fault is the reason why the commit as a whole cannot be rendered.
-	Fault string `json:"fault,omitempty"`
-	// Pull is the number of the pull request that its head's status is about, 0 for
-	// none.
-	Pull int64 `json:"pull,omitempty"`
-	// Left are the pools, by target, that earlier commits were still changing on targets that
-	// this one does not touch.
-	Left map[string]map[string]step.Verb `json:"left,omitempty"`
-	// recovered is the time at which the track was read from the journal, zero once its source has
-	// reached the commit in this process.
-	recovered time.Time
-	// unsummed says that the status over all targets must be computed again.
-	unsummed bool
-}
-
-// contextTrack is the status that a context should have.
-type contextTrack struct {
-	Want      forge.CommitStatus `json:"want"`
-	Delivered bool               `json:"delivered"`
-	// Shown says that the forge may show the context as pending while something
-	// else is wanted: such a commit is never forgotten.
-	Shown bool `json:"shown,omitempty"`
-	// Stays says that pending is an answer: it waits for a person, whether weir runs
-	// or not.
-	Stays bool `json:"stays,omitempty"`
-
-	entry outbox.Entry // of this process
-	// written says that this process wrote it, and reads it again: an earlier write may
-	// be taken after it.
-	written bool
-	// late is the time until which a write of an earlier process may still be executed; zero for
-	// none.
-	late time.Time
-}
-
-func (c *contextTrack) open() bool { return !c.Delivered && !c.entry.GaveUp() }
-
-// finished reports whether nothing is left to post of a superseded commit.
-func (t *track) finished() bool {
-	for _, ct := range t.Contexts {
-		if ct.open() || !ct.Delivered && ct.Shown || ct.Want.State == forge.Pending {
-			return false
-		}
-	}
-	return true
-}
-
-// shown reports whether the forge may show something as pending.
-func (t *track) shown() bool {
-	for _, ct := range t.Contexts {
-		if ct.Shown {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *Commits) current(source string) *track {
-	if list := c.tracks[source]; len(list) > 0 {
-		return list[len(list)-1]
-	}
-	return nil
+	defer p.box.Nudge()
+	p.doubted.Store(true)
+	return c.journal.restore(c.o.Store, source)
 }
 
 // Begin records that a source reached a revision, before the pass that applies it. A repeated
 // revision continues; another one closes the pending statuses on the earlier commits of the source.
 func (c *Commits) Begin(r Revision) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q, ok := c.queues[r.Source]
-	if !ok || r.SHA == "" {
-		return
+	if p := c.posters[r.Source]; p != nil && r.SHA != "" {
+		p.statuses.begin(r)
+		p.box.Nudge()
 	}
-	defer q.box.Nudge()
-	cur := c.current(r.Source)
-	// One that was refused as a whole has no targets until it is applied after all.
-	if cur == nil || cur.SHA != r.SHA || cur.Fault != "" && r.Err == nil && len(cur.Targets) == 0 {
-		next := &track{Source: r.Source, SHA: r.SHA, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
-		for _, name := range append(failed(cur), r.Touched...) {
-			next.Targets[name] = &targetTrack{State: forge.Pending, Description: "planning", Pools: unfinished(cur, name)}
-		}
-		for _, name := range r.Removed {
-			next.Targets[name] = &targetTrack{State: forge.Success, Description: removedText, Removed: true}
-		}
-		next.leave(cur)
-		for _, old := range c.tracks[r.Source] {
-			if old.SHA == r.SHA {
-				continue
-			}
-			c.close(old, "superseded by "+wording.Short(r.SHA))
-			old.Targets = nil // no report changes it any more
-		}
-		// A branch that is moved back reaches a commit again, with a new verdict.
-		var again *track
-		if c.tracks[r.Source], again = drop(c.tracks[r.Source], r.SHA); again != nil {
-			next.Contexts = again.Contexts
-		}
-		c.tracks[r.Source] = append(c.tracks[r.Source], next)
-		cur = next
-	}
-	cur.recovered = time.Time{}
-	cur.Fault = ""
-	if r.Err != nil {
-		cur.Fault = c.o.Redact.Text(r.Err.Error())
-	}
-	c.refresh(cur)
 }
 
 // Report processes the results of a pass. Reports of targets that the source's current revision
 // does not touch say nothing about the commit. Reports of another revision only say which pools
 // that revision answers for: its pass started before, and its changes may still be in progress.
 func (c *Commits) Report(_ context.Context, r *plan.Report) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q, ok := c.queues[r.Source]
-	cur := c.current(r.Source)
-	if !ok || cur == nil {
-		return
+	if p := c.posters[r.Source]; p != nil && p.statuses.report(r) {
+		p.box.Nudge()
 	}
-	t := cur.Targets[r.Target]
-	if t == nil {
-		cur.settle(r)
-		return
-	}
-	if cur.SHA != r.Revision {
-		if t.State != forge.Success {
-			t.touch(r)
-		}
-		return
-	}
-	cur.recovered = time.Time{}
-	if t.State == forge.Success {
-		return
-	}
-	t.observe(c.o.Redact.Report(r), c.o.Now())
-	c.refreshTarget(cur, r.Target)
-	cur.unsummed = true
-	q.box.Nudge()
 }
 
-// Unfinished are the targets of the sources' current commits that have not converged,
-// also those that an earlier process knew.
+// SetHead sets the status that a pull request wants for its head. Its earlier head goes back to the
+// other pull requests with that head, or its pending status is closed.
+func (c *Commits) SetHead(source string, number int64, want HeadStatus) {
+	p := c.posters[source]
+	p.statuses.setHead(number, want)
+	p.box.Nudge()
+}
+
+// Settle records that a pull request ended, and why.
+func (c *Commits) Settle(source string, number int64, why string) {
+	p := c.posters[source]
+	p.statuses.endHead(number, why)
+	p.box.Nudge()
+}
+
+// Unfinished returns the targets of the sources' current commits that have not converged, including
+// the targets of an earlier process.
 func (c *Commits) Unfinished() (names []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for source := range c.queues {
-		if cur := c.current(source); cur != nil {
-			for name, t := range cur.Targets {
-				if t.State != forge.Success {
-					names = append(names, name)
-				}
-			}
-		}
+	for _, p := range c.posters {
+		names = append(names, p.statuses.unfinished()...)
 	}
 	return names
 }
@@ -343,43 +183,70 @@ func (c *Commits) Unfinished() (names []string) {
 // Forget records that a target is no longer configured: no report will finish it. A failure on it
 // stays visible, but no longer belongs to the commit.
 func (c *Commits) Forget(target string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for source, q := range c.queues {
-		cur := c.current(source)
-		if cur == nil || cur.Targets[target] == nil || cur.Targets[target].State == forge.Success {
-			continue
+	for _, p := range c.posters {
+		if p.statuses.forget(target) {
+			p.box.Nudge()
 		}
-		if cur.Targets[target].State == forge.Pending {
-			c.want(cur, c.targetContext(source, target), forge.Errored, "the target is no longer configured", target)
-		}
-		delete(cur.Targets, target)
-		c.refreshAggregate(cur)
-		q.box.Nudge()
 	}
 }
 
 // Pending returns how many contexts wait to be written.
 func (c *Commits) Pending() int { return c.count((*contextTrack).open) }
 
+// Unwritten returns how many wanted statuses were never written: the pending ones without those that
+// weir has written and must only read again.
+func (c *Commits) Unwritten() int {
+	return c.count(func(ct *contextTrack) bool { return ct.open() && !ct.written })
+}
+
 func (c *Commits) count(is func(*contextTrack) bool) (n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, list := range c.tracks {
-		for _, t := range list {
-			c.sum(t)
-			for _, ct := range t.Contexts {
-				if is(ct) {
-					n++
-				}
-			}
-		}
+	for _, p := range c.posters {
+		n += p.statuses.count(is)
 	}
 	return n
 }
 
-// Unwritten counts the wanted statuses that were never written: those of Pending without the ones
-// that only have to be read again.
-func (c *Commits) Unwritten() int {
-	return c.count(func(ct *contextTrack) bool { return ct.open() && !ct.written })
+// Beside returns another way to the forge of a source, which shares its limit.
+func (c *Commits) Beside(source string) *outbox.Outbox { return c.posters[source].box.Beside() }
+
+// Retry makes weir post all statuses again now that were refused or given up: the token, the
+// permissions or the connection to the forge may have changed.
+func (c *Commits) Retry() {
+	for _, p := range c.posters {
+		p.statuses.retry()
+		p.box.TryToken()
+	}
+}
+
+// Run posts the wanted statuses until ctx ends, to all forges in parallel. Call Close afterwards.
+func (c *Commits) Run(ctx context.Context) error {
+	c.work(ctx, false)
+	return nil
+}
+
+func (c *Commits) work(ctx context.Context, drain bool) {
+	var wg sync.WaitGroup
+	for _, p := range c.posters {
+		wg.Go(func() { p.work(ctx, drain) })
+	}
+	wg.Wait()
+}
+
+// Leave keeps the wanted statuses in the journal, for the next Commits to post. Run must
+// have returned.
+func (c *Commits) Leave() error { return c.journal.save(true) }
+
+// Close leaves nothing pending: it marks the unfinished statuses as interrupted and posts all wanted
+// statuses, until it is done or ctx ends. A status that could not be posted stays in the journal for
+// the next process. Run must have returned.
+func (c *Commits) Close(ctx context.Context) error {
+	for _, p := range c.posters {
+		p.statuses.interrupt()
+	}
+	c.work(ctx, true)
+	err := c.journal.save(true)
+	if n := c.Unwritten(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("post commit statuses: %d left for the next start", n))
+	}
+	return err
 }

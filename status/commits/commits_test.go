@@ -135,8 +135,8 @@ func TestNewerCommitSupersedes(t *testing.T) {
 		if pending := f.AnyPending(); pending != nil {
 			t.Errorf("left pending: %v", pending)
 		}
-		if len(p.tracks["fleet"]) != 1 {
-			t.Errorf("%d commits are kept, want the current one", len(p.tracks["fleet"]))
+		if len(p.journal.statuses["fleet"].tracks) != 1 {
+			t.Errorf("%d commits are kept, want the current one", len(p.journal.statuses["fleet"].tracks))
 		}
 	})
 }

@@ -1,148 +1,72 @@
 package commits
 
 import (
-	"context"
-	"errors"
-	"fmt"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// refresh sets what the contexts of a source's current commit should say.
-func (c *Commits) refresh(t *track) {
-	for name := range t.Targets {
-		c.refreshTarget(t, name)
-	}
-	c.refreshAggregate(t)
+// contexts names the contexts of the statuses of one source, and makes their links and texts as its
+// forge accepts them.
+type contexts struct {
+	instance, pageURL string
+	limits            forge.Limits
 }
 
-func (c *Commits) refreshTarget(t *track, name string) {
-	state, text := t.Targets[name].State, t.Targets[name].Description
-	if t.Fault != "" && state == forge.Pending {
-		state, text = forge.Failure, t.Fault
-	}
-	c.want(t, c.targetContext(t.Source, name), state, text, name)
+// aggregate returns the context of the status over all targets.
+func (c contexts) aggregate() string { return contextName(c.instance+"/apply", c.limits.Context) }
+
+// target returns the context of a target's status.
+func (c contexts) target(name string) string {
+	return contextName(c.instance+"/apply/"+name, c.limits.Context)
 }
 
-// sum finds the status over all targets out again, if a report may have changed it: once for the reports of a pass, which are as many as targets.
-func (c *Commits) sum(t *track) {
-	if t.unsummed {
-		c.refreshAggregate(t)
-	}
-}
+// plan returns the context of the status of a pull request.
+func (c contexts) plan() string { return contextName(c.instance+"/plan", c.limits.Context) }
 
-func (c *Commits) refreshAggregate(t *track) {
-	t.unsummed = false
-	state, text := aggregate(t.Targets)
-	if t.Fault != "" {
-		state, text = forge.Failure, t.Fault
-	}
-	c.want(t, c.aggregateContext(t.Source), state, text, "")
-}
-
-func (c *Commits) aggregateContext(source string) string {
-	return contextName(c.o.Instance+"/apply", c.queues[source].forge.Profile().Limits.Context)
-}
-
-func (c *Commits) targetContext(source, target string) string {
-	return contextName(c.o.Instance+"/apply/"+target, c.queues[source].forge.Profile().Limits.Context)
-}
-
-// want sets a context. A status that is wanted already keeps its position and its
-// tries.
-func (c *Commits) want(t *track, name string, state forge.CommitState, text, target string) {
-	c.wantStatus(t, forge.CommitStatus{
-		Context: name, State: state, TargetURL: c.link(target),
-		Description: visible.Clip(visible.Line(text), c.queues[t.Source].forge.Profile().Limits.Description),
-	})
-}
-
-func (c *Commits) wantStatus(t *track, status forge.CommitStatus) {
-	name := status.Context
-	old := t.Contexts[name]
-	if old != nil && old.Want == status {
-		return
-	}
-	t.Contexts[name] = old.next(status)
-	c.changed = true
-}
-
-// next returns the context with another status; nil stands for a context without a status.
-func (c *contextTrack) next(want forge.CommitStatus) *contextTrack {
-	if c == nil {
-		return &contextTrack{Want: want}
-	}
-	return &contextTrack{Want: want, Shown: c.Shown, late: c.late}
-}
-
-func (c *Commits) link(target string) string {
-	if c.o.PageURL == "" {
+// link returns the address of a target on weir's page, or of its first page for an empty name.
+func (c contexts) link(target string) string {
+	if c.pageURL == "" {
 		return ""
 	}
-	base := strings.TrimSuffix(c.o.PageURL, "/")
+	base := strings.TrimSuffix(c.pageURL, "/")
 	if target == "" {
 		return base + "/"
 	}
 	return base + "/targets/" + url.PathEscape(target)
 }
 
-// close ends the pending statuses on a commit without a verdict.
-func (c *Commits) close(t *track, why string) {
-	c.sum(t)
-	for name, ct := range t.Contexts {
-		if t.Pull != 0 && ct.Want.State == forge.Pending && !ct.Shown && !ct.Stays {
-			delete(t.Contexts, name) // no reader saw it
-			c.changed = true
-			continue
-		}
-		if ct.Want.State == forge.Pending && (!ct.Stays || why != Interrupted) {
-			s := ct.Want
-			s.State, s.Description = forge.Errored, visible.Clip(visible.Line(why), c.queues[t.Source].forge.Profile().Limits.Description)
-			*ct = *ct.next(s)
-			c.changed = true
-		}
-	}
+// description shortens a text to one line of the length that the forge accepts.
+func (c contexts) description(text string) string {
+	return visible.Clip(visible.Line(text), c.limits.Description)
 }
 
-const Interrupted = "interrupted; weir continues after its restart"
-
-// Run posts the wanted statuses until ctx ends, to all forges in parallel. Call Close afterwards.
-func (c *Commits) Run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	for source, q := range c.queues {
-		wg.Go(func() { c.work(ctx, source, q, false) })
-	}
-	wg.Wait()
-	return nil
+// ofTarget returns the status of a target.
+func (c contexts) ofTarget(name string, state forge.CommitState, text string) forge.CommitStatus {
+	return forge.CommitStatus{Context: c.target(name), State: state, TargetURL: c.link(name), Description: c.description(text)}
 }
 
-// Leave keeps the wanted statuses in the journal, for the next Commits to post. Run must
-// have returned.
-func (c *Commits) Leave() error { return c.save(true) }
+// ofAll returns the status over all targets.
+func (c contexts) ofAll(state forge.CommitState, text string) forge.CommitStatus {
+	return forge.CommitStatus{Context: c.aggregate(), State: state, TargetURL: c.link(""), Description: c.description(text)}
+}
 
-// Close leaves nothing pending: it marks the unfinished ones as interrupted and
-// posts all wanted statuses, until it is done or ctx ends. A status that could not be
-// posted stays in the journal for the next process. Run must have returned.
-func (c *Commits) Close(ctx context.Context) error {
-	c.mu.Lock()
-	for _, list := range c.tracks {
-		for _, t := range list {
-			c.close(t, Interrupted)
-		}
+// ofHead returns the status of a pull request.
+func (c contexts) ofHead(h HeadStatus) forge.CommitStatus {
+	return forge.CommitStatus{Context: c.plan(), State: h.State, TargetURL: h.Link, Description: c.description(h.Text)}
+}
+
+// contextName shortens a context to limit. The end becomes a hash of the whole name, so that two long
+// names have different contexts, which are the same in every process.
+func contextName(s string, limit int) string {
+	if visible.Units(s) <= limit {
+		return s
 	}
-	c.mu.Unlock()
-	var wg sync.WaitGroup
-	for source, q := range c.queues {
-		wg.Go(func() { c.work(ctx, source, q, true) })
-	}
-	wg.Wait()
-	err := c.save(true)
-	if n := c.Unwritten(); n > 0 {
-		err = errors.Join(err, fmt.Errorf("post commit statuses: %d left for the next start", n))
-	}
-	return err
+	sum := sha256.Sum256([]byte(s))
+	suffix := "-" + hex.EncodeToString(sum[:4])
+	return strings.TrimSuffix(visible.Clip(s, limit-len(suffix)+1), "…") + suffix
 }

@@ -41,9 +41,7 @@ func TestATokenThatExpiresLosesNothing(t *testing.T) {
 					time.Sleep(time.Minute)
 				}
 				synctest.Wait()
-				p.mu.Lock()
-				kept, known := len(p.tracks["fleet"]), len(p.queues["fleet"].known)
-				p.mu.Unlock()
+				kept, known := len(p.journal.statuses["fleet"].tracks), len(p.posters["fleet"].known)
 				if kept > maxSuperseded+2 || known > kept {
 					t.Errorf("%d commits and the statuses of %d are held after %d", kept, known, commits)
 				}

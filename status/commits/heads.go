@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/wording"
 )
@@ -14,14 +13,14 @@ import (
 type HeadStatus struct {
 	Sha, Text, Link string
 	State           forge.CommitState
-	// Waits says that a person is waited for, fork that it comes from one: anybody
-	// may open such a pull request of any commit.
+	// Waits says that the pull request waits for a person. Fork says that it comes from a fork:
+	// anybody may open such a pull request of any commit.
 	Waits, Fork bool
 }
 
-// rank orders the statuses that several pull requests want of one head, the least
-// first: plans before those under way, the gravest first, then forks', then waiting
-// ones.
+// rank orders the statuses that several pull requests want for one head. The lowest rank wins: plans
+// come before plans under way and failures before other plans, then the same of forks, then pull
+// requests that wait.
 func (h HeadStatus) rank() int {
 	rank := 2
 	switch {
@@ -38,76 +37,77 @@ func (h HeadStatus) rank() int {
 	return rank
 }
 
-// SetHead says what a pull request wants of its head. Its earlier head goes back to the
-// other pull requests with that head, or its pending status is closed.
-func (c *Commits) SetHead(source string, number int64, want HeadStatus) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.queues[source].box.Nudge()
-	if c.heads[source] == nil {
-		c.heads[source] = map[int64]HeadStatus{}
+// heads holds the statuses that the open pull requests of a source want for their heads, by number.
+type heads map[int64]HeadStatus
+
+// best returns the pull request whose status a commit gets, 0 if no pull request has the commit as
+// its head.
+func (h heads) best(sha string) (number int64, best HeadStatus) {
+	for n, one := range h {
+		if one.Sha == sha && (number == 0 || cmp.Or(cmp.Compare(one.rank(), best.rank()), cmp.Compare(n, number)) < 0) {
+			number, best = n, one
+		}
 	}
-	last := c.heads[source][number]
+	return number, best
+}
+
+// setHead sets the status that a pull request wants for its head. See Commits.SetHead.
+func (s *statuses) setHead(number int64, want HeadStatus) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.heads[number]
 	if want.State == forge.Pending && !want.Waits {
-		want.Fork = last.Fork // which the plan shows too
+		want.Fork = last.Fork // the plan sets it again
 	}
-	c.heads[source][number] = want
-	c.leave(source, number, last.Sha, want.Sha, "superseded by "+wording.Short(want.Sha))
-	c.choose(source, want.Sha)
+	s.heads[number] = want
+	s.leaveHeads(number, last.Sha, want.Sha, "superseded by "+wording.Short(want.Sha))
+	s.choose(want.Sha)
 }
 
-// Settle says that a pull request ended.
-func (c *Commits) Settle(source string, number int64, why string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := c.heads[source][number]
-	delete(c.heads[source], number)
-	c.leave(source, number, last.Sha, "", why)
-	c.queues[source].box.Nudge()
+// endHead records that a pull request ended.
+func (s *statuses) endHead(number int64, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := s.heads[number]
+	delete(s.heads, number)
+	s.leaveHeads(number, last.Sha, "", why)
 }
 
-// leave takes a pull request's statuses off the commits other than now: off its
-// last head, and off those that an earlier process wrote to.
-func (c *Commits) leave(source string, number int64, last, now, why string) {
-	for _, t := range c.tracks[source] {
+// leaveHeads removes a pull request's status from all commits except now: from its last head, and
+// from the heads to which an earlier process wrote it. The caller holds mu.
+func (s *statuses) leaveHeads(number int64, last, now, why string) {
+	for _, t := range s.tracks {
 		if t.Pull == number && t.SHA != now {
-			if !c.choose(source, t.SHA) {
-				c.close(t, why)
+			if !s.choose(t.SHA) && t.close(s.contexts, why) {
+				s.changed = true
 			}
 			t.recovered = time.Time{}
 		}
 	}
 	if last != "" && last != now {
-		c.choose(source, last) // the status there may be forgotten
+		s.choose(last) // the commit may have no track any more
 	}
 }
 
-// choose sets the status of a commit to the first in rank of those that pull
-// requests want there, and reports whether there is any.
-func (c *Commits) choose(source, sha string) bool {
-	var number int64
-	var best HeadStatus
-	for n, h := range c.heads[source] {
-		if h.Sha == sha && (number == 0 || cmp.Or(cmp.Compare(h.rank(), best.rank()), cmp.Compare(n, number)) < 0) {
-			number, best = n, h
-		}
-	}
+// choose gives a commit the status of the pull request with the lowest rank, and reports whether
+// there is one. The caller holds mu.
+func (s *statuses) choose(sha string) bool {
+	number, best := s.heads.best(sha)
 	if number == 0 {
 		return false
 	}
-	i := slices.IndexFunc(c.tracks[source], func(t *track) bool { return t.SHA == sha })
+	i := slices.IndexFunc(s.tracks, func(t *track) bool { return t.SHA == sha })
 	if i < 0 {
-		i = len(c.tracks[source])
-		c.tracks[source] = append(c.tracks[source], &track{Source: source, SHA: sha, Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}})
+		i = len(s.tracks)
+		s.tracks = append(s.tracks, newTrack(s.source, sha))
 	}
-	t, limits := c.tracks[source][i], c.queues[source].forge.Profile().Limits
+	t, status := s.tracks[i], s.contexts.ofHead(best)
 	t.Pull, t.recovered = number, time.Time{}
-	status := forge.CommitStatus{
-		Context: contextName(c.o.Instance+"/plan", limits.Context), State: best.State, TargetURL: best.Link, Description: visible.Clip(visible.Line(best.Text), limits.Description),
+	if t.want(status) {
+		s.changed = true
 	}
-	c.wantStatus(t, status)
 	if ct := t.Contexts[status.Context]; ct.Stays != best.Waits {
-		ct.Stays, c.changed = best.Waits, true
+		ct.Stays, s.changed = best.Waits, true
 	}
 	return true
 }

@@ -5,25 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// journal has the commits whose statuses are not finished, and the last commit of each
-// source: a record for each commit, and parts with its targets and contexts, so that what
-// is written is about what has changed.
+// journal stores the commits whose statuses are not finished, and the last commit of every source. A
+// commit has a record of its own, and parts with its targets and contexts, so that a change writes
+// little more than what has changed.
 //
-//	SOURCE 0 SHA       the commit, and how many parts it has
-//	SOURCE 0 SHA 0 NN  those of its targets and contexts whose names have this number
+//	SOURCE 0 SHA       the commit, and the number of its parts
+//	SOURCE 0 SHA 0 NN  the targets and contexts whose names have this number
 type journal struct {
 	bucket string
+	// storeOf returns the store for the journal of a source, nil if another weir writes it.
+	storeOf func(source string) state.Store
+	log     *slog.Logger
+	now     func() time.Time
+	// statuses holds the statuses of every source that has a forge.
+	statuses map[string]*statuses
 
-	mu state.Turn // locked while it is written, before that of Commits
-	// written are the hashes of the records, as they were read or written last.
+	mu state.Turn // guards what follows, while it is written too; it is locked before statuses
+	// written holds the hashes of the records as they were read or written last.
 	written map[string]uint64
+	turn    int // the last turn of a track
+	// orphans are commits of sources that have no forge now. They stay in the journal for a process
+	// in which a forge is configured again.
+	orphans []*track
+	// failed says that the last write failed, broken that the journal has records that cannot be
+	// read, which the next write removes.
+	failed, broken bool
 }
 
 // part is a part of a track.
@@ -42,9 +57,41 @@ const (
 
 func trackKey(source, sha string) string { return source + "\x00" + sha }
 
-// read returns the tracks of a source, of all sources without one, in their order. It leaves out a
-// record that it cannot understand, and returns that in broken: its statuses may stay pending,
-// which is better than a daemon that does not start.
+// restore reads the commits of a source, or of all sources for an empty name, from a store. It leaves
+// out a record that it cannot understand: the statuses of the commit may stay pending, which is
+// better than a daemon that does not start.
+func (j *journal) restore(store state.Store, source string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	tracks, broken, err := j.read(store, source)
+	if err != nil {
+		return err
+	}
+	if broken != nil {
+		j.log.Error("part of the status journal is left out; statuses of earlier commits may stay pending", "error", broken)
+		j.broken = true
+	}
+	by := map[string][]*track{}
+	for _, t := range tracks {
+		j.turn = max(j.turn, t.Turn)
+		switch {
+		case j.statuses[t.Source] != nil:
+			by[t.Source] = append(by[t.Source], t)
+		case !t.finished():
+			j.log.Warn("commit statuses are left pending: their source has no forge any more", "source", t.Source, "revision", t.SHA)
+			j.orphans = append(j.orphans, t)
+		}
+	}
+	for name, s := range j.statuses {
+		if source == "" || name == source {
+			s.restore(by[name], j.now())
+		}
+	}
+	return nil
+}
+
+// read returns the tracks of a source, or of all sources, in their order. broken describes the records
+// that it cannot understand. The caller holds mu.
 func (j *journal) read(store state.Store, source string) (tracks []*track, broken, err error) {
 	records := map[string]json.RawMessage{}
 	err = store.View(func(tx *state.Tx) error {
@@ -64,10 +111,8 @@ func (j *journal) read(store state.Store, source string) (tracks []*track, broke
 	if err != nil {
 		return nil, nil, fmt.Errorf("read status journal: %w", err)
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	maps.DeleteFunc(j.written, func(key string, _ uint64) bool { return source == "" || strings.HasPrefix(key, source+"\x00") })
-	for key, value := range records { // includes broken ones: the next write removes them
+	for key, value := range records { // includes broken records: the next write removes them
 		j.written[key] = sum(value)
 	}
 	for key, value := range records {
@@ -85,6 +130,7 @@ func (j *journal) read(store state.Store, source string) (tracks []*track, broke
 	return tracks, broken, nil
 }
 
+// parse returns the commit of a record and its parts.
 func parse(key string, value json.RawMessage, records map[string]json.RawMessage) (*track, error) {
 	t := &track{Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
 	if err := json.Unmarshal(value, t); err != nil {
@@ -118,7 +164,7 @@ func parse(key string, value json.RawMessage, records map[string]json.RawMessage
 
 func partKey(key string, n int) string { return fmt.Sprintf("%s\x00%02d", key, n) }
 
-// records returns what the journal should contain of a track.
+// records adds the records that the journal should have of a track.
 func (t *track) records(into map[string]json.RawMessage) error {
 	key := trackKey(t.Source, t.SHA)
 	if t.Parts = 1; len(t.Targets)+len(t.Contexts) > wholeUpTo {
@@ -144,25 +190,27 @@ func (t *track) records(into map[string]json.RawMessage) error {
 	return err
 }
 
+// numberOf returns the number that decides to which part a target or context belongs.
 func numberOf(name string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // never fails
 	return int(h.Sum32() >> 1)
 }
 
+// sum returns the hash of a record.
 func sum(value []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(value) // never fails
 	return h.Sum64()
 }
 
-// write updates the records of the sources that have a store.
-func (j *journal) write(should map[string]json.RawMessage, storeOf func(source string) state.Store) error {
+// write updates the records of the sources that have a store. The caller holds mu.
+func (j *journal) write(should map[string]json.RawMessage) error {
 	stores, changed := map[string]state.Store{}, map[string][]string{}
 	add := func(key string) {
 		source, _, _ := strings.Cut(key, "\x00")
 		if _, known := stores[source]; !known {
-			stores[source] = storeOf(source)
+			stores[source] = j.storeOf(source)
 		}
 		if stores[source] != nil {
 			changed[source] = append(changed[source], key)
@@ -180,7 +228,7 @@ func (j *journal) write(should map[string]json.RawMessage, storeOf func(source s
 	}
 	for _, source := range slices.Sorted(maps.Keys(changed)) {
 		keys := changed[source]
-		slices.Sort(keys) // a commit goes before its parts, which say nothing without it
+		slices.Sort(keys) // a commit comes before its parts, which are of no use without it
 		for some := range slices.Chunk(keys, atOnce) {
 			if err := j.writeSome(stores[source], some, should); err != nil {
 				return fmt.Errorf("write status journal: %w", err)
@@ -190,6 +238,7 @@ func (j *journal) write(should map[string]json.RawMessage, storeOf func(source s
 	return nil
 }
 
+// writeSome writes some records in one transaction.
 func (j *journal) writeSome(store state.Store, keys []string, should map[string]json.RawMessage) error {
 	bucket := state.Bucket[json.RawMessage]{Name: j.bucket}
 	err := store.Update(func(tx *state.Tx) error {
@@ -207,7 +256,7 @@ func (j *journal) writeSome(store state.Store, keys []string, should map[string]
 	for _, key := range keys {
 		switch value := should[key]; {
 		case err != nil:
-			delete(j.written, key) // whether it is there is not known
+			delete(j.written, key) // the record may be there or not
 			if value == nil {
 				j.written[key] = 0
 			}
@@ -221,47 +270,27 @@ func (j *journal) writeSome(store state.Store, keys []string, should map[string]
 }
 
 // save writes the journal if a change must be in it before a write to a forge, or with all if any
-// change is missing. Several workers may call it.
-func (c *Commits) save(all bool) error {
-	c.journal.mu.Lock()
-	defer c.journal.mu.Unlock()
-	c.mu.Lock()
-	for _, list := range c.tracks {
-		for _, t := range list {
-			c.sum(t)
-		}
+// change is missing. Several posters may call it.
+func (j *journal) save(all bool) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	due := j.failed || all && j.broken
+	for _, s := range j.statuses {
+		due = s.unsaved(all) || due
 	}
-	if !c.changed && (!all || !c.stale) {
-		c.mu.Unlock()
+	if !due {
 		return nil
 	}
-	should, err := map[string]json.RawMessage{}, error(nil)
-	for _, list := range append(slices.Collect(maps.Values(c.tracks)), c.waiting) {
-		for i, t := range list {
-			if t.Turn == 0 || i > 0 && t.Turn <= list[i-1].Turn {
-				c.turn++
-				t.Turn = c.turn
-			}
-			err = errors.Join(err, t.records(should))
-		}
+	should := map[string]json.RawMessage{}
+	err := records(j.orphans, should, &j.turn)
+	for _, s := range j.statuses {
+		err = errors.Join(err, s.records(should, &j.turn))
 	}
-	c.changed, c.stale = false, false
-	c.mu.Unlock()
 	if err == nil {
-		err = c.journal.write(should, c.storeOf)
+		err = j.write(should)
 	}
-	if err != nil {
-		c.mu.Lock()
-		c.changed = true
-		c.mu.Unlock()
+	if j.failed = err != nil; err == nil {
+		j.broken = false
 	}
 	return err
-}
-
-// storeOf returns the store for the journal of a source, nil if another weir writes it.
-func (c *Commits) storeOf(source string) state.Store {
-	if c.o.Held == nil {
-		return c.o.Store
-	}
-	return c.o.Held(source)
 }

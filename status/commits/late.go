@@ -10,10 +10,10 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// lateWrites holds writes that got no answer and were not seen on the forge. A slow forge may
-// execute such a write long after, and then shows it: the newest status of a context is the last
-// executed write. So the next status of the context counts as delivered only once it was read after
-// lateAfter.
+// lateWrites holds writes that got no answer and were not seen on the forge. A slow forge may execute
+// such a write much later. It then shows that write, because the newest status of a context is the
+// last executed one. So the next status of the context counts as delivered only once weir has read it
+// on the forge after lateAfter.
 type lateWrites map[contextID]lateWrite
 
 type contextID struct{ sha, context string }
@@ -23,13 +23,13 @@ type lateWrite struct {
 	until  time.Time
 }
 
-// lateAfter bounds the time that a forge may take for a write that no caller waits for any more.
+// lateAfter bounds the time in which a forge executes a write whose caller no longer waits.
 const lateAfter = 2 * time.Minute
 
 func (j job) id() contextID { return contextID{j.sha, j.want.Context} }
 
-// mayBeLate reports whether a write that failed may still be under way: the connection
-// was there, and no answer of the forge's own came.
+// mayBeLate reports whether a failed write may still be executed: there was a connection, but no
+// answer by the forge itself.
 func mayBeLate(err error) bool {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
@@ -42,8 +42,7 @@ func mayBeLate(err error) bool {
 	return refusal.Status == 0 && refusal.After == 0 || refusal.Status == http.StatusBadGateway || refusal.Status == http.StatusGatewayTimeout
 }
 
-// add notes a write. Times are the same for all of a minute, so that one reading settles
-// them.
+// add records a write. All writes of one minute get the same time, so that one read covers them.
 func (l lateWrites) add(j job, now time.Time) {
 	l[j.id()] = lateWrite{j.want, lateUntil(now)}
 }
@@ -52,7 +51,7 @@ func lateUntil(now time.Time) time.Time {
 	return now.Add(lateAfter).Truncate(time.Minute).Add(time.Minute)
 }
 
-// read forgets the writes of a commit that were taken.
+// read forgets the writes of a commit that the forge has executed.
 func (l lateWrites) read(sha string, known map[string]forge.CommitStatus) {
 	for id, w := range l {
 		if id.sha == sha && known[id.context] == w.status {
@@ -61,13 +60,13 @@ func (l lateWrites) read(sha string, known map[string]forge.CommitStatus) {
 	}
 }
 
-// over reports whether a context must be read now, because no write of it is late any more.
+// over reports whether a context must be read now, because no write of it can be executed any more.
 func (l lateWrites) over(j job, now time.Time) bool {
 	w, doubt := l[j.id()]
 	if !doubt || now.Before(w.until) {
 		return false
 	}
-	for id, other := range l { // of the same reading
+	for id, other := range l { // the same read covers them
 		if id.sha == j.sha && !now.Before(other.until) {
 			delete(l, id)
 		}

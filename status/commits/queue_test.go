@@ -187,7 +187,7 @@ func TestJournalThatIsUnreadable(t *testing.T) {
 	}
 	var log strings.Builder
 	c, err := New(Options{Instance: "weir", Store: store, Forges: map[string]Forge{"fleet": statustest.NewForge()}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-	if err != nil || c.current("fleet") == nil || c.current("fleet").SHA != "d" || !strings.Contains(log.String(), "left out") {
+	if err != nil || c.journal.statuses["fleet"].current() == nil || c.journal.statuses["fleet"].current().SHA != "d" || !strings.Contains(log.String(), "left out") {
 		t.Fatalf("start over an unreadable journal: %v, log %q", err, log.String())
 	}
 	if err := c.Leave(); err != nil {
@@ -228,12 +228,12 @@ func TestOnlyWhatChangedIsWritten(t *testing.T) {
 		names = append(names, fmt.Sprintf("prod-%03d", i))
 	}
 	r := Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: names}
-	if c.Begin(r); c.save(false) != nil {
+	if c.Begin(r); c.journal.save(false) != nil {
 		t.Fatal("not saved")
 	}
 	before := journalOf(t, store)
 	c.Report(t.Context(), statustest.Report("prod-500", statustest.Pool("prod-500", "web")))
-	if err := c.save(false); err != nil {
+	if err := c.journal.save(false); err != nil {
 		t.Fatal(err)
 	}
 	changed, whole, longest := 0, 0, 0
@@ -387,7 +387,7 @@ func BenchmarkJournal(b *testing.B) {
 	}
 	for i := 0; b.Loop(); i++ {
 		c.Begin(Revision{Source: "fleet", SHA: fmt.Sprintf("%040x", i%20), Touched: []string{"prod"}})
-		if err := c.save(false); err != nil {
+		if err := c.journal.save(false); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// removedText is all that can be said of a target that a commit takes away: weir
-// deletes nothing that Git no longer mentions.
+// removedText is the whole status of a target that a commit removes: weir deletes no resource because
+// its target is no longer in Git.
 const removedText = "the commit removes this target; its resources in AWS stay, and weir reports them"
 
-// unfinished are the pools that a superseded commit, or one before it, was still changing on
-// a target: the next commit that touches it answers for them.
+// unfinished returns the pools that a superseded commit, or a commit before it, was still changing on
+// a target. The status of the next commit that touches the target includes them.
 func unfinished(old *track, target string) map[string]step.Verb {
 	if old == nil {
 		return nil
@@ -30,7 +30,8 @@ func unfinished(old *track, target string) map[string]step.Verb {
 	}
 }
 
-// leave keeps what is unfinished on the targets that the next commit does not touch.
+// leave copies from the superseded commit the unfinished pools of the targets that this commit does
+// not touch.
 func (t *track) leave(old *track) {
 	if old == nil {
 		return
@@ -47,7 +48,7 @@ func (t *track) leave(old *track) {
 	}
 }
 
-// settle forgets what has finished on a target that the commit does not touch.
+// settle forgets the pools that have converged on a target that the commit does not touch.
 func (t *track) settle(r *plan.Report) {
 	pools := t.Left[r.Target]
 	if r.Plan == nil || len(pools) == 0 {
@@ -63,8 +64,8 @@ func (t *track) settle(r *plan.Report) {
 	}
 }
 
-// failed are the targets on which a superseded commit failed: what Git says there is not
-// what AWS holds, also by the commit that replaced it.
+// failed returns the targets on which a superseded commit failed. AWS differs there from Git, and from
+// the next commit too.
 func failed(old *track) (names []string) {
 	if old == nil {
 		return nil
@@ -77,7 +78,7 @@ func failed(old *track) (names []string) {
 	return names
 }
 
-// drop takes a commit out of a list, and returns it if it was there.
+// drop removes a commit from a list, and returns it if it was there.
 func drop(list []*track, sha string) (rest []*track, dropped *track) {
 	rest = list[:0]
 	for _, t := range list {

@@ -46,9 +46,9 @@ type targetTrack struct {
 	sourceAt  time.Time
 }
 
-// observe takes in a report of the commit's revision. Success stays: what
-// happens later to the same commit is drift, not its fault. Failure stays until
-// success, so that a status does not flicker while a failed step is tried again.
+// observe processes a report of the commit's revision. Success stays: later differences are drift, for
+// which the commit is not at fault. Failure stays until success, so that a status does not flicker
+// while weir retries a failed step.
 func (t *targetTrack) observe(r *plan.Report, now time.Time) {
 	if t.State == forge.Success {
 		return
@@ -61,15 +61,15 @@ func (t *targetTrack) observe(r *plan.Report, now time.Time) {
 	t.State, t.Description = state, description
 }
 
-// judge is the verdict on a report, with or without its source at hand.
+// judge returns the verdict on a report, even if its source is unavailable.
 func (t *targetTrack) judge(r *plan.Report, now time.Time) (forge.CommitState, string) {
 	if !errors.Is(r.Err, plan.ErrSource) {
 		t.sourceAt = time.Time{}
 		return t.verdict(r, now)
 	}
-	// The commit is not at fault. weir still applies what it has read of it, and a step that AWS
-	// refuses is its failure. But while the source is unavailable, weir deletes nothing and adopts
-	// nothing from another target, so that it is neither done nor in conflict.
+	// The commit is not at fault. weir still applies what it has read of the commit, and if AWS refuses
+	// a step, the commit has failed. But while the source is unavailable, weir deletes nothing and
+	// adopts nothing from another target, so that the commit neither succeeds nor is in conflict.
 	if t.sourceAt.IsZero() {
 		t.sourceAt = now
 	}
@@ -86,7 +86,7 @@ func (t *targetTrack) judge(r *plan.Report, now time.Time) (forge.CommitState, s
 	return forge.Pending, "waiting for the source: " + r.Err.Error()
 }
 
-// verbRank orders verbs, gravest first, as the plan's summary does.
+// verbRank orders verbs like the plan's summary does, the most severe first.
 var verbRank = [...]step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, step.Adopt, step.Update, step.PruneVersion}
 
 func rank(v step.Verb) int {
@@ -96,10 +96,12 @@ func rank(v step.Verb) int {
 	return len(verbRank)
 }
 
-// touch adds the pools that the pass had steps for. Those of paused pools do
-// not count: that they wait is what Git says. A rollout that is found moving counts where a
-// version was made for the commit, as who began it was stopped before it could say so; and
-// where it goes back or is cancelled, as what Git wants has no step before that has ended.
+// touch adds the pools for which the pass had steps. Steps of paused pools do not count, because Git
+// pauses them. A rollout in progress counts in two cases:
+//
+//   - A version of its template was made for the commit: an earlier process started the rollout, and
+//     was stopped before it could report that.
+//   - It is rolled back or cancelled: the commit has no step for the pool until that has ended.
 func (t *targetTrack) touch(r *plan.Report) {
 	if r.Plan == nil {
 		return
@@ -121,12 +123,12 @@ func (t *targetTrack) touch(r *plan.Report) {
 		}
 		verb := s.Verb
 		if s.Held != "" {
-			verb = "" // nothing is done about the pool so far
+			verb = "" // no step changes the pool yet
 		}
 		if s.Pool != "" {
 			t.touchPool(s.Pool, verb)
 		}
-		for _, pool := range s.Pools { // they launch from what the step changes
+		for _, pool := range s.Pools { // the step changes what these pools launch from
 			if verb != "" {
 				verb = step.Update
 			}
@@ -145,7 +147,7 @@ func (t *targetTrack) touchPool(pool string, v step.Verb) {
 	t.Pools[pool] = v
 }
 
-// trouble reports whether all that failed in r goes away by itself.
+// trouble reports whether everything that failed in r is temporary.
 func trouble(r *plan.Report) bool {
 	if r.Err != nil {
 		var call *observed.Error
@@ -193,16 +195,16 @@ type remainder struct {
 	// due counts the steps to run, and waiting describes the pools that have not converged.
 	due     int
 	waiting []string
-	// said is AWS's message about a stuck rollout.
+	// said is AWS's message about a rollout in progress.
 	said string
 	// soaking says that a pool waits for minReadySeconds, during which nothing has to change.
 	soaking bool
-	// mark is a fingerprint of all that can change.
+	// mark is a fingerprint of everything that can change.
 	mark string
 }
 
-// remains reads what is under way in a pass. It forgets the pools of an earlier commit that Git no
-// longer has.
+// remains returns the changes that are still under way after a pass. It forgets the pools of an
+// earlier commit that are no longer in Git.
 func (t *targetTrack) remains(r *plan.Report) (left remainder) {
 	steps := map[string]bool{}
 	for _, s := range r.Plan.Steps {
@@ -219,7 +221,7 @@ func (t *targetTrack) remains(r *plan.Report) (left remainder) {
 	for _, key := range slices.Sorted(maps.Keys(t.Pools)) {
 		p, there := pools[key]
 		if v := t.Pools[key]; !there && !steps[key] && v != step.Delete && v != step.PruneVersion {
-			delete(t.Pools, key) // nothing deletes it either
+			delete(t.Pools, key) // no step deletes it either
 			continue
 		}
 		if !steps[key] && (!there || p.Converged) {
@@ -239,7 +241,7 @@ func (t *targetTrack) remains(r *plan.Report) (left remainder) {
 	return left
 }
 
-// progress is the verdict on a pass in which nothing failed.
+// progress returns the verdict on a pass in which nothing failed.
 func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState, string) {
 	left := t.remains(r)
 	if len(left.waiting) == 0 && left.due == 0 {
@@ -260,8 +262,8 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState
 	return forge.Pending, text
 }
 
-// poolWords says what a pool waits for, without figures that change with each
-// pass: every change of a description is a write to the forge.
+// poolWords describes what a pool waits for. It contains no numbers that change with every pass,
+// because every change of a description is a write to the forge.
 func poolWords(key string, p plan.PoolStatus, there bool) string {
 	switch {
 	case !there:
@@ -283,7 +285,7 @@ func poolWords(key string, p plan.PoolStatus, there bool) string {
 	}
 }
 
-// summary says what a commit that has converged did.
+// summary describes the changes of a commit that has converged.
 func (t *targetTrack) summary(r *plan.Report) string {
 	n := map[step.Verb]int{}
 	for _, v := range t.Pools {
@@ -327,7 +329,7 @@ func verbCounts(n map[step.Verb]int) string {
 	return strings.Join(out, ", ")
 }
 
-// aggregate is the verdict on a commit over its targets.
+// aggregate returns the verdict on a commit over all its targets.
 func aggregate(targets map[string]*targetTrack) (forge.CommitState, string) {
 	names := slices.Sorted(maps.Keys(targets))
 	by := map[forge.CommitState][]string{}
