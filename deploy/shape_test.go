@@ -257,7 +257,4 @@ var limitExceptions = map[string]string{
 	"reconciler/plan.PoolStatus fields":                       "the JSON of a pool",
 	"render/manifest/kinds.AWSManagedControlPlaneSpec fields": "the fields of CAPA's type",
 	"status/metrics.Metrics fields":                           "a field for each metric",
-
-	// To be split: these know too much. Their limits go down with the types.
-	"status/pulls.Watcher methods": "the stages of a pull request share what is known of the source",
 }

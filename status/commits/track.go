@@ -9,7 +9,7 @@ import (
 )
 
 // Interrupted is the text of a status that is still pending when weir stops.
-const Interrupted = "interrupted; weir continues when it runs again"
+const Interrupted = "interrupted; weir continues after its restart"
 
 // track is a commit with the statuses that it should have.
 type track struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// obeyApprove lets the plans run that the comment on the forge showed when its
-// reader approved them.
+// obeyApprove executes the command weir approve: it approves the plans that weir's comment showed when
+// the user approved them.
 func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
 	refuse := func(format string, args ...any) error {
 		return l.answer(ctx, k, c, forge.Refused, fmt.Sprintf(format, args...), false)
@@ -51,7 +51,7 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 	if unread != "" {
 		return refuse("%s", unread)
 	}
-	who := c.Author + " on " + l.o.Forge.Profile().Label
+	who := c.Author + " on " + l.Forge.Profile().Label
 	plans := map[string]string{}
 	for _, of := range []map[string]string{k.Digests, p.Digests} {
 		for target, d := range of {
@@ -60,54 +60,54 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 			}
 		}
 	}
-	if err := l.o.Approver.ApproveFrom(l.from(k), plans, who); err != nil {
+	if err := l.Approver.ApproveFrom(l.from(k), plans, who); err != nil {
 		return fmt.Errorf("approve: %w", err)
 	}
-	l.o.Approved()
-	l.o.Event(events.Event{Kind: "plan-approved", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
+	l.Approved()
+	l.Event(events.Event{Kind: "plan-approved", Source: l.Source, Text: fmt.Sprintf("pull request %d: its plan was approved by %s", k.Number, who)})
 	if len(chosen) == len(all) {
 		k.Approved = c.Author
-		l.told(k)
+		l.showApproval(k)
 	}
 	return l.answer(ctx, k, c, forge.Done, "", false)
 }
 
-// from names a pull request in approvals.
-func (l *comments) from(k *work) string { return fmt.Sprintf("%s#%d", l.o.Source, k.Number) }
+// from returns the name of a pull request in approvals.
+func (l *comments) from(k *work) string { return fmt.Sprintf("%s#%d", l.Source, k.Number) }
 
-// told records who approved the plan, and shows it.
-func (l *comments) told(k *work) {
+// showApproval records a new or withdrawn approval of the plan, and shows it.
+func (l *comments) showApproval(k *work) {
 	switch p := k.shown; {
 	case p.State != report.PullPlanned:
-		l.records.save(k) // and it is shown with the plan
+		l.save(k) // the next plan shows it
 	case p.Unkept:
-		l.records.save(k)
+		l.save(k)
 		k.asked = true // to be shown
 	default:
-		l.show(k, p)
+		l.pulls.show(k, p)
 	}
 }
 
-// obeyUnapprove takes back what comments on the pull request approved, of the commits before
-// this one too.
+// obeyUnapprove executes the command weir unapprove: it withdraws the approvals that comments on the
+// pull request gave, including approvals of earlier commits.
 func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
-	unused, begun, err := l.o.Approver.Withdraw(digest, l.from(k))
+	unused, begun, err := l.Approver.Withdraw(digest, l.from(k))
 	if err != nil {
 		return fmt.Errorf("withdraw an approval: %w", err)
 	}
 	if len(unused)+len(begun) == 0 {
 		return l.answer(ctx, k, c, forge.Refused, "No approval given here is in force: it was used, has ended, or was given elsewhere.", false)
 	}
-	who := c.Author + " on " + l.o.Forge.Profile().Label
-	l.o.Event(events.Event{Kind: "approval-withdrawn", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: its approval was withdrawn by %s", k.Number, who)})
+	who := c.Author + " on " + l.Forge.Profile().Label
+	l.Event(events.Event{Kind: "approval-withdrawn", Source: l.Source, Text: fmt.Sprintf("pull request %d: its approval was withdrawn by %s", k.Number, who)})
 	var targets []string
 	for _, g := range begun {
 		targets = append(targets, g.Target)
 	}
-	l.o.Withdrawn(targets)
+	l.Withdrawn(targets)
 	if k.Approved != "" {
 		k.Approved = ""
-		l.told(k)
+		l.showApproval(k)
 	}
 	text := ""
 	if len(targets) > 0 {
@@ -116,7 +116,7 @@ func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, 
 	return l.answer(ctx, k, c, forge.Done, text, false)
 }
 
-// digestsOf are the digests of the targets' plans with something to do.
+// digestsOf returns the digests of the plans with at least one step.
 func digestsOf(p report.Pull) []string {
 	var all []string
 	for _, r := range p.Reports {
@@ -127,8 +127,8 @@ func digestsOf(p report.Pull) []string {
 	return all
 }
 
-// chosenBy returns those of all digests that a digest, or its beginning, selects: every digest if
-// it is the combined one, or empty, and otherwise the one that starts with it.
+// chosenBy returns the digests that a digest, or its beginning, selects. The combined digest and an
+// empty one select all digests. Any other selects the only digest that starts with it.
 func chosenBy(combined string, all []string, digest string) []string {
 	var one []string
 	for _, d := range all {
@@ -146,26 +146,26 @@ func chosenBy(combined string, all []string, digest string) []string {
 	}
 }
 
-// unread explains why the author of c cannot have read the plan with a digest in weir's comment, by the
-// forge's own clock and by what weir wrote; "" if they can. A comment that is gone, or that
-// somebody else edited, is rewritten.
+// unread explains why the author of c cannot have read the plan with a digest in weir's comment, or
+// returns "" if they can. It compares the times of the forge's clock, and the text with what weir
+// wrote. It rewrites a comment that was deleted, or that somebody else edited.
 func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest string) (string, error) {
-	list, err := l.o.Forge.Comments(ctx, k.Number, time.Time{})
+	list, err := l.Forge.Comments(ctx, k.Number, time.Time{})
 	if err != nil {
 		return "", err
 	}
 	found := false
 	for _, own := range list {
-		if !strings.EqualFold(own.Author, l.Self()) {
+		if !strings.EqualFold(own.Author, l.self.get()) {
 			continue
 		}
-		intact, edited := l.o.Display.Written(l.o.Source, own, true)
+		intact, edited := l.Display.Written(l.Source, own, true)
 		if edited {
 			l.restore(k)
-			l.o.Event(events.Event{Kind: "comment-edited", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; weir writes it again, and an approval does not count until then", k.Number)})
+			l.Event(events.Event{Kind: "comment-edited", Source: l.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; weir writes it again, and an approval does not count until then", k.Number)})
 			return "Somebody edited the comment with the plan. weir writes it again. Read it then, and approve again.", nil
 		}
-		if !strings.Contains(own.Body, l.o.Marker) {
+		if !strings.Contains(own.Body, l.Marker) {
 			continue
 		}
 		found = true
@@ -177,7 +177,7 @@ func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest 
 	switch {
 	case found:
 		return "The plan changed at the time of your comment. Read the new plan, and approve again.", nil
-	case l.o.Display.Owes(l.o.Source, k.Number):
+	case l.Display.Owes(l.Source, k.Number):
 		return "The plan is not shown on this pull request yet. Wait for it, read it, and approve again.", nil
 	default:
 		l.restore(k)
@@ -185,6 +185,7 @@ func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest 
 	}
 }
 
+// hexOnly drops all characters that are not in a digest.
 func hexOnly(r rune) rune {
 	if r >= '0' && r <= '9' || r >= 'a' && r <= 'f' {
 		return r

@@ -143,8 +143,8 @@ func TestARestartBeginsNothingAnew(t *testing.T) {
 func TestNothingIsListedBeforeTheBranchIsKnown(t *testing.T) {
 	b, _ := started(t, "", "")
 	b.base = b.fleet.Base(map[string]fleet.View{"s": {ID: b.git.ID()}})
-	if b.round(); len(b.w.open) != 0 || b.forge.asked["pulls"] != 0 {
-		t.Errorf("open: %v", b.w.open)
+	if b.round(); len(b.w.pulls.open) != 0 || b.forge.asked["pulls"] != 0 {
+		t.Errorf("open: %v", b.w.pulls.open)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestAPullRequestThatIsGone(t *testing.T) {
 	b.round()
 	delete(b.forge.pulls, 1)
 	b.forge.version++
-	if b.round(); b.display.last().State != report.PullClosed || b.w.open[1] != nil {
+	if b.round(); b.display.last().State != report.PullClosed || b.w.pulls.open[1] != nil {
 		t.Errorf("told: %+v", b.display.last())
 	}
 }
@@ -268,7 +268,7 @@ func TestARestartMakesNothingFitToBeApproved(t *testing.T) {
 		b.round()
 		b.publish()
 		b.w.o.Git = noGit{b.w.o.Git}
-		b.w.open[1].asked = true
+		b.w.pulls.open[1].asked = true
 		if b.round(); b.display.last().State != report.PullPlanned || b.display.last().Stale == "" {
 			t.Fatalf("told: %+v", b.display.last())
 		}
@@ -320,8 +320,8 @@ func TestACommandIsObeyedOnce(t *testing.T) {
 			b.clock = b.clock.Add(time.Hour)
 			b.forge.comments = nil
 			b.look()
-			if known, err := b.w.records.all(); err != nil || len(known)+len(b.w.left) > 0 {
-				t.Errorf("remembered for ever: %v, %v, %v", known, b.w.left, err)
+			if known, err := b.w.pulls.all(); err != nil || len(known)+len(b.w.pulls.left) > 0 {
+				t.Errorf("remembered for ever: %v, %v, %v", known, b.w.pulls.left, err)
 			}
 		})
 	}
@@ -365,8 +365,8 @@ func TestAListOfAnotherMoment(t *testing.T) {
 			b.w.o.Forge = b.forge
 			b.forge.version++
 			b.round()
-			if want := []string{string(report.PullPlanned) + " " + head}; !slices.Equal(told, want) || b.w.open[1] == nil || len(b.w.open) != 1 {
-				t.Errorf("told: %v, open: %v", told, b.w.open)
+			if want := []string{string(report.PullPlanned) + " " + head}; !slices.Equal(told, want) || b.w.pulls.open[1] == nil || len(b.w.pulls.open) != 1 {
+				t.Errorf("told: %v, open: %v", told, b.w.pulls.open)
 			}
 		})
 	}

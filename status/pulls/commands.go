@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -35,50 +36,57 @@ const helpText = "Commands are the first line of a comment:\n\n" +
 	"- `weir help` shows this\n\n" +
 	"Planning and approving need write access to this repository."
 
-// comments reads the comments of one poll. Rights are read at their first use, once for all
-// comments of the poll.
+// comments reads the comments on open pull requests, and executes the commands in them. Run alone
+// uses it.
 type comments struct {
-	*Watcher
+	records
+	log     *slog.Logger
+	self    *login
+	pulls   *pullRequests
+	listing *listing
+
+	// levels holds the permissions of users that were read at this poll. marks counts the comments
+	// by users without permission that were marked at this poll.
 	levels map[string]forge.Level
 	marks  int
 }
 
-// readComments reads the comments since the last poll, and executes their commands.
-func readComments(ctx context.Context, w *Watcher) error {
-	since, err := w.records.since()
+// read reads the comments since the last poll, and executes their commands.
+func (l *comments) read(ctx context.Context) error {
+	l.levels, l.marks = map[string]forge.Level{}, 0
+	since, err := l.since()
 	if err != nil {
 		return err
 	}
 	from := since.Add(-overlap)
-	list, err := w.o.Forge.CommentsSince(ctx, from)
+	list, err := l.Forge.CommentsSince(ctx, from)
 	if err != nil {
 		return err
 	}
 	slices.SortFunc(list, func(a, b forge.Comment) int { return cmp.Compare(a.ID, b.ID) })
-	w.forgetComments(list)
-	l := &comments{Watcher: w, levels: map[string]forge.Level{}}
+	l.pulls.forgetComments(list)
 	for _, c := range list {
-		k := w.open[c.Number]
+		k := l.pulls.open[c.Number]
 		switch {
 		case k == nil || k.merged():
 			continue
-		case strings.EqualFold(c.Author, w.Self()):
+		case strings.EqualFold(c.Author, l.self.get()):
 			l.guard(k, c)
 			continue
 		}
 		if again, err := l.act(ctx, k, c, from); again {
-			return err // and those after it
+			return err // the next poll reads this comment and the later ones
 		}
 	}
 	if len(list) < fullList {
-		w.heedAll()
+		l.pulls.readAll()
 	}
 	newest := newestOf(list, since)
-	// While nothing is said, the question stays the same, and so does its answer.
+	// Without new comments the next request is the same, so that the forge can answer "not modified".
 	if newest.Equal(since) {
 		return nil
 	}
-	return w.o.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, w.o.Source, newest) })
+	return l.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, l.Source, newest) })
 }
 
 // newestOf returns the time from which comments are read next.
@@ -102,47 +110,25 @@ func newestOf(list []forge.Comment, since time.Time) time.Time {
 	return newest
 }
 
-// heedAll records that all comments on the current heads were read.
-func (w *Watcher) heedAll() {
-	for _, k := range w.open {
-		if k.ReadAt != k.Seen {
-			k.ReadAt = k.Seen
-			w.records.save(k)
-		}
-	}
-}
-
 // act acts on a comment by a user. again says that the comment must be read again.
 func (l *comments) act(ctx context.Context, k *work, c forge.Comment, from time.Time) (again bool, err error) {
 	handle := l.obey
 	if c.ID <= k.Comment || c.CreatedAt.Before(from) {
 		handle = l.answerEdited // it is listed because something happened to it since
 	}
-	if err := handle(ctx, k, c); ctx.Err() != nil || passing(err) && l.o.Now().Before(c.CreatedAt.Add(holdUp)) {
+	if err := handle(ctx, k, c); ctx.Err() != nil || passing(err) && l.Now().Before(c.CreatedAt.Add(holdUp)) {
 		return true, err
 	} else if err != nil {
 		l.log.Error("comment is not acted on", "pull", c.Number, "by", c.Author, "error", err)
 	}
 	if c.ID > k.Comment {
 		k.Comment = c.ID
-		l.records.save(k)
+		l.save(k)
 	}
 	return false, nil
 }
 
-// forgetComments lets go of pull requests that are not open, once the forge lists none of
-// their comments that was read.
-func (w *Watcher) forgetComments(list []forge.Comment) {
-	for number, l := range w.left {
-		if l.Comment != 0 && !slices.ContainsFunc(list, func(c forge.Comment) bool { return c.Number == number && c.ID <= l.Comment }) {
-			l.Comment = 0
-			w.remember(l)
-			w.records.write(func(tx *state.Tx) error { return w.records.leave(tx, l) })
-		}
-	}
-}
-
-// passing reports whether a forge may answer otherwise in a moment.
+// passing reports whether an error of a forge is temporary.
 func passing(err error) bool {
 	var e *forgehttp.Error
 	return errors.As(err, &e) && e.Fault == forgehttp.FaultBusy || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
@@ -185,7 +171,7 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 	return l.note(k, c, command, l.do(ctx, k, c, command))
 }
 
-// do does what a command says.
+// do executes a command.
 func (l *comments) do(ctx context.Context, k *work, c forge.Comment, command forge.Command) error {
 	switch command.Name {
 	case forge.Plan:
@@ -205,17 +191,17 @@ func (l *comments) do(ctx context.Context, k *work, c forge.Comment, command for
 	}
 }
 
-// answer acknowledges a comment, with a reply where there is something to say: on
-// one pull request not more often than once a minute, unless a person waits for it.
+// answer adds a reaction to a comment, and replies if text is not empty. With seldom it replies at
+// most once a minute on a pull request.
 func (l *comments) answer(ctx context.Context, k *work, c forge.Comment, r forge.Reaction, text string, seldom bool) error {
-	if err := l.o.Forge.React(ctx, k.Number, c.ID, r); err != nil {
+	if err := l.Forge.React(ctx, k.Number, c.ID, r); err != nil {
 		l.log.Warn("comment is not acknowledged", "error", err)
 	}
-	if text == "" || seldom && l.o.Now().Before(k.replied.Add(between)) {
+	if text == "" || seldom && l.Now().Before(k.replied.Add(between)) {
 		return nil
 	}
-	k.replied = l.o.Now()
-	if _, err := l.o.Forge.CreateComment(ctx, k.Number, text); err != nil {
+	k.replied = l.Now()
+	if _, err := l.Forge.CreateComment(ctx, k.Number, text); err != nil {
 		l.log.Warn("comment is not answered", "error", err)
 	}
 	return nil
@@ -225,16 +211,16 @@ func (l *comments) answer(ctx context.Context, k *work, c forge.Comment, r forge
 // head before the comment: by the order of its reads, and by the forge's clock, because the forge
 // may report a comment late.
 func (l *comments) current(ctx context.Context, k *work, c forge.Comment) (bool, error) {
-	pr, err := l.o.Forge.Pull(ctx, k.Number)
+	pr, err := l.Forge.Pull(ctx, k.Number)
 	if err != nil {
 		return false, err
 	}
-	if pr.State != forge.Open || !l.o.Follows("refs/heads/"+pr.BaseRef) {
+	if pr.State != forge.Open || !l.Follows("refs/heads/"+pr.BaseRef) {
 		l.listing.again() // and the next poll sees it to its end
 		return false, nil
 	}
 	known := pr.HeadSHA == k.Seen && k.ReadAt == k.Seen && !c.CreatedAt.Before(k.SeenAt)
-	l.update(pr)
+	l.pulls.update(pr)
 	return known, nil
 }
 
@@ -244,17 +230,17 @@ func (l *comments) obeyPlan(ctx context.Context, k *work, c forge.Comment) error
 		return err
 	}
 	if k.Reported {
-		l.o.Display.Again(l.o.Source, k.Number) // the plan may be the same, and its comment gone
+		l.Display.Again(l.Source, k.Number) // the plan may be the same, and its comment gone
 	}
-	waits := k.wait(l.o.Policy) != ""
+	waits := k.wait(l.Policy) != ""
 	switch {
-	case waits && !k.allows(l.o.Policy):
-		return l.once(ctx, k, c, forksText(l.o.Policy))
+	case waits && !k.allows(l.Policy):
+		return l.once(ctx, k, c, forksText(l.Policy))
 	case waits && !known:
 		return l.answer(ctx, k, c, forge.Refused, "Somebody pushed to the branch at the same time. Check the new commits, and comment again.", false)
 	case waits:
 		k.Allowed = k.Seen
-		l.records.save(k)
+		l.save(k)
 	}
 	k.asked = true
 	return l.answer(ctx, k, c, forge.Eyes, "", false)

@@ -172,7 +172,7 @@ func TestNoApprovalOfARetargetedPullRequest(t *testing.T) {
 	if got := b.approved(); got != nil {
 		t.Fatalf("approved: %v", got)
 	}
-	if b.round(); b.display.last().State != report.PullClosed || b.w.open[1] != nil {
+	if b.round(); b.display.last().State != report.PullClosed || b.w.pulls.open[1] != nil {
 		t.Errorf("told: %+v", b.display.last())
 	}
 }

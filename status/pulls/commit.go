@@ -38,7 +38,7 @@ type commit struct {
 	// reached this one.
 	number int64
 	seen   time.Time
-	// unsure says that a process before this one may have applied a part of it.
+	// unsure says that an earlier process may have applied a part of it.
 	unsure bool
 	// awaited are the touched targets that were not planned yet.
 	awaited map[string]bool
@@ -50,25 +50,23 @@ type commit struct {
 type keptCommit struct {
 	Revision string `json:"revision"`
 	Parent   string `json:"parent,omitempty"`
-	// Tree is the name of its tree, Before the commit that the source was at before, ""
-	// where none is known.
+	// Tree is the hash of its tree, and Before the previous commit of the source; "" if unknown.
 	Tree   string `json:"tree,omitempty"`
 	Before string `json:"before,omitempty"`
-	// Touched are the targets that it changes; Followed says that they are known. A
-	// process that Began with the commit takes all for changed.
+	// Touched holds the targets that it changes, and Followed says that they are known. Began says
+	// that weir started with the commit, so that Touched holds all targets.
 	Followed bool     `json:"followed,omitempty"`
 	Began    bool     `json:"began,omitempty"`
 	Touched  []string `json:"touched,omitempty"`
-	// Plans are the first ones, by target. Reviewed holds those that settled pull requests
-	// showed.
+	// Plans holds the first plan of each target at the commit. Reviewed holds, by target, the digests
+	// that the merged pull requests showed.
 	Plans    map[string]applied  `json:"plans,omitempty"`
 	Reviewed map[string][]string `json:"reviewed,omitempty"`
 }
 
 var keptCommits = state.Bucket[keptCommit]{Name: "pull-commits"}
 
-// applied is the first plan of a target at a commit. A faulty one is without a
-// digest.
+// applied is the first plan of a target at a commit. A plan with a fault has no digest.
 type applied struct {
 	Digest  string       `json:"digest,omitempty"`
 	Empty   bool         `json:"empty,omitempty"`
@@ -81,8 +79,8 @@ type applied struct {
 	Unsure bool   `json:"unsure,omitempty"`
 }
 
-// add takes in what a pass found, and reports whether that is news. If something
-// outside of the commit fails, it waits for that.
+// add records the plan of a pass, and reports whether it did. It leaves out a plan that failed for a
+// reason outside of the commit: a later pass can plan the target.
 func (c *commit) add(r *plan.Report) bool {
 	a := applied{Unsure: c.unsure}
 	switch {
@@ -106,8 +104,8 @@ func (c *commit) add(r *plan.Report) bool {
 	return true
 }
 
-// follow notes which targets the commit changes. A target that a commit leaves alone stays so: a
-// new process, and a reloaded configuration, start with all targets.
+// follow sets the targets that the commit changes. It never adds a target: a new process, and a
+// reloaded configuration, report all targets as changed.
 func (c *commit) follow(touched []string) {
 	if c.Followed {
 		still := make(map[string]bool, len(c.Touched))
@@ -123,7 +121,7 @@ func (c *commit) follow(touched []string) {
 	c.await()
 }
 
-// await waits for the touched targets that were not planned yet.
+// await sets awaited to the touched targets that have no plan yet.
 func (c *commit) await() {
 	c.awaited = map[string]bool{}
 	for _, target := range c.Touched {
@@ -140,8 +138,8 @@ func (c *commit) missing() []string { return slices.Sorted(maps.Keys(c.awaited))
 // after the other: the first reports say nothing of the missing ones.
 func (c *commit) complete() bool { return c.Followed && len(c.awaited) == 0 }
 
-// note takes in what a pass found of the commit that it was of, and of those before it
-// that the target was not planned at.
+// note records the plan of a pass for its commit, and for earlier commits at which the target was not
+// planned. It reports whether there was a plan to record.
 func (l *commits) note(r *plan.Report) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +164,7 @@ func (l *commits) note(r *plan.Report) (news bool) {
 	return news
 }
 
-// commit returns the entry of a revision. The caller holds mu.
+// commit returns the entry of a revision, and adds it if it is missing. The caller holds mu.
 func (l *commits) commit(revision string) *commit {
 	c := l.known[revision]
 	if c == nil {
@@ -186,7 +184,7 @@ func (l *commits) commit(revision string) *commit {
 	return c
 }
 
-// follow notes what the source's commit changes, and reports whether it is a new one.
+// follow records the current commit of the source, and reports whether it is new.
 func (l *commits) follow(base *fleet.Base) (fresh bool) {
 	now := base.View(l.Source).Snapshot
 	if now.Revision == "" {
@@ -202,7 +200,7 @@ func (l *commits) follow(base *fleet.Base) (fresh bool) {
 	return known == nil
 }
 
-// treeOf is the name of a commit's tree, "" where it cannot be read.
+// treeOf returns the hash of a commit's tree, or "" if it cannot be read.
 func treeOf(s snapshot.Snapshot) string {
 	if s.Tree == nil {
 		return ""
@@ -214,7 +212,7 @@ func treeOf(s snapshot.Snapshot) string {
 	return root.Hash
 }
 
-// at is the knowledge of a commit.
+// at returns a copy of the entry of a revision.
 func (l *commits) at(revision string) (c commit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -229,8 +227,8 @@ func (c commit) clone() commit {
 	return c
 }
 
-// bringing returns the first commit of the source that contains another one, "" if the source has
-// not reached one yet: it may have reached several at once.
+// bringing returns the first commit of the source that contains another commit, or "" if the source
+// has not reached one yet. The source may reach several commits at once.
 func (l *commits) bringing(ctx context.Context, what string) (found string, err error) {
 	const most = 8 // bounds the commits that are checked after main was moved away from it again
 	l.mu.Lock()
@@ -253,8 +251,8 @@ func (l *commits) bringing(ctx context.Context, what string) (found string, err 
 	return found, nil
 }
 
-// save writes the knowledge of commits, so that a merge can be compared whose report
-// this process does not live to hear.
+// save writes the changed entries, so that a later process can compare a merge that this process has
+// applied.
 func (l *commits) save() {
 	l.mu.Lock()
 	kept, evicted := map[int64]keptCommit{}, l.evicted
@@ -284,8 +282,8 @@ func (l *commits) save() {
 	})
 }
 
-// read reads what an earlier process knew of commits. It may have applied a part of the
-// changes whose plans it did not see.
+// read reads the entries of an earlier process. That process may have applied a part of changes whose
+// plans it did not record.
 func (l *commits) read() error {
 	return l.DB.View(func(tx *state.Tx) error {
 		l.known, l.order = map[string]*commit{}, nil
@@ -304,8 +302,8 @@ func (l *commits) read() error {
 	})
 }
 
-// reviewedAt notes that a pull request came with a commit, which is about to be
-// forgotten.
+// reviewedAt records the plans of a pull request that a commit merged, because the pull request itself
+// is about to be forgotten.
 func (l *commits) reviewedAt(revision string, r reviewed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -324,6 +322,5 @@ func (l *commits) reviewedAt(revision string, r reviewed) {
 	}
 }
 
-// reportedBy returns the time by which a forge has reported which pull request brought main to a
-// commit.
+// reportedBy returns the time by which a forge has reported the pull request that a commit merged.
 func (l *commits) reportedBy(revision string) time.Time { return l.at(revision).seen.Add(reporting) }

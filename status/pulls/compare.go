@@ -211,7 +211,7 @@ func heldOtherwise(before, now plan.Holding) string {
 	case is == "":
 		return "the review showed that " + shown + " held, and now none is"
 	case shown == is:
-		return "the review showed that " + shown + " held, and now these are others"
+		return "the review showed that " + shown + " held, and now others are"
 	default:
 		return "the review showed that " + shown + " held, and now " + is
 	}

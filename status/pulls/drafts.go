@@ -17,27 +17,27 @@ import (
 const besideDrafts = 2
 
 var (
-	// ErrBusy says that a draft has to wait for others, of the same person or of all.
+	// ErrBusy says that a draft must wait: its user, or too many users, plan another draft now.
 	ErrBusy = errors.New("others are being planned")
-	// ErrEarly says that nothing is known yet that a draft could be compared with.
+	// ErrEarly says that the sources were not read yet, so that a draft has no base.
 	ErrEarly = errors.New("the sources were not read yet")
-	// ErrRoleless says that no role for the plan of a draft is configured.
+	// ErrRoleless says that no role for plans is configured.
 	ErrRoleless = errors.New("there is no role for plans")
 )
 
-// Drafts plans what people have not proposed yet, as if it came from a fork: with roles
-// for plans alone, and without secrets. It shares the turns of pull requests.
+// Drafts plans changes that users have not pushed yet. It plans them like a pull request from a fork:
+// only with roles for plans, and without secrets. It shares the turns of pull requests.
 type Drafts struct {
 	Accounts fleet.Accounts
 	Turns    *Turns
-	// Within bounds how long one takes.
+	// Within bounds the time of one plan.
 	Within time.Duration
 
 	mu sync.Mutex
-	by map[string]bool // whose are being planned
+	by map[string]bool // the users whose drafts are being planned
 }
 
-// Begin admits a user's draft: each user plans one at a time.
+// Begin admits a user's draft, or returns ErrBusy. A user may plan one draft at a time.
 func (d *Drafts) Begin(by string) (end func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,7 +62,8 @@ func (d *Drafts) Plan(ctx context.Context, base *fleet.Base, p fleet.Proposal) (
 	return d.Trusted(ctx, base, p)
 }
 
-// Trusted plans what weir itself would propose, as Plan does, but as the proposal says.
+// Trusted plans a change that weir itself would propose. Unlike Plan it uses p.Untrusted and p.Draft
+// as they are.
 func (d *Drafts) Trusted(ctx context.Context, base *fleet.Base, p fleet.Proposal) (*fleet.Review, []*plan.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.Within)
 	defer cancel()
@@ -87,8 +88,8 @@ func (d *Drafts) Trusted(ctx context.Context, base *fleet.Base, p fleet.Proposal
 	return review, reports, nil
 }
 
-// review renders a draft once it is its turn. One that holds much is rendered where no
-// pull request does.
+// review renders a draft when it is its turn. A draft that needs much memory waits until no other such
+// render is running.
 func (d *Drafts) review(ctx context.Context, base *fleet.Base, p fleet.Proposal) (review *fleet.Review, err error) {
 	p.Light = true
 	for {

@@ -31,7 +31,8 @@ type acted struct {
 
 func commandText(c forge.Command) string { return strings.TrimSpace(string(c.Name) + " " + c.Digest) }
 
-// note remembers a command that was acted on, unless the forge must be asked again.
+// note remembers a command that was executed or answered. After a temporary error it does not: the
+// comment is read again.
 func (l *comments) note(k *work, c forge.Comment, command forge.Command, err error) error {
 	if passing(err) {
 		return err
@@ -40,31 +41,31 @@ func (l *comments) note(k *work, c forge.Comment, command forge.Command, err err
 	if k.Acted = append(k.Acted, acted{c.ID, commandText(command)}); len(k.Acted) > mostActed {
 		k.Acted = k.Acted[len(k.Acted)-mostActed:]
 	}
-	l.records.save(k)
+	l.save(k)
 	return err
 }
 
-// level returns a user's permission, which is read once for all comments of a poll.
+// level returns a user's permission. It is read once for all comments of a poll.
 func (l *comments) level(ctx context.Context, user string) (forge.Level, error) {
 	if level, known := l.levels[user]; known {
 		return level, nil
 	}
-	level, err := l.o.Forge.Permission(ctx, user)
+	level, err := l.Forge.Permission(ctx, user)
 	if err == nil {
 		l.levels[user] = level
 	}
 	return level, err
 }
 
-// doubt explains why a comment's text may not be the original text of its author, or "" if it is. The
-// forge confirms the original. If the forge does not show edits, a webhook confirms it that brought
-// the same text when the comment was written.
+// doubt explains why a comment's text may not be the original text of its author, or returns "" if it
+// is. The forge confirms the original text. If the forge does not show edits, a webhook confirms it
+// that reported the same text when the comment was written.
 func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
-	heardEdited, heardSame := l.o.Heard.of(c)
+	heardEdited, heardSame := l.Heard.of(c)
 	if heardEdited {
 		return editedText, nil
 	}
-	edits, err := l.o.Forge.Edits(ctx, c)
+	edits, err := l.Forge.Edits(ctx, c)
 	switch {
 	case err != nil:
 		return "", err
@@ -77,12 +78,12 @@ func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
 	return "", nil
 }
 
-// answerEdited answers a comment that became a command, or another one, by an edit. weir read
-// it before, or it is older than what weir reads.
+// answerEdited answers a comment that an edit turned into a command, or into another command. weir has
+// read the comment before, or it is older than the comments that weir reads.
 func (l *comments) answerEdited(ctx context.Context, k *work, c forge.Comment) error {
 	command, ok := forge.ParseCommand(c.Body)
 	before := slices.IndexFunc(k.Acted, func(a acted) bool { return a.Comment == c.ID })
-	heard, _ := l.o.Heard.of(c)
+	heard, _ := l.Heard.of(c)
 	if !ok || command.Name == forge.Unknown || c.UpdatedAt.Equal(c.CreatedAt) && !heard || before >= 0 && k.Acted[before].Command == commandText(command) {
 		return nil
 	}
@@ -90,7 +91,7 @@ func (l *comments) answerEdited(ctx context.Context, k *work, c forge.Comment) e
 	if err != nil {
 		return err
 	}
-	if edits, err := l.o.Forge.Edits(ctx, c); err != nil || edits != forge.Edited && !heard {
+	if edits, err := l.Forge.Edits(ctx, c); err != nil || edits != forge.Edited && !heard {
 		return err // without one, something else happened to it
 	}
 	text := editedText
@@ -101,7 +102,7 @@ func (l *comments) answerEdited(ctx context.Context, k *work, c forge.Comment) e
 }
 
 // lacks answers a command that weir cannot execute because its token has no permission for a
-// required read, on each pull request once for each reason. Any other error is returned.
+// required read. It answers once per pull request and reason. Any other error is returned.
 func (l *comments) lacks(ctx context.Context, k *work, c forge.Comment, err error) error {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultDenied {
@@ -111,33 +112,33 @@ func (l *comments) lacks(ctx context.Context, k *work, c forge.Comment, err erro
 	return l.once(ctx, k, c, "weir cannot act on comments here: "+refusal.Message+".")
 }
 
-// once refuses a comment, with an answer that is not written twice in a row on a pull request.
+// once refuses a comment. It does not repeat the last such answer on the pull request.
 func (l *comments) once(ctx context.Context, k *work, c forge.Comment, text string) error {
 	said := text
 	if k.Refused == text {
 		said = ""
 	}
 	k.Refused = text
-	l.records.save(k)
+	l.save(k)
 	return l.answer(ctx, k, c, forge.Refused, said, false)
 }
 
 // guard checks a comment of weir's own, and rewrites it if somebody edited it.
 func (l *comments) guard(k *work, c forge.Comment) {
-	if _, edited := l.o.Display.Written(l.o.Source, c, false); !edited || l.o.Now().Before(k.restored.Add(guarded)) {
+	if _, edited := l.Display.Written(l.Source, c, false); !edited || l.Now().Before(k.restored.Add(guarded)) {
 		return
 	}
-	k.restored = l.o.Now()
-	l.o.Event(events.Event{Kind: "comment-edited", Source: l.o.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; weir writes it again", k.Number)})
+	k.restored = l.Now()
+	l.Event(events.Event{Kind: "comment-edited", Source: l.Source, Text: fmt.Sprintf("pull request %d: somebody edited the comment with weir's plan; weir writes it again", k.Number)})
 	l.restore(k)
 }
 
 // restore rewrites weir's comment on a pull request.
 func (l *comments) restore(k *work) {
-	l.o.Display.Again(l.o.Source, k.Number)
+	l.Display.Again(l.Source, k.Number)
 	if k.shown.State == "" || k.shown.Unkept {
-		k.asked = true // it is shown once it is planned
+		k.asked = true // the next plan is shown
 		return
 	}
-	l.show(k, k.shown)
+	l.pulls.show(k, k.shown)
 }

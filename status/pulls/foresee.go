@@ -15,13 +15,13 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// scene gathers what plans stood on, for a simulation of them.
+// scene collects the inputs of plans, to simulate the plans.
 type scene struct {
 	simulate.Scene
 	mu sync.Mutex
 }
 
-// newScene is the scene of a review, without what its plans are yet to stand on.
+// newScene returns the scene of a review. The plans add their inputs.
 func newScene(review *fleet.Review) *scene {
 	s := &scene{Scene: simulate.Scene{Shown: map[string]bool{}}}
 	s.Conditions, s.Elsewhere = review.Around()
@@ -31,7 +31,7 @@ func newScene(review *fleet.Review) *scene {
 	return s
 }
 
-// pass plans a batch, and keeps what the plans stood on.
+// pass plans a batch, and adds the inputs of the plans to the scene.
 func (s *scene) pass(ctx context.Context, turns *Turns, b reconciler.Batch) []*plan.Report {
 	b.Inputs = &reconciler.PassInputs{}
 	reports := turns.pass(ctx, b)
@@ -41,8 +41,8 @@ func (s *scene) pass(ctx context.Context, turns *Turns, b reconciler.Batch) []*p
 	return reports
 }
 
-// mostForeseen bounds roughly the pools in a simulation for a plan. A pass over the copy costs as
-// much for machinesPerPool machines as for a pool.
+// mostForeseen bounds the approximate number of pools in a simulation. In a pass over the copy,
+// machinesPerPool machines cost as much as one pool.
 const (
 	mostForeseen    = 200
 	machinesPerPool = 20

@@ -4,9 +4,8 @@ import (
 	"slices"
 )
 
-// label notes what the label says of the head. A label that was there when a head
-// was first seen was set for another head: it must be away once before it allows
-// this one.
+// label records whether the label allows the head. A label that was set when the head was first seen
+// was set for another head: it must be removed and set again to allow this one.
 func (r *work) label(p Policy, fresh bool) {
 	if !r.pr.Fork || !slices.Contains(p.Forks.AllowBy, ByLabel) {
 		return
@@ -52,7 +51,7 @@ func (r *work) wait(p Policy) string {
 // nobody to allow it.
 const forksOff = "pull requests from forks are not planned here: push its branch to this repository, or set pullRequests.forks.allowBy"
 
-// forksText answers the comment weir plan where comments do not allow a plan.
+// forksText is the answer to the comment weir plan if comments do not allow a plan.
 func forksText(p Policy) string {
 	if len(p.Forks.AllowBy) == 0 {
 		return "P" + forksOff[1:] + "."
@@ -60,8 +59,7 @@ func forksText(p Policy) string {
 	return "Pull requests from forks are not planned for a comment here: the configuration does not allow it. The label " + p.Forks.Label + ", set after this push, makes weir plan this commit."
 }
 
-// allows reports whether the comment weir plan lets the head of a pull request be
-// planned.
+// allows reports whether the comment weir plan can allow a plan of the pull request.
 func (r *work) allows(p Policy) bool {
 	return !r.pr.Fork || slices.Contains(p.Forks.AllowBy, ByComment)
 }

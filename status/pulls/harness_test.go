@@ -249,8 +249,8 @@ func (b *bench) round() {
 // finish waits for the plans under way and tells their results.
 func (b *bench) finish() {
 	b.t.Helper()
-	for b.w.under > 0 {
-		b.w.finish(b.t.Context(), <-b.w.finished)
+	for b.w.planner.under > 0 {
+		b.w.planner.finish(b.t.Context(), <-b.w.planner.finished)
 	}
 }
 

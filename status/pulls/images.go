@@ -21,8 +21,8 @@ import (
 const (
 	// imagesFor is the time for which a plan's images are valid.
 	imagesFor = 14 * 24 * time.Hour
-	// imagesOf bounds of how many versions one pull request's images are kept, and
-	// imagesMerged of how many merged pull requests.
+	// imagesOf bounds the template versions of one pull request whose images are kept, imagesMerged
+	// the merged pull requests whose images are kept.
 	imagesOf, imagesMerged = 20_000, 256
 )
 
@@ -35,7 +35,7 @@ type imageRecord struct {
 	// recorded.
 	At       time.Time `json:"at"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
-	// Images are shared by Targets, which map the other contents of a version to its image.
+	// Targets maps, by target, the other contents of a version to the index of its image in Images.
 	Images  []model.ReviewedImage     `json:"images"`
 	Targets map[string]map[string]int `json:"targets"`
 }
@@ -83,7 +83,7 @@ type images struct {
 	byPull map[int64]imageRecord
 }
 
-// of is the record of a pull request.
+// of returns the record of a pull request.
 func (m *images) of(number int64) (imageRecord, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,8 +91,8 @@ func (m *images) of(number int64) (imageRecord, bool) {
 	return r, known
 }
 
-// put writes records, and drops the empty ones. An empty record of an open pull
-// request stays, so that its images that weir applies stay the same.
+// put writes records, and deletes empty ones. An empty record of an open pull request stays, because
+// weir must keep applying the images that its plan showed first.
 func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) error) {
 	over := func(r imageRecord) bool { return len(r.Targets) == 0 && (r.At.IsZero() || !r.MergedAt.IsZero()) }
 	written := m.write(func(tx *state.Tx) error {
@@ -124,8 +124,8 @@ func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) erro
 	}
 }
 
-// keep keeps what a plan resolved that is about to be shown. Anybody can make a fork's
-// plan, and plan the same content again: so its images are never applied.
+// keep stores the images of a plan that is about to be shown. It ignores plans of forks: anybody can
+// make one, and plan the same content again, so their images are never applied.
 func (m *images) keep(k *work, p report.Pull) {
 	if p.State != report.PullPlanned || p.Stale != "" || k.pr.Fork {
 		return
@@ -145,8 +145,8 @@ func (m *images) keep(k *work, p report.Pull) {
 	}
 }
 
-// leave ends the record of a pull request's images, in the transaction that forgets
-// the pull request; a merged one's images stay for their time.
+// leave updates the images of a pull request in the transaction that forgets it. The images of a
+// merged pull request stay until they expire.
 func (m *images) leave(k *work, forget func(*state.Tx) error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -160,8 +160,8 @@ func (m *images) leave(k *work, forget func(*state.Tx) error) {
 	m.put(changed, forget)
 }
 
-// merge notes a merge that the forge or Git shows: where several plans showed images for
-// one content, those of the merged one are applied.
+// merge records that the forge or Git shows a pull request as merged. If several plans showed images
+// for the same content, weir applies the images of the merged one.
 func (m *images) merge(number int64) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -171,7 +171,7 @@ func (m *images) merge(number int64) {
 	}
 }
 
-// read reads what an earlier process kept.
+// read reads the records from the state directory.
 func (m *images) read() error {
 	var read map[int64]imageRecord
 	err := m.DB.View(func(tx *state.Tx) error {
@@ -187,9 +187,9 @@ func (m *images) read() error {
 	return nil
 }
 
-// give adds to a target the images that plans of its source's pull requests showed: those of merged
-// pull requests, and of those that may have been merged, because forges report late. doubt says
-// that these differ.
+// give adds to a target the images that plans of its source's pull requests showed. It includes pull
+// requests that are still open, because they may be merged already and forges report that late. doubt
+// says that the images of open pull requests differ.
 func (m *images) give(d *reconciler.Desired) (doubt bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -235,7 +235,7 @@ func (m *images) inOrder() []imageRecord {
 	})
 }
 
-// realized lets go of the images that AWS holds as they were reviewed.
+// realized deletes the images that AWS now uses as they were reviewed.
 func (m *images) realized(r *plan.Report) {
 	if r.Plan == nil {
 		return
@@ -268,7 +268,8 @@ func (m *images) realized(r *plan.Report) {
 	}
 }
 
-// prune forgets images of pull requests that were merged long ago, and of too many.
+// prune deletes the images of pull requests that were merged long ago, and of the oldest ones if there
+// are too many.
 func (m *images) prune() {
 	m.changing.Lock()
 	defer m.changing.Unlock()

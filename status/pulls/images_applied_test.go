@@ -128,7 +128,7 @@ func TestImagesOfAForkAreNotKept(t *testing.T) {
 	if len(b.w.images.byPull) != 1 {
 		t.Fatalf("images of %d pull requests", len(b.w.images.byPull))
 	}
-	for number, k := range b.w.open {
+	for number, k := range b.w.pulls.open {
 		for _, fork := range []bool{true, false} {
 			delete(b.w.images.byPull, number)
 			k.pr.Fork = fork

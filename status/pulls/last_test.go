@@ -28,8 +28,8 @@ func TestTheLastWordIsKept(t *testing.T) {
 			}
 			b.round()
 			b.round()
-			if last := b.display.last(); last.State != state || len(b.w.open) > 0 {
-				t.Fatalf("it ended as %+v, and is open: %v", last, b.w.open)
+			if last := b.display.last(); last.State != state || len(b.w.pulls.open) > 0 {
+				t.Fatalf("it ended as %+v, and is open: %v", last, b.w.pulls.open)
 			}
 			shown := len(b.display.shown)
 
@@ -51,12 +51,12 @@ func TestTheLastWordIsKept(t *testing.T) {
 			if got := b.display.delivered[0]; got.State != state || got.Number != 1 || len(got.Reports) > 0 || state == report.PullMerged && (!got.Compared || !got.Unkept) {
 				t.Errorf("delivered %+v", got)
 			}
-			if len(b.display.shown) != shown || len(b.w.open) > 0 {
+			if len(b.display.shown) != shown || len(b.w.pulls.open) > 0 {
 				t.Errorf("shown once more: %+v", b.display.shown[shown:])
 			}
 			b.display.owes = false
 			b.round()
-			if known, err := b.w.records.all(); err != nil || len(known)+len(b.w.left) > 0 {
+			if known, err := b.w.pulls.all(); err != nil || len(known)+len(b.w.pulls.left) > 0 {
 				t.Errorf("remembered for ever: %v, %v", known, err)
 			}
 		})
@@ -79,7 +79,7 @@ func TestTheLastWordOfWhatIsOpenAgain(t *testing.T) {
 	if last := b.display.last(); len(b.display.delivered) > 0 || last.State != report.PullPlanned {
 		t.Errorf("delivered %+v, shown last %+v", b.display.delivered, last)
 	}
-	if known, err := b.w.records.all(); err != nil || len(known) != 1 || known[0].Left || known[0].Last != nil {
+	if known, err := b.w.pulls.all(); err != nil || len(known) != 1 || known[0].Left || known[0].Last != nil {
 		t.Errorf("recorded %+v, %v", known, err)
 	}
 }

@@ -1,23 +1,31 @@
 package pulls
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
+	"github.com/weir-gitops/weir/status/report"
 )
 
-// listing records how far the list of open pull requests was read.
+// listing reads the list of open pull requests, and finds out what became of those that are no longer
+// in it. Run alone uses it.
 type listing struct {
+	records
+	pulls   *pullRequests
+	commits *commits
+	images  *images
+
 	// cursor is the position of the last read, listed the time of the last try.
 	cursor forge.Cursor
 	listed time.Time
 	// read is the time of the request for the list that was read last. revisit is the time of the
 	// next request, whatever read is.
 	read, revisit time.Time
-	// missing counts the answers in a row that the forge does not have the list.
+	// missing counts the consecutive answers that the list does not exist.
 	missing int
 }
 
@@ -29,92 +37,120 @@ const (
 )
 
 // early notes whether the forge had the list, and requests it again soon if it did not.
-func (l *listing) early(err error, now time.Time) {
+func (l *listing) early(err error) {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultMissing {
 		l.missing = 0
 		return
 	}
 	if l.missing++; l.missing <= mostSoon {
-		l.revisit = now.Add(soon)
+		l.revisit = l.Now().Add(soon)
 	}
 }
 
-// again makes the next poll read the whole list, though the forge reports no change.
+// again makes the next poll read the whole list even if the forge reports no change.
 func (l *listing) again() { l.cursor = "" }
 
 // due returns the time of the next read of the list.
-func (l *listing) due(interval time.Duration) time.Time {
-	due := l.listed.Add(interval)
+func (l *listing) due() time.Time {
+	due := l.listed.Add(l.Interval)
 	if l.listed.Before(l.revisit) && l.revisit.Before(due) {
 		due = l.revisit
 	}
 	return due
 }
 
-// poll reads the forge, if it is time to or the forge has reported a change.
-func (w *Watcher) poll(ctx context.Context) error {
-	if !w.heard.Swap(false) && w.o.Now().Before(w.listing.due(w.o.Interval)) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	w.listing.listed = w.o.Now()
-	if w.self.Load() == nil {
-		self, err := w.o.Forge.Self(ctx)
-		if err != nil {
-			return err
-		}
-		w.self.Store(&self)
-	}
-	return errors.Join(w.list(ctx), readComments(ctx, w))
-}
-
-// list takes in the open pull requests, and sees those to their end that are not
-// open any more.
-func (w *Watcher) list(ctx context.Context) error {
-	asked := w.o.Now()
-	list, cursor, unchanged, err := w.o.Forge.Pulls(ctx, w.listing.cursor)
-	w.listing.early(err, w.o.Now())
+// list reads the open pull requests, and handles those that are no longer open.
+func (l *listing) list(ctx context.Context) error {
+	asked := l.Now()
+	list, cursor, unchanged, err := l.Forge.Pulls(ctx, l.cursor)
+	l.early(err)
 	if err != nil {
-		w.listing.again()
+		l.again()
 		return err
 	}
-	w.listing.cursor, w.listing.read = cursor, asked
+	l.cursor, l.read = cursor, asked
 	if unchanged {
 		return nil
 	}
 	listed := map[int64]bool{}
 	for _, pr := range list {
-		if w.o.Follows("refs/heads/" + pr.BaseRef) {
+		if l.Follows("refs/heads/" + pr.BaseRef) {
 			listed[pr.Number] = true
-			w.update(pr)
+			l.pulls.update(pr)
 		}
 	}
 	var errs []error
-	for _, number := range w.open.numbers() {
-		if k := w.open[number]; !listed[number] && k.MergeSHA == "" {
-			errs = append(errs, w.gone(ctx, k))
+	for _, number := range l.pulls.open.numbers() {
+		if k := l.pulls.open[number]; !listed[number] && k.MergeSHA == "" {
+			errs = append(errs, l.gone(ctx, k))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// update takes in an open pull request.
-func (w *Watcher) update(pr forge.PullRequest) {
-	k := w.open[pr.Number]
-	if k == nil {
-		k = &work{record: record{Number: pr.Number, Comment: w.left[pr.Number].Comment}}
-		delete(w.left, pr.Number)
-		w.open[pr.Number] = k
+// gone finds out what became of a pull request that is no longer open, or no longer into the followed
+// branch.
+func (l *listing) gone(ctx context.Context, k *work) error {
+	pr, err := l.Forge.Pull(ctx, k.Number)
+	if forge.Gone(err) {
+		if k.Reported {
+			l.pulls.show(k, report.Pull{State: report.PullClosed, Reason: "the forge no longer has it"})
+		}
+		l.pulls.forget(k)
+		return nil
 	}
-	k.pr, k.MergeSHA, k.MergedAt = pr, "", time.Time{}
-	if k.Seen == pr.HeadSHA {
-		k.label(w.o.Policy, false)
-		return
+	if err != nil {
+		l.again() // so that this pull request is read again even if the list stays the same
+		return err
 	}
-	k.drop()
-	k.Seen, k.SeenAt, k.tries, k.due, k.slow, k.heavy = pr.HeadSHA, pr.UpdatedAt, 0, time.Time{}, false, false
-	k.label(w.o.Policy, true)
-	w.records.save(k)
+	follows := l.Follows("refs/heads/" + pr.BaseRef)
+	byHand, err := l.mergedByHand(ctx, k, pr)
+	if err != nil {
+		l.again()
+		return err
+	}
+	switch {
+	case pr.State == forge.Open && follows:
+		l.pulls.update(pr) // the list was of another moment
+	case follows && (pr.State == forge.Merged || byHand != ""):
+		k.drop()
+		k.pr, k.Seen, k.MergeSHA = pr, cmp.Or(pr.HeadSHA, k.Seen), cmp.Or(pr.MergeSHA, byHand)
+		if !k.merged() {
+			k.MergedAt = l.Now()
+		}
+		if k.MergeSHA == "" {
+			l.again() // the forge may report the commit later
+		}
+		l.save(k)
+		l.images.merge(k.Number)
+	default:
+		k.pr = pr
+		reason := ""
+		if pr.State == forge.Open {
+			reason = "its target branch has changed"
+		}
+		if k.Reported {
+			l.pulls.show(k, report.Pull{State: report.PullClosed, Reason: reason})
+		}
+		l.pulls.forget(k)
+	}
+	return nil
+}
+
+// mergedByHand returns the commit that brought the head of a closed pull request into the followed
+// branch, "" for none. Not every forge reports a pull request as merged if a person pushed the merge.
+func (l *listing) mergedByHand(ctx context.Context, k *work, pr forge.PullRequest) (string, error) {
+	if pr.State != forge.Closed || pr.HeadSHA == "" {
+		return "", nil
+	}
+	with, err := l.commits.bringing(ctx, pr.HeadSHA)
+	if err != nil || with == "" {
+		return "", err
+	}
+	r, err := k.reviewOf(ctx, l.Git, with)
+	if err != nil || r.Base == "" {
+		return "", err // the head was in the branch before
+	}
+	return with, nil
 }

@@ -55,7 +55,7 @@ func TestKeptPlansAreBounded(t *testing.T) {
 	for n := int64(1); n <= 6; n++ {
 		b.propose(n, large(pools, 4+int(n)))
 	}
-	b.w.kept = 1
+	b.w.pulls.kept = 1
 	b.round() // all but what is kept has been made once
 	few := heap()
 	for n := int64(7); n <= 18; n++ {
@@ -74,7 +74,7 @@ func TestKeptPlansAreBounded(t *testing.T) {
 		t.Errorf("12 more plans of %d bytes each hold %d bytes", one, grown)
 	}
 	// It can be approved as it stands on the forge, and is shown again with that.
-	k := b.w.open[3]
+	k := b.w.pulls.open[3]
 	if !k.shown.Unkept || k.shown.Reports != nil {
 		t.Fatalf("it is kept: %+v", k.shown)
 	}
@@ -103,7 +103,7 @@ func TestOneHeavyReviewAtATime(t *testing.T) {
 	heavy := b.propose(2, heavy())
 	b.w.o.Turns.heavy <- struct{}{} // somebody else's
 	h := b.hang()
-	b.w.beside = 1
+	b.w.planner.beside = 1
 	for range 3 { // it takes no place as it waits
 		b.looks(0)
 	}

@@ -115,7 +115,7 @@ func TestTheOrderInWhichAMergeIsSeenDoesNotMatter(t *testing.T) {
 func (b *bench) oneVerdict(reviewed report.Pull, late bool) {
 	b.t.Helper()
 	p := b.display.last()
-	if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Uncompared) > 0 || b.w.open[1] != nil {
+	if p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Uncompared) > 0 || b.w.pulls.open[1] != nil {
 		b.t.Errorf("told in the end: %s, compared %t: %q %q", p.State, p.Compared, p.Differs, p.Uncompared)
 	}
 	if p.Digest != reviewed.Digest || p.BaseSHA != reviewed.BaseSHA || p.MergeSHA == "" {
@@ -182,7 +182,7 @@ func TestAMergeThatTheForgeDoesNotReportAsOne(t *testing.T) {
 				say(b.forge.pulls[1])
 				b.forge.version++
 				b.do(after+"RR", nil)
-				if p := b.display.last(); p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Uncompared) > 0 || b.w.open[1] != nil {
+				if p := b.display.last(); p.State != report.PullMerged || !p.Compared || len(p.Differs)+len(p.Uncompared) > 0 || b.w.pulls.open[1] != nil {
 					t.Errorf("told %s, compared %t: %q %q %s", p.State, p.Compared, p.Differs, p.Uncompared, p.Reason)
 				}
 			})
@@ -198,7 +198,7 @@ func TestAMergeThatTheForgeDoesNotReportAsOne(t *testing.T) {
 		b.clock = b.clock.Add(waiting)
 		b.round()
 		p := b.display.last()
-		if p.State != report.PullMerged || p.Compared || len(p.Differs) > 0 || b.w.open[1] != nil {
+		if p.State != report.PullMerged || p.Compared || len(p.Differs) > 0 || b.w.pulls.open[1] != nil {
 			t.Errorf("told: %+v", p)
 		}
 		begin(t, "untold", p.Uncompared, []string{"the forge does not say as which commit it was merged"})

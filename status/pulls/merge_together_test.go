@@ -104,7 +104,7 @@ func TestWhatComesWithAMerge(t *testing.T) {
 			tc.do(b, head)
 			b.do("PRPRRR", nil)
 			p := b.display.last()
-			if p.State != report.PullMerged || b.w.open[1] != nil || p.Compared != (tc.untold == nil) {
+			if p.State != report.PullMerged || b.w.pulls.open[1] != nil || p.Compared != (tc.untold == nil) {
 				t.Errorf("told %s, compared %t", p.State, p.Compared)
 			}
 			begin(t, "differs", p.Differs, tc.differs)
@@ -176,7 +176,7 @@ func TestSeveralMergesBetweenTwoLooks(t *testing.T) {
 				}
 				for number, want := range map[int64][]string{1: tc.first, 2: tc.another} {
 					p := seen[number]
-					if p.State != report.PullMerged || p.Compared != (want == nil) || len(p.Differs) > 0 || b.w.open[number] != nil {
+					if p.State != report.PullMerged || p.Compared != (want == nil) || len(p.Differs) > 0 || b.w.pulls.open[number] != nil {
 						t.Errorf("%d: told %s, compared %t: %q", number, p.State, p.Compared, p.Differs)
 					}
 					begin(t, fmt.Sprint(number), p.Uncompared, want)

@@ -20,8 +20,8 @@ import (
 // the other pull requests nor the next poll of this one.
 type planning struct {
 	records
-	k *work // whose plan it is; Run alone looks into it
-	// was is the pull request when the plan was begun, against base at commit at.
+	k *work // the pull request; only Run uses it
+	// was is the pull request at the start of the plan. The plan is made against base, at commit at.
 	was   work
 	base  *fleet.Base
 	at    string
@@ -31,20 +31,21 @@ type planning struct {
 	// early says that the forge may not have reported yet which pull request brought main to at.
 	early bool
 	stop  context.CancelFunc
-	// dropped says that it is not wanted any more, noted that the state directory
-	// says that it was begun.
+	// dropped says that the plan is no longer needed, noted that its start is recorded in the state
+	// directory.
 	dropped, noted bool
-	// heavy says that it may hold much memory, which no other does meanwhile.
+	// heavy says that it may use much memory. Only one plan at a time may.
 	heavy bool
 
-	// The result: no review if the known one still holds. slow says that rendering took long.
+	// shown, review and err are the result. Without a review the known one is still valid. slow says
+	// that the render took long.
 	shown  report.Pull
 	review *fleet.Review
 	slow   bool
 	err    error
 }
 
-// drop ends the plan under way, which is of no use any more.
+// drop stops the plan under way, because it is no longer needed.
 func (k *work) drop() {
 	if k.planning != nil {
 		k.planning.dropped = true
@@ -52,7 +53,7 @@ func (k *work) drop() {
 	}
 }
 
-// propose makes the plan. It returns no review if the known one still holds.
+// propose makes the plan. It returns no review if the known one is still valid.
 func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, error) {
 	defer p.survived(p)
 	defer p.lighter()
@@ -97,8 +98,8 @@ func (o *Options) bring(ctx context.Context, ref source.PullRef) (source.Merge, 
 	return o.Git.Pull(ctx, ref)
 }
 
-// gives reports whether merging a pull request with a commit gives exactly a tree:
-// however it was merged, nothing else came with it.
+// gives reports whether the merge of a pull request with a commit results in exactly the given tree.
+// Then the commit with that tree contains the pull request and nothing else, however it was merged.
 func (o *Options) gives(ctx context.Context, k *work, upon, tree string) bool {
 	if upon == "" || tree == "" || k.Seen == "" {
 		return false
@@ -107,9 +108,9 @@ func (o *Options) gives(ctx context.Context, k *work, upon, tree string) bool {
 	return err == nil && treeOf(m.Snapshot) == tree
 }
 
-// changes renders what a merge would change, once it has a turn. A render that needs much memory is
-// dropped. It restarts once no other such render is running: here, or as a plan of its own, so that
-// waiting ones do not keep a turn.
+// changes renders what a merge would change, when it has a turn. A render that needs much memory is
+// stopped. It restarts here if no other such render is running. Otherwise it returns an error, and
+// the planner starts the plan again later, so that no waiting plan keeps a turn.
 func (p *planning) changes(ctx context.Context, m source.Merge) (*fleet.Review, error) {
 	review, err := p.render(ctx, m)
 	if p.heavy || !errors.Is(err, fleet.ErrHeavy) {
@@ -121,7 +122,7 @@ func (p *planning) changes(ctx context.Context, m source.Merge) (*fleet.Review, 
 	return p.render(ctx, m)
 }
 
-// lighter releases the resources of a plan.
+// lighter lets another plan use much memory.
 func (p *planning) lighter() {
 	if p.heavy {
 		<-p.Turns.heavy
@@ -141,21 +142,20 @@ func (p *planning) render(ctx context.Context, m source.Merge) (review *fleet.Re
 	return review, err
 }
 
-// still reports whether the base moved only in what neither the proposal nor its
-// targets read, and no more targets are touched than before. The head is here, so
-// that no server is asked, however many pull requests there are.
+// still reports whether the known review is still valid after the base has moved: neither the pull
+// request nor its targets read the files that changed, and the same targets are touched. It needs no
+// request to a server, because the head was fetched before.
 func (p *planning) still(ctx context.Context, ref source.PullRef) bool {
 	before := p.was.review
 	m, err := p.bring(ctx, ref)
 	if err != nil || len(m.Conflicts) > 0 || !before.Same(m.Snapshot.Tree) {
-		return false // the plan that follows says why
+		return false // the full plan reports why
 	}
 	again, err := p.changes(ctx, m)
 	return err == nil && slices.Equal(again.Touched, before.Touched) && slices.Equal(again.Gone, before.Gone) && again.Targets == before.Targets
 }
 
-// holds reports whether the plan that is shown may still be the one, though the
-// base moved.
+// holds reports whether the shown plan may still be valid although the base has moved.
 func (k *work) holds(dirty bool) bool {
 	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Stale == "" && k.tries == 0 &&
 		(k.shown.State == report.PullPlanned || k.shown.State == report.PullUnaffected)
@@ -167,7 +167,7 @@ func (p *planning) proposal(m source.Merge) fleet.Proposal {
 	return fleet.Proposal{Source: p.Source, Snapshot: m.Snapshot, Owner: fmt.Sprintf("pull request %s %d", p.Source, p.was.Number), Untrusted: p.was.pr.Fork}
 }
 
-// judge plans what a review touches.
+// judge plans the targets that a review touches.
 func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull {
 	out := report.Pull{BaseSHA: p.at, Gone: review.Gone, Unaffected: review.Targets - len(review.Touched), State: report.PullPlanned}
 	if len(review.Touched)+len(review.Gone) == 0 {
@@ -195,8 +195,8 @@ func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull 
 			out.State, out.Reason = report.PullFailing, firstFault(r)
 		}
 	}
-	// A failing plan gets no digest: it cannot be approved, and its reader must not
-	// find the digest that approves a later plan.
+	// A failing plan gets no digest: it cannot be approved, and its comment must not contain the digest
+	// that would approve a later plan.
 	if out.State == report.PullPlanned && len(plans) == len(out.Reports) && len(plans) > 0 {
 		out.Digest = plan.CombinedDigest(plans)
 	}

@@ -74,12 +74,12 @@ func (h *hanging) times(head string) int {
 // finishBut waits for all plans under way but n.
 func (b *bench) finishBut(n int) {
 	b.t.Helper()
-	for b.w.under > n {
+	for b.w.planner.under > n {
 		select {
-		case p := <-b.w.finished:
-			b.w.finish(b.t.Context(), p)
+		case p := <-b.w.planner.finished:
+			b.w.planner.finish(b.t.Context(), p)
 		case <-time.After(time.Minute):
-			b.t.Fatalf("%d plans are under way, want %d", b.w.under, n)
+			b.t.Fatalf("%d plans are under way, want %d", b.w.planner.under, n)
 		}
 	}
 }
@@ -197,7 +197,7 @@ func TestPlansBesideEachOther(t *testing.T) {
 		heads = append(heads, b.propose(n, wider(int(n))))
 	}
 	h := b.hang(heads...)
-	b.w.beside = 2
+	b.w.planner.beside = 2
 	begun := func() (n int) {
 		for _, head := range heads {
 			n += h.times(head)

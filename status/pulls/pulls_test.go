@@ -84,10 +84,10 @@ func TestTheReviewedPlanIsApplied(t *testing.T) {
 	if p.State != report.PullMerged || !p.Compared || len(p.Differs) != 0 || p.MergeSHA != b.repo.Tip("main") {
 		t.Fatalf("told: %+v", p)
 	}
-	if b.w.open[1] != nil {
+	if b.w.pulls.open[1] != nil {
 		t.Error("the pull request is not forgotten")
 	}
-	if records, err := b.w.records.all(); err != nil || len(records) != 0 {
+	if records, err := b.w.pulls.all(); err != nil || len(records) != 0 {
 		t.Errorf("records: %v, %v", records, err)
 	}
 }
@@ -101,14 +101,14 @@ func TestAMergeThatIsHeardOfBeforeItIsApplied(t *testing.T) {
 	if p := b.display.last(); p.State != report.PullMerged || p.Compared || len(p.Differs) != 0 {
 		t.Fatalf("told: %+v", p)
 	}
-	if b.w.open[1] == nil {
+	if b.w.pulls.open[1] == nil {
 		t.Fatal("forgotten before it was applied")
 	}
 	b.restart() // nothing of it is lost
 	b.round()
 	b.pass()
 	b.round()
-	if p := b.display.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
+	if p := b.display.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.pulls.open[1] != nil {
 		t.Fatalf("told: %+v", p)
 	}
 }
@@ -294,14 +294,14 @@ func TestTheForgeIsAway(t *testing.T) {
 	told := len(b.display.shown)
 	b.forge.err = errors.New("away")
 	b.round()
-	if len(b.display.shown) != told || b.w.open[1] == nil {
+	if len(b.display.shown) != told || b.w.pulls.open[1] == nil {
 		t.Errorf("told: %+v", b.display.last())
 	}
 	b.forge.err = nil
 	b.forge.pulls[1].State = forge.Closed
 	b.forge.version++
 	b.round()
-	if b.display.last().State != report.PullClosed || b.w.open[1] != nil {
+	if b.display.last().State != report.PullClosed || b.w.pulls.open[1] != nil {
 		t.Errorf("told: %+v", b.display.last())
 	}
 }
@@ -330,7 +330,7 @@ func TestMergedWhileAway(t *testing.T) {
 	b.restart()
 	b.pass() // the first one of the process, of which nobody knows what came before
 	b.round()
-	if p := b.display.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.open[1] != nil {
+	if p := b.display.last(); p.State != report.PullMerged || len(p.Differs) != 0 || b.w.pulls.open[1] != nil {
 		t.Errorf("told: %+v", p)
 	}
 }

@@ -3,8 +3,6 @@ package pulls
 import (
 	"cmp"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,12 +25,12 @@ type record struct {
 	ReadAt string `json:"heeded,omitempty"`
 	// Allowed is the head that a user allowed to be planned.
 	Allowed string `json:"allowed,omitempty"`
-	// Killed is the head whose review this weir did not live to end.
+	// Killed is the head during whose plan a process was killed.
 	Killed string `json:"killed,omitempty"`
-	// Reported says that weir reported something of it.
+	// Reported says that weir has shown something of it.
 	Reported bool `json:"told,omitempty"`
-	// The reviews that were shown: the last one, and before that those upon other commits
-	// or of other heads, the newest last. Approved is by whom the last one was.
+	// reviewed is the plan that was shown last. Earlier holds earlier plans, of other heads or against
+	// other commits, the newest last. Approved is the user who approved the last plan.
 	reviewed
 	Earlier  []reviewed `json:"earlier,omitempty"`
 	Approved string     `json:"approved,omitempty"`
@@ -59,8 +57,8 @@ var readTo = state.Bucket[time.Time]{Name: "pull-comments"}
 
 var bucket = state.Bucket[record]{Name: "pulls"}
 
-// reviewing are the heads that are being rendered and planned. One that is there when
-// a process starts may have killed the one before.
+// reviewing holds the heads that are being planned. A head that is there when a process starts may have
+// killed the process before.
 var reviewing = state.Bucket[string]{Name: "pull-reviews"}
 
 // records holds the state directory's data about a source's pull requests.
@@ -70,7 +68,7 @@ type records struct {
 
 func (r records) key(number int64) string { return fmt.Sprintf("%s\x00%019d", r.Source, number) }
 
-// each calls do for all that a bucket has of the source.
+// each calls do for all records of the source in a bucket.
 func each[V any](tx *state.Tx, of records, b state.Bucket[V], do func(key string, v V) error) error {
 	return b.ForEach(tx, of.key(0), func(key string, v V) error {
 		if !strings.HasPrefix(key, of.Source+"\x00") {
@@ -80,8 +78,8 @@ func each[V any](tx *state.Tx, of records, b state.Bucket[V], do func(key string
 	})
 }
 
-// write changes the state directory, and reports whether that worked. A record that
-// cannot be written is known until the process ends.
+// write changes the state directory, and reports whether that succeeded. A record that cannot be
+// written stays in memory only.
 func (r records) write(change func(*state.Tx) error) bool {
 	err := r.DB.Update(change)
 	if err != nil {
@@ -90,8 +88,8 @@ func (r records) write(change func(*state.Tx) error) bool {
 	return err == nil
 }
 
-// all are the pull requests that are known, with what became of the reviews of the
-// process before.
+// all returns the records of all pull requests. It sets Killed of those whose plan the previous process
+// did not finish.
 func (r records) all() (out []record, err error) {
 	err = r.DB.Update(func(tx *state.Tx) error {
 		out = nil
@@ -125,8 +123,8 @@ func (r records) all() (out []record, err error) {
 	return out, err
 }
 
-// attempt notes that a head is about to be rendered and planned, before it is. Without
-// that nothing is begun: it would be begun again and again if it killed the process.
+// attempt records that a head is about to be planned. If that fails, the plan must not start: a plan
+// that kills the process would start again after every restart.
 func (r records) attempt(p *planning) error {
 	if p.noted {
 		return nil
@@ -139,7 +137,7 @@ func (r records) attempt(p *planning) error {
 	return nil
 }
 
-// survived notes that a head was rendered and planned, or given up.
+// survived records that the plan of a head has ended.
 func (r records) survived(p *planning) {
 	if p.noted {
 		r.write(func(tx *state.Tx) error { return reviewing.Delete(tx, r.key(p.was.Number)) })
@@ -165,75 +163,10 @@ func (r records) since() (at time.Time, err error) {
 	return at, err
 }
 
-// forget ends a pull request.
-func (w *Watcher) forget(k *work) {
-	k.drop()
-	delete(w.open, k.Number)
-	if err := w.o.Git.Forget(w.o.Forge.Profile().HeadRef(k.Number)); err != nil {
-		w.log.Warn("the mirror keeps a closed pull request", "number", k.Number, "error", err)
-	}
-	l := left{record{Number: k.Number, Comment: k.Comment, Left: true}, true}
-	if k.shown.Ended() {
-		last := k.shown.Last()
-		if w.o.Redact != nil {
-			last = w.o.Redact.Pull(last)
-		}
-		l.Last = &last
-	}
-	w.images.leave(k, func(tx *state.Tx) error { return w.records.leave(tx, l) })
-	w.remember(l)
-}
-
-// left is a pull request that is not open any more. handed says that this watcher has given the last word on it to the forge's writer.
-type left struct {
-	record
-	handed bool
-}
-
-func (l left) empty() bool { return l.Comment == 0 && l.Last == nil }
-
-func (w *Watcher) remember(l left) {
-	if w.left[l.Number] = l; l.empty() {
-		delete(w.left, l.Number)
-	}
-}
-
-// leave writes what must be remembered of a closed pull request.
+// leave writes what must be remembered of a pull request that is no longer open.
 func (r records) leave(tx *state.Tx, l left) error {
 	if l.empty() {
 		return bucket.Delete(tx, r.key(l.Number))
 	}
 	return bucket.Put(tx, r.key(l.Number), l.record)
-}
-
-// lastWords drops the final states that the forge has, and sends it those that the previous owner
-// of the source could not deliver. They wait for the list: a pull request that was opened again has
-// not ended.
-func (w *Watcher) lastWords() {
-	for number, l := range w.left {
-		switch {
-		case l.Last == nil:
-		case !l.handed && !w.listing.read.IsZero():
-			l.handed = true
-			w.remember(l)
-			w.o.Display.Deliver(*l.Last)
-		case l.handed && !w.o.Display.Owes(w.o.Source, number):
-			l.Last = nil
-			if w.records.write(func(tx *state.Tx) error { return w.records.leave(tx, l) }) {
-				w.remember(l)
-			}
-		}
-	}
-}
-
-// openPulls are the pull requests into the followed branch, by number.
-type openPulls map[int64]*work
-
-func (o openPulls) numbers() []int64 { return slices.Sorted(maps.Keys(o)) }
-
-// oldestFirst are the pull requests in the order in which they were planned last.
-func (o openPulls) oldestFirst() []int64 {
-	return slices.SortedFunc(maps.Keys(o), func(a, b int64) int {
-		return cmp.Or(o[a].planned.Compare(o[b].planned), cmp.Compare(a, b))
-	})
 }

@@ -31,7 +31,8 @@ type reviewed struct {
 // merge late, the merge may be part of the new plan of its own pull request.
 const mostEarlier = 4
 
-// note keeps what must be known of the shown plan after a restart, and after the next.
+// note records the shown plan, for the comparison with the merge. An earlier plan that differs stays in
+// Earlier.
 func (k *work) note(p report.Pull) {
 	k.Reported = true
 	if p.State == report.PullMerged || p.State == report.PullClosed {
@@ -47,6 +48,7 @@ func (k *work) note(p report.Pull) {
 	k.reviewed = next
 }
 
+// reviewedOf returns what a comparison with the merge needs of a shown plan.
 func reviewedOf(p report.Pull) reviewed {
 	out := reviewed{State: p.State, Stale: p.Stale, Head: p.HeadSHA, Base: p.BaseSHA, Digest: p.Digest}
 	for _, r := range p.Reports {
@@ -64,7 +66,7 @@ func reviewedOf(p report.Pull) reviewed {
 	return out
 }
 
-// put sets m[key] where that says something.
+// put sets m[key] if says is true.
 func put[V any](m *map[string]V, key string, v V, says bool) {
 	if !says {
 		return

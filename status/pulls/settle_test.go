@@ -28,7 +28,7 @@ func TestAMergeIsComparedOnceAllOfItIsKnown(t *testing.T) {
 		}
 	}
 	b.round()
-	if p := b.display.last(); p.State != report.PullMerged || p.Compared || b.w.open[1] == nil {
+	if p := b.display.last(); p.State != report.PullMerged || p.Compared || b.w.pulls.open[1] == nil {
 		t.Fatalf("told in the middle of the pass: %+v", p)
 	}
 	for _, r := range later {
@@ -36,7 +36,7 @@ func TestAMergeIsComparedOnceAllOfItIsKnown(t *testing.T) {
 	}
 	b.round()
 	want := []string{"two: it is changed too, which the review did not show; the plan updates 1 pool"}
-	if p := b.display.last(); !p.Compared || !cmp.Equal(p.Differs, want) || b.w.open[1] != nil {
+	if p := b.display.last(); !p.Compared || !cmp.Equal(p.Differs, want) || b.w.pulls.open[1] != nil {
 		t.Errorf("told: %+v", p)
 	}
 }
@@ -77,7 +77,7 @@ func TestAMergeOfWhatWasNotPlanned(t *testing.T) {
 			}
 			b.round()
 			p := b.display.last()
-			if p.State != report.PullMerged || len(p.Differs) != len(tc.differs) || !p.Compared || b.w.open[2] != nil {
+			if p.State != report.PullMerged || len(p.Differs) != len(tc.differs) || !p.Compared || b.w.pulls.open[2] != nil {
 				t.Fatalf("told: %+v", p)
 			}
 			for i, line := range tc.differs {
@@ -99,7 +99,7 @@ func TestAMergeThatIsNeverPlanned(t *testing.T) {
 	b.clock = b.clock.Add(waiting)
 	b.round()
 	want := []string{"one: it was not planned within 24 hours of the merge"}
-	if p := b.display.last(); p.State != report.PullMerged || p.Compared || !cmp.Equal(p.Uncompared, want) || len(p.Differs) != 0 || b.w.open[1] != nil {
+	if p := b.display.last(); p.State != report.PullMerged || p.Compared || !cmp.Equal(p.Uncompared, want) || len(p.Differs) != 0 || b.w.pulls.open[1] != nil {
 		t.Errorf("told: %+v", p)
 	}
 }

@@ -12,16 +12,20 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// standings holds the last seen state of targets, and when it changed.
+// standings holds the last reported state of targets, and the time at which it changed.
 type standings struct {
 	mu    sync.Mutex // guards what follows
 	live  map[string]string
 	moved map[string]time.Time
-	// found are the findings of targets at the followed commit.
+	// found holds the findings of targets at the followed commit.
 	found map[string][]string
 }
 
-// record takes in what a pass found.
+func newStandings() *standings {
+	return &standings{live: map[string]string{}, moved: map[string]time.Time{}, found: map[string][]string{}}
+}
+
+// record processes the report of a pass.
 func (s *standings) record(r *plan.Report, now time.Time) {
 	seen := standing(r)
 	s.mu.Lock()
@@ -32,7 +36,7 @@ func (s *standings) record(r *plan.Report, now time.Time) {
 	s.live[r.Target], s.found[r.Target] = seen, report.FindingKeys(r)
 }
 
-// before are the findings of a pull request's plans that the followed commit has too.
+// before returns the findings of a pull request's plans that the followed commit has too.
 func (s *standings) before(reports []*plan.Report) map[string][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +54,7 @@ func (s *standings) before(reports []*plan.Report) map[string][]string {
 	return out
 }
 
-// forget lets go of a target that has gone.
+// forget forgets a removed target.
 func (s *standings) forget(target string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +63,7 @@ func (s *standings) forget(target string) {
 	delete(s.found, target)
 }
 
-// dirty counts the targets that moved since a pull request was planned.
+// dirty returns the number of targets that have changed since a pull request was planned.
 func (s *standings) dirty(k *work) (n int) {
 	if k.review == nil {
 		return 0

@@ -3,6 +3,7 @@ package pulls
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -15,17 +16,16 @@ import (
 )
 
 // A trailer that lifts the limit of deletions is a line in a commit message. The message of a merge
-// comes from the forge, or from the user who pressed the button: no reader of the pull request has
-// seen it. So on a commit that merges a pull request, the trailer allows only the deletions that
+// comes from the forge, or from the user who merged: no reviewer of the pull request has seen it. So on a commit that merges a pull request, the trailer allows only the deletions that
 // the plan on the pull request showed as allowed, by the trailer of its head commit. On any other
 // commit it allows what it says. Only the forge knows which of the two a commit is, maybe a moment
 // after Git has it.
 
 const (
-	// late is the time after the first sight of a commit in which weir does not believe a forge
-	// that says that the commit merges nothing.
+	// late is the time after weir has first seen a commit in which it does not trust a forge that
+	// reports no merge for it.
 	late = 10 * time.Second
-	// asking is the time between two questions about a commit.
+	// asking is the time between two requests about a commit.
 	asking = 5 * time.Second
 	// merging bounds the time between the last change of a pull request and the commit that merges
 	// it. Their clocks differ.
@@ -52,8 +52,7 @@ var rulings = state.Bucket[ruling]{Name: "trailers"}
 type inquiry struct {
 	revision, parent, tree string
 	committed              time.Time
-	// since is the time of the first question about the commit, next the time at which the forge is
-	// asked again.
+	// since is the time of the first request about the commit, next the time of the next one.
 	since, next time.Time
 	warned      bool
 }
@@ -61,12 +60,14 @@ type inquiry struct {
 // trailers decides which trailers of the followed commit count.
 type trailers struct {
 	records
+	log    *slog.Logger
+	pulls  *pullRequests // Run alone uses these
+	images *images
 	// listen makes the watcher read the merges since its last read.
 	listen func()
 
 	mu sync.Mutex // guards what follows
-	// ruling is the decision on the commit that was asked about last. inquiry asks about another
-	// commit.
+	// ruling is the last decision. inquiry is the commit that waits for one, nil for none.
 	ruling  ruling
 	inquiry *inquiry
 }
@@ -115,7 +116,7 @@ func (t *trailers) ruled(commit snapshot.Snapshot) (ruling, bool) {
 	return ruling{}, false
 }
 
-// read reads the ruling that was found last.
+// read reads the last ruling from the state directory.
 func (t *trailers) read() error {
 	var r ruling
 	if err := t.DB.View(func(tx *state.Tx) (err error) { r, _, err = rulings.Get(tx, t.Source); return err }); err != nil {
@@ -127,7 +128,7 @@ func (t *trailers) read() error {
 	return nil
 }
 
-// asked is the commit to be asked about, and whether now is the time.
+// asked returns the commit that waits for a ruling, and whether the next request is due.
 func (t *trailers) asked() (*inquiry, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,7 +138,7 @@ func (t *trailers) asked() (*inquiry, bool) {
 	}
 	now := t.Now()
 	if q.next = now.Add(asking); now.After(q.since.Add(2 * late)) {
-		q.next = now.Add(max(asking, t.Interval)) // a forge that cannot say is not asked in a hurry
+		q.next = now.Add(max(asking, t.Interval)) // a forge that does not know it for so long gets fewer requests
 	}
 	return q, true
 }
@@ -154,68 +155,68 @@ func (t *trailers) decided(q *inquiry, r ruling) {
 	t.Approved()
 }
 
-// inquire finds out about the commit that is asked about, if it can by now.
-func (w *Watcher) inquire(ctx context.Context, q *inquiry) {
+// inquire decides on a commit if the forge and Git have the answer by now.
+func (t *trailers) inquire(ctx context.Context, q *inquiry) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	r, known, err := w.origin(ctx, q)
+	r, known, err := t.origin(ctx, q)
 	if err != nil && ctx.Err() == nil && !q.warned {
-		w.log.Warn("cannot find out yet which pull request a commit merges; the deletions that its trailer allows wait, and changes for which plans showed different images", "revision", q.revision, "error", err)
+		t.log.Warn("cannot find out yet which pull request a commit merges; the deletions that its trailer allows wait, and changes for which plans showed different images", "revision", q.revision, "error", err)
 		q.warned = true
 	}
-	if !known && w.o.Now().Before(q.since.Add(waiting)) {
+	if !known && t.Now().Before(q.since.Add(waiting)) {
 		return
 	}
 	if !known {
 		r = ruling{Revision: q.revision, Why: fmt.Sprintf("within %.0f hours the forge has not said whether the commit merges a pull request", waiting.Hours())}
 	}
-	w.images.merge(r.Pull) // first: a reader of the ruling can then use its images
-	w.trailers.decided(q, r)
+	t.images.merge(r.Pull) // first: a reader of the ruling can then use its images
+	t.decided(q, r)
 }
 
-// origin says which pull request a commit merges, and what its plan showed. known is
-// false as long as the forge may say otherwise in a moment.
-func (w *Watcher) origin(ctx context.Context, q *inquiry) (r ruling, known bool, err error) {
-	for _, number := range w.open.numbers() {
-		k := w.open[number]
+// origin finds the pull request that a commit merges, and returns the ruling from its plan. known is
+// false while the forge may still report a different answer.
+func (t *trailers) origin(ctx context.Context, q *inquiry) (r ruling, known bool, err error) {
+	for _, number := range t.pulls.open.numbers() {
+		k := t.pulls.open[number]
 		is := k.MergeSHA == q.revision
 		if !is && k.Seen != "" { // merged by hand
-			if is, err = q.brought(ctx, w.o.Git, k.Seen); err != nil {
+			if is, err = q.brought(ctx, t.Git, k.Seen); err != nil {
 				return r, false, err
 			}
 		}
-		// Squashed or rebased, and the forge has not said so yet.
-		if is = is || k.Base != "" && w.o.gives(ctx, k, q.parent, q.tree); is {
-			shown, err := k.reviewOf(ctx, w.o.Git, q.revision)
+		// It may be squashed or rebased, and the forge has not reported it yet.
+		if is = is || k.Base != "" && t.gives(ctx, k, q.parent, q.tree); is {
+			shown, err := k.reviewOf(ctx, t.Git, q.revision)
 			return k.ruling(q.revision, shown), err == nil, err
 		}
 	}
 	from := q.committed
-	if now := w.o.Now(); from.IsZero() || from.After(now) {
+	if now := t.Now(); from.IsZero() || from.After(now) {
 		from = now
 	}
-	merged, whole, err := w.o.Forge.MergedSince(ctx, from.Add(-merging))
+	merged, whole, err := t.Forge.MergedSince(ctx, from.Add(-merging))
 	if err != nil {
 		return r, false, err
 	}
 	for _, pr := range merged {
 		is := pr.MergeSHA == q.revision
 		if !is && pr.HeadSHA != "" {
-			if is, err = q.brought(ctx, w.o.Git, pr.HeadSHA); err != nil {
+			if is, err = q.brought(ctx, t.Git, pr.HeadSHA); err != nil {
 				return r, false, err
 			}
 		}
-		if is { // it came and went between two polls, or long ago
-			return ruling{Revision: q.revision, Pull: pr.Number, Why: merges(pr.Number) + "no plan of it was shown"}, true, nil
+		if is { // it was opened and merged between two polls, or long ago
+			return ruling{Revision: q.revision, Pull: pr.Number, Why: mergesText(pr.Number) + "no plan of it was shown"}, true, nil
 		}
 	}
 	if !whole {
 		return r, false, fmt.Errorf("more pull requests were merged since %s than the forge lists", from.Add(-merging).Format(time.RFC3339))
 	}
-	return ruling{Revision: q.revision}, !w.o.Now().Before(q.since.Add(late)), nil
+	return ruling{Revision: q.revision}, !t.Now().Before(q.since.Add(late)), nil
 }
 
-// brought reports whether a commit brought a pull request's head into its branch.
+// brought reports whether the commit contains a pull request's head that its parent does not contain.
 func (q *inquiry) brought(ctx context.Context, git Git, head string) (bool, error) {
 	in, err := git.Descends(ctx, q.revision, head)
 	if err != nil || !in || q.parent == "" {
@@ -225,22 +226,24 @@ func (q *inquiry) brought(ctx context.Context, git Git, head string) (bool, erro
 	return !before, err
 }
 
-// ruling returns what the plan that was shown lets the trailer of the merge count for.
+// ruling returns the decision about the commit that merges a pull request: its trailer allows the
+// deletions that the plan showed as allowed.
 func (k *work) ruling(revision string, shown reviewed) ruling {
-	r := ruling{Revision: revision, Pull: k.Number, Why: merges(k.Number) + "its plan did not show their deletion as allowed"}
+	r := ruling{Revision: revision, Pull: k.Number, Why: mergesText(k.Number) + "its plan did not show their deletion as allowed"}
 	if !k.Reported || shown.Head == "" || shown.Head != k.Seen {
-		r.Why = merges(k.Number) + "no plan of its commit " + shortRevision(k.Seen) + " was shown"
+		r.Why = mergesText(k.Number) + "no plan of its commit " + shortRevision(k.Seen) + " was shown"
 		return r
 	}
 	r.Prunes = shown.Prunes
 	return r
 }
 
-func merges(number int64) string {
+// mergesText is the beginning of the reason of a ruling.
+func mergesText(number int64) string {
 	return fmt.Sprintf("the commit merges pull request %d, and ", number)
 }
 
-// prunes are the pools of a plan whose deletion a trailer allows.
+// prunes returns the pools of a plan whose deletion a trailer allows.
 func prunes(p *plan.Plan) []string {
 	var out []string
 	for _, s := range p.Steps {

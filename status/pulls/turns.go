@@ -21,7 +21,7 @@ const (
 	ofSource = slowTurns / 2
 )
 
-// Turns bound how much work runs at a time for the pull requests of all sources.
+// Turns bounds the concurrent work for the pull requests of all sources.
 type Turns struct {
 	// sources lets sources take turns.
 	sources     *slot.Queue
@@ -30,11 +30,11 @@ type Turns struct {
 	heavy chan struct{}
 	// foresees is taken by the review that computes what its plan would do over time.
 	foresees chan struct{}
-	// How long a review is quick, and how long a plan waits for AWS.
+	// quickFor is the time for which a review is quick, answering the time that a plan waits for AWS.
 	quickFor, answering time.Duration
 
 	mu sync.Mutex
-	// lines holds the lines before the accounts for which plans are made, or wait to be made.
+	// lines holds the queues of the accounts with plans under way.
 	lines map[*reconciler.Scope]*line
 }
 
@@ -43,9 +43,8 @@ func NewTurns() *Turns {
 	return &Turns{sources: slot.New(slot.Options{Slots: quickTurns + slowTurns, PerSource: ofSource}), quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), heavy: make(chan struct{}, 1), foresees: make(chan struct{}, 1), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
 }
 
-// render does something that renders for a source once it is its turn, within the time
-// that there is for that, and says whether it took long. Work that is known to be slow does
-// not begin among the quick.
+// render calls do when it is the source's turn, and bounds its time. long says that it took long. Work
+// that is known to be slow takes a slow turn from the start.
 func (t *Turns) render(ctx context.Context, source string, slow bool, do func(context.Context) error) (long bool, err error) {
 	_, turn, err := t.sources.Enter(ctx, slot.Caller{Source: source})
 	if err != nil {
@@ -81,7 +80,7 @@ func (t *Turns) render(ctx context.Context, source string, slow bool, do func(co
 	return time.Since(began) > t.quickFor, err
 }
 
-// takeHeavy takes the turn of those that hold much, if it is free.
+// takeHeavy takes the only turn for work that uses much memory, if it is free.
 func (t *Turns) takeHeavy() bool {
 	select {
 	case t.heavy <- struct{}{}:
@@ -91,7 +90,7 @@ func (t *Turns) takeHeavy() bool {
 	}
 }
 
-// outgrows waits until something is done, or is slow and has a turn as such.
+// outgrows waits until the work is done, or until it is slow and has a slow turn, which it reports.
 func (t *Turns) outgrows(done chan struct{}) bool {
 	timer := time.NewTimer(t.quickFor)
 	defer timer.Stop()
@@ -117,8 +116,8 @@ type line struct {
 	moved time.Time
 }
 
-// pass plans a batch once nothing else is planned in its account. Each plan gets
-// its full time, and waits for its turn as long as others get to their ends.
+// pass plans a batch when no other plan of its account is running. Every plan has its full time, and
+// waits for its turn as long as the plans before it finish.
 func (t *Turns) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
 	if b.Scope == nil {
 		return reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
@@ -130,7 +129,7 @@ func (t *Turns) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
 	if turn {
 		defer func() { <-l.turn }()
 	} else {
-		cancel() // and the reports say that it was too late
+		cancel() // the reports then contain the timeout
 	}
 	reports := reconciler.RunBatch(bound, b, reconciler.PlanOnly)
 	silent := bound.Err() != nil
@@ -166,7 +165,7 @@ func (t *Turns) leave(s *reconciler.Scope, l *line, moved bool) {
 	}
 }
 
-// wait reports whether its turn came before ctx ended or nothing moved for too long.
+// wait waits for a turn. It returns false if ctx ends first, or if no plan finishes for too long.
 func (t *Turns) wait(ctx context.Context, l *line) bool {
 	timer := time.NewTimer(t.answering)
 	defer timer.Stop()

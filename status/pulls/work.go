@@ -12,16 +12,17 @@ import (
 type work struct {
 	pr forge.PullRequest
 	record
-	// shown is the last report of it, review what that was made from; both are
-	// empty after a restart.
+	// shown is the last shown state, and review the rendered change that its plan was made from. Both
+	// are empty after a restart.
 	shown  report.Pull
 	review *fleet.Review
 	// bytes is the size of its plans in memory.
 	bytes int
-	// base is the commit that the plan was last known to hold for.
+	// base is the last commit for which the plan was valid.
 	base    string
 	planned time.Time
-	// asked says that a user requests a plan, even if one is known.
+	// asked says that a new plan is needed even if the shown one is valid: a user requested it, or the
+	// configuration changed.
 	asked bool
 	// planning is the plan under way, nil for none: there is one at a time.
 	planning *planning
@@ -33,4 +34,9 @@ type work struct {
 	// replied is the time of weir's last reply, restored the time of the last rewrite of its
 	// comment after somebody had edited it.
 	replied, restored time.Time
+}
+
+// shows reports whether the reason why a pull request is not planned is shown already.
+func (k *work) shows(reason string) bool {
+	return k.shown.Reason == reason && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Title == k.pr.Title
 }
