@@ -119,7 +119,7 @@ func TestPathKeepsJoinTokens(t *testing.T) {
 	if out := weir(exitError, "plan", "--kubeconfig", kubeconfig); !strings.Contains(out, "kubeconfig-unusable") || strings.Contains(out, workloadtest.Token) {
 		t.Errorf("of a broken kubeconfig it says\n%s", out)
 	}
-	if _, out := w.command(t, "plan", "--config", "weir.yaml", "--kubeconfig", kubeconfig); !strings.Contains(out, "--kubeconfig goes with a PATH") {
+	if _, out := w.command(t, "plan", "--config", "weir.yaml", "--kubeconfig", kubeconfig); !strings.Contains(out, "--kubeconfig needs a PATH") {
 		t.Error(out)
 	}
 }

@@ -261,7 +261,7 @@ func TestCanaryPieces(t *testing.T) {
 
 // refusedForSecrets reports a finding about a secret, or that kustomize cannot look into one.
 func refusedForSecrets(out string) bool {
-	return slices.ContainsFunc([]string{`"secret-in-plain-field"`, `"secret-in-name"`, `"secret-cut"`, "it cannot look into one"}, func(s string) bool { return strings.Contains(out, s) })
+	return slices.ContainsFunc([]string{`"secret-in-plain-field"`, `"secret-in-name"`, `"secret-cut"`, "it cannot read the secret"}, func(s string) bool { return strings.Contains(out, s) })
 }
 
 // refusedOtherwise reports the overlays that are refused for another reason: what they

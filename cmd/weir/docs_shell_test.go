@@ -27,7 +27,7 @@ const docEnd = "\x01end "
 // a demo that runs in the background have converged; it prints what the demo printed if they do not.
 const docFunctions = `wait_for_demo() {
 	for _ in $(seq 1500); do
-		grep -q 'All 5 pools run' demo.out && return
+		grep -q 'All 5 pools are running' demo.out && return
 		kill -0 $! || break
 		sleep 0.1
 	done

@@ -55,8 +55,8 @@ func TestStateMovesToAnEngineAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	weir(exitError, "both keep their records in", "state", "move", "--config", one, "--to", one)
-	weir(exitOK, "is in etcd at http://127.0.0.1:", "state", "move", "--config", one, "--to", several)
-	weir(exitOK, "is in etcd at http://127.0.0.1:", "state", "move", "--config", one, "--to", several) // it was done
+	weir(exitOK, "in etcd at http://127.0.0.1:", "state", "move", "--config", one, "--to", several)
+	weir(exitOK, "in etcd at http://127.0.0.1:", "state", "move", "--config", one, "--to", several) // it was done
 	weir(exitError, "were moved to etcd at", "suspend", "u", "--reason", "why", "--for", "1h", "--config", one)
 	weir(exitError, "were moved to etcd at", "run", "--config", one)
 	weir(exitOK, "target t goes on", "resume", "t", "--config", several)

@@ -92,7 +92,7 @@ func TestASealedSecretOpens(t *testing.T) {
 func TestNothingIsSealedForNobody(t *testing.T) {
 	for want, to := range map[string]Recipients{
 		"there is no key":            {},
-		"no age recipient":           {Age: []string{"age1secret"}},
+		"not an age recipient":       {Age: []string{"age1secret"}},
 		"kms:Encrypt is not allowed": {KMSKeyARNs: []string{"arn:aws:kms:eu-west-1:111122223333:key/x"}, KMS: reversed{}},
 	} {
 		if out, err := SealSecret(t.Context(), time.Now(), "a", []string{"value"}, map[string]string{"value": "secret"}, to); err == nil || !strings.Contains(err.Error(), want) || out != nil {

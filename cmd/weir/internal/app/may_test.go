@@ -51,7 +51,7 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 		"an approval that is taken back": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
 			_, _, err := b.Withdraw(digest, "")
 			return err
-		}, "the approval by bob of the plan of prod has ended"},
+		}, "the approval by bob of the plan of prod ended"},
 		"a loss": {func(_ *gates.Book, _ *ledger.Ledger, s state.Store) error {
 			return state.Lose(s, "the engine went back")
 		}, "may be lost"},
