@@ -274,12 +274,12 @@ func (o *of) advice() (out []string) {
 	if o.run.Stopped == nil {
 		return append(out, goes...)
 	}
-	switch rest := "the remaining pools are not changed either."; {
+	switch rest := "the remaining pools do not change."; {
 	case o.run.Spec.Rollback:
 		out = append(out, "Replaced machines return to their earlier version, as onFailure requires.")
 	default:
 		if len(goes) > 0 {
-			rest = "neither are the remaining pools, except the ones on the next line."
+			rest = "the remaining pools do not change, except the pools on the next line."
 		}
 		out = append(out, "Replaced machines keep the new version, as onFailure requires; "+rest)
 	}

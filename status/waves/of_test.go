@@ -46,7 +46,7 @@ func TestWhatGoesOnIsNamed(t *testing.T) {
 		if goes := strings.Contains(advice, "still replaced"); goes != (c.want != "") || !strings.Contains(advice, c.want) {
 			t.Errorf("%s: %s", name, advice)
 		}
-		if strings.Contains(advice, "the remaining pools stay too") && strings.Contains(advice, "still replaced") {
+		if strings.Contains(advice, "the remaining pools do not change.") && strings.Contains(advice, "still replaced") {
 			t.Errorf("%s: it says that all others stay: %s", name, advice)
 		}
 	}
