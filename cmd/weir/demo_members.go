@@ -139,7 +139,7 @@ func follow(ctx context.Context, s surroundings, all []*daemonProcess) {
 			}
 			var found standing
 			if c.Ask(ctx, "/api/v1/pools", &found) == nil && len(found.Pools) > 0 && allRun(found.Pools) {
-				tell("pools", fmt.Sprintf("All %s run: %s", wording.Count(len(found.Pools), "pool"), p.Page))
+				tell("pools", fmt.Sprintf("All %s are running: %s", wording.Count(len(found.Pools), "pool"), p.Page))
 			}
 			pages := map[string]string{}
 			for _, m := range v.Members {

@@ -110,7 +110,7 @@ func TestStateMovesToAnEngineAndBack(t *testing.T) {
 	gone := write("gone.yaml", "coordination: {keysFile: keys, etcd: {endpoints: ['http://127.0.0.1:1']}}\n")
 	weir(exitError, "its history cannot be read: ", "history", "--config", gone)
 	weir(exitError, "no move from etcd", "state", "move", "--config", several, "--to", one, "--abort")
-	weir(exitOK, fmt.Sprintf("is in the state directory %s", filepath.Join(dir, "state")), "state", "move", "--config", several, "--to", one)
+	weir(exitOK, fmt.Sprintf("now in the state directory %s", filepath.Join(dir, "state")), "state", "move", "--config", several, "--to", one)
 	weir(exitError, "the move is done: move the records back", "state", "move", "--config", several, "--to", one, "--abort")
 	weir(exitError, "were moved to the state directory", "history", "--config", several)
 	weir(exitError, "were moved to the state directory", "resume", "u", "--config", several)

@@ -95,9 +95,9 @@ func (q templateLookup) answer() observed.Answer {
 // Manager parameter instead of an AMI ID" in the EC2 user guide.
 func (q templateLookup) image(template, image string) observed.Answer {
 	if name, ok := strings.CutPrefix(image, "resolve:ssm:"); ok {
-		return imageLookup{q.question}.byParameter(name)
+		return imageLookup(q).byParameter(name)
 	}
-	return imageLookup{q.question}.byID(image, "the launch template "+template+" names it")
+	return imageLookup(q).byID(image, "the launch template "+template+" names it")
 }
 
 // fits reports whether an image boots on every instance type of the pool, or on the template's
