@@ -154,11 +154,11 @@ func once(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// follows: an open one is brought to what is wanted, by descendants, and at most every Every.
+// follows: weir pushes a changed proposal to an open pull request as a descendant, at most once in each Every.
 func follows(t *testing.T, begin func(*testing.T) *Kind) {
 	k := begin(t)
 	if k.Change == nil {
-		t.Skip("this kind leaves it as it was opened")
+		t.Skip("the kind has no Change: its pull requests stay as they were opened, so there is nothing to follow")
 	}
 	k.Need()
 	k.turn()
