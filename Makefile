@@ -45,7 +45,7 @@ test quick: export GOGC ?= 200
 PROPERTIES = $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid"' . | xargs -n1 dirname | sort -u)
 # make lint vets. From a cold cache, go test would vet all dependencies too.
 TESTFLAGS := -vet=off -ldflags=-w -timeout 30m -p $(shell expr 2 '*' $(CPUS))
-# What waits takes processors under the race detector as well, so fewer run beside each other.
+# Under the race detector waiting tests use CPU time too, so fewer packages run in parallel.
 RACEFLAGS := -race -short -vet=off -ldflags=-w -timeout 30m -parallel $(CPUS)
 # The packages of the daemon that start goroutines, or share something between them. In the
 # others there is no race to find.

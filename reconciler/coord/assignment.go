@@ -42,7 +42,7 @@ type situation struct {
 	random time.Duration
 }
 
-// ownership says who owns a key.
+// ownership classifies the owner of a key from this member's view.
 type ownership string
 
 const (
@@ -61,7 +61,7 @@ const (
 	otherMember candidate = "another member"
 )
 
-// decision is what a member does with a key.
+// decision is the action of a member on a key.
 type decision string
 
 const (
@@ -71,7 +71,7 @@ const (
 	pollSooner decision = "poll more often, because the owner is about to hand the key over to this member"
 )
 
-// decide returns what this member does with a key.
+// decide chooses the action of this member on a key.
 func decide(s situation) decision {
 	switch s.owner {
 	case ownedHere:
@@ -91,7 +91,7 @@ func decide(s situation) decision {
 	return leave
 }
 
-// grace returns how long a key must have been vacant before this member takes it.
+// grace returns the minimum time that a key must be vacant before this member takes it.
 func (s situation) grace() time.Duration {
 	switch {
 	case s.avoided:

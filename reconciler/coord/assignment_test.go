@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestDecide has all cases of what a member does with a key.
+// TestDecide lists all cases of a member's action on a key.
 func TestDecide(t *testing.T) {
 	const random = 700 * time.Millisecond
 	for name, tc := range map[string]struct {
@@ -77,7 +77,7 @@ func TestWaitingTimes(t *testing.T) {
 	}
 }
 
-// TestQuietAfter has all cases of how long a new owner waits before it starts to work.
+// TestQuietAfter lists all waiting times of a new owner.
 func TestQuietAfter(t *testing.T) {
 	in := func(engine string, released bool) Owner {
 		return Owner{Key: "k", Session: "1", Epoch: Epoch{Engine: engine, N: 1}, Released: released}

@@ -10,7 +10,7 @@
 // one. Each session has a slot, a small number that no other living session has. Slots are used again, so the engine's data grow only with the largest
 // number of members that were alive at once.
 //
-// An owner is a record of which session owns a key, since when, and in which epoch. The keys are scopes (partition, account, region) and sources. A session
+// An owner is a record that names the session that owns a key, the start of the ownership and its epoch. The keys are scopes (partition, account, region) and sources. A session
 // takes a key with a compare-and-set on the owner that it read. This succeeds only if the key never had an owner, if its owner released it, or if the
 // owner's session is dead. Each taking has a new epoch. Owners are never deleted, because the next owner must know what to wait for.
 //

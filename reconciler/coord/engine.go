@@ -74,7 +74,7 @@ func (e *Engine) Join(ctx context.Context, m Member, ttl time.Duration) (*Sessio
 }
 
 // Refuses returns why the engine refuses writes, and since when. It returns nil if the engine accepted the last write. The engine may still answer reads,
-// for example if it is full or lacks a permission.
+// for example if it is full or a permission is missing.
 func (e *Engine) Refuses() (since time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,7 +105,7 @@ func (e *Engine) Members(ctx context.Context) ([]Alive, error) {
 	return p.Alive, err
 }
 
-// Owners lists all owners by key, including those that released the key or whose session is dead.
+// Owners lists all owners by key, including owners that released the key or whose session is dead.
 func (e *Engine) Owners(ctx context.Context) ([]Owner, error) {
 	owners, err := e.store.Owners(ctx)
 	slices.SortFunc(owners, byKey)
@@ -138,7 +138,7 @@ type Changes struct {
 	// All says that the logs no longer have all changes. The caller must read everything, and then Records and Owners again, which are the last known
 	// changes.
 	All bool
-	// Replaced says that the engine was wiped, or went back to an earlier state. Everything that was read before is void, and so are all leases.
+	// Replaced means that the engine was wiped, or went back to an earlier state. Everything that was read before is void, and so are all leases.
 	Replaced bool
 }
 

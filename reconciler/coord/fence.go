@@ -13,7 +13,7 @@ type FencedError struct {
 	Left time.Duration
 }
 
-// Error returns the key and the rest of its lease.
+// Error names the key and the remaining time of its lease.
 func (e *FencedError) Error() string {
 	if e.Left <= 0 {
 		return fmt.Sprintf("nothing is written for %s: its lease has ended", e.Key)

@@ -31,7 +31,7 @@ func (h *holdings) add(l *Lease) bool {
 	return !h.ended
 }
 
-// get returns the lease of a key, nil if there is none. The work on it may be stopping.
+// get returns the lease of a key, or nil if this member has no lease. The work under the lease may be stopping.
 func (h *holdings) get(key string) *Lease {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,23 +10,23 @@ import (
 
 // The times of a member's life, beside those of leases.
 const (
-	// Grace is how long a key has no owner before members take it that placement did not choose for it.
+	// If a key has had no owner for Grace, members take it even if placement chose another member.
 	Grace = 5 * time.Second
 	// An owner hands a key over once placement has given the key to another member for Steady, and the owner has owned it for Settle. So members that
-	// come and go move nothing.
+	// come and go cause no handovers.
 	Steady = 5 * time.Second
 	Settle = 30 * time.Second
-	// StuckAfter is how long work may make no progress. The member then leaves the key to other members for avoidFor, unless no other member takes it
-	// for avoidGrace.
+	// If work makes no progress for StuckAfter, the member releases the key and does not take it again for avoidFor. It takes the key earlier if no
+	// other member takes it within avoidGrace.
 	StuckAfter = 2 * time.Minute
 	avoidFor   = 10 * time.Minute
 	avoidGrace = 30 * time.Second
-	// StopWithin bounds the time that work may take to stop. Then the member gives the key up all the same.
+	// StopWithin bounds the time that work may take to stop. After that the member releases the key anyway.
 	StopWithin = 10 * time.Second
 	// SlowStop is the time after which work that stops may have abandoned calls to AWS. No answer shows their result, and they may still take effect.
 	// The next owner does not wait after a release, so the member waits for Quiet before the release.
 	SlowStop = 4 * time.Second
-	// announceEvery is how often a member publishes its clock.
+	// announceEvery is the interval at which a member publishes its clock.
 	announceEvery = 30 * time.Second
 	// complainEvery is the time between two events of the same refusal.
 	complainEvery = time.Minute
@@ -227,7 +227,7 @@ func (k *Keeper) Lease(key string) *Lease {
 	return l
 }
 
-// View shows a member and what it sees.
+// View describes a member and its copy of the records.
 type View struct {
 	Member   Member
 	Session  string

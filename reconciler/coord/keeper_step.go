@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// step does what is due: it joins, ends leases, and takes keys or hands them over.
+// step runs one round: it joins if necessary, ends leases, and takes keys or hands them over.
 func (k *Keeper) step(ctx context.Context) {
 	now, replaced := k.o.Mirror.state()
 	if age, ever := k.o.Mirror.Age(); !ever || age > k.o.TTL {
@@ -42,7 +42,7 @@ func (k *Keeper) step(ctx context.Context) {
 	}
 }
 
-// endLeases ends the leases that the engine contradicts, and those of keys that no member needs to own or whose work is stuck.
+// endLeases ends three kinds of leases: the engine names another owner, no member needs to own the key, or the work is stuck.
 func (k *Keeper) endLeases(now *Snapshot, held *holdings, scopes []Scope) {
 	wanted := map[string]bool{}
 	for _, scope := range scopes {
@@ -134,7 +134,7 @@ func (k *Keeper) take(ctx context.Context, held *holdings, seen Owner) {
 	k.workers.start(held, owner, seen, quiet)
 }
 
-// quietAfter returns how long a new owner waits before it starts to work. It does not wait after a release. After the end of a session it waits for Quiet,
+// quietAfter returns the waiting time of a new owner before it starts to work. It does not wait after a release. After the end of a session it waits for Quiet,
 // less the time for which the key has been vacant. If the engine may have forgotten an owner, it waits for the length of a lease as well.
 func quietAfter(owner, seen Owner, vacantFor, ttl time.Duration) time.Duration {
 	switch {

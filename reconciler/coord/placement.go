@@ -37,7 +37,7 @@ func pinsIn(now *Snapshot) map[string]string {
 
 // placement proposes an owner for each key. It calls Place again only if its input has changed.
 type placement struct {
-	// The fields are those of the last proposal. Only the goroutine of the steps uses them, but for owners.
+	// These fields hold the last proposal. Only the goroutine that runs steps uses them, except owners.
 	snapshot *Snapshot
 	scopes   []Scope
 	// pins names the members that people chose, by key.
@@ -47,7 +47,7 @@ type placement struct {
 	owners map[string]string
 }
 
-// update proposes owners, based on what is in a snapshot.
+// update proposes owners from the keys and members of a snapshot.
 func (p *placement) update(now *Snapshot, scopes []Scope) {
 	if now == p.snapshot && slices.Equal(scopes, p.scopes) {
 		return

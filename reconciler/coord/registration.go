@@ -123,7 +123,7 @@ func (r *registration) renew(ctx context.Context) {
 		}
 		start := time.Now()
 		var err error
-		// An engine that refuses writes may still renew leases, as etcd does when it is full. Owners could then neither record what they do nor
+		// An engine that refuses writes may still renew leases, as etcd does when it is full. Owners could then neither record their actions nor
 		// hand anything over, and nobody could suspend their targets. So while the engine refuses writes, only a successful write extends the lease.
 		if _, refuses := r.engine.Refuses(); refuses != nil || start.Sub(announced) >= announceEvery {
 			if err = s.Announce(ctx, r.self()); err == nil {

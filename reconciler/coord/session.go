@@ -44,7 +44,7 @@ func (s *Session) TTL() time.Duration {
 	return s.term.ttl
 }
 
-// Left returns the rest of the lease, counted from before the last answered renewal was sent, by the clock that advanced most. It returns 0 if the lease
+// Left returns the remaining time of the lease, counted from before the last answered renewal was sent, by the clock that advanced most. It returns 0 if the lease
 // has ended.
 func (s *Session) Left() time.Duration {
 	now := s.e.clock.Now() // before the lock, because the machine may stand still while it waits for the lock

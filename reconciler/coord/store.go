@@ -23,7 +23,7 @@ type Store interface {
 	// Poll reads the living members and the logs of all slots, in one consistent read. A session that is not among them is dead, and Commit refuses its
 	// transactions.
 	Poll(ctx context.Context) (Poll, error)
-	// Owners lists all owners, including those that released the key or whose session is dead. The effect of a write may be missing even if its log was
+	// Owners lists all owners, including owners that released the key or whose session is dead. The effect of a write may be missing even if its log was
 	// polled before.
 	Owners(ctx context.Context) ([]Owner, error)
 	// OwnersOf reads the owners of at most MaxOps keys. Keys without an owner are not in the result. It includes everything that was polled before.

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// effect is what a proposal means for a target of its source. Package fleet finds it in two steps: the standing of the target's build
+// effect classifies the consequence of a proposal for a target of its source. Package fleet finds it in two steps: the standing of the target's build
 // shows whether the proposal changes the build, and the effect shows what the review does with the target.
 type effect string
 
@@ -16,20 +16,20 @@ const (
 	requested effect = "its plan is requested, whether the proposal changes it or not"
 	removes   effect = "the proposal removes it"
 	none      effect = "it is not planned: the proposal does not change it, or only the plans of other targets are requested"
-	unclear   effect = "weir cannot read the source, and so cannot tell whether the proposal changes it: the review fails"
+	unclear   effect = "weir cannot read the source, so the effect of the proposal is unknown: the review fails"
 )
 
 // part is a target of the proposal's source, as far as the effect of the proposal is concerned.
 type part struct {
-	// removed says that only the followed commit has the target. touched says that the proposal changes its build.
+	// removed is true if only the followed commit has the target, and touched if the proposal changes its build.
 	removed, touched bool
-	// unread says that the target's source cannot be read.
+	// unread is true if the target's source cannot be read.
 	unread bool
-	// named says that the proposal asks for the target's plan by name.
+	// named is true if the proposal requests the target's plan by name.
 	named bool
 }
 
-// selection is which plans a proposal asks for.
+// selection names the plans that a proposal requests.
 type selection string
 
 const (
@@ -64,7 +64,7 @@ func effectOf(t part, s selection) effect {
 	return none
 }
 
-// effectsOf returns the effects of a proposal on the targets of its source, by name. removed names those that only the followed commit has.
+// effectsOf returns the effects of a proposal on the targets of its source, by name. removed names the targets that only the followed commit has.
 func effectsOf(items []*item, removed []string, p Proposal) map[string]effect {
 	out := map[string]effect{}
 	s := selectionOf(p)

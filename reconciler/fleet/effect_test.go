@@ -2,7 +2,7 @@ package fleet
 
 import "testing"
 
-// TestEffects has all cases of what a review does with a target.
+// TestEffects lists all effects of a proposal on a target.
 func TestEffects(t *testing.T) {
 	for name, tc := range map[string]struct {
 		target    part

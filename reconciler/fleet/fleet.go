@@ -69,7 +69,7 @@ type Config struct {
 type Accounts interface {
 	// KMS decrypts with the credentials that a scope is opened with.
 	KMS(reconciler.ScopeKey) sops.KMS
-	// Account returns the account of a scope. It is empty as long as it is unknown.
+	// Account returns the account of a scope. It is empty until it is available.
 	Account(reconciler.ScopeKey) string
 	// Meet reports whether two scopes may be of the same account and region, and whether that is certain.
 	Meet(a, b reconciler.ScopeKey) (meet, sure bool)
@@ -160,9 +160,8 @@ type Target struct {
 // Revision is the effect of a source's commit on its targets.
 type Revision struct {
 	Source, SHA string
-	// Touched are the targets whose build the commit changed. Faulty are those that have a fault in the commit, or cannot be rendered
-	// now, so that the commit is not applied there. Removed are those that a path with wildcards matched before the commit, and does
-	// not match any more.
+	// Touched lists targets whose build the commit changed. Faulty lists targets with a fault in the commit, and targets that cannot be
+	// rendered now; the commit is not applied there. Removed lists targets that a path with wildcards no longer matches.
 	Touched, Faulty, Removed []string
 }
 

@@ -131,7 +131,7 @@ func (o *budget) held() []*render.Kept {
 }
 
 // reserve gives a target a new build. If the budget has no room for the build, reserve first reduces it to the facts that show whether
-// another build would differ. full says why nothing else was kept.
+// another build would differ. full explains why the rest was dropped.
 func (o *budget) reserve(name string, r *rendered, b *build, full *render.FullError) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -21,7 +21,7 @@ func (it *item) allows() bool {
 	return false
 }
 
-// allow finds the pools that the commit's trailer allows weir to delete: those that are in the build of the first parent and not in that of
+// allow finds the pools that the commit's trailer allows weir to delete. They are in the build of the first parent and not in the build of
 // the commit. If they cannot be found, it adds a diagnostic, and the next pass tries again.
 func (it *item) allow(ctx context.Context) error {
 	snap := it.view.Snapshot

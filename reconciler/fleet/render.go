@@ -54,12 +54,12 @@ func (b *build) intents(key []byte) string {
 	return b.sum
 }
 
-// rendered is the last build of a target, and what is known of it in the commits that a fleet has composed.
+// rendered holds the last build of a target and its relation to the commits that a fleet has composed.
 type rendered struct {
 	*build
 	// revision is the last revision for which the build is known to be valid. touchedBy is the revision that changed the build.
 	revision, touchedBy string
-	// subject and ref are of revision. behind is the time since when there is a newer one that is not rendered yet.
+	// subject and ref belong to revision. behind is the time at which a newer revision arrived that is not rendered yet.
 	subject, ref string
 	behind       time.Time
 	// allowed are the pools whose deletion the trailer of the revision allowedBy allows.

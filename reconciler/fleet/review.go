@@ -26,7 +26,7 @@ type Proposal struct {
 	Source string
 	// Snapshot is the source with the proposal applied.
 	Snapshot snapshot.Snapshot
-	// Owner distinguishes the proposal's secret values from those of other proposals.
+	// Owner distinguishes the proposal's secret values from the secret values of other proposals.
 	Owner string
 	// Secrets receives the secret values. If it is nil, the fleet's own registry receives them.
 	Secrets *redact.Registry
@@ -36,7 +36,7 @@ type Proposal struct {
 	Light bool
 	// Draft says that nobody is asked to approve the proposal. Its plans have no digest.
 	Draft bool
-	// Only names the targets to plan, whether the proposal changes them or not. If it is empty, those that it changes are planned.
+	// Only names the targets to plan, whether the proposal changes them or not. If it is empty, weir plans the targets that the proposal changes.
 	Only []string
 	// All says that all targets are planned, whether the proposal changes them or not.
 	All bool
@@ -58,7 +58,7 @@ const lightBytes = 1 << 20
 type Review struct {
 	// Batches are the scopes with touched targets. They are planned, and never applied.
 	Batches []reconciler.Batch
-	// Touched are the targets to plan: those whose build the proposal changes, or those that it asks for. Gone are the targets that it
+	// Touched lists the targets to plan: the proposal changes their build or requests their plan. Gone lists the targets that it
 	// removes. Targets is the number of the source's targets in the proposal.
 	Touched, Gone []string
 	Targets       int
@@ -71,10 +71,10 @@ type Review struct {
 	// Roleless are touched targets of AWS itself that have no role for plans.
 	Roleless []string
 
-	// after has the targets that each touched target waits for. conditions has what the steps of each target wait for.
+	// after lists the targets that each touched target waits for. conditions holds the waits of each target's steps.
 	after      map[string][]string
 	conditions map[string]gates.Conditions
-	// reads has what the builds of the touched targets have read. It is nil if a new build may differ although nothing was committed.
+	// reads records the files and lookups of the builds of the touched targets. It is nil if a new build may differ although nothing was committed.
 	reads *reads.Set
 	// The accounts of the first openable batches may be opened. others are the batches that the proposal does not touch.
 	openable int
@@ -155,7 +155,7 @@ func (r *Review) Around() (map[string]gates.Conditions, []reconciler.Batch) {
 	return r.conditions, r.others
 }
 
-// read notes what the builds of the touched targets have read.
+// read collects the files and lookups of the builds of the touched targets.
 func (r *Review) read(renders map[string]*rendered) {
 	var sets []reads.Set
 	for _, name := range r.Touched {
@@ -210,7 +210,7 @@ func (f *Fleet) propose(ctx context.Context, followed map[string]View, p Proposa
 		v.At = p.At
 	}
 	views[p.Source] = v
-	// The configuration of a review may have been replaced meanwhile, so its variables do not count as those of the followed commits.
+	// The configuration of a review may have been replaced meanwhile, so the followed commits do not get its variables.
 	in := &inputs{views: views, variables: passing{secrets, "proposals"}, readOnly: true}
 	items := f.expand(in)
 	for _, it := range items {

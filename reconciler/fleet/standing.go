@@ -1,7 +1,7 @@
 package fleet
 
 // standing is the relation of a target's last build to a commit. It decides whether the target is rendered, or its last build is used
-// again. A review compares the builds of the followed commits with the proposal, and so renders only what the proposal changes.
+// again. A review compares the builds of the followed commits with the proposal, and renders only the targets that the proposal changes.
 type standing string
 
 const (
@@ -9,19 +9,19 @@ const (
 	faulty    standing = "the configuration or the directories have a fault: there is nothing to render"
 	missing   standing = "the commit does not have the target's path: there is nothing to render"
 	current   standing = "the last build is of this commit"
-	unchanged standing = "the last build is of another commit, and nothing that it read has changed"
-	outdated  standing = "the last build is not valid for the commit, or there is none: the target must be rendered"
+	unchanged standing = "the last build is of another commit, and its files have not changed"
+	outdated  standing = "the last build is missing, or not valid for the commit: the target must be rendered"
 )
 
-// comparison is what a standing is based on. The functions read the commit's tree, and are only called if their answers matter.
+// comparison holds the facts that decide a standing. standingOf calls its functions, which read the commit's tree, only if it needs their results.
 type comparison struct {
-	// unread says that the configuration or the commit cannot be read, faulty that the target has a fault before it is rendered.
+	// unread is true if the configuration or the commit cannot be read. faulty is true if the target has a fault that prevents its render.
 	unread, faulty bool
-	// built says that there is a build of the same path, repository and values, which is valid as long as what it read is the same.
+	// built is true if a build of the same path, repository and values exists. It is valid until a file changes that it read.
 	built bool
-	// sameCommit says that the last build is known to be of this commit.
+	// sameCommit is true if the last build is of this commit.
 	sameCommit bool
-	// missing reports whether the commit lacks the path. sameReads reports whether everything that the last build read is the same.
+	// missing reports whether the path is missing in the commit. sameReads reports whether all files of the last build are unchanged.
 	missing, sameReads func() (bool, error)
 }
 
@@ -54,7 +54,7 @@ func compare(it *item) (standing, error) {
 	return standingOf(comparison{
 		unread: it.err != nil || snap.Tree == nil,
 		faulty: it.diags.HasErrors(),
-		// A build that may differ although nothing was committed does not count, nor does one that has room by now.
+		// Two kinds of builds must be made again: their inputs outside Git may have changed, or the budget has room for them now.
 		built:      r.result != nil && !r.result.Retry && r.of(it) && (r.over == nil || !it.budget.fits(r.over)),
 		sameCommit: r.revision == snap.Revision,
 		missing:    func() (bool, error) { return isMissing(snap.Tree, it.path) },

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// state says whether a fact was read, and with what result.
+// state is the result of reading a fact.
 type state int
 
 const (
@@ -19,7 +19,7 @@ const (
 	present
 	// absent: AWS says that there is no such thing.
 	absent
-	// refused: AWS refused the call; err says why.
+	// refused: AWS refused the call; err has the reason.
 	refused
 )
 

@@ -43,7 +43,7 @@ func (q imageLookup) answer() observed.Answer {
 	}
 }
 
-// byID returns an image that can be launched. why says what names it.
+// byID returns an image that can be launched. why describes the place that names the image.
 func (q imageLookup) byID(id, why string) observed.Answer {
 	im, a, ok := know(q.question, q.facts.images.get(id), problem("image-not-found", "there is no image "+id+" that this account may launch in this region ("+why+")"))
 	switch {
@@ -181,7 +181,7 @@ func newestFirst(images []Image) {
 	})
 }
 
-// supported returns the first architecture that weir knows among those of an instance type.
+// supported returns the first architecture of an instance type that weir supports.
 func supported(architectures []string) (string, bool) {
 	for _, a := range architectures {
 		if a == archX86 || a == archARM {

@@ -14,7 +14,7 @@ type reviewedImage struct {
 	id string
 }
 
-// answer returns the reviewed image, or a problem that says why the lookup cannot result in it.
+// answer returns the reviewed image, or a problem that prevents it.
 func (q reviewedImage) answer() observed.Answer {
 	if !q.asked() {
 		return problem("reviewed-image-gone", "the manifests do not ask AWS for an image")

@@ -28,7 +28,7 @@ func (q roleLookup) answer() observed.Answer {
 		return a
 	case q.Lookup.Kind == intent.Role:
 		return observed.Answer{RoleARN: r.ARN}
-	case !ok: // the lookup of the role itself says why
+	case !ok: // the lookup of the role reports the reason
 		return observed.Answer{}
 	case q.Lookup.Kind == intent.RolePath && r.Path != declared:
 		return warning(codeRoleDiffers, "the IAM role "+name+" has the path "+r.Path+", and the manifest declares "+declared+

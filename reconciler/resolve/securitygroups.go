@@ -42,7 +42,7 @@ func (q *groupSearch) unknown() string {
 		". Set network.securityGroupIDs in the target's configuration, or network.securityGroupOverrides in the cluster's manifest"
 }
 
-// groupsAnswer returns security groups, with those of their VPCs that are known.
+// groupsAnswer returns security groups and the available facts about their VPCs.
 func groupsAnswer(ids []string, vpcs ...string) observed.Answer {
 	return observed.Answer{SecurityGroups: distinct(ids), VPCs: distinct(vpcs)}
 }

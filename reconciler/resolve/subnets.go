@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Tags that say what a subnet or security group is for. Cluster API Provider AWS sets the first
+// Tags for the purpose of a subnet or security group. Cluster API Provider AWS sets the first
 // group of tags. The load balancer controllers of Kubernetes read kubernetes.io/role/*.
 const (
 	tagCAPACluster     = "sigs.k8s.io/cluster-api-provider-aws/cluster/"
@@ -96,7 +96,7 @@ func subnetsByID(q *question, ids []string, why string) (found []Subnet, a obser
 	return found, a, ok
 }
 
-// choose returns the pool's subnets among those of its network. It never uses subnets with addresses
+// choose selects the pool's subnets from the subnets of its network. It never uses subnets with addresses
 // for pods only (association: secondary), nor edge zones.
 func (q subnetLookup) choose(c candidates) (chosen []Subnet, problem string) {
 	usable := slices.DeleteFunc(slices.Clone(c.subnets), func(s Subnet) bool {

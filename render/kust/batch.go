@@ -161,7 +161,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	return built, cmp.Or(errs...)
 }
 
-// allowance counts what the objects of all batches may still take.
+// allowance counts the remaining budget of the objects of all batches.
 type allowance struct{ nodes, bytes atomic.Int64 }
 
 func (a *allowance) spend(nodes []*yaml.Node) error {
@@ -185,7 +185,7 @@ func (r *batchRun) one(ctx context.Context, j *worker.Job, b batch, ask worker.A
 	return r.own(b, nodes, named)
 }
 
-// own returns the objects of the batch itself among those of its build.
+// own returns the objects of the batch itself, without the other objects of its build.
 func (r *batchRun) own(b batch, nodes []*yaml.Node, named bool) (own []*yaml.Node, err error) {
 	in := slices.Concat(b.others, numbers(b.from, b.to))
 	slices.Sort(in)

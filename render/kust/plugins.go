@@ -56,7 +56,7 @@ func (r pluginReferences) follow(name string, refs []string) {
 	}
 }
 
-// configs checks configurations and reads what they refer to.
+// configs checks configurations and reads the files that they refer to.
 func (r pluginReferences) configs(docs []*yaml.Node, p location) {
 	check := checker{r.reader, r.k}
 	for _, doc := range docs {

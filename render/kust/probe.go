@@ -46,7 +46,7 @@ func (l *leaf) setter() setter {
 }
 
 // probe finds what set one scalar that has no mark. It changes one thing at a time, builds again, and
-// checks whether the field follows: whether it changes too.
+// checks whether the field changes too.
 type probe struct {
 	*finder
 	field located

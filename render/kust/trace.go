@@ -127,7 +127,7 @@ type traced struct {
 	doc  int // index into docs, or -1 for a generated object
 }
 
-// sourceDoc is an object as it is in a file of resources.
+// sourceDoc is an object of a resource file, before kustomize changes it.
 type sourceDoc struct {
 	location location
 	node     *yaml.Node

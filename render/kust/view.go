@@ -271,7 +271,7 @@ func (v *view) sized(p string) (tree.Entry, error) {
 	return e, err
 }
 
-// plain reads a file as it is, even if it is encrypted.
+// plain reads a file without decrypting it.
 func (v *view) plain(p string) ([]byte, error) {
 	if _, err := v.sized(p); err != nil {
 		return nil, err

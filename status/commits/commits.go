@@ -193,7 +193,7 @@ func (c *Commits) Forget(target string) {
 // Pending returns how many contexts wait to be written.
 func (c *Commits) Pending() int { return c.count((*contextTrack).open) }
 
-// Unwritten returns how many wanted statuses were never written: the pending ones without those that
+// Unwritten returns the number of wanted statuses that were never written: the pending statuses without those that
 // weir has written and must only read again.
 func (c *Commits) Unwritten() int {
 	return c.count(func(ct *contextTrack) bool { return ct.open() && !ct.written })

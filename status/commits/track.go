@@ -98,7 +98,7 @@ func (t *track) shown() bool {
 	return false
 }
 
-// The methods below set what the contexts of a commit should say, and report whether that changed.
+// The methods below set the wanted statuses of a commit, and report whether a status changed.
 
 // want sets a status. A status that is wanted already keeps its position and its tries.
 func (t *track) want(status forge.CommitStatus) (changed bool) {

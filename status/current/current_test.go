@@ -67,7 +67,7 @@ func TestStateFollowsATarget(t *testing.T) {
 	}
 }
 
-// TestStateTellsOnce: what fails or is held at each pass is told once.
+// TestStateTellsOnce: a failure or hold that lasts for several passes is one event.
 func TestStateTellsOnce(t *testing.T) {
 	b := testState("prod", "dev")
 	for range 5 {

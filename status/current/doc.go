@@ -1,7 +1,7 @@
 // Package current keeps the current state of a daemon: sources, targets with their last report and
 // pools, pull requests, the configuration, the last passes and events.
 //
-// A State has a part for each of these. A part copies and redacts what it gets, and wakes the open
+// A State has a part for each of these. A part copies and redacts its input, and wakes the open
 // pages. Sources and Targets compare their new state with the last announced one, and add the
 // resulting events to Activity, which sends them to the log, to the archive and to Notify. None of
 // this waits for a browser, a receiver or the disk: the recorder writes history in the background,

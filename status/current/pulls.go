@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Pulls holds the last report of every pull request that is open, and of those that ended last.
+// Pulls holds the last report of every pull request that is open, and of the pull requests that ended last.
 type Pulls struct {
 	redact report.Redact
 	now    func() time.Time

@@ -17,7 +17,7 @@ import (
 // large.
 const AppliedOutcomes = 25
 
-// appliedOf returns a report with only its first outcomes, and the number of the others.
+// appliedOf shortens a report to its first outcomes, and returns the number of dropped outcomes.
 func appliedOf(r *plan.Report) (*plan.Report, int) {
 	n := min(len(r.Outcomes), AppliedOutcomes)
 	return &plan.Report{
@@ -26,7 +26,7 @@ func appliedOf(r *plan.Report) (*plan.Report, int) {
 	}, len(r.Outcomes) - n
 }
 
-// Report updates a target with the report of a pass, and adds events for what is new.
+// Report updates a target with the report of a pass, and adds events for changes.
 func (t *Targets) Report(_ context.Context, whole *plan.Report) { t.report(whole, true) }
 
 // Take updates a target with the report of another daemon's pass. That daemon has added the events:
@@ -41,7 +41,7 @@ func (t *Targets) report(whole *plan.Report, own bool) {
 	defer t.mu.Unlock()
 	old := t.byName[r.Target]
 	before := t.activity.announced(key)
-	// Events are made of the whole report, whose texts name what a step did. They are redacted later.
+	// Events are built from the whole report, because its texts describe each step. They are redacted later.
 	known, list := events.Between(before, whole, at, old.Last == nil)
 	next := old.after(r, at, before, known)
 	run := history.RunOf(r)

@@ -91,7 +91,7 @@ func (t *Targets) Configured() bool {
 	return t.configured
 }
 
-// Missing lists what the daemon still needs to be ready: the configuration, then the first pass over
+// Missing lists the conditions that the daemon still waits for before it is ready: the configuration, then the first pass over
 // every target.
 func (t *Targets) Missing() []string {
 	t.mu.RLock()

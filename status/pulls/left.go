@@ -17,7 +17,7 @@ type left struct {
 // empty reports whether nothing must be remembered.
 func (l left) empty() bool { return l.Comment == 0 && l.Last == nil }
 
-// remember replaces what is remembered of a pull request that is no longer open.
+// remember replaces the record of a pull request that is no longer open.
 func (ps *pullRequests) remember(l left) {
 	if ps.left[l.Number] = l; l.empty() {
 		delete(ps.left, l.Number)

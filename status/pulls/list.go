@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// listing reads the list of open pull requests, and finds out what became of those that are no longer
+// listing reads the list of open pull requests, and finds the result of pull requests that are no longer
 // in it. Run alone uses it.
 type listing struct {
 	records
@@ -60,7 +60,7 @@ func (l *listing) due() time.Time {
 	return due
 }
 
-// list reads the open pull requests, and handles those that are no longer open.
+// list reads the open pull requests, and handles pull requests that are no longer open.
 func (l *listing) list(ctx context.Context) error {
 	asked := l.Now()
 	list, cursor, unchanged, err := l.Forge.Pulls(ctx, l.cursor)

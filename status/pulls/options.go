@@ -113,7 +113,7 @@ type Options struct {
 	Turns *Turns
 	Event func(events.Event)
 	// Heard has the texts of comments that webhooks reported. Among several daemons it outlives the
-	// Watcher; nil for one that only this Watcher uses.
+	// Watcher; nil means that only this Watcher uses it.
 	Heard *Heard
 	// Metrics may be nil.
 	Metrics Metrics

@@ -108,7 +108,7 @@ func (o *Options) gives(ctx context.Context, k *work, upon, tree string) bool {
 	return err == nil && treeOf(m.Snapshot) == tree
 }
 
-// changes renders what a merge would change, when it has a turn. A render that needs much memory is
+// changes renders the targets that a merge would change, once it has a slot. A render that needs much memory is
 // stopped. It restarts here if no other such render is running. Otherwise it returns an error, and
 // the planner starts the plan again later, so that no waiting plan keeps a turn.
 func (p *planning) changes(ctx context.Context, m source.Merge) (*fleet.Review, error) {

@@ -48,7 +48,7 @@ func (k *work) note(p report.Pull) {
 	k.reviewed = next
 }
 
-// reviewedOf returns what a comparison with the merge needs of a shown plan.
+// reviewedOf returns the parts of a shown plan that are compared with the plan of the merge.
 func reviewedOf(p report.Pull) reviewed {
 	out := reviewed{State: p.State, Stale: p.Stale, Head: p.HeadSHA, Base: p.BaseSHA, Digest: p.Digest}
 	for _, r := range p.Reports {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// mergeCheck compares what was applied of merged pull requests with what was reviewed, and ends them.
+// mergeCheck compares the applied plans of merged pull requests with the reviewed plans, and ends the pull requests.
 type mergeCheck struct {
 	records
 	log     *slog.Logger
@@ -20,7 +20,7 @@ type mergeCheck struct {
 	commits *commits
 }
 
-// settle compares what was applied with what was reviewed once that is known, and ends a merged pull
+// settle compares the applied plan with the reviewed plan once both are available, and ends a merged pull
 // request. It returns the time until it must be called again.
 func (m *mergeCheck) settle(ctx context.Context, base *fleet.Base, k *work) time.Duration {
 	over := m.Now().After(k.MergedAt.Add(waiting))

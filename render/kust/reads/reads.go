@@ -1,4 +1,4 @@
-// Package reads records what a build looked up in a tree, and compares it with another tree.
+// Package reads records the lookups of a build in a tree, and compares their results with another tree.
 package reads
 
 import (

@@ -24,7 +24,7 @@ var errNotOwned = errors.New("this weir does not own the account and region now"
 const readWithin = coord.InputsWithin
 
 // MayBegin returns an error unless a write may start: this member owns the key for long enough, has read people's requests within coord.InputsWithin,
-// and none of them forbids the write. It may wait for a read of the records.
+// and no check forbids the write. It may wait for a read of the records.
 func (f Fence) MayBegin() error {
 	l := f.Member.Leases.Get(f.Key())
 	if l == nil {

@@ -24,7 +24,7 @@ type Heads struct {
 	log    *slog.Logger
 }
 
-// Get returns the last published head of a source. It returns false if there is none.
+// Get returns the last published head of a source. It returns false if no head was published.
 func (h *Heads) Get(id, source string) (Head, bool) {
 	return headOf(h.mirror.Snapshot().Get(headKey(id, source)))
 }

@@ -130,7 +130,7 @@ func (s *Leases) While(ctx context.Context, key string, run func(context.Context
 		done()
 		var again <-chan time.Time
 		if err != nil && ctx.Err() == nil && l.Context().Err() == nil {
-			s.log.Warn("work on a key failed, and begins again", "key", key, "after", failedFor, "error", err)
+			s.log.Warn("work on a key failed, and restarts", "key", key, "after", failedFor, "error", err)
 			again = time.After(failedFor)
 		}
 		select {

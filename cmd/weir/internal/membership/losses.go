@@ -33,14 +33,14 @@ func (s *losses) record(l *coord.Lease) bool {
 		if known {
 			return true
 		}
-		err := state.Lose(s.store, "the coordination engine is another than it was, or went back to what it was earlier")
+		err := state.Lose(s.store, "the coordination engine was replaced, or went back to an earlier state")
 		if err == nil {
 			s.mu.Lock()
 			s.recorded = now
 			s.mu.Unlock()
 			continue
 		}
-		s.log.Error("that records were lost cannot be written: nothing is done until it is", "key", l.Owner.Key, "error", err)
+		s.log.Error("cannot record the loss of records: the member does not work on the key until the loss is recorded", "key", l.Owner.Key, "error", err)
 		if !sleep(l.Context(), time.Second) {
 			return false
 		}

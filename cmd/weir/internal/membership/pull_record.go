@@ -68,7 +68,7 @@ type keptPull struct {
 	bytes   int
 }
 
-// pullsOf lists the records of a source's pull requests, or with "" those of all sources.
+// pullsOf lists the records of a source's pull requests. The empty source stands for all sources.
 func pullsOf(now *coord.Snapshot, source string) (list []keptPull) {
 	prefix := pullPrefix
 	if source != "" {

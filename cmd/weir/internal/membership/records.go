@@ -20,7 +20,7 @@ func (h held) Write(ctx context.Context, w coord.Write) (int64, error) {
 	return h.Lease.Write(ctx, w.Ops...)
 }
 
-// sessionOf returns the member's current session, or why there is none.
+// sessionOf returns the member's current session. It fails if the member has no session.
 func sessionOf(k *coord.Keeper) (writer, error) {
 	if s := k.Session(); s != nil {
 		return s, nil

@@ -88,7 +88,7 @@ func recordedReports(now *coord.Snapshot, target string) []numbered {
 	return unpack(data)
 }
 
-// reportOps returns the operations that write a target's record, and remove the parts of the earlier one that it does not need.
+// reportOps returns the operations that write a target's record, and remove unused parts of the earlier record.
 func reportOps(now *coord.Snapshot, target string, data []byte) (ops []coord.Op) {
 	key := reportKey(target)
 	parts := slices.Collect(slices.Chunk(data, partSize))

@@ -26,7 +26,7 @@ type Reports struct {
 	waiting   map[string]waitingReports
 	published map[string]published
 	removed   []string
-	// read is what Read has read of each target's record.
+	// read has the versions of the records that Read returned last, by target.
 	read map[string]readReport
 }
 
@@ -100,7 +100,7 @@ func (r *Reports) send(ctx context.Context) (done bool) {
 	return done
 }
 
-// flush publishes the waiting reports of a key that is about to be released. It forgets what was published of all targets, because another member may
+// flush publishes the waiting reports of a key that is about to be released. It forgets all published reports, because another member may
 // publish other reports meanwhile.
 func (r *Reports) flush(l *coord.Lease) {
 	r.mu.Lock()
