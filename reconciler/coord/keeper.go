@@ -12,7 +12,7 @@ import (
 const (
 	// If a key has had no owner for Grace, members take it even if placement chose another member.
 	Grace = 5 * time.Second
-	// An owner hands a key over once placement has given the key to another member for Steady, and the owner has owned it for Settle. So members that
+	// An owner hands a key over once placement has named another member for Steady, and the owner has owned it for Settle or a person chose the new owner. So members that
 	// come and go cause no handovers.
 	Steady = 5 * time.Second
 	Settle = 30 * time.Second
@@ -23,8 +23,8 @@ const (
 	avoidGrace = 30 * time.Second
 	// StopWithin bounds the time that work may take to stop. After that the member releases the key anyway.
 	StopWithin = 10 * time.Second
-	// SlowStop is the time after which work that stops may have abandoned calls to AWS. No answer shows their result, and they may still take effect.
-	// The next owner does not wait after a release, so the member waits for Quiet before the release.
+	// If work takes longer than SlowStop to stop, it may have abandoned calls to AWS that can still take effect. The next owner starts right after the
+	// release, so the member waits for Quiet before it releases the key.
 	SlowStop = 4 * time.Second
 	// announceEvery is the interval at which a member publishes its clock.
 	announceEvery = 30 * time.Second

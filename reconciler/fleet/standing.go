@@ -25,7 +25,7 @@ type comparison struct {
 	missing, sameReads func() (bool, error)
 }
 
-// standingOf returns the standing of a target. It fails if the commit's tree cannot be read.
+// standingOf returns the standing of a target. It fails if the commit's tree cannot be read; the standing is valid only without an error.
 func standingOf(c comparison) (standing, error) {
 	switch {
 	case c.unread:

@@ -115,7 +115,7 @@ func (q subnetLookup) choose(c candidates) (chosen []Subnet, problem string) {
 		return chosen, ""
 	}
 	if kind == "" && !c.all {
-		// Private ones if there are any. All subnets of a default VPC are public, and often those of
+		// Prefer private subnets. All subnets of a default VPC are public, and often all subnets of
 		// a small cluster.
 		if private := ofType(usable, c.public, "private"); len(private) > 0 {
 			return private, ""

@@ -20,12 +20,12 @@ var Waits = []Wait{
 	{HeldApproval, "an approval", "`weir approve DIGEST`"},
 	{HeldWindow, "a window", "the window, or `weir reconcile TARGET --override-window`"},
 	{HeldWave, "an earlier wave", "the earlier waves, once they have converged and baked"},
-	{HeldGate, "a gate between waves", "the gate, once it passes; a commit that changes the FleetRollout"},
+	{HeldGate, "a gate between waves", "the gate, once it passes, or a commit that changes the FleetRollout"},
 	{HeldRolloutLimit, "other rollouts to end", "the other rollouts"},
 	{HeldPolicy, "the waves that the configuration requires", "a commit with such a FleetRollout, or a change of weir's configuration"},
 	{HeldPreflight, "a resource that new machines need and AWS does not have", "a commit that corrects the name, or the resource once it exists; `weir approve DIGEST` applies the plan anyway"},
 	{HeldControlPlane, "the control plane", "the control plane, once it is ready and has that version; weir does not upgrade it"},
-	{HeldWaiting, "an answer of Git or AWS", "weir, once Git and AWS have answered"},
+	{HeldWaiting, "an answer of Git or AWS", "Git and AWS, once they answer"},
 	{HeldStopped, "a decision: another weir is ahead, AWS does not keep the value, or the rollout failed", "a commit that changes the same resource, or `weir reconcile TARGET --retry`"},
 }
 

@@ -88,7 +88,7 @@ type search struct {
 	within string // the file of the leaf; any if empty
 }
 
-// find returns the leaf of the first scalar at or below a node, and how many elements below.
+// find returns the leaf of the first scalar at or below a node, and the depth of the scalar below the node.
 func (s *search) find(raw, marked *yaml.Node, p intent.Path, down int) (*leaf, int, bool) {
 	raw, marked = deref(raw), deref(marked)
 	if raw.Kind != marked.Kind {

@@ -28,7 +28,7 @@ func sourceKey(name string) string { return "source " + name }
 // restore adds the states that an earlier process announced.
 func (n *announcements) restore(known map[string]events.Known) { maps.Copy(n.last, known) }
 
-// update sets announced states, and returns the changed ones: it removes the others from now.
+// update sets announced states and returns the changed states. It deletes unchanged states from its argument.
 func (n *announcements) update(now map[string]events.Known) (changed map[string]events.Known) {
 	for key, known := range now {
 		if reflect.DeepEqual(n.last[key], known) {

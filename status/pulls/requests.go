@@ -143,7 +143,7 @@ func (ps *pullRequests) readAll() {
 	}
 }
 
-// planAgain plans all pull requests again that were planned.
+// planAgain requests a new plan for every pull request that has a plan or is being planned.
 func (ps *pullRequests) planAgain() {
 	for _, k := range ps.open {
 		k.asked = k.asked || k.shown.State != "" || k.planning != nil

@@ -38,7 +38,7 @@ func Of(source string, record *rollout.Record, run *rollout.Run, pools map[rollo
 	return o.Rollout
 }
 
-// Reported are pools by what names them.
+// Reported adds pools to a map by ID.
 func Reported(list []rollout.Pool, in map[rollout.ID]rollout.Pool) map[rollout.ID]rollout.Pool {
 	if in == nil {
 		in = make(map[rollout.ID]rollout.Pool, len(list))
@@ -53,7 +53,7 @@ type of struct {
 	Rollout
 	run *rollout.Run
 	now time.Time
-	// whole says of waves that they have nodegroups alone, which have no shares.
+	// whole reports, for each wave, whether all of its pools are nodegroups. Nodegroups have no shares.
 	whole []bool
 }
 
@@ -142,8 +142,8 @@ func (o *of) state(wave int) string {
 	return WaveNow
 }
 
-// misses says that pools have not received what a run has ended with, or were left out of it: their rollout failed,
-// was stopped before, or is not known, as their target cannot be rendered or planned.
+// misses marks an ended or idle run as incomplete if pools have not received its change, and lists these pools with the
+// reasons: the rollout failed or was stopped, or the target cannot be rendered or planned.
 func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 	if o.Phase != Done && o.Phase != Idle {
 		return
@@ -191,7 +191,7 @@ func (o *of) unheard(p rollout.Pool, target string) bool {
 	return is && (p.Revision == "" || p.Revision == last) && p.Revision != o.Revision
 }
 
-// stands says in which phase the run is, and how much of it bakes.
+// stands sets the run's phase, wave and share, and the remaining bake time.
 func (o *of) stands() {
 	run := o.run
 	switch o.Phase = phaseOf(run); o.Phase {
@@ -291,13 +291,13 @@ func (o *of) advice() (out []string) {
 	slices.Sort(targets)
 	targets = slices.Compact(targets)
 	if len(targets) == 0 {
-		return append(out, "Nothing is stopped any more: the rollout starts again at its first wave.")
+		return append(out, "No target is stopped. The rollout restarts at its first wave.")
 	}
 	retry := "weir reconcile " + strings.Join(targets[:min(3, len(targets))], " ") + " --retry"
 	if len(targets) > 3 {
 		retry = "weir reconcile TARGET --retry, for each of its " + itoa(len(targets)) + " targets,"
 	}
-	return append(out, "A commit that changes what was stopped"+o.stoppedFields()+" starts again at the first wave. Other changes do not start it.", retry+" tries the same change again.")
+	return append(out, "A commit that changes the stopped fields"+o.stoppedFields()+" restarts the rollout at the first wave. Other commits do not.", retry+" tries the same change again.")
 }
 
 // stoppedFields names what the stopped change set, where all of its pools have that in common.
@@ -315,8 +315,8 @@ func (o *of) stoppedFields() string {
 // mostNamed bounds the pools that an advice names.
 const mostNamed = 3
 
-// goesOn names what AWS goes on with although the run is paused or stopped: what a pause lets
-// come to its share, and of a stopped one the updates of nodegroups, which nobody can cancel.
+// goesOn describes the rollouts that AWS continues although the run is paused or stopped. During a pause these are
+// all started rollouts, up to their shares. After a stop these are the updates of nodegroups, which cannot be cancelled.
 func (o *of) goesOn() []string {
 	if o.run.Paused == nil && o.run.Stopped == nil {
 		return nil

@@ -60,9 +60,9 @@ func (s *losses) watch(ctx context.Context) {
 	}
 }
 
-// note notes a loss that is on record.
+// note marks the current replacement as recorded if the store has a recorded loss.
 func (s *losses) note() {
-	now := s.mirror.Replaced() // before the records, which are at least as new
+	now := s.mirror.Replaced() // read first, so that the records are at least as new as the count
 	s.mu.Lock()
 	known := s.recorded == now
 	s.mu.Unlock()
