@@ -27,16 +27,16 @@ func (e *FencedError) Is(target error) bool { return target == ErrLost }
 // Fence bounds writes to AWS by a lease. Callers check it right before each attempt, after the request is signed. A daemon alone has a nil Fence, which
 // allows everything.
 type Fence struct {
-	key     string
-	session *Session
-	over    atomic.Bool
+	key  string
+	held *holdings
+	over atomic.Bool
 	// cut ends when attempts must be cut off.
 	cut     context.Context
 	cutting context.CancelFunc
 }
 
-func newFence(key string, s *Session) *Fence {
-	f := &Fence{key: key, session: s}
+func newFence(key string, held *holdings) *Fence {
+	f := &Fence{key: key, held: held}
 	f.cut, f.cutting = context.WithCancel(context.Background())
 	return f
 }
@@ -48,10 +48,10 @@ func (f *Fence) end() {
 }
 
 func (f *Fence) left() time.Duration {
-	if f.over.Load() {
+	if f.over.Load() || f.held.void() {
 		return 0
 	}
-	return f.session.Left()
+	return f.held.session.Left()
 }
 
 // MayBegin returns a *FencedError unless an attempt may start now.

@@ -9,6 +9,9 @@ import (
 // holdings are the leases that a member has under one session. They end with the session.
 type holdings struct {
 	session *Session
+	// mirror counts the replacements of the engine. replaced is their number when the session started.
+	mirror   *Mirror
+	replaced int
 
 	mu     sync.Mutex
 	ended  bool
@@ -17,9 +20,13 @@ type holdings struct {
 	released map[string]int64
 }
 
-func newHoldings(s *Session) *holdings {
-	return &holdings{session: s, leases: map[string]*Lease{}, released: map[string]int64{}}
+func newHoldings(s *Session, m *Mirror, replaced int) *holdings {
+	return &holdings{session: s, mirror: m, replaced: replaced, leases: map[string]*Lease{}, released: map[string]int64{}}
 }
+
+// void reports whether the engine was replaced since the session started. The leases are then not valid any more, even before the keeper's next step
+// ends them: the step may be waiting for the engine, and people's requests may be missing from the records already.
+func (h *holdings) void() bool { return h.mirror.Replaced() != h.replaced }
 
 // add adds a lease. It returns false if the session has ended.
 func (h *holdings) add(l *Lease) bool {

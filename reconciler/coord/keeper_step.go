@@ -24,7 +24,7 @@ func (k *Keeper) step(ctx context.Context) {
 	}
 	if held == nil {
 		var err error
-		if held, err = k.registration.join(ctx); err != nil {
+		if held, err = k.registration.join(ctx, replaced); err != nil {
 			k.refusals.report("", err)
 			return
 		}

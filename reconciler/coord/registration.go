@@ -21,15 +21,15 @@ type registration struct {
 	held   *holdings // the leases of the current session, nil without a session
 }
 
-// join starts a session.
-func (r *registration) join(ctx context.Context) (*holdings, error) {
+// join starts a session. replaced is the number of replacements of the engine that the caller knows of.
+func (r *registration) join(ctx context.Context, replaced int) (*holdings, error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	s, err := r.engine.Join(ctx, r.self(), r.ttl)
 	if err != nil {
 		return nil, err
 	}
-	held := newHoldings(s)
+	held := newHoldings(s, r.mirror, replaced)
 	r.mu.Lock()
 	r.held = held
 	r.mu.Unlock()

@@ -23,7 +23,7 @@ type workers struct {
 
 // start makes a lease of a key, and starts the work on it after a quiet time. before is the previous owner, if known.
 func (w *workers) start(held *holdings, owner, before Owner, quiet time.Duration) {
-	l := &Lease{Owner: owner, Before: before, Fence: newFence(owner.Key, held.session), held: held, clock: w.clock, taken: w.clock.Now(), done: make(chan struct{})}
+	l := &Lease{Owner: owner, Before: before, Fence: newFence(owner.Key, held), held: held, clock: w.clock, taken: w.clock.Now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	if !held.add(l) {
 		l.end()

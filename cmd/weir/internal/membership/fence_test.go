@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -61,9 +62,11 @@ func TestAnEngineThatWentBackIsALossBeforeAnyWork(t *testing.T) {
 			return why
 		}
 		var restored atomic.Bool
-		a, wire := joinedAs(t, memory, "a", "scope/k", func(*coord.Lease) {
-			if begun.Add(1); restored.Load() && lost() == nil {
-				t.Error("work starts before the loss is recorded")
+		a, wire := joinedAs(t, memory, "a", "scope/k", func(o *Options) {
+			o.Begin = func(*coord.Lease) {
+				if begun.Add(1); restored.Load() && lost() == nil {
+					t.Error("work starts before the loss is recorded")
+				}
 			}
 		})
 		time.Sleep(30 * time.Second)
@@ -146,6 +149,107 @@ func TestAnAcceptedLossIsNotRecordedAgain(t *testing.T) {
 		}
 		if loss := lost(); loss != nil {
 			t.Errorf("lost again: %+v", loss)
+		}
+	})
+}
+
+// If the engine goes back while the member waits for an answer of it, the member's leases have not ended yet. No write starts all the same, because the
+// loss is not on record and a suspension may be gone.
+func TestNoWriteStartsBetweenALossAndTheEndOfTheLeases(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		b, _ := joined(t, memory, "b", "scope/slow")
+		time.Sleep(30 * time.Second)
+		a, wire := joined(t, memory, "a", "scope/k scope/slow")
+		time.Sleep(time.Minute)
+		if b.Leases.Get("scope/slow") == nil {
+			t.Fatal("the other member does not own the second key")
+		}
+		suspended := func() bool { return a.Mirror.Snapshot().Get("state/r/suspensions/prod").Version != 0 }
+		fence := Fence{Member: a, Key: func() string { return "scope/k" }, May: func() error {
+			if suspended() {
+				return errors.New("prod is suspended")
+			}
+			return a.Store.View(func(tx *state.Tx) error {
+				if loss, err := state.LossOf(tx); err != nil || loss != nil {
+					return errors.Join(err, errors.New("a loss is on record"))
+				}
+				return nil
+			})
+		}}
+		if err := fence.MayBegin(); err != nil {
+			t.Fatal(err)
+		}
+		restore := memory.Save()
+		if _, err := b.Keeper.Session().Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "state/r/suspensions/prod", Value: []byte("={}"), If: 0}}}); err != nil {
+			t.Fatal(err)
+		}
+		for !suspended() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		var takes atomic.Bool
+		wire.Arm(func(call string) coordtest.Fault {
+			if call == "Commit" && !takes.Swap(true) {
+				return coordtest.Fault{LoseRequest: true, Hang: true}
+			}
+			return coordtest.Fault{}
+		})
+		if err := b.Keeper.Drain(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for !takes.Load() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		restore()
+		forgot := false
+		for range 3000 {
+			err := fence.MayBegin()
+			if forgot = forgot || !suspended(); forgot && err == nil {
+				t.Fatal("a write may start although the suspension is lost and nobody has accepted the loss")
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if !forgot {
+			t.Error("the suspension was never lost, so the test shows nothing")
+		}
+		if err := a.Store.Update(state.AcceptLoss); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := fence.MayBegin(); err != nil {
+			t.Errorf("after the loss was accepted: %v", err)
+		}
+	})
+}
+
+// An engine that goes back while a member opens the records is a loss too: the member has read what is missing afterwards.
+func TestAnEngineThatGoesBackWhileAMemberOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := coordtest.NewMemory()
+		a, wire := joined(t, memory, "a", "scope/k")
+		time.Sleep(30 * time.Second)
+		restore := memory.Save()
+		if _, err := a.Keeper.Session().Write(t.Context(), coord.Write{Ops: []coord.Op{{Key: "state/r/suspensions/prod", Value: []byte("={}"), If: 0}}}); err != nil {
+			t.Fatal(err)
+		}
+		wire.Cut() // the member that opens has to record the loss
+		b, _ := joinedAs(t, memory, "b", "scope/k", func(o *Options) {
+			o.First = func(_ context.Context, records *state.Shared) error {
+				restore()
+				return records.Update(func(*state.Tx) error { return nil }) // reads the records anew
+			}
+		})
+		time.Sleep(time.Minute)
+		if b.Leases.Get("scope/k") == nil {
+			t.Fatal("it owns nothing, so the test shows nothing")
+		}
+		if err := b.Store.View(func(tx *state.Tx) error {
+			if loss, err := state.LossOf(tx); err != nil || loss == nil {
+				t.Errorf("it works although the suspension is lost: %v, %v", loss, err)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
 		}
 	})
 }

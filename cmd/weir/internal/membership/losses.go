@@ -18,7 +18,8 @@ type losses struct {
 	log    *slog.Logger
 
 	mu sync.Mutex
-	// recorded counts the replacements of the engine that are on record.
+	// recorded counts the replacements of the engine that are on record. It starts at zero, because the engine may be replaced while the member opens
+	// the records.
 	recorded int
 }
 
@@ -36,7 +37,7 @@ func (s *losses) record(l *coord.Lease) bool {
 		err := state.Lose(s.store, "the coordination engine was replaced, or went back to an earlier state")
 		if err == nil {
 			s.mu.Lock()
-			s.recorded = now
+			s.recorded = max(s.recorded, now)
 			s.mu.Unlock()
 			continue
 		}

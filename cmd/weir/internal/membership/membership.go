@@ -91,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Member, error) {
 	if err := m.openStore(ctx, o); err != nil {
 		return nil, err
 	}
-	m.Leases.losses = &losses{mirror: m.Mirror, store: m.Store, log: o.Logger, recorded: m.Mirror.Replaced()}
+	m.Leases.losses = &losses{mirror: m.Mirror, store: m.Store, log: o.Logger}
 	m.Heads = &Heads{m.Mirror, o.Logger}
 	m.Requests = newRequests(m.Mirror, m.Keeper.Session, o.Logger, m.outbox.wake)
 	m.Reports = newReports(m.Mirror, m.Keeper.Session, o.Logger, m.outbox.wake)

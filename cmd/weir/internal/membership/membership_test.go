@@ -16,22 +16,22 @@ import (
 )
 
 // joined returns a running member that owns a key, and its connection to the engine.
-func joined(t *testing.T, store coord.Store, name, key string) (*Member, *coordtest.Wire) {
+// joined starts a member. keys are separated by spaces.
+func joined(t *testing.T, store coord.Store, name, keys string) (*Member, *coordtest.Wire) {
 	t.Helper()
-	return joinedAs(t, store, name, key, nil)
+	return joinedAs(t, store, name, keys, func(*Options) {})
 }
 
-func joinedAs(t *testing.T, store coord.Store, name, key string, begin func(*coord.Lease)) (*Member, *coordtest.Wire) {
+func joinedAs(t *testing.T, store coord.Store, name, keys string, with func(*Options)) (*Member, *coordtest.Wire) {
 	t.Helper()
 	wire := coordtest.NewWire(store)
-	c, err := Open(t.Context(), Options{
-		Begin:  begin,
+	o := Options{
 		Engine: coord.New(wire, coord.Options{Clock: coordtest.NewClock()}), Member: coord.Member{Name: name}, Logger: slog.New(slog.DiscardHandler),
-		Scopes: func() []coord.Scope {
-			if key == "" {
-				return nil
+		Scopes: func() (scopes []coord.Scope) {
+			for _, key := range strings.Fields(keys) {
+				scopes = append(scopes, coord.Scope{Key: key, Weight: 1})
 			}
-			return []coord.Scope{{Key: key, Weight: 1}}
+			return scopes
 		},
 		Work: func(l *coord.Lease) {
 			for l.Context().Err() == nil {
@@ -43,7 +43,9 @@ func joinedAs(t *testing.T, store coord.Store, name, key string, begin func(*coo
 			}
 		},
 		Tell: func(coord.Event) {},
-	})
+	}
+	with(&o)
+	c, err := Open(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,9 +198,11 @@ func TestAnAttemptUnderWayIsNotCutByAHandOver(t *testing.T) {
 func TestWhatRunsWaitsUntilItIsPrepared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		prepared := false
-		a, _ := joinedAs(t, coordtest.NewMemory(), "a", "source/k", func(*coord.Lease) {
-			time.Sleep(3 * time.Second)
-			prepared = true
+		a, _ := joinedAs(t, coordtest.NewMemory(), "a", "source/k", func(o *Options) {
+			o.Begin = func(*coord.Lease) {
+				time.Sleep(3 * time.Second)
+				prepared = true
+			}
 		})
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
