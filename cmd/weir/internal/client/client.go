@@ -271,7 +271,7 @@ func (d Client) send(ctx context.Context, method, path string, body []byte, most
 		return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: %s", shown, wrong.Message), wrong.Hint)
 	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: it redirects", shown), "a proxy may want a login: name the daemon's own address, or one that the proxy passes on with a token")
+		return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: it redirects", shown), "a proxy may require a login: use the daemon's own address, or an address that the proxy forwards with a token")
 	}
 	return nil, advice.Hinted(fmt.Errorf("ask daemon at %s: it answers %s", shown, res.Status), "check the daemon's log, and whether weir listens there")
 }

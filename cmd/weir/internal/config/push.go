@@ -34,7 +34,7 @@ type ImageUpdates struct {
 // defaultAuthor is the default author of weir's commits.
 const defaultAuthor = "weir <weir@localhost>"
 
-// Push configures for what weir may push branches of its own, and with which token.
+// Push defines the purposes for which weir pushes its own branches, and the token for these pushes.
 type Push struct {
 	// TokenFile holds a token that may push branches and open pull requests. weir uses it for
 	// nothing else, and pushes with no other token. weir reads it for each use.

@@ -50,7 +50,7 @@ var (
 )
 
 func header(initial string) rule {
-	return rule{form: headerPattern, wrong: "%q is not a valid name for a header for this", help: "it begins with X- or Remote-", initial: initial}
+	return rule{form: headerPattern, wrong: "%q is not a valid name for a header for this", help: "it starts with X- or Remote-", initial: initial}
 }
 
 // id is an identifier of EC2: a prefix and 8 or 17 hexadecimal digits.
