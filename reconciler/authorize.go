@@ -32,14 +32,14 @@ func (b *Batch) checkBeforeWrite(state *observed.State) error {
 	if b.BeforeWrite == nil || i < 0 {
 		return nil
 	}
-	if err := b.BeforeWrite(holds(state, b.Targets[i].Policy.Instance)); err != nil {
+	if err := b.BeforeWrite(hasInstance(state, b.Targets[i].Policy.Instance)); err != nil {
 		return fmt.Errorf("nothing is written: %w", err)
 	}
 	return nil
 }
 
-// holds reports whether anything that was observed is the instance's.
-func holds(state *observed.State, instance string) bool {
+// hasInstance reports whether anything that was observed is the instance's.
+func hasInstance(state *observed.State, instance string) bool {
 	for _, t := range state.Templates {
 		if t.Tags[observed.TagOwner] == instance {
 			return true

@@ -24,25 +24,25 @@ func recallSettled(inputs []model.Input, memory *model.Memory) {
 			continue
 		}
 		if !cloned {
-			settled := make(map[string]model.Settled, len(memory.Settled))
-			for key, then := range memory.Settled {
+			settled := make(map[string]model.LastConverged, len(memory.Converged))
+			for key, then := range memory.Converged {
 				settled[key] = then
 			}
-			memory.Settled, cloned = settled, true
+			memory.Converged, cloned = settled, true
 		}
 		for j := range in.Set.Pools {
 			if own := in.Policy.FallbackPools[in.Set.Pools[j].Key.String()]; h == nil && (own == nil || !own.Reached) {
 				continue
 			}
-			key := model.SettledKey(in.Policy.Target, in.Set.Pools[j].Key.String())
-			if _, known := memory.Settled[key]; !known {
-				memory.Settled[key] = model.Settled{Pool: &in.Set.Pools[j], Answers: in.Answers}
+			key := model.ConvergedKey(in.Policy.Target, in.Set.Pools[j].Key.String())
+			if _, known := memory.Converged[key]; !known {
+				memory.Converged[key] = model.LastConverged{Pool: &in.Set.Pools[j], Answers: in.Answers}
 			}
 		}
 	}
 	if cloned {
 		for i := range inputs {
-			inputs[i].Memory.Settled = memory.Settled
+			inputs[i].Memory.Converged = memory.Converged
 		}
 	}
 }

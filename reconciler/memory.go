@@ -43,7 +43,7 @@ type memory struct {
 
 // view returns a copy of what planning depends on.
 func (m *memory) view(now time.Time) model.Memory {
-	v := model.Memory{Started: m.updates.view(), Settled: m.pools.settled, InService: maps.Clone(m.pools.inService), Refusals: m.refusals.View(now)}
+	v := model.Memory{Started: m.updates.view(), Converged: m.pools.converged, InService: maps.Clone(m.pools.inService), Refusals: m.refusals.View(now)}
 	v.Refreshes, v.Cancelled = m.refreshes.view()
 	return v
 }
@@ -52,22 +52,22 @@ func (m *memory) view(now time.Time) model.Memory {
 // instances are in service.
 type poolMemory struct {
 	// settled is replaced as a whole and never changed. Its keys are those of model.SettledKey.
-	settled map[string]model.Settled
+	converged map[string]model.LastConverged
 	// inService is nil before the first pass, and has instance ids as keys.
 	inService map[string]time.Time
 }
 
-// settledElsewhere returns what is known of the targets that are unknown in this pass.
-func (m *poolMemory) settledElsewhere(targets []Desired) map[string]model.Settled {
-	next := make(map[string]model.Settled, len(m.settled))
+// convergedElsewhere returns what is known of the targets that are unknown in this pass.
+func (m *poolMemory) convergedElsewhere(targets []Desired) map[string]model.LastConverged {
+	next := make(map[string]model.LastConverged, len(m.converged))
 	unknown := map[string]bool{}
 	for _, t := range targets {
 		if t.Set == nil {
 			unknown[t.Policy.Target] = true
 		}
 	}
-	for key, then := range m.settled {
-		if model.SettledOf(key, unknown) {
+	for key, then := range m.converged {
+		if model.ConvergedKeyOf(key, unknown) {
 			next[key] = then
 		}
 	}
@@ -76,8 +76,8 @@ func (m *poolMemory) settledElsewhere(targets []Desired) map[string]model.Settle
 
 // update takes what a pass found. The times of instances that belong to a target without a plan stay
 // while the instances are in service.
-func (m *poolMemory) update(settled map[string]model.Settled, inService map[string]time.Time, state *observed.State) {
-	m.settled = settled
+func (m *poolMemory) update(converged map[string]model.LastConverged, inService map[string]time.Time, state *observed.State) {
+	m.converged = converged
 	if len(m.inService) > 0 {
 		for _, g := range state.Groups {
 			for _, i := range g.Instances {

@@ -38,7 +38,7 @@ type passState struct {
 	// unread are the refreshes, by group, that the plans know from an earlier pass.
 	unread map[string]observed.Refresh
 	// settled and inService are the next content of the pools' memory.
-	settled   map[string]model.Settled
+	converged map[string]model.LastConverged
 	inService map[string]time.Time
 	// applier executes steps. It is nil until the pass may write.
 	applier *applier

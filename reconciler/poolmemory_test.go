@@ -14,9 +14,9 @@ import (
 )
 
 func TestSettledPoolsOfUnknownTargetsStay(t *testing.T) {
-	m := poolMemory{settled: map[string]model.Settled{model.SettledKey("blue", "p"): {}, model.SettledKey("green", "p"): {}, model.SettledKey("gone", "p"): {}}}
-	got := m.settledElsewhere([]Desired{{Policy: model.Policy{Target: "blue"}, Set: &intent.Set{}}, {Policy: model.Policy{Target: "green"}}})
-	if want := []string{model.SettledKey("green", "p")}; !slices.Equal(want, slices.Sorted(maps.Keys(got))) {
+	m := poolMemory{converged: map[string]model.LastConverged{model.ConvergedKey("blue", "p"): {}, model.ConvergedKey("green", "p"): {}, model.ConvergedKey("gone", "p"): {}}}
+	got := m.convergedElsewhere([]Desired{{Policy: model.Policy{Target: "blue"}, Set: &intent.Set{}}, {Policy: model.Policy{Target: "green"}}})
+	if want := []string{model.ConvergedKey("green", "p")}; !slices.Equal(want, slices.Sorted(maps.Keys(got))) {
 		t.Errorf("kept: %v", got)
 	}
 }

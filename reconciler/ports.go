@@ -85,7 +85,7 @@ type Reporter interface {
 	Report(ctx context.Context, r *plan.Report)
 }
 
-// Desired holds Git's wishes for one target: the composition of source and render.
+// Desired holds the desired state of one target: the composition of source and render.
 type Desired struct {
 	Policy model.Policy
 	// Network is the target's configured network.
@@ -120,18 +120,18 @@ type Desired struct {
 	Proposed bool
 	Base     *intent.Set
 	// Wanted identifies what Git and the configuration want, so that others can see whether a
-	// report is about the present wishes.
+	// report is about the present desired state.
 	Wanted string
-	// Wishes stands for what is rendered and where that is placed: it is the same at each
+	// Rendered stands for what is rendered and where that is placed: it is the same at each
 	// commit that wants the same. Empty where nobody remembers it.
-	Wishes string
+	Rendered string
 	// Begin records that the grant of the policy's gates has begun. The pass calls it before the
 	// first step, if the grant is Exact and its plan has a step to run. So a recorded grant has
 	// begun, and an unrecorded one allows only its very plan, whenever the process ends. If Begin
 	// fails, no step runs. Nil records nothing.
 	Begin func(approved *plan.Plan) error
 	// Set is nil where the source or the render gave nothing; Err or
-	// Diagnostics say why. It is never taken for an empty wish.
+	// Diagnostics say why. It never counts as an empty desired state.
 	Set *intent.Set
 	// Unplanned are the pools and launch configurations of the followed commit that gave no
 	// intent. They are there also where Set is nil or that of an earlier commit.

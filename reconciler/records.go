@@ -95,10 +95,10 @@ func (ps *passState) recordConverged() {
 func (ps *passState) mark(store func(i int, mark lastgood.Mark) error) {
 	for i := range ps.targets {
 		d := &ps.targets[i]
-		if !d.Whole || d.Set == nil || d.Policy.Fallback != nil || d.Commit.Revision == "" || d.Wishes == "" {
+		if !d.Whole || d.Set == nil || d.Policy.Fallback != nil || d.Commit.Revision == "" || d.Rendered == "" {
 			continue
 		}
-		if err := store(i, lastgood.Mark{Revision: d.Commit.Revision, Wants: d.Wishes}); err != nil {
+		if err := store(i, lastgood.Mark{Revision: d.Commit.Revision, Wants: d.Rendered}); err != nil {
 			ps.logger().Warn("the last good revision cannot be recorded", "target", d.Policy.Target, "error", err)
 		}
 	}

@@ -25,6 +25,6 @@ func (ps *passState) remember(context.Context) error {
 	m.refusals.Forget(known, ps.batch.AllTargets, now)
 	m.clusters.forget(ps.state, owner, ps.observedAt, now)
 	m.updates.forget(ps.state)
-	m.pools.update(ps.settled, ps.inService, ps.state)
+	m.pools.update(ps.converged, ps.inService, ps.state)
 	return nil
 }

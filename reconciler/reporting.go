@@ -48,7 +48,7 @@ func newReport(t Desired, started time.Time) *plan.Report {
 // report puts into the reports what the pass found: plans with the places of their changes in Git, and
 // the states of pools.
 func (ps *passState) report(ctx context.Context) error {
-	ps.inService, ps.settled = map[string]time.Time{}, ps.memory.pools.settledElsewhere(ps.targets)
+	ps.inService, ps.converged = map[string]time.Time{}, ps.memory.pools.convergedElsewhere(ps.targets)
 	origins, done := sparing(ctx, ps.mode)
 	defer done()
 	for i := range ps.targets {
@@ -80,7 +80,7 @@ func (ps *passState) reportPlanned(ctx context.Context, i int) {
 	own := plan.Apt(*in, slices.Clone(t.Diagnostics))
 	attachOrigins(ctx, p, own, t)
 	r.Pools = plan.Statuses(*in, p)
-	plan.Settle(ps.settled, in.Memory.Settled, *in, p, r.Pools)
+	plan.Settle(ps.converged, in.Memory.Converged, *in, p, r.Pools)
 	r.Pools = plan.WithFaults(*in, r.Pools, r.FallbackPools, r.Fallback)
 	r.Governed = p.Governed()
 	r.Levels = plan.Levels(t.Set, ps.memory.levels)

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
-// The build sees stand-ins (package decoy), so nothing of it depends on a secret. What
+// The build sees stand-ins (package standin), so nothing of it depends on a secret. What
 // weir makes of the objects afterwards needs the texts themselves, for user data. So the
 // objects are decoded twice, with the texts and with the stand-ins, and what is found in
 // both is reported. What is found with the texts alone would answer questions about them:

@@ -211,19 +211,19 @@ func past(r *workspace.Rendered, selected []render.Field) (out []terminal.Explai
 
 // meant is a hint with the known names that are nearest to a word.
 func meant(word string, known []string, otherwise string) string {
-	type near struct {
+	type candidate struct {
 		name     string
 		distance int
 	}
 	last := func(s string) string { return strings.ToLower(s[strings.LastIndexByte(s, '.')+1:]) }
-	var list []near
+	var list []candidate
 	for _, k := range known {
 		d := min(distance(strings.ToLower(word), strings.ToLower(k)), distance(last(word), last(k))+1)
 		if d <= max(2, len(last(word))/3) {
-			list = append(list, near{k, d})
+			list = append(list, candidate{k, d})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b near) int { return cmp.Compare(a.distance, b.distance) })
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
 	var names []string
 	for _, n := range list[:min(len(list), 3)] {
 		names = append(names, n.name)

@@ -33,7 +33,7 @@ func (f *commandFlags) add(c *cobra.Command, s surroundings) {
 
 // direct does a command on the record itself, where no daemon has it open; nil
 // where the command needs a daemon.
-type direct func(*gates.Book, gates.Daemon, gates.Request) (gates.Answer, error)
+type direct func(*gates.Recorder, gates.Daemon, gates.Request) (gates.Answer, error)
 
 // send sends a command to the daemon. If none runs, it executes the command in the state directory.
 func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r gates.Request, alone direct) (gates.Answer, error) {
@@ -76,7 +76,7 @@ func onRecord(ctx context.Context, cfg *config.Config, r gates.Request, alone di
 		return out, err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	out, err = alone(gates.NewBook(db, clock.New().Moment), offline{cfg}, r)
+	out, err = alone(gates.NewRecorder(db, clock.New().Moment), offline{cfg}, r)
 	out.Stored = err == nil && cfg.Several()
 	var wrong *gates.Fault
 	if errors.As(err, &wrong) && wrong.Hint != "" {

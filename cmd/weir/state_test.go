@@ -128,11 +128,11 @@ func readOnly(t *testing.T, c *config.Config) error {
 		return err
 	}
 	defer func() { _ = done() }()
-	book := gates.NewBook(store, clock.New().Moment)
-	if r := book.Read(); r.Lost != nil || len(r.Suspensions) != 1 {
+	recorder := gates.NewRecorder(store, clock.New().Moment)
+	if r := recorder.Read(); r.Lost != nil || len(r.Suspensions) != 1 {
 		return fmt.Errorf("read: %+v", r)
 	}
-	if _, err := book.Approve(strings.Repeat("c", 64), "somebody"); err == nil {
+	if _, err := recorder.Approve(strings.Repeat("c", 64), "somebody"); err == nil {
 		return errors.New("what is only read was written")
 	}
 	return nil

@@ -53,7 +53,7 @@ type Field struct {
 	// Left says why it is not written, and what to do.
 	Left string `json:"left,omitempty"`
 
-	wish edit.Wish
+	change edit.Change
 }
 
 // Find finds what AWS has otherwise of a target's pools, by its plan.
@@ -67,7 +67,7 @@ func Find(target string, set *intent.Set, p *plan.Plan, s *observed.State, c Cho
 		image, _ := p.Image(key)
 		for _, d := range importer.Differences(pool, changesOf(p, key, c.Drifted), s, image) {
 			if f := (Field{Target: target, Pool: key, Field: d.Name(), Value: d.Value, Left: d.Why}); c.field(f.Field) {
-				f.wish = edit.Wish{Place: target, Object: d.Object, Field: d.Path, Value: d.Value}
+				f.change = edit.Change{Place: target, Object: d.Object, Field: d.Path, Value: d.Value}
 				out = append(out, f)
 			}
 		}
@@ -112,41 +112,41 @@ func changeName(s *step.Step, ch step.Change) string {
 	return string(s.Resource) + " " + s.Name + " " + ch.Field
 }
 
-// Wishes are the fields that can be written. Of pools that share an object the first one
+// Changes are the fields that can be written. Of pools that share an object the first one
 // decides, and the fields of others say so.
-func Wishes(fields []Field) (out []edit.Wish) {
+func Changes(fields []Field) (out []edit.Change) {
 	for i := range fields {
 		f := &fields[i]
 		if f.Left != "" {
 			continue
 		}
-		j := slices.IndexFunc(fields[:i], func(o Field) bool { return o.Left == "" && keyOf(o.wish) == keyOf(f.wish) })
+		j := slices.IndexFunc(fields[:i], func(o Field) bool { return o.Left == "" && keyOf(o.change) == keyOf(f.change) })
 		switch {
 		case j < 0:
-			out = append(out, f.wish)
+			out = append(out, f.change)
 		case !reflect.DeepEqual(fields[j].Value, f.Value):
-			f.Left = fmt.Sprintf("it shares %s with %s, which has a different value", f.wish.Object, fields[j].Pool)
+			f.Left = fmt.Sprintf("it shares %s with %s, which has a different value", f.change.Object, fields[j].Pool)
 		}
 	}
 	return out
 }
 
-func keyOf(w edit.Wish) string {
+func keyOf(w edit.Change) string {
 	return w.Place + " " + w.Object.APIVersion + " " + w.Object.String() + " " + w.Field.String()
 }
 
-// Take notes what became of the wishes.
-func Take(fields []Field, wishes []edit.Wish, set *edit.Result) {
+// Take notes what became of the changes.
+func Take(fields []Field, changes []edit.Change, set *edit.Result) {
 	at, why := map[string]string{}, map[string]string{}
 	for _, p := range set.Placed {
-		at[keyOf(wishes[p.Of])] = p.At.String()
+		at[keyOf(changes[p.Of])] = p.At.String()
 	}
 	for _, r := range set.Refused {
-		why[keyOf(wishes[r.Of])] = r.Text
+		why[keyOf(changes[r.Of])] = r.Text
 	}
 	for i := range fields {
 		if f := &fields[i]; f.Left == "" {
-			f.At, f.Left = at[keyOf(f.wish)], why[keyOf(f.wish)]
+			f.At, f.Left = at[keyOf(f.change)], why[keyOf(f.change)]
 		}
 	}
 }
@@ -187,7 +187,7 @@ func Prove(fields []Field, before, after *plan.Plan) (more []string) {
 			continue
 		}
 		for _, ch := range stays {
-			if importer.About(ch, f.wish.Object, f.wish.Field) {
+			if importer.About(ch, f.change.Object, f.change.Field) {
 				f.Left = fmt.Sprintf("after this edit, weir would still change %s: %s → %s", ch.Field, shown(ch.From), shown(ch.To))
 			}
 		}

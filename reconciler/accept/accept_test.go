@@ -57,15 +57,15 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestWishes: pools that share an object write it once, and one that wants another value says so.
-func TestWishes(t *testing.T) {
+// TestChanges: pools that share an object write it once, and one that wants another value says so.
+func TestChanges(t *testing.T) {
 	field := func(pool string, value any) Field {
 		f := Field{Target: "prod", Pool: pool, Field: "instanceType", Value: value}
-		f.wish.Place, f.wish.Object, f.wish.Field, f.wish.Value = "prod", infra, intent.Path{"spec", "instanceType"}, value
+		f.change.Place, f.change.Object, f.change.Field, f.change.Value = "prod", infra, intent.Path{"spec", "instanceType"}, value
 		return f
 	}
 	fields := []Field{field("a", "m5.large"), field("b", "m5.large"), field("c", "m6i.large")}
-	if got := Wishes(fields); len(got) != 1 || got[0].Value != "m5.large" {
+	if got := Changes(fields); len(got) != 1 || got[0].Value != "m5.large" {
 		t.Errorf("%+v", got)
 	}
 	if fields[1].Left != "" || !strings.Contains(fields[2].Left, "it shares AWSMachinePool") || !strings.Contains(fields[2].Left, "with a, which has a different value") {
@@ -77,7 +77,7 @@ func TestWishes(t *testing.T) {
 func TestProve(t *testing.T) {
 	fields := []Field{{Target: "prod", Pool: "default/web", Field: "maxSize", Value: 7}, {Target: "prod", Pool: "default/web", Field: "minSize", Value: 2}}
 	for i := range fields {
-		fields[i].wish.Object, fields[i].wish.Field = infra, intent.Path{"spec", fields[i].Field}
+		fields[i].change.Object, fields[i].change.Field = infra, intent.Path{"spec", fields[i].Field}
 	}
 	before := &plan.Plan{Target: "prod", Steps: []step.Step{update(true, size("maxSize", 7), size("minSize", 2), size("other", 1))}}
 	after := &plan.Plan{Target: "prod", Steps: []step.Step{

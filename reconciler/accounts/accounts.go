@@ -163,7 +163,7 @@ func (x Access) Attach(b *reconciler.Batch) {
 }
 
 // Guard keeps anything from being deleted where targets of one account and region
-// use different roles: each scope sees only its own targets' wishes. Others are those
+// use different roles: each scope sees only the desired state of its own targets. Others are those
 // of the other batches of the composition, open or not.
 func (s *Set) Guard(b *reconciler.Batch, others iter.Seq[reconciler.ScopeKey]) {
 	for other := range others {

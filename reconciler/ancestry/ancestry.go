@@ -55,8 +55,8 @@ type record struct {
 // records are by the repository's id.
 var records = state.Bucket[record]{Name: "lineage"}
 
-// Book keeps the lineages of all repositories.
-type Book struct {
+// Tracker keeps the lineages of all repositories.
+type Tracker struct {
 	db  state.Store
 	log *slog.Logger
 
@@ -66,13 +66,13 @@ type Book struct {
 }
 
 // Open reads nothing yet.
-func Open(db state.Store, log *slog.Logger) *Book {
-	return &Book{db: db, log: log, known: map[string]record{}, lines: map[string]map[string]*Line{}}
+func Open(db state.Store, log *slog.Logger) *Tracker {
+	return &Tracker{db: db, log: log, known: map[string]record{}, lines: map[string]map[string]*Line{}}
 }
 
 // Line is the lineage of one source. It is a reconciler.Ancestry.
 type Line struct {
-	book     *Book
+	tracker  *Tracker
 	id, name string
 	git      Git
 	// nudge starts new passes once Git has answered.
@@ -90,14 +90,14 @@ type Line struct {
 }
 
 // Line returns the lineage of a source of the repository with the id.
-func (b *Book) Line(id, name string, git Git, nudge func(), now func() time.Time) *Line {
-	return &Line{book: b, id: id, name: name, git: git, nudge: nudge, now: now, asked: map[string]time.Time{}}
+func (b *Tracker) Line(id, name string, git Git, nudge func(), now func() time.Time) *Line {
+	return &Line{tracker: b, id: id, name: name, git: git, nudge: nudge, now: now, asked: map[string]time.Time{}}
 }
 
 // Follow sets the sources, and forgets what no source names any more: repositories without a
 // source, and the last commit of a removed source. The commit that the removed source had applied
 // is not a newer commit of another source, so Follow marks it as left.
-func (b *Book) Follow(lines []*Line) {
+func (b *Tracker) Follow(lines []*Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lines = map[string]map[string]*Line{}
@@ -143,7 +143,7 @@ func (b *Book) Follow(lines []*Line) {
 
 // of returns the record of a repository; mu is held. A record that cannot be read
 // counts as empty: then pools are stopped that need not be.
-func (b *Book) of(id string) record {
+func (b *Tracker) of(id string) record {
 	r, unwritten := b.known[id]
 	if unwritten {
 		return r
@@ -156,7 +156,7 @@ func (b *Book) of(id string) record {
 }
 
 // set keeps a record; mu is held.
-func (b *Book) set(id string, r record) {
+func (b *Tracker) set(id string, r record) {
 	delete(b.known, id)
 	if err := b.db.Update(func(tx *state.Tx) error { return records.Put(tx, id, r) }); err != nil {
 		b.log.Error("state cannot be written", "error", err)
@@ -168,7 +168,7 @@ func (b *Book) set(id string, r record) {
 // revision. A branch that was reset is seen here, also where that happened while weir
 // was not running.
 func (l *Line) Found(began time.Time, revision string) {
-	b := l.book
+	b := l.tracker
 	b.mu.Lock()
 	r := b.of(l.id)
 	last := r.Heads[l.name]
@@ -207,7 +207,7 @@ func (l *Line) came(last, revision string) {
 			left = append(left, from)
 		}
 	}
-	b := l.book
+	b := l.tracker
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.of(l.id)
@@ -226,13 +226,13 @@ func (l *Line) came(last, revision string) {
 }
 
 func (l *Line) left() []string {
-	l.book.mu.Lock()
-	defer l.book.mu.Unlock()
-	return l.book.of(l.id).Left
+	l.tracker.mu.Lock()
+	defer l.tracker.mu.Unlock()
+	return l.tracker.of(l.id).Left
 }
 
 // Lift lets commits of a repository, as AWS names them, stop nothing any more.
-func (b *Book) Lift(id string, commits []string) {
+func (b *Tracker) Lift(id string, commits []string) {
 	if len(commits) == 0 {
 		return
 	}
@@ -257,15 +257,15 @@ func (l *Line) ID() string { return l.id }
 // found nothing newer to follow. After that, a commit that a branch lost counts as old: the branch
 // has not got it again.
 func (l *Line) Relations(ctx context.Context, followed string, commits []string) (map[string]model.Relation, error) {
-	l.book.mu.Lock()
-	r := l.book.of(l.id)
-	lines := make([]*Line, 0, len(l.book.lines[l.id]))
-	for _, other := range l.book.lines[l.id] {
+	l.tracker.mu.Lock()
+	r := l.tracker.of(l.id)
+	lines := make([]*Line, 0, len(l.tracker.lines[l.id]))
+	for _, other := range l.tracker.lines[l.id] {
 		if other != l {
 			lines = append(lines, other)
 		}
 	}
-	l.book.mu.Unlock()
+	l.tracker.mu.Unlock()
 	out := make(map[string]model.Relation, len(commits))
 	var open []string
 	past := append([]string{followed}, r.Left...)
@@ -327,8 +327,8 @@ func (l *Line) passedElsewhere(ctx context.Context, lines []*Line, r record, com
 
 // unknownFor returns the time since this process first asked Git for a commit.
 func (l *Line) unknownFor(commit string) time.Duration {
-	l.book.mu.Lock()
-	defer l.book.mu.Unlock()
+	l.tracker.mu.Lock()
+	defer l.tracker.mu.Unlock()
 	since, asked := l.asked[commit]
 	if !asked {
 		return 0
@@ -339,7 +339,7 @@ func (l *Line) unknownFor(commit string) time.Duration {
 // asking reports whether Git has yet to say whether there is something newer to follow
 // than followed, and asks.
 func (l *Line) asking(commit, followed string) bool {
-	b := l.book
+	b := l.tracker
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	since, known := l.asked[commit]

@@ -22,11 +22,11 @@ type bench struct {
 	repo *sourcetest.Repo
 	dir  string
 	// mirror is the directory below which the latest mirror is.
-	mirror string
-	db     *state.DB
-	book   *Book
-	line   *Line
-	git    *source.Git
+	mirror  string
+	db      *state.DB
+	tracker *Tracker
+	line    *Line
+	git     *source.Git
 	// skew is how far the lines' clock is ahead of this machine's.
 	skew time.Duration
 	// rung counts how often passes were to be made anew.
@@ -55,9 +55,9 @@ func (b *bench) start(mirror string, ref source.Ref) {
 	if b.db, err = state.Open(b.dir); err != nil {
 		b.t.Fatal(err)
 	}
-	b.book = Open(b.db, slog.New(slog.DiscardHandler))
+	b.tracker = Open(b.db, slog.New(slog.DiscardHandler))
 	b.line, b.git = b.follow("s", mirror, ref)
-	b.book.Follow([]*Line{b.line})
+	b.tracker.Follow([]*Line{b.line})
 }
 
 func (b *bench) follow(name, mirror string, ref source.Ref) (*Line, *source.Git) {
@@ -70,7 +70,7 @@ func (b *bench) follow(name, mirror string, ref source.Ref) (*Line, *source.Git)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	line = b.book.Line(git.ID(), name, git, func() { b.rung++ }, func() time.Time { return time.Now().Add(b.skew) })
+	line = b.tracker.Line(git.ID(), name, git, func() { b.rung++ }, func() time.Time { return time.Now().Add(b.skew) })
 	return line, git
 }
 
@@ -164,7 +164,7 @@ func TestAPinnedSourceIsBehind(t *testing.T) {
 	// The server gives no commit by name, and so its branches came too.
 	b.relations("believed", one, map[string]model.Relation{two[:7]: model.RelationNewer})
 	// Somebody has decided.
-	b.book.Lift(b.git.ID(), []string{two[:7]})
+	b.tracker.Lift(b.git.ID(), []string{two[:7]})
 	b.relations("lifted, by either name", one, map[string]model.Relation{two[:7]: model.RelationOlder, two: model.RelationOlder})
 	b.restart(t.TempDir(), source.Ref{Commit: one})
 	b.look()
@@ -258,7 +258,7 @@ func TestTwoBranchesOfOneRepository(t *testing.T) {
 	b.look()
 	dev, git := b.follow("dev", b.dir, source.Ref{Branch: "dev"})
 	defer git.Close()
-	b.book.Follow([]*Line{b.line, dev})
+	b.tracker.Follow([]*Line{b.line, dev})
 	if _, err := git.Latest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -277,23 +277,23 @@ func TestSourcesThatAreGone(t *testing.T) {
 	b.look()
 	dev, git := b.follow("dev", t.TempDir(), source.Ref{Branch: "dev"})
 	defer git.Close()
-	b.book.Follow([]*Line{b.line, dev})
+	b.tracker.Follow([]*Line{b.line, dev})
 	if _, err := git.Latest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	b.book.Follow([]*Line{dev}) // main's source is gone, and what dev holds is behind it
+	b.tracker.Follow([]*Line{dev}) // main's source is gone, and what dev holds is behind it
 	got, err := dev.Relations(t.Context(), one, []string{two})
 	if diff := cmp.Diff(map[string]model.Relation{two: model.RelationOlder}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for i := range 50 {
-		other := b.book.Line(fmt.Sprint("other-", i), "s", b.git, func() {}, time.Now)
-		b.book.Follow([]*Line{dev, other})
+		other := b.tracker.Line(fmt.Sprint("other-", i), "s", b.git, func() {}, time.Now)
+		b.tracker.Follow([]*Line{dev, other})
 		other.Found(time.Now(), one)
-		b.book.Lift(other.ID(), []string{two})
+		b.tracker.Lift(other.ID(), []string{two})
 	}
-	b.book.Follow([]*Line{dev})
-	if n := len(b.book.known) + len(b.book.lines); n != 1 {
+	b.tracker.Follow([]*Line{dev})
+	if n := len(b.tracker.known) + len(b.tracker.lines); n != 1 {
 		t.Errorf("%d repositories are remembered, one is followed", n)
 	}
 	kept := map[string]record{}

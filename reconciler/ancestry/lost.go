@@ -32,7 +32,7 @@ func (l *Line) nameLost(from, left []string, revision string) bool {
 	if len(latest)+len(earlier) == 0 {
 		return true
 	}
-	err := l.book.db.Update(func(tx *state.Tx) error {
+	err := l.tracker.db.Update(func(tx *state.Tx) error {
 		text, _, err := lost.Get(tx, l.id)
 		known := namesIn(text)
 		is := map[string]bool{}
@@ -49,7 +49,7 @@ func (l *Line) nameLost(from, left []string, revision string) bool {
 		return lost.Put(tx, l.id, strings.Join(all, ""))
 	})
 	if err != nil {
-		l.book.log.Error("cannot record the commits that a source lost", "source", l.name, "error", err)
+		l.tracker.log.Error("cannot record the commits that a source lost", "source", l.name, "error", err)
 	}
 	return err == nil
 }
@@ -73,7 +73,7 @@ func (l *Line) losses(from []string, revision string) (names []string) {
 		}
 		all, err := l.git.Lost(context.Background(), c, revision) // no server is asked
 		if err != nil {
-			l.book.log.Warn("cannot read which commits a source lost; if its mirror is created again, pools that were last written from one of them wait for a person", "source", l.name, "from", c, "to", revision, "error", err)
+			l.tracker.log.Warn("cannot read which commits a source lost; if its mirror is created again, pools that were last written from one of them wait for a person", "source", l.name, "from", c, "to", revision, "error", err)
 		}
 		for _, name := range all {
 			names = append(names, name[:nameLength])
@@ -85,9 +85,9 @@ func (l *Line) losses(from []string, revision string) (names []string) {
 // lost are the commits that branches of the repository lost.
 func (l *Line) lost() []string {
 	var text string
-	err := l.book.db.View(func(tx *state.Tx) (err error) { text, _, err = lost.Get(tx, l.id); return err })
+	err := l.tracker.db.View(func(tx *state.Tx) (err error) { text, _, err = lost.Get(tx, l.id); return err })
 	if err != nil {
-		l.book.log.Error("cannot read the commits that a source lost", "error", err)
+		l.tracker.log.Error("cannot read the commits that a source lost", "error", err)
 	}
 	return namesIn(text)
 }

@@ -125,7 +125,7 @@ func TestALeftLineOutlivesTheMirror(t *testing.T) {
 		"another one, as the source has another name": {after: func(b *bench) {
 			b.git.Close()
 			b.line, b.git = b.follow("renamed", b.t.TempDir(), main)
-			b.book.Follow([]*Line{b.line})
+			b.tracker.Follow([]*Line{b.line})
 			b.look()
 		}},
 	} {
@@ -181,10 +181,10 @@ func TestAMemberThatNeverHadALeftLine(t *testing.T) {
 	memory := coordtest.NewMemory()
 	first, second := statetest.Join(t, memory, "a"), statetest.Join(t, memory, "b")
 	join := func(m *statetest.Member) (*Line, *source.Git) {
-		b.book = Open(m, slog.New(slog.DiscardHandler))
+		b.tracker = Open(m, slog.New(slog.DiscardHandler))
 		line, git := b.follow("s", t.TempDir(), source.Ref{Branch: "main"})
 		t.Cleanup(git.Close)
-		b.book.Follow([]*Line{line})
+		b.tracker.Follow([]*Line{line})
 		return line, git
 	}
 	look := func(git *source.Git) string {
@@ -247,9 +247,9 @@ func TestLostCommitsAreWrittenOnce(t *testing.T) {
 	store := &writes{Store: b.db}
 	open := func() {
 		b.git.Close()
-		b.book = Open(store, slog.New(slog.DiscardHandler))
+		b.tracker = Open(store, slog.New(slog.DiscardHandler))
 		b.line, b.git = b.follow("s", b.dir, source.Ref{Branch: "main"})
-		b.book.Follow([]*Line{b.line})
+		b.tracker.Follow([]*Line{b.line})
 	}
 	open()
 	one := b.commit("one")

@@ -78,7 +78,7 @@ func (k *Keeper) resume(ctx context.Context, now *Snapshot, held *holdings) {
 		if !held.unused(o) {
 			continue
 		}
-		if err := held.session.settle(ctx); err != nil {
+		if err := held.session.resolveDoubts(ctx); err != nil {
 			k.refusals.report(o.Key, err)
 			return // the next step tries again
 		}
@@ -112,13 +112,13 @@ func (k *Keeper) consider(ctx context.Context, now *Snapshot, held *holdings, ke
 	case pollSooner:
 		k.o.Mirror.Hurry(2 * PollEvery)
 	case take:
-		k.take(ctx, held, o)
+		k.acquire(ctx, held, o)
 	case leave:
 	}
 }
 
-// take takes a key that has no living owner. seen is its last owner.
-func (k *Keeper) take(ctx context.Context, held *holdings, seen Owner) {
+// acquire takes a key that has no living owner. seen is its last owner.
+func (k *Keeper) acquire(ctx context.Context, held *holdings, seen Owner) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	owner, err := held.session.Take(ctx, seen.Key, seen)

@@ -191,7 +191,7 @@ func (s *Session) commit(ctx context.Context, fill func(*Txn), entry Entry) (ver
 
 // run is commit for a caller that has the turn.
 func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64, error) {
-	t := s.begin(fill, entry)
+	t := s.newTxn(fill, entry)
 	lost := ErrLost
 	for tries := 0; ; tries++ {
 		if s.Left() == 0 {
@@ -211,7 +211,7 @@ func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64,
 				return 0, fmt.Errorf("%w: the engine is not what it was: %w", ErrLost, err)
 			}
 			s.log, s.doubts = s.doubts[i], nil
-			t = s.begin(fill, entry)
+			t = s.newTxn(fill, entry)
 			continue
 		case errors.Is(err, ErrLost):
 			return 0, err
@@ -225,8 +225,8 @@ func (s *Session) run(ctx context.Context, fill func(*Txn), entry Entry) (int64,
 	}
 }
 
-// settle makes sure that each write without an answer either has been done or will never be done.
-func (s *Session) settle(ctx context.Context) error {
+// resolveDoubts makes sure that each write without an answer either has been done or will never be done.
+func (s *Session) resolveDoubts(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	select {
@@ -242,7 +242,7 @@ func (s *Session) settle(ctx context.Context) error {
 	return err
 }
 
-func (s *Session) begin(fill func(*Txn), entry Entry) Txn {
+func (s *Session) newTxn(fill func(*Txn), entry Entry) Txn {
 	last := s.log.N
 	for _, l := range s.doubts {
 		last = max(last, l.N)

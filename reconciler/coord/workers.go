@@ -38,7 +38,7 @@ func (w *workers) start(held *holdings, owner, before Owner, quiet time.Duration
 		defer w.stop(l, Event{Kind: Released})
 		defer close(l.done)
 		if w.waitFor(l, earlier, quiet) {
-			w.work(l)
+			w.runWork(l)
 		}
 	})
 }
@@ -59,8 +59,8 @@ func (w *workers) waitFor(l, earlier *Lease, quiet time.Duration) bool {
 	return l.ctx.Err() == nil
 }
 
-// work works on a key. If the work returns before the lease ends, the member leaves the key to other members for a while.
-func (w *workers) work(l *Lease) {
+// runWork works on a key. If the work returns before the lease ends, the member leaves the key to other members for a while.
+func (w *workers) runWork(l *Lease) {
 	w.tell(Event{Kind: Took, Key: l.Owner.Key, Owner: l.Owner, Before: l.Before})
 	l.Progress()
 	w.run(l)

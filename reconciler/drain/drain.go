@@ -216,7 +216,7 @@ func (t *turn) step(ctx context.Context, nodes Nodes) {
 		t.Why = "it waits for another lifecycle hook"
 		return
 	}
-	if !t.hold(ctx) {
+	if !t.heartbeat(ctx) {
 		return
 	}
 	node, joined := nodes.ByInstance[t.Instance]
@@ -251,8 +251,8 @@ func (t *turn) step(ctx context.Context, nodes Nodes) {
 	}
 }
 
-// hold sends a heartbeat where one is due, and reports whether AWS has taken one.
-func (t *turn) hold(ctx context.Context) bool {
+// heartbeat sends a heartbeat where one is due, and reports whether AWS has taken one.
+func (t *turn) heartbeat(ctx context.Context) bool {
 	now := t.d.Now()
 	if !t.known.beat.IsZero() && now.Sub(t.known.beat) < t.Heartbeat/beats {
 		return true

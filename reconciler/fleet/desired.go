@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/resolve"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
@@ -71,7 +72,7 @@ func (it *item) behind(d *reconciler.Desired) {
 	d.Whole, d.Policy.Prune.Allowed = false, nil
 	d.Ref, d.Commit, d.Touched = r.ref, content.Commit{Revision: r.revision, Subject: r.subject}, r.revision != "" && r.touchedBy == r.revision
 	if time.Since(r.behind) < forLong {
-		d.Policy.Gates.Waits = "commit " + shortRevision(it.view.Snapshot.Revision) + " has been rendering since " + it.since.UTC().Format("15:04:05 MST")
+		d.Policy.Gates.Waits = "commit " + rollout.ShortRevision(it.view.Snapshot.Revision) + " has been rendering since " + it.since.UTC().Format("15:04:05 MST")
 	}
 }
 
@@ -82,8 +83,6 @@ func (in *inputs) role(t *targetspec.Target, configured string) string {
 	}
 	return configured
 }
-
-func shortRevision(revision string) string { return revision[:min(7, len(revision))] }
 
 // endpoint returns the address of the target's AWS endpoint. It is empty for AWS itself.
 func (o *Options) endpoint(t *targetspec.Target) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -105,20 +106,20 @@ func (it *item) broken() string {
 	return faultOf(d.Diagnostics)
 }
 
-// holds finds the earlier revisions of targets that cannot be rendered at the followed one.
-type holds struct {
+// fallbacks finds the earlier revisions of targets that cannot be rendered at the followed one.
+type fallbacks struct {
 	o      *Options
 	runs   *runs
 	budget *budget
 	// All three are by name of a target that cannot be rendered: searches for an earlier revision,
 	// the pools wanted at that revision, and the verdicts that reports show.
 	searches map[string]*search
-	wishes   map[string]string
+	desired  map[string]string
 	verdicts map[string]Judged
 }
 
-// hold makes an item use an earlier revision if the followed one leaves nothing of it.
-func (h *holds) hold(ctx context.Context, in *inputs, it *item) {
+// apply makes an item use an earlier revision if the followed one leaves nothing of it.
+func (h *fallbacks) apply(ctx context.Context, in *inputs, it *item) {
 	if h.o.Good == nil {
 		return
 	}
@@ -148,7 +149,7 @@ func (h *holds) hold(ctx context.Context, in *inputs, it *item) {
 	}
 }
 
-func (h *holds) endHold(name string) {
+func (h *fallbacks) endHold(name string) {
 	if h.searches[name] == nil {
 		return
 	}
@@ -158,7 +159,7 @@ func (h *holds) endHold(name string) {
 
 // newSearch begins a search. What the one before has found stands until this one finds
 // something, where it was made of the same configuration.
-func (h *holds) newSearch(it *item, before *search) *search {
+func (h *fallbacks) newSearch(it *item, before *search) *search {
 	s := &search{of: *it}
 	own := *it.render
 	s.of.render = &own
@@ -190,7 +191,7 @@ func (h *holds) newSearch(it *item, before *search) *search {
 }
 
 // advance takes a job's result and the verdict on it, and starts the next job.
-func (h *holds) advance(ctx context.Context, it *item, s *search) {
+func (h *fallbacks) advance(ctx context.Context, it *item, s *search) {
 	if j := s.job; j != nil {
 		select {
 		case <-j.done:
@@ -214,10 +215,10 @@ func (h *holds) advance(ctx context.Context, it *item, s *search) {
 	}
 	if s.order != nil && s.found != nil {
 		v, known := h.verdicts[it.name]
-		if !known || v.Head != s.of.view.Snapshot.Revision || v.Revision != s.found.revision || v.Wanted != h.wishes[it.name] || v.Answer == lastgood.Fits || v.Answer == lastgood.Unclear {
+		if !known || v.Head != s.of.view.Snapshot.Revision || v.Revision != s.found.revision || v.Wanted != h.desired[it.name] || v.Answer == lastgood.Fits || v.Answer == lastgood.Unclear {
 			return
 		}
-		s.why = shortRevision(s.found.revision) + ": " + v.Why
+		s.why = rollout.ShortRevision(s.found.revision) + ": " + v.Why
 		if v.Answer == lastgood.Nothing {
 			s.found, s.ended = nil, time.Now()
 			return
@@ -228,7 +229,7 @@ func (h *holds) advance(ctx context.Context, it *item, s *search) {
 
 // seek renders the revisions of a search that are left until one renders whole, and other
 // than what was tried.
-func (h *holds) seek(ctx context.Context, s *search) *candidateJob {
+func (h *fallbacks) seek(ctx context.Context, s *search) *candidateJob {
 	it := s.of
 	it.budget, it.earlier = h.budget.forReview(), true
 	j := &candidateJob{order: s.order, next: s.next, done: make(chan struct{})}
@@ -263,7 +264,7 @@ func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.
 	if c != nil {
 		tried = append(tried, c.kept)
 		if c.kept.Diags.HasErrors() {
-			c, why = nil, shortRevision(j.order[j.next])+": it cannot be rendered either"
+			c, why = nil, rollout.ShortRevision(j.order[j.next])+": it cannot be rendered either"
 		}
 	}
 	if why != "" {
@@ -276,7 +277,7 @@ func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.
 // revision that reads the same as a tried one.
 func (it *item) renderEarlier(ctx context.Context, revision string, tried []*render.Kept) (c *candidate, why string) {
 	no := func(format string, args ...any) (*candidate, string) {
-		return nil, shortRevision(revision) + ": " + fmt.Sprintf(format, args...)
+		return nil, rollout.ShortRevision(revision) + ": " + fmt.Sprintf(format, args...)
 	}
 	snap, err := it.view.Earlier(ctx, revision)
 	if err != nil {
@@ -299,7 +300,7 @@ func (it *item) renderEarlier(ctx context.Context, revision string, tried []*ren
 
 // fillHeld puts the found candidate into the item's Desired. The commit stays the followed one:
 // statuses are about it, and other weirs compare commits with it.
-func (h *holds) fillHeld(in *inputs, it *item, s *search, why string) {
+func (h *fallbacks) fillHeld(in *inputs, it *item, s *search, why string) {
 	d, c := &it.desired, s.found
 	key := reconciler.ScopeKey{Account: it.target.AccountID, Region: it.target.Region, RoleARN: it.target.RoleARN, Endpoint: h.o.endpoint(it.target)}
 	of := reconciler.Desired{Policy: d.Policy}
@@ -321,6 +322,6 @@ func (h *holds) fillHeld(in *inputs, it *item, s *search, why string) {
 	d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
 		return kept.Origins(ctx, tree, path, options, asked)
 	}
-	d.Policy.Fallback = &model.Fallback{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Settled: s.record.Settled(it.wanted())}
-	h.wishes[it.name] = it.wanted() + it.configured()
+	d.Policy.Fallback = &model.Fallback{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Settled: s.record.ConvergedNetwork(it.wanted())}
+	h.desired[it.name] = it.wanted() + it.configured()
 }

@@ -57,7 +57,7 @@ func (it *item) brokenPools() []intent.Unplanned {
 }
 
 // holdPools has the broken pools of an item held to earlier revisions.
-func (h *holds) holdPools(ctx context.Context, it *item, broken []intent.Unplanned) {
+func (h *fallbacks) holdPools(ctx context.Context, it *item, broken []intent.Unplanned) {
 	s, behind := h.searches[it.name], !it.since.IsZero()
 	switch {
 	case behind && s == nil:
@@ -75,7 +75,7 @@ func (h *holds) holdPools(ctx context.Context, it *item, broken []intent.Unplann
 }
 
 // advancePools takes a job's result and the reports' verdicts on it, and starts the next job.
-func (h *holds) advancePools(ctx context.Context, it *item, s *search, broken []intent.Unplanned) {
+func (h *fallbacks) advancePools(ctx context.Context, it *item, s *search, broken []intent.Unplanned) {
 	if j := s.poolJob; j != nil {
 		select {
 		case <-j.done:
@@ -113,13 +113,13 @@ func (h *holds) advancePools(ctx context.Context, it *item, s *search, broken []
 }
 
 // judgePool gives up a revision that AWS does not match.
-func (h *holds) judgePool(it *item, s *search, p *poolSearch) {
+func (h *fallbacks) judgePool(it *item, s *search, p *poolSearch) {
 	if p.found == nil || s.order == nil {
 		return
 	}
 	v, known := h.verdicts[it.name]
 	of := v.Pools[p.pool.Key.String()]
-	if !known || v.Head != s.of.view.Snapshot.Revision || v.Wanted != h.wishes[it.name] || of.Revision != p.found.revision {
+	if !known || v.Head != s.of.view.Snapshot.Revision || v.Wanted != h.desired[it.name] || of.Revision != p.found.revision {
 		return
 	}
 	switch of.Answer {
@@ -132,7 +132,7 @@ func (h *holds) judgePool(it *item, s *search, p *poolSearch) {
 
 // seekPools renders revisions of a search until each open pool is in one of them, and other
 // than before.
-func (h *holds) seekPools(ctx context.Context, s *search, broken []intent.Unplanned, open map[string]*poolSearch) *poolJob {
+func (h *fallbacks) seekPools(ctx context.Context, s *search, broken []intent.Unplanned, open map[string]*poolSearch) *poolJob {
 	it := s.of
 	it.budget = h.budget.forReview()
 	j := &poolJob{order: s.order, pools: map[string]*poolSearch{}, done: make(chan struct{})}
@@ -213,7 +213,7 @@ func poolOf(set *intent.Set, u *intent.Unplanned) *intent.Pool {
 }
 
 // fillPools puts the broken pools into the item's Desired as earlier revisions have them.
-func (h *holds) fillPools(it *item, s *search, broken []intent.Unplanned) {
+func (h *fallbacks) fillPools(it *item, s *search, broken []intent.Unplanned) {
 	d, base := &it.desired, it.render.result
 	var found []*candidate
 	for _, u := range broken {
@@ -241,7 +241,7 @@ func (h *holds) fillPools(it *item, s *search, broken []intent.Unplanned) {
 		return
 	}
 	d.Set, d.Policy.FallbackPools, it.heldSum = s.merged.set, s.merged.held, s.merged.sum
-	h.wishes[it.name] = it.wanted() + it.configured()
+	h.desired[it.name] = it.wanted() + it.configured()
 	hidden, origins, options := []*secret.Set{}, d.Origins, it.options()
 	of := map[intent.ObjectRef]*candidate{}
 	for i, u := range broken {
@@ -294,7 +294,7 @@ func originsOf(ctx context.Context, asked []intent.Question, followed func(conte
 
 // merge adds the pools that a search has found to the followed set. It leaves out a pool if another
 // pool of the followed set has its names, or if its cluster names another role.
-func (h *holds) merge(it *item, s *search, broken []intent.Unplanned) merged {
+func (h *fallbacks) merge(it *item, s *search, broken []intent.Unplanned) merged {
 	base := &it.render.result.Set
 	set := *base
 	set.Unplanned = nil // they are the Desired's
@@ -331,7 +331,7 @@ func (h *holds) merge(it *item, s *search, broken []intent.Unplanned) merged {
 }
 
 // reached reports whether the target had converged with what a revision wants.
-func (h *holds) reached(it *item, s *search, c *candidate) bool {
+func (h *fallbacks) reached(it *item, s *search, c *candidate) bool {
 	if c.wants == "" {
 		c.wants = sumOfSet(it.desired.Policy.DigestKey, &c.kept.Set)
 	}

@@ -115,7 +115,7 @@ func TestPoolsAreHeldToRevisionsOfTheirOwn(t *testing.T) {
 	}
 
 	// AWS holds something else than r2 says of api.
-	h.fleet.Judge(map[string]Judged{"one": {Head: "r4", Wanted: h.fleet.holds.wishes["one"], Pools: map[string]JudgedPool{
+	h.fleet.Judge(map[string]Judged{"one": {Head: "r4", Wanted: h.fleet.holds.desired["one"], Pools: map[string]JudgedPool{
 		"default/api": {Revision: "r2", Verdict: lastgood.Verdict{Answer: lastgood.Differs}}, "default/bee": {Revision: "r3", Verdict: lastgood.Verdict{Answer: lastgood.Fits}}}}})
 	got = h.searched(l.view())
 	if d := cmp.Diff(map[string]string{"api": "1 of r1", "bee": "2 of r3", "cat": "3"}, sizes(got)); d != "" {

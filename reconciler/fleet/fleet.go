@@ -119,7 +119,7 @@ type Fleet struct {
 	jobs map[string]*job
 	runs *runs
 	// holds are the targets that are held to earlier revisions.
-	holds *holds
+	holds *fallbacks
 	// made are the targets that the configuration's tables and wildcards produce, by name. earlier are those of the previous
 	// composition.
 	made, earlier map[string]*targetspec.Target
@@ -132,7 +132,7 @@ func New(o Options) *Fleet {
 		jobs: map[string]*job{}, runs: &runs{ended: make(chan struct{}, 1)},
 	}
 	f.budget = newBudget(f.limits(), render.NewShared(nil))
-	f.holds = &holds{o: &f.o, runs: f.runs, budget: f.budget, searches: map[string]*search{}, wishes: map[string]string{}}
+	f.holds = &fallbacks{o: &f.o, runs: f.runs, budget: f.budget, searches: map[string]*search{}, desired: map[string]string{}}
 	return f
 }
 
@@ -141,7 +141,7 @@ func (f *Fleet) Adopt(earlier *Fleet) {
 	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
 	for name, s := range earlier.holds.searches {
 		if s.job == nil && s.poolJob == nil { // a job ends with its generation
-			f.holds.searches[name], f.holds.wishes[name] = s, earlier.holds.wishes[name]
+			f.holds.searches[name], f.holds.desired[name] = s, earlier.holds.desired[name]
 		}
 	}
 	f.budget = newBudget(f.limits(), earlier.budget.shared)
@@ -234,7 +234,7 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 		// The subject may name a secret that the render of another target will reveal, so it
 		// is not shown yet. Versions of launch templates are described by it all the same.
 		it.desired.HideSubject = behind[it.target.Source]
-		f.holds.hold(ctx, in, it)
+		f.holds.apply(ctx, in, it)
 	}
 	f.findRemoved(in.views, items)
 	c := &Composition{Revisions: f.revised(in.views, items)}

@@ -58,9 +58,9 @@ func (it *item) rendersLike(o *item) bool {
 		it.keys.id == o.keys.id && maps.Equal(it.vars, o.vars) && slices.Equal(it.secretVars, o.secretVars) && slices.Equal(it.valueFiles, o.valueFiles)
 }
 
-// settle puts the result of an ended job into the item. Without a result it checks whether the last build is still valid, and starts a
+// prepare puts the result of an ended job into the item. Without a result it checks whether the last build is still valid, and starts a
 // render if it is not. It returns the job that is still running, if any.
-func (f *Fleet) settle(ctx context.Context, it *item) (*job, error) {
+func (f *Fleet) prepare(ctx context.Context, it *item) (*job, error) {
 	j := f.jobs[it.name]
 	if j != nil && !j.ended() {
 		return j, nil
@@ -110,7 +110,7 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 		}
 	}
 	f.renders = kept
-	f.budget.hold(kept) // with what was taken over
+	f.budget.setTargets(kept) // with what was taken over
 	f.budget.sweep()
 	for _, it := range items {
 		if over := it.render.over; over != nil {
@@ -130,9 +130,9 @@ func (f *Fleet) startAll(ctx context.Context, items []*item) (kept map[string]*r
 		}
 		kept[it.name] = it.render
 	}
-	f.budget.hold(kept)
+	f.budget.setTargets(kept)
 	for _, it := range items {
-		j, err := f.settle(ctx, it)
+		j, err := f.prepare(ctx, it)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -164,7 +164,7 @@ func (f *Fleet) waitFor(ctx context.Context, late []*item, patience time.Duratio
 			}
 		}
 		if j.ended() {
-			if j, err = f.settle(ctx, it); err != nil {
+			if j, err = f.prepare(ctx, it); err != nil {
 				return false, err
 			}
 		}

@@ -80,8 +80,8 @@ func (o *budget) bytes() int { return int(o.limits.Nodes) * o.shares * nodeBytes
 // build returns the limits of one build.
 func (o *budget) build() kust.Limits { return kust.Limits{Nodes: int(o.limits.Nodes)} }
 
-// hold sets the targets of a composition, with their last builds.
-func (o *budget) hold(renders map[string]*rendered) {
+// setTargets sets the targets of a composition, with their last builds.
+func (o *budget) setTargets(renders map[string]*rendered) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name := range o.renders {
@@ -117,10 +117,10 @@ func (o *budget) live() []*render.Kept {
 	if !o.dropped {
 		return nil
 	}
-	return o.held()
+	return o.results()
 }
 
-func (o *budget) held() []*render.Kept {
+func (o *budget) results() []*render.Kept {
 	out := []*render.Kept{}
 	for name := range o.renders {
 		if r := o.newest(name); r.result != nil {
@@ -199,7 +199,7 @@ func (o *budget) littered(bytes int) []*render.Kept {
 		return nil
 	}
 	o.dropped = false
-	return o.held()
+	return o.results()
 }
 
 // excess says by how much a build exceeds a limit.

@@ -242,12 +242,12 @@ func TestRoomCountsWhatWillBe(t *testing.T) {
 	}
 	o := newBudget(targetspec.Limits{Pools: 10}.WithDefaults(), render.NewShared(nil))
 	a, b := standsFor(nil), standsFor(nil)
-	o.hold(map[string]*rendered{"a": a, "b": b})
+	o.setTargets(map[string]*rendered{"a": a, "b": b})
 	o.reserve("a", a, kept(4), nil)
 	o.reserve("b", b, kept(4), nil)
 	next := *a
 	o.reserve("a", &next, kept(6), nil)
-	o.hold(o.renders) // a composition that does not wait for it
+	o.setTargets(o.renders) // a composition that does not wait for it
 	if live := o.live(); o.pools != 10 || len(live) != 2 || len(live[0].Set.Pools)+len(live[1].Set.Pools) != 10 {
 		t.Errorf("%d pools are counted", o.pools)
 	}
@@ -257,10 +257,10 @@ func TestRoomCountsWhatWillBe(t *testing.T) {
 	}
 	o.put("a", a, &next)
 	o.put("b", b, &more)
-	if o.hold(o.renders); o.pools != 6 || len(o.made) != 0 || b.over == nil {
+	if o.setTargets(o.renders); o.pools != 6 || len(o.made) != 0 || b.over == nil {
 		t.Errorf("%d pools are left, %d in the making", o.pools, len(o.made))
 	}
-	if o.hold(map[string]*rendered{"b": b}); o.pools != 0 || o.fits(b.over) != true {
+	if o.setTargets(map[string]*rendered{"b": b}); o.pools != 0 || o.fits(b.over) != true {
 		t.Errorf("%d pools are left", o.pools)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Approve lets plans with the digest run, or the plans that it stands for now, which ready names. A
 // plan that has begun and is not done keeps its approval: a second one would let the same plan run
 // again, once it comes back. Approve returns an earlier approval if that covers all of it.
-func (b *Book) Approve(digest, by string, ready ...Grant) (a Approval, err error) {
+func (b *Recorder) Approve(digest, by string, ready ...Grant) (a Approval, err error) {
 	now := b.now()
 	given := []Approval{{Digest: digest}}
 	if len(ready) > 0 {
@@ -82,7 +82,7 @@ func begun(tx *state.Tx, digest string, together bool, now clock.Moment) (a Appr
 }
 
 // ApproveFrom approves plans for a pull request: the targets by the digests of their plans.
-func (b *Book) ApproveFrom(from string, plans map[string]string, by string) error {
+func (b *Recorder) ApproveFrom(from string, plans map[string]string, by string) error {
 	now := b.now()
 	return b.db.Update(func(tx *state.Tx) error {
 		if err := b.tidy(tx); err != nil {
@@ -105,7 +105,7 @@ func (b *Book) ApproveFrom(from string, plans map[string]string, by string) erro
 // Withdraw takes approvals back that a digest, or its beginning, stands for: those that are not
 // used yet, and those that have begun, so that nothing more of their plans begins. A pull
 // request takes back its own only.
-func (b *Book) Withdraw(digest, from string) (unused []Approval, begun []Grant, err error) {
+func (b *Recorder) Withdraw(digest, from string) (unused []Approval, begun []Grant, err error) {
 	err = b.db.Update(func(tx *state.Tx) error {
 		unused, begun = nil, nil
 		return errors.Join(
@@ -180,7 +180,7 @@ func (a Approval) is(digest, from string) bool {
 // Split replaces one approval for several plans together by approvals of single plans:
 // their targets begin one by one, and the plans of those that have begun no longer
 // match the digest that was approved. One that has begun by another approval stays as it is.
-func (b *Book) Split(a Approval, ready []Grant) error {
+func (b *Recorder) Split(a Approval, ready []Grant) error {
 	now := b.now()
 	return b.db.Update(func(tx *state.Tx) error {
 		if _, is, err := approvals.Get(tx, a.Digest); err != nil || !is {
@@ -205,7 +205,7 @@ func (b *Book) Split(a Approval, ready []Grant) error {
 // Begin turns the approval of a plan, whose first step is about to run, into a grant.
 // It fails where somebody took the approval back meanwhile, or suspended the target: of both,
 // the suspension wins, whichever member stored it.
-func (b *Book) Begin(g Grant) error {
+func (b *Recorder) Begin(g Grant) error {
 	now := b.now()
 	return b.db.Update(func(tx *state.Tx) error {
 		var held *Suspension
@@ -236,7 +236,7 @@ func (b *Book) Begin(g Grant) error {
 
 // Supersede ends grants whose targets want something else by now. If the same plan comes back, it
 // needs a new approval.
-func (b *Book) Supersede(ended []Grant) error {
+func (b *Recorder) Supersede(ended []Grant) error {
 	return b.db.Update(func(tx *state.Tx) error {
 		var errs []error
 		for _, old := range ended {

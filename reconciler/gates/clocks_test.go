@@ -137,7 +137,7 @@ func TestSuspendedByAClockThatIsBehind(t *testing.T) {
 		heardAt = time.Minute // an answer that was on its way
 		suspended("old answer", time.Minute, 1)
 		if tt.restart > 0 {
-			b, tt.heard = NewBook(b.db, b.now), false
+			b, tt.heard = NewRecorder(b.db, b.now), false
 			suspended("restarted", tt.restart, 1)
 		}
 		if tt.restart > 0 { // its end seems to be past, and how long it has lasted is not known

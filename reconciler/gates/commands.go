@@ -122,7 +122,7 @@ var (
 )
 
 // Suspend carries out weir suspend.
-func Suspend(b *Book, d Daemon, r Request) (Answer, error) {
+func Suspend(b *Recorder, d Daemon, r Request) (Answer, error) {
 	s, err := subject(d, &r)
 	if err != nil {
 		return Answer{}, err
@@ -150,7 +150,7 @@ func Suspend(b *Book, d Daemon, r Request) (Answer, error) {
 }
 
 // Resume carries out weir resume.
-func Resume(b *Book, d Daemon, r Request) (Answer, error) {
+func Resume(b *Recorder, d Daemon, r Request) (Answer, error) {
 	s, err := subject(d, &r)
 	if err != nil {
 		return Answer{}, err
@@ -170,7 +170,7 @@ func Resume(b *Book, d Daemon, r Request) (Answer, error) {
 
 // resumeAfterLoss goes on with the records that there are. It ends no suspension: those
 // that there are were made, or made again, for what comes now.
-func resumeAfterLoss(b *Book, d Daemon, r Request) (out Answer, err error) {
+func resumeAfterLoss(b *Recorder, d Daemon, r Request) (out Answer, err error) {
 	if r.Target != "" || !r.All {
 		return out, fault("run weir resume --all --after-loss", "--after-loss needs --all")
 	}
@@ -186,7 +186,7 @@ func resumeAfterLoss(b *Book, d Daemon, r Request) (out Answer, err error) {
 }
 
 // Approve carries out weir approve.
-func Approve(b *Book, d Daemon, r Request) (out Answer, err error) {
+func Approve(b *Recorder, d Daemon, r Request) (out Answer, err error) {
 	digest, err := digestOf(r)
 	if err != nil {
 		return Answer{}, err
@@ -208,7 +208,7 @@ func Approve(b *Book, d Daemon, r Request) (out Answer, err error) {
 }
 
 // Unapprove carries out weir unapprove.
-func Unapprove(b *Book, d Daemon, r Request) (out Answer, err error) {
+func Unapprove(b *Recorder, d Daemon, r Request) (out Answer, err error) {
 	digest, err := digestOf(r)
 	if err != nil {
 		return Answer{}, err
@@ -257,7 +257,7 @@ func digestOf(r Request) (string, error) {
 }
 
 // Reconcile carries out weir reconcile.
-func Reconcile(b *Book, d Daemon, r Request) (Answer, error) {
+func Reconcile(b *Recorder, d Daemon, r Request) (Answer, error) {
 	for _, t := range r.Targets {
 		if !d.Knows(t) {
 			return Answer{}, unknown(d, t)

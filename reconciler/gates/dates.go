@@ -10,7 +10,7 @@ import (
 // suspends reports whether a suspension is in force. An unsure suspension lasts for its requested
 // time, counted from the request to this process. If another process got the request, it lasts
 // until AWS gives the time.
-func (b *Book) suspends(s Suspension, now clock.Moment) bool {
+func (b *Recorder) suspends(s Suspension, now clock.Moment) bool {
 	if now.Earliest.Before(s.Until) || s.Unsure == 0 {
 		return now.Earliest.Before(s.Until)
 	}
@@ -26,7 +26,7 @@ type asking struct {
 
 // past returns the time since an unsure suspension was requested, false if another process received
 // the request.
-func (b *Book) past(s Suspension, now clock.Moment) (time.Duration, bool) {
+func (b *Recorder) past(s Suspension, now clock.Moment) (time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	mine := b.asked[s.key()]
@@ -38,7 +38,7 @@ func (b *Book) past(s Suspension, now clock.Moment) (time.Duration, bool) {
 // A date from another process of this machine is wrong by at most as much as the machine's
 // clock is behind. The error of another machine's date is unknown, so such a suspension
 // lasts from now on.
-func (b *Book) dated(s *Suspension, now clock.Moment) bool {
+func (b *Recorder) dated(s *Suspension, now clock.Moment) bool {
 	past, mine := b.past(*s, now)
 	if !now.Heard || mine && now.HeardAt-now.Ticks+past < early {
 		return false
@@ -60,7 +60,7 @@ func (b *Book) dated(s *Suspension, now clock.Moment) bool {
 
 // keepDates records the ends of suspensions, except suspensions that have ended or were requested
 // again. If it cannot write an end, the next reader finds it out again.
-func (b *Book) keepDates(all []Suspension) {
+func (b *Recorder) keepDates(all []Suspension) {
 	if len(all) == 0 {
 		return
 	}

@@ -21,7 +21,7 @@ type Conditions struct {
 	DependsOn []string
 	Windows   []calendar.Window
 	// Rendered identifies what the target wants, by commit and configuration: two targets that want
-	// the same have the same value, in any process. It is empty if the wishes are unknown.
+	// the same have the same value, in any process. It is empty if the desired state is unknown.
 	Rendered string
 	// Seq is Desired.Seq of the target.
 	Seq int64
@@ -67,7 +67,7 @@ func Gate(batches []reconciler.Batch, conditions map[string]Conditions, r Record
 	for i := range batches {
 		for j := range batches[i].Targets {
 			d := &batches[i].Targets[j]
-			d.Wanted, d.Wishes = conditions[d.Policy.Target].Wanted, conditions[d.Policy.Target].Rendered
+			d.Wanted, d.Rendered = conditions[d.Policy.Target].Wanted, conditions[d.Policy.Target].Rendered
 			if r.Lost != nil {
 				holdAll(d, *r.Lost)
 				continue

@@ -25,7 +25,7 @@ type hand struct{ at time.Time }
 
 func (c *hand) now() time.Time { return c.at }
 
-func newBook(t *testing.T) (*Book, *hand) {
+func newBook(t *testing.T) (*Recorder, *hand) {
 	t.Helper()
 	db, err := state.Open(t.TempDir())
 	if err != nil {
@@ -37,10 +37,10 @@ func newBook(t *testing.T) (*Book, *hand) {
 		}
 	})
 	c := &hand{time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
-	return NewBook(db, clock.At(c.now)), c
+	return NewRecorder(db, clock.At(c.now)), c
 }
 
-func read(t *testing.T, b *Book) Records {
+func read(t *testing.T, b *Recorder) Records {
 	t.Helper()
 	r := b.Read()
 	if r.Lost != nil {
@@ -129,7 +129,7 @@ func TestFaultsOfRequests(t *testing.T) {
 	b, _ := newBook(t)
 	d := known{"prod"}
 	for name, tc := range map[string]struct {
-		do   func(*Book, Daemon, Request) (Answer, error)
+		do   func(*Recorder, Daemon, Request) (Answer, error)
 		in   Request
 		want string
 	}{

@@ -24,7 +24,7 @@ func planned(target, revision string) *plan.Report {
 
 // gated is a target as a process sees it that knows the book and, of the passes
 // before, what is in before.
-func gated(t *testing.T, b *Book, before Before, target, revision string, wants string) reconciler.Desired {
+func gated(t *testing.T, b *Recorder, before Before, target, revision string, wants string) reconciler.Desired {
 	t.Helper()
 	r := read(t, b)
 	pending := Pending{Ready: map[string]Grant{}, Begin: b.Begin}

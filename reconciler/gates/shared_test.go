@@ -17,13 +17,13 @@ import (
 )
 
 // shareBooks are the books of members that share an engine.
-func shareBooks(t *testing.T, n int) (books []*Book, members []*statetest.Member) {
+func shareBooks(t *testing.T, n int) (books []*Recorder, members []*statetest.Member) {
 	t.Helper()
 	memory := coordtest.NewMemory()
 	now := time.Now()
 	for i := range n {
 		m := statetest.Join(t, memory, string(rune('a'+i)))
-		books, members = append(books, NewBook(m, clock.At(func() time.Time { return now }))), append(members, m)
+		books, members = append(books, NewRecorder(m, clock.At(func() time.Time { return now }))), append(members, m)
 	}
 	return books, members
 }
@@ -124,11 +124,11 @@ func TestAMemberWhoseClockIsBehindSuspends(t *testing.T) {
 	now := time.Now()
 	began := now
 	a, b := statetest.Join(t, memory, "a"), statetest.Join(t, memory, "b")
-	owner := NewBook(a, func() clock.Moment {
+	owner := NewRecorder(a, func() clock.Moment {
 		ticks := now.Sub(began)
 		return clock.Moment{Earliest: now, Latest: now, Wall: now, Heard: true, Ticks: ticks, HeardAt: ticks}
 	})
-	behind := NewBook(b, func() clock.Moment {
+	behind := NewRecorder(b, func() clock.Moment {
 		at := now.Add(-5 * time.Hour)
 		return clock.Moment{Earliest: at, Latest: at, Wall: at}
 	})

@@ -45,8 +45,8 @@ type check struct {
 	now    time.Time
 
 	info   workload.ClusterInfo
-	tokens []token         // those that hold, the longest first
-	have   map[string]held // by parameter name
+	tokens []token                // those that hold, the longest first
+	have   map[string]cachedToken // by parameter name
 	until  map[string]time.Time
 	diags  diag.List
 	writes int
@@ -62,7 +62,7 @@ func (c *check) run(ctx context.Context) (failed bool) {
 		c.problem("", "the parameters with join tokens could not be listed", err)
 		return true
 	}
-	c.have = map[string]held{}
+	c.have = map[string]cachedToken{}
 	for _, p := range params {
 		c.have[p.Name] = parse(p.Description)
 	}

@@ -171,8 +171,8 @@ func (r Request) mark() string {
 	return fmt.Sprint(r.Owner, r.Source, r.Target, r.Prune, parts)
 }
 
-// held holds the facts in a parameter's description.
-type held struct {
+// cachedToken holds the facts in a parameter's description.
+type cachedToken struct {
 	id      string
 	until   time.Time
 	cluster string
@@ -185,16 +185,16 @@ func describe(t token, cluster string) string {
 }
 
 // parse reads what describe wrote; anything else is a token that has expired.
-func parse(text string) held {
+func parse(text string) cachedToken {
 	m := description.FindStringSubmatch(text)
 	if m == nil {
-		return held{}
+		return cachedToken{}
 	}
 	until, err := time.Parse(time.RFC3339, m[2])
 	if err != nil {
-		return held{}
+		return cachedToken{}
 	}
-	return held{id: m[1], until: until, cluster: m[3]}
+	return cachedToken{id: m[1], until: until, cluster: m[3]}
 }
 
 // token is a bootstrap token, or the rest of an unusable one.

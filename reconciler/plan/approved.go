@@ -57,24 +57,24 @@ var follows = []struct {
 	{[]kind{workMakes, workCreates, workSets}, []kind{workPlanned}, false, "a cluster that was still being made is there"},
 }
 
-// work identifies what a step does, in the form that approvals store.
-type work struct {
+// action identifies what a step does, in the form that approvals store.
+type action struct {
 	kind kind
 	at   string
 }
 
 // worksOf are the works of a step. What Git wants is not part of them: a grant holds only
 // while that stays as it was approved.
-func worksOf(s step.Step) []work {
+func worksOf(s step.Step) []action {
 	switch k := kindOfStep(s); k {
 	case workSets:
 		return worksOfChanges(s)
 	case workRolls:
-		return []work{{k, s.Name + " " + s.Toward}}
+		return []action{{k, s.Name + " " + s.Toward}}
 	case workMakes:
-		return []work{{k, s.Name + " " + s.About().Makes}}
+		return []action{{k, s.Name + " " + s.About().Makes}}
 	default:
-		return []work{{k, resourceOf(s)}}
+		return []action{{k, resourceOf(s)}}
 	}
 }
 
@@ -115,38 +115,38 @@ func kindOfStep(s step.Step) kind {
 }
 
 // worksOfChanges are the works of a step that changes fields of a resource, one for each.
-func worksOfChanges(s step.Step) (out []work) {
+func worksOfChanges(s step.Step) (out []action) {
 	at := resourceOf(s)
 	for _, ch := range s.Changes {
 		root, rest, _ := strings.Cut(strings.ReplaceAll(ch.Field, "[", "."), ".")
 		launches := s.About().Launches != nil && (root == "launchTemplate" || root == "mixedInstancesPolicy")
 		switch {
 		case ch.Field == "defaultVersion" && s.Resource == step.LaunchTemplate:
-			out = append(out, work{workDefaults, at})
+			out = append(out, action{workDefaults, at})
 		case ch.Field == "autoScalingGroup.desiredCapacityType":
-			out = append(out, work{workMeasures, at})
+			out = append(out, action{workMeasures, at})
 		case launches && s.Toward == "":
-			out = append(out, work{workPins, at})
+			out = append(out, action{workPins, at})
 		case launches:
-			out = append(out, work{workWrites, s.Name + " " + s.Toward})
+			out = append(out, action{workWrites, s.Name + " " + s.Toward})
 		case root == "lifecycleHooks": // a hook's member, or a hook that is recreated to clear one
 			hook, _, _ := strings.Cut(rest, ".")
-			out = append(out, work{workSets, at + " " + root + " " + hook})
+			out = append(out, action{workSets, at + " " + root + " " + hook})
 		default:
-			out = append(out, work{workSets, at + " " + ch.Field})
+			out = append(out, action{workSets, at + " " + ch.Field})
 		}
 	}
 	if len(out) == 0 {
-		out = []work{{workSets, at}}
+		out = []action{{workSets, at}}
 	}
 	if s.Disrupts() {
-		out = append(out, work{workShrinks, at})
+		out = append(out, action{workShrinks, at})
 	}
 	return out
 }
 
 // key stands for a work of an owner in a grant; with "" for one about whatever it is.
-func (w work) key(owner string) string {
+func (w action) key(owner string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{owner, string(w.kind), w.at}, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
@@ -161,8 +161,8 @@ func GrantOf(p *Plan) model.Grant {
 		if s.Stops {
 			continue // it waits for no approval
 		}
-		for _, w := range append(worksOf(s), work{kind: workSomething}) {
-			g.Works[w.key(s.Owner())], g.Works[work{kind: w.kind}.key(s.Owner())] = true, true
+		for _, w := range append(worksOf(s), action{kind: workSomething}) {
+			g.Works[w.key(s.Owner())], g.Works[action{kind: w.kind}.key(s.Owner())] = true, true
 		}
 	}
 	return g
@@ -179,13 +179,13 @@ func allows(g *model.Grant, s step.Step) bool {
 	if g.Exact {
 		return true
 	}
-	return !slices.ContainsFunc(worksOf(s), func(w work) bool {
+	return !slices.ContainsFunc(worksOf(s), func(w action) bool {
 		return !slices.ContainsFunc(append([]string{s.Owner()}, s.Pools...), func(owner string) bool { return approved(g, owner, w, s.Disrupts()) })
 	})
 }
 
 // approved reports whether a work of an owner was approved, or follows from an approved work.
-func approved(g *model.Grant, owner string, w work, disrupts bool) bool {
+func approved(g *model.Grant, owner string, w action, disrupts bool) bool {
 	if g.Works[w.key(owner)] {
 		return true
 	}
@@ -194,7 +194,7 @@ func approved(g *model.Grant, owner string, w work, disrupts bool) bool {
 			continue
 		}
 		for _, k := range f.of {
-			of := work{kind: k}
+			of := action{kind: k}
 			if f.alike {
 				of.at = w.at
 			}

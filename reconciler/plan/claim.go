@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
@@ -77,5 +78,5 @@ func described(in model.Input, about step.About) bool {
 	}
 	t, found := in.State.Templates[ref.Name]
 	number, err := strconv.ParseInt(ref.Version, 10, 64)
-	return found && err == nil && fromHere(in, t.Tags) && describedCommit(t.Versions[number].Description) == shortRevision(in.Commit.Revision)
+	return found && err == nil && fromHere(in, t.Tags) && describedCommit(t.Versions[number].Description) == rollout.ShortRevision(in.Commit.Revision)
 }

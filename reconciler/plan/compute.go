@@ -35,7 +35,7 @@ func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
 		c.shared[s.Key()] = s
-		c.Take(c.begin(nil, "").PlanShared(s))
+		c.Take(c.planner(nil, "").PlanShared(s))
 	}
 	for i := range in.Set.Pools {
 		c.pool(&in.Set.Pools[i])
@@ -48,7 +48,7 @@ func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	if !in.Policy.Adoption.Asked && in.Policy.Fallback == nil {
 		c.Take(orphan.Plan(in, c.pools))
 	}
-	verdict := c.hold()
+	verdict := c.keepEarlier()
 	c.holdPools()
 	ahead := c.fence()
 	c.contested()
@@ -84,9 +84,9 @@ type computation struct {
 	images    map[intent.Lookup][]byte
 }
 
-// begin begins work on a pool, or on a template that pools share if pool is nil. Its steps
+// planner begins work on a pool, or on a template that pools share if pool is nil. Its steps
 // are held so.
-func (c *computation) begin(pool *model.PoolPlan, hold step.Hold) template.Planner {
+func (c *computation) planner(pool *model.PoolPlan, hold step.Hold) template.Planner {
 	return template.Planner{
 		Work:   &model.Work{In: &c.in, Hold: hold, Pool: pool, Pools: c.pools, Replacing: c.replacing, Resolved: c.resolved},
 		Shared: c.shared, Images: c.images,
@@ -97,7 +97,7 @@ func (c *computation) begin(pool *model.PoolPlan, hold step.Hold) template.Plann
 func (c *computation) pool(pool *intent.Pool) {
 	p := c.pools.Of(pool.Key)
 	if !c.in.Policy.Adoption.Skips(pool) {
-		r := planPool(c.begin(p, c.in.HoldOf(pool)), pool)
+		r := planPool(c.planner(p, c.in.HoldOf(pool)), pool)
 		p.Blocked = r.Blocked
 		p.Failing = p.Outstanding != nil
 		if n := slices.IndexFunc(r.Diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error }); n >= 0 {
@@ -205,7 +205,7 @@ func (c *computation) launchConfigDefaults() {
 		if !ok || c.in.Policy.Adoption.Asked {
 			continue
 		}
-		w := c.begin(nil, c.in.HoldOfAll(s.Users))
+		w := c.planner(nil, c.in.HoldOfAll(s.Users))
 		w.MoveDefault(s.AsPool(s.Users), common)
 		s.Attribute(s.Users, w.Hold, w.Steps, nil)
 		c.Take(w.Result)

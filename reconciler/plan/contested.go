@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/refusals"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -90,5 +91,5 @@ func commitWords(revision string) string {
 	if revision == "" {
 		return "(none)"
 	}
-	return shortRevision(revision)
+	return rollout.ShortRevision(revision)
 }

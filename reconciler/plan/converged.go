@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 )
@@ -117,7 +118,7 @@ func (f findings) ready(in model.Input, s *PoolStatus, pool *intent.Pool, moving
 		c.Reason = ReasonMinReady
 		c.Message = strconv.Itoa(int(s.UnavailableReplicas)) + " of " + strconv.Itoa(int(s.DesiredReplicas)) + " machines have not been ready for minReadySeconds, which is " + strconv.Itoa(int(pool.MinReadySeconds))
 	case heldToEarlier:
-		c.Severity, c.Reason, c.Message = "Warning", ReasonHeld, "held to "+shortRevision(in.Earlier(key).Revision)+", and as that says; the followed commit cannot be rendered: "+in.Earlier(key).Why
+		c.Severity, c.Reason, c.Message = "Warning", ReasonHeld, "held to "+rollout.ShortRevision(in.Earlier(key).Revision)+", and as that says; the followed commit cannot be rendered: "+in.Earlier(key).Why
 	}
 	// The report names failures in addition to all other work.
 	s.failsBeside(&c, launch.FailureLaunch, cause, unlaunched)

@@ -95,8 +95,8 @@ func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 				m.behind()
 				converge(t, m, in)
 				p, full := m.pass(t, in)
-				in.Memory.Settled = map[string]model.Settled{}
-				Settle(in.Memory.Settled, nil, full, p, Statuses(full, p))
+				in.Memory.Converged = map[string]model.LastConverged{}
+				Settle(in.Memory.Converged, nil, full, p, Statuses(full, p))
 			}
 			behind := at(testInput(tc.after), "1.33", "ACTIVE")
 			behind.Memory, behind.Policy.ReportOnly = in.Memory, false

@@ -19,11 +19,11 @@
 // # How a plan is made
 //
 // Compute plans shared templates, then pools, then orphans, by packages template, group,
-// nodegroup and orphan. Each of them gives a Result (package basis): steps, needs,
+// nodegroup and orphan. Each of them gives a Result (package model): steps, needs,
 // diagnostics, and whether the pool is blocked. A part that may turn out unwanted begins
 // with Fork, and is taken or dropped as a whole, so nothing is ever taken back. What a
 // planner learns about the pool itself (its image, the refresh that it waits for) it writes
-// into the pool's PoolPlan (package basis), and the plan keeps these. Gates hold
+// into the pool's PoolPlan (package model), and the plan keeps these. Gates hold
 // steps of the finished plan (gating.go) and change nothing else of them. The digest
 // (digest.go) stands for exactly the work to do, so that an approval allows that work and
 // no other.
@@ -38,7 +38,7 @@
 // weir keeps no state file that could be lost, or be wrong.
 //
 //  1. A resource belongs to the instance that weir.dev/owner names, for one of its
-//     sources and one of its targets (Policy.Owns in package basis). weir knows no owner
+//     sources and one of its targets (Policy.Owns in package model). weir knows no owner
 //     of a resource without the tag, and never touches it: if its name is wanted, the
 //     diagnostic is "conflict", and the pool waits.
 //  2. Another target of the same instance gives a resource up when it no longer wants it.
@@ -50,12 +50,12 @@
 //     and nothing else. weir never adopts resources of CloudFormation, Karpenter, EKS or another
 //     cluster: those would go on changing them.
 //  4. Where an adopted resource differs from Git, it stays so until a person decides
-//     (adopt_rollout.go in package basis). The tag weir.dev/adopted on the resource
+//     (adopt_rollout.go in package model). The tag weir.dev/adopted on the resource
 //     records that, and a step right before the first rollout removes it.
 //  5. Before weir writes a pool, it compares the commit that the pool's resources name with the
 //     commit that it follows (fence.go): a process that fell behind must not undo the work of a
 //     newer commit. weir also stops rolling a pool that somebody puts back every time (contest.go in
-//     package basis).
+//     package model).
 //  6. A resource that carries the tags and that no pool wants is an orphan (package
 //     orphan). weir deletes it only where pruning is on, weir.dev/prune does not forbid
 //     it, all renders of the account and region are whole, and no more go at once than the

@@ -16,18 +16,18 @@ import (
 // statuses say. A pool that is yet to follow an image has not settled. Nor has a pool to which
 // something else may be applied, even after Git takes that back: what weir itself has written since
 // is no drift.
-func Settle(next, old map[string]model.Settled, in model.Input, p *Plan, statuses []PoolStatus) {
+func Settle(next, old map[string]model.LastConverged, in model.Input, p *Plan, statuses []PoolStatus) {
 	if in.Policy.Adoption.Asked {
 		return // only part of the pools was planned
 	}
 	for i := range in.Set.Pools {
 		pool := &in.Set.Pools[i]
-		key := model.SettledKey(in.Policy.Target, pool.Key.String())
+		key := model.ConvergedKey(in.Policy.Target, pool.Key.String())
 		known := p.pools.Of(pool.Key)
 		left := known != nil && (known.Behind || known.Undone)
 		stands := statuses[i].Converged || statuses[i].Ready().Reason == ReasonHeld
 		if stands && !left {
-			next[key] = model.Settled{Pool: pool, Answers: in.Answers}
+			next[key] = model.LastConverged{Pool: pool, Answers: in.Answers}
 		} else if s, ok := old[key]; ok && (in.Earlier(pool.Key.String()) != nil || in.Policy.ReportOnly || s.Of(pool)) {
 			next[key] = s
 		}
@@ -108,7 +108,7 @@ func (c *computation) reportDrift(pool *intent.Pool) {
 		words = append(words, text)
 	}
 	sev, what := diag.Info, "AWS differs, although Git did not change; weir corrects it: "
-	_, known := c.in.Memory.Settled[model.SettledKey(c.in.Policy.Target, pool.Key.String())]
+	_, known := c.in.Memory.Converged[model.ConvergedKey(c.in.Policy.Target, pool.Key.String())]
 	switch {
 	case c.in.Policy.ReportOnly && !known:
 		sev, what = diag.Warning, "AWS differs from Git, and the target is in report mode: "

@@ -7,6 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/orphan"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -49,9 +50,9 @@ func (c *computation) noteHeld(p *model.PoolPlan, r *model.Result) {
 // what AWS does not have nothing was launched.
 var unlike = []string{model.CodeImmutable, model.CodeRenamed, "image-not-found", "parameter-not-found", "parameter-no-image", "launch-template-not-found", "launch-template-version-not-found"}
 
-// hold takes out of the plan of a target that is held what does not put something back,
+// keepEarlier takes out of the plan of a target that is held what does not put something back,
 // and reports whether the target is held to the revision; it says nothing if no target is.
-func (c *computation) hold() lastgood.Verdict {
+func (c *computation) keepEarlier() lastgood.Verdict {
 	h := c.in.Policy.Fallback
 	if h == nil {
 		return lastgood.Verdict{}
@@ -147,9 +148,9 @@ func (c *computation) keep(may func(step.Step) bool) {
 			}
 			p.Undone = true
 			if p.Outstanding == nil {
-				p.Outstands("Warning", ReasonHeld, "the pool is held to "+shortRevision(h.Revision)+", and steps other than drift corrections wait for a commit that can be rendered: "+string(s.Verb)+" the "+string(s.Resource)+" "+s.Name+": "+s.Reason)
+				p.Outstands("Warning", ReasonHeld, "the pool is held to "+rollout.ShortRevision(h.Revision)+", and steps other than drift corrections wait for a commit that can be rendered: "+string(s.Verb)+" the "+string(s.Resource)+" "+s.Name+": "+s.Reason)
 			} else if s.Stops {
-				p.Outstanding.Message += "; going back waits for a commit that can be rendered, because the target is held to " + shortRevision(h.Revision)
+				p.Outstanding.Message += "; going back waits for a commit that can be rendered, because the target is held to " + rollout.ShortRevision(h.Revision)
 			}
 		}
 		return true
@@ -208,7 +209,7 @@ func (h *Fallback) Passing() bool {
 // Text describes the revision that the target is held to and why, or why it is only observed.
 func (h *Fallback) Text() string {
 	if h.To() != "" {
-		return "held to " + shortRevision(h.Revision) + ": " + h.Because()
+		return "held to " + rollout.ShortRevision(h.Revision) + ": " + h.Because()
 	}
 	return "only observed: " + h.Because()
 }
@@ -222,9 +223,9 @@ func (h *Fallback) Because() string {
 	case h.Revision == "":
 		return why + "; " + h.Verdict.Why
 	case h.Verdict.Answer == lastgood.Unclear:
-		return why + "; weir cannot tell yet whether " + shortRevision(h.Revision) + " matches AWS: " + h.Verdict.Why
+		return why + "; weir cannot tell yet whether " + rollout.ShortRevision(h.Revision) + " matches AWS: " + h.Verdict.Why
 	}
-	return why + "; " + shortRevision(h.Revision) + " does not match AWS: " + h.Verdict.Why
+	return why + "; " + rollout.ShortRevision(h.Revision) + " does not match AWS: " + h.Verdict.Why
 }
 
 // Diagnostic returns Text as a warning with a hint.

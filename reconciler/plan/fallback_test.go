@@ -15,10 +15,10 @@ import (
 
 // settle has the memory say that all pools of the input had converged.
 func settle(in *model.Input) {
-	in.Memory.Settled = map[string]model.Settled{}
+	in.Memory.Converged = map[string]model.LastConverged{}
 	for i := range in.Set.Pools {
 		p := &in.Set.Pools[i]
-		in.Memory.Settled[model.SettledKey(in.Policy.Target, p.Key.String())] = model.Settled{Pool: p, Answers: in.Answers}
+		in.Memory.Converged[model.ConvergedKey(in.Policy.Target, p.Key.String())] = model.LastConverged{Pool: p, Answers: in.Answers}
 	}
 }
 

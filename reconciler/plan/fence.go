@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/plan/template"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -31,12 +32,12 @@ type fence struct {
 // fence holds the steps of pools that are a newer commit's, and names those commits.
 func (c *computation) fence() []string {
 	f := &fence{in: c.in, shared: c.shared, ahead: map[string]bool{}}
-	f.hold(c.Steps)
+	f.holdNewer(c.Steps)
 	c.Take(f.Result)
 	return slices.Sorted(maps.Keys(f.ahead))
 }
 
-func (c *fence) hold(steps []step.Step) {
+func (c *fence) holdNewer(steps []step.Step) {
 	if !c.in.Fenced || c.in.Commit.Revision == "" {
 		return
 	}
@@ -88,18 +89,18 @@ func (c *fence) relation(commit string) model.Relation {
 // stop holds an owner's steps.
 func (c *fence) stop(steps []step.Step, owner string, relation model.Relation, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
-	own := shortRevision(c.in.Commit.Revision)
-	hold, why, ends := step.HeldStopped, "another weir follows a newer commit: "+shortRevision(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes anyway"
+	own := rollout.ShortRevision(c.in.Commit.Revision)
+	hold, why, ends := step.HeldStopped, "another weir follows a newer commit: "+rollout.ShortRevision(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes anyway"
 	switch relation {
 	case model.RelationNewer:
-		d.Summary = from.what + " was made from the commit " + shortRevision(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
+		d.Summary = from.what + " was made from the commit " + rollout.ShortRevision(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
 	case model.RelationUnknown:
-		d.Summary = from.what + " was made from the commit " + shortRevision(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
+		d.Summary = from.what + " was made from the commit " + rollout.ShortRevision(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
 		ends += ", and so does weir after six hours in which the repository does not get that commit"
 	default:
-		hold, ends, why = step.HeldWaiting, "", "Git is asked for the commit "+shortRevision(from.commit)+", from which "+from.what+" was made"
+		hold, ends, why = step.HeldWaiting, "", "Git is asked for the commit "+rollout.ShortRevision(from.commit)+", from which "+from.what+" was made"
 		d.Severity, d.Code = diag.Info, "commit-asked"
-		d.Summary = from.what + " was made from the commit " + shortRevision(from.commit) + ", which is not here yet; Git is asked for it before " + ownerWords(owner) + " is written"
+		d.Summary = from.what + " was made from the commit " + rollout.ShortRevision(from.commit) + ", which is not here yet; Git is asked for it before " + ownerWords(owner) + " is written"
 	}
 	d.Detail = diag.Hint(d.Code)
 	c.Diags = append(c.Diags, d)
@@ -130,8 +131,6 @@ func (c *fence) objectOf(owner string) string {
 	}
 	return ""
 }
-
-func shortRevision(revision string) string { return revision[:min(7, len(revision))] }
 
 // causes returns the commits behind a step's subject, and behind the launch templates that it uses.
 // If a step makes or deletes a resource, possibly nothing of it names a commit, so the commits

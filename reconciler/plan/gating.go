@@ -25,7 +25,7 @@ func gated(in model.Input, compute func(model.Input) (*Plan, observed.Needs)) (*
 	p.Granted = granted
 	g := newGating(in, p)
 	for i := range p.Steps {
-		g.hold(&p.Steps[i])
+		g.apply(&p.Steps[i])
 	}
 	p.holdMarks()
 	return p, needs
@@ -125,8 +125,8 @@ func (g *gating) of(s *step.Step) situation {
 // allows reports whether an approval lets the step run.
 func (g *gating) allows(s *step.Step) bool { return g.plan.Granted && allows(g.Grant, *s) }
 
-// hold holds a step as its situation asks, and says what ends that.
-func (g *gating) hold(s *step.Step) {
+// apply holds a step as its situation asks, and says what ends that.
+func (g *gating) apply(s *step.Step) {
 	held := func(by step.Hold, reason, ends string) { s.Held, s.HeldReason, s.HeldEnds = by, reason, ends }
 	switch g.of(s) {
 	case wavesMissing:

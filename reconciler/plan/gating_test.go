@@ -77,7 +77,7 @@ func TestSituationsOfAStep(t *testing.T) {
 			if got := g.of(&p.Steps[0]); got != tc.want {
 				t.Fatalf("%q, want %q", got, tc.want)
 			}
-			g.hold(&p.Steps[0])
+			g.apply(&p.Steps[0])
 			if after := p.Steps[0]; (after.Held == "") != (tc.want == free || tc.want == heldOrStopping && after.Stops) {
 				t.Errorf("it is held by %q: %s", after.Held, after.HeldReason)
 			}
@@ -97,7 +97,7 @@ func TestAStepWaitsForTheVersionThatItNeeds(t *testing.T) {
 	if is := g.of(&p.Steps[1]); is != free {
 		t.Fatalf("alone it is in the situation %q", is)
 	}
-	g.hold(&p.Steps[0])
+	g.apply(&p.Steps[0])
 	if is := g.of(&p.Steps[1]); is != notApproved {
 		t.Errorf("beside a template that is not made it is in the situation %q", is)
 	}

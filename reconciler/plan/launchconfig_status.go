@@ -85,7 +85,7 @@ func status(s *template.Shared, in model.Input, p *Plan) LaunchConfigStatus {
 		out.Versions = versions(s, in, p, have)
 	}
 	rolled := Condition{Type: "RolledOut", Status: "True"}
-	if !out.Ready || waiting || !out.settled() {
+	if !out.Ready || waiting || !out.upToDate() {
 		rolled = Condition{Type: "RolledOut", Status: "False", Severity: "Info", Reason: "PoolsPending"}
 	}
 	out.Conditions = []Condition{ready, rolled}
@@ -144,8 +144,8 @@ func sharedNumbers(in model.Input, pool *intent.Pool, t observed.Template) []int
 	return slices.Compact(out)
 }
 
-// settled reports whether each pool runs the version that it wants and no other.
-func (s LaunchConfigStatus) settled() bool {
+// upToDate reports whether each pool runs the version that it wants and no other.
+func (s LaunchConfigStatus) upToDate() bool {
 	runs := 0
 	for _, v := range s.Versions {
 		if !slices.Equal(v.Pools, v.WantedBy) {

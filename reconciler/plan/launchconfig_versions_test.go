@@ -75,7 +75,7 @@ func TestPoolsThatNeedOtherContentRunOtherVersionsOfOneTemplate(t *testing.T) {
 	if d := cmp.Diff([]string{"update launch-template " + sharedGroup, "rollout auto-scaling-group b"}, verbs(p)); d != "" {
 		t.Errorf("the upgrade of one (-want +got):\n%s", d)
 	}
-	if s := LaunchConfigStatuses(planned, p)[0]; s.Ready || s.settled() {
+	if s := LaunchConfigStatuses(planned, p)[0]; s.Ready || s.upToDate() {
 		t.Errorf("status: %+v", s)
 	}
 	m.converge(t, in)

@@ -80,10 +80,10 @@ func TestAMovedTemplateIsDrift(t *testing.T) {
 	in := answering(testInput(pool), golden(3))
 	converge(t, m, in)
 	p, full := m.pass(t, in)
-	settled := map[string]model.Settled{}
+	settled := map[string]model.LastConverged{}
 	Settle(settled, nil, full, p, Statuses(full, p))
 	moved := answering(testInput(pool), golden(4))
-	moved.Memory.Settled = settled
+	moved.Memory.Converged = settled
 	p, _ = m.pass(t, moved)
 	if len(p.Steps) != 1 || p.Steps[0].Drift == nil || p.Steps[0].Drift.Cause != "$Latest of the launch template golden is version 4 now" {
 		t.Fatalf("steps %+v", p.Steps)
@@ -94,7 +94,7 @@ func TestAMovedTemplateIsDrift(t *testing.T) {
 	// A change of Git is none.
 	pool.Group.DefaultCooldown = new(int32(1))
 	changed := answering(testInput(pool), golden(4))
-	changed.Memory.Settled = map[string]model.Settled{model.SettledKey("blue", "default/web"): {Pool: &intent.Pool{}, Answers: in.Answers}}
+	changed.Memory.Converged = map[string]model.LastConverged{model.ConvergedKey("blue", "default/web"): {Pool: &intent.Pool{}, Answers: in.Answers}}
 	if p, _ = m.pass(t, changed); slices.Contains(codes(p), "drift") {
 		t.Errorf("with a change in Git: %v", codes(p))
 	}

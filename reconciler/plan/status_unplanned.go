@@ -8,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/lastgood"
 	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
@@ -156,11 +157,11 @@ func (v *faulty) doesOf(pool string) string {
 	case h == nil || h.Revision == "":
 		return doesNothing + " until a commit fixes it"
 	case h.Verdict.Answer == lastgood.Fits:
-		return doesHold + shortRevision(h.Revision) + ": weir corrects drift, and does nothing else until a commit fixes it"
+		return doesHold + rollout.ShortRevision(h.Revision) + ": weir corrects drift, and does nothing else until a commit fixes it"
 	case h.Verdict.Answer == lastgood.Unclear:
-		return doesNothing + "; whether it can be held to " + shortRevision(h.Revision) + " is unknown: " + h.Verdict.Why
+		return doesNothing + "; whether it can be held to " + rollout.ShortRevision(h.Revision) + " is unknown: " + h.Verdict.Why
 	}
-	return doesNothing + " until a commit fixes it; " + shortRevision(h.Revision) + " does not match AWS: " + h.Verdict.Why
+	return doesNothing + " until a commit fixes it; " + rollout.ShortRevision(h.Revision) + " does not match AWS: " + h.Verdict.Why
 }
 
 // fail shows a fault of the manifests in a status. A status keeps what AWS has.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/plan/model"
+	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/diag"
 )
@@ -171,7 +172,7 @@ func WaitFor(source, revision, on, wanted string, seq int64, s Standing) string 
 	case !s.Seen:
 		return WaitText(on, "has not been observed yet")
 	case s.Source == source && s.Ground.Revision != revision:
-		return WaitText(on, "is not at "+cmp.Or(shortRevision(revision), "this revision")+" yet")
+		return WaitText(on, "is not at "+cmp.Or(rollout.ShortRevision(revision), "this revision")+" yet")
 	case s.Ground.Wanted != wanted || s.Ground.Seq < seq:
 		return WaitText(on, "has not been observed since its desired state changed")
 	case s.Lets():

@@ -257,10 +257,10 @@ func TestDriftIsPutBackWhileAWaveHolds(t *testing.T) {
 		m.behind()
 		converge(t, m, in)
 		p, full := m.pass(t, in)
-		in.Memory.Settled = map[string]model.Settled{}
-		Settle(in.Memory.Settled, nil, full, p, Statuses(full, p))
-		if len(in.Memory.Settled) != 2 {
-			t.Fatalf("settled: %v", in.Memory.Settled)
+		in.Memory.Converged = map[string]model.LastConverged{}
+		Settle(in.Memory.Converged, nil, full, p, Statuses(full, p))
+		if len(in.Memory.Converged) != 2 {
+			t.Fatalf("settled: %v", in.Memory.Converged)
 		}
 		return m, in
 	}
@@ -289,7 +289,7 @@ func TestDriftIsPutBackWhileAWaveHolds(t *testing.T) {
 		"machines of another kind":   {others, []string{"rollout:wave"}},
 		"a size, and Git changed":    {func(m *fakeAWS, in *model.Input) { size(m); in.Set.Pools[1] = groupPool("web", "m5.large", 2) }, []string{"update:wave"}},
 		"a size, and a newer image":  {func(m *fakeAWS, in *model.Input) { size(m); newer(in) }, []string{"update:wave"}},
-		"a size, after a restart":    {func(m *fakeAWS, in *model.Input) { size(m); in.Memory.Settled = nil }, []string{"update:wave"}},
+		"a size, after a restart":    {func(m *fakeAWS, in *model.Input) { size(m); in.Memory.Converged = nil }, []string{"update:wave"}},
 		"a size, while windows hold": {func(m *fakeAWS, in *model.Input) { size(m); in.Policy.Gates.Window = "x" }, []string{"update:"}},
 		"a size, not approved":       {func(m *fakeAWS, in *model.Input) { size(m); in.Policy.Gates.AsReviewed = true }, []string{"update:approval"}},
 	} {

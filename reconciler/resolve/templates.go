@@ -133,7 +133,7 @@ func (r *Resolver) readTemplatesByName(ctx context.Context, now time.Time) error
 		}
 		out := map[string]Template{}
 		for _, t := range found {
-			if out[t.Name], err = r.settled(ctx, t); err != nil {
+			if out[t.Name], err = r.corrected(ctx, t); err != nil {
 				return nil, err
 			}
 		}
@@ -149,7 +149,7 @@ func (r *Resolver) readTemplatesByID(ctx context.Context, now time.Time) error {
 		}
 		out := map[string]Template{}
 		for _, t := range found {
-			if out[t.ID], err = r.settled(ctx, t); err != nil {
+			if out[t.ID], err = r.corrected(ctx, t); err != nil {
 				return nil, err
 			}
 		}
@@ -157,10 +157,10 @@ func (r *Resolver) readTemplatesByID(ctx context.Context, now time.Time) error {
 	})
 }
 
-// settled corrects an outdated answer of AWS. The number of the newest version decreases only if
+// corrected corrects an outdated answer of AWS. The number of the newest version decreases only if
 // that version was deleted. Without this check a pool would roll back to the older version and
 // then forward again.
-func (r *Resolver) settled(ctx context.Context, t Template) (Template, error) {
+func (r *Resolver) corrected(ctx context.Context, t Template) (Template, error) {
 	seen := r.facts.templates.newest
 	if before := seen[t.ID].number; t.Latest < before {
 		_, found, err := r.cloud.TemplateVersion(ctx, t.ID, before)

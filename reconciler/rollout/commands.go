@@ -47,7 +47,7 @@ func (r Record) copied() Record {
 func (r Record) Pause(name string, w Word) (Record, error) {
 	return r.change(name, func(out *Record, run *Run) error {
 		run.Paused = &w
-		out.hold(run, run.PauseText())
+		out.withdraw(run, run.PauseText())
 		return nil
 	})
 }
@@ -127,8 +127,8 @@ func (r Record) change(name string, do func(*Record, *Run) error) (Record, error
 	return out, nil
 }
 
-// hold takes back what was allowed until Next has seen which pools move.
-func (r *Record) hold(run *Run, wait string) {
+// withdraw takes back what was allowed until Next has seen which pools move.
+func (r *Record) withdraw(run *Run, wait string) {
 	for i := range r.Permits {
 		p := &r.Permits[i]
 		if slices.Contains(p.Rollouts, run.Name) && p.Share > 0 {

@@ -44,7 +44,7 @@ func (n *next) waits(r *Run) string {
 		r.Gated = true
 		return where + ": " + refused(r)
 	case w.faulty != nil:
-		return where + ": " + w.faulty.String() + " cannot be planned at " + shortRevision(w.faulty.Revision) + ": " + w.faulty.Fault
+		return where + ": " + w.faulty.String() + " cannot be planned at " + ShortRevision(w.faulty.Revision) + ": " + w.faulty.Fault
 	case w.held != nil:
 		return where + ": " + count(w.open, "pool") + " of it must roll; " + w.held.String() + " is held (" + w.held.Held + ")"
 	case w.open > 0:

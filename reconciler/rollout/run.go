@@ -74,7 +74,7 @@ func (n *next) gather(r *Run, due []Pool) {
 	}
 	until := r.Began.Add(Settle)
 	if len(names) > 0 && n.in.Now.Before(until) {
-		r.Wait = "waits until " + names[0] + more(len(names)-1) + " reported what " + shortRevision(r.Revision) + " changes, until " + clock(until) + " at the latest"
+		r.Wait = "waits until " + names[0] + more(len(names)-1) + " reported what " + ShortRevision(r.Revision) + " changes, until " + clock(until) + " at the latest"
 		n.again(until)
 		return
 	}
@@ -330,6 +330,7 @@ func because(why string) string {
 
 func clock(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 MST") }
 
-func shortRevision(revision string) string {
+// ShortRevision returns the first seven digits of a commit, as people read them.
+func ShortRevision(revision string) string {
 	return strings.TrimSpace(revision[:min(7, len(revision))])
 }

@@ -133,7 +133,7 @@ func (w *staging) pass(ctx context.Context, p *place) error {
 	w.rec.Passed()
 	p.called(w.rec)
 	for _, c := range p.cluster {
-		c.look(now)
+		c.joinNodes(now)
 	}
 	for _, r := range reports {
 		old := w.known.Standings[r.Target]
@@ -191,11 +191,11 @@ func (w *staging) record(now time.Time, r *plan.Report) {
 		seen = append(seen, s)
 	}
 	w.rec.Saw(now, r.Target, seen, r.Converged())
-	w.rec.Holds(now, r.Target, holds(r))
+	w.rec.Holds(now, r.Target, heldSteps(r))
 }
 
-// holds returns the holds of a report's steps.
-func holds(r *plan.Report) (out []timeline.Held) {
+// heldSteps returns the holds of a report's steps.
+func heldSteps(r *plan.Report) (out []timeline.Held) {
 	if r.Err != nil {
 		return []timeline.Held{{Hold: "error", Why: r.Err.Error(), Person: true}}
 	}

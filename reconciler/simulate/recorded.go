@@ -66,12 +66,12 @@ func newCluster(p *place, seen *model.Nodes) *cluster {
 		c.version = seen.APIServer
 	}
 	p.inputs.State = p.stage.Inputs.State
-	c.look(p.clock.Now())
+	c.joinNodes(p.clock.Now())
 	return c
 }
 
-// look has machines join that the last pass saw in service.
-func (c *cluster) look(now time.Time) {
+// joinNodes has machines join that the last pass saw in service.
+func (c *cluster) joinNodes(now time.Time) {
 	c.nodes = nil
 	for _, g := range c.place.inputs.State.Groups {
 		for _, i := range g.Instances {

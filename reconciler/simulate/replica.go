@@ -172,7 +172,7 @@ func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 	if err := m.nodegroups(ctx); err != nil {
 		return err
 	}
-	if err := m.settle(ctx); err != nil {
+	if err := m.convergeAll(ctx); err != nil {
 		return err
 	}
 	groups, err := m.groups(ctx)
@@ -356,8 +356,8 @@ func (m *maker) nodegroup(ctx context.Context, n observed.Nodegroup) error {
 	return err
 }
 
-// settle waits until nodegroups are made, and gives them what they had.
-func (m *maker) settle(ctx context.Context) error {
+// convergeAll waits until nodegroups are made, and gives them what they had.
+func (m *maker) convergeAll(ctx context.Context) error {
 	if len(m.seen.Nodegroups) == 0 {
 		return nil
 	}

@@ -75,7 +75,7 @@ func Open(dir string) (*DB, error) {
 	if !errors.As(err, &unreadable) {
 		return db.unsealed(err)
 	}
-	return begin(dir, unreadable)
+	return replaceUnreadable(dir, unreadable)
 }
 
 // OpenReadOnly opens the file below dir to read it. It fails with fs.ErrNotExist where
@@ -98,9 +98,9 @@ func (db *DB) unsealed(err error) (*DB, error) {
 	return db, nil
 }
 
-// begin replaces an unreadable file by a new one. A crash at any moment leaves a file that says the
+// replaceUnreadable replaces an unreadable file by a new one. A crash at any moment leaves a file that says the
 // same.
-func begin(dir string, why *UnreadableError) (*DB, error) {
+func replaceUnreadable(dir string, why *UnreadableError) (*DB, error) {
 	err := markBegun(dir)
 	if err == nil {
 		err = setAside(why)

@@ -86,7 +86,7 @@ func (db *DB) run(transaction func(*bolt.DB) error) error {
 	}
 	db.tried = time.Now()
 	db.giveUp()
-	fresh, err := begin(db.dir, why)
+	fresh, err := replaceUnreadable(db.dir, why)
 	if err != nil {
 		return errors.Join(why, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// compare holds two renders of a place against each other: done are the wishes that the
+// compare holds two renders of a place against each other: done are the changes that the
 // second has fulfilled, and why says what else differs.
 func (s *setter) compare(p *Place, before, after *render.Result) (done []int, why string) {
 	if len(before.Objects) != len(after.Objects) {
@@ -25,7 +25,7 @@ func (s *setter) compare(p *Place, before, after *render.Result) (done []int, wh
 			return nil, fmt.Sprintf("the target %s has %s in the place of %s", p.Name, after.Objects[i].Ref, o.Ref)
 		}
 		want, is := decoded(o.Node), decoded(after.Objects[i].Node)
-		for k, w := range s.wishes {
+		for k, w := range s.changes {
 			if w.Place != p.Name || w.Object != o.Ref {
 				continue
 			}

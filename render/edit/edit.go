@@ -2,13 +2,13 @@
 // changes, at which line. It changes as few bytes as it can, so that comments, order and quotes
 // stay.
 //
-//	done, err := edit.Set(ctx, tree, places, []edit.Wish{{Place: "prod", Object: ref, Field: path, Value: "ami-1"}})
+//	done, err := edit.Set(ctx, tree, places, []edit.Change{{Place: "prod", Object: ref, Field: path, Value: "ami-1"}})
 //
 // A Place is a directory that is applied: the directory of a target, with the options that it is
 // rendered with. The caller passes all places of the source, because Set checks those that a file
 // reaches. Image says which object and field pin the image of a pool.
 //
-// For each wish Set tries, in this order:
+// For each change Set tries, in this order:
 //
 //  1. the place that gives the field its value now: in the object, a patch (a file or
 //     inline, a strategic merge or JSON 6902);
@@ -17,8 +17,8 @@
 //  4. a patch at the end of that kustomization, inline.
 //
 // A try counts only if it was proven: every place that reaches the file is rendered before and
-// after, and the objects must be the same except for the wished fields with the wished values. So a
-// base is changed if all its users wish the same; otherwise the overlay gets a patch. If a
+// after, and the objects must be the same except for the wanted fields with the wanted values. So a
+// base is changed if all its users change the same; otherwise the overlay gets a patch. If a
 // kustomization of the tree that is no Place reaches a file, the file counts as shared too: another
 // weir may apply that.
 //
@@ -53,8 +53,8 @@ type Place struct {
 	Options render.Options
 }
 
-// Wish is a value that a field of a rendered object is to have.
-type Wish struct {
+// Change is a value that a field of a rendered object is to have.
+type Change struct {
 	// Place is the name of one.
 	Place string
 	// Object names the rendered object; Field is its path there, as in
@@ -67,20 +67,20 @@ type Wish struct {
 	Value any
 }
 
-// Placed says where a wish stands.
+// Placed says where a change stands.
 type Placed struct {
-	// Of is its position among the wishes.
+	// Of is its position among the changes.
 	Of int
-	Wish
+	Change
 	// At is the place of the value after the change; of a field that is taken out the file,
 	// empty where it was not there.
 	At diag.Position
 }
 
-// Refused is a wish that could not be fulfilled.
+// Refused is a change that could not be fulfilled.
 type Refused struct {
 	Of int
-	Wish
+	Change
 	// Text says why, and what to do.
 	Text string
 	// Variable names the variable that decides, if one does.
@@ -116,19 +116,19 @@ func Image(p *intent.Pool) (object intent.ObjectRef, field intent.Path, ok bool)
 // would have to escape there.
 var plainValue = regexp.MustCompile(`^[!#-&(-\[\]-~]+( [!#-&(-\[\]-~]+)*$`)
 
-// Set finds the files that give fields the wished values. It returns an error only if the tree
+// Set finds the files that give fields the wanted values. It returns an error only if the tree
 // cannot be read, ctx ends, or the caller requests something impossible.
-func Set(ctx context.Context, t tree.Tree, places []Place, wishes []Wish) (*Result, error) {
-	wishes = slices.Clone(wishes)
-	s := &setter{tree: t, files: map[string][]byte{}, places: places, renders: map[string]*render.Result{}, wishes: wishes, state: make([]state, len(wishes))}
-	for i, w := range wishes {
+func Set(ctx context.Context, t tree.Tree, places []Place, changes []Change) (*Result, error) {
+	changes = slices.Clone(changes)
+	s := &setter{tree: t, files: map[string][]byte{}, places: places, renders: map[string]*render.Result{}, changes: changes, state: make([]state, len(changes))}
+	for i, w := range changes {
 		value, ok := normal(w.Value)
 		if s.place(w.Place) == nil || !ok || len(w.Field) == 0 {
 			return nil, fmt.Errorf("set %s of %s to %q: no such place, or no such value", w.Field, w.Object, w.Value)
 		}
-		wishes[i].Value = value
+		changes[i].Value = value
 	}
-	for i := range wishes {
+	for i := range changes {
 		if s.state[i].done {
 			continue
 		}
@@ -137,7 +137,7 @@ func Set(ctx context.Context, t tree.Tree, places []Place, wishes []Wish) (*Resu
 		}
 	}
 	out := &Result{Files: s.files, Tree: s.now()}
-	for i, w := range wishes {
+	for i, w := range changes {
 		if !s.state[i].done {
 			out.Refused = append(out.Refused, Refused{i, w, s.state[i].why, s.state[i].variable})
 			continue
@@ -162,7 +162,7 @@ type setter struct {
 	places []Place
 	// renders holds the renders of the tree with files, by place.
 	renders map[string]*render.Result
-	wishes  []Wish
+	changes []Change
 	state   []state
 	users   *users // of files; nil until somebody asks
 }
@@ -206,9 +206,9 @@ func (s *setter) before(ctx context.Context, p *Place) (*render.Result, error) {
 	return r, err
 }
 
-// fulfil tries one wish after the other ways, and keeps the first that is proven.
+// fulfil tries one change after the other ways, and keeps the first that is proven.
 func (s *setter) fulfil(ctx context.Context, i int) error {
-	w, st := s.wishes[i], &s.state[i]
+	w, st := s.changes[i], &s.state[i]
 	p := s.place(w.Place)
 	r, err := s.before(ctx, p)
 	if err != nil {
@@ -224,12 +224,12 @@ func (s *setter) fulfil(ctx context.Context, i int) error {
 		return nil
 	}
 	w.Field = positions(object, w.Field)
-	s.wishes[i].Field = w.Field
+	s.changes[i].Field = w.Field
 	if reflect.DeepEqual(valueAt(object, w.Field), w.Value) {
 		st.done = true
 		return nil
 	}
-	f := &finder{files: s.now(), render: r, wish: w, dir: p.Dir}
+	f := &finder{files: s.now(), render: r, change: w, dir: p.Dir}
 	f.steps = r.Chain(render.Field{Source: render.Written, Object: w.Object, Manifest: w.Field})
 	if name := f.variable(); name != "" {
 		at := f.steps[len(f.steps)-1].Position
@@ -269,7 +269,7 @@ func (s *setter) fulfil(ctx context.Context, i int) error {
 }
 
 // prove renders what a change reaches, before and after, and takes it over if nothing but
-// wishes differs. Otherwise it says why not.
+// changes differs. Otherwise it says why not.
 func (s *setter) prove(ctx context.Context, i int, c change) (why string, err error) {
 	if s.users == nil {
 		if s.users, err = usersOf(ctx, s.tree); err != nil {
@@ -287,7 +287,7 @@ func (s *setter) prove(ctx context.Context, i int, c change) (why string, err er
 	var done []int
 	for k := range s.places {
 		p := &s.places[k]
-		if !reached[path.Clean(p.Dir)] && p.Name != s.wishes[i].Place {
+		if !reached[path.Clean(p.Dir)] && p.Name != s.changes[i].Place {
 			continue
 		}
 		before, err := s.before(ctx, p)

@@ -29,13 +29,13 @@ func thing(name string) intent.ObjectRef {
 	return intent.ObjectRef{APIVersion: "example.org/v1", Kind: "Thing", Namespace: "default", Name: name}
 }
 
-// TestGoldens sets what the headers of the archives wish, and compares what changes:
+// TestGoldens sets what the headers of the archives change, and compares what changes:
 //
 //	place: NAME DIR [VAR=VALUE…]
-//	wish: PLACE [NAMESPACE/]NAME FIELD VALUE
-//	wish: PLACE [NAMESPACE/]NAME FIELD yaml: VALUE
+//	change: PLACE [NAMESPACE/]NAME FIELD VALUE
+//	change: PLACE [NAMESPACE/]NAME FIELD yaml: VALUE
 //
-// Whatever is set renders as wished, and a second time nothing is left to do.
+// Whatever is set renders as wanted, and a second time nothing is left to do.
 func TestGoldens(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
@@ -48,8 +48,8 @@ func TestGoldens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			files, places, wishes := read(t, a)
-			got := set(t, files, places, wishes)
+			files, places, changes := read(t, a)
+			got := set(t, files, places, changes)
 			text := told(files, got)
 			want := ""
 			a.Files = slices.DeleteFunc(a.Files, func(f txtar.File) bool {
@@ -67,7 +67,7 @@ func TestGoldens(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			for p, content := range got.Files {
-				if lost := lostLines(files[p], string(content)); lost > len(wishes) && !strings.Contains(string(a.Comment), "lines may go") {
+				if lost := lostLines(files[p], string(content)); lost > len(changes) && !strings.Contains(string(a.Comment), "lines may go") {
 					t.Errorf("%d lines of %s are lost", lost, p)
 				}
 			}
@@ -75,7 +75,7 @@ func TestGoldens(t *testing.T) {
 			for p, content := range got.Files {
 				now[p] = string(content)
 			}
-			again := set(t, now, places, wishes)
+			again := set(t, now, places, changes)
 			if len(again.Files) != 0 || len(again.Placed) != len(got.Placed) {
 				t.Errorf("a second time there was more to do: %s", told(now, again))
 			}
@@ -96,16 +96,16 @@ func lostLines(was, now string) (lost int) {
 	return lost
 }
 
-func set(t *testing.T, files tree.Map, places []edit.Place, wishes []edit.Wish) *edit.Result {
+func set(t *testing.T, files tree.Map, places []edit.Place, changes []edit.Change) *edit.Result {
 	t.Helper()
-	got, err := edit.Set(t.Context(), files, places, wishes)
+	got, err := edit.Set(t.Context(), files, places, changes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return got
 }
 
-func read(t *testing.T, a *txtar.Archive) (files tree.Map, places []edit.Place, wishes []edit.Wish) {
+func read(t *testing.T, a *txtar.Archive) (files tree.Map, places []edit.Place, changes []edit.Change) {
 	t.Helper()
 	files = tree.Map{}
 	for _, f := range a.Files {
@@ -128,7 +128,7 @@ func read(t *testing.T, a *txtar.Archive) (files tree.Map, places []edit.Place, 
 				p.Options.Vars[name] = value
 			}
 			places = append(places, p)
-		case len(words) >= 5 && words[0] == "wish:":
+		case len(words) >= 5 && words[0] == "change:":
 			ref := thing(words[2])
 			if namespace, name, ok := strings.Cut(words[2], "/"); ok {
 				ref.Namespace, ref.Name = namespace, name
@@ -144,15 +144,15 @@ func read(t *testing.T, a *txtar.Archive) (files tree.Map, places []edit.Place, 
 					t.Fatal(err)
 				}
 			}
-			wishes = append(wishes, edit.Wish{Place: words[1], Object: ref, Field: field, Value: value})
+			changes = append(changes, edit.Change{Place: words[1], Object: ref, Field: field, Value: value})
 		case !strings.HasPrefix(line, "#") && len(words) > 0:
 			t.Fatalf("unknown line %q", line)
 		}
 	}
-	return files, places, wishes
+	return files, places, changes
 }
 
-// told is what became of wishes, with the lines that changed.
+// told is what became of changes, with the lines that changed.
 func told(files tree.Map, got *edit.Result) string {
 	var b strings.Builder
 	for _, p := range got.Placed {
@@ -210,7 +210,7 @@ func TestExample(t *testing.T) {
 		}}}
 	}
 	places := []edit.Place{place("dev-eu", "dev"), place("prod-eu", "prod"), place("dev-kubeadm", "adm")}
-	wish := func(place, pool string) edit.Wish {
+	change := func(place, pool string) edit.Change {
 		i := slices.IndexFunc(places, func(p edit.Place) bool { return p.Name == place })
 		r, err := render.Render(t.Context(), files, places[i].Dir, places[i].Options)
 		if err != nil {
@@ -222,28 +222,28 @@ func TestExample(t *testing.T) {
 				if !ok {
 					t.Fatalf("%s of %s chooses no image", pool, place)
 				}
-				return edit.Wish{Place: place, Object: object, Field: field, Value: "ami-0123456789abcdef0"}
+				return edit.Change{Place: place, Object: object, Field: field, Value: "ami-0123456789abcdef0"}
 			}
 		}
 		t.Fatalf("%s has no pool %s: %v", place, pool, r.Diags)
-		return edit.Wish{}
+		return edit.Change{}
 	}
 	for name, c := range map[string]struct {
-		wishes []edit.Wish
-		paths  []string
+		changes []edit.Change
+		paths   []string
 	}{
-		"one":     {[]edit.Wish{wish("dev-eu", "dev-spot-workers")}, []string{"overlays/dev-eu/kustomization.yaml"}},
-		"another": {[]edit.Wish{wish("dev-kubeadm", "adm-workers")}, []string{"pools/kubeadm/awsmachinepool-patch.yaml"}},
-		"both":    {[]edit.Wish{wish("dev-eu", "dev-spot-workers"), wish("prod-eu", "prod-spot-workers")}, []string{"overlays/dev-eu/kustomization.yaml", "overlays/prod-eu/kustomization.yaml"}},
+		"one":     {[]edit.Change{change("dev-eu", "dev-spot-workers")}, []string{"overlays/dev-eu/kustomization.yaml"}},
+		"another": {[]edit.Change{change("dev-kubeadm", "adm-workers")}, []string{"pools/kubeadm/awsmachinepool-patch.yaml"}},
+		"both":    {[]edit.Change{change("dev-eu", "dev-spot-workers"), change("prod-eu", "prod-spot-workers")}, []string{"overlays/dev-eu/kustomization.yaml", "overlays/prod-eu/kustomization.yaml"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := set(t, files, places, c.wishes)
-			if len(got.Placed) != len(c.wishes) {
+			got := set(t, files, places, c.changes)
+			if len(got.Placed) != len(c.changes) {
 				t.Fatalf("refused: %v", got.Refused)
 			}
 			t.Log(told(files, got))
-			for _, w := range c.wishes {
+			for _, w := range c.changes {
 				i := slices.IndexFunc(places, func(p edit.Place) bool { return p.Name == w.Place })
 				r, err := render.Render(t.Context(), got.Tree, places[i].Dir, places[i].Options)
 				if err != nil {

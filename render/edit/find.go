@@ -16,11 +16,11 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// finder makes tries for one wish. What it makes need not be right: each is proven.
+// finder makes tries for one change. What it makes need not be right: each is proven.
 type finder struct {
 	files  tree.Tree
 	render *render.Result
-	wish   Wish
+	change Change
 	dir    string
 	steps  []kust.Step // what gave the field its value
 }
@@ -31,14 +31,14 @@ func (f *finder) inPlace() []change {
 		return nil
 	}
 	last := f.steps[len(f.steps)-1]
-	if last.Value == nil || last.Line == 0 || !single(f.wish.Value) {
+	if last.Value == nil || last.Line == 0 || !single(f.change.Value) {
 		return nil
 	}
 	content, err := f.files.ReadFile(last.File)
 	if err != nil {
 		return nil
 	}
-	out, ok := replace(content, last.Line, last.Column, *last.Value, f.wish.Value)
+	out, ok := replace(content, last.Line, last.Column, *last.Value, f.change.Value)
 	if !ok {
 		return nil
 	}
@@ -49,7 +49,7 @@ func (f *finder) inPlace() []change {
 // value, takes it out, or replaces a list or a mapping.
 func (f *finder) inObject() []change {
 	at, known := f.first(intent.Path{"metadata", "name"})
-	if len(f.steps) > 0 && f.wish.Value != nil || !known {
+	if len(f.steps) > 0 && f.change.Value != nil || !known {
 		return nil
 	}
 	content, err := f.files.ReadFile(at.File)
@@ -60,7 +60,7 @@ func (f *finder) inObject() []change {
 		name := nodeAt(doc, "metadata", "name")
 		return name != nil && name.Line == at.Line && name.Column == at.Column
 	}
-	if out, ok := insert(content, its, f.wish.Field, f.wish.Value); ok {
+	if out, ok := insert(content, its, f.change.Field, f.change.Value); ok {
 		return []change{{at.File, out}}
 	}
 	return nil
@@ -75,7 +75,7 @@ func (f *finder) inPatches() (out []change) {
 	names := f.values(intent.Path{"metadata", "name"})
 	its := func(targeted *yaml.Node) func(doc *yaml.Node) bool {
 		of := func(n *yaml.Node, kind, name *yaml.Node) bool {
-			return kind != nil && kind.Value == f.wish.Object.Kind && name != nil && slices.Contains(names, name.Value)
+			return kind != nil && kind.Value == f.change.Object.Kind && name != nil && slices.Contains(names, name.Value)
 		}
 		return func(doc *yaml.Node) bool {
 			return doc.Kind == yaml.MappingNode && (of(doc, nodeAt(doc, "kind"), nodeAt(doc, "metadata", "name")) ||
@@ -85,13 +85,13 @@ func (f *finder) inPatches() (out []change) {
 	inFile := func(p string, targeted *yaml.Node) {
 		at := path.Join(f.dir, p)
 		if text, err := f.files.ReadFile(at); err == nil && !strings.HasSuffix(at, ".json") {
-			if text, ok := insert(text, its(targeted), f.wish.Field, f.wish.Value); ok {
+			if text, ok := insert(text, its(targeted), f.change.Field, f.change.Value); ok {
 				out = append(out, change{at, text})
 			}
 		}
 	}
 	inScalar := func(n, targeted *yaml.Node) {
-		if text, ok := insertInScalar(content, n, its(targeted), f.wish.Field, f.wish.Value); ok {
+		if text, ok := insertInScalar(content, n, its(targeted), f.change.Field, f.change.Value); ok {
 			out = append(out, change{file, text})
 		}
 	}
@@ -122,17 +122,17 @@ func (f *finder) asPatch() (out []change) {
 	if doc == nil {
 		return nil
 	}
-	ref, names := f.wish.Object, f.values(intent.Path{"metadata", "name"})
+	ref, names := f.change.Object, f.values(intent.Path{"metadata", "name"})
 	namespaces := append(f.values(intent.Path{"metadata", "namespace"}), "")
 	for _, name := range names {
-		if slices.ContainsFunc(f.wish.Field, func(elem string) bool { _, is := index(elem); return is }) {
-			if text, ok := addPatch(content, doc, operation(ref, name, f.wish)); ok {
+		if slices.ContainsFunc(f.change.Field, func(elem string) bool { _, is := index(elem); return is }) {
+			if text, ok := addPatch(content, doc, operation(ref, name, f.change)); ok {
 				out = append(out, change{file, text})
 			}
 			continue
 		}
 		for _, namespace := range namespaces {
-			if text, ok := addPatch(content, doc, merge(ref, name, namespace, f.wish)); ok {
+			if text, ok := addPatch(content, doc, merge(ref, name, namespace, f.change)); ok {
 				out = append(out, change{file, text})
 			}
 		}
@@ -156,7 +156,7 @@ func (f *finder) kustomization() (file string, content []byte, doc *yaml.Node) {
 
 // first returns the original place of a scalar of the object, before patches and prefixes.
 func (f *finder) first(p intent.Path) (kust.Step, bool) {
-	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.wish.Object, Manifest: p})
+	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.change.Object, Manifest: p})
 	if len(steps) == 0 || steps[0].How != kust.Base || steps[0].Line == 0 {
 		return kust.Step{}, false
 	}
@@ -165,7 +165,7 @@ func (f *finder) first(p intent.Path) (kust.Step, bool) {
 
 // values returns the values that a scalar of the object had, the last first.
 func (f *finder) values(p intent.Path) (out []string) {
-	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.wish.Object, Manifest: p})
+	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.change.Object, Manifest: p})
 	for _, s := range slices.Backward(steps) {
 		if s.Value != nil && *s.Value != "" && !slices.Contains(out, *s.Value) {
 			out = append(out, *s.Value)
@@ -175,7 +175,7 @@ func (f *finder) values(p intent.Path) (out []string) {
 }
 
 // merge is a strategic merge patch that sets the field, as lines.
-func merge(ref intent.ObjectRef, name, namespace string, w Wish) []string {
+func merge(ref intent.ObjectRef, name, namespace string, w Change) []string {
 	lines := []string{"- patch: |-", "    apiVersion: " + ref.APIVersion, "    kind: " + ref.Kind, "    metadata:"}
 	if namespace != "" {
 		lines = append(lines, "      namespace: "+scalar(namespace))
@@ -185,7 +185,7 @@ func merge(ref intent.ObjectRef, name, namespace string, w Wish) []string {
 }
 
 // operation is a JSON 6902 patch that sets the field, as lines.
-func operation(ref intent.ObjectRef, name string, w Wish) []string {
+func operation(ref intent.ObjectRef, name string, w Change) []string {
 	op, pointer := "add", ""
 	for _, elem := range w.Field {
 		if i, is := index(elem); is {

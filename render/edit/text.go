@@ -120,13 +120,13 @@ func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, va
 	}
 	var key *yaml.Node // of n
 	n := docs[i]
-	var way []held
+	var way []mapEntry
 	for len(field) > 0 {
 		k, v := entry(n, field[0])
 		if v == nil {
 			break
 		}
-		way = append(way, held{n, k, v})
+		way = append(way, mapEntry{n, k, v})
 		if key, n, field = k, v, field[1:]; n.Kind != yaml.MappingNode {
 			break
 		}

@@ -88,11 +88,11 @@ func nested(keys intent.Path, value any, indent int) (lines []string) {
 	return lines
 }
 
-// held is an entry of a mapping.
-type held struct{ in, key, value *yaml.Node }
+// mapEntry is an entry of a mapping.
+type mapEntry struct{ in, key, value *yaml.Node }
 
 // exchange replaces the value of an entry.
-func exchange(content []byte, at held, value any) ([]byte, bool) {
+func exchange(content []byte, at mapEntry, value any) ([]byte, bool) {
 	if at.in.Style&yaml.FlowStyle != 0 {
 		from, to, ok := flowSpan(content, at.value)
 		if !ok {
@@ -114,7 +114,7 @@ func exchange(content []byte, at held, value any) ([]byte, bool) {
 }
 
 // takeOut removes the last entry of a way, and mappings that hold nothing else.
-func takeOut(content []byte, way []held) ([]byte, bool) {
+func takeOut(content []byte, way []mapEntry) ([]byte, bool) {
 	n := len(way) - 1
 	for n > 0 && len(way[n].in.Content) == 2 {
 		n--

@@ -99,7 +99,7 @@ func (m *Member) Found(v reflect.Value) reflect.Value {
 }
 
 // Holds reports whether the found value holds all of the wanted one. An absent value
-// means AWS's default; where that is not known, an absent wish is fulfilled by anything.
+// means AWS's default; if the default is unknown, any value matches an absent one.
 func (m *Member) Holds(want, found reflect.Value) bool {
 	return want.IsZero() || Holds(want, found, m.missing)
 }

@@ -55,15 +55,15 @@ func (f *Finder) Add(s *Set) {
 		}
 		for _, form := range formsOf(v) {
 			if f.forms[form]++; f.forms[form] == 1 {
-				f.begin(form)
+				f.indexStart(form)
 			}
 		}
 	}
 	f.most = max(f.most, len(f.forms))
 }
 
-// begin notes how a form begins.
-func (f *Finder) begin(form string) {
+// indexStart notes how a form begins.
+func (f *Finder) indexStart(form string) {
 	pair := uint16(form[0])<<8 | uint16(form[1])
 	f.begins[pair>>6] |= 1 << (pair & 63)
 	h, list := headOf(form), f.lengths[headOf(form)]
@@ -126,7 +126,7 @@ func (f *Finder) shrink() {
 	f.values, f.forms, f.most = values, forms, len(forms)
 	f.begins, f.lengths = [1 << 10]uint64{}, map[head][]length{}
 	for form := range forms {
-		f.begin(form)
+		f.indexStart(form)
 	}
 }
 

@@ -78,7 +78,7 @@ func (g *Guard) bySession(p *Policy, r *http.Request) (Caller, bool) {
 	if !g.seals.open("session", cookie.Value, &s) || !g.runs(s) || g.ended.has(s.ID, g.now()) {
 		return Caller{}, false
 	}
-	t, ok := p.holds(s.Name, g.seals.mark, s.Mark)
+	t, ok := p.tokenByMark(s.Name, g.seals.mark, s.Mark)
 	if !ok {
 		return Caller{}, false
 	}

@@ -103,8 +103,8 @@ type proof struct {
 	until time.Time
 }
 
-// begin returns the same session for the same hello: a hello that somebody repeats takes no room.
-func (p *proofs) begin(key []byte, nonce string, now time.Time) (session string, ok bool) {
+// session returns the same session for the same hello: a hello that somebody repeats takes no room.
+func (p *proofs) session(key []byte, nonce string, now time.Time) (session string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
@@ -151,7 +151,7 @@ func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 		g.unknown(rw, r, p, "the token is unknown", "use one that the configuration lists under access.tokens")
 		return
 	}
-	session, ok := g.proofs.begin(key, nonce, g.now())
+	session, ok := g.proofs.session(key, nonce, g.now())
 	if !ok {
 		g.wait(rw, r, proofFor)
 		return

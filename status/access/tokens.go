@@ -86,8 +86,8 @@ func (p *Policy) all() (tokens [][]byte, faulty []error) {
 	return tokens, faulty
 }
 
-// holds returns the token of a name if it is still the one, by its mark.
-func (p *Policy) holds(name string, mark func(token []byte) []byte, want []byte) (Token, bool) {
+// tokenByMark returns the token of a name if it is still the one, by its mark.
+func (p *Policy) tokenByMark(name string, mark func(token []byte) []byte, want []byte) (Token, bool) {
 	for _, t := range p.tokens {
 		if t.Name != name {
 			continue

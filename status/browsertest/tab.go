@@ -168,8 +168,8 @@ func (p *Tab) Text(expression string) (out string) {
 	return out
 }
 
-// holds reports whether an expression is true. Between two pages, none is.
-func (p *Tab) holds(expression string) (ok bool) {
+// evaluates reports whether an expression is true. Between two pages, none is.
+func (p *Tab) evaluates(expression string) (ok bool) {
 	return p.try("Boolean("+expression+")", &ok) == nil && ok
 }
 
@@ -177,7 +177,7 @@ func (p *Tab) holds(expression string) (ok bool) {
 // form.
 func (p *Tab) Await(expression string) {
 	p.t.Helper()
-	for end := time.Now().Add(patience); !p.holds("document.readyState === 'complete' && (" + expression + ")"); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !p.evaluates("document.readyState === 'complete' && (" + expression + ")"); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			p.fail("did not become true: " + expression)
 		}
@@ -194,7 +194,7 @@ func (p *Tab) Shows(text string) {
 func (p *Tab) TabTo(selector string) {
 	p.t.Helper()
 	for range 200 {
-		if p.holds("document.activeElement !== null && document.activeElement.matches(" + quoted(selector) + ")") {
+		if p.evaluates("document.activeElement !== null && document.activeElement.matches(" + quoted(selector) + ")") {
 			return
 		}
 		p.Press("Tab")

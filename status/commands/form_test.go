@@ -20,7 +20,7 @@ type asked struct {
 }
 
 // handlerFor answers somebody who has shown to be by.
-func handlerFor(b *gates.Book, by string, rollouts Rollouts) (http.Handler, *asked) {
+func handlerFor(b *gates.Recorder, by string, rollouts Rollouts) (http.Handler, *asked) {
 	a := &asked{}
 	return Handler(Options{
 		Book: b, Daemon: known{"prod", "dev"}, Rollouts: rollouts, Logger: slog.New(slog.DiscardHandler), Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") },

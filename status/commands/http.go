@@ -39,7 +39,7 @@ func fault(hint, format string, args ...any) error {
 
 // Options holds the options of the HTTP handler of commands.
 type Options struct {
-	Book   *gates.Book
+	Book   *gates.Recorder
 	Daemon gates.Daemon
 	// Members are the members that share the work; nil where a daemon is alone.
 	Members Members
@@ -115,7 +115,7 @@ func Handler(o Options, next http.Handler) http.Handler {
 	return mux
 }
 
-type command func(*gates.Book, gates.Daemon, gates.Request) (gates.Answer, error)
+type command func(*gates.Recorder, gates.Daemon, gates.Request) (gates.Answer, error)
 
 var commands = map[string]command{SuspendPath: gates.Suspend, ResumePath: gates.Resume, ApprovePath: gates.Approve, UnapprovePath: gates.Unapprove, ReconcilePath: gates.Reconcile}
 

@@ -22,7 +22,7 @@ type hand struct{ at time.Time }
 
 func (c *hand) now() time.Time { return c.at }
 
-func newBook(t *testing.T) (*gates.Book, *hand) {
+func newBook(t *testing.T) (*gates.Recorder, *hand) {
 	t.Helper()
 	db, err := state.Open(t.TempDir())
 	if err != nil {
@@ -34,10 +34,10 @@ func newBook(t *testing.T) (*gates.Book, *hand) {
 		}
 	})
 	c := &hand{time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)}
-	return gates.NewBook(db, clock.At(c.now)), c
+	return gates.NewRecorder(db, clock.At(c.now)), c
 }
 
-func read(t *testing.T, b *gates.Book) gates.Records {
+func read(t *testing.T, b *gates.Recorder) gates.Records {
 	t.Helper()
 	r := b.Read()
 	if r.Lost != nil {

@@ -197,7 +197,7 @@ func (c *comment) change(ch change) {
 		c.b.WriteString(", for " + escaped(strings.Join(s.Pools, ", "), longestText))
 	}
 	if s.Held != "" {
-		c.b.WriteString(" **(held: " + escaped(ch.held(), longestText) + ")**")
+		c.b.WriteString(" **(held: " + escaped(ch.heldText(), longestText) + ")**")
 	} else if s.Later {
 		c.b.WriteString(" (in a later pass)")
 	}
@@ -241,7 +241,7 @@ func (ch change) reason() string {
 	return ch.steps[0].Reason
 }
 
-func (ch change) held() string {
+func (ch change) heldText() string {
 	for _, s := range ch.steps {
 		if s.HeldReason != ch.steps[0].HeldReason {
 			return wording.Clean(string(s.Held))

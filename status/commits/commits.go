@@ -142,7 +142,7 @@ func (c *Commits) TakeOver(source string) error {
 // revision continues; another one closes the pending statuses on the earlier commits of the source.
 func (c *Commits) Begin(r Revision) {
 	if p := c.posters[r.Source]; p != nil && r.SHA != "" {
-		p.statuses.begin(r)
+		p.statuses.startRevision(r)
 		p.box.Nudge()
 	}
 }

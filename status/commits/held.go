@@ -22,9 +22,9 @@ func keptText(r *plan.Report) string {
 	}
 }
 
-// held returns the verdict on steps that do not run; an empty state says that nothing is held but
+// heldState returns the verdict on steps that do not run; an empty state says that nothing is held but
 // paused pools.
-func held(r *plan.Report) (forge.CommitState, string) {
+func heldState(r *plan.Report) (forge.CommitState, string) {
 	waits := wording.WaitsOf(r.Target, r.Plan.Steps)
 	for _, h := range heldOrder {
 		i := slices.IndexFunc(waits, func(w wording.Wait) bool { return w.Hold == h })

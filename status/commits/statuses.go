@@ -59,8 +59,8 @@ func (s *statuses) restore(tracks []*track, now time.Time) {
 	}
 }
 
-// begin records that the source reached a revision. See Commits.Begin.
-func (s *statuses) begin(r Revision) {
+// startRevision records that the source reached a revision. See Commits.Begin.
+func (s *statuses) startRevision(r Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cur := s.current()
@@ -118,7 +118,7 @@ func (s *statuses) report(r *plan.Report) (changed bool) {
 	}
 	t := cur.Targets[r.Target]
 	if t == nil {
-		cur.settle(r)
+		cur.dropConverged(r)
 		return false
 	}
 	if cur.SHA != r.Revision {

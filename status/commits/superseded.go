@@ -48,8 +48,8 @@ func (t *track) leave(old *track) {
 	}
 }
 
-// settle forgets the pools that have converged on a target that the commit does not touch.
-func (t *track) settle(r *plan.Report) {
+// dropConverged forgets the pools that have converged on a target that the commit does not touch.
+func (t *track) dropConverged(r *plan.Report) {
 	pools := t.Left[r.Target]
 	if r.Plan == nil || len(pools) == 0 {
 		return

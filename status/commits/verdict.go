@@ -184,7 +184,7 @@ func (t *targetTrack) verdict(r *plan.Report, now time.Time) (forge.CommitState,
 	if r.Plan == nil {
 		return forge.Pending, "waiting for a plan"
 	}
-	if state, text := held(r); state != "" {
+	if state, text := heldState(r); state != "" {
 		return state, text
 	}
 	return t.progress(r, now)

@@ -255,7 +255,7 @@ func TestWaitsAreToldAsElsewhere(t *testing.T) {
 			continue // what Git says, and faults
 		}
 		r := statustest.With(statustest.Report("prod"), step.Held, statustest.Waiting(w.Hold))
-		if _, text := held(r); !strings.HasSuffix(text, wording.WaitsOf("prod", r.Plan.Steps)[0].Text()) {
+		if _, text := heldState(r); !strings.HasSuffix(text, wording.WaitsOf("prod", r.Plan.Steps)[0].Text()) {
 			t.Errorf("%s: %q", w.Hold, text)
 		}
 	}
@@ -265,7 +265,7 @@ func TestWaitsAreToldAsElsewhere(t *testing.T) {
 func TestAStatusCountsWhatWaitsForTheSame(t *testing.T) {
 	one, two := statustest.Waiting(step.HeldWave), statustest.Waiting(step.HeldWave)
 	two.HeldReason = "until something else"
-	_, text := held(statustest.With(statustest.Report("prod"), step.Held, one, two))
+	_, text := heldState(statustest.With(statustest.Report("prod"), step.Held, one, two))
 	if want := "1 step waits for an earlier wave: until the cows come home"; !strings.HasPrefix(text, want) {
 		t.Errorf("%q, want %q", text, want)
 	}

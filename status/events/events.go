@@ -108,7 +108,7 @@ type finder struct {
 func Between(old Known, r *plan.Report, at time.Time, first bool) (Known, []Event) {
 	t := &finder{old: old, r: r, at: at, first: first}
 	t.next = Known{Revision: r.Revision, Phase: report.PhaseOf(r), Suspended: r.Suspended, Held: old.Held}
-	t.held()
+	t.targetHold()
 	if r.Plan == nil {
 		// Nothing was observed, so what stood before is taken to stand.
 		t.next.Standing, t.next.Pools, t.next.Drift, t.next.Mended = old.Standing, old.Pools, old.Drift, old.Mended
@@ -123,7 +123,7 @@ func Between(old Known, r *plan.Report, at time.Time, first bool) (Known, []Even
 	t.suspension()
 	t.drift()
 	t.findings()
-	t.holds()
+	t.stepHolds()
 	t.pools()
 	t.outcomes()
 	for _, m := range t.r.Milestones {
@@ -194,20 +194,20 @@ func (t *finder) ofPool(d diag.Diagnostic) bool {
 	})
 }
 
-// holds announces the steps that wait for something, once for each pool and hold.
-func (t *finder) holds() {
-	type held struct {
+// stepHolds announces the steps that wait for something, once for each pool and hold.
+func (t *finder) stepHolds() {
+	type holdKey struct {
 		owner string
 		hold  step.Hold
 	}
-	steps := map[held][]step.Step{}
+	steps := map[holdKey][]step.Step{}
 	for _, s := range t.r.Plan.Steps {
 		if s.Held != "" {
-			key := held{s.Owner(), s.Held}
+			key := holdKey{s.Owner(), s.Held}
 			steps[key] = append(steps[key], s)
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(steps), func(x, y held) int {
+	keys := slices.SortedFunc(maps.Keys(steps), func(x, y holdKey) int {
 		return cmp.Or(cmp.Compare(x.owner, y.owner), cmp.Compare(x.hold, y.hold))
 	})
 	for i, k := range keys {

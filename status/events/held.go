@@ -12,10 +12,10 @@ type KnownHeld struct {
 	Since time.Time `json:"since"`
 }
 
-// held announces to which earlier commit the target is held, and when that has ended. The last
+// targetHold announces to which earlier commit the target is held, and when that has ended. The last
 // announcement stays valid while the state is unknown: as a daemon starts, AWS does not answer or
 // the next commit is tried. So no daemon announces one hold twice.
-func (t *finder) held() {
+func (t *finder) targetHold() {
 	h, old := t.r.Fallback, t.old.Held
 	switch {
 	case h == nil && t.r.Plan != nil && old != nil:

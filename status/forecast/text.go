@@ -24,13 +24,13 @@ const (
 func clock(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
 	if days := d / (24 * time.Hour); days > 0 {
-		return fmt.Sprintf("%dd %s", days, short(d-days*24*time.Hour))
+		return fmt.Sprintf("%dd %s", days, compact(d-days*24*time.Hour))
 	}
-	return short(d)
+	return compact(d)
 }
 
-// short is a duration without the units that say nothing, such as 1h or 4m30s.
-func short(d time.Duration) string {
+// compact is a duration without the units that say nothing, such as 1h or 4m30s.
+func compact(d time.Duration) string {
 	text := d.String()
 	for _, end := range []string{"m0s", "h0m"} {
 		if strings.HasSuffix(text, end) {

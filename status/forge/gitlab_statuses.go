@@ -78,7 +78,7 @@ func (g *gitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 	case refusal.Status == http.StatusBadRequest && strings.Contains(refusal.Message, "annot transition"):
 		// Another writer changed the job: another process, or one of our own writes
 		// whose answer was lost.
-		return g.settle(ctx, sha, s, refusal)
+		return g.confirmState(ctx, sha, s, refusal)
 	case commit.pipeline != 0 && (refusal.Status == http.StatusBadRequest || refusal.Status == http.StatusNotFound):
 		// The pipeline was deleted, or takes no more jobs: GitLab chooses another.
 		g.mu.Lock()
@@ -120,9 +120,9 @@ func (g *gitLab) set(ctx context.Context, sha string, commit *gitlabCommit, stat
 	return nil
 }
 
-// settle reads what became of a job that could not be changed. It is no error if
+// confirmState reads what became of a job that could not be changed. It is no error if
 // the job is in that state already.
-func (g *gitLab) settle(ctx context.Context, sha string, want CommitStatus, refusal *forgehttp.Error) error {
+func (g *gitLab) confirmState(ctx context.Context, sha string, want CommitStatus, refusal *forgehttp.Error) error {
 	has, err := g.Statuses(ctx, sha)
 	if err != nil {
 		return err

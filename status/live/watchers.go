@@ -131,7 +131,7 @@ type Change struct {
 	Targets []string `json:"targets"`
 }
 
-func (w *Watcher) take() Change {
+func (w *Watcher) pending() Change {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := Change{All: w.all, Targets: slices.Sorted(maps.Keys(w.named))}
@@ -160,7 +160,7 @@ func (w *Watcher) next(ctx context.Context, beat time.Duration) (string, bool) {
 		return ": still here\n\n", true
 	case <-w.wake:
 	}
-	body, err := json.Marshal(w.take())
+	body, err := json.Marshal(w.pending())
 	if err != nil {
 		panic("status: a message cannot be written: " + err.Error()) // it holds texts only
 	}

@@ -28,7 +28,7 @@ func TestASlowPageHoldsUpNothing(t *testing.T) {
 	defer w.mu.Unlock()
 	for one := range w.list {
 		rang := len(one.wake)
-		if change := one.take(); !change.All || len(change.Targets) != 0 || rang != 1 || len(one.wake) != 0 {
+		if change := one.pending(); !change.All || len(change.Targets) != 0 || rang != 1 || len(one.wake) != 0 {
 			t.Errorf("it is to be told %+v, and then has %d", change, len(one.wake))
 		}
 	}
@@ -121,7 +121,7 @@ func TestNoMessageIsEmpty(t *testing.T) {
 	for done := false; !done; {
 		select {
 		case <-one.wake:
-			if c := one.take(); !c.All && len(c.Targets) == 0 {
+			if c := one.pending(); !c.All && len(c.Targets) == 0 {
 				t.Fatal("a message says nothing")
 			}
 		case <-ended:

@@ -61,40 +61,40 @@ func (w *views) memberView() (v members.View, ok bool) {
 
 // ownerOf is nil where a daemon is alone, or it is not known whose the target is.
 func (w *views) ownerOf(target string) *ownerView {
-	crew, several := w.memberView()
-	o, known := crew.OwnerOf(target)
+	daemons, several := w.memberView()
+	o, known := daemons.OwnerOf(target)
 	if !several || !known {
 		return nil
 	}
 	v := &ownerView{Name: o.Owner, Last: o.Last, Since: momentOf(w.current, o.Since)}
-	for _, m := range crew.Members {
+	for _, m := range daemons.Members {
 		v.Here = v.Here || m.Answers && m.Name == o.Owner
 	}
 	return v
 }
 
 func (w *views) membersView() membersView {
-	crew, several := w.memberView()
+	daemons, several := w.memberView()
 	v := membersView{
-		layout: w.layout("members", "Members"), Engine: engineNames[crew.Engine.Kind], EngineID: crew.Engine.ID, Error: crew.Engine.Error, Refused: crew.Engine.Refused,
-		Lag: span(time.Duration(crew.Engine.Lag * float64(time.Second)).Round(100 * time.Millisecond)),
+		layout: w.layout("members", "Members"), Engine: engineNames[daemons.Engine.Kind], EngineID: daemons.Engine.ID, Error: daemons.Engine.Error, Refused: daemons.Engine.Refused,
+		Lag: span(time.Duration(daemons.Engine.Lag * float64(time.Second)).Round(100 * time.Millisecond)),
 	}
 	v.JSON = "/api/v1/members"
-	for _, m := range crew.Members {
-		v.Members = append(v.Members, viewOfMember(m, crew.Far()))
+	for _, m := range daemons.Members {
+		v.Members = append(v.Members, viewOfMember(m, daemons.Far()))
 	}
-	for _, o := range crew.Owned {
+	for _, o := range daemons.Owned {
 		v.Owned = append(v.Owned, w.viewOfOwned(o))
 	}
-	unowned := crew.Unowned()
-	switch longest := crew.Longest(w.current.Now()); {
+	unowned := daemons.Unowned()
+	switch longest := daemons.Longest(w.current.Now()); {
 	case !several:
 		v.Headline, v.Mood = "One daemon, without coordination.", report.Converged
-	case crew.Engine.Error != "":
+	case daemons.Engine.Error != "":
 		v.Headline, v.Mood = "The engine does not answer.", report.Failing
-	case crew.Engine.Refused != "":
+	case daemons.Engine.Refused != "":
 		v.Headline, v.Mood = "The engine rejects writes.", report.Failing
-	case crew.Late():
+	case daemons.Late():
 		v.Headline, v.Mood = "The engine is slow: this member last read the records "+v.Lag+" ago, and writes nothing to AWS meanwhile.", report.Failing
 	case longest > members.TooLong:
 		v.Headline, v.Mood = fmt.Sprintf("%s has no owner.", plural(len(unowned), "scope or source")), report.Failing
@@ -102,9 +102,9 @@ func (w *views) membersView() membersView {
 			v.Headline = fmt.Sprintf("%d scopes and sources have no owner.", len(unowned))
 		}
 	case len(unowned) > 0:
-		v.Headline, v.Mood = fmt.Sprintf("%d of %d scopes and sources have an owner. Members are taking the others.", len(crew.Owned)-len(unowned), len(crew.Owned)), report.Moving
+		v.Headline, v.Mood = fmt.Sprintf("%d of %d scopes and sources have an owner. Members are taking the others.", len(daemons.Owned)-len(unowned), len(daemons.Owned)), report.Moving
 	default:
-		v.Headline, v.Mood = plural(len(crew.Members), "member")+". Every scope and source has an owner.", report.Converged
+		v.Headline, v.Mood = plural(len(daemons.Members), "member")+". Every scope and source has an owner.", report.Converged
 	}
 	return v
 }
@@ -163,8 +163,8 @@ func (w *web) members(rw http.ResponseWriter, r *http.Request) {
 }
 
 func (w *web) apiMembers(rw http.ResponseWriter, r *http.Request) {
-	crew, _ := w.memberView()
-	w.sendJSON(rw, r, crew)
+	daemons, _ := w.memberView()
+	w.sendJSON(rw, r, daemons)
 }
 
 // standing is the state of the daemon in one answer, for who looks after it.
@@ -179,6 +179,6 @@ type standing struct {
 
 func (w *web) status(rw http.ResponseWriter, r *http.Request) {
 	f := w.current.Daemon.Facts()
-	crew, _ := w.memberView()
-	w.sendJSON(rw, r, standing{Instance: f.Instance, Waiting: append([]string{}, w.current.Targets.Missing()...), Held: f.Unwritten, View: crew})
+	daemons, _ := w.memberView()
+	w.sendJSON(rw, r, standing{Instance: f.Instance, Waiting: append([]string{}, w.current.Targets.Missing()...), Held: f.Unwritten, View: daemons})
 }

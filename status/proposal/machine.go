@@ -60,7 +60,7 @@ type turn[E any, P Entry[E]] struct {
 	unlisted error
 }
 
-func (m *Machine[E, P]) begin(store state.Store, now Now) (*turn[E, P], error) {
+func (m *Machine[E, P]) newTurn(store state.Store, now Now) (*turn[E, P], error) {
 	all, err := m.Read(store)
 	return &turn[E, P]{Machine: m, store: store, now: now, all: all, had: slices.Clone(all)}, err
 }
@@ -91,7 +91,7 @@ func (t *turn[E, P]) save() error {
 func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (again time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, err := m.begin(store, now)
+	t, err := m.newTurn(store, now)
 	if err != nil {
 		return again, err
 	}
@@ -165,7 +165,7 @@ func (t *turn[E, P]) step(ctx context.Context, e P) (at time.Time) {
 func (m *Machine[E, P]) Ask(ctx context.Context, store state.Store, now Now, fresh E, same func(*E) bool, with func(*E) error) (e E, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	t, err := m.begin(store, now)
+	t, err := m.newTurn(store, now)
 	if err != nil {
 		return e, err
 	}

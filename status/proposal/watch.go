@@ -37,17 +37,17 @@ func (t *turn[E, P]) watch(ctx context.Context, e P) error {
 	}
 	i := slices.IndexFunc(list, func(p forge.PullRequest) bool { return p.Number == e.state().Number })
 	if i >= 0 {
-		return t.settle(ctx, e, list[i])
+		return t.updateFrom(ctx, e, list[i])
 	}
 	p, err := t.Forge.Pull(ctx, e.state().Number)
 	if err != nil {
 		return err
 	}
-	return t.settle(ctx, e, p)
+	return t.updateFrom(ctx, e, p)
 }
 
-// settle takes in how the forge shows an entry's pull request.
-func (t *turn[E, P]) settle(ctx context.Context, e P, p forge.PullRequest) error {
+// updateFrom takes in how the forge shows an entry's pull request.
+func (t *turn[E, P]) updateFrom(ctx context.Context, e P, p forge.PullRequest) error {
 	s := e.state()
 	number := "pull request " + Number(p.Number)
 	switch {
@@ -162,7 +162,7 @@ func (t *turn[E, P]) adopt(ctx context.Context, e P, p forge.PullRequest) error 
 	was := *s
 	s.Number, s.URL, s.Title, s.Branch = p.Number, p.WebURL, p.Title, p.HeadRef
 	s.Print, s.Said, s.Changed = "", "", p.UpdatedAt
-	if err := t.settle(ctx, e, p); err != nil {
+	if err := t.updateFrom(ctx, e, p); err != nil {
 		*s = was
 		return err
 	}

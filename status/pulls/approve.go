@@ -15,7 +15,7 @@ import (
 
 // obeyApprove executes the command weir approve: it approves the plans that weir's comment showed when
 // the user approved them.
-func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
+func (l *comments) obeyApprove(ctx context.Context, k *openPull, c forge.Comment, digest string) error {
 	refuse := func(format string, args ...any) error {
 		return l.answer(ctx, k, c, forge.Refused, fmt.Sprintf(format, args...), false)
 	}
@@ -73,10 +73,10 @@ func (l *comments) obeyApprove(ctx context.Context, k *work, c forge.Comment, di
 }
 
 // from returns the name of a pull request in approvals.
-func (l *comments) from(k *work) string { return fmt.Sprintf("%s#%d", l.Source, k.Number) }
+func (l *comments) from(k *openPull) string { return fmt.Sprintf("%s#%d", l.Source, k.Number) }
 
 // showApproval records a new or withdrawn approval of the plan, and shows it.
-func (l *comments) showApproval(k *work) {
+func (l *comments) showApproval(k *openPull) {
 	switch p := k.shown; {
 	case p.State != report.PullPlanned:
 		l.save(k) // the next plan shows it
@@ -90,7 +90,7 @@ func (l *comments) showApproval(k *work) {
 
 // obeyUnapprove executes the command weir unapprove: it withdraws the approvals that comments on the
 // pull request gave, including approvals of earlier commits.
-func (l *comments) obeyUnapprove(ctx context.Context, k *work, c forge.Comment, digest string) error {
+func (l *comments) obeyUnapprove(ctx context.Context, k *openPull, c forge.Comment, digest string) error {
 	unused, begun, err := l.Approver.Withdraw(digest, l.from(k))
 	if err != nil {
 		return fmt.Errorf("withdraw an approval: %w", err)
@@ -149,7 +149,7 @@ func chosenBy(combined string, all []string, digest string) []string {
 // unread explains why the author of c cannot have read the plan with a digest in weir's comment, or
 // returns "" if they can. It compares the times of the forge's clock, and the text with what weir
 // wrote. It rewrites a comment that was deleted, or that somebody else edited.
-func (l *comments) unread(ctx context.Context, k *work, c forge.Comment, digest string) (string, error) {
+func (l *comments) unread(ctx context.Context, k *openPull, c forge.Comment, digest string) (string, error) {
 	list, err := l.Forge.Comments(ctx, k.Number, time.Time{})
 	if err != nil {
 		return "", err

@@ -111,7 +111,7 @@ func newestOf(list []forge.Comment, since time.Time) time.Time {
 }
 
 // act acts on a comment by a user. again says that the comment must be read again.
-func (l *comments) act(ctx context.Context, k *work, c forge.Comment, from time.Time) (again bool, err error) {
+func (l *comments) act(ctx context.Context, k *openPull, c forge.Comment, from time.Time) (again bool, err error) {
 	handle := l.obey
 	if c.ID <= k.Comment || c.CreatedAt.Before(from) {
 		handle = l.answerEdited // it is listed because something happened to it since
@@ -136,7 +136,7 @@ func passing(err error) bool {
 
 // obey executes the command in a comment, if it has one. An error comes from the forge: the comment
 // is read again.
-func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
+func (l *comments) obey(ctx context.Context, k *openPull, c forge.Comment) error {
 	command, ok := forge.ParseCommand(c.Body)
 	if !ok {
 		return nil
@@ -172,7 +172,7 @@ func (l *comments) obey(ctx context.Context, k *work, c forge.Comment) error {
 }
 
 // do executes a command.
-func (l *comments) do(ctx context.Context, k *work, c forge.Comment, command forge.Command) error {
+func (l *comments) do(ctx context.Context, k *openPull, c forge.Comment, command forge.Command) error {
 	switch command.Name {
 	case forge.Plan:
 		return l.obeyPlan(ctx, k, c)
@@ -193,7 +193,7 @@ func (l *comments) do(ctx context.Context, k *work, c forge.Comment, command for
 
 // answer adds a reaction to a comment, and replies if text is not empty. With seldom it replies at
 // most once a minute on a pull request.
-func (l *comments) answer(ctx context.Context, k *work, c forge.Comment, r forge.Reaction, text string, seldom bool) error {
+func (l *comments) answer(ctx context.Context, k *openPull, c forge.Comment, r forge.Reaction, text string, seldom bool) error {
 	if err := l.Forge.React(ctx, k.Number, c.ID, r); err != nil {
 		l.log.Warn("comment is not acknowledged", "error", err)
 	}
@@ -210,7 +210,7 @@ func (l *comments) answer(ctx context.Context, k *work, c forge.Comment, r forge
 // current reads a pull request at the moment of a command. It reports whether weir had seen its
 // head before the comment: by the order of its reads, and by the forge's clock, because the forge
 // may report a comment late.
-func (l *comments) current(ctx context.Context, k *work, c forge.Comment) (bool, error) {
+func (l *comments) current(ctx context.Context, k *openPull, c forge.Comment) (bool, error) {
 	pr, err := l.Forge.Pull(ctx, k.Number)
 	if err != nil {
 		return false, err
@@ -224,7 +224,7 @@ func (l *comments) current(ctx context.Context, k *work, c forge.Comment) (bool,
 	return known, nil
 }
 
-func (l *comments) obeyPlan(ctx context.Context, k *work, c forge.Comment) error {
+func (l *comments) obeyPlan(ctx context.Context, k *openPull, c forge.Comment) error {
 	known, err := l.current(ctx, k, c)
 	if err != nil {
 		return err

@@ -30,7 +30,7 @@ func (b *bench) publish() {
 
 func (b *bench) approved() []string {
 	b.t.Helper()
-	r := b.book.Read()
+	r := b.recorder.Read()
 	if r.Lost != nil {
 		b.t.Fatal(r.Lost.Why)
 	}
@@ -116,7 +116,7 @@ func TestUnapproveByComment(t *testing.T) {
 	b.round()
 	b.publish()
 	elsewhere := strings.Repeat("e", 64)
-	if _, err := b.book.Approve(elsewhere, "ann"); err != nil {
+	if _, err := b.recorder.Approve(elsewhere, "ann"); err != nil {
 		t.Fatal(err)
 	}
 	say := func(text string) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // merge describes how a merge was applied, as far as weir knows.
@@ -41,9 +42,9 @@ func compare(r reviewed, m merge) findings {
 	why := ""
 	switch {
 	case r.Base == "":
-		why = "no plan of the merged commit " + shortRevision(m.head) + " was shown before the merge"
+		why = "no plan of the merged commit " + wording.Short(m.head) + " was shown before the merge"
 	case r.Head != m.head:
-		why = "the merged commit " + shortRevision(m.head) + " was not planned before the merge; what was shown was the plan of " + shortRevision(r.Head)
+		why = "the merged commit " + wording.Short(m.head) + " was not planned before the merge; what was shown was the plan of " + wording.Short(r.Head)
 	}
 	switch {
 	case why == "":
@@ -149,8 +150,8 @@ func (f planFacts) unshown() agreement {
 	return changedUnshown
 }
 
-// holds reports whether the held steps can be compared with those that the review showed.
-func (f planFacts) holds() bool {
+// holdsComparable reports whether the held steps can be compared with those that the review showed.
+func (f planFacts) holdsComparable() bool {
 	return f.planned && f.shown && !f.failed && !f.unsure && (f.same || !f.together)
 }
 
@@ -166,7 +167,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 		reviewed: r.Base != "", failing: r.State == report.PullFailing,
 		together: !m.alone || a.With != "", began: m.Began, explained: m.explains(target, a.Digest),
 	}
-	upTo, does := shortRevision(cmp.Or(a.With, m.Revision)), words(a.Summary)
+	upTo, does := wording.Short(cmp.Or(a.With, m.Revision)), words(a.Summary)
 	addDiffers := func(text string) { differs = append(differs, text) }
 	addUncompared := func(text string) { uncompared = append(uncompared, text) }
 	switch f.agreement() {
@@ -196,7 +197,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 	case otherPlan:
 		addDiffers("the plan is not the reviewed one; it " + does)
 	}
-	if before := r.Held[target]; f.holds() && before.Sum != a.Holding.Sum {
+	if before := r.Held[target]; f.holdsComparable() && before.Sum != a.Holding.Sum {
 		addDiffers(heldOtherwise(before, a.Holding))
 	}
 	return differs, uncompared
@@ -204,7 +205,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 
 // heldOtherwise says that the held steps differ from those that were shown.
 func heldOtherwise(before, now plan.Holding) string {
-	shown, is := held(before), held(now)
+	shown, is := heldText(before), heldText(now)
 	switch {
 	case shown == "":
 		return "the review showed no step as held, and " + is + " held"
@@ -217,8 +218,8 @@ func heldOtherwise(before, now plan.Holding) string {
 	}
 }
 
-// held counts held steps.
-func held(h plan.Holding) string {
+// heldText counts held steps.
+func heldText(h plan.Holding) string {
 	n := 0
 	var why []string
 	for _, hold := range slices.Sorted(maps.Keys(h.Counts)) {

@@ -33,7 +33,7 @@ func commandText(c forge.Command) string { return strings.TrimSpace(string(c.Nam
 
 // note remembers a command that was executed or answered. After a temporary error it does not: the
 // comment is read again.
-func (l *comments) note(k *work, c forge.Comment, command forge.Command, err error) error {
+func (l *comments) note(k *openPull, c forge.Comment, command forge.Command, err error) error {
 	if passing(err) {
 		return err
 	}
@@ -80,7 +80,7 @@ func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
 
 // answerEdited answers a comment that an edit turned into a command, or into another command. weir has
 // read the comment before, or it is older than the comments that weir reads.
-func (l *comments) answerEdited(ctx context.Context, k *work, c forge.Comment) error {
+func (l *comments) answerEdited(ctx context.Context, k *openPull, c forge.Comment) error {
 	command, ok := forge.ParseCommand(c.Body)
 	before := slices.IndexFunc(k.Acted, func(a acted) bool { return a.Comment == c.ID })
 	heard, _ := l.Heard.of(c)
@@ -103,7 +103,7 @@ func (l *comments) answerEdited(ctx context.Context, k *work, c forge.Comment) e
 
 // lacks answers a command that weir cannot execute because its token has no permission for a
 // required read. It answers once per pull request and reason. Any other error is returned.
-func (l *comments) lacks(ctx context.Context, k *work, c forge.Comment, err error) error {
+func (l *comments) lacks(ctx context.Context, k *openPull, c forge.Comment, err error) error {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultDenied {
 		return err
@@ -113,7 +113,7 @@ func (l *comments) lacks(ctx context.Context, k *work, c forge.Comment, err erro
 }
 
 // once refuses a comment. It does not repeat the last such answer on the pull request.
-func (l *comments) once(ctx context.Context, k *work, c forge.Comment, text string) error {
+func (l *comments) once(ctx context.Context, k *openPull, c forge.Comment, text string) error {
 	said := text
 	if k.Refused == text {
 		said = ""
@@ -124,7 +124,7 @@ func (l *comments) once(ctx context.Context, k *work, c forge.Comment, text stri
 }
 
 // guard checks a comment of weir's own, and rewrites it if somebody edited it.
-func (l *comments) guard(k *work, c forge.Comment) {
+func (l *comments) guard(k *openPull, c forge.Comment) {
 	if _, edited := l.Display.Written(l.Source, c, false); !edited || l.Now().Before(k.restored.Add(guarded)) {
 		return
 	}
@@ -134,7 +134,7 @@ func (l *comments) guard(k *work, c forge.Comment) {
 }
 
 // restore rewrites weir's comment on a pull request.
-func (l *comments) restore(k *work) {
+func (l *comments) restore(k *openPull) {
 	l.Display.Again(l.Source, k.Number)
 	if k.shown.State == "" || k.shown.Unkept {
 		k.asked = true // the next plan is shown

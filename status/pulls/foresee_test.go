@@ -123,7 +123,7 @@ func TestAPlanThatIsNotForeseen(t *testing.T) {
 // If a simulation fails, the plan is shown, and says so where the forecast would be.
 func TestAFaultOfTheForesightIsNoFaultOfThePlan(t *testing.T) {
 	b := newBench(t, "", "")
-	p := &planning{records: b.w.pulls.records, was: work{record: record{Number: 1}}}
+	p := &planning{records: b.w.pulls.records, was: openPull{record: record{Number: 1}}}
 	of := report.Pull{State: report.PullPlanned, Reports: []*plan.Report{{Target: "one", Plan: &plan.Plan{Target: "one", Steps: []step.Step{{Verb: step.Update}}}}}}
 	b.w.o.Within = time.Minute
 	copied := observed.State{Account: "000000000000", Region: "eu-west-1"}

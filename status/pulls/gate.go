@@ -6,7 +6,7 @@ import (
 
 // label records whether the label allows the head. A label that was set when the head was first seen
 // was set for another head: it must be removed and set again to allow this one.
-func (r *work) label(p Policy, fresh bool) {
+func (r *openPull) label(p Policy, fresh bool) {
 	if !r.pr.Fork || !slices.Contains(p.Forks.AllowBy, ByLabel) {
 		return
 	}
@@ -23,7 +23,7 @@ func (r *work) label(p Policy, fresh bool) {
 }
 
 // wait explains why a pull request is not planned, or returns "" if it must be planned.
-func (r *work) wait(p Policy) string {
+func (r *openPull) wait(p Policy) string {
 	// A permission of an earlier configuration does not stay valid.
 	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA && (!r.pr.Fork || len(p.Forks.AllowBy) > 0) {
 		return ""
@@ -60,6 +60,6 @@ func forksText(p Policy) string {
 }
 
 // allows reports whether the comment weir plan can allow a plan of the pull request.
-func (r *work) allows(p Policy) bool {
+func (r *openPull) allows(p Policy) bool {
 	return !r.pr.Fork || slices.Contains(p.Forks.AllowBy, ByComment)
 }

@@ -48,7 +48,7 @@ type bench struct {
 	base      *fleet.Base
 	forge     *memForge
 	display   *memDisplay
-	book      *gates.Book
+	recorder  *gates.Recorder
 	db        *state.DB
 	clock     time.Time
 	w         *Watcher
@@ -118,7 +118,7 @@ func (b *bench) openState() {
 	if b.db, err = state.Open(b.dir); err != nil {
 		b.t.Fatal(err)
 	}
-	b.book = gates.NewBook(b.db, moments.At(b.now))
+	b.recorder = gates.NewRecorder(b.db, moments.At(b.now))
 	b.restart()
 }
 
@@ -131,7 +131,7 @@ func (b *bench) restart() {
 	b.w, err = New(Options{
 		Source: "s", Forge: b.forge, Git: b.git, Base: func() *fleet.Base { return b.base }, Accounts: b.accounts.ForPlans(),
 		Follows: func(ref string) bool { return ref == "refs/heads/main" }, Policy: b.policy, Display: b.display,
-		Approver: b.book, Approved: func() { b.bells++ }, Withdrawn: func(targets []string) { b.withdrawn = append(b.withdrawn, targets) }, DB: b.db, Marker: "marker", Within: cmp.Or(b.within, 1), Interval: 30 * time.Second, Turns: NewTurns(),
+		Approver: b.recorder, Approved: func() { b.bells++ }, Withdrawn: func(targets []string) { b.withdrawn = append(b.withdrawn, targets) }, DB: b.db, Marker: "marker", Within: cmp.Or(b.within, 1), Interval: 30 * time.Second, Turns: NewTurns(),
 		Event: func(e events.Event) { b.events = append(b.events, e) }, Logger: slog.New(slog.DiscardHandler), Now: b.now,
 	})
 	if err != nil {

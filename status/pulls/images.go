@@ -126,7 +126,7 @@ func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) erro
 
 // keep stores the images of a plan that is about to be shown. It ignores plans of forks: anybody can
 // make one, and plan the same content again, so their images are never applied.
-func (m *images) keep(k *work, p report.Pull) {
+func (m *images) keep(k *openPull, p report.Pull) {
 	if p.State != report.PullPlanned || p.Stale != "" || k.pr.Fork {
 		return
 	}
@@ -147,7 +147,7 @@ func (m *images) keep(k *work, p report.Pull) {
 
 // leave updates the images of a pull request in the transaction that forgets it. The images of a
 // merged pull request stay until they expire.
-func (m *images) leave(k *work, forget func(*state.Tx) error) {
+func (m *images) leave(k *openPull, forget func(*state.Tx) error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	changed := map[int64]imageRecord{}

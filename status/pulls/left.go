@@ -25,7 +25,7 @@ func (ps *pullRequests) remember(l left) {
 }
 
 // forget removes a pull request that is no longer open, and keeps what must be remembered of it.
-func (ps *pullRequests) forget(k *work) {
+func (ps *pullRequests) forget(k *openPull) {
 	k.drop()
 	delete(ps.open, k.Number)
 	if err := ps.Git.Forget(ps.Forge.Profile().HeadRef(k.Number)); err != nil {

@@ -91,7 +91,7 @@ func (l *listing) list(ctx context.Context) error {
 
 // gone finds out what became of a pull request that is no longer open, or no longer into the followed
 // branch.
-func (l *listing) gone(ctx context.Context, k *work) error {
+func (l *listing) gone(ctx context.Context, k *openPull) error {
 	pr, err := l.Forge.Pull(ctx, k.Number)
 	if forge.Gone(err) {
 		if k.Reported {
@@ -140,7 +140,7 @@ func (l *listing) gone(ctx context.Context, k *work) error {
 
 // mergedByHand returns the commit that brought the head of a closed pull request into the followed
 // branch, "" for none. Not every forge reports a pull request as merged if a person pushed the merge.
-func (l *listing) mergedByHand(ctx context.Context, k *work, pr forge.PullRequest) (string, error) {
+func (l *listing) mergedByHand(ctx context.Context, k *openPull, pr forge.PullRequest) (string, error) {
 	if pr.State != forge.Closed || pr.HeadSHA == "" {
 		return "", nil
 	}

@@ -68,7 +68,7 @@ func (pl *planner) advanceAll(ctx context.Context, base *fleet.Base) time.Durati
 }
 
 // advance acts on the stage of a pull request, and returns the time until it must be called again.
-func (pl *planner) advance(ctx context.Context, base *fleet.Base, k *work) time.Duration {
+func (pl *planner) advance(ctx context.Context, base *fleet.Base, k *openPull) time.Duration {
 	at, now := base.View(pl.Source).Snapshot.Revision, pl.Now()
 	dirty, blocked := pl.standings.dirty(k) > 0, k.wait(pl.Policy)
 	is := stageFacts{
@@ -78,7 +78,7 @@ func (pl *planner) advance(ctx context.Context, base *fleet.Base, k *work) time.
 	}.stage()
 	switch is {
 	case stageMerged:
-		return pl.merges.settle(ctx, base, k)
+		return pl.merges.compareMerge(ctx, base, k)
 	case stageBlocked:
 		k.drop()
 		k.asked = false
@@ -106,7 +106,7 @@ func (pl *planner) advance(ctx context.Context, base *fleet.Base, k *work) time.
 }
 
 // describe shows a changed title.
-func (pl *planner) describe(k *work) {
+func (pl *planner) describe(k *openPull) {
 	switch {
 	case k.shown.Title == k.pr.Title:
 	case k.shown.Unkept:
@@ -120,7 +120,7 @@ func (pl *planner) describe(k *work) {
 const killedText = "weir was killed while it planned this commit and does not retry by itself: push another commit, or comment weir plan to try again"
 
 // plan starts a plan of a pull request against the followed commit.
-func (pl *planner) plan(ctx context.Context, base *fleet.Base, at string, k *work, dirty bool) {
+func (pl *planner) plan(ctx context.Context, base *fleet.Base, at string, k *openPull, dirty bool) {
 	// The state of the head that an earlier process showed stays until there is a newer one.
 	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Reported || k.Head != k.pr.HeadSHA) {
 		pl.Display.Begin(pl.Source, k.Number, k.pr.HeadSHA)
@@ -194,7 +194,7 @@ func (pl *planner) finish(ctx context.Context, p *planning) {
 }
 
 // again schedules the next try after a temporary failure, with a growing delay.
-func (pl *planner) again(k *work) {
+func (pl *planner) again(k *openPull) {
 	k.tries++
 	k.due = pl.Now().Add(min(pl.Interval<<min(k.tries-1, 6), 30*time.Minute))
 }

@@ -20,9 +20,9 @@ import (
 // the other pull requests nor the next poll of this one.
 type planning struct {
 	records
-	k *work // the pull request; only Run uses it
+	k *openPull // the pull request; only Run uses it
 	// was is the pull request at the start of the plan. The plan is made against base, at commit at.
-	was   work
+	was   openPull
 	base  *fleet.Base
 	at    string
 	dirty bool
@@ -46,7 +46,7 @@ type planning struct {
 }
 
 // drop stops the plan under way, because it is no longer needed.
-func (k *work) drop() {
+func (k *openPull) drop() {
 	if k.planning != nil {
 		k.planning.dropped = true
 		k.planning.stop()
@@ -59,7 +59,7 @@ func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, err
 	defer p.lighter()
 	k := &p.was
 	ref := source.PullRef{Head: p.Forge.Profile().HeadRef(k.Number), HeadSHA: k.pr.HeadSHA, Base: p.at}
-	if k.holds(p.dirty) && p.still(ctx, ref) {
+	if k.stillValid(p.dirty) && p.still(ctx, ref) {
 		return k.shown, nil, nil
 	}
 	ref.MergeRef = k.pr.MergeRef
@@ -100,7 +100,7 @@ func (o *Options) bring(ctx context.Context, ref source.PullRef) (source.Merge, 
 
 // gives reports whether the merge of a pull request with a commit results in exactly the given tree.
 // Then the commit with that tree contains the pull request and nothing else, however it was merged.
-func (o *Options) gives(ctx context.Context, k *work, upon, tree string) bool {
+func (o *Options) gives(ctx context.Context, k *openPull, upon, tree string) bool {
 	if upon == "" || tree == "" || k.Seen == "" {
 		return false
 	}
@@ -155,8 +155,8 @@ func (p *planning) still(ctx context.Context, ref source.PullRef) bool {
 	return err == nil && slices.Equal(again.Touched, before.Touched) && slices.Equal(again.Gone, before.Gone) && again.Targets == before.Targets
 }
 
-// holds reports whether the shown plan may still be valid although the base has moved.
-func (k *work) holds(dirty bool) bool {
+// stillValid reports whether the shown plan may still be valid although the base has moved.
+func (k *openPull) stillValid(dirty bool) bool {
 	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Stale == "" && k.tries == 0 &&
 		(k.shown.State == report.PullPlanned || k.shown.State == report.PullUnaffected)
 }

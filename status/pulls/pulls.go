@@ -24,6 +24,7 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 	"github.com/weir-gitops/weir/status/forge"
 	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 const (
@@ -173,7 +174,7 @@ func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
 		w.images.give(d) // it may have become known since
 		return
 	}
-	d.Policy.Gates.Waits = "which pull request the commit " + shortRevision(commit.Revision) + " merges is unknown yet, and plans of several showed different images for it"
+	d.Policy.Gates.Waits = "which pull request the commit " + wording.Short(commit.Revision) + " merges is unknown yet, and plans of several showed different images for it"
 }
 
 func (w *Watcher) pollSoon() {

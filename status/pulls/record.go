@@ -145,7 +145,7 @@ func (r records) survived(p *planning) {
 }
 
 // save writes the record of a pull request.
-func (r records) save(k *work) {
+func (r records) save(k *openPull) {
 	r.write(func(tx *state.Tx) error { return bucket.Put(tx, r.key(k.Number), k.record) })
 }
 

@@ -30,7 +30,7 @@ type pullRequests struct {
 }
 
 // openPulls are the pull requests into the followed branch, by number.
-type openPulls map[int64]*work
+type openPulls map[int64]*openPull
 
 // numbers returns the pull requests in ascending order.
 func (o openPulls) numbers() []int64 { return slices.Sorted(maps.Keys(o)) }
@@ -53,7 +53,7 @@ func (ps *pullRequests) read() error {
 			ps.left[r.Number] = left{record: r}
 			continue
 		}
-		ps.open[r.Number] = &work{pr: forge.PullRequest{Number: r.Number, HeadSHA: r.Seen}, record: r}
+		ps.open[r.Number] = &openPull{pr: forge.PullRequest{Number: r.Number, HeadSHA: r.Seen}, record: r}
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (ps *pullRequests) read() error {
 func (ps *pullRequests) update(pr forge.PullRequest) {
 	k := ps.open[pr.Number]
 	if k == nil {
-		k = &work{record: record{Number: pr.Number, Comment: ps.left[pr.Number].Comment}}
+		k = &openPull{record: record{Number: pr.Number, Comment: ps.left[pr.Number].Comment}}
 		delete(ps.left, pr.Number)
 		ps.open[pr.Number] = k
 	}
@@ -78,7 +78,7 @@ func (ps *pullRequests) update(pr forge.PullRequest) {
 }
 
 // show records a new state of a pull request, and shows it.
-func (ps *pullRequests) show(k *work, p report.Pull) {
+func (ps *pullRequests) show(k *openPull, p report.Pull) {
 	p.Source, p.Number = ps.Source, k.Number
 	p.Title, p.Author, p.WebURL = k.pr.Title, k.pr.Author, k.pr.WebURL
 	p.Fork = k.pr.Fork
@@ -117,7 +117,7 @@ func (ps *pullRequests) boundPlans() {
 
 // explains returns a function that reports whether another pull request showed the plan of a target:
 // one that is open, or one that the same commit merged.
-func (ps *pullRequests) explains(k *work, at commit) func(target, digest string) bool {
+func (ps *pullRequests) explains(k *openPull, at commit) func(target, digest string) bool {
 	return func(target, digest string) bool {
 		if slices.Contains(at.Reviewed[target], digest) {
 			return true

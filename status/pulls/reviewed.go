@@ -33,7 +33,7 @@ const mostEarlier = 4
 
 // note records the shown plan, for the comparison with the merge. An earlier plan that differs stays in
 // Earlier.
-func (k *work) note(p report.Pull) {
+func (k *openPull) note(p report.Pull) {
 	k.Reported = true
 	if p.State == report.PullMerged || p.State == report.PullClosed {
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/status/events"
 	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // mergeCheck compares the applied plans of merged pull requests with the reviewed plans, and ends the pull requests.
@@ -20,9 +21,9 @@ type mergeCheck struct {
 	commits *commits
 }
 
-// settle compares the applied plan with the reviewed plan once both are available, and ends a merged pull
+// compareMerge compares the applied plan with the reviewed plan once both are available, and ends a merged pull
 // request. It returns the time until it must be called again.
-func (m *mergeCheck) settle(ctx context.Context, base *fleet.Base, k *work) time.Duration {
+func (m *mergeCheck) compareMerge(ctx context.Context, base *fleet.Base, k *openPull) time.Duration {
 	over := m.Now().After(k.MergedAt.Add(waiting))
 	found, known, err := m.judge(ctx, base, k)
 	shown, err2 := k.reviewOf(ctx, m.Git, k.MergeSHA)
@@ -57,7 +58,7 @@ func (m *mergeCheck) settle(ctx context.Context, base *fleet.Base, k *work) time
 
 // judge compares the plan of a merge with the reviewed one. known is false while it waits for the
 // forge, for the source or for plans.
-func (m *mergeCheck) judge(ctx context.Context, base *fleet.Base, k *work) (out findings, known bool, err error) {
+func (m *mergeCheck) judge(ctx context.Context, base *fleet.Base, k *openPull) (out findings, known bool, err error) {
 	view := base.View(m.Source)
 	if k.MergeSHA == "" {
 		// The forge does not say which commit it was. Git does, if the head is in main.
@@ -78,7 +79,7 @@ func (m *mergeCheck) judge(ctx context.Context, base *fleet.Base, k *work) (out 
 		now := m.commits.at(view.Snapshot.Revision)
 		gone := view.Err == nil && now.seen.After(k.MergedAt) && m.Now().After(k.MergedAt.Add(3*m.Interval))
 		if gone {
-			out.uncompared = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, shortRevision(now.Revision))}
+			out.uncompared = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, wording.Short(now.Revision))}
 		}
 		return out, gone, nil
 	}
@@ -106,14 +107,14 @@ func (c commit) unplanned(merge string) (out findings) {
 	case merge == "":
 		out.uncompared = []string{"the forge does not say as which commit it was merged"}
 	default:
-		out.uncompared = []string{fmt.Sprintf("weir has not reached the commit %s within %.0f hours of the merge", shortRevision(merge), waiting.Hours())}
+		out.uncompared = []string{fmt.Sprintf("weir has not reached the commit %s within %.0f hours of the merge", wording.Short(merge), waiting.Hours())}
 	}
 	return out
 }
 
 // mergedAs returns the reviewed plan after the merge. If an earlier process made the plan, or
 // another plan replaced it, weir knows only what the record holds.
-func (k *work) mergedAs(r reviewed) report.Pull {
+func (k *openPull) mergedAs(r reviewed) report.Pull {
 	p := k.shown
 	if p.HeadSHA != r.Head || p.BaseSHA != r.Base || p.Digest != r.Digest {
 		p = report.Pull{AsReviewed: p.AsReviewed}
@@ -122,5 +123,3 @@ func (k *work) mergedAs(r reviewed) report.Pull {
 	p.State, p.Differs, p.Uncompared, p.Compared, p.Stale, p.Reason = report.PullMerged, nil, nil, false, "", ""
 	return p
 }
-
-func shortRevision(revision string) string { return revision[:min(7, len(revision))] }

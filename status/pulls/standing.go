@@ -64,7 +64,7 @@ func (s *standings) forget(target string) {
 }
 
 // dirty returns the number of targets that have changed since a pull request was planned.
-func (s *standings) dirty(k *work) (n int) {
+func (s *standings) dirty(k *openPull) (n int) {
 	if k.review == nil {
 		return 0
 	}

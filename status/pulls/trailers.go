@@ -13,6 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/source/snapshot"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // A trailer that lifts the limit of deletions is a line in a commit message. The message of a merge
@@ -82,7 +83,7 @@ func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	switch {
 	case !known:
 		prune.Allowed = nil
-		prune.Waits = "weir does not know yet whether the commit " + shortRevision(commit.Revision) + " merges a pull request, whose plan must then show the deletions"
+		prune.Waits = "weir does not know yet whether the commit " + wording.Short(commit.Revision) + " merges a pull request, whose plan must then show the deletions"
 		return
 	case r.Why == "":
 		return
@@ -228,10 +229,10 @@ func (q *inquiry) brought(ctx context.Context, git Git, head string) (bool, erro
 
 // ruling returns the decision about the commit that merges a pull request: its trailer allows the
 // deletions that the plan showed as allowed.
-func (k *work) ruling(revision string, shown reviewed) ruling {
+func (k *openPull) ruling(revision string, shown reviewed) ruling {
 	r := ruling{Revision: revision, Pull: k.Number, Why: mergesText(k.Number) + "its plan did not show their deletion as allowed"}
 	if !k.Reported || shown.Head == "" || shown.Head != k.Seen {
-		r.Why = mergesText(k.Number) + "no plan of its commit " + shortRevision(k.Seen) + " was shown"
+		r.Why = mergesText(k.Number) + "no plan of its commit " + wording.Short(k.Seen) + " was shown"
 		return r
 	}
 	r.Prunes = shown.Prunes

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// work is an open pull request.
-type work struct {
+// openPull is an open pull request.
+type openPull struct {
 	pr forge.PullRequest
 	record
 	// shown is the last shown state, and review the rendered change that its plan was made from. Both
@@ -37,6 +37,6 @@ type work struct {
 }
 
 // shows reports whether the reason why a pull request is not planned is shown already.
-func (k *work) shows(reason string) bool {
+func (k *openPull) shows(reason string) bool {
 	return k.shown.Reason == reason && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Title == k.pr.Title
 }

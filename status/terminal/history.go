@@ -19,7 +19,7 @@ func (p Printer) Events(events []events.Event) {
 	}
 	var rows [][]tableCell
 	for _, e := range events {
-		rows = append(rows, cells(p.moment(e.Time), wording.Clean(e.Kind), cell(cmp.Or(e.Target, e.Source)), cell(e.Pool), cell(shortRevision(e.Revision)), wording.Clean(e.Text)))
+		rows = append(rows, cells(p.moment(e.Time), wording.Clean(e.Kind), cell(cmp.Or(e.Target, e.Source)), cell(e.Pool), cell(wording.Short(e.Revision)), wording.Clean(e.Text)))
 	}
 	p.table([]column{{"TIME", 0}, {"EVENT", 1}, {"TARGET", 2}, {"POOL", 0}, {"COMMIT", 0}, {"WHAT", 0}}, rows)
 }
@@ -32,7 +32,7 @@ func (p Printer) Passes(passes []history.Run) {
 	}
 	var rows [][]tableCell
 	for _, r := range passes {
-		rows = append(rows, cells(p.moment(r.Time), cell(r.Target), string(r.Phase), cell(shortRevision(r.Revision)), stepCounts(r.Steps),
+		rows = append(rows, cells(p.moment(r.Time), cell(r.Target), string(r.Phase), cell(wording.Short(r.Revision)), stepCounts(r.Steps),
 			time.Duration(r.Duration).Round(time.Millisecond).String(), wording.Clean(r.Text)))
 	}
 	p.table([]column{{"TIME", 0}, {"TARGET", 0}, {"STATE", 0}, {"COMMIT", 0}, {"STEPS", 1}, {"TOOK", 2}, {"WHAT", 0}}, rows)
@@ -55,8 +55,6 @@ func (p Printer) moment(t time.Time) string {
 }
 
 func cell(s string) string { return cmp.Or(wording.Clean(s), "-") }
-
-func shortRevision(r string) string { return r[:min(7, len(r))] }
 
 func stepCounts(c history.StepCounts) string {
 	var out []string

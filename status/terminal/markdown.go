@@ -103,7 +103,7 @@ func heading(b *strings.Builder, r *plan.Report) {
 	fmt.Fprintf(b, "### %s\n\n", wording.Escape(r.Target))
 	fmt.Fprintf(b, "%s, account %s", r.Region, orDash(r.Account))
 	if r.Revision != "" {
-		fmt.Fprintf(b, ", revision %s", wording.Code(short(r.Revision)))
+		fmt.Fprintf(b, ", revision %s", wording.Code(wording.Short(r.Revision)))
 	}
 	b.WriteString("\n\n")
 }

@@ -76,15 +76,13 @@ func (p Printer) headline(r *plan.Report) {
 		facts = append(facts, "account "+r.Account)
 	}
 	if r.Revision != "" {
-		facts = append(facts, "revision "+short(r.Revision)+" "+wording.Clean(r.Subject))
+		facts = append(facts, "revision "+wording.Short(r.Revision)+" "+wording.Clean(r.Subject))
 	}
 	if r.Suspended {
 		facts = append(facts, "suspended")
 	}
 	p.line(p.paint(bold, wording.Clean(r.Target)), "  ", p.paint(dim, strings.Join(facts, "  ")))
 }
-
-func short(revision string) string { return revision[:min(len(revision), 7)] }
 
 func (p Printer) step(s step.Step) {
 	mark, color := sign(s.Verb)

@@ -128,7 +128,7 @@ func TestEveryMemberIsKnownOrUnknown(t *testing.T) {
 }
 
 // holdsLeaf reports whether data holds a value, and not only empty structs.
-func holdsLeaf(d intent.TemplateData) bool { return holds(reflect.ValueOf(d)) }
+func holdsLeaf(d intent.TemplateData) bool { return isSet(reflect.ValueOf(d)) }
 
 // eachLeaf calls f for each leaf below a struct type, with a function that sets
 // just that leaf.

@@ -40,7 +40,7 @@ func carryValue(from, to reflect.Value) (left bool) {
 		to = pointed(to)
 		for _, p := range pairsOf(from.Type(), to.Type()) {
 			if p.to < 0 {
-				left = left || holds(from.Field(p.from))
+				left = left || isSet(from.Field(p.from))
 			} else if v := from.Field(p.from); !v.IsZero() || v.Kind() == reflect.Struct {
 				left = carryValue(v, to.Field(p.to)) || left
 			}
@@ -104,9 +104,9 @@ func pairsOf(from, to reflect.Type) []pair {
 	return out
 }
 
-// holds reports whether a value of the SDK says anything. Empty texts and lists are
+// isSet reports whether a value of the SDK says anything. Empty texts and lists are
 // absent: EC2 answers some members that were never sent with an empty element.
-func holds(v reflect.Value) bool {
+func isSet(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if v.IsNil() {
@@ -114,7 +114,7 @@ func holds(v reflect.Value) bool {
 		}
 		// A pointer to false or 0 was sent on purpose, so it is a value.
 		if e := v.Elem(); e.Kind() == reflect.Struct || e.Kind() == reflect.String {
-			return holds(e)
+			return isSet(e)
 		}
 		return true
 	case reflect.Slice, reflect.Map:
@@ -124,7 +124,7 @@ func holds(v reflect.Value) bool {
 			return !v.IsZero()
 		}
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() && holds(v.Field(i)) {
+			if v.Type().Field(i).IsExported() && isSet(v.Field(i)) {
 				return true
 			}
 		}

@@ -204,8 +204,8 @@ func (g *Group) capacity() int64 {
 	return n
 }
 
-// Settled says whether all active members are in service and as many as wanted.
-func (g *Group) Settled() bool {
+// Steady says whether all active members are in service and as many as wanted.
+func (g *Group) Steady() bool {
 	n := int64(0)
 	for _, m := range g.Members {
 		switch {

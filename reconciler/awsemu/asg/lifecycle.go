@@ -54,9 +54,9 @@ type hooked struct {
 	m *Member
 }
 
-// begin makes the member wait for the hooks of a transition, and reports whether there
+// startWait makes the member wait for the hooks of a transition, and reports whether there
 // are any. Where listeners complete them all the member has gone on already.
-func (h *hooked) begin(transition string) bool {
+func (h *hooked) startWait(transition string) bool {
 	hooks := h.g.hooks(transition)
 	if len(hooks) == 0 {
 		return false

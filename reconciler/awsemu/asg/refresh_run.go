@@ -49,7 +49,7 @@ func (r *replacement) step() time.Duration {
 	batch := r.Timings().RefreshBatch
 	switch r.f.Status {
 	case refreshCancelling:
-		if r.f.Hurry || r.g.Settled() || r.g.Failures > 0 {
+		if r.f.Hurry || r.g.Steady() || r.g.Failures > 0 {
 			r.end(refreshCancelled, r.f.Reason)
 		}
 		return batch
@@ -79,7 +79,7 @@ func (r *replacement) step() time.Duration {
 		r.fail("Instances failed to launch: " + r.g.LastFailure)
 		return batch
 	}
-	if !r.g.Settled() {
+	if !r.g.Steady() {
 		if r.Now().Sub(r.f.Progress) > stallBatches*batch {
 			r.fail("The instance refresh made no progress for too long.")
 		}
@@ -216,7 +216,7 @@ func (r *replacement) checkpoint(now time.Time) (done bool, wait time.Duration) 
 	}
 	reached := false
 	at := int64(0)
-	for f.Checkpoint < len(f.Prefs.Checkpoints) && r.short() <= 0 {
+	for f.Checkpoint < len(f.Prefs.Checkpoints) && r.missing() <= 0 {
 		at = f.Prefs.Checkpoints[f.Checkpoint]
 		f.Checkpoint++
 		reached = true
@@ -235,10 +235,10 @@ func (r *replacement) checkpoint(now time.Time) (done bool, wait time.Duration) 
 	return false, wait
 }
 
-// short returns the number of members that must still be replaced at the next checkpoint. Its
+// missing returns the number of members that must still be replaced at the next checkpoint. Its
 // percentage is relative to all the group's instances. New instances and instances that already
 // match count ("Add checkpoints to an instance refresh" in the user guide).
-func (r *replacement) short() int64 {
+func (r *replacement) missing() int64 {
 	members := int64(len(Keep(r.g.Members, (*Member).Active)))
 	return (members*r.f.Prefs.Checkpoints[r.f.Checkpoint]+99)/100 - (members - r.f.Left)
 }
@@ -264,7 +264,7 @@ func (r *replacement) replaceBatch(stale []*Member) time.Duration {
 	}
 	size, surge := r.f.batchSize(int64(len(Keep(r.g.Members, (*Member).Active))))
 	if r.f.Status == refreshInProgress && r.f.Checkpoint < len(r.f.Prefs.Checkpoints) {
-		size = min(size, r.short())
+		size = min(size, r.missing())
 	}
 	for _, m := range open[:min(max(size, 1), int64(len(open)))] {
 		if surge {

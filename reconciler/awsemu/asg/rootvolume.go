@@ -85,7 +85,7 @@ func (r *replacement) detach(open []*Member) time.Duration {
 	n := int64(len(Keep(r.g.Members, (*Member).Active)))
 	size := max(n-(n*r.f.Prefs.MinHealthy+99)/100, 1)
 	if r.f.Status == refreshInProgress && r.f.Checkpoint < len(r.f.Prefs.Checkpoints) {
-		size = min(size, max(r.short(), 1))
+		size = min(size, max(r.missing(), 1))
 	}
 	for _, m := range open[:min(size, int64(len(open)))] {
 		m.Lifecycle = memberReplacing

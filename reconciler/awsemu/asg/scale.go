@@ -126,7 +126,7 @@ func (r scaler) scaleIn(g *Group) {
 // moveOne ends a member in a subnet or zone that the group no longer has, once all
 // others are in service, so that it is replaced elsewhere.
 func (r scaler) moveOne(g *Group) {
-	if g.suspended("AZRebalance") || g.suspended("Launch") || g.suspended("Terminate") || !g.Settled() || g.activeRefresh() != nil {
+	if g.suspended("AZRebalance") || g.suspended("Launch") || g.suspended("Terminate") || !g.Steady() || g.activeRefresh() != nil {
 		return
 	}
 	for _, m := range g.Members {
@@ -239,7 +239,7 @@ func (r *Region) EndMember(g *Group, m *Member, cause string) {
 	case in == nil || in.State == ec2.InstanceTerminated:
 		r.forgetMember(g, m)
 		return
-	case !again && in.Alive() && !g.Deleting && (&hooked{r, g, m}).begin(transitionTerminating):
+	case !again && in.Alive() && !g.Deleting && (&hooked{r, g, m}).startWait(transitionTerminating):
 		return
 	}
 	r.ec2.TerminateInstance(m.ID, "User initiated")
@@ -296,7 +296,7 @@ func (r *Region) memberRuns(g *Group, m *Member, in *ec2.Instance) {
 		r.After(3*r.Timings().InstancePending, timerUnhealthy, g.key()+"\x00"+m.ID)
 		return
 	}
-	if !(&hooked{r, g, m}).begin(transitionLaunching) {
+	if !(&hooked{r, g, m}).startWait(transitionLaunching) {
 		r.serves(g, m)
 	}
 }

@@ -172,7 +172,7 @@ func (r *Warming) End(m *Member) {
 	switch {
 	case in == nil || !in.Alive():
 		r.forget(m.ID)
-	case !again && !r.g.Deleting && (&hooked{r.Region, r.g, m}).begin(transitionTerminating):
+	case !again && !r.g.Deleting && (&hooked{r.Region, r.g, m}).startWait(transitionTerminating):
 	default:
 		r.ec2.TerminateInstance(m.ID, "User initiated")
 	}
@@ -200,7 +200,7 @@ func (r *Warming) endAll() {
 func (r *Warming) follow(m *Member, in *ec2.Instance) {
 	switch in.State {
 	case ec2.InstanceRunning:
-		if m.Lifecycle == warmPending && !(&hooked{r.Region, r.g, m}).begin(transitionLaunching) {
+		if m.Lifecycle == warmPending && !(&hooked{r.Region, r.g, m}).startWait(transitionLaunching) {
 			r.ready(m, in)
 		}
 	case ec2.InstanceTerminated:

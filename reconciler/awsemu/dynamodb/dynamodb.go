@@ -126,7 +126,7 @@ func Service() *wire.Service {
 // Timers has the events that happen later.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){
-		timerTable: (*Region).settle,
+		timerTable: (*Region).finishTransition,
 	}
 }
 

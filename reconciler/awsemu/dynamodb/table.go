@@ -145,7 +145,7 @@ func (t *Table) bill(mode string, provisioned *throughput, now time.Time) error 
 // settleLater ends what the table's status says, after a while.
 func (r *Region) settleLater(t *Table) { r.After(r.Timings().TableChange, timerTable, t.Name+"/"+t.ID) }
 
-func (r *Region) settle(key string) {
+func (r *Region) finishTransition(key string) {
 	name, id, _ := strings.Cut(key, "/")
 	t := r.Tables.Get(name)
 	switch {

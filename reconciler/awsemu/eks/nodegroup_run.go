@@ -49,7 +49,7 @@ func (r *Region) stepCreating(ng *nodegroup, g *asg.Group) time.Duration {
 	switch {
 	case g == nil:
 		ng.createFailed(r, "AutoScalingGroupNotFound", "The Auto Scaling group was not found.")
-	case g.Settled():
+	case g.Steady():
 		ng.enter(r, active)
 	case g.FailuresTotal > 1:
 		ng.createFailed(r, "AsgInstanceLaunchFailures", asg.LaunchFailure(g.LastFailure))
@@ -95,7 +95,7 @@ func (r *Region) stepVersion(ng *nodegroup, g *asg.Group) time.Duration {
 	case r.Now().Sub(next.Progress) > stallNodegroup*r.Timings().NodegroupUpdate:
 		r.failVersion(ng, g, nodeCreation, "Couldn't proceed with upgrade process as new nodes are not joining node group "+ng.Name)
 		return 0
-	case !g.Settled():
+	case !g.Steady():
 		return soon
 	}
 	if len(next.Batch) > 0 && !next.Force && ng.protected(r) {

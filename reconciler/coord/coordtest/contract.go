@@ -144,7 +144,7 @@ func (w *world) owner(m *member, key string) coord.Owner {
 	return coord.Owner{Key: key}
 }
 
-func (w *world) take(m *member, key string) coord.Owner {
+func (w *world) acquire(m *member, key string) coord.Owner {
 	w.Helper()
 	o, err := m.Take(w.Context(), key, w.owner(m, key))
 	w.must(err)

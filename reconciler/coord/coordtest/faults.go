@@ -85,7 +85,7 @@ func lateRequests(w *world) {
 	time.Sleep(2 * late.Late)
 	w.wantRecord(b, "there", "")
 	// So does taking what somebody had.
-	held := w.take(b, "scope")
+	held := w.acquire(b, "scope")
 	a.wire.Once("Commit", late)
 	_, err = a.Take(w.Context(), "scope", held)
 	w.wants(err, coord.ErrHeld)
@@ -154,7 +154,7 @@ func wiped(w *world) {
 		w.Skip("it cannot be wiped in a test")
 	}
 	a := w.join("a", long)
-	held := w.take(a, "scope")
+	held := w.acquire(a, "scope")
 	w.put(a, "k", "v", 0)
 	mark := w.changes(a, coord.Mark{}).Mark
 	w.data.Wipe()
@@ -168,7 +168,7 @@ func wiped(w *world) {
 		w.Fatalf("%+v", c)
 	}
 	w.wantRecord(a, "k", "")
-	if again := w.take(a, "scope"); again.Epoch.Engine == held.Epoch.Engine {
+	if again := w.acquire(a, "scope"); again.Epoch.Engine == held.Epoch.Engine {
 		w.Errorf("epochs %s and %s", held.Epoch, again.Epoch)
 	}
 }
@@ -179,11 +179,11 @@ func restored(w *world) {
 	}
 	a := w.join("a", long)
 	v := w.put(a, "k", "old", 0)
-	first := w.take(a, "scope")
+	first := w.acquire(a, "scope")
 	restore := w.data.Save()
 	newer := w.put(a, "k", "new", v)
 	w.must(a.Release(w.Context(), first))
-	second := w.take(a, "scope")
+	second := w.acquire(a, "scope")
 	mark := w.changes(a, coord.Mark{}).Mark
 	restore()
 	if c := w.changes(a, mark); !c.Replaced || !c.All {

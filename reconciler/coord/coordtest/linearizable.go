@@ -248,7 +248,7 @@ func (a *actor) read(key string) (rec coord.Record, seen coord.Owner) {
 func (a *actor) takeOver(ctx context.Context, key string, seen coord.Owner) (coord.Owner, error) {
 	o, err := a.m.Take(ctx, key, seen)
 	if errors.Is(err, coord.ErrUnknown) {
-		a.must(a.m.settle(a.world)) // one that was on its way is excluded, or was done
+		a.must(a.m.resolveDoubts(a.world)) // one that was on its way is excluded, or was done
 		if now := a.owner(a.clean, key); now.Session == a.m.ID() && now.Epoch.N > seen.Epoch.N {
 			return now, nil
 		}
@@ -256,8 +256,8 @@ func (a *actor) takeOver(ctx context.Context, key string, seen coord.Owner) (coo
 	return o, err
 }
 
-// settle writes nothing, so that what may have been on its way is known.
-func (m *member) settle(w *world) error {
+// resolveDoubts writes nothing, so that what may have been on its way is known.
+func (m *member) resolveDoubts(w *world) error {
 	_, err := m.Write(w.Context(), coord.Write{})
 	return err
 }

@@ -63,7 +63,7 @@ func oneOwner(w *world) {
 	if now.Session != members[winner].ID() || now.Member != fmt.Sprint("m", winner) || !now.Is(owners[winner]) || now.Since.IsZero() {
 		w.Fatalf("the owner is %+v, member %d won", now, winner)
 	}
-	w.take(members[0], "another")
+	w.acquire(members[0], "another")
 	if some, err := members[1].wire.OwnersOf(w.Context(), []string{"nobody's", "scope"}); err != nil || len(some) != 1 || !some[0].Is(now) {
 		w.Fatal(some, err)
 	}
@@ -74,7 +74,7 @@ func oneOwner(w *world) {
 
 func handOver(w *world) {
 	a, b := w.join("a", long), w.join("b", long)
-	first := w.take(a, "scope")
+	first := w.acquire(a, "scope")
 	w.must(a.Release(w.Context(), first))
 	if o := w.owner(b, "scope"); !o.Released || o.Epoch != first.Epoch {
 		w.Fatalf("released: %+v", o)
@@ -82,14 +82,14 @@ func handOver(w *world) {
 	w.wants(a.Release(w.Context(), first), coord.ErrLost)
 	_, err := b.Take(w.Context(), "scope", first)
 	w.wants(err, coord.ErrConflict)
-	second := w.take(b, "scope")
+	second := w.acquire(b, "scope")
 	if second.Epoch.N <= first.Epoch.N || second.Epoch.Engine != first.Epoch.Engine {
 		w.Fatalf("epoch %s follows %s", second.Epoch, first.Epoch)
 	}
 	w.must(b.Release(w.Context(), second))
 	last := second.Epoch.N
 	for range 5 {
-		o := w.take(a, "scope")
+		o := w.acquire(a, "scope")
 		if o.Epoch.N <= last {
 			w.Fatalf("epoch %s follows %d", o.Epoch, last)
 		}
@@ -104,8 +104,8 @@ func expiry(w *world) {
 	}
 	b := w.join("b", long)
 	a := w.join("a", w.back.Lease)
-	held := w.take(a, "scope")
-	kept := w.take(b, "kept")
+	held := w.acquire(a, "scope")
+	kept := w.acquire(b, "kept")
 	w.until("the end of the lease", func() bool {
 		left := a.Left()
 		_, err := b.Take(w.Context(), "scope", held)
@@ -133,10 +133,10 @@ func staysDead(w *world) {
 		w.Skip("sessions do not expire")
 	}
 	a, b := w.join("a", w.back.Lease), w.join("b", long)
-	held := w.take(a, "scope")
+	held := w.acquire(a, "scope")
 	start := time.Now()
 	w.until("the end of the lease", func() bool { return !slices.Contains(w.alive(b), "a") })
-	second := w.take(b, "scope")
+	second := w.acquire(b, "scope")
 	a.clock.Paused(time.Since(start) + time.Second)
 	a.clock.SetWall(-time.Since(start) - time.Second)
 	if a.Left() == 0 {
@@ -188,7 +188,7 @@ func clocksApart(w *world) {
 		"resumed": func(c *Clock) { c.Slept(time.Second) },
 	} {
 		a, b := w.join("a", ttl), w.join("b", ttl)
-		held := w.take(a, name)
+		held := w.acquire(a, name)
 		// A wrong clock of the observer does not end the lease of another.
 		w.alive(b)
 		wrong(b.clock)

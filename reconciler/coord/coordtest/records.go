@@ -52,7 +52,7 @@ func whole(w *world) {
 
 func fenced(w *world) {
 	a, b := w.join("a", long), w.join("b", long)
-	first, second := w.take(a, "one"), w.take(a, "two")
+	first, second := w.acquire(a, "one"), w.acquire(a, "two")
 	v, err := a.Write(w.Context(), put("k", "a", 0, first, second))
 	w.must(err)
 	_, err = b.Write(w.Context(), put("k", "b", v, first))
@@ -67,10 +67,10 @@ func fenced(w *world) {
 		}
 	}
 	refused("again", first, second)
-	theirs := w.take(b, "two")
+	theirs := w.acquire(b, "two")
 	refused("again", second)
 	w.must(b.Release(w.Context(), theirs))
-	again := w.take(a, "two")
+	again := w.acquire(a, "two")
 	w.put(a, "another", "v", coord.Any)
 	refused("of an epoch before", second)
 	w.wantRecord(b, "k", "a")
@@ -145,7 +145,7 @@ func changes(w *world) {
 	_, err := b.Write(w.Context(), coord.Write{Ops: []coord.Op{{Key: "x", Delete: true, If: coord.Any}}})
 	w.must(err)
 	mark = w.wantChanges("one was deleted", a, mark, []string{"x"}, nil)
-	o := w.take(a, "scope")
+	o := w.acquire(a, "scope")
 	mark = w.wantChanges("one was taken", b, mark, nil, []string{"scope"})
 	w.must(a.Release(w.Context(), o))
 	mark = w.wantChanges("one was released", b, mark, nil, []string{"scope"})

@@ -193,7 +193,7 @@ func alive(i item) bool { return textOf(i, "id") != "" && !truthOf(i, "dead") }
 
 // Poll implements coord.Store.
 func (s *Store) Poll(ctx context.Context) (coord.Poll, error) {
-	s.look(ctx)
+	s.checkTable(ctx)
 	p, err := s.poll(ctx)
 	if err != nil {
 		return coord.Poll{}, err

@@ -144,8 +144,8 @@ func check(t *types.TableDescription, region string) error {
 // How often a table is looked at again that is in use, and how long one look may take: polls wait for it.
 const lookEvery, lookFor = time.Minute, time.Second
 
-// look finds out whether the table can be used still. A look that fails says nothing of the table.
-func (s *Store) look(ctx context.Context) {
+// checkTable finds out whether the table can be used still. A look that fails says nothing of the table.
+func (s *Store) checkTable(ctx context.Context) {
 	now := s.clock.Now()
 	s.mu.Lock()
 	due := now.AtLeast(s.looked) >= lookEvery

@@ -83,7 +83,7 @@ func (c *call) nodegroupLaunch() []Asked {
 // launch from it? It is unknown whether AWS then fills the condition key with the template, so both
 // must be allowed.
 func (c *call) launch(key, template, version string) []Asked {
-	text := c.look("ec2", http.MethodPost, "/", url.Values{"Action": {"DescribeLaunchTemplateVersions"}, "Version": {"2016-11-15"}, key: {template}, "LaunchTemplateVersion.1": {version}})
+	text := c.query("ec2", http.MethodPost, "/", url.Values{"Action": {"DescribeLaunchTemplateVersions"}, "Version": {"2016-11-15"}, key: {template}, "LaunchTemplateVersion.1": {version}})
 	id, _, ok := between(text, "launchTemplateId")
 	if !ok {
 		return nil // refused anyway
@@ -100,7 +100,7 @@ func (c *call) launch(key, template, version string) []Asked {
 	}
 	if profile, _, ok := between(text, "iamInstanceProfile"); ok {
 		name, _, _ := between(profile, "name")
-		found := c.look("iam", http.MethodPost, "/", url.Values{"Action": {"GetInstanceProfile"}, "Version": {"2010-05-08"}, "InstanceProfileName": {name}})
+		found := c.query("iam", http.MethodPost, "/", url.Values{"Action": {"GetInstanceProfile"}, "Version": {"2010-05-08"}, "InstanceProfileName": {name}})
 		if role, _, ok := between(found, "RoleName"); ok {
 			out = append(out, c.pass(role, iampolicy.EC2))
 		}

@@ -255,8 +255,8 @@ func (c *call) requested() map[string]string {
 	return out
 }
 
-// look asks a service of the emulator about something, past the watch.
-func (c *call) look(service, method, address string, form url.Values) string {
+// query sends a request to the emulator that the watch does not see.
+func (c *call) query(service, method, address string, form url.Values) string {
 	req := httptest.NewRequest(method, address, strings.NewReader(form.Encode()))
 	req.Header.Set("Authorization", strings.Replace(c.r.Header.Get("Authorization"), "/"+c.service+"/", "/"+service+"/", 1))
 	if form != nil {
@@ -268,11 +268,11 @@ func (c *call) look(service, method, address string, form url.Values) string {
 }
 
 func (c *call) templateTags(key, value string) map[string]string {
-	return xmlTags(c.look("ec2", http.MethodPost, "/", url.Values{"Action": {"DescribeLaunchTemplates"}, "Version": {"2016-11-15"}, key: {value}}), "key", "value")
+	return xmlTags(c.query("ec2", http.MethodPost, "/", url.Values{"Action": {"DescribeLaunchTemplates"}, "Version": {"2016-11-15"}, key: {value}}), "key", "value")
 }
 
 func (c *call) groupTags(name string) map[string]string {
-	return xmlTags(c.look("autoscaling", http.MethodPost, "/", url.Values{"Action": {"DescribeAutoScalingGroups"}, "Version": {"2011-01-01"}, "AutoScalingGroupNames.member.1": {name}}), "Key", "Value")
+	return xmlTags(c.query("autoscaling", http.MethodPost, "/", url.Values{"Action": {"DescribeAutoScalingGroups"}, "Version": {"2011-01-01"}, "AutoScalingGroupNames.member.1": {name}}), "Key", "Value")
 }
 
 func (c *call) nodegroupTags() map[string]string {
@@ -281,7 +281,7 @@ func (c *call) nodegroupTags() map[string]string {
 			Tags map[string]string `json:"tags"`
 		} `json:"nodegroup"`
 	}
-	_ = json.Unmarshal([]byte(c.look("eks", http.MethodGet, "/clusters/"+c.cluster+"/node-groups/"+c.nodegroup, nil)), &answer) // there may be none
+	_ = json.Unmarshal([]byte(c.query("eks", http.MethodGet, "/clusters/"+c.cluster+"/node-groups/"+c.nodegroup, nil)), &answer) // there may be none
 	return answer.Nodegroup.Tags
 }
 

@@ -30,11 +30,11 @@ func (a Asked) Takes() bool { return a.Write && a.Action != "ec2:RunInstances" }
 func Allows(t testing.TB, d iampolicy.Document, a Asked) bool {
 	t.Helper()
 	return slices.ContainsFunc(d.Statement, func(s iampolicy.Statement) bool {
-		return slices.Contains(s.Action, a.Action) && slices.ContainsFunc(s.Resource, func(p string) bool { return like(p, a.Resource) }) && holds(t, s.Condition, a.Context)
+		return slices.Contains(s.Action, a.Action) && slices.ContainsFunc(s.Resource, func(p string) bool { return like(p, a.Resource) }) && conditionMet(t, s.Condition, a.Context)
 	})
 }
 
-func holds(t testing.TB, c iampolicy.Condition, context map[string]string) bool {
+func conditionMet(t testing.TB, c iampolicy.Condition, context map[string]string) bool {
 	t.Helper()
 	for operator, keys := range c {
 		for key, values := range keys {

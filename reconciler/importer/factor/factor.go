@@ -84,7 +84,7 @@ func Files(clusters []Cluster, pools []Pool) Repository {
 	w.refer(clusters)
 	w.shapes = shapes(w.parts)
 	w.name()
-	w.settle()
+	w.findPatches()
 	w.references()
 	for _, s := range w.shapes {
 		w.base(s)

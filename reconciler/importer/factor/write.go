@@ -21,10 +21,10 @@ type writer struct {
 	out    Repository
 }
 
-// settle finds what stands in the clusters' kustomizations: the values of paths that all
+// findPatches finds what stands in the clusters' kustomizations: the values of paths that all
 // pools of a cluster share, where bases say another value or none. What all users of a
 // base get so, the base leaves out.
-func (w *writer) settle() {
+func (w *writer) findPatches() {
 	tallies := w.tallies()
 	patched := map[string]bool{} // paths that a patch of some cluster makes shorter
 	differs := map[string]bool{} // paths for which a cluster's pools use a base that says otherwise

@@ -17,7 +17,7 @@ import (
 // MaxParents bounds the number of commits before the followed one that are tried.
 const MaxParents = 100
 
-// Mark is a revision of a target, with hashes of its wishes.
+// Mark is a revision of a target, with hashes of its desired state.
 type Mark struct {
 	Revision string `json:"revision"`
 	// Wants identifies the intents, Network their placement according to AWS.
@@ -76,9 +76,9 @@ func (r Record) Reach(m Mark) Record {
 	return r
 }
 
-// Settled identifies the target's network, as AWS reported it, when it had converged with these
-// wishes. It is empty if that is unknown or something else was begun since.
-func (r Record) Settled(wants string) (network string) {
+// ConvergedNetwork identifies the target's network, as AWS reported it, when it had converged with these
+// desired state. It is empty if that is unknown or something else was begun since.
+func (r Record) ConvergedNetwork(wants string) (network string) {
 	if r.Reached.Wants != wants {
 		return ""
 	}

@@ -53,11 +53,11 @@ func TestRecordIsWrittenOnChange(t *testing.T) {
 	}
 	same("the same again", r.Begin(mark("1", "a", "")))
 	same("a commit that changes nothing", r.Begin(mark("2", "a", "")))
-	if r.Settled("a") != "" {
+	if r.ConvergedNetwork("a") != "" {
 		t.Error("settled before it converged")
 	}
 	r = r.Reach(mark("2", "a", "n"))
-	if r.Begun.Revision != "1" || r.Reached.Revision != "2" || r.Settled("a") != "n" || r.Settled("b") != "" {
+	if r.Begun.Revision != "1" || r.Reached.Revision != "2" || r.ConvergedNetwork("a") != "n" || r.ConvergedNetwork("b") != "" {
 		t.Errorf("after it converged: %+v", r)
 	}
 	same("convergence at a commit that changes nothing", r.Reach(mark("3", "a", "n")))
@@ -65,10 +65,10 @@ func TestRecordIsWrittenOnChange(t *testing.T) {
 	if next.Begun.Revision != "4" || next.Reached.Revision != r.Reached.Revision || !next.Recorded("4") || !next.Recorded("2") || next.Recorded("1") || next.Recorded("") {
 		t.Errorf("a commit that changes something: %+v", next)
 	}
-	if next.Settled("a") != "" || next.Settled("b") != "" {
+	if next.ConvergedNetwork("a") != "" || next.ConvergedNetwork("b") != "" {
 		t.Error("settled though something else was begun")
 	}
-	if back := next.Begin(mark("5", "a", "")); back.Settled("a") != "" || back.Reach(mark("5", "a", "n")).Settled("a") != "n" {
+	if back := next.Begin(mark("5", "a", "")); back.ConvergedNetwork("a") != "" || back.Reach(mark("5", "a", "n")).ConvergedNetwork("a") != "n" {
 		t.Errorf("taken back before it converged: %+v", back)
 	}
 }

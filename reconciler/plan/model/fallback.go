@@ -14,10 +14,10 @@ type Fallback struct {
 	// Why says what is wrong with the followed commit, for people.
 	Why string
 	// Recorded says that weir itself applied the revision. Settled identifies the network of the
-	// target when it had converged with the revision's exact wishes, empty if unknown.
+	// target when it had converged with exactly the revision's desired state, empty if unknown.
 	Recorded bool
 	Settled  string
-	// Reached says that the target had converged with the revision's very wishes. It
+	// Reached says that the target had converged with exactly the revision's desired state. It
 	// stands for Settled where a part of the target is held.
 	Reached bool
 	// None says why no revision is left to try, where Revision is empty.

@@ -125,7 +125,7 @@ func (in Input) HoldOf(pool *intent.Pool) step.Hold {
 // pool nor by a gate.
 func (c *Work) MayRun(pool *intent.Pool, s step.Step) bool {
 	g := c.In.Policy.Gates
-	return s.Held == "" && c.Hold == "" && (g.Wave == "" || c.In.settled(pool) && !s.Disrupts()) && (g.Window == "" || !s.Disrupts()) && (!g.AsReviewed || g.Grant != nil) && (c.In.Policy.Unmet[s.Pool] == "" || !s.Rolls())
+	return s.Held == "" && c.Hold == "" && (g.Wave == "" || c.In.unchanged(pool) && !s.Disrupts()) && (g.Window == "" || !s.Disrupts()) && (!g.AsReviewed || g.Grant != nil) && (c.In.Policy.Unmet[s.Pool] == "" || !s.Rolls())
 }
 
 func (g Gates) WhySuspended(p Policy, pool string) string {

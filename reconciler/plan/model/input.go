@@ -120,7 +120,7 @@ type Policy struct {
 	Unlisted []string
 	Listed   map[string]bool
 	// OwnTargetOnly refuses resources of another target of the same instance
-	// and source: path mode, where the other targets' wishes are unknown.
+	// and source: path mode, where the desired state of other targets is unknown.
 	OwnTargetOnly bool
 	// DigestKey keys the HMAC that replaces user data in changes.
 	DigestKey []byte
@@ -271,7 +271,7 @@ type Memory struct {
 	Refreshes map[string]Watched
 	// Settled holds what pools wanted when they last had converged, by SettledKey.
 	// It is replaced as a whole and never changed.
-	Settled map[string]Settled
+	Converged map[string]LastConverged
 	// InService holds since when instances are in service, of pools with
 	// minReadySeconds; nil in the first pass of a process.
 	InService map[string]time.Time

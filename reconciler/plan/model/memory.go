@@ -43,22 +43,22 @@ type ImageCheck struct {
 	ID     string
 }
 
-// Settled is the pool that Git wanted when it last had converged. The process remembers
+// LastConverged is the pool that Git wanted when it last had converged. The process remembers
 // it, and a restart forgets it: what differs then may be a change of Git that was never
 // applied, so that it is called drift only where the target reports and never changes
 // anything.
-type Settled struct {
+type LastConverged struct {
 	Pool    *intent.Pool
 	Answers observed.Answers
 }
 
 // Of reports whether Git wants the same of the pool as it did then.
-func (s Settled) Of(pool *intent.Pool) bool {
+func (s LastConverged) Of(pool *intent.Pool) bool {
 	return s.Pool != nil && (s.Pool == pool || reflect.DeepEqual(s.Pool, pool))
 }
 
 // Same reports whether the pool wants the same as then, from Git and from AWS's answers.
-func (s Settled) Same(pool *intent.Pool, answers observed.Answers) bool {
+func (s LastConverged) Same(pool *intent.Pool, answers observed.Answers) bool {
 	if !s.Of(pool) {
 		return false
 	}
@@ -73,7 +73,7 @@ func (s Settled) Same(pool *intent.Pool, answers observed.Answers) bool {
 
 // Placed reports whether the pool is wanted as it was then, in the same subnets. A target that uses
 // an earlier revision is compared by Placed instead of Same, as it uses no new answers of AWS.
-func (s Settled) Placed(pool *intent.Pool, answers observed.Answers) bool {
+func (s LastConverged) Placed(pool *intent.Pool, answers observed.Answers) bool {
 	if !s.Of(pool) {
 		return false
 	}
@@ -81,13 +81,13 @@ func (s Settled) Placed(pool *intent.Pool, answers observed.Answers) bool {
 	return slices.Equal(s.Answers[l].Subnets, answers[l].Subnets)
 }
 
-// settled reports whether the pool wants the same as when it last had converged.
-func (in Input) settled(pool *intent.Pool) bool {
-	then, known := in.Memory.Settled[SettledKey(in.Policy.Target, pool.Key.String())]
+// unchanged reports whether the pool wants the same as when it last had converged.
+func (in Input) unchanged(pool *intent.Pool) bool {
+	then, known := in.Memory.Converged[ConvergedKey(in.Policy.Target, pool.Key.String())]
 	return known && in.same(then, pool)
 }
 
-func (in Input) same(then Settled, pool *intent.Pool) bool {
+func (in Input) same(then LastConverged, pool *intent.Pool) bool {
 	if in.Earlier(pool.Key.String()) != nil {
 		return then.Placed(pool, in.Answers)
 	}
@@ -97,15 +97,15 @@ func (in Input) same(then Settled, pool *intent.Pool) bool {
 // Drifts reports whether the pool's differences were made outside Git. known reports whether the pool
 // is known to have converged before.
 func (in Input) Drifts(pool *intent.Pool) (drifts, known bool) {
-	then, known := in.Memory.Settled[SettledKey(in.Policy.Target, pool.Key.String())]
+	then, known := in.Memory.Converged[ConvergedKey(in.Policy.Target, pool.Key.String())]
 	return known && in.same(then, pool), known
 }
 
-// SettledKey is a pool's key in Memory.Settled.
-func SettledKey(target, pool string) string { return target + "\x00" + pool }
+// ConvergedKey is a pool's key in Memory.Converged.
+func ConvergedKey(target, pool string) string { return target + "\x00" + pool }
 
-// SettledOf reports whether a key of Memory.Settled is that of a pool of the targets.
-func SettledOf(key string, targets map[string]bool) bool {
+// ConvergedKeyOf reports whether a key of Memory.Converged is that of a pool of the targets.
+func ConvergedKeyOf(key string, targets map[string]bool) bool {
 	target, _, _ := strings.Cut(key, "\x00")
 	return targets[target]
 }

@@ -46,11 +46,11 @@ func (w *Want) mislabeled(v observed.TemplateVersion) bool {
 // was made for that reason confirms by its description that it is so, because otherwise
 // a version would be made at each pass.
 func (w *Want) trusted(v observed.TemplateVersion, s content.Said) bool {
-	return s.Confirmed != "" && s.Confirmed == confirmation(v, v.Number) || w.holds(v, s)
+	return s.Confirmed != "" && s.Confirmed == confirmation(v, v.Number) || w.matches(v, s)
 }
 
-// holds reports whether a version that names the wanted content reads like it.
-func (w *Want) holds(v observed.TemplateVersion, s content.Said) bool {
+// matches reports whether a version that names the wanted content reads like it.
+func (w *Want) matches(v observed.TemplateVersion, s content.Said) bool {
 	if v.Unknown {
 		return false
 	}

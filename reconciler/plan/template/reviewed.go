@@ -128,9 +128,9 @@ func named(id, words string) string {
 	return id + " (" + words + ")"
 }
 
-// holds notes of pools whose version is there that a newer image is left to a later plan,
+// noteReviewed notes of pools whose version is there that a newer image is left to a later plan,
 // and that AWS holds what was reviewed, or as much of it as can be had.
-func holds(all model.PoolPlans, pools []*intent.Pool, want *Want, v observed.TemplateVersion) {
+func noteReviewed(all model.PoolPlans, pools []*intent.Pool, want *Want, v observed.TemplateVersion) {
 	if want.follows && want.newest != nil && want.newest.ID != v.Data.ImageID {
 		for _, p := range pools {
 			all.Of(p.Key).Behind = true
@@ -150,7 +150,7 @@ func holds(all model.PoolPlans, pools []*intent.Pool, want *Want, v observed.Tem
 // worth knowing; where it does not hold what Git asks for, the pool is not as Git says.
 func (c Planner) noteUnkept(pool *intent.Pool, want *Want, t observed.Template, v observed.TemplateVersion) {
 	s, ours := content.DescriptionHashes(v.Description)
-	if !ours || s.Confirmed == "" || want.holds(v, s) {
+	if !ours || s.Confirmed == "" || want.matches(v, s) {
 		return
 	}
 	sev := diag.Warning

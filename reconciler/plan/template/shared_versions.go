@@ -54,7 +54,7 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 		if x.Known {
 			c.noteNewerImage(pool, x.want, t, t.Versions[x.Version.Number])
 			c.noteUnkept(pool, x.want, t, t.Versions[x.Version.Number])
-			holds(c.Pools, x.users, x.want, t.Versions[x.Version.Number])
+			noteReviewed(c.Pools, x.users, x.want, t.Versions[x.Version.Number])
 			p.wanted = append(p.wanted, x.Version.Number)
 		}
 	}

@@ -115,7 +115,7 @@ func (c Planner) version(pool *intent.Pool, want *Want, inUse []observed.Templat
 		c.noteNewerImage(pool, want, t, v)
 		c.noteForeignVersion(pool, t, []*Want{want}, []int64{v.Number})
 		c.noteUnkept(pool, want, t, v)
-		holds(c.Pools, []*intent.Pool{pool}, want, v)
+		noteReviewed(c.Pools, []*intent.Pool{pool}, want, v)
 		c.prune(pool, want, t, pruning{wanted: []int64{v.Number}, inUse: inUse})
 		c.tagTemplate(pool, want, t)
 		return want.have(t, v), true

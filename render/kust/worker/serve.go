@@ -91,7 +91,7 @@ func serve(in io.Reader, out io.Writer) int {
 			if f.kind != frameJob {
 				return 1
 			}
-			if writeFrame(out, work(f.b, frames, out)) != nil {
+			if writeFrame(out, runJob(f.b, frames, out)) != nil {
 				return 1
 			}
 		}
@@ -99,8 +99,8 @@ func serve(in io.Reader, out io.Writer) int {
 	}
 }
 
-// work builds a job and returns the frame to answer with.
-func work(b []byte, frames <-chan received, out io.Writer) []byte {
+// runJob builds a job and returns the frame to answer with.
+func runJob(b []byte, frames <-chan received, out io.Writer) []byte {
 	j, err := decodeJob(b)
 	if err != nil {
 		return addText(final(frameFault), err.Error())

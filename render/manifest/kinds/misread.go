@@ -37,14 +37,14 @@ const mostGroupEdits = 4
 // NearPoolKind returns the infrastructure pool that a misspelled kind most likely means.
 func NearPoolKind(kind string) (string, bool) {
 	for _, k := range []intent.PoolKind{intent.GroupPool, intent.NodegroupPool} {
-		if kind != string(k) && near(kind, string(k)) {
+		if kind != string(k) && similar(kind, string(k)) {
 			return string(k), true
 		}
 	}
 	return "", false
 }
 
-func near(a, b string) bool {
+func similar(a, b string) bool {
 	return nearest.Distance(strings.ToLower(a), strings.ToLower(b), mostEdits+1) <= mostEdits
 }
 
@@ -61,13 +61,13 @@ func (s spelling) find(ref intent.ObjectRef) (kind, bool) {
 	id := [2]string{ref.APIVersion, ref.Kind}
 	k, known := s.found[id]
 	if !known {
-		k = s.look(ref.Group(), ref.Kind)
+		k = s.match(ref.Group(), ref.Kind)
 		s.found[id] = k
 	}
 	return k, k.name != ""
 }
 
-func (s spelling) look(group, name string) kind {
+func (s spelling) match(group, name string) kind {
 	for _, exact := range []bool{true, false} {
 		for _, k := range s.known {
 			if k.use != read || exact != (k.name == name) {
@@ -80,7 +80,7 @@ func (s spelling) look(group, name string) kind {
 				return k // the group is missing; other projects have a Cluster
 			case exact && name != "Cluster" && nearest.Distance(group, k.group, mostGroupEdits+1) <= mostGroupEdits:
 				return k
-			case (exact || near(name, k.name)) && near(group, k.group):
+			case (exact || similar(name, k.name)) && similar(group, k.group):
 				return k
 			}
 		}

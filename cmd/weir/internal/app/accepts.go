@@ -59,7 +59,7 @@ func (s *site) corrects(t current.TargetState, pool string) (why, hint string) {
 	if r == nil || r.Suspended || r.ReportOnly {
 		return "", ""
 	}
-	for _, held := range s.book.Read().Suspensions {
+	for _, held := range s.recorder.Read().Suspensions {
 		if (held.Target == "" || held.Target == t.Name) && (held.Pool == "" || held.Pool == pool) {
 			return "", ""
 		}

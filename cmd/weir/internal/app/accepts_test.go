@@ -54,7 +54,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "right at its next pass") {
 		t.Errorf("it would be put right: %v", err)
 	}
-	if _, err := gates.Suspend(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+	if _, err := gates.Suspend(a.recorder, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "no other value") {
@@ -122,7 +122,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 	w.repo.Git("update-ref", "refs/heads/main", p.Head)
 	followed(t, a, w.repo.Tip("main"))
 	w.aws.ResetCalls()
-	if _, err := gates.Resume(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {
+	if _, err := gates.Resume(a.recorder, a.daemon, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, a, w.repo.Tip("main"), 1)
@@ -184,7 +184,7 @@ func TestAMemberSaysWhomToAskToKeepWhatAWSHas(t *testing.T) {
 		}
 		return says.Message + ": " + says.Hint
 	}
-	if _, err := gates.Suspend(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+	if _, err := gates.Suspend(a.recorder, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "a pass of the owner that knows of it", func() string {
@@ -241,7 +241,7 @@ func TestWhatIsNotKnownIsNotTheSame(t *testing.T) {
 			a, stop := w.start()
 			defer stop()
 			converged(t, a, first, 2)
-			if _, err := gates.Suspend(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+			if _, err := gates.Suspend(a.recorder, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 				t.Fatal(err)
 			}
 			w.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=9")

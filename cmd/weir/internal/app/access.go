@@ -72,7 +72,7 @@ type site struct {
 	now        *currentGeneration
 	daemon     daemon
 	current    *current.State
-	book       *gates.Book
+	recorder   *gates.Recorder
 	rollouts   *rollouts
 	drafts     *pulls.Drafts
 	dispatcher *relocation.Dispatcher // nil if this daemon is alone
@@ -95,7 +95,7 @@ func (s *site) handler() http.Handler {
 	pages := page.Handler(s.current, shown)
 	commands := commands.Handler(commands.Options{
 		Members: members, Rollouts: s.rollouts,
-		Book: s.book, Daemon: s.daemon, Logger: s.log, Redact: s.redact,
+		Book: s.recorder, Daemon: s.daemon, Logger: s.log, Redact: s.redact,
 		Who:  func(r *http.Request) string { return access.CallerOf(r.Context()).Name },
 		Plan: s.planDraft, Accept: s.accept, Done: s.commanded, Say: s.entrance.guard.Say, Refuse: s.refuse,
 	}, pages)
@@ -114,7 +114,7 @@ func (s *site) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back 
 func (s *site) viewer(r *http.Request) page.Viewer {
 	v := access.Viewer(r)
 	v.Accepts = slices.Sorted(maps.Keys(s.now.proposals().accepts))
-	now := s.book.Read()
+	now := s.recorder.Read()
 	for _, held := range now.Suspensions {
 		v.Holds = append(v.Holds, page.Suspension{Target: held.Target, Pool: held.Pool, Text: held.Text()})
 	}

@@ -97,7 +97,7 @@ func TestSomebodyActsByTheKeyboard(t *testing.T) {
 	b.Shows("ann suspended prod until")
 	b.Shows("a <b>quiet</b> night")
 	shot("suspended")
-	if r := a.book.Read(); r.Lost != nil || len(r.Suspensions) != 1 || r.Suspensions[0].By != "ann" || r.Suspensions[0].Until.Sub(r.Suspensions[0].Since).Hours() != 4 {
+	if r := a.recorder.Read(); r.Lost != nil || len(r.Suspensions) != 1 || r.Suspensions[0].By != "ann" || r.Suspensions[0].Until.Sub(r.Suspensions[0].Since).Hours() != 4 {
 		t.Fatalf("suspensions: %+v, %v", r.Suspensions, r.Lost)
 	}
 

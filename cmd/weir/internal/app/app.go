@@ -206,7 +206,7 @@ func (a *App) openState(ctx context.Context) (err error) {
 		return err
 	}
 	a.clock = cmp.Or(a.o.Clock, clock.New())
-	a.book = gates.NewBook(a.store, a.clock.Moment)
+	a.recorder = gates.NewRecorder(a.store, a.clock.Moment)
 	a.ledger = ledger.Open(a.store)
 	a.lineages = ancestry.Open(a.store, a.log)
 	a.key, err = a.keys.Key(keys.Digest, statedir.DigestKey)
@@ -327,7 +327,7 @@ func (a *App) openPasses(context.Context) error {
 	redact := a.o.Secrets.Redact
 	a.passes = newPasses(passesOptions{
 		log: a.log, tracing: a.tracing, rand: a.o.Rand, redact: redact, spawn: a.spawn, clock: a.clock, accounts: a.accounts, member: a.member,
-		store: a.store, ledger: a.ledger, lineages: a.lineages, approvals: approvals{a.book, a.current.Activity, a.log}, targets: a.current.Targets, wake: a.requests.wake, conduct: a.conduct, loss: a.loss,
+		store: a.store, ledger: a.ledger, lineages: a.lineages, approvals: approvals{a.recorder, a.current.Activity, a.log}, targets: a.current.Targets, wake: a.requests.wake, conduct: a.conduct, loss: a.loss,
 	})
 	a.passes.setPace(a.o.Config)
 	a.reporter = &reporter{log: newPassLog(a.log), passes: a.passes, current: a.current, metrics: a.metrics, now: &a.gen, member: a.member, redact: redact}
@@ -336,13 +336,13 @@ func (a *App) openPasses(context.Context) error {
 		ledger: a.ledger, due: a.conduct, gates: newGates(a.clock, &a.gen), passes: a.passes, sources: a.gen.followers,
 		stopped: func(source string) { a.gen.proposals().wake(source) }, clock: a.clock, current: a.current, log: a.log, redact: redact,
 	})
-	a.daemon = daemon{current: a.current, book: a.book, passes: a.passes, rollouts: a.rollouts, requests: a.requests, member: a.member, wishes: wishes{a.store, a.log}}
+	a.daemon = daemon{current: a.current, recorder: a.recorder, passes: a.passes, rollouts: a.rollouts, requests: a.requests, member: a.member, retries: retryRequests{a.store, a.log}}
 	a.site = &site{
-		entrance: a.entrance, now: &a.gen, daemon: a.daemon, current: a.current, book: a.book, rollouts: a.rollouts, drafts: a.drafts,
+		entrance: a.entrance, now: &a.gen, daemon: a.daemon, current: a.current, recorder: a.recorder, rollouts: a.rollouts, drafts: a.drafts,
 		dispatcher: a.dispatcher, hooks: a.hooks, registry: a.registry, metrics: a.metrics, log: a.log, redact: redact,
 	}
 	if a.peers != nil {
-		a.peers.peerLinks = peerLinks{now: &a.gen, passes: a.passes, reporter: a.reporter, rollouts: a.rollouts, book: a.book, requests: a.requests, current: a.current, metrics: a.metrics}
+		a.peers.peerLinks = peerLinks{now: &a.gen, passes: a.passes, reporter: a.reporter, rollouts: a.rollouts, recorder: a.recorder, requests: a.requests, current: a.current, metrics: a.metrics}
 		a.passes.kept = a.peers.kept
 	}
 	return nil

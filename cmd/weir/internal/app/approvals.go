@@ -11,7 +11,7 @@ import (
 
 // approvals change the records of approvals as passes need.
 type approvals struct {
-	book     *gates.Book
+	recorder *gates.Recorder
 	activity *current.Activity
 	log      *slog.Logger
 }
@@ -27,7 +27,7 @@ type severalPlans struct {
 func (a approvals) split(list []severalPlans, said map[string]bool) map[string]bool {
 	unused := map[string]bool{}
 	for _, s := range list {
-		if err := a.book.Split(s.approval, s.ready); err != nil {
+		if err := a.recorder.Split(s.approval, s.ready); err != nil {
 			text := err.Error()
 			if !said[text] && !unused[text] {
 				a.log.Error("an approval waits until it can be written to the state directory", "digest", s.approval.Digest, "error", err)
@@ -41,7 +41,7 @@ func (a approvals) split(list []severalPlans, said map[string]bool) map[string]b
 // supersede ends approvals that are partly applied, for targets whose desired resources have
 // changed.
 func (a approvals) supersede(ended []gates.Grant) error {
-	if err := a.book.Supersede(ended); err != nil {
+	if err := a.recorder.Supersede(ended); err != nil {
 		return err
 	}
 	for _, g := range ended {

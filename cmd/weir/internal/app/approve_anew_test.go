@@ -20,12 +20,12 @@ func beganEarlier(t *testing.T, a *App, p *plan.Plan) {
 	t.Helper()
 	a.passes.handing.Lock()
 	defer a.passes.handing.Unlock()
-	beganAt(t, a.book, p, "what the earlier commit wanted")
+	beganAt(t, a.recorder, p, "what the earlier commit wanted")
 }
 
 // beganAt puts it on record for what the target wanted then. No pass may see the approval before: the
 // caller holds handing, or no daemon runs.
-func beganAt(t *testing.T, b *gates.Book, p *plan.Plan, wants string) {
+func beganAt(t *testing.T, b *gates.Recorder, p *plan.Plan, wants string) {
 	t.Helper()
 	approval, err := b.Approve(p.Digest(), "ann")
 	if err != nil {
@@ -40,7 +40,7 @@ func beganAt(t *testing.T, b *gates.Book, p *plan.Plan, wants string) {
 func approveAnew(t *testing.T, a *App, revision string) {
 	t.Helper()
 	eventually(t, "the earlier approval ends", func() string {
-		if r := a.book.Read(); r.Lost != nil || len(r.Grants) > 0 {
+		if r := a.recorder.Read(); r.Lost != nil || len(r.Grants) > 0 {
 			return "it is on record"
 		}
 		return ""
@@ -81,7 +81,7 @@ func TestASupersededPlanIsApprovedAnewAfterARestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	beganAt(t, gates.NewBook(db, clock.At(time.Now)), p, "what the earlier commit wanted")
+	beganAt(t, gates.NewRecorder(db, clock.At(time.Now)), p, "what the earlier commit wanted")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestAPlanThatWasApprovedAheadRunsAtOnce(t *testing.T) {
 	targetConverged(t, a, "prod", first)
 	larger := heldBy(t, a, "prod", push(a, 5), step.HeldApproval, "weir approve ")
 	targetConverged(t, a, "prod", push(a, 3))
-	if _, err := a.book.Approve(larger.Digest(), "ann"); err != nil {
+	if _, err := a.recorder.Approve(larger.Digest(), "ann"); err != nil {
 		t.Fatal(err)
 	}
 	targetConverged(t, a, "prod", push(a, 5))

@@ -85,7 +85,7 @@ func TestAnApprovalCoversNoMoreThanItsPlan(t *testing.T) {
 
 // onRecord says what of approvals is on record.
 func onRecord(a *App) string {
-	if r := a.book.Read(); r.Lost != nil || len(r.Approvals)+len(r.Grants) > 0 {
+	if r := a.recorder.Read(); r.Lost != nil || len(r.Approvals)+len(r.Grants) > 0 {
 		return fmt.Sprintf("%+v", r)
 	}
 	return ""

@@ -12,13 +12,13 @@ import (
 // daemon is the daemon as commands see it.
 type daemon struct {
 	current  *current.State
-	book     *gates.Book
+	recorder *gates.Recorder
 	passes   *passes
 	rollouts *rollouts
 	requests *requests
 	member   *membership.Member // nil if this daemon is alone
-	// wishes reach the owners of targets among several daemons.
-	wishes wishes
+	// retries reach the owners of targets among several daemons.
+	retries retryRequests
 }
 
 // Knows reports whether there is a target of the name.
@@ -50,7 +50,7 @@ func poolsOf(targets *current.Targets, target string) (out []string) {
 // known, and before its pass, approves nothing of the earlier commit: what had begun of that ends
 // first, and is not taken for the approval.
 func (d daemon) Planned(digest string) (plans []gates.Grant, behind []string, err error) {
-	records := d.book.Read()
+	records := d.recorder.Read()
 	var ended []gates.Grant
 	d.passes.read(func(m *memory) { plans, behind, ended = m.planned(digest, records) })
 	if len(ended) > 0 {
@@ -92,7 +92,7 @@ func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 // members that conduct rollouts, which restart with the reports that the owners send from then on.
 func (d daemon) retry(targets []string) error {
 	if d.member != nil {
-		if err := d.wishes.put(targets); err != nil {
+		if err := d.retries.put(targets); err != nil {
 			return err
 		}
 	} else {

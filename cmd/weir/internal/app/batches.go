@@ -19,7 +19,7 @@ import (
 // gated returns the batch of a scope with its account and guard. Requests of people, windows and
 // waves restrict its steps. The caller holds handing.
 func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
-	records := p.settled(l.key)
+	records := p.records(l.key)
 	p.loss(records.Lost)
 	kept := p.kept()
 	p.mu.Lock()
@@ -43,7 +43,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 		}
 	})
 	batches := []reconciler.Batch{b}
-	pending := gates.Pending{Ready: p.memory.pending(records), Begin: func(g gates.Grant) error { return p.begin(l, g) }}
+	pending := gates.Pending{Ready: p.memory.pending(records), Begin: func(g gates.Grant) error { return p.startGrant(l, g) }}
 	gates.Gate(batches, p.memory.conditions, records, p.memory.before, pending, p.clock.Moment())
 	b = batches[0]
 	l.permits = map[string][]rollout.Permit{}
@@ -86,9 +86,9 @@ func (p *passes) attachRecords(b *reconciler.Batch, l *loop) {
 	b.Marks = l.marks
 }
 
-// begin records that a pass begins an approved plan.
-func (p *passes) begin(l *loop, g gates.Grant) error {
-	if err := p.approvals.book.Begin(g); err != nil {
+// startGrant records that a pass begins an approved plan.
+func (p *passes) startGrant(l *loop, g gates.Grant) error {
+	if err := p.approvals.recorder.Begin(g); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -97,11 +97,11 @@ func (p *passes) begin(l *loop, g gates.Grant) error {
 	return nil
 }
 
-// settled returns what people requested, after it has written the changes due before a pass over a
+// records returns what people requested, after it has written the changes due before a pass over a
 // scope: it splits approvals of several plans, and ends grants for something that is no longer
 // desired. It writes without mu, so that mu never waits for an engine.
-func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
-	records := p.approvals.book.Read()
+func (p *passes) records(key reconciler.ScopeKey) gates.Records {
+	records := p.approvals.recorder.Read()
 	var split []severalPlans
 	p.mu.Lock()
 	ended := gates.Superseded(p.memory.batches[key].Targets, p.memory.conditions, records)
@@ -122,7 +122,7 @@ func (p *passes) settled(key reconciler.ScopeKey) gates.Records {
 	p.memory.unused = unused
 	p.mu.Unlock()
 	if len(ended)+len(split) > 0 {
-		records = p.approvals.book.Read()
+		records = p.approvals.recorder.Read()
 	}
 	return records
 }
@@ -141,7 +141,7 @@ func (p *passes) retryAsked(l *loop, access accounts.Access) {
 	p.mu.Unlock()
 	// Without pools it is not known yet which steps have failed.
 	targets = slices.DeleteFunc(targets, func(name string) bool { return len(poolsOf(p.targets, name)) == 0 })
-	for _, name := range (wishes{p.store, p.log}).take(targets) {
+	for _, name := range (retryRequests{p.store, p.log}).claim(targets) {
 		p.retry(name, poolsOf(p.targets, name))
 	}
 }
@@ -170,7 +170,7 @@ func (p *passes) noted(r *plan.Report, own bool) bool {
 	p.mu.Unlock()
 	p.conduct.send()
 	if done {
-		if err := p.approvals.book.Done(r.Target); err != nil {
+		if err := p.approvals.recorder.Done(r.Target); err != nil {
 			p.log.Error("state cannot be written", "error", err)
 		}
 	}
@@ -188,7 +188,7 @@ func (p *passes) fence(key reconciler.ScopeKey) sdk.Fence {
 
 // may fails if people have suspended targets of the pass, or taken back an approval that it acts under, since it began.
 func (p *passes) may(key reconciler.ScopeKey) error {
-	now := p.approvals.book.Read()
+	now := p.approvals.recorder.Read()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.loops.of[key]

@@ -31,22 +31,22 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = db.Close() }()
-	log, book, b := slog.New(slog.DiscardHandler), gates.NewBook(db, clock.At(time.Now)), current.New(current.Options{})
+	log, recorder, b := slog.New(slog.DiscardHandler), gates.NewRecorder(db, clock.At(time.Now)), current.New(current.Options{})
 	p := newPasses(passesOptions{
-		log: log, clock: clock.New(), accounts: accounts.New(accounts.Options{}), approvals: approvals{book, b.Activity, log}, targets: b.Targets, loss: reportLoss(b.Daemon, metrics.New(prometheus.NewRegistry(), "")),
+		log: log, clock: clock.New(), accounts: accounts.New(accounts.Options{}), approvals: approvals{recorder, b.Activity, log}, targets: b.Targets, loss: reportLoss(b.Daemon, metrics.New(prometheus.NewRegistry(), "")),
 	})
 	long := strings.Repeat("x", 1<<16) // the state takes no key as long as this
 	c := &fleet.Composition{Batches: []reconciler.Batch{{}}, Conditions: map[string]gates.Conditions{}}
 	for _, target := range []string{long, "prod"} {
 		of := &plan.Plan{Target: target, Steps: []step.Step{{Verb: step.Create, Resource: step.AutoScalingGroup, Pool: "default/web", Name: "web"}}}
 		p.memory.before.Note(&plan.Report{Target: target, Plan: of})
-		if _, err := book.Approve(of.Digest(), "somebody"); err != nil {
+		if _, err := recorder.Approve(of.Digest(), "somebody"); err != nil {
 			t.Fatal(err)
 		}
 		c.Conditions[target] = gates.Conditions{Rendered: "w"}
 		c.Batches[0].Targets = append(c.Batches[0].Targets, reconciler.Desired{Policy: model.Policy{Target: target}})
 	}
-	p.memory.take(c)
+	p.memory.store(c)
 	batch := p.gated(&loop{Loop: &reconciler.Loop{}}, accounts.Access{})
 	if len(batch.Targets) != 2 {
 		t.Fatalf("no target is reconciled: %+v", batch)
@@ -61,7 +61,7 @@ func TestAnApprovalThatCannotBeWrittenHoldsUpNothingElse(t *testing.T) {
 	if failed[0] == nil || failed[1] != nil {
 		t.Errorf("begun: %v", errors.Join(failed...))
 	}
-	r := book.Read()
+	r := recorder.Read()
 	if r.Lost != nil || len(r.Approvals) != 1 || len(r.Grants) != 1 || r.Grants[0].Target != "prod" {
 		t.Errorf("approvals %v, grants %v, %v", r.Approvals, r.Grants, r.Lost)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/weir-gitops/weir/status/commits"
 	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/metrics"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // conductor composes the desired state of one configuration from Git. Its memory belongs to its
@@ -195,7 +196,7 @@ func (c *conductor) reportRenders(now []fleet.Rendering) {
 	for _, r := range now {
 		shown[r.Target] = current.Rendering{Revision: r.Revision, Since: r.Since}
 		if said[r.Target] = r.Revision; c.renders[r.Target] != r.Revision {
-			c.log.Info("a render is slow; the target keeps its last render until it ends", "target", r.Target, "revision", short(r.Revision), "since", r.Since)
+			c.log.Info("a render is slow; the target keeps its last render until it ends", "target", r.Target, "revision", wording.Short(r.Revision), "since", r.Since)
 		}
 	}
 	for target := range c.renders {

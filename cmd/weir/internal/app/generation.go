@@ -46,7 +46,7 @@ type generation struct {
 	providers providers
 	webhooks  *webhooks
 	conductor *conductor
-	lineages  *ancestry.Book
+	lineages  *ancestry.Tracker
 	spawner   spawner
 	// stops end the goroutines that were started, by part.
 	stops map[part][]func(context.Context) error
@@ -72,9 +72,9 @@ type services struct {
 	// turns bounds the concurrent plans of pull requests and drafts together.
 	turns    *pulls.Turns
 	drafts   *pulls.Drafts
-	book     *gates.Book
+	recorder *gates.Recorder
 	ledger   *ledger.Ledger
-	lineages *ancestry.Book
+	lineages *ancestry.Tracker
 	renders  *renders.Dir
 	requests *requests
 	// conduct wakes the rollout conductor.
@@ -135,7 +135,7 @@ func newGeneration(c *config.Config, o generationOptions) (g *generation, err er
 	g.conductor = newConductor(conductorOptions{
 		config: c, followers: g.followers, fleet: g.fleet, publisher: g.publisher, webhooks: g.webhooks, base: g.base, requests: o.requests, news: news,
 		passes: o.passes, planAccounts: o.planAccounts, member: o.member, current: o.current, metrics: o.metrics, tracing: o.tracing, secrets: o.secrets, log: o.log,
-		gone: o.gone, loss: func() { o.loss(o.book.Read().Lost) },
+		gone: o.gone, loss: func() { o.loss(o.recorder.Read().Lost) },
 	})
 	return g, g.publisher.openNotifier(c.Notify, notify.Options{Instance: c.Instance, Logger: o.log, Version: o.version, Sent: o.metrics.Notification})
 }
@@ -155,7 +155,7 @@ func newPublisher(c *config.Config, fs follow.Sources, base func() *fleet.Base, 
 		pulls: reviewOptions{
 			config: c, followers: fs, member: o.member, current: o.current, metrics: o.metrics, store: o.store, log: o.log, redact: redact,
 			common: pulls.Options{
-				Base: base, Accounts: o.planAccounts, Redact: redact, Approver: o.book, Approved: o.requests.passAll, Withdrawn: o.withdrawn, DB: o.store,
+				Base: base, Accounts: o.planAccounts, Redact: redact, Approver: o.recorder, Approved: o.requests.passAll, Withdrawn: o.withdrawn, DB: o.store,
 				PageURL: c.PublicURL, Turns: o.turns, Assume: simulate.Assumptions{Share: c.AWS.Share()}, Within: o.foreseeing,
 				Event: o.current.Activity.Add, Metrics: o.metrics, Logger: o.log,
 			},

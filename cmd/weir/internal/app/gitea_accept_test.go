@@ -18,7 +18,7 @@ func TestGiteaAccept(t *testing.T) {
 	first := g.clone.Push("main", "first")
 	a := g.run(g.pushes(config.Accept), "push", "pull_request")
 	converged(t, a, first, 1)
-	if _, err := gates.Suspend(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
+	if _, err := gates.Suspend(a.recorder, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	asked := func(size int) commands.Accepted {
@@ -45,7 +45,7 @@ func TestGiteaAccept(t *testing.T) {
 	merged := g.merge(got.Number)
 	followed(t, a, merged)
 	g.aws.ResetCalls()
-	if _, err := gates.Resume(a.book, a.daemon, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {
+	if _, err := gates.Resume(a.recorder, a.daemon, gates.Request{Target: "prod", Pool: "web", By: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, a, merged, 1)

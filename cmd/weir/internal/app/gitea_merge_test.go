@@ -18,6 +18,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/giteatest"
 	"github.com/weir-gitops/weir/reconciler/targetspec"
 	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // relay stands between Gitea's webhooks and a daemon, and hands them on when it is told.
@@ -232,7 +233,7 @@ func TestGiteaMergesInAnyOrder(t *testing.T) {
 		hooks.give("push main")
 		applied(r)
 		hooks.give("pull_request synchronized")
-		r.comment(number, "Merged as", "not everything is applied as reviewed", short(later)+" was not planned before the merge", "the plan of "+short(head), "the plan is not the reviewed one")
+		r.comment(number, "Merged as", "not everything is applied as reviewed", wording.Short(later)+" was not planned before the merge", "the plan of "+wording.Short(head), "the plan is not the reviewed one")
 		hooks.drop()
 	})
 	t.Run("merged by hand", func(t *testing.T) {

@@ -42,7 +42,7 @@ func newReviewed(t *testing.T, s *giteatest.Server, owner string, change func(*c
 	r.app = g.run(c, "push", "pull_request", "issue_comment", "status")
 	if c.Targets[0].Apply == targetspec.AsReviewed {
 		_, digest, _ := strings.Cut(g.finally(r.main, "fleet/apply", "pending", "weir approve "), "weir approve ")
-		if _, err := r.app.book.Approve(digest, "the test"); err != nil {
+		if _, err := r.app.recorder.Approve(digest, "the test"); err != nil {
 			t.Fatal(err)
 		}
 		r.app.requests.passAll()
@@ -164,7 +164,7 @@ func testGiteaPullEdited(t *testing.T, s *giteatest.Server) {
 		}
 		return ""
 	})
-	if got := r.app.book.Read().Approvals; len(got) > 0 {
+	if got := r.app.recorder.Read().Approvals; len(got) > 0 {
 		t.Fatalf("approved: %+v", got)
 	}
 	// Deleted, it comes back for an approval, which does not count, and for weir plan.
@@ -326,7 +326,7 @@ func testGiteaApprovalTakenBack(t *testing.T, s *giteatest.Server) {
 	r.marked(r.approve(number), "+1")
 	r.comment(number, "Approved by", r.reviewer.Name)
 	r.marked(r.repo.Say(r.reader, number, "weir unapprove"), "-1")
-	if got := r.app.book.Read().Approvals; len(got) != 1 {
+	if got := r.app.recorder.Read().Approvals; len(got) != 1 {
 		t.Fatalf("a reader took back what a writer approved: %+v", got)
 	}
 	r.marked(r.repo.Say(r.reviewer, number, "weir unapprove"), "+1")
@@ -336,7 +336,7 @@ func testGiteaApprovalTakenBack(t *testing.T, s *giteatest.Server) {
 		}
 		return ""
 	})
-	if got := r.app.book.Read().Approvals; len(got) > 0 {
+	if got := r.app.recorder.Read().Approvals; len(got) > 0 {
 		t.Errorf("on record: %+v", got)
 	}
 	writes := len(r.writes())
@@ -358,7 +358,7 @@ func testGiteaApprovalTakenBack(t *testing.T, s *giteatest.Server) {
 	r.marked(r.approve(number), "+1")
 	r.repo.Merge(r.owner, number, "merge")
 	r.finally(r.tip(), "fleet/apply", "success")
-	if got := r.app.book.Read(); len(got.Approvals)+len(got.Grants) > 0 {
+	if got := r.app.recorder.Read(); len(got.Approvals)+len(got.Grants) > 0 {
 		t.Errorf("left on record: %+v", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 	"github.com/weir-gitops/weir/render/redact"
 	"github.com/weir-gitops/weir/status/statustest"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // giteaWorld is a world whose repository and forge are on a real Gitea.
@@ -102,7 +103,7 @@ func (g *giteaWorld) run(c *config.Config, events ...string) *App {
 func (g *giteaWorld) finally(sha, context, state string, words ...string) string {
 	g.t.Helper()
 	var last giteatest.Status
-	eventually(g.t, context+" of "+short(sha), func() string {
+	eventually(g.t, context+" of "+wording.Short(sha), func() string {
 		if last = g.repo.Last(sha, context); last.State != state || !containsAll(last.Description, words) {
 			return fmt.Sprintf("it is %q (%s), want %s %q", last.State, last.Description, state, words)
 		}
@@ -215,7 +216,7 @@ func testGiteaSuperseded(t *testing.T, s *giteatest.Server) {
 	second := g.clone.Push("main", "second")
 	g.finally(second, "fleet/apply", "pending", "the end of a suspension")
 	for _, context := range []string{"fleet/apply", "fleet/apply/prod"} {
-		if text := g.finally(first, context, "error"); text != "superseded by "+short(second) {
+		if text := g.finally(first, context, "error"); text != "superseded by "+wording.Short(second) {
 			t.Errorf("%s of the first commit: %q", context, text)
 		}
 	}

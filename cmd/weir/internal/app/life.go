@@ -59,7 +59,7 @@ func (a *App) Start(ctx context.Context) {
 	}
 	showConfiguration(a.current.Daemon, a.o.Config, a.log)
 	a.current.Activity.Add(events.Event{Kind: "weir-started", Text: "weir " + a.o.Version + " starts"})
-	a.loss(a.book.Read().Lost)
+	a.loss(a.recorder.Read().Lost)
 	if a.emulator != nil {
 		a.onStop("embedded AWS", embeddedShare, a.spawn(ctx, "embedded AWS", a.emulator.Run))
 	}

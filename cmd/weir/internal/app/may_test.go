@@ -28,37 +28,37 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 		return rollout.Record{Seq: seq, Permits: []rollout.Permit{{ID: pool, Hash: "h", Share: share}}}
 	}
 	for name, tc := range map[string]struct {
-		does func(*gates.Book, *ledger.Ledger, state.Store) error
+		does func(*gates.Recorder, *ledger.Ledger, state.Store) error
 		want string // "" where it goes on
 	}{
-		"nothing": {func(*gates.Book, *ledger.Ledger, state.Store) error { return nil }, ""},
-		"a suspension of the target": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
+		"nothing": {func(*gates.Recorder, *ledger.Ledger, state.Store) error { return nil }, ""},
+		"a suspension of the target": {func(b *gates.Recorder, _ *ledger.Ledger, _ state.Store) error {
 			_, err := b.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "ann"}, time.Hour)
 			return err
 		}, "prod was suspended after this pass started"},
-		"of one of its pools": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
+		"of one of its pools": {func(b *gates.Recorder, _ *ledger.Ledger, _ state.Store) error {
 			_, err := b.Suspend(gates.Suspension{Target: "prod", Pool: "default/web", Reason: "incident", By: "ann"}, time.Hour)
 			return err
 		}, "prod was suspended after this pass started"},
-		"of everything": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
+		"of everything": {func(b *gates.Recorder, _ *ledger.Ledger, _ state.Store) error {
 			_, err := b.Suspend(gates.Suspension{Reason: "incident", By: "ann"}, time.Hour)
 			return err
 		}, "everything was suspended after this pass started"},
-		"of a target elsewhere": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
+		"of a target elsewhere": {func(b *gates.Recorder, _ *ledger.Ledger, _ state.Store) error {
 			_, err := b.Suspend(gates.Suspension{Target: "dev", Reason: "incident", By: "ann"}, time.Hour)
 			return err
 		}, ""},
-		"an approval that is taken back": {func(b *gates.Book, _ *ledger.Ledger, _ state.Store) error {
+		"an approval that is taken back": {func(b *gates.Recorder, _ *ledger.Ledger, _ state.Store) error {
 			_, _, err := b.Withdraw(digest, "")
 			return err
 		}, "the approval by bob of the plan of prod ended"},
-		"a loss": {func(_ *gates.Book, _ *ledger.Ledger, s state.Store) error {
+		"a loss": {func(_ *gates.Recorder, _ *ledger.Ledger, s state.Store) error {
 			return state.Lose(s, "the engine went back")
 		}, "may be lost"},
-		"a pause": {func(_ *gates.Book, l *ledger.Ledger, _ state.Store) error {
+		"a pause": {func(_ *gates.Recorder, l *ledger.Ledger, _ state.Store) error {
 			return l.Change(nil, "pools", func(rollout.Record) (rollout.Record, error) { return permits(2, 0), nil })
 		}, "a rollout was held after the pass started"},
-		"a larger share": {func(_ *gates.Book, l *ledger.Ledger, _ state.Store) error {
+		"a larger share": {func(_ *gates.Recorder, l *ledger.Ledger, _ state.Store) error {
 			return l.Change(nil, "pools", func(rollout.Record) (rollout.Record, error) { return permits(2, 100), nil })
 		}, ""},
 	} {
@@ -66,8 +66,8 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 			memory := coordtest.NewMemory()
 			owner, other := statetest.Join(t, memory, "owner"), statetest.Join(t, memory, "other")
 			now := clock.At(time.Now)
-			book := gates.NewBook(owner, now)
-			theirs := gates.NewBook(other, now)
+			recorder := gates.NewRecorder(owner, now)
+			theirs := gates.NewRecorder(other, now)
 			if _, err := theirs.Approve(digest, "bob"); err != nil {
 				t.Fatal(err)
 			}
@@ -79,11 +79,11 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 			}
 			owner.Sync(t)
 			key := reconciler.ScopeKey{Account: "111111111111", Region: "eu-west-1"}
-			p := newPasses(passesOptions{approvals: approvals{book: book}, ledger: ledger.Open(owner)})
+			p := newPasses(passesOptions{approvals: approvals{recorder: recorder}, ledger: ledger.Open(owner)})
 			if p.may(key) == nil {
 				t.Error("a write without a pass")
 			}
-			p.loops.of[key] = &loop{in: []string{"prod"}, records: book.Read(), permits: map[string][]rollout.Permit{"pools": permits(1, 30).Permits}}
+			p.loops.of[key] = &loop{in: []string{"prod"}, records: recorder.Read(), permits: map[string][]rollout.Permit{"pools": permits(1, 30).Permits}}
 			if err := p.may(key); err != nil {
 				t.Fatal(err)
 			}

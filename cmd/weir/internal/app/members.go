@@ -77,7 +77,7 @@ func (a *App) openCrew(ctx context.Context) (err error) {
 	p := &peers{version: a.o.Version, log: a.log}
 	p.news = members.NewNews(self.Name, p.reportMove)
 	p.member, err = membership.Open(ctx, membership.Options{
-		Random: random, Engine: a.o.Engine, Member: self, Logger: a.log, Scopes: p.keys, Begin: p.begin, Work: p.work, Tell: p.tell,
+		Random: random, Engine: a.o.Engine, Member: self, Logger: a.log, Scopes: p.keys, Begin: p.startKey, Work: p.watchKey, Tell: p.tell,
 		First: func(ctx context.Context, records *state.Shared) error {
 			return a.keys.Share(ctx, a.o.Config, records, a.log)
 		},

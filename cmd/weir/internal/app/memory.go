@@ -39,8 +39,8 @@ type memory struct {
 	busy map[string]bool
 }
 
-// take stores a composition.
-func (m *memory) take(c *fleet.Composition) {
+// store stores a composition.
+func (m *memory) store(c *fleet.Composition) {
 	m.conditions, m.batches, m.waiting = c.Conditions, map[reconciler.ScopeKey]reconciler.Batch{}, map[string][]reconciler.ScopeKey{}
 	m.blank, m.scopes = map[string]bool{}, map[string][]reconciler.ScopeKey{}
 	for _, r := range c.Rendering {

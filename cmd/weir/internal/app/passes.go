@@ -65,7 +65,7 @@ type passesOptions struct {
 	member    *membership.Member // nil if this daemon is alone
 	store     state.Store
 	ledger    *ledger.Ledger
-	lineages  *ancestry.Book
+	lineages  *ancestry.Tracker
 	approvals approvals
 	targets   *current.Targets
 	// wake wakes the conductor, conduct the conductor of rollouts.
@@ -102,7 +102,7 @@ func (p *passes) pass(c *fleet.Composition, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before, known := p.memory.batches, p.memory.conditions
-	p.memory.take(c)
+	p.memory.store(c)
 	p.weigh()
 	p.conduct.send()
 	if p.member != nil && !maps.EqualFunc(known, c.Conditions, func(gates.Conditions, gates.Conditions) bool { return true }) {

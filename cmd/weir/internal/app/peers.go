@@ -43,7 +43,7 @@ type peerLinks struct {
 	passes   *passes
 	reporter *reporter
 	rollouts *rollouts
-	book     *gates.Book
+	recorder *gates.Recorder
 	requests *requests
 	current  *current.State
 	metrics  *metrics.Metrics
@@ -82,8 +82,8 @@ func (a *peers) wanted() []members.Wanted {
 	return out
 }
 
-// begin begins to work on a key that this daemon owns from now on.
-func (a *peers) begin(l *coord.Lease) {
+// startKey begins to work on a key that this daemon owns from now on.
+func (a *peers) startKey(l *coord.Lease) {
 	if membership.IsSource(l.Owner.Key) {
 		a.speak(l.Owner.Key)
 	} else {
@@ -111,8 +111,8 @@ func (a *peers) speak(key string) {
 // progressEvery is the interval at which the daemon checks that passes make progress.
 const progressEvery = 5 * time.Second
 
-// work returns when the lease has ended; work under way then ends by itself.
-func (a *peers) work(l *coord.Lease) {
+// watchKey returns when the lease has ended; work under way then ends by itself.
+func (a *peers) watchKey(l *coord.Lease) {
 	look := time.NewTicker(progressEvery)
 	defer look.Stop()
 	for {
@@ -171,20 +171,20 @@ func (a *peers) heedOthers(ctx context.Context) error {
 
 // handleNews processes news of other members. Only its goroutine calls it.
 func (a *peers) handleNews() {
-	a.member.Reports.Read(a.reporter.take)
+	a.member.Reports.Read(a.reporter.receive)
 	a.member.Pulls.Read(a.showsPulls(a.now.Load()), a.takePull)
 	a.member.Requests.Read(a.handleRequest)
 	a.rollouts.handleNews()
-	records := a.book.Read()
+	records := a.recorder.Read()
 	if !reflect.DeepEqual(a.lastRead, records) {
-		a.hold(newSuspensions(a.lastRead, records), records)
+		a.endWithdrawn(newSuspensions(a.lastRead, records), records)
 		a.lastRead = records
 		a.requests.passAll()
 	}
 }
 
-// hold ends passes over targets that were suspended, or whose approval was taken back.
-func (a *peers) hold(list []gates.Suspension, now gates.Records) {
+// endWithdrawn ends passes over targets that were suspended, or whose approval was taken back.
+func (a *peers) endWithdrawn(list []gates.Suspension, now gates.Records) {
 	a.passes.end(func(l *loop) bool {
 		return l.withdrawn(now) != nil || slices.ContainsFunc(list, func(s gates.Suspension) bool { return s.Target == "" || slices.Contains(l.in, s.Target) })
 	})

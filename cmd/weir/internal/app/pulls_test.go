@@ -90,12 +90,12 @@ func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 		}
 		return ""
 	})
-	if r := a.book.Read(); r.Lost != nil || len(r.Approvals) != 0 {
+	if r := a.recorder.Read(); r.Lost != nil || len(r.Approvals) != 0 {
 		t.Fatalf("approvals: %+v, %v", r.Approvals, r.Lost)
 	}
 	w.forge.say(1, "reviewer", "weir approve")
 	eventually(t, "the approval", func() string {
-		if r := a.book.Read(); r.Lost != nil || len(r.Approvals) != 1 {
+		if r := a.recorder.Read(); r.Lost != nil || len(r.Approvals) != 1 {
 			return fmt.Sprintf("%+v, %v", r.Approvals, r.Lost)
 		}
 		return ""
@@ -120,7 +120,7 @@ func TestAPullRequestFromOpeningToMerge(t *testing.T) {
 		}
 		return ""
 	})
-	if r := a.book.Read(); r.Lost != nil || len(r.Approvals) != 0 {
+	if r := a.recorder.Read(); r.Lost != nil || len(r.Approvals) != 0 {
 		t.Errorf("approvals that are left: %+v, %v", r.Approvals, r.Lost)
 	}
 	// The page has it too, and what weir says is never a command to it.
@@ -252,7 +252,7 @@ func TestACommentForesees(t *testing.T) {
 func approveNow(t testing.TB, a *App) {
 	t.Helper()
 	s, _ := a.current.Targets.Find("prod")
-	if _, err := a.book.Approve(s.Last.Plan.Digest(), "test"); err != nil {
+	if _, err := a.recorder.Approve(s.Last.Plan.Digest(), "test"); err != nil {
 		t.Fatal(err)
 	}
 	a.requests.passAll()

@@ -141,15 +141,15 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 			return errors.Join(err, again)
 		}
 	}
-	a.take(next, left)
+	a.adopt(next, left)
 	a.accounts.SetShare(c.AWS.Share())
 	next.conductor.configure(left.shown)
 	a.startGeneration(context.WithoutCancel(ctx), next)
 	return err
 }
 
-// take makes a generation the one that holds, with what the one before has left to it.
-func (a *App) take(next *generation, left inherited) {
+// adopt makes a generation the one that holds, with what the one before has left to it.
+func (a *App) adopt(next *generation, left inherited) {
 	next.inherit(left)
 	if err := next.publisher.openPulls(); err != nil { // a journal that cannot be read holds up nothing else
 		a.log.Error("cannot plan pull requests", "error", err)

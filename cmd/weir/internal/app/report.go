@@ -22,6 +22,7 @@ import (
 	"github.com/weir-gitops/weir/status/current"
 	"github.com/weir-gitops/weir/status/metrics"
 	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // reporter hands reports to the state, the metrics, the publisher of the present configuration
@@ -94,8 +95,8 @@ func (r *reporter) publish(l *coord.Lease, of *plan.Report) {
 	r.member.Reports.Publish(l, of.Target, did, same, func() ([]byte, error) { return of.Record(redact) })
 }
 
-// take takes in a report of another member, for the page, waves and forges, and makes no event of it.
-func (r *reporter) take(target string, data []byte) {
+// receive takes in a report of another member, for the page, waves and forges, and makes no event of it.
+func (r *reporter) receive(target string, data []byte) {
 	report, err := plan.ReadRecord(data)
 	if err != nil {
 		r.log.log.Warn("cannot read a report of another member", "target", target, "error", err)
@@ -125,7 +126,7 @@ type passLog struct {
 func newPassLog(l *slog.Logger) *passLog { return &passLog{log: l, said: map[string]string{}} }
 
 func (p *passLog) report(r *plan.Report) {
-	log := p.log.With("target", r.Target, "revision", short(r.Revision), "duration", r.Duration.Round(time.Millisecond))
+	log := p.log.With("target", r.Target, "revision", wording.Short(r.Revision), "duration", r.Duration.Round(time.Millisecond))
 	done, failed := 0, len(r.Failures())
 	for _, o := range r.Outcomes {
 		if o.Status == step.Done {
@@ -159,8 +160,6 @@ func (p *passLog) forget(target string) {
 	defer p.mu.Unlock()
 	delete(p.said, target)
 }
-
-func short(revision string) string { return revision[:min(7, len(revision))] }
 
 // problems returns what keeps a target from converging, on one line.
 func problems(r *plan.Report) string {

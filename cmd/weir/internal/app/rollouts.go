@@ -22,6 +22,7 @@ import (
 	"github.com/weir-gitops/weir/status/proposal/reverts"
 	"github.com/weir-gitops/weir/status/pulls"
 	"github.com/weir-gitops/weir/status/report"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // rollouts conducts FleetRollouts: for each source that this daemon owns, it makes the next record
@@ -235,13 +236,13 @@ func (r *rollouts) inputOf(m *memory, source, revision string, old *rollout.Reco
 		}
 		switch {
 		case s.unread[target]:
-			in.Missing[target] = "cannot be rendered at " + short(revision)
+			in.Missing[target] = "cannot be rendered at " + wording.Short(revision)
 		case last == nil:
 			in.Missing[target] = "has not been observed yet"
 		case last.Plan == nil || last.Err != nil:
 			in.Missing[target] = r.planless(last)
 		case last.Revision != rendered || rendered != revision:
-			in.Missing[target] = "has not been observed since " + short(revision)
+			in.Missing[target] = "has not been observed since " + wording.Short(revision)
 		}
 	}
 	return in, true

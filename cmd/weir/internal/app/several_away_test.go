@@ -203,7 +203,7 @@ func TestAnEngineThatIsAway(t *testing.T) {
 			s.owned(s.source(), a)
 			s.owned(s.scope(), b)
 			defer s.neverTwo(a, b)()
-			if _, err := a.book.Suspend(gates.Suspension{Target: "held", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
+			if _, err := a.recorder.Suspend(gates.Suspension{Target: "held", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
 				t.Fatal(err)
 			}
 
@@ -277,7 +277,7 @@ func TestAnEngineThatIsAway(t *testing.T) {
 					}
 					return ""
 				})
-				if r := m.book.Read(); r.Lost != nil || len(r.Suspensions) != 1 {
+				if r := m.recorder.Read(); r.Lost != nil || len(r.Suspensions) != 1 {
 					t.Errorf("the records: %+v", r)
 				}
 			}

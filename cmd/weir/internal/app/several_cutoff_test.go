@@ -172,11 +172,11 @@ func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 			defer b.stop()
 			converged(t, b.App, first, 1)
 			back := forget(s)
-			if _, err := a.book.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
+			if _, err := a.recorder.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, "the suspension", func() string {
-				if len(b.book.Read().Suspensions) == 0 {
+				if len(b.recorder.Read().Suspensions) == 0 {
 					return "it is not known"
 				}
 				return ""
@@ -187,7 +187,7 @@ func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 			s.repo.Commit("second")
 			for _, m := range []*member{a, b} {
 				eventually(t, "the loss", func() string {
-					if r := m.book.Read(); r.Lost == nil || len(r.Suspensions) > 0 {
+					if r := m.recorder.Read(); r.Lost == nil || len(r.Suspensions) > 0 {
 						return fmt.Sprintf("%+v", r)
 					}
 					return ""
@@ -214,19 +214,19 @@ func TestAnEngineThatForgetsBeneathDaemons(t *testing.T) {
 			if wrote := s.writes(); len(wrote) > 0 {
 				t.Errorf("written though a suspension is gone: %v", wrote)
 			}
-			if lost, err := a.book.AcceptLoss(); err != nil || lost == nil {
+			if lost, err := a.recorder.AcceptLoss(); err != nil || lost == nil {
 				t.Fatalf("accepted %+v, %v", lost, err)
 			}
 			eventually(t, "the change", func() string {
 				if got := s.query("autoscaling", "DescribeAutoScalingGroups"); !strings.Contains(got, "<MaxSize>5</MaxSize>") {
 					r, _ := owner.current.Targets.Find("prod")
-					return fmt.Sprintf("%s\nphase %s, last pass %+v\nrecords %+v", got, r.Phase, r.Last, owner.book.Read())
+					return fmt.Sprintf("%s\nphase %s, last pass %+v\nrecords %+v", got, r.Phase, r.Last, owner.recorder.Read())
 				}
 				return ""
 			})
 			for _, m := range []*member{a, b} { // the one that does not own the account hears of it a moment later
 				eventually(t, "that nothing is lost", func() string {
-					if lost := m.book.Read().Lost; lost != nil {
+					if lost := m.recorder.Read().Lost; lost != nil {
 						return fmt.Sprintf("%+v", lost)
 					}
 					return ""

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-gitops/weir/cmd/weir/internal/membership"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/status/commands"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // holds lets calls wait before AWS has them, the first of each kind: a drain finds them under way.
@@ -80,7 +81,7 @@ func (s *several) succeedsOnce(sha string, contexts ...string) {
 	for _, context := range contexts {
 		s.told(sha, context, "success", "")
 		if states := s.forge.states(sha, context); !succeeded(states) {
-			s.t.Errorf("%s of %s went through %s", context, short(sha), states)
+			s.t.Errorf("%s of %s went through %s", context, wording.Short(sha), states)
 		}
 	}
 }

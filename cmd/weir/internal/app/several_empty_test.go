@@ -26,7 +26,7 @@ func TestAnEmptyEngineIsALossWhereAWSHoldsSomething(t *testing.T) {
 	b := s.member("b")
 	defer b.stop()
 	eventually(t, "the loss, and a plan that is held", func() string {
-		lost := b.book.Read().Lost
+		lost := b.recorder.Read().Lost
 		r, _ := b.current.Targets.Find("prod")
 		if lost == nil || !strings.Contains(lost.Why, "had no records, although AWS has resources") || r.Last == nil || r.Last.Revision != second || r.Last.Plan == nil || r.Last.Plan.Runnable() > 0 {
 			return fmt.Sprintf("%+v, %+v", lost, r.Last)
@@ -36,7 +36,7 @@ func TestAnEmptyEngineIsALossWhereAWSHoldsSomething(t *testing.T) {
 	if wrote := s.writes(); len(wrote) > 0 {
 		t.Errorf("written though suspensions may be lost: %v", wrote)
 	}
-	if _, err := b.book.AcceptLoss(); err != nil {
+	if _, err := b.recorder.AcceptLoss(); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, b.App, second, 1)

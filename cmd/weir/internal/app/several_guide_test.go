@@ -80,7 +80,7 @@ func TestAnApprovedPlanGoesOnWithTheNextOwner(t *testing.T) {
 			digest = r.Last.Plan.Digest()
 			return ""
 		})
-		if _, err := m.book.Approve(digest, "somebody"); err != nil {
+		if _, err := m.recorder.Approve(digest, "somebody"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -218,7 +218,7 @@ func TestAnUpgradeLeavesNoGap(t *testing.T) {
 	for i, key := range s.keys {
 		s.owned(key, old[i])
 	}
-	if _, err := old[0].book.Suspend(gates.Suspension{Target: "held", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
+	if _, err := old[0].recorder.Suspend(gates.Suspension{Target: "held", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	gaps, stop := s.watchOwners()
@@ -261,7 +261,7 @@ func TestAnUpgradeLeavesNoGap(t *testing.T) {
 		}
 		return ""
 	})
-	if r := all[3].book.Read(); r.Lost != nil || len(r.Suspensions) != 1 {
+	if r := all[3].recorder.Read(); r.Lost != nil || len(r.Suspensions) != 1 {
 		t.Errorf("the records: %+v", r)
 	}
 	s.told(commits[len(commits)-1], "fleet/apply", "success", "")
@@ -297,7 +297,7 @@ func TestATableIsRestored(t *testing.T) {
 	}
 	epoch := s.owned(s.scope(), b).Epoch
 	// After the backup somebody suspends a target, and it is lost with the table.
-	if _, err := a.book.Suspend(gates.Suspension{Target: "held", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
+	if _, err := a.recorder.Suspend(gates.Suspension{Target: "held", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	a.stop()
@@ -331,7 +331,7 @@ func TestATableIsRestored(t *testing.T) {
 			}
 			return ""
 		})
-		if lost := m.book.Read().Lost; lost == nil {
+		if lost := m.recorder.Read().Lost; lost == nil {
 			t.Error("it does not say that anything is lost")
 		}
 	}
@@ -341,10 +341,10 @@ func TestATableIsRestored(t *testing.T) {
 	if wrote := s.awsWrites(); len(wrote) > 0 {
 		t.Errorf("written: %v", wrote)
 	}
-	if _, err := a.book.Suspend(gates.Suspension{Target: "held", Reason: "as before", By: "somebody"}, time.Hour); err != nil {
+	if _, err := a.recorder.Suspend(gates.Suspension{Target: "held", Reason: "as before", By: "somebody"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.book.AcceptLoss(); err != nil {
+	if _, err := a.recorder.AcceptLoss(); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, b.App, second, 1)

@@ -31,7 +31,7 @@ func TestAWebhookOfACommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
 		return ""
 	})
 	r, _ := a.current.Targets.Find("prod")
-	if _, err := b.book.Approve(r.Last.Plan.Digest(), "somebody"); err != nil {
+	if _, err := b.recorder.Approve(r.Last.Plan.Digest(), "somebody"); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, b.App, first, 1)

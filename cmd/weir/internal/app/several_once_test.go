@@ -3,6 +3,8 @@ package app
 import (
 	"fmt"
 	"testing"
+
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // One member speaks for a source: each status of a commit is written once, and none by the
@@ -42,7 +44,7 @@ func (s *several) eachStatusOnce() {
 		for _, st := range list {
 			name, key := fmt.Sprint(st["context"]), fmt.Sprint(st["context"], st["state"], st["description"])
 			if seen[key] && (latest[name] == key || st["state"] != "pending") {
-				s.t.Errorf("%s got a status twice: %s", short(sha), key)
+				s.t.Errorf("%s got a status twice: %s", wording.Short(sha), key)
 			}
 			seen[key], latest[name] = true, key
 		}

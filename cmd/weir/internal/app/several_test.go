@@ -159,7 +159,7 @@ func (s *several) commented(number int) {
 func (s *several) approved(m *member, number int) {
 	s.t.Helper()
 	eventually(s.t, "the approval", func() string {
-		all := m.book.Read().Approvals
+		all := m.recorder.Read().Approvals
 		if !slices.ContainsFunc(all, func(a gates.Approval) bool { return a.From != "" }) {
 			return fmt.Sprintf("there are %v; told on the pull request: %q", all, s.forge.told(number))
 		}
@@ -219,7 +219,7 @@ func TestASuspensionOnOneMemberHoldsAnother(t *testing.T) {
 	defer a.stop()
 	defer b.stop()
 	converged(t, b.App, first, 1)
-	if _, err := a.book.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
+	if _, err := a.recorder.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	s.aws.ResetCalls()
@@ -237,7 +237,7 @@ func TestASuspensionOnOneMemberHoldsAnother(t *testing.T) {
 	if wrote := s.writes(); len(wrote) > 0 {
 		t.Errorf("written while suspended: %v", wrote)
 	}
-	if _, err := a.book.Resume("prod", "", false); err != nil {
+	if _, err := a.recorder.Resume("prod", "", false); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, b.App, second, 1)
@@ -252,7 +252,7 @@ func TestASuspensionHoldsTheNextWriteOfAPass(t *testing.T) {
 	var armed atomic.Bool
 	s.before = func(body string) {
 		if strings.Contains(body, "Action=CreateLaunchTemplateVersion") && armed.CompareAndSwap(true, false) {
-			_, err := a.book.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour)
+			_, err := a.recorder.Suspend(gates.Suspension{Target: "prod", Reason: "incident", By: "somebody"}, time.Hour)
 			if err = errors.Join(err, b.member.Mirror.Sync(context.Background())); err != nil {
 				t.Error(err)
 			}
@@ -305,7 +305,7 @@ func TestAnApprovalByCommentThatReachesOneMemberRunsOnAnother(t *testing.T) {
 		return ""
 	})
 	r, _ := a.current.Targets.Find("prod")
-	if _, err := a.book.Approve(r.Last.Plan.Digest(), "somebody"); err != nil {
+	if _, err := a.recorder.Approve(r.Last.Plan.Digest(), "somebody"); err != nil {
 		t.Fatal(err)
 	}
 	converged(t, b.App, first, 1)

@@ -21,12 +21,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/fleet"
 	"github.com/weir-gitops/weir/source/signature"
 	"github.com/weir-gitops/weir/source/sourcetest"
+	"github.com/weir-gitops/weir/status/wording"
 )
 
 // told waits until a commit's status is as wanted.
 func (w *world) told(sha, context, want, text string) {
 	w.t.Helper()
-	eventually(w.t, context+" of "+short(sha), func() string {
+	eventually(w.t, context+" of "+wording.Short(sha), func() string {
 		state, description := w.forge.last(sha, context)
 		if state != want || !strings.Contains(description, text) {
 			return fmt.Sprintf("%s: %s", state, description)

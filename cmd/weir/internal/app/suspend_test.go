@@ -24,7 +24,7 @@ type suspends struct {
 
 func (s *suspends) now() {
 	s.once.Do(func() {
-		if _, err := gates.Suspend(s.app.book, s.app.daemon, s.asks); err != nil {
+		if _, err := gates.Suspend(s.app.recorder, s.app.daemon, s.asks); err != nil {
 			s.err.Store(&err)
 		}
 	})
@@ -128,7 +128,7 @@ func TestASuspensionHoldsTheNextEviction(t *testing.T) {
 			t.Error("the machine was let go while suspended")
 		}
 	}
-	if _, err := gates.Resume(a.book, a.daemon, gates.Request{Target: "prod"}); err != nil {
+	if _, err := gates.Resume(a.recorder, a.daemon, gates.Request{Target: "prod"}); err != nil {
 		t.Fatal(err)
 	}
 	a.requests.passAll()

@@ -66,14 +66,14 @@ func (t tries) Keep(target string, v refusals.Stored) error {
 	})
 }
 
-// wishes are requests to try again what failed, from any member to the owners of targets.
-type wishes struct {
+// retryRequests are requests to try again what failed, from any member to the owners of targets.
+type retryRequests struct {
 	store state.Store
 	log   *slog.Logger
 }
 
 // put asks the owners of targets to try again what failed.
-func (w wishes) put(targets []string) error {
+func (w retryRequests) put(targets []string) error {
 	now := time.Now()
 	return w.store.Update(func(tx *state.Tx) error {
 		err := again.Remove(tx, func(at time.Time, err error) bool { return err != nil || now.Sub(at) > againFor })
@@ -84,9 +84,9 @@ func (w wishes) put(targets []string) error {
 	})
 }
 
-// take returns the targets of a pass that somebody wants tried again, once for all members: after a crash now, somebody must ask again, as a
+// claim returns the targets of a pass that somebody wants tried again, once for all members: after a crash now, somebody must ask again, as a
 // rollout that starts twice costs more.
-func (w wishes) take(targets []string) (out []string) {
+func (w retryRequests) claim(targets []string) (out []string) {
 	now := time.Now()
 	find := func(tx *state.Tx) error {
 		out = nil

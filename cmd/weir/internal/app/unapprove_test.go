@@ -27,7 +27,7 @@ func TestAnApprovalIsTakenBack(t *testing.T) {
 			a.passes.mu.Lock()
 			wants := a.passes.memory.conditions["prod"].Rendered
 			a.passes.mu.Unlock()
-			beganAt(t, a.book, p, wants)
+			beganAt(t, a.recorder, p, wants)
 			command(t, a, commands.SuspendPath, suspend)
 			a.passes.handing.Unlock()
 		} else {
@@ -42,7 +42,7 @@ func TestAnApprovalIsTakenBack(t *testing.T) {
 		}
 		command(t, a, commands.ResumePath, gates.Request{Target: "prod"})
 		heldBy(t, a, "prod", first, step.HeldApproval, "weir approve ")
-		if r := a.book.Read(); len(r.Approvals)+len(r.Grants) > 0 {
+		if r := a.recorder.Read(); len(r.Approvals)+len(r.Grants) > 0 {
 			t.Errorf("on record: %+v", r)
 		}
 		stop()
@@ -113,7 +113,7 @@ func TestTwoApproveAtOnce(t *testing.T) {
 	targetConverged(t, a.App, "prod", first)
 	targetConverged(t, b.App, "prod", first)
 	eventually(t, "nothing of it is left", func() string {
-		if r := a.book.Read(); len(r.Approvals)+len(r.Grants) > 0 {
+		if r := a.recorder.Read(); len(r.Approvals)+len(r.Grants) > 0 {
 			return "on record"
 		}
 		return ""

@@ -70,7 +70,7 @@ func TestAnApprovalLetsAPlanRun(t *testing.T) {
 	command(t, a, commands.ApprovePath, gates.Request{Digest: p.Digest(), By: "ann"})
 	targetConverged(t, a, "prod", second)
 	eventually(t, "the approval is used up", func() string {
-		if r := a.book.Read(); r.Lost != nil || len(r.Approvals)+len(r.Grants) > 0 {
+		if r := a.recorder.Read(); r.Lost != nil || len(r.Approvals)+len(r.Grants) > 0 {
 			return fmt.Sprintf("%+v, %v", r, r.Lost)
 		}
 		return ""
@@ -127,7 +127,7 @@ func TestAClosedWindowHoldsWhatDisrupts(t *testing.T) {
 	command(t, a, commands.ReconcilePath, gates.Request{Targets: []string{"prod"}, OverrideWindow: true})
 	targetConverged(t, a, "prod", second)
 	eventually(t, "the override ends", func() string {
-		if r := a.book.Read(); r.Lost != nil || len(r.Overrides) > 0 {
+		if r := a.recorder.Read(); r.Lost != nil || len(r.Overrides) > 0 {
 			return fmt.Sprintf("%+v, %v", r, r.Lost)
 		}
 		return ""
@@ -154,16 +154,16 @@ func TestAnApprovalOutlivesARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		book := gates.NewBook(db, clock.At(time.Now))
+		recorder := gates.NewRecorder(db, clock.At(time.Now))
 		if !begun {
-			_, err = book.Approve(p.Digest(), "ann")
+			_, err = recorder.Approve(p.Digest(), "ann")
 		} else {
 			var approval gates.Approval
-			approval, err = book.Approve(strings.Repeat("0", 64), "ann")
+			approval, err = recorder.Approve(strings.Repeat("0", 64), "ann")
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = book.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Works: slices.Collect(maps.Keys(plan.GrantOf(p).Works))})
+			err = recorder.Begin(gates.Grant{Approval: approval, Target: "prod", Rendered: wants, Works: slices.Collect(maps.Keys(plan.GrantOf(p).Works))})
 		}
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)

@@ -67,7 +67,7 @@ type Options struct {
 	Rand     func() float64
 	Metrics  *metrics.Metrics
 	Tracing  *telemetry.Tracing
-	Lineages *ancestry.Book
+	Lineages *ancestry.Tracker
 	// PassAll starts a pass over every scope.
 	PassAll   func()
 	Member    *membership.Member

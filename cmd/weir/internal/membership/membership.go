@@ -136,7 +136,7 @@ func (m *Member) Held(key string) state.Store {
 	if l == nil {
 		return nil
 	}
-	return m.Store.With(records{m.engine, m.Mirror, func() (writer, error) { return held{l}, nil }})
+	return m.Store.With(records{m.engine, m.Mirror, func() (writer, error) { return leaseWriter{l}, nil }})
 }
 
 // writeWithin bounds one write.

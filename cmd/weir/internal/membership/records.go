@@ -13,10 +13,10 @@ type writer interface {
 	Write(ctx context.Context, w coord.Write) (version int64, err error)
 }
 
-// held writes as the owner of a lease.
-type held struct{ *coord.Lease }
+// leaseWriter writes as the owner of a lease.
+type leaseWriter struct{ *coord.Lease }
 
-func (h held) Write(ctx context.Context, w coord.Write) (int64, error) {
+func (h leaseWriter) Write(ctx context.Context, w coord.Write) (int64, error) {
 	return h.Lease.Write(ctx, w.Ops...)
 }
 

@@ -22,8 +22,8 @@ type Accepts struct {
 	Last func(target string) *plan.Plan
 }
 
-// look plans one target of a commit.
-func (p Accepts) look(ctx context.Context, s snapshot.Snapshot, target string) (*fleet.Review, *reconciler.Desired, *observed.State, *plan.Plan, error) {
+// planTarget plans one target of a commit.
+func (p Accepts) planTarget(ctx context.Context, s snapshot.Snapshot, target string) (*fleet.Review, *reconciler.Desired, *observed.State, *plan.Plan, error) {
 	review, reports, err := p.plan(ctx, s, "what AWS has of "+p.Name, []string{target}, false)
 	if err != nil {
 		return nil, nil, nil, nil, err
@@ -59,7 +59,7 @@ func (p Accepts) Find(ctx context.Context, on string, a accepts.Asked) (out acce
 	if err != nil {
 		return out, err
 	}
-	review, d, seen, before, err := p.look(ctx, head, a.Target)
+	review, d, seen, before, err := p.planTarget(ctx, head, a.Target)
 	if err != nil {
 		return out, err
 	}
@@ -71,15 +71,15 @@ func (p Accepts) Find(ctx context.Context, on string, a accepts.Asked) (out acce
 		c.Drifted = accept.Drifted(last) // what a commit changed and AWS has not yet is to come
 	}
 	out.Fields = accept.Find(a.Target, d.Set, before, seen, c)
-	wishes := accept.Wishes(out.Fields)
-	if len(wishes) == 0 {
+	changes := accept.Changes(out.Fields)
+	if len(changes) == 0 {
 		return out, nil
 	}
-	done, err := write(ctx, head.Tree, review, wishes)
+	done, err := write(ctx, head.Tree, review, changes)
 	if err != nil {
 		return out, err
 	}
-	accept.Take(out.Fields, wishes, done)
+	accept.Take(out.Fields, changes, done)
 	if out.Files = done.Files; len(out.Files) == 0 {
 		return out, nil
 	}
@@ -87,7 +87,7 @@ func (p Accepts) Find(ctx context.Context, on string, a accepts.Asked) (out acce
 	if err != nil {
 		return out, err
 	}
-	_, d, _, after, err := p.look(ctx, edited, a.Target)
+	_, d, _, after, err := p.planTarget(ctx, edited, a.Target)
 	if err != nil {
 		return out, err
 	}

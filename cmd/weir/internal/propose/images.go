@@ -107,7 +107,7 @@ func (p Images) Pin(ctx context.Context, on string, pins []imageupdates.Pin) (ou
 func (p Images) pin(ctx context.Context, head snapshot.Snapshot, of *fleet.Review, pins []imageupdates.Pin, out *images.Pinned) (map[string][]byte, error) {
 	refused := map[string]string{}
 	for {
-		var wishes []edit.Wish
+		var changes []edit.Change
 		pinsOf := map[string][]imageupdates.Pin{}
 		for _, pin := range pins {
 			id := pin.Target + " " + pin.At.Object.String()
@@ -117,15 +117,15 @@ func (p Images) pin(ctx context.Context, head snapshot.Snapshot, of *fleet.Revie
 			if pinsOf[id] = append(pinsOf[id], pin); len(pinsOf[id]) > 1 {
 				continue // it shares the object
 			}
-			wishes = append(wishes, edit.Wish{Place: pin.Target, Object: pin.At.Object, Field: pin.At.Field, Value: pin.To})
+			changes = append(changes, edit.Change{Place: pin.Target, Object: pin.At.Object, Field: pin.At.Field, Value: pin.To})
 			if pin.At.Remember != "" {
-				wishes = append(wishes, edit.Wish{Place: pin.Target, Object: pin.At.Object, Field: kinds.AnnotationPath(kinds.AnnotationImageFamily), Value: pin.At.Remember})
+				changes = append(changes, edit.Change{Place: pin.Target, Object: pin.At.Object, Field: kinds.AnnotationPath(kinds.AnnotationImageFamily), Value: pin.At.Remember})
 			}
 		}
-		if len(wishes) == 0 {
+		if len(changes) == 0 {
 			return nil, nil
 		}
-		got, err := write(ctx, head.Tree, of, wishes)
+		got, err := write(ctx, head.Tree, of, changes)
 		if err != nil {
 			return nil, err
 		}

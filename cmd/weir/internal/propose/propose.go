@@ -60,13 +60,13 @@ func (s Source) plan(ctx context.Context, c snapshot.Snapshot, owner string, onl
 	return review, reports, err
 }
 
-// write writes wishes into the files of a tree that was rendered.
-func write(ctx context.Context, t tree.Tree, of *fleet.Review, wishes []edit.Wish) (*edit.Result, error) {
+// write writes changes into the files of a tree that was rendered.
+func write(ctx context.Context, t tree.Tree, of *fleet.Review, changes []edit.Change) (*edit.Result, error) {
 	var places []edit.Place
 	for _, p := range of.Places {
 		places = append(places, edit.Place{Name: p.Name, Dir: p.Dir, Options: p.Options})
 	}
-	return edit.Set(ctx, t, places, wishes)
+	return edit.Set(ctx, t, places, changes)
 }
 
 // partly explains why a target's manifests do not hold all that they should.

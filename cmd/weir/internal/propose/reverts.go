@@ -87,53 +87,53 @@ func (r Reverts) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.I
 		return out, err
 	}
 	sets := setsOf(review)
-	var wishes []edit.Wish
-	pools := map[string][]rollout.ID{} // by the place of a wish
+	var changes []edit.Change
+	pools := map[string][]rollout.ID{} // by the place of a change
 	for _, id := range slices.SortedFunc(maps.Keys(was), func(a, b rollout.ID) int { return strings.Compare(a.String(), b.String()) }) {
 		w, why := pinWish(sets[id.Target], id, was[id])
 		if why != "" {
 			out.Left = append(out.Left, reverts.LeftPool{ID: id, Text: why})
 			continue
 		}
-		at := wishKey(w)
-		i := slices.IndexFunc(wishes, func(o edit.Wish) bool { return wishKey(o) == at })
+		at := changeKey(w)
+		i := slices.IndexFunc(changes, func(o edit.Change) bool { return changeKey(o) == at })
 		switch {
 		case i < 0:
-			wishes = append(wishes, w)
-		case wishes[i].Value != w.Value:
-			out.Left = append(out.Left, reverts.LeftPool{ID: id, Text: "it shares " + w.Object.String() + " with " + pools[at][0].String() + ", which ran " + fmt.Sprint(wishes[i].Value)})
+			changes = append(changes, w)
+		case changes[i].Value != w.Value:
+			out.Left = append(out.Left, reverts.LeftPool{ID: id, Text: "it shares " + w.Object.String() + " with " + pools[at][0].String() + ", which ran " + fmt.Sprint(changes[i].Value)})
 			continue
 		}
 		pools[at] = append(pools[at], id)
 	}
-	if len(wishes) == 0 {
+	if len(changes) == 0 {
 		return out, nil
 	}
-	set, err := write(ctx, s.Tree, review, wishes)
+	set, err := write(ctx, s.Tree, review, changes)
 	if err != nil {
 		return out, err
 	}
 	out.Files = set.Files
 	for _, p := range set.Placed {
-		for _, id := range pools[wishKey(p.Wish)] {
+		for _, id := range pools[changeKey(p.Change)] {
 			out.Places = append(out.Places, reverts.PinnedPool{ID: id, Field: p.Field.String(), Value: fmt.Sprint(p.Value), At: p.At.String()})
 		}
 	}
 	for _, l := range set.Refused {
-		for _, id := range pools[wishKey(l.Wish)] {
+		for _, id := range pools[changeKey(l.Change)] {
 			out.Left = append(out.Left, reverts.LeftPool{ID: id, Text: l.Text})
 		}
 	}
 	return out, nil
 }
 
-func wishKey(w edit.Wish) string {
+func changeKey(w edit.Change) string {
 	return w.Place + " " + w.Object.APIVersion + " " + w.Object.String() + " " + w.Field.String()
 }
 
 // pinWish returns the field that makes a pool launch its previous version again, or why no such
 // field exists.
-func pinWish(set *intent.Set, id rollout.ID, was rollout.Version) (w edit.Wish, why string) {
+func pinWish(set *intent.Set, id rollout.ID, was rollout.Version) (w edit.Change, why string) {
 	if set == nil {
 		return w, "its target does not render"
 	}
@@ -144,7 +144,7 @@ func pinWish(set *intent.Set, id rollout.ID, was rollout.Version) (w edit.Wish, 
 	if was.Pin == "" {
 		return w, "its earlier version is unknown"
 	}
-	w = edit.Wish{Place: id.Target, Value: was.Pin}
+	w = edit.Change{Place: id.Target, Value: was.Pin}
 	if object, field, ok := edit.Image(p); ok {
 		w.Object, w.Field = object, field
 		return w, ""

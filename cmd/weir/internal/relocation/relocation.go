@@ -122,14 +122,14 @@ func (d *Dispatcher) drain(ctx context.Context) (end func()) {
 	return func() { cancel(); <-done }
 }
 
-// look has the watch see what there is now.
-func (d *Dispatcher) look(now *coord.Snapshot) {
+// watchSnapshot has the watch see what there is now.
+func (d *Dispatcher) watchSnapshot(now *coord.Snapshot) {
 	d.watch.See(time.Now(), d.o.Member, now.Alive, now.Owners, d.o.Wanted())
 }
 
 // see updates the view, and reports members with another configuration.
 func (d *Dispatcher) see(now *coord.Snapshot) {
-	d.look(now)
+	d.watchSnapshot(now)
 	v, differ := d.watch.View(), map[string]string{}
 	for _, m := range v.Different() {
 		differ[m.Name] = m.DifferText()
@@ -241,7 +241,7 @@ func (d *Dispatcher) Take(ctx context.Context, m commands.Move) (commands.Moved,
 	if err != nil {
 		return commands.Moved{}, err
 	}
-	d.look(now)
+	d.watchSnapshot(now)
 	view := d.watch.View()
 	out := commands.Moved{Member: cmp.Or(m.Member, d.o.Member)}
 	o, err := view.Find(m.Scope)

@@ -39,8 +39,8 @@ type AcceptedFile struct {
 	Was, Now []byte
 }
 
-// look holds what was planned, and its input.
-type look struct {
+// acceptPlan holds what was planned, and its input.
+type acceptPlan struct {
 	root   string
 	tree   tree.Tree
 	places []edit.Place
@@ -52,7 +52,7 @@ type look struct {
 }
 
 // pass plans a batch, and keeps what it read.
-func (l *look) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
+func (l *acceptPlan) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
 	b.Inputs = &reconciler.PassInputs{}
 	reports := reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
 	l.mu.Lock()
@@ -68,7 +68,7 @@ func (l *look) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
 }
 
 // whole fails where a target has no plan that can be gone by.
-func (l *look) whole(names []string) error {
+func (l *acceptPlan) whole(names []string) error {
 	for _, name := range names {
 		r := l.reports[name]
 		switch {
@@ -87,7 +87,7 @@ func (l *look) whole(names []string) error {
 // AcceptPath finds how the manifests of a PATH would say what AWS has otherwise, and plans
 // them as they would be. It writes nothing.
 func AcceptPath(ctx context.Context, env Env, p Path, c accept.Choice) (*Accepted, error) {
-	return accepts(ctx, c, func(files map[string][]byte) (*look, []string, error) {
+	return accepts(ctx, c, func(files map[string][]byte) (*acceptPlan, []string, error) {
 		p.Files = files
 		w, err := OpenPath(ctx, env, p)
 		if err != nil {
@@ -95,7 +95,7 @@ func AcceptPath(ctx context.Context, env Env, p Path, c accept.Choice) (*Accepte
 		}
 		defer w.Close()
 		env.Note = func(string) {} // a second time it was said
-		l := &look{root: w.root, tree: w.tree, places: w.places, reports: map[string]*plan.Report{}, sets: map[string]*intent.Set{}, states: map[string]*observed.State{}}
+		l := &acceptPlan{root: w.root, tree: w.tree, places: w.places, reports: map[string]*plan.Report{}, sets: map[string]*intent.Set{}, states: map[string]*observed.State{}}
 		if _, err := worktree.OpenWorkTree(w.root); err != nil {
 			return nil, nil, advice.Hinted(fmt.Errorf("edit %s: %w", p.Path, err), "weir edits files of a Git work tree, where you see what has changed and can take it back: git init makes one")
 		}
@@ -113,12 +113,12 @@ func AcceptPath(ctx context.Context, env Env, p Path, c accept.Choice) (*Accepte
 // AcceptConfig is AcceptPath for the targets of a configuration, in a work tree of their
 // source.
 func AcceptConfig(ctx context.Context, env Env, cfg *config.Config, path string, targets []string, c accept.Choice) (*Accepted, error) {
-	return accepts(ctx, c, func(files map[string][]byte) (*look, []string, error) {
+	return accepts(ctx, c, func(files map[string][]byte) (*acceptPlan, []string, error) {
 		at, err := openWorkTree(path)
 		if err != nil {
 			return nil, nil, err
 		}
-		l := &look{root: at.Root, tree: at.Tree, reports: map[string]*plan.Report{}, sets: map[string]*intent.Set{}, states: map[string]*observed.State{}}
+		l := &acceptPlan{root: at.Root, tree: at.Tree, reports: map[string]*plan.Report{}, sets: map[string]*intent.Set{}, states: map[string]*observed.State{}}
 		var names []string
 		_, err = planDraft(ctx, env, cfg, Draft{Path: path, Targets: targets, all: len(targets) == 0, files: files}, func(d *drafting, b reconciler.Batch) []*plan.Report {
 			l.mu.Lock()
@@ -135,7 +135,7 @@ func AcceptConfig(ctx context.Context, env Env, cfg *config.Config, path string,
 }
 
 // accepts plans the current files, edits them, and plans the edited files.
-func accepts(ctx context.Context, c accept.Choice, see func(files map[string][]byte) (*look, []string, error)) (*Accepted, error) {
+func accepts(ctx context.Context, c accept.Choice, see func(files map[string][]byte) (*acceptPlan, []string, error)) (*Accepted, error) {
 	before, names, err := see(nil)
 	if err == nil {
 		err = before.whole(names)
@@ -157,12 +157,12 @@ func accepts(ctx context.Context, c accept.Choice, see func(files map[string][]b
 			return nil, advice.Usage("weir plan names them", "there is no pool %q", name)
 		}
 	}
-	wishes := accept.Wishes(out.Fields)
-	set, err := edit.Set(ctx, before.tree, before.places, wishes)
+	changes := accept.Changes(out.Fields)
+	set, err := edit.Set(ctx, before.tree, before.places, changes)
 	if err != nil {
 		return nil, err
 	}
-	accept.Take(out.Fields, wishes, set)
+	accept.Take(out.Fields, changes, set)
 	if len(set.Files) == 0 {
 		return out, nil
 	}

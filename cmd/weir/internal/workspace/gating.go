@@ -89,7 +89,7 @@ func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Cloc
 			return out, nil, err
 		}
 	}
-	return gates.NewBook(db, now.Moment).Read(), rollouts, nil
+	return gates.NewRecorder(db, now.Moment).Read(), rollouts, nil
 }
 
 func askRecords(ctx context.Context, env Env, c *config.Config) (out gates.Records, err error) {
@@ -100,8 +100,8 @@ func askRecords(ctx context.Context, env Env, c *config.Config) (out gates.Recor
 	return out, d.Ask(ctx, commands.RecordsPath, &out)
 }
 
-// held returns the reason why nothing is written at all, or "".
-func (g *gating) held() string {
+// lossText returns the reason why nothing is written at all, or "".
+func (g *gating) lossText() string {
 	if g == nil || g.records.Lost == nil {
 		return ""
 	}
@@ -131,7 +131,7 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 	}
 	g.passes++
 	g.renew(ctx, batches)
-	gates.Gate(batches, g.conditions, g.records, g.known, gates.Pending{Ready: g.ready, Begin: g.begin}, g.clock.Moment())
+	gates.Gate(batches, g.conditions, g.records, g.known, gates.Pending{Ready: g.ready, Begin: g.startGrant}, g.clock.Moment())
 }
 
 // note takes in how the targets of a scope stand.
@@ -181,8 +181,8 @@ func (g *gating) opens(target string) bool {
 	return false
 }
 
-// begin makes the passes after this one run the remaining steps of an approved plan.
-func (g *gating) begin(ready gates.Grant) error {
+// startGrant makes the passes after this one run the remaining steps of an approved plan.
+func (g *gating) startGrant(ready gates.Grant) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.ready, ready.Target)

@@ -107,7 +107,7 @@ func (w *Workspace) Each(f func(reconciler.ScopeKey, *reconciler.Desired)) {
 }
 
 // Held returns the reason why nothing is written at all, or "".
-func (w *Workspace) Held() string { return w.gating.held() }
+func (w *Workspace) Held() string { return w.gating.lossText() }
 
 // mirrorDir returns the directory in which one command keeps its mirrors. It differs from the
 // mirrors of a daemon on the same state directory. A second command at the same time gets a

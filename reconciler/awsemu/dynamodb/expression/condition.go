@@ -164,7 +164,7 @@ func (p *parser) predicate(o operand) *node {
 
 // Holds says whether the condition is true of an item; nil is true of any. An item that
 // does not exist has no attributes.
-func (c *Condition) Holds(item attr.Item) bool { return c == nil || c.root.holds(item) }
+func (c *Condition) Holds(item attr.Item) bool { return c == nil || c.root.evaluate(item) }
 
 // Each calls f for each attribute that the condition names.
 func (c *Condition) Each(f func(attribute string)) {
@@ -189,14 +189,14 @@ func eachOf(args []operand, f func(string)) {
 	}
 }
 
-func (n *node) holds(item attr.Item) bool {
+func (n *node) evaluate(item attr.Item) bool {
 	switch n.op {
 	case "AND":
-		return n.kids[0].holds(item) && n.kids[1].holds(item)
+		return n.kids[0].evaluate(item) && n.kids[1].evaluate(item)
 	case "OR":
-		return n.kids[0].holds(item) || n.kids[1].holds(item)
+		return n.kids[0].evaluate(item) || n.kids[1].evaluate(item)
 	case "NOT":
-		return !n.kids[0].holds(item)
+		return !n.kids[0].evaluate(item)
 	}
 	first, ok := n.args[0].of(item)
 	switch n.op {

@@ -112,8 +112,8 @@ var (
 	grants      = state.Bucket[Grant]{Name: "grants"}
 )
 
-// Book is the record of all of it.
-type Book struct {
+// Recorder is the record of all of it.
+type Recorder struct {
 	db  state.Store
 	now func() clock.Moment
 
@@ -122,9 +122,9 @@ type Book struct {
 	asked map[string]asking
 }
 
-// NewBook keeps its record in db.
-func NewBook(db state.Store, now func() clock.Moment) *Book {
-	return &Book{db: db, now: now, asked: map[string]asking{}}
+// NewRecorder keeps its record in db.
+func NewRecorder(db state.Store, now func() clock.Moment) *Recorder {
+	return &Recorder{db: db, now: now, asked: map[string]asking{}}
 }
 
 // Records are the records in force at one moment, sorted.
@@ -140,7 +140,7 @@ type Records struct {
 
 // Read returns what holds now. A record that cannot be read counts as lost: it may have
 // been a suspension.
-func (b *Book) Read() Records {
+func (b *Recorder) Read() Records {
 	var r Records
 	now := b.now()
 	var unsure []Suspension
@@ -169,7 +169,7 @@ func (b *Book) Read() Records {
 
 // AcceptLoss makes weir go on with the records that can be read. It returns what was
 // lost, nil for nothing.
-func (b *Book) AcceptLoss() (*state.Loss, error) {
+func (b *Recorder) AcceptLoss() (*state.Loss, error) {
 	lost := b.Read().Lost
 	if lost == nil {
 		return nil, nil //nolint:nilnil // documented: nil stands for nothing
@@ -204,7 +204,7 @@ func allows(now clock.Moment, since, until time.Time) bool {
 func (s Suspension) key() string { return s.Target + "\x00" + s.Pool }
 
 // Suspend suspends for a time; an earlier suspension of the same is replaced.
-func (b *Book) Suspend(s Suspension, length time.Duration) (Suspension, error) {
+func (b *Recorder) Suspend(s Suspension, length time.Duration) (Suspension, error) {
 	now := b.now()
 	s.Since, s.Until, s.Unsure = now.Latest, now.Latest.Add(length), length
 	b.mu.Lock()
@@ -221,7 +221,7 @@ func (b *Book) Suspend(s Suspension, length time.Duration) (Suspension, error) {
 // Resume ends the suspension of a target or a pool, and with all those of the
 // target's pools too; without a target the one of all targets, and none of their own.
 // It returns those that it ended.
-func (b *Book) Resume(target, pool string, all bool) (ended []Suspension, err error) {
+func (b *Recorder) Resume(target, pool string, all bool) (ended []Suspension, err error) {
 	err = b.db.Update(func(tx *state.Tx) error {
 		ended = nil
 		if err := b.tidy(tx); err != nil {
@@ -246,21 +246,21 @@ func (b *Book) Resume(target, pool string, all bool) (ended []Suspension, err er
 }
 
 // Override opens the windows of a target.
-func (b *Book) Override(target, by string) (Override, error) {
+func (b *Recorder) Override(target, by string) (Override, error) {
 	o := Override{Target: target, By: by, Since: b.now().Earliest}
 	o.Until = o.Since.Add(overrideFor)
 	return o, b.db.Update(func(tx *state.Tx) error { return overrides.Put(tx, target, o) })
 }
 
 // Done ends what holds until a target has converged.
-func (b *Book) Done(target string) error {
+func (b *Recorder) Done(target string) error {
 	return b.db.Update(func(tx *state.Tx) error {
 		return errors.Join(grants.Delete(tx, target), overrides.Delete(tx, target))
 	})
 }
 
 // tidy removes what has ended by AWS's clock: what a wrong one removes is gone.
-func (b *Book) tidy(tx *state.Tx) error {
+func (b *Recorder) tidy(tx *state.Tx) error {
 	moment := b.now()
 	if !moment.Heard {
 		return nil
