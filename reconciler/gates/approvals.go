@@ -12,9 +12,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// Approve lets plans with the digest run, or the plans that it stands for now, which ready names. A
-// plan that has begun and is not done keeps its approval: a second one would let the same plan run
-// again, once it comes back. Approve returns an earlier approval if that covers all of it.
+// Approve approves the plan with the digest. If the digest covers several plans, ready lists these plans,
+// and each gets an approval of its own. A plan that has started keeps its earlier approval: a second one
+// would let the same plan run again if it came back. If earlier approvals cover all plans, Approve returns
+// one of them.
 func (b *Recorder) Approve(digest, by string, ready ...Grant) (a Approval, err error) {
 	now := b.now()
 	given := []Approval{{Digest: digest}}
@@ -54,8 +55,8 @@ func (b *Recorder) Approve(digest, by string, ready ...Grant) (a Approval, err e
 	return a, err
 }
 
-// begun finds the approval under which a plan with the digest has begun. The digest of several
-// together stands for each of them, those included that have not begun.
+// begun returns the approval under which a plan with the digest has started. If together is true, digest may
+// also be a digest of several plans. Approvals of those plans count even if they have not started.
 func begun(tx *state.Tx, digest string, together bool, now clock.Moment) (a Approval, err error) {
 	use := func(had Approval) {
 		if allows(now, had.Since, had.Until) {
@@ -81,7 +82,7 @@ func begun(tx *state.Tx, digest string, together bool, now clock.Moment) (a Appr
 	return a, err
 }
 
-// ApproveFrom approves plans for a pull request: the targets by the digests of their plans.
+// ApproveFrom approves plans for a pull request. plans maps the digest of each plan to its target.
 func (b *Recorder) ApproveFrom(from string, plans map[string]string, by string) error {
 	now := b.now()
 	return b.db.Update(func(tx *state.Tx) error {
@@ -102,9 +103,9 @@ func (b *Recorder) ApproveFrom(from string, plans map[string]string, by string) 
 	})
 }
 
-// Withdraw takes approvals back that a digest, or its beginning, stands for: those that are not
-// used yet, and those that have begun, so that nothing more of their plans begins. A pull
-// request takes back its own only.
+// Withdraw removes approvals whose digest starts with digest: unused ones, and ones whose plans have
+// started, so that no further step starts. If from names a pull request, Withdraw removes only approvals
+// from that pull request.
 func (b *Recorder) Withdraw(digest, from string) (unused []Approval, begun []Grant, err error) {
 	err = b.db.Update(func(tx *state.Tx) error {
 		unused, begun = nil, nil
@@ -129,7 +130,7 @@ func (b *Recorder) Withdraw(digest, from string) (unused []Approval, begun []Gra
 	return unused, begun, err
 }
 
-// InForce are the approvals that can be taken back: those not used yet first.
+// InForce returns the approvals that can be withdrawn, unused ones first.
 func (r Records) InForce() []Approval {
 	out := slices.Clone(r.Approvals)
 	for _, g := range r.Grants {
@@ -141,18 +142,18 @@ func (r Records) InForce() []Approval {
 	return out
 }
 
-// approvals are those by which the grant holds.
+// approvals returns all approvals on which the grant is based.
 func (g Grant) approvals() []Approval { return append([]Approval{g.Approval}, g.Earlier...) }
 
-// Holds reports whether the grant rests on the approval of another grant of the same target.
+// Holds reports whether the grant is based on the approval of other, a grant of the same target.
 func (g Grant) Holds(other Grant) bool {
 	return g.Target == other.Target && slices.ContainsFunc(g.approvals(), func(a Approval) bool {
 		return a.Digest == other.Digest && a.Since.Equal(other.Since)
 	})
 }
 
-// with is the grant together with the one on record, where that is for what the target
-// wants still: what is left of either may run.
+// with merges the grant into the stored one if the target still wants the same. What remains of either may
+// then run.
 func (g Grant) with(have Grant) Grant {
 	if have.Rendered == "" || have.Rendered != g.Rendered {
 		return g
@@ -163,7 +164,7 @@ func (g Grant) with(have Grant) Grant {
 	return g
 }
 
-// Text names it in a sentence.
+// Text returns the approval as part of a sentence.
 func (a Approval) Text() string {
 	of := ""
 	if a.For != "" {
@@ -172,19 +173,20 @@ func (a Approval) Text() string {
 	return fmt.Sprintf("%.12s%s by %s", a.Digest, of, a.By)
 }
 
-// is reports whether it was given by the digest, and by the pull request where one is named.
+// is reports whether the approval's digest starts with digest, and whether it came from the pull request, if
+// from names one.
 func (a Approval) is(digest, from string) bool {
 	return (strings.HasPrefix(a.Digest, digest) || a.Of != "" && strings.HasPrefix(a.Of, digest)) && (from == "" || a.From == from)
 }
 
-// Split replaces one approval for several plans together by approvals of single plans:
-// their targets begin one by one, and the plans of those that have begun no longer
-// match the digest that was approved. One that has begun by another approval stays as it is.
+// Split replaces one approval for several plans by approvals of single plans. The targets start one by one,
+// and the plans of targets that have started no longer match the approved digest. A plan that has started
+// under another approval keeps that one.
 func (b *Recorder) Split(a Approval, ready []Grant) error {
 	now := b.now()
 	return b.db.Update(func(tx *state.Tx) error {
 		if _, is, err := approvals.Get(tx, a.Digest); err != nil || !is {
-			return err // somebody took it back
+			return err // the approval was withdrawn
 		}
 		if err := approvals.Delete(tx, a.Digest); err != nil {
 			return err
@@ -202,9 +204,8 @@ func (b *Recorder) Split(a Approval, ready []Grant) error {
 	})
 }
 
-// Begin turns the approval of a plan, whose first step is about to run, into a grant.
-// It fails where somebody took the approval back meanwhile, or suspended the target: of both,
-// the suspension wins, whichever member stored it.
+// Begin turns the approval of a plan whose first step is about to run into a grant. It fails if the approval
+// was withdrawn, or if the target was suspended. A suspension always wins, whichever member stored it.
 func (b *Recorder) Begin(g Grant) error {
 	now := b.now()
 	return b.db.Update(func(tx *state.Tx) error {
@@ -234,8 +235,8 @@ func (b *Recorder) Begin(g Grant) error {
 	})
 }
 
-// Supersede ends grants whose targets want something else by now. If the same plan comes back, it
-// needs a new approval.
+// Supersede ends grants whose targets now want something else. If the same plan comes back, it needs a new
+// approval.
 func (b *Recorder) Supersede(ended []Grant) error {
 	return b.db.Update(func(tx *state.Tx) error {
 		var errs []error
@@ -250,9 +251,9 @@ func (b *Recorder) Supersede(ended []Grant) error {
 	})
 }
 
-// grantOf is the grant that an approval gives a target, by a report of the approved plan,
-// which may be another member's. The pass in which it begins says what the target wants then,
-// and what the plan's steps are.
+// grantOf returns the grant that an approval gives a target, from a report of the approved plan. The report
+// may come from another member. The pass that starts the plan adds the desired state of the target and the
+// plan's steps.
 func grantOf(a Approval, r *plan.Report) Grant {
 	p := plan.GrantOf(r.Plan)
 	if a.Digest != p.Digest {

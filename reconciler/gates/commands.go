@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// Request holds the arguments of a command; each command reads the fields that it needs.
+// Request contains the arguments of a command. Each command reads the fields that it needs.
 type Request struct {
 	// By is the local user of the command.
 	By      string   `json:"by"`
@@ -22,11 +22,10 @@ type Request struct {
 	Targets []string `json:"targets,omitempty"`
 	// Pool is namespace/name, or a name alone in the namespace default.
 	Pool string `json:"pool,omitempty"`
-	// All without a target stands for all targets, and resuming a target for its pools
-	// as well.
+	// All means all targets if Target is empty. When a target is resumed, All also resumes its pools.
 	All    bool   `json:"all,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// For is the duration, in Go's form.
+	// For is a duration in the syntax of time.ParseDuration.
 	For            string `json:"for,omitempty"`
 	Digest         string `json:"digest,omitempty"`
 	Retry          bool   `json:"retry,omitempty"`
@@ -39,30 +38,30 @@ type Request struct {
 type Answer struct {
 	Suspension *Suspension  `json:"suspension,omitempty"`
 	Resumed    []Suspension `json:"resumed,omitempty"`
-	// Stays are the suspensions that still hold what was resumed.
+	// Stays lists the suspensions that still apply to the resumed target or pool.
 	Stays    []Suspension `json:"stays,omitempty"`
 	Approval *Approval    `json:"approval,omitempty"`
-	// Plans are the targets whose plan matches the approved digest now. Behind are those with a
-	// newer known commit than the plan's.
+	// Plans lists the targets whose plan now matches the approved digest. Behind lists the targets for
+	// which weir knows a newer commit than the plan's.
 	Plans  []string `json:"plans,omitempty"`
 	Behind []string `json:"behind,omitempty"`
-	// Withdrawn are the approvals that were taken back before anything began, Begun those of
-	// which nothing more begins.
+	// Withdrawn lists the approvals that were withdrawn before their plans started. Begun lists the grants
+	// under which no further step starts.
 	Withdrawn []Approval `json:"withdrawn,omitempty"`
 	Begun     []Grant    `json:"begun,omitempty"`
-	// Reconciled are the targets for which a pass was requested.
+	// Reconciled lists the targets for which a pass was requested.
 	Reconciled []string   `json:"reconciled,omitempty"`
 	Overrides  []Override `json:"overrides,omitempty"`
-	// Accepted is the loss that a person accepted.
+	// Accepted is the loss of records that the user accepted.
 	Accepted *state.Loss `json:"accepted,omitempty"`
-	// HeededBy names the daemons that own what it is about and have read it, where several
-	// share the work: no write that begins later is against it. Stored says that there are
-	// others, or that nobody owns it now: who does reads it first.
+	// HeededBy names the daemons that own an affected target and have read the request, if several share the
+	// work. No write that they start later violates the request. Stored says that further members exist, or
+	// that nobody owns an affected target now. Every later owner reads the request first.
 	HeededBy []string `json:"heededBy,omitempty"`
 	Stored   bool     `json:"stored,omitempty"`
 }
 
-// Receipt says in sentences which members have read the request. It is empty if one daemon runs alone.
+// Receipt lists in sentences which members have read the request. It is empty if one daemon runs alone.
 func (a Answer) Receipt() (out []string) {
 	if len(a.HeededBy) > 0 {
 		out = append(out, "Members that have read it: "+strings.Join(a.HeededBy, ", ")+".")
@@ -73,17 +72,17 @@ func (a Answer) Receipt() (out []string) {
 	return out
 }
 
-// Fault is an error in a request, with what to do.
+// Fault is an error in a request, with a hint how to correct it.
 type Fault struct {
 	Message string `json:"error"`
 	Hint    string `json:"hint,omitempty"`
 }
 
-// Error is the message.
+// Error returns the message.
 func (f *Fault) Error() string { return f.Message }
 
-// Unstored returns the message for an err that says that the records could not be written, and why;
-// ok is false for any other error.
+// Unstored returns a Fault with the reason if err says that the records could not be written. For any other
+// error ok is false.
 func Unstored(err error) (told *Fault, ok bool) {
 	var e *state.EngineError
 	if !errors.As(err, &e) {
@@ -98,25 +97,24 @@ func fault(hint, format string, args ...any) error {
 
 // Daemon is the part of the running daemon that commands need.
 type Daemon interface {
-	// Knows reports whether there is a target of the name, Targets names those that
-	// are known.
+	// Knows reports whether a target of the name exists. Targets returns the names of all known targets.
 	Knows(target string) bool
 	Targets() []string
-	// Pools returns the pools of a target, as NAMESPACE/NAME, none if they are unknown.
+	// Pools returns the pools of a target as NAMESPACE/NAME, or none if they are unknown.
 	Pools(target string) []string
-	// Planned returns the plans that a digest stands for now, and the targets among them with a
-	// newer known commit. Approvals that such a commit supersedes end first.
+	// Planned returns the plans that a digest covers now, and the targets among them with a newer known
+	// commit. It first ends approvals that such a commit supersedes.
 	Planned(digest string) (plans []Grant, behind []string, err error)
-	// Pass starts a pass now. Passes under way over targets end before their next step.
+	// Pass starts a pass now. Running passes over the interrupted targets end before their next step.
 	Pass(interrupt []string)
-	// Reconcile starts a pass now, which tries again the parked steps of the targets
-	// where retry is set; no targets stand for all. It returns them.
+	// Reconcile starts a pass now and returns its targets. No targets means all. If retry is set, the pass
+	// also tries parked steps again.
 	Reconcile(targets []string, retry bool) ([]string, error)
 }
 
 var (
 	digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	poolPattern   = sync.OnceValue(func() *regexp.Regexp { // not as the program starts: it is large
+	poolPattern   = sync.OnceValue(func() *regexp.Regexp { // compiled on first use, because it is large
 		return regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}/[a-z0-9][a-z0-9.-]{0,252}$`)
 	})
 )
@@ -168,8 +166,8 @@ func Resume(b *Recorder, d Daemon, r Request) (Answer, error) {
 	return out, err
 }
 
-// resumeAfterLoss goes on with the records that there are. It ends no suspension: those
-// that there are were made, or made again, for what comes now.
+// resumeAfterLoss continues with the records that exist. It ends no suspension: people made, or repeated,
+// the existing ones for the time after the loss.
 func resumeAfterLoss(b *Recorder, d Daemon, r Request) (out Answer, err error) {
 	if r.Target != "" || !r.All {
 		return out, fault("run weir resume --all --after-loss", "--after-loss needs --all")
@@ -231,7 +229,7 @@ func Unapprove(b *Recorder, d Daemon, r Request) (out Answer, err error) {
 	return out, nil
 }
 
-// inForce names approvals that could be meant instead.
+// inForce lists approvals that the user may have meant.
 func inForce(all []Approval) string {
 	const most = 5
 	if len(all) == 0 {
@@ -317,7 +315,7 @@ func subject(d Daemon, r *Request) (Suspension, error) {
 	return Suspension{Target: r.Target, Pool: r.Pool}, nil
 }
 
-// noPool says that a target has no pool, or several, of a name.
+// noPool returns the error that a target has no pool of a name, or several.
 func noPool(target, name string, pools []string) error {
 	const most = 10
 	more := ""
@@ -336,7 +334,7 @@ func Who(name string) string {
 	return name
 }
 
-// Line is a person's text on one line, bounded.
+// Line returns s on one line, without control characters and with at most that many characters.
 func Line(s string, most int) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, ""), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)

@@ -7,9 +7,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// suspends reports whether a suspension is in force. An unsure suspension lasts for its requested
-// time, counted from the request to this process. If another process got the request, it lasts
-// until AWS gives the time.
+// suspends reports whether a suspension is in force. An unsure suspension lasts for its requested duration,
+// counted from the request to this process. If another process received the request, it lasts until AWS
+// gives the time.
 func (b *Recorder) suspends(s Suspension, now clock.Moment) bool {
 	if now.Earliest.Before(s.Until) || s.Unsure == 0 {
 		return now.Earliest.Before(s.Until)
@@ -18,7 +18,7 @@ func (b *Recorder) suspends(s Suspension, now clock.Moment) bool {
 	return !mine || past < s.Unsure
 }
 
-// asking is a moment by a suspension's clock, and by this process's ticks.
+// asking is the moment of a request, as the suspension's start and as this process's tick count.
 type asking struct {
 	since time.Time
 	ticks time.Duration
@@ -33,11 +33,10 @@ func (b *Recorder) past(s Suspension, now clock.Moment) (time.Duration, bool) {
 	return now.Ticks - mine.ticks, !mine.since.IsZero() && mine.since.Equal(s.Since)
 }
 
-// dated gives a suspension that is unsure its end, once AWS was heard some time after it was
-// asked for, as answers that come before may be older than it. It is never made shorter.
-// A date from another process of this machine is wrong by at most as much as the machine's
-// clock is behind. The error of another machine's date is unknown, so such a suspension
-// lasts from now on.
+// dated sets the end of an unsure suspension as soon as AWS gave its time at least 5 minutes after the
+// request. Earlier answers may be older than the request. dated never shortens a suspension. A date from
+// another process of this machine is wrong by at most the lag of the machine's clock. The error of another
+// machine's date is unknown, so such a suspension lasts its full duration from now.
 func (b *Recorder) dated(s *Suspension, now clock.Moment) bool {
 	past, mine := b.past(*s, now)
 	if !now.Heard || mine && now.HeardAt-now.Ticks+past < early {
@@ -58,8 +57,8 @@ func (b *Recorder) dated(s *Suspension, now clock.Moment) bool {
 	return true
 }
 
-// keepDates records the ends of suspensions, except suspensions that have ended or were requested
-// again. If it cannot write an end, the next reader finds it out again.
+// keepDates stores the ends of suspensions, except those that have ended or were requested again. If it
+// cannot write an end, the next reader determines it again.
 func (b *Recorder) keepDates(all []Suspension) {
 	if len(all) == 0 {
 		return

@@ -14,14 +14,14 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// Conditions are the demands of the configuration before weir changes a target.
+// Conditions are the conditions in the configuration for changes to a target.
 type Conditions struct {
-	// DependsOn names the targets that must have converged before, by way of others
-	// too, the first of all first. Targets that come after the same ones share it.
+	// DependsOn names all targets that must have converged before, direct and indirect, in order. Targets
+	// with the same dependencies share the slice.
 	DependsOn []string
 	Windows   []calendar.Window
-	// Rendered identifies what the target wants, by commit and configuration: two targets that want
-	// the same have the same value, in any process. It is empty if the desired state is unknown.
+	// Rendered identifies the desired state of the target, by commit and configuration. Equal desired states
+	// have the same value in every process. It is empty if the desired state is unknown.
 	Rendered string
 	// Seq is Desired.Seq of the target.
 	Seq int64
@@ -29,9 +29,9 @@ type Conditions struct {
 	Wanted string
 }
 
-// Before holds what a pass knows of earlier passes.
+// Before contains the results of earlier passes.
 type Before struct {
-	// Reports are the last ones, Standings how the targets stood after them.
+	// Reports has the last report of each target, Standings the state of each target after it.
 	Reports   map[string]*plan.Report
 	Standings map[string]plan.Standing
 }
@@ -45,23 +45,23 @@ func (b *Before) Note(r *plan.Report) {
 	b.Standings[r.Target] = b.Standings[r.Target].After(r)
 }
 
-// Keep forgets the targets that no longer exist: no approval is for them.
+// Keep forgets the targets that no longer exist, so that no approval can apply to them.
 func (b *Before) Keep(conditions map[string]Conditions) {
 	maps.DeleteFunc(b.Reports, func(name string, _ *plan.Report) bool { _, is := conditions[name]; return !is })
 	maps.DeleteFunc(b.Standings, func(name string, _ plan.Standing) bool { _, is := conditions[name]; return !is })
 }
 
-// Pending are the grants of approvals that are not used yet.
+// Pending contains the grants of approvals that are not used yet.
 type Pending struct {
-	// Ready are by target.
+	// Ready has the grants by target.
 	Ready map[string]Grant
-	// Begin records one, before its first step. It is called from several goroutines.
+	// Begin stores a grant before its first step. It is called from several goroutines.
 	Begin func(Grant) error
 }
 
-// Gate sets for every target of a pass what holds its steps. A pending grant lets only
-// the plan with its digest run, and only once it is on record as begun; then the grant
-// on record lets the following steps run, as long as the target wants the same.
+// Gate sets for every target of a pass which gates hold its steps. A pending grant lets only the plan with
+// its digest run, after the grant is stored. The stored grant then lets the following steps run, as long as
+// the desired state stays the same.
 func Gate(batches []reconciler.Batch, conditions map[string]Conditions, r Records, before Before, pending Pending, now clock.Moment) {
 	w := &waves{conditions: conditions, records: r, before: before, known: map[waveKey]waveOf{}}
 	for i := range batches {
@@ -79,13 +79,13 @@ func Gate(batches []reconciler.Batch, conditions map[string]Conditions, r Record
 	}
 }
 
-// grant says what an approval lets run, and which one waits for its plan to come back.
+// grant sets what an approval lets run, and which approval waits for its plan to come back.
 func grant(d *reconciler.Desired, c Conditions, r Records, pending Pending) {
 	g := &d.Policy.Gates
 	d.Begin = nil
 	var last time.Time
 	for _, a := range r.Approvals {
-		// One of a pull request is for what follows the merge.
+		// An approval from a pull request applies only after the merge.
 		if a.For == d.Policy.Target && a.From == "" && a.Since.After(last) {
 			g.Overtaken, last = a.Text(), a.Since
 		}
@@ -106,8 +106,7 @@ func grant(d *reconciler.Desired, c Conditions, r Records, pending Pending) {
 	}
 }
 
-// Superseded are the grants of the targets of a pass that were for something else than is
-// wanted of them by now.
+// Superseded returns the grants of the pass's targets that were given for an earlier desired state.
 func Superseded(targets []reconciler.Desired, conditions map[string]Conditions, r Records) (out []Grant) {
 	for _, g := range r.Grants {
 		c := conditions[g.Target]
@@ -127,8 +126,7 @@ func (g Grant) lets(exact bool) *model.Grant {
 	return out
 }
 
-// holdAll holds whatever the target would do: a lost record may have been a suspension
-// of it.
+// holdAll holds every step of the target: a lost record may have been a suspension of it.
 func holdAll(d *reconciler.Desired, lost state.Loss) {
 	g := &d.Policy.Gates
 	*g = model.Gates{AsReviewed: g.AsReviewed, Suspended: LossText(lost), Resume: "weir resume --all --after-loss"}
@@ -137,7 +135,7 @@ func holdAll(d *reconciler.Desired, lost state.Loss) {
 	warn(d, diag.Diagnostic{Severity: diag.Warning, Code: "state-lost", Summary: "nothing is written, as " + g.Suspended})
 }
 
-// LossText says what was lost and what to do.
+// LossText describes a loss and the way to continue.
 func LossText(lost state.Loss) string {
 	since := ""
 	if !lost.Since.IsZero() {
@@ -151,7 +149,7 @@ func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	*g = model.Gates{AsReviewed: g.AsReviewed, Waits: g.Waits}
 	for _, s := range r.Suspensions {
 		switch {
-		case s.Target == "": // first in their order, so that the target's own says it
+		case s.Target == "": // sorted first, so that the target's own suspension replaces the text
 			d.Policy.Suspended, g.Suspended, g.Resume = true, "all targets are "+s.Text(), "weir resume --all, or the end of the suspension"
 			noteSuspended(d, g.Suspended)
 		case s.Target != d.Policy.Target:
@@ -171,14 +169,14 @@ func gate(d *reconciler.Desired, c Conditions, r Records, now clock.Moment) {
 	}
 }
 
-// noteSuspended puts the suspensions into the report, also while nothing waits.
+// noteSuspended adds the suspensions to the report, even if no step waits.
 func noteSuspended(d *reconciler.Desired, what string) {
 	warn(d, diag.Diagnostic{Severity: diag.Info, Code: "suspended", Summary: what})
 }
 
 func warn(d *reconciler.Desired, said diag.Diagnostic) {
 	if slices.ContainsFunc(d.Diagnostics, func(have diag.Diagnostic) bool { return have.Summary == said.Summary }) {
-		return // a command makes several passes of one render
+		return // a command runs several passes of one render
 	}
 	d.Diagnostics = append(slices.Clone(d.Diagnostics), said)
 }
@@ -192,8 +190,8 @@ func overridden(r Records, target string) bool {
 	return false
 }
 
-// windowText says when the next window opens, empty while one is open. One that may
-// be closed is, while it is not known what time it is.
+// windowText returns the time of the next opening, or nothing while a window is open. While the time is
+// uncertain, a window that may be closed counts as closed.
 func windowText(windows []calendar.Window, now clock.Moment) string {
 	if text := closedText(windows, now.Earliest); text != "" {
 		return text
@@ -219,12 +217,12 @@ func closedText(windows []calendar.Window, now time.Time) string {
 	return "the next window opens on " + next.In(zone).Format("Mon 2 Jan 15:04 MST")
 }
 
-// Approved finds the plans that an approval is for: one target's, or all those of
-// the targets that a source's commit touched, whose digests together have one. The
-// approval in each grant is only for its plan.
+// Approved returns the plans that an approval covers: the plan of one target, or the plans of all targets
+// that a commit of a source touched. Those plans have a common digest. The approval in each grant covers
+// only that grant's plan.
 func Approved(a Approval, before Before) []Grant {
 	if a.Digest == "" {
-		return nil // of plans without secrets; no approval can reach them
+		return nil // a plan made without the secrets has no digest, so no approval can match it
 	}
 	type commit struct{ source, revision string }
 	together := map[commit][]*plan.Report{}

@@ -1,18 +1,19 @@
-// Package gates says what holds the steps of a plan, and what lets them run.
+// Package gates decides what holds the steps of a plan, and what lets them run.
 //
-// Planning does not depend on holds; gates decide which of a plan's steps run now.
-// Gates come from four sources, and the strictest wins:
+// Planning does not depend on holds. Gates decide which of a plan's steps run now. They come from four
+// sources, and the strictest wins:
 //
-//	record    what people asked for: suspensions, approvals, overrides of windows
-//	windows   when steps may run that disrupt (package calendar)
+//	record    requests of people: suspensions, approvals, overrides of windows
+//	windows   when disruptive steps may run (package calendar)
 //	waves     targets that must have converged before
-//	loss      a record that cannot be read: it may have been a suspension, so it holds all
+//	loss      an unreadable record: it may have been a suspension, so it holds everything
 //
-// Everything that a person asks for ends by itself, by AWS's clock: a hold lasts until
-// that clock is surely past its end, and a permission ends when the clock may be. An
-// approval is for one digest. It becomes a grant, on record before the first step runs,
-// and is then used up. The grant holds for as long as the target wants the same, so
-// that neither a crash nor a newer commit lets anything run that no person saw.
+// Every request of a person expires by AWS's clock. A suspension lasts until that clock is certainly past
+// its end. A permission ends as soon as the clock may be past its end.
+//
+// An approval is for one digest. Before the first step runs, it is stored as a grant and is then used up.
+// The grant is valid as long as the target wants the same, so neither a crash nor a newer commit makes weir
+// run anything that nobody reviewed.
 package gates
 
 import (
@@ -27,7 +28,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// How long what people ask for holds.
+// The lifetimes of requests.
 const (
 	approvalFor = 7 * 24 * time.Hour
 	overrideFor = time.Hour
@@ -35,40 +36,40 @@ const (
 	LongestSuspension = 90 * 24 * time.Hour
 )
 
-// Suspension keeps a target, one pool of it, or everything from being written.
+// Suspension stops all writes to a target, to one of its pools, or to all targets.
 type Suspension struct {
-	// Target is empty for all targets, those included that there will be.
+	// Target is empty for all targets, including future ones.
 	Target string `json:"target"`
-	// Pool is namespace/name; empty for the whole target.
+	// Pool is namespace/name. It is empty for the whole target.
 	Pool   string    `json:"pool,omitempty"`
 	Reason string    `json:"reason"`
 	By     string    `json:"by"`
 	Since  time.Time `json:"since"`
 	Until  time.Time `json:"until"`
-	// Unsure is the duration, until AWS has said what time it was at the request. A machine that
-	// was suspended does not know the time, and its clock would end the suspension early.
+	// Unsure is the requested duration until AWS has given the time of the request, and zero afterwards. A
+	// machine that slept does not know the time, and its clock would end the suspension early.
 	Unsure time.Duration `json:"unsure,omitempty"`
 }
 
-// Text names who suspended the target, until when, and why.
+// Text returns who suspended the target, until when, and why.
 func (s Suspension) Text() string {
 	return fmt.Sprintf("suspended by %s until %s: %s", s.By, s.Until.UTC().Format("2 Jan 2006 15:04 MST"), s.Reason)
 }
 
-// Approval lets the plans with a digest run that wait for a person's look.
+// Approval lets the plans with a digest run if they wait for a review.
 type Approval struct {
 	Digest string `json:"digest"`
-	// Of is the approved digest, if that covered several plans together.
+	// Of is the approved digest if that covered several plans together.
 	Of string `json:"of,omitempty"`
-	// For is the target whose plan it was at the approval, if known.
+	// For is the target of the plan at the time of the approval, if known.
 	For string `json:"for,omitempty"`
-	// From is the pull request whose comment gave it, as SOURCE#NUMBER.
+	// From is the pull request with the approving comment, as SOURCE#NUMBER.
 	From  string    `json:"from,omitempty"`
 	By    string    `json:"by"`
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until"`
-	// Insists are the preflight holds that the plan showed as it was approved, as package plan
-	// names them. An approval whose plan was not at hand insists on none.
+	// Insists lists the preflight holds that the plan showed at the approval, by their names in package
+	// plan. It is empty if no plan was available at the approval.
 	Insists []string `json:"insists,omitempty"`
 }
 
@@ -80,28 +81,27 @@ type Override struct {
 	Until  time.Time `json:"until"`
 }
 
-// ErrWithdrawn says that an approval is on record no more.
+// ErrWithdrawn reports that an approval is no longer stored.
 var ErrWithdrawn = errors.New("the approval was withdrawn")
 
-// Grant is an approval that is used. One on record has begun: it was written right
-// before the first step of the plan that was approved, and lets what is left of it and
-// what follows from it run until the target has converged.
+// Grant is an approval in use. weir stores it just before the first step of the approved plan. It lets the
+// remaining and resulting steps run until the target has converged.
 type Grant struct {
 	Approval
 	Target string `json:"target"`
-	// Revision is the commit at which it began, for people. Rendered stands for what
-	// the target wanted then (Conditions): the grant holds for nothing else.
+	// Revision is the commit at which the plan started, for display. Rendered is Conditions.Rendered at that
+	// time. The grant is valid for no other desired state.
 	Revision string `json:"revision"`
 	Rendered string `json:"rendered"`
-	// Seq is Conditions.Seq at that time: a process with an earlier commit does not end the grant.
+	// Seq is Conditions.Seq at that time. A process with an earlier commit does not end the grant.
 	Seq int64 `json:"seq,omitempty"`
-	// Works and Deletes say what was approved, as planning knows it.
+	// Works and Deletes list the approved work and deletions, by their names in package plan.
 	Works   []string `json:"works"`
 	Deletes []string `json:"deletes,omitempty"`
-	// shown are the preflight holds of the plan, for a new approval.
+	// shown lists the plan's preflight holds, for a new approval.
 	shown []string
-	// Earlier are approvals that had begun for what the target wants still, as this one
-	// did: Works and Deletes are those of all of them.
+	// Earlier lists other approvals that had started for the same desired state. Works and Deletes include
+	// theirs.
 	Earlier []Approval `json:"earlier,omitempty"`
 }
 
@@ -112,7 +112,7 @@ var (
 	grants      = state.Bucket[Grant]{Name: "grants"}
 )
 
-// Recorder is the record of all of it.
+// Recorder stores suspensions, approvals, overrides and grants.
 type Recorder struct {
 	db  state.Store
 	now func() clock.Moment
@@ -122,15 +122,14 @@ type Recorder struct {
 	asked map[string]asking
 }
 
-// NewRecorder keeps its record in db.
+// NewRecorder returns a Recorder that stores its records in db.
 func NewRecorder(db state.Store, now func() clock.Moment) *Recorder {
 	return &Recorder{db: db, now: now, asked: map[string]asking{}}
 }
 
 // Records are the records in force at one moment, sorted.
 type Records struct {
-	// Lost says that something may be missing among the rest: nothing is written
-	// while it is set.
+	// Lost is set if records may be missing. weir then writes nothing.
 	Lost        *state.Loss  `json:"lost,omitempty"`
 	Suspensions []Suspension `json:"suspensions"`
 	Approvals   []Approval   `json:"approvals"`
@@ -138,8 +137,8 @@ type Records struct {
 	Grants      []Grant      `json:"grants"`
 }
 
-// Read returns what holds now. A record that cannot be read counts as lost: it may have
-// been a suspension.
+// Read returns the records in force now. An unreadable record counts as lost, because it may have been a
+// suspension.
 func (b *Recorder) Read() Records {
 	var r Records
 	now := b.now()
@@ -167,8 +166,7 @@ func (b *Recorder) Read() Records {
 	return r
 }
 
-// AcceptLoss makes weir go on with the records that can be read. It returns what was
-// lost, nil for nothing.
+// AcceptLoss makes weir continue with the readable records. It returns the loss, or nil if nothing was lost.
 func (b *Recorder) AcceptLoss() (*state.Loss, error) {
 	lost := b.Read().Lost
 	if lost == nil {
@@ -179,7 +177,7 @@ func (b *Recorder) AcceptLoss() (*state.Loss, error) {
 	})
 }
 
-// drop removes the values that cannot be read.
+// drop removes unreadable values.
 func drop[T any](tx *state.Tx, b state.Bucket[T]) error {
 	return b.Remove(tx, func(_ T, err error) bool { return err != nil })
 }
@@ -194,16 +192,16 @@ func keep[T any](list *[]T, v T, holds bool) error {
 // early is the allowed difference between the clocks that wrote and read a record.
 const early = 5 * time.Minute
 
-// allows reports whether a permission is in force still, and already: a wrong clock
-// wrote one from the future, and that would last too long.
+// allows reports whether a permission is in force. A permission that starts in the future was written with a
+// wrong clock, so it would last too long and is not in force.
 func allows(now clock.Moment, since, until time.Time) bool {
 	return now.Latest.Before(until) && !now.Earliest.Add(early).Before(since)
 }
 
-// key of a suspension. Neither name holds a zero byte.
+// key returns the key of a suspension. Names contain no zero byte.
 func (s Suspension) key() string { return s.Target + "\x00" + s.Pool }
 
-// Suspend suspends for a time; an earlier suspension of the same is replaced.
+// Suspend stores a suspension for a duration. It replaces an earlier suspension of the same target or pool.
 func (b *Recorder) Suspend(s Suspension, length time.Duration) (Suspension, error) {
 	now := b.now()
 	s.Since, s.Until, s.Unsure = now.Latest, now.Latest.Add(length), length
@@ -218,9 +216,8 @@ func (b *Recorder) Suspend(s Suspension, length time.Duration) (Suspension, erro
 	})
 }
 
-// Resume ends the suspension of a target or a pool, and with all those of the
-// target's pools too; without a target the one of all targets, and none of their own.
-// It returns those that it ended.
+// Resume ends the suspension of a target or a pool. With all, it also ends the suspensions of the target's
+// pools. Without a target, it ends only the suspension of all targets. It returns the ended suspensions.
 func (b *Recorder) Resume(target, pool string, all bool) (ended []Suspension, err error) {
 	err = b.db.Update(func(tx *state.Tx) error {
 		ended = nil
@@ -252,14 +249,15 @@ func (b *Recorder) Override(target, by string) (Override, error) {
 	return o, b.db.Update(func(tx *state.Tx) error { return overrides.Put(tx, target, o) })
 }
 
-// Done ends what holds until a target has converged.
+// Done ends the grant and the override of a target that has converged.
 func (b *Recorder) Done(target string) error {
 	return b.db.Update(func(tx *state.Tx) error {
 		return errors.Join(grants.Delete(tx, target), overrides.Delete(tx, target))
 	})
 }
 
-// tidy removes what has ended by AWS's clock: what a wrong one removes is gone.
+// tidy removes expired records. It needs AWS's time, because a wrong clock would remove valid records for
+// good.
 func (b *Recorder) tidy(tx *state.Tx) error {
 	moment := b.now()
 	if !moment.Heard {

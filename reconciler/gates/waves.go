@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// waves says what targets wait for. Those of one source that come after the same ones
-// share the answer: there may be hundreds of both.
+// waves finds out which earlier targets the targets wait for. It caches the result for targets of one source
+// and commit with the same dependencies, because there may be hundreds of both.
 type waves struct {
 	conditions map[string]Conditions
 	records    Records
@@ -19,7 +19,7 @@ type waves struct {
 }
 
 type waveKey struct {
-	on               *string // the first of those that it comes after
+	on               *string // the first dependency; targets with the same dependencies share the slice
 	source, revision string
 }
 
@@ -28,7 +28,8 @@ type waveOf struct {
 	earlier []model.Earlier
 }
 
-// of says which earlier target a target waits for, or else how they all stand.
+// of returns the earlier target that a target waits for. If it waits for none, of returns the states of all
+// earlier targets.
 func (w *waves) of(d *reconciler.Desired) (wait string, earlier []model.Earlier) {
 	on := w.conditions[d.Policy.Target].DependsOn
 	if len(on) == 0 {
@@ -61,17 +62,17 @@ func (w *waves) find(d *reconciler.Desired, on []string) (wait string, earlier [
 	return "", earlier
 }
 
-// Wave says which earlier target a target waits for, and why; empty if for none.
+// Wave returns which earlier target a target waits for, and why. It is empty if the target waits for none.
 func Wave(d *reconciler.Desired, conditions map[string]Conditions, r Records, before Before) string {
 	w := waves{conditions: conditions, records: r, before: before, known: map[waveKey]waveOf{}}
 	wait, _ := w.of(d)
 	return wait
 }
 
-// suspendedText says by whom a target, or a pool of it, is suspended, and how that
-// ends; empty where it is not suspended.
+// suspendedText returns who suspended a target or one of its pools, and how to resume it. It is empty if
+// nothing is suspended.
 func suspendedText(r Records, target string) string {
-	for _, s := range r.Suspensions { // everything comes first
+	for _, s := range r.Suspensions { // the suspension of all targets is sorted first
 		switch {
 		case s.Target == "":
 			return "is suspended with all others, " + s.textSince() + "; weir resume --all"
@@ -92,9 +93,8 @@ func (s Suspension) textSince() string {
 	return s.Text() + " (since " + s.Since.UTC().Format("2 Jan 2006 15:04 MST") + ")"
 }
 
-// Renewals returns the earlier targets that must ask AWS again, with the earliest time of the
-// answers: a later target has heard of something newer than they know of, so they may be about to
-// change themselves.
+// Renewals returns the earlier targets that must read AWS again, each with the minimum time of the new
+// answers. The later target has seen a newer fact than they have, so they may be about to change.
 func Renewals(target string, conditions map[string]Conditions, before Before) map[string]time.Time {
 	r := before.Reports[target]
 	if r == nil || len(r.Levels) == 0 {
@@ -104,7 +104,7 @@ func Renewals(target string, conditions map[string]Conditions, before Before) ma
 	for _, name := range conditions[target].DependsOn {
 		stands := before.Standings[name]
 		if !stands.Lets() {
-			continue // it waits for that anyway
+			continue // the later target waits for it anyway
 		}
 		e := stands.Earlier(name)
 		for _, l := range r.Levels {

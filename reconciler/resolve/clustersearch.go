@@ -9,7 +9,7 @@ import (
 // clusterSearch looks for the network of the pool's cluster in one source after the other.
 type clusterSearch struct {
 	*question
-	// tried says in order why the sources so far have no answer.
+	// tried lists in order why the earlier sources have no answer.
 	tried []string
 }
 

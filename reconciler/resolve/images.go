@@ -98,8 +98,8 @@ func (q imageLookup) byParameter(name string) observed.Answer {
 // imageID is Auto Scaling's form of the id of an image.
 var imageID = regexp.MustCompile(`^ami-[a-z0-9]{1,17}$`)
 
-// architecture returns that of the lookup's instance type. The default is x86_64, as in Cluster API
-// Provider AWS.
+// architecture returns the architecture of the lookup's instance type. Without an instance type it is
+// x86_64, as in Cluster API Provider AWS.
 func (q imageLookup) architecture() (arch string, a observed.Answer, ok bool) {
 	t := q.Lookup.InstanceType
 	if t == "" {
@@ -150,7 +150,7 @@ func eksPath(lookupType string) (path string, byArch bool) {
 	return "", false
 }
 
-// byName returns the newest image of a name.
+// byName returns the newest image with the lookup's name.
 func (q imageLookup) byName() observed.Answer {
 	named, a, ok := q.named()
 	if !ok {

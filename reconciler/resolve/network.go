@@ -9,9 +9,9 @@ import (
 // candidates are the subnets of a network, from which a pool uses some.
 type candidates struct {
 	subnets []Subnet
-	// source says where they come from, for errors.
+	// source names the origin of the subnets, for errors.
 	source string
-	// all makes a pool that names no zones use all subnets, because a person chose them for it.
+	// all makes a pool without zones use all subnets, because a person chose them for it.
 	all     bool
 	warning string
 	// lapsed is the problem that the default VPC is not the region's only one.

@@ -39,9 +39,9 @@ type Request struct {
 // Image is an AMI from DescribeImages.
 type Image struct {
 	observed.Image
-	// Owner is the account that it belongs to.
+	// Owner is the id of the owning account.
 	Owner string
-	// DeprecatedAt is the time of its deprecation in ISO 8601, empty for never.
+	// DeprecatedAt is the deprecation time in ISO 8601. It is empty if the image is never deprecated.
 	DeprecatedAt string
 	// State is "available" for an image that can be launched.
 	State string
@@ -66,7 +66,7 @@ type Subnet struct {
 	ID    string
 	VPCID string
 	Zone  string
-	// MapPublicIP says that launches get a public address.
+	// MapPublicIP says that new instances get a public address.
 	MapPublicIP bool
 	Tags        map[string]string
 }
@@ -82,7 +82,7 @@ type SecurityGroup struct {
 // Template is a launch template from DescribeLaunchTemplates.
 type Template struct {
 	ID, Name string
-	// Latest and Default are the numbers of those versions.
+	// Latest and Default are version numbers.
 	Latest, Default int64
 }
 
@@ -97,7 +97,7 @@ type TemplateVersion struct {
 // Role is an IAM role.
 type Role struct {
 	ARN, Path string
-	// Boundary is the ARN of its permissions boundary, empty for none.
+	// Boundary is the ARN of the permissions boundary, or empty.
 	Boundary string
 }
 
@@ -107,7 +107,7 @@ type Cloud interface {
 	// Parameters reads SSM parameters by name.
 	Parameters(ctx context.Context, names []string) (map[string]string, error)
 	Images(ctx context.Context, q ImageQuery) ([]Image, error)
-	// Architectures reads which architectures instance types have, in AWS's order.
+	// Architectures returns the architectures of instance types, in AWS's order.
 	Architectures(ctx context.Context, instanceTypes []string) (map[string][]string, error)
 	// TemplatesByName and TemplatesByID read launch templates of any owner.
 	TemplatesByName(ctx context.Context, names []string) ([]Template, error)

@@ -19,7 +19,7 @@ const maxRounds = 8
 type Resolver struct {
 	cloud Cloud
 	now   func() time.Time
-	turn  chan struct{} // holds one token, whose owner may use facts
+	turn  chan struct{} // contains one token, whose owner may use facts
 	facts *facts
 
 	mu    sync.Mutex
@@ -95,8 +95,8 @@ type question struct {
 	*Request
 	facts *facts
 	now   time.Time
-	// waits says that the answer needs a fact that is not read yet. The answer of this round is
-	// then meaningless.
+	// waits says that the answer needs a fact that has not been read yet. The answer of this round is then
+	// meaningless.
 	waits bool
 }
 

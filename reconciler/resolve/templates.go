@@ -49,8 +49,8 @@ func versionKey(id string, number int64) string { return id + " " + strconv.Form
 // templateLookup answers lookups of launch templates that others own.
 type templateLookup struct{ *question }
 
-// answer returns the requested version of a launch template, with everything that a plan needs of
-// it. Its image is looked up like an image in a manifest, and must fit the instance types.
+// answer returns the requested version of a launch template with everything that a plan needs. Its image is
+// looked up like an image in a manifest, and must fit the instance types.
 func (q templateLookup) answer() observed.Answer {
 	l, known := q.Lookup, q.facts.templates.byName
 	if l.Kind == intent.TemplateByID {

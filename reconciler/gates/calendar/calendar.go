@@ -1,37 +1,35 @@
-// Package calendar says when windows for changes are open: by local time, also on the
-// days when local clocks go forward or back.
+// Package calendar decides when windows for changes are open. Windows follow local time, also on days when
+// local clocks are put forward or back.
 //
-// Alertmanager's timeinterval, the library that is at hand, says whether a time lies
-// within; a plan that is held also says when the window opens next, and a window that
-// begins in an hour that a clock leaves out or repeats opens once.
+// Alertmanager's timeinterval only decides whether a time is in a window. weir also needs the next opening,
+// and a window must open once if it starts in an hour that the clock skips or repeats.
 package calendar
 
 import (
 	"slices"
 	"time"
-	_ "time/tzdata" // places are known on machines that lack the database
+	_ "time/tzdata" // for machines without a time zone database
 )
 
-// Longest is the longest that a window may stay open.
+// Longest is the maximum length of a window.
 const Longest = 7 * 24 * time.Hour
 
-// Window is a stretch of time that comes again each week.
+// Window is a period of time that repeats every week.
 type Window struct {
-	// Deny makes it a time in which nothing may happen.
+	// Deny forbids changes during the window.
 	Deny bool
-	// Days are those on which it begins; none means all.
+	// Days lists the weekdays on which the window starts. Empty means every day.
 	Days []time.Weekday
-	// Start and End are minutes since midnight by the wall's clock; an End that
-	// is not after Start is on the next day. Length, where it is not 0, replaces End
-	// and is the time that passes, whatever the clock shows.
+	// Start and End are minutes since midnight, local time. An End that is not after Start is on the next
+	// day. Length, if not zero, replaces End. It is elapsed time, whatever the clock shows.
 	Start, End int
 	Length     time.Duration
 	// Zone is the time zone.
 	Zone *time.Location
 }
 
-// Open reports whether something may happen at the moment now: within one of the
-// windows that allow it, where there are any, and within none that denies it.
+// Open reports whether changes are allowed at now: in no window that denies them and, if any window allows
+// them, in one that does.
 func Open(windows []Window, now time.Time) bool {
 	allows, allowed := false, false
 	for _, w := range windows {
@@ -44,11 +42,11 @@ func Open(windows []Window, now time.Time) bool {
 	return allowed || !allows
 }
 
-// horizon is the number of days in which the next opening is searched: two weeks, in which every
-// weekday comes twice, and the days that a window takes.
+// horizon is the number of days in which Next searches: two weeks, so that every weekday occurs twice, and
+// the days that a window takes.
 const horizon = 22
 
-// Next is the first moment from now on at which it is open. ok is false for none.
+// Next returns the first moment, not before now, at which changes are allowed. ok is false if it finds none.
 func Next(windows []Window, now time.Time) (at time.Time, ok bool) {
 	if Open(windows, now) {
 		return now, true
@@ -60,7 +58,7 @@ func Next(windows []Window, now time.Time) (at time.Time, ok bool) {
 			if !begins {
 				continue
 			}
-			// It opens where an allowing window begins or a denying one ends.
+			// The calendar opens at the start of an allowing window or the end of a denying one.
 			if w.Deny {
 				from = to
 			}
@@ -78,7 +76,7 @@ func Next(windows []Window, now time.Time) (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// reach is the number of days back at which a window that is still open may have begun.
+// reach is the number of days back at which a window that is still open may have started.
 const reach = 8
 
 func (w Window) contains(t time.Time) bool {
@@ -90,10 +88,10 @@ func (w Window) contains(t time.Time) bool {
 	return false
 }
 
-// on is the window that begins so many days after the one in which t is.
+// on returns the window that starts the given number of days after the date of t.
 func (w Window) on(t time.Time, day int) (from, to time.Time, begins bool) {
 	year, month, today := t.In(w.Zone).Date()
-	noon := time.Date(year, month, today+day, 12, 0, 0, 0, time.UTC) // a date alone
+	noon := time.Date(year, month, today+day, 12, 0, 0, 0, time.UTC) // stands for the date only
 	if len(w.Days) > 0 && !slices.Contains(w.Days, noon.Weekday()) {
 		return from, to, false
 	}
@@ -108,9 +106,9 @@ func (w Window) on(t time.Time, day int) (from, to time.Time, begins bool) {
 	return from, to, true
 }
 
-// wall returns the moments when the clock shows so many minutes since midnight on a date. If the
-// clock is put back over that time, it shows it twice, first and last. If the clock is put forward
-// over that time, wall returns the moment of the change.
+// wall returns the moments at which the clock shows the given minutes since midnight on a date. If the clock
+// is put back over that time, it shows the time twice, at first and at last. If the clock is put forward
+// over that time, both are the moment of the change.
 func wall(date time.Time, minutes int, zone *time.Location) (first, last time.Time) {
 	year, month, day := date.Date()
 	t := time.Date(year, month, day, 0, minutes, 0, 0, zone)
@@ -127,7 +125,7 @@ func wall(date time.Time, minutes int, zone *time.Location) (first, last time.Ti
 		return ends, ends
 	}
 	first, last = t, t
-	// The other of two moments lies on the other side of a change of the clock.
+	// The second moment is on the other side of a clock change.
 	if !begins.IsZero() {
 		before := begins.Add(-time.Second)
 		if other := t.Add(offset(t) - offset(before)); other.Before(begins) && shows(other).Equal(want) {
