@@ -9,9 +9,8 @@ import (
 type Drainer struct {
 	// Timeout is the time that pods have to terminate, in seconds.
 	Timeout int32 `json:"timeout"`
-	// Abandon says that a machine whose pods did not go in time is given up: its lifecycle
-	// action is answered with ABANDON, and the group's policy retains it. Otherwise it
-	// ends with them.
+	// Abandon gives a machine up if its pods did not go in time. weir answers its lifecycle action with
+	// ABANDON, and the group's policy retains it. If false, the machine ends together with its pods.
 	Abandon bool `json:"abandon,omitempty"`
 }
 
@@ -25,11 +24,11 @@ const (
 	Abandon     = "ABANDON"
 )
 
-// AWS waits for a heartbeat for the time in the hook, and for 100 times that, or 48 hours, with
-// heartbeats. If weir is down for longer than one heartbeat, AWS stops waiting.
+// AWS waits for the heartbeat timeout of the hook. With heartbeats it waits for up to 100 times that, or 48
+// hours. If weir is down for longer than one heartbeat timeout, AWS stops waiting.
 const (
-	shortestHeartbeat = 300 // seconds: a weir that is replaced is back by then
-	heartbeats        = 90  // of the 100, with some to spare
+	shortestHeartbeat = 300 // seconds: a restarted or replaced weir is back within this time
+	heartbeats        = 90  // of the 100; the others are a reserve
 )
 
 // Heartbeat returns the time in seconds that AWS waits for a heartbeat.
@@ -37,8 +36,8 @@ func (d Drainer) Heartbeat() int32 {
 	return max(shortestHeartbeat, (d.Timeout+heartbeats-1)/heartbeats)
 }
 
-// Result returns the answer to the lifecycle action of a machine whose pods were not gone in time.
-// AWS uses the same result if nobody answers.
+// Result returns the answer to the lifecycle action of a machine whose pods did not go in time. It is also
+// the hook's default result, which AWS uses if nobody answers.
 func (d Drainer) Result() string {
 	if d.Abandon {
 		return Abandon
@@ -51,13 +50,13 @@ func (d Drainer) Hook() LifecycleHook {
 	return LifecycleHook{Name: DrainHook, LifecycleTransition: Terminating, HeartbeatTimeout: d.Heartbeat(), DefaultResult: d.Result()}
 }
 
-// Text returns the drainer in the form of a group's tag: weir uses it to drain a group that Git has
-// dropped, and a group whose new settings are not in AWS yet.
+// Text returns the drainer as the value of a tag of the group. weir reads the tag to drain a group that was
+// removed from Git, or a group that does not have its new settings in AWS yet.
 func (d Drainer) Text() string {
 	return (time.Duration(d.Timeout) * time.Second).String() + " " + d.Result()
 }
 
-// DrainerOf reads what Text writes.
+// DrainerOf parses the output of Text.
 func DrainerOf(text string) (d Drainer, ok bool) {
 	timeout, result, _ := strings.Cut(text, " ")
 	t, err := time.ParseDuration(timeout)
@@ -67,7 +66,7 @@ func DrainerOf(text string) (d Drainer, ok bool) {
 	return Drainer{Timeout: int32(t / time.Second), Abandon: result == Abandon}, true
 }
 
-// Bounds of the time that pods have.
+// Bounds of Timeout.
 const (
 	LeastDrain = time.Minute
 	MostDrain  = 24 * time.Hour

@@ -8,32 +8,31 @@ type Group struct {
 	Subnets Lookup `json:"subnets"`
 	GroupSettings
 	MixedInstancesPolicy *MixedInstances `json:"mixedInstancesPolicy,omitempty"`
-	// TypesOfOptions says that PoolOptions name the instance types of the policy, and not the
-	// pool's own object.
+	// TypesOfOptions is true if the instance types of the policy are in the PoolOptions, not in the pool's
+	// infrastructure object.
 	TypesOfOptions bool    `json:"-"`
 	Refresh        Refresh `json:"refresh"`
-	// SuspendedProcesses holds the processes in the manifest, sorted by process; a process that is
-	// not in it stays as it is in AWS.
+	// SuspendedProcesses lists the processes in the manifest, sorted by name. weir does not change any other
+	// process.
 	SuspendedProcesses []Process `json:"suspendedProcesses,omitempty"`
 	// LifecycleHooks are sorted by name.
 	LifecycleHooks []LifecycleHook `json:"lifecycleHooks,omitempty"`
 	// Drainer drains machines before they end; nil means no drainer. Its hook is among
 	// LifecycleHooks.
 	Drainer *Drainer `json:"drainer,omitempty"`
-	// Tags are put on the group, none of them propagated at launch.
+	// Tags are the tags of the group. None of them is propagated to instances at launch.
 	Tags map[string]string `json:"tags,omitempty"`
 }
 
-// Process is a scaling process and whether it is declared suspended (true) or
-// declared running (false).
+// Process is a scaling process that the manifest declares suspended (true) or running (false).
 type Process struct {
 	Name      string `json:"name"`
 	Suspended bool   `json:"suspended"`
 }
 
-// Refresh is refreshPreferences, of the pool and of its PoolOptions: the members of
-// RefreshPreferences of the Auto Scaling API, and the strategy. A nil pointer and an empty text
-// leave the value to AWS; SkipMatching is true unless declared.
+// Refresh is refreshPreferences of the pool and of its PoolOptions: RefreshPreferences of the Auto Scaling
+// API, and the strategy. For nil pointers and empty strings, AWS chooses the value. SkipMatching is true by
+// default.
 type Refresh struct {
 	Disable                   bool                `json:"disable,omitempty"`
 	Strategy                  string              `json:"strategy"`
@@ -55,8 +54,8 @@ type AlarmSpecification struct {
 	Alarms []string `json:"alarms,omitempty"`
 }
 
-// LifecycleHook is one hook. HeartbeatTimeout is in seconds; 0 and empty values
-// leave the member to AWS.
+// LifecycleHook is a lifecycle hook of a group. HeartbeatTimeout is in seconds. For 0 and empty values, AWS
+// chooses the value.
 type LifecycleHook struct {
 	Name                  string `json:"name"`
 	LifecycleTransition   string `json:"lifecycleTransition"`

@@ -6,22 +6,21 @@ import (
 	"strings"
 )
 
-// GroupSettings are the members of an Auto Scaling group that are its own: sizes,
-// subnets, launch configuration and tags aside. The same type says what Git declares,
-// what a group has and what a request changes. An absent member was not declared, is
-// not set in AWS, or stays as it is. Package field has a row for each.
+// GroupSettings are the settings of an Auto Scaling group itself. They do not include sizes, subnets, launch
+// configuration and tags. One type serves for the desired settings in Git, the settings that a group has, and
+// the settings that a request changes. A missing member is not declared, not set in AWS, or not changed.
+// Package field has a row for each member.
 type GroupSettings struct {
 	DefaultCooldown       *int32 `json:"defaultCooldown,omitzero"`       // seconds
 	DefaultInstanceWarmup *int32 `json:"defaultInstanceWarmup,omitzero"` // seconds
 	CapacityRebalance     *bool  `json:"capacityRebalance,omitzero"`
-	// Options holds the options that Cluster API Provider AWS's types cannot express.
+	// Options has the settings that the types of Cluster API Provider AWS do not have.
 	Options GroupOptions `json:"options,omitzero"`
 }
 
-// GroupOptions are members of an Auto Scaling group that Cluster API Provider
-// AWS's types cannot say. An absent member was not declared, and stays as it is
-// found. Names are those of the Auto Scaling API in lower camel case. The same
-// type holds what a group has, where absent means that AWS has no value.
+// GroupOptions are settings of an Auto Scaling group that the types of Cluster API Provider AWS do not have.
+// A setting that is not declared stays unchanged. Names are those of the Auto Scaling API in lower camel
+// case. The type also serves for the settings that a group has; a missing member then has no value in AWS.
 type GroupOptions struct {
 	AvailabilityZoneDistribution     *ZoneDistribution   `json:"availabilityZoneDistribution,omitzero"`
 	AvailabilityZoneImpairmentPolicy *ZoneImpairment     `json:"availabilityZoneImpairmentPolicy,omitzero"`
@@ -29,65 +28,65 @@ type GroupOptions struct {
 	DeletionProtection               string              `json:"deletionProtection,omitzero"`
 	DesiredCapacityType              string              `json:"desiredCapacityType,omitzero"`
 	HealthCheckGracePeriod           *int32              `json:"healthCheckGracePeriod,omitzero"` // seconds
-	HealthCheckType                  string              `json:"healthCheckType,omitzero"`        // EC2 and others, with commas
+	HealthCheckType                  string              `json:"healthCheckType,omitzero"`        // EC2 and others, comma-separated
 	InstanceLifecyclePolicy          *LifecyclePolicy    `json:"instanceLifecyclePolicy,omitzero"`
 	InstanceMaintenancePolicy        *HealthyPercentages `json:"instanceMaintenancePolicy,omitzero"`
 	LoadBalancerNames                []string            `json:"loadBalancerNames,omitzero"`
-	MaxInstanceLifetime              *int32              `json:"maxInstanceLifetime,omitzero"` // seconds, 0 for no cooldown
+	MaxInstanceLifetime              *int32              `json:"maxInstanceLifetime,omitzero"` // seconds; 0 removes the limit
 	MetricsCollection                *MetricsCollection  `json:"metricsCollection,omitzero"`
 	NewInstancesProtected            *bool               `json:"newInstancesProtectedFromScaleIn,omitzero"`
 	PlacementGroup                   string              `json:"placementGroup,omitzero"`
 	ServiceLinkedRoleARN             string              `json:"serviceLinkedRoleARN,omitzero"`
-	SkipZonalShiftValidation         *bool               `json:"skipZonalShiftValidation,omitzero"` // of requests; groups have none
+	SkipZonalShiftValidation         *bool               `json:"skipZonalShiftValidation,omitzero"` // only in requests; AWS does not return it
 	TargetGroupARNs                  []string            `json:"targetGroupARNs,omitzero"`
 	TerminationPolicies              []string            `json:"terminationPolicies,omitzero"` // in order
-	TrafficSources                   []TrafficSource     `json:"trafficSources,omitzero"`      // of a group: all that it has, sorted
+	TrafficSources                   []TrafficSource     `json:"trafficSources,omitzero"`      // of a group: all of its sources, sorted
 	WarmPool                         *WarmPool           `json:"warmPool,omitzero"`
-	// DeleteWarmPool says that the group has no warm pool.
+	// DeleteWarmPool means that the group must not have a warm pool.
 	DeleteWarmPool bool `json:"deleteWarmPool,omitzero"`
 }
 
-// ZoneDistribution is AvailabilityZoneDistribution.
+// ZoneDistribution is AvailabilityZoneDistribution of the Auto Scaling API.
 type ZoneDistribution struct {
 	CapacityDistributionStrategy string `json:"capacityDistributionStrategy,omitempty"`
 }
 
-// ZoneImpairment is AvailabilityZoneImpairmentPolicy.
+// ZoneImpairment is AvailabilityZoneImpairmentPolicy of the Auto Scaling API.
 type ZoneImpairment struct {
 	ImpairedZoneHealthCheckBehavior string `json:"impairedZoneHealthCheckBehavior,omitempty"`
 	ZonalShiftEnabled               *bool  `json:"zonalShiftEnabled,omitempty"`
 }
 
-// GroupReservation is CapacityReservationSpecification of a group.
+// GroupReservation is a group's CapacityReservationSpecification.
 type GroupReservation struct {
 	CapacityReservationPreference string                  `json:"capacityReservationPreference,omitempty"`
 	CapacityReservationTarget     *GroupReservationTarget `json:"capacityReservationTarget,omitempty"`
 }
 
-// GroupReservationTarget is CapacityReservationTarget of a group.
+// GroupReservationTarget is a group's CapacityReservationTarget.
 type GroupReservationTarget struct {
 	CapacityReservationIDs               []string `json:"capacityReservationIds,omitempty"`
 	CapacityReservationResourceGroupARNs []string `json:"capacityReservationResourceGroupArns,omitempty"`
 }
 
-// LifecyclePolicy is InstanceLifecyclePolicy.
+// LifecyclePolicy is InstanceLifecyclePolicy of the Auto Scaling API.
 type LifecyclePolicy struct {
 	RetentionTriggers *RetentionTriggers `json:"retentionTriggers,omitempty" check:"required"`
 }
 
-// RetentionTriggers say when an instance is retained.
+// RetentionTriggers are the events after which AWS retains an instance.
 type RetentionTriggers struct {
 	TerminateHookAbandon string `json:"terminateHookAbandon,omitempty"`
 }
 
-// HealthyPercentages is InstanceMaintenancePolicy. Two times -1 removes the policy.
+// HealthyPercentages is InstanceMaintenancePolicy. If both members are -1, AWS removes the policy.
 type HealthyPercentages struct {
 	MaxHealthyPercentage *int32 `json:"maxHealthyPercentage,omitempty"`
 	MinHealthyPercentage *int32 `json:"minHealthyPercentage,omitempty"`
 }
 
-// MetricsCollection is the input of EnableMetricsCollection, with all metrics named; without any
-// metrics it means a group without metrics.
+// MetricsCollection is the input of EnableMetricsCollection, with every metric listed. An empty list means
+// that the group collects no metrics.
 type MetricsCollection struct {
 	Granularity string   `json:"granularity,omitempty"`
 	Metrics     []string `json:"metrics"`
@@ -100,8 +99,8 @@ type TrafficSource struct {
 	Type       string `json:"type"`
 }
 
-// WarmPool is the input of PutWarmPool, with AWS's defaults filled in. MaxGroupPreparedCapacity is
-// -1 if none is set.
+// WarmPool is the input of PutWarmPool, with AWS's defaults filled in. MaxGroupPreparedCapacity is -1 if it
+// is not set.
 type WarmPool struct {
 	InstanceReusePolicy      ReusePolicy `json:"instanceReusePolicy"`
 	MaxGroupPreparedCapacity int32       `json:"maxGroupPreparedCapacity"`
@@ -109,20 +108,19 @@ type WarmPool struct {
 	PoolState                string      `json:"poolState"`
 }
 
-// ReusePolicy says whether instances return to a warm pool.
+// ReusePolicy decides if instances return to the warm pool.
 type ReusePolicy struct {
 	ReuseOnScaleIn bool `json:"reuseOnScaleIn"`
 }
 
-// UsualWarmPool returns a warm pool with only default values.
+// UsualWarmPool returns a warm pool that has only default values.
 func UsualWarmPool() WarmPool { return WarmPool{MaxGroupPreparedCapacity: -1, PoolState: "Stopped"} }
 
-// Sources are the traffic sources that the options name in any of their members,
-// sorted and without repetition.
+// Sources returns the traffic sources in all members of the options, sorted and without duplicates.
 func (o GroupOptions) Sources() []TrafficSource {
 	out := slices.Clone(o.TrafficSources)
 	for i, s := range out {
-		out[i].Type = cmp.Or(s.Type, sourceType(s.Identifier)) // which may be left out of an ARN
+		out[i].Type = cmp.Or(s.Type, sourceType(s.Identifier)) // an ARN already shows the type, so the type may be missing
 	}
 	for _, arn := range o.TargetGroupARNs {
 		out = append(out, TrafficSource{Identifier: arn, Type: "elbv2"})
@@ -134,8 +132,8 @@ func (o GroupOptions) Sources() []TrafficSource {
 	return slices.Compact(out)
 }
 
-// sourceType returns the type of a traffic source by its identifier: target groups have an ARN,
-// Classic Load Balancers a name.
+// sourceType derives the type of a traffic source from its identifier. Target groups have an ARN, Classic
+// Load Balancers a name.
 // Assumed of AWS: traffic-source-type.
 func sourceType(identifier string) string {
 	service := strings.SplitN(identifier, ":", 4)

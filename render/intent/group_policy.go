@@ -7,45 +7,42 @@ import (
 	"sort"
 )
 
-// MixedInstances is MixedInstancesPolicy without its launch template, with all
-// of AWS's defaults filled in.
+// MixedInstances is MixedInstancesPolicy without its launch template. All defaults of AWS are filled in.
 type MixedInstances struct {
 	OnDemandAllocationStrategy          string `json:"onDemandAllocationStrategy"`
 	OnDemandBaseCapacity                int32  `json:"onDemandBaseCapacity"`
 	OnDemandPercentageAboveBaseCapacity int32  `json:"onDemandPercentageAboveBaseCapacity"`
 	SpotAllocationStrategy              string `json:"spotAllocationStrategy"`
-	// SpotInstancePools counts for the strategy lowest-price alone; 0 is AWS's
-	// default of it, 2, and the value of all other strategies.
+	// SpotInstancePools matters only for the strategy lowest-price. 0 stands for AWS's default of that
+	// strategy, which is 2. It is 0 for all other strategies.
 	SpotInstancePools int32 `json:"spotInstancePools,omitempty"`
-	// SpotMaxPrice is in USD an hour; empty is the on-demand price.
+	// SpotMaxPrice is in USD per hour. Empty means the on-demand price.
 	SpotMaxPrice string     `json:"spotMaxPrice,omitempty"`
 	Overrides    []Override `json:"overrides,omitempty"`
 }
 
-// Override is one choice of a mixed instances policy: LaunchTemplateOverrides of
-// Auto Scaling. It has an instance type, or requirements of one. Order matters:
-// it is AWS's priority.
+// Override is an entry of a mixed instances policy: LaunchTemplateOverrides of the Auto Scaling API. It has
+// either an instance type or instance requirements. The order of overrides is AWS's priority.
 type Override struct {
 	ImageID              string                `json:"imageId,omitempty"`
 	InstanceRequirements *InstanceRequirements `json:"instanceRequirements,omitempty"`
 	InstanceType         string                `json:"instanceType,omitempty"`
-	// LaunchTemplate takes the place of the group's own launch template.
+	// LaunchTemplate replaces the group's own launch template.
 	LaunchTemplate *LaunchTemplateSpecification `json:"launchTemplateSpecification,omitempty"`
-	// WeightedCapacity is a number from 1 to 999, which AWS has as text.
+	// WeightedCapacity is a number from 1 to 999. The AWS API represents it as a string.
 	WeightedCapacity string `json:"weightedCapacity,omitempty"`
 }
 
-// LaunchTemplateSpecification names a version of a launch template, by the
-// template's id or its name. Answers of AWS hold both. Version is a number,
-// "$Latest" or "$Default"; empty is "$Default".
+// LaunchTemplateSpecification identifies a version of a launch template by the template's id or name.
+// Responses of AWS have both. Version is a number, "$Latest" or "$Default"; empty means "$Default".
 type LaunchTemplateSpecification struct {
 	ID      string `json:"launchTemplateId,omitempty"`
 	Name    string `json:"launchTemplateName,omitempty"`
 	Version string `json:"version,omitempty" check:"required,minlen=1"`
 }
 
-// Same reports whether two specifications mean the same version: one may have
-// the id where the other has the name only if either has both.
+// Same reports whether two specifications identify the same version. It compares ids if both have one, and
+// otherwise names.
 func (s LaunchTemplateSpecification) Same(o LaunchTemplateSpecification) bool {
 	if cmp.Or(s.Version, "$Default") != cmp.Or(o.Version, "$Default") {
 		return false
@@ -56,8 +53,8 @@ func (s LaunchTemplateSpecification) Same(o LaunchTemplateSpecification) bool {
 	return s.Name != "" && s.Name == o.Name
 }
 
-// InstanceRequirements are the attributes that instance types must have, member
-// for member those of the Auto Scaling API.
+// InstanceRequirements are the attributes that instance types must have. Its members are exactly those of the
+// Auto Scaling API.
 type InstanceRequirements struct {
 	AcceleratorCount           *Bounds                     `json:"acceleratorCount,omitempty"`
 	AcceleratorManufacturers   []string                    `json:"acceleratorManufacturers,omitempty"`
@@ -86,25 +83,25 @@ type InstanceRequirements struct {
 	VCPUCount                  *Bounds                     `json:"vCpuCount,omitempty" check:"required"`
 }
 
-// Bounds hold a whole number, Range any other; nil is no bound.
+// Bounds are limits for an integer, and Range limits for any number. A nil limit means none.
 type Bounds struct {
 	Max *int32 `json:"max,omitempty" check:"min=0"`
 	Min *int32 `json:"min,omitempty" check:"min=0"`
 }
 
-// Range is Bounds of a number that need not be whole.
+// Range is like Bounds, for a number with decimals.
 type Range struct {
 	Max *float64 `json:"max,omitempty"`
 	Min *float64 `json:"min,omitempty"`
 }
 
-// BaselinePerformanceFactors ask for types that perform like a family does.
+// BaselinePerformanceFactors select types that perform at least like a given instance family.
 type BaselinePerformanceFactors struct {
 	CPU *CPUPerformanceFactor `json:"cpu,omitempty" check:"required"`
 }
 
-// CPUPerformanceFactor is the performance of the processors. Auto Scaling's answers
-// have the list under another name than its documentation.
+// CPUPerformanceFactor is the CPU performance. In responses of Auto Scaling, the list has another name than
+// in its documentation.
 type CPUPerformanceFactor struct {
 	References []PerformanceReference `json:"references,omitempty" xml:"Reference" check:"required"`
 }
@@ -114,9 +111,8 @@ type PerformanceReference struct {
 	InstanceFamily string `json:"instanceFamily,omitempty" check:"required,minlen=1"`
 }
 
-// Same reports whether two policies ask AWS for the same: launch templates may be
-// named by id or name, lists of requirements may be in any order, and what only
-// stands for a default of AWS is no difference.
+// Same reports whether AWS treats two policies alike. A launch template may be given by id or name, lists of
+// requirements may differ in order, and an explicit default equals a missing value.
 func (m *MixedInstances) Same(o *MixedInstances) bool {
 	if m == nil || o == nil {
 		return m == o
@@ -126,7 +122,7 @@ func (m *MixedInstances) Same(o *MixedInstances) bool {
 	return reflect.DeepEqual(a, b) && slices.EqualFunc(m.Overrides, o.Overrides, Override.Same)
 }
 
-// Same reports whether two overrides mean the same.
+// Same reports whether AWS treats two overrides alike.
 func (v Override) Same(o Override) bool {
 	a, b := v.LaunchTemplate, o.LaunchTemplate
 	if (a == nil) != (b == nil) || a != nil && !a.Same(*b) {
@@ -137,7 +133,7 @@ func (v Override) Same(o Override) bool {
 	return reflect.DeepEqual(v, o)
 }
 
-// plain leaves out what stands for a default of AWS, and sorts lists.
+// plain returns the requirements without explicit defaults of AWS, and with sorted lists.
 func (r *InstanceRequirements) plain() *InstanceRequirements {
 	if r == nil {
 		return nil

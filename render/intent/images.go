@@ -1,15 +1,15 @@
 package intent
 
-// FamilyLookup is the value of weir.dev/image-family for the family that the manifests look up if
-// no image is pinned.
+// FamilyLookup is the value of weir.dev/image-family if the family is the image that weir would look up if no
+// image were pinned.
 const FamilyLookup = "lookup"
 
-// Newest returns the lookup of the newest image in the family of the pool's image, and the place in
-// Git at which the image is pinned, or would be. The lookup is zero if weir has nothing to propose:
-// the pool follows images by itself, brings its own launch template, or has an image that somebody
-// pinned by hand, without its family.
+// Newest returns the lookup of the newest image in the family of the pool's image. It also returns the field
+// in Git that pins the image or could pin it. The lookup is zero if weir has nothing to propose: the pool
+// follows images by itself, has a foreign launch template, or has a manually pinned image of unknown family.
 //
-// has is the Kubernetes version of its nodegroup, for a pool that names none.
+// The parameter has is the Kubernetes version of the existing nodegroup. Newest uses it if the pool has no
+// version.
 func (p *Pool) Newest(has string) (ask Lookup, at Pin) {
 	t := p.LaunchTemplate
 	switch {
@@ -48,19 +48,19 @@ func (p *Pool) Newest(has string) (ask Lookup, at Pin) {
 	return ask, at
 }
 
-// ParameterPrefix begins the names of parameters of AWS Systems Manager where the id of an
-// image is expected, as in EC2.
+// ParameterPrefix is the prefix that marks a parameter of AWS Systems Manager in place of an image id, as in
+// EC2.
 const ParameterPrefix = "resolve:ssm:"
 
-// Pin is the place of an image in Git.
+// Pin is the field in Git that pins an image, or could pin it.
 type Pin struct {
-	// Object has Field, whose value is the id of an image, or a release of a nodegroup's.
+	// Object has the field Field. The field's value is an image id, or the release of a nodegroup's image.
 	Object ObjectRef
 	Field  Path
-	// Written says that it is pinned, to Has.
+	// Written is true if the field exists. Its value is then Has.
 	Written bool
 	Has     string
-	// Remember is the value to write into weir.dev/image-family next to it; empty if it is already
-	// there.
+	// Remember is the value to write into weir.dev/image-family together with the pin. It is empty if the
+	// manifest already has it.
 	Remember string
 }

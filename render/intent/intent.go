@@ -1,7 +1,6 @@
-// Package intent holds what Git says AWS should hold, after rendering: total
-// values with every default filled in, and a typed Lookup wherever only AWS can
-// answer. The values are immutable once handed on, comparable in tests and
-// printable. Names are AWS's and Cluster API's own.
+// Package intent defines the desired state of AWS: the result of rendering Git, with every default filled in.
+// For values that only AWS knows, it has a typed Lookup. The values are immutable after they are returned,
+// comparable in tests, and printable. Names are those of AWS and Cluster API.
 package intent
 
 import (
@@ -13,50 +12,50 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// Set is everything one render of a target wants.
+// Set is the desired state of a target, from one render.
 type Set struct {
 	// Pools are sorted by Key.
 	Pools []Pool
-	// Clusters are sorted by Key. A pool's cluster may be missing here: its
-	// manifest can live in another directory.
+	// Clusters are sorted by Key. The cluster of a pool may be missing, as its manifest may be in another
+	// directory.
 	Clusters []Cluster
 	// Rollouts are sorted by Key.
 	Rollouts []FleetRollout `json:",omitempty"`
-	// Ignored counts the objects of kinds that are not weir's.
+	// Ignored counts the objects of kinds that weir does not manage.
 	Ignored []Ignored
-	// Unplanned lists the manifests that are in no pool above, sorted by Key.
+	// Unplanned lists the manifests that result in no pool, sorted by Key.
 	Unplanned []Unplanned `json:",omitempty"`
 }
 
-// Ignored is a kind that weir passes over, and how many objects of it there were.
+// Ignored is a kind that weir does not manage, and the number of its objects.
 type Ignored struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Count      int    `json:"count"`
 }
 
-// Key identifies a pool or cluster inside a target: of a pool it is its
-// MachinePool's namespace and name.
+// Key identifies a pool or cluster inside a target. The key of a pool is the namespace and name of its
+// MachinePool.
 type Key struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 }
 
-// String prints namespace/name, the value of the tag weir.dev/pool.
+// String returns namespace/name, the value of the tag weir.dev/pool.
 func (k Key) String() string { return k.Namespace + "/" + k.Name }
 
 func (k Key) compare(o Key) int {
 	return cmp.Or(strings.Compare(k.Namespace, o.Namespace), strings.Compare(k.Name, o.Name))
 }
 
-// Sort puts pools and clusters in order of their keys.
+// Sort sorts pools and clusters by key.
 func (s *Set) Sort() {
 	slices.SortStableFunc(s.Pools, func(a, b Pool) int { return a.Key.compare(b.Key) })
 	slices.SortStableFunc(s.Unplanned, func(a, b Unplanned) int { return a.Key.compare(b.Key) })
 	slices.SortStableFunc(s.Clusters, func(a, b Cluster) int { return a.Key.compare(b.Key) })
 }
 
-// Cluster returns the cluster with key k, and whether the set holds it.
+// Cluster returns the cluster with key k, and whether the set contains it.
 func (s *Set) Cluster(k Key) (Cluster, bool) {
 	i, found := slices.BinarySearchFunc(s.Clusters, k, func(c Cluster, k Key) int { return c.Key.compare(k) })
 	if !found {
@@ -65,7 +64,7 @@ func (s *Set) Cluster(k Key) (Cluster, bool) {
 	return s.Clusters[i], true
 }
 
-// Pool returns the pool whose key prints so, nil where the set has none.
+// Pool returns the pool whose key has the given string form, or nil.
 func (s *Set) Pool(name string) *Pool {
 	var k Key
 	k.Namespace, k.Name, _ = strings.Cut(name, "/")
@@ -76,40 +75,40 @@ func (s *Set) Pool(name string) *Pool {
 	return &s.Pools[i]
 }
 
-// Number is a number that the manifest may leave to weir. Value is always usable. An unwritten one
-// is used when something is created, and is not compared with AWS afterwards.
+// Number is an optional number of the manifest. Value is always usable. If it was not written, weir uses
+// Value only to create something, and does not compare it with AWS afterwards.
 type Number struct {
 	Value   int32 `json:"value"`
 	Written bool  `json:"written"`
 }
 
-// Cluster holds what pools need of their cluster's objects.
+// Cluster has the values of a cluster's objects that its pools need.
 type Cluster struct {
 	Key Key `json:"key"`
-	// TagName is the <cluster> of tag keys: the Cluster's name, or the EKS
-	// cluster's name where the control plane is managed.
+	// TagName is the <cluster> in tag keys: the name of the Cluster, or of the EKS cluster if the control
+	// plane is managed.
 	TagName string `json:"tagName"`
 	// EKSName is the EKS cluster's name, empty for a self-managed cluster.
 	EKSName string `json:"eksName,omitempty"`
 	// ControlPlaneName is the AWSManagedControlPlane's metadata.name.
 	ControlPlaneName string `json:"controlPlaneName,omitempty"`
-	// ControlPlaneVersion is the Kubernetes version that Git wants for the
-	// control plane, "v1.31.0" or "1.31"; empty where not written.
+	// ControlPlaneVersion is the desired Kubernetes version of the control plane, for example "v1.31.0" or
+	// "1.31". It is empty if the manifest has none.
 	ControlPlaneVersion string `json:"controlPlaneVersion,omitempty"`
 	Region              string `json:"region,omitempty"`
 	Paused              bool   `json:"paused,omitempty"`
-	// Topology says that the Cluster uses a ClusterClass, which weir does not
-	// expand: nothing of the cluster is deleted.
+	// Topology is true if the Cluster uses a ClusterClass. weir does not expand those, so it deletes nothing
+	// of the cluster.
 	Topology bool              `json:"topology,omitempty"`
 	Tags     map[string]string `json:"tags,omitempty"`
 	// Endpoint is spec.controlPlaneEndpoint as host or host:port.
 	Endpoint string `json:"endpoint,omitempty"`
-	// ServiceCIDR is the first service CIDR block, empty where not written.
+	// ServiceCIDR is the first service CIDR block, or empty.
 	ServiceCIDR string `json:"serviceCIDR,omitempty"`
-	// SSHKeyName is the control plane's key for remote access to nodegroups.
+	// SSHKeyName is the control plane's SSH key for remote access to nodegroups.
 	SSHKeyName string  `json:"sshKeyName,omitempty"`
 	Network    Network `json:"network"`
-	// RoleARN is the role of an AWSClusterRoleIdentity, empty without one.
+	// RoleARN is the role of the cluster's AWSClusterRoleIdentity, or empty.
 	RoleARN string `json:"roleARN,omitempty"`
 }
 
@@ -117,19 +116,18 @@ type Cluster struct {
 type Network struct {
 	VPCID   string   `json:"vpcID,omitempty"`
 	Subnets []Subnet `json:"subnets,omitempty"`
-	// SecurityGroups holds securityGroupOverrides by CAPA role ("node", "lb",
-	// "node-eks-additional").
+	// SecurityGroups has securityGroupOverrides by CAPA role ("node", "lb", "node-eks-additional").
 	SecurityGroups map[string]string `json:"securityGroups,omitempty"`
 }
 
-// Subnet is one subnet that the cluster's manifests name.
+// Subnet is a subnet in the cluster's manifests.
 type Subnet struct {
 	ID     string `json:"id"`
 	Zone   string `json:"zone,omitempty"`
 	Public bool   `json:"public,omitempty"`
 }
 
-// PoolKind is one of the two infrastructure kinds.
+// PoolKind is the kind of a pool's infrastructure object.
 type PoolKind string
 
 // The pool kinds.
@@ -142,84 +140,80 @@ const (
 type Pool struct {
 	Key  Key      `json:"key"`
 	Kind PoolKind `json:"kind"`
-	// MachinePool and Infrastructure are the objects whose fields the intent's
-	// fields come from.
+	// MachinePool and Infrastructure are the objects that the intent is derived from.
 	MachinePool    ObjectRef `json:"machinePool"`
 	Infrastructure ObjectRef `json:"infrastructure"`
-	// Bootstrap is the bootstrap configuration or secret, zero without one.
+	// Bootstrap is the bootstrap configuration or Secret. It is zero if there is none.
 	Bootstrap ObjectRef `json:"bootstrap,omitzero"`
-	// Options is the PoolOptions of the pool, zero without one.
+	// Options is the PoolOptions of the pool. It is zero if there is none.
 	Options ObjectRef `json:"options,omitzero"`
-	// ClusterKey names the Cluster.
+	// ClusterKey is the key of the pool's Cluster.
 	ClusterKey Key `json:"cluster"`
 
 	Paused bool `json:"paused,omitempty"`
 	// PruneDisabled is weir.dev/prune: disabled.
 	PruneDisabled bool `json:"pruneDisabled,omitempty"`
-	// Drain is weir.dev/delete: drain: a group that Git drops is scaled to zero
-	// before it is deleted, so that its terminating lifecycle hooks run. Otherwise
-	// it is deleted with its instances.
+	// Drain is weir.dev/delete: drain. weir scales a group that was removed from Git to zero before it
+	// deletes the group, so that the lifecycle hooks for termination run. Otherwise weir deletes the group
+	// together with its instances.
 	Drain bool `json:"drain,omitempty"`
-	// KeepVersions is weir.dev/keep-versions: the number of versions of the launch template that
-	// are kept in addition to the wanted one; 0 leaves it to the configuration.
+	// KeepVersions is weir.dev/keep-versions: the number of launch template versions to keep in addition to
+	// the desired one. 0 means the value in weir's configuration.
 	KeepVersions int32 `json:"keepVersions,omitempty"`
-	// FollowImages is weir.dev/ami-policy: follow: a newly published image is
-	// rolled out. Otherwise the image stays until the manifests change.
+	// FollowImages is weir.dev/ami-policy: follow. weir rolls out a newly published image. Otherwise the
+	// image stays until the manifests change.
 	FollowImages bool `json:"followImages,omitempty"`
-	// AllowReplace is weir.dev/replace: allowed: if AWS cannot change something in place, weir
-	// creates it again next to the old one, and deletes the old one.
+	// AllowReplace is weir.dev/replace: allowed. If AWS cannot change something in place, weir creates a
+	// replacement next to the old one, and then deletes the old one.
 	AllowReplace bool `json:"allowReplace,omitempty"`
-	// Adopt is weir.dev/adopt: "true": what the pool's names belong to already is
-	// taken over, where the target's configuration allows it.
+	// Adopt is weir.dev/adopt: "true". weir adopts existing resources that have the pool's names, if the
+	// target's configuration allows it.
 	Adopt bool `json:"adopt,omitempty"`
 
 	Replicas Number `json:"replicas"`
 	// ReplicasManagedExternally is cluster.x-k8s.io/replicas-managed-by.
 	ReplicasManagedExternally bool `json:"replicasManagedExternally,omitempty"`
-	// Version is the Kubernetes version, such as "v1.31.2"; empty if unwritten.
+	// Version is the Kubernetes version, for example "v1.31.2", or empty.
 	Version string `json:"version,omitempty"`
-	// MinReadySeconds is the time that a node must be ready to count as available.
+	// MinReadySeconds is how many seconds a node must be ready before it counts as available.
 	MinReadySeconds int32 `json:"minReadySeconds,omitempty"`
 
-	// LaunchConfig is set where the launch template is shared: LaunchTemplate is
-	// then equal in all pools with the same key.
+	// LaunchConfig is set if the launch template is shared. LaunchTemplate is then equal in all pools with
+	// the same LaunchConfig.Key.
 	LaunchConfig *LaunchConfig `json:"launchConfig,omitempty"`
-	// LaunchTemplate is nil for a managed pool without a template, and for a pool
-	// that brings its own, which ForeignTemplate then names.
+	// LaunchTemplate is nil for a managed pool without a template, and for a pool with a ForeignTemplate.
 	LaunchTemplate  *LaunchTemplate  `json:"launchTemplate,omitempty"`
 	ForeignTemplate *ForeignTemplate `json:"foreignTemplate,omitempty"`
-	// ForeignOverrides take the place of ForeignTemplate for the instance types
-	// that their lookups list, which are among those of the group's policy.
+	// ForeignOverrides replace ForeignTemplate for the instance types in their lookups. These types are in
+	// the group's policy.
 	ForeignOverrides []ForeignTemplate `json:"foreignOverrides,omitempty"`
-	// ControlPlane looks up the EKS cluster that a group's machines join; zero for a nodegroup,
-	// which has its own lookup, and for other clusters.
+	// ControlPlane looks up the EKS cluster that a group's machines join. It is zero for other clusters, and
+	// for a nodegroup, which has its own lookup.
 	ControlPlane Lookup `json:"controlPlane,omitzero"`
-	// Exactly one of Group and Nodegroup is set, as Kind says.
+	// Exactly one of Group and Nodegroup is set, depending on Kind.
 	Group     *Group     `json:"group,omitempty"`
 	Nodegroup *Nodegroup `json:"nodegroup,omitempty"`
 
-	// FailureDomains says that the zones of the pool's subnets are written in its
-	// MachinePool's failureDomains.
+	// FailureDomains is true if the zones of the pool's subnets come from failureDomains of its MachinePool.
 	FailureDomains bool `json:"-"`
 
-	// Remembered is weir.dev/image-family: which family the image is of that is pinned in
-	// the manifests, so that newer ones of it are proposed. It decides nothing in AWS.
+	// Remembered is weir.dev/image-family: the family of the image that the manifests pin. It lets weir
+	// propose newer images of the family. It has no effect on AWS.
 	Remembered string `json:"-"`
-	// Family looks up the newest image of that family; zero if none is pinned, the family is not
-	// remembered, or EKS chooses the image (see NewestRelease).
+	// Family looks up the newest image of that family. It is zero if no image is pinned, if the family is
+	// unknown, or if EKS chooses the image (see NodegroupRelease).
 	Family Lookup `json:"-"`
 
-	// Labels holds the labels of its MachinePool, which FleetRollouts select by.
+	// Labels has the labels of the pool's MachinePool, for the selectors of FleetRollouts.
 	Labels map[string]string `json:"-"`
 
-	// Blocked says why the pool cannot be planned although its manifests are
-	// valid, a missing join token for example. Validation shows these as
-	// warnings, a plan as errors.
+	// Blocked lists the reasons why weir cannot plan a pool with valid manifests, for example a missing join
+	// token. Validation shows them as warnings, a plan as errors.
 	Blocked diag.List `json:"blocked,omitempty"`
 }
 
-// TypeField is the object and the field that name an instance type of the pool, which its
-// image is looked up for.
+// TypeField returns the object and field that name an instance type of the pool. The lookup of its image uses
+// this type.
 func (p *Pool) TypeField(name string) (ObjectRef, Path) {
 	if g := p.Group; g != nil && g.MixedInstancesPolicy != nil && (p.LaunchTemplate == nil || p.LaunchTemplate.Data.InstanceType != name) {
 		for i, o := range g.MixedInstancesPolicy.Overrides {
@@ -242,8 +236,8 @@ func (p *Pool) TypeField(name string) (ObjectRef, Path) {
 	return p.Infrastructure, at
 }
 
-// Lookups returns all lookups of the pool that only AWS can answer, in a fixed order. A lookup with
-// two reasons occurs twice.
+// Lookups returns all lookups of the pool in a fixed order. A lookup that several fields need occurs several
+// times.
 func (p *Pool) Lookups() iter.Seq[Lookup] {
 	return func(yield func(Lookup) bool) {
 		more := true

@@ -2,16 +2,15 @@ package intent
 
 import "slices"
 
-// LaunchConfig is the AWSLaunchConfig whose launch template a pool shares with
-// all pools of the target that name the same.
+// LaunchConfig is an AWSLaunchConfig. All pools of the target that name it share one launch template.
 type LaunchConfig struct {
-	// Key is its namespace and name: the value of the tag weir.dev/launch-config.
-	// The name is that of the launch template too.
+	// Key is its namespace and name: the value of the tag weir.dev/launch-config. The launch template has the
+	// same name.
 	Key Key `json:"key"`
 	// Source is the AWSLaunchConfig itself, or the AWSLaunchConfigTemplate that it
 	// is derived from.
 	Source ObjectRef `json:"source"`
-	// Options is the PoolOptions that names Source; without one its Kind is empty.
+	// Options is the PoolOptions that names Source. Its Kind is empty if there is none.
 	Options ObjectRef `json:"options,omitzero"`
 	// KeepVersions, FollowImages and PruneDisabled are Source's annotations
 	// weir.dev/keep-versions, ami-policy and prune; see Pool.
@@ -22,14 +21,14 @@ type LaunchConfig struct {
 	Remembered string `json:"-"`
 }
 
-// Launch template fields are below these paths of the kinds that have them.
+// Paths of the launch template's fields in the kinds that have them.
 var (
 	inlineTemplate  = Path{"spec", "awsLaunchTemplate"}
 	configSpec      = Path{"spec"}
 	configTemplates = Path{"spec", "template", "spec"}
 )
 
-// Spec is the path of Source below which the fields of the launch template stand.
+// Spec returns the path in Source that contains the fields of the launch template.
 func (l *LaunchConfig) Spec() Path {
 	if l.Source.Kind == "AWSLaunchConfigTemplate" {
 		return configTemplates
@@ -37,8 +36,8 @@ func (l *LaunchConfig) Spec() Path {
 	return configSpec
 }
 
-// Field says where in Source the field stands that a pool with a launch template
-// of its own has at p; ok is false where p is not below spec.awsLaunchTemplate.
+// Field converts p, a field of a pool with its own launch template, to the same field in Source. ok is false
+// if p is not below spec.awsLaunchTemplate.
 func (l *LaunchConfig) Field(p Path) (field Path, ok bool) {
 	n := len(inlineTemplate)
 	if len(p) < n || !slices.Equal(p[:n], inlineTemplate) {

@@ -6,75 +6,74 @@ import (
 	"strings"
 )
 
-// LookupKind says what a Lookup asks.
+// LookupKind is the kind of a Lookup.
 type LookupKind string
 
-// Lookup kinds, with the fields of Lookup that each one uses.
+// Lookup kinds, with the fields of Lookup that each kind uses.
 const (
-	// ImageByID asks for the AMI Name: that it exists, its root device, and that
-	// InstanceType, if given, can boot it.
+	// ImageByID asks whether the AMI Name exists, for its root device, and whether InstanceType, if given,
+	// can boot it.
 	ImageByID LookupKind = "image-id"
-	// ImageByParameter asks for the AMI that the SSM parameter Name holds, which
-	// InstanceType, if given, must be able to boot.
+	// ImageByParameter asks for the AMI in the SSM parameter Name. InstanceType, if given, must be able to
+	// boot it.
 	ImageByParameter LookupKind = "image-parameter"
-	// ImageForEKS asks for the EKS-optimised AMI of type Name (eksLookupType)
-	// for Kubernetes Version and the architecture of InstanceType.
+	// ImageForEKS asks for the EKS-optimised AMI of type Name (eksLookupType) for Kubernetes Version and the
+	// architecture of InstanceType.
 	ImageForEKS LookupKind = "image-eks"
-	// ImageByName asks for the newest AMI of Owner whose name matches the
-	// pattern Name, of the architecture of InstanceType.
+	// ImageByName asks for the newest AMI of Owner whose name matches the pattern Name and that has the
+	// architecture of InstanceType.
 	ImageByName LookupKind = "image-name"
-	// NodegroupRelease asks for the newest release, as EKS names those of a nodegroup, of
-	// the images of amiType Name for Kubernetes Version.
+	// NodegroupRelease asks for the newest release of amiType Name for Kubernetes Version, in the form that
+	// EKS uses for nodegroups.
 	NodegroupRelease LookupKind = "nodegroup-release"
-	// Subnets asks for the subnets of a pool in Cluster: those of IDs and
-	// Filters, else those of the cluster in Zones of type SubnetType.
+	// Subnets asks for the subnets of a pool in Cluster. These are the subnets in IDs and Filters. If both
+	// are empty, they are the subnets of the cluster in Zones with type SubnetType.
 	Subnets LookupKind = "subnets"
 	// CoreSecurityGroups asks for the security groups that every node of Cluster has.
 	CoreSecurityGroups LookupKind = "core-security-groups"
 	// SecurityGroupsByFilter asks for the groups that match Filters.
 	SecurityGroupsByFilter LookupKind = "security-groups"
-	// SecurityGroupByID asks in which VPC the group Name is. It is no fault of the pool if
-	// the group cannot be read: EC2 may still know it.
+	// SecurityGroupByID asks for the VPC of the security group Name. The pool stays valid if weir cannot read
+	// the group, because EC2 may still accept it.
 	SecurityGroupByID LookupKind = "security-group-id"
 	// EKSCluster asks for the EKS cluster Name.
 	EKSCluster LookupKind = "eks-cluster"
 	// Role asks for the ARN of the IAM role Name.
 	Role LookupKind = "role"
-	// RolePolicies, RolePath and RoleBoundary ask whether the IAM role Name has the policies
-	// IDs attached, the path IDs, and the permissions boundary IDs. A difference is no fault
-	// of the pool: the answer has a warning.
+	// RolePolicies, RolePath and RoleBoundary ask whether the IAM role Name has the attached policies IDs,
+	// the path IDs, and the permissions boundary IDs. If not, the answer has a warning, and the pool stays
+	// valid.
 	RolePolicies LookupKind = "role-policies"
 	RolePath     LookupKind = "role-path"
 	RoleBoundary LookupKind = "role-boundary"
-	// TemplateByName and TemplateByID ask for the launch template Name, with any owner, and for its
-	// Version: a number, $Latest or $Default. Its image must boot all of the instance types that
-	// InstanceType lists, or else its own.
+	// TemplateByName and TemplateByID ask for the launch template Name, with any owner, and for its Version:
+	// a number, $Latest or $Default. Its image must be able to boot all types in InstanceType, or the
+	// template's own type if InstanceType is empty.
 	TemplateByName LookupKind = "launch-template-name"
 	TemplateByID   LookupKind = "launch-template-id"
 )
 
-// Lookup is a question that only AWS can answer. It is comparable, so one
-// answer serves every pool that asks the same.
+// Lookup is a question that only AWS can answer. It is comparable, so equal lookups of several pools share
+// one answer.
 type Lookup struct {
 	Kind    LookupKind `json:"kind"`
 	Name    string     `json:"name,omitempty"`
 	Owner   string     `json:"owner,omitempty"`
 	Version string     `json:"version,omitempty"`
-	// InstanceType is one instance type; for a launch template a list of them, as
-	// JoinList makes it.
+	// InstanceType is an instance type. For a launch template it is a list of types, joined by JoinList.
 	InstanceType string `json:"instanceType,omitempty"`
 	// Cluster is the Key of the pool's cluster.
 	Cluster Key `json:"cluster,omitzero"`
 	// IDs and Zones are comma-separated and sorted.
 	IDs   string `json:"ids,omitempty"`
 	Zones string `json:"zones,omitempty"`
-	// SubnetType is public, private, all or empty, as availabilityZoneSubnetType.
+	// SubnetType is availabilityZoneSubnetType: public, private, all or empty.
 	SubnetType string `json:"subnetType,omitempty"`
-	// Filters is the result of JoinFilters.
+	// Filters is the output of JoinFilters.
 	Filters string `json:"filters,omitempty"`
 }
 
-// String prints the lookup for people.
+// String returns a readable form of the lookup.
 func (l Lookup) String() string {
 	switch l.Kind {
 	case ImageByID:
@@ -118,14 +117,13 @@ func orNone(s string) string {
 	return s
 }
 
-// Filter is one EC2 filter: values are alternatives.
+// Filter is an EC2 filter. A resource matches if it has any of the values.
 type Filter struct {
 	Name   string
 	Values []string
 }
 
-// JoinFilters writes filters as one canonical string, so that a Lookup with
-// filters stays comparable.
+// JoinFilters writes filters in a canonical form, so that a Lookup with filters is comparable.
 func JoinFilters(filters []Filter) string {
 	parts := make([]string, 0, len(filters))
 	for _, f := range filters {
@@ -140,7 +138,7 @@ func JoinFilters(filters []Filter) string {
 	return strings.Join(parts, ";")
 }
 
-// SplitFilters reads what JoinFilters wrote.
+// SplitFilters parses the output of JoinFilters.
 func SplitFilters(s string) []Filter {
 	if s == "" {
 		return nil
@@ -189,7 +187,7 @@ func splitEscaped(s string, sep byte) []string {
 	return append(out, s[start:])
 }
 
-// JoinList sorts values and joins them with commas, dropping repetition.
+// JoinList sorts values, removes duplicates, and joins them with commas.
 func JoinList(values []string) string {
 	vs := append([]string(nil), values...)
 	sort.Strings(vs)
@@ -202,7 +200,7 @@ func JoinList(values []string) string {
 	return strings.Join(kept, ",")
 }
 
-// SplitList reads what JoinList wrote.
+// SplitList parses the output of JoinList.
 func SplitList(s string) []string {
 	if s == "" {
 		return nil

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// metadataTag is the form of a tag's key that instance metadata can show ("View tags
-// for your EC2 instances using instance metadata" in EC2's user guide).
+// metadataTag matches the tag keys that instance metadata can show ("View tags for your EC2 instances using
+// instance metadata" in EC2's user guide).
 var metadataTag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`) })
 
-// HiddenTags are the keys of tags that instances get and their metadata is to show and
-// cannot: EC2 refuses to launch them. The list is empty where the template shows no
-// tags.
+// HiddenTags returns the keys of instance tags that instance metadata cannot show although the template
+// enables tags there. EC2 refuses to launch such instances. The result is empty if the template does not
+// enable tags in metadata.
 func (d *TemplateData) HiddenTags() (keys []string) {
 	if d.MetadataOptions == nil || d.MetadataOptions.InstanceMetadataTags != "enabled" {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ObjectRef identifies one rendered object. Namespace is "default" where the
-// manifest gives none, and empty for cluster-scoped kinds.
+// ObjectRef identifies a rendered object. Namespace is "default" if the manifest has none, and empty for
+// cluster-scoped kinds.
 type ObjectRef struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -15,8 +15,8 @@ type ObjectRef struct {
 	Name       string `json:"name"`
 }
 
-// Group returns the API group of the object: the part of APIVersion before the
-// slash, empty for the core group.
+// Group returns the API group of the object: the part of APIVersion before the slash. It is empty for the
+// core group.
 func (r ObjectRef) Group() string {
 	group, _, ok := strings.Cut(r.APIVersion, "/")
 	if !ok {
@@ -25,7 +25,7 @@ func (r ObjectRef) Group() string {
 	return group
 }
 
-// String prints "Kind namespace/name".
+// String returns "Kind namespace/name".
 func (r ObjectRef) String() string {
 	if r.Namespace == "" {
 		return r.Kind + " " + r.Name
@@ -33,20 +33,20 @@ func (r ObjectRef) String() string {
 	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
-// Path names a field inside an object: mapping keys, and sequence positions
-// written as "[n]".
+// Path is the path of a field inside an object. Its elements are mapping keys, and sequence positions as
+// "[n]".
 type Path []string
 
-// Index is the Path element for position i of a sequence.
+// Index returns the Path element for position i of a sequence.
 func Index(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// Join returns p with more elements at its end, sharing no memory with p.
+// Join returns a copy of p with more elements at its end.
 func (p Path) Join(elems ...string) Path {
 	out := make(Path, 0, len(p)+len(elems))
 	return append(append(out, p...), elems...)
 }
 
-// String prints spec.a.b[0]["key.with/dots"].
+// String returns the path in the form spec.a.b[0]["key.with/dots"].
 func (p Path) String() string {
 	var b strings.Builder
 	for i, e := range p {
@@ -65,7 +65,7 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// ParsePath reads what String prints.
+// ParsePath parses the output of Path.String.
 func ParsePath(s string) (Path, error) {
 	var out Path
 	rest := s
@@ -102,15 +102,15 @@ func ParsePath(s string) (Path, error) {
 	return out, nil
 }
 
-// Question asks where a field of a rendered object was set: the first of Paths whose
-// place is known.
+// Question asks for the place in Git that sets a field of a rendered object. The answer is the place of the
+// first of Paths that has a known place.
 type Question struct {
 	Object ObjectRef
 	Paths  []Path
 }
 
-// Value returns the value that a pointer points to, or the zero value for nil: most members of
-// AWS's are read so, because "not written" and zero are the same for them.
+// Value returns the value that a pointer points to, or the zero value for nil. Most members of AWS's types
+// are read with it, because a missing value and zero mean the same for them.
 func Value[T any](p *T) T {
 	if p == nil {
 		var zero T

@@ -2,52 +2,52 @@ package intent
 
 import "time"
 
-// FleetRollout orders how pools of its source are rolled: in waves, with gates between
-// them. It holds rollouts and never begins one.
+// FleetRollout defines the order in which pools of its source are rolled: in waves, with gates between them.
+// It only delays rollouts and never starts one.
 type FleetRollout struct {
 	Key    Key       `json:"key"`
 	Object ObjectRef `json:"object"`
-	// Selector says which pools of the source are governed.
+	// Selector selects the governed pools of the source.
 	Selector PoolSelector `json:"selector"`
-	// Waves run one after another; pools that none of them selects come after the last.
+	// Waves run one after another. Pools in none of them come after the last wave.
 	Waves []Wave `json:"waves"`
-	// BakeTime is the time that a share and a wave must have run before the next one starts.
+	// BakeTime is the minimum time between a finished share or wave and the start of the next one.
 	BakeTime time.Duration `json:"bakeTime,omitempty"`
-	// MaxMachines bounds the machines that are replaced at a time; 0 is no bound.
+	// MaxMachines limits the machines that are replaced at the same time. 0 means no limit.
 	MaxMachines int32 `json:"maxMachines,omitempty"`
-	// FailureBudget is the number of pools that may fail before the change is stopped.
+	// FailureBudget is the number of pools that may fail before weir stops the change.
 	FailureBudget int32 `json:"failureBudget,omitempty"`
-	// Rollback says that pools return to their earlier version when the change is stopped.
+	// Rollback returns pools to their earlier version if the change is stopped.
 	Rollback bool          `json:"rollback,omitempty"`
 	Gates    []RolloutGate `json:"gates,omitempty"`
 }
 
-// PoolSelector selects pools: those that fit each of its members that is not empty.
+// PoolSelector selects the pools that match all of its non-empty members.
 type PoolSelector struct {
-	// Targets are names of targets, in which * stands for any text.
+	// Targets are names of targets. * matches any text.
 	Targets    []string `json:"targets,omitempty"`
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Labels are labels of the pool's MachinePool.
 	Labels map[string]string `json:"matchLabels,omitempty"`
 }
 
-// Wave is the pools of a FleetRollout that are rolled at a time: those that Selector
-// selects, or Pools of them, or as many as hold Percent of the machines of all governed
-// pools together with the waves before.
+// Wave is a group of pools in a FleetRollout that are rolled at the same time. Selector, Pools or Percent
+// select them. With Percent, the wave takes pools until it and the earlier waves have that percentage of the
+// machines of all governed pools.
 type Wave struct {
 	Name     string        `json:"name,omitempty"`
 	Selector *PoolSelector `json:"selector,omitempty"`
 	Pools    int32         `json:"pools,omitempty" check:"min=1"`
 	Percent  int32         `json:"percent,omitempty" check:"min=1,max=100"`
-	// Shares are the percentages of each pool's machines that are replaced before the
-	// next wait; the last is 100. A nodegroup is rolled as a whole.
+	// Shares are percentages of each pool's machines. When a share is replaced, the rollout waits before the
+	// next one. The last share is 100. A nodegroup is rolled as a whole.
 	Shares []int32 `json:"shares,omitempty"`
-	// BakeTime takes the place of the FleetRollout's.
+	// BakeTime overrides the BakeTime of the FleetRollout.
 	BakeTime *time.Duration `json:"bakeTime,omitempty"`
 }
 
-// RolloutGate is a question that must be answered with yes before the next share or wave
-// begins. Exactly one of its members beside Name is set.
+// RolloutGate is a condition that must be true before the next share or wave starts. Exactly one of its
+// members besides Name is set.
 type RolloutGate struct {
 	Name             string                `json:"name" check:"required,minlen=1"`
 	NodesReady       *NodesReadyGate       `json:"nodesReady,omitempty"`
@@ -56,30 +56,29 @@ type RolloutGate struct {
 	Prometheus       *PrometheusGate       `json:"prometheus,omitempty"`
 }
 
-// NodesReadyGate asks that the machines of the new version are ready nodes.
+// NodesReadyGate requires that the machines of the new version are ready nodes.
 type NodesReadyGate struct {
-	// Within is the time that a machine may take from its launch.
+	// Within is the time from launch in which a machine must become ready.
 	Within time.Duration `json:"within" check:"required"`
-	// Required says that instances in service do not count if the workload cluster
-	// cannot be reached.
+	// Required makes the gate fail if the workload cluster cannot be reached. By default, instances in
+	// service then count as ready nodes.
 	Required bool `json:"required,omitempty"`
 }
 
-// FailedActivitiesGate asks that no more scaling activities have failed since the share
-// began.
+// FailedActivitiesGate requires that no more than Max scaling activities have failed since the share started.
 type FailedActivitiesGate struct {
 	Max int32 `json:"max,omitempty" check:"min=0"`
 }
 
-// AlarmsGate asks that no alarm of CloudWatch is in state ALARM, in the account and region
-// of each pool.
+// AlarmsGate requires that none of the CloudWatch alarms is in state ALARM. weir reads them in the account
+// and region of each pool.
 type AlarmsGate struct {
 	Alarms []string `json:"alarms" check:"required"`
 }
 
-// PrometheusGate asks that each value of a query is within bounds.
+// PrometheusGate requires that every value of a query is within bounds.
 type PrometheusGate struct {
-	// Provider is a name of the configuration's gateProviders.
+	// Provider is a name in gateProviders of weir's configuration.
 	Provider string   `json:"provider" check:"required,minlen=1"`
 	Query    string   `json:"query" check:"required,minlen=1"`
 	Min      *float64 `json:"min,omitempty"`

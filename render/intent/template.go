@@ -1,34 +1,31 @@
 package intent
 
-// MaxTemplateName is the length of a launch template's name in characters. EC2's API
-// reference says 128, and EC2 itself has answered that it "must be between 3 and 125
-// characters".
+// MaxTemplateName is the maximum length of a launch template's name in characters. EC2's API reference says
+// 128, but EC2 has answered that it "must be between 3 and 125 characters".
 const MaxTemplateName = 125
 
-// LaunchTemplate is the launch template of a pool. Data holds everything in the manifests; the
-// lookups fill the missing values at plan time.
+// LaunchTemplate is the launch template of a pool. Data has the values in the manifests. The answers to
+// lookups fill in the missing values at plan time.
 type LaunchTemplate struct {
-	// Name is CAPA's name for it: the pool's for a group, the control plane's
-	// name, a dash and the pool's for a nodegroup.
+	// Name is the name that CAPA would give it: the pool's name for a group, and the control plane's name, a
+	// dash and the pool's name for a nodegroup.
 	Name string       `json:"name"`
 	Data TemplateData `json:"data"`
-	// Tags are put on the template itself, in addition to weir's own.
+	// Tags are the tags of the template itself, in addition to weir's own tags.
 	Tags map[string]string `json:"tags,omitempty"`
-	// Image fills Data.ImageID; it is zero for a managed pool that lets EKS
-	// choose the image.
+	// Image asks for Data.ImageID. It is zero for a managed pool whose image EKS chooses.
 	Image Lookup `json:"image,omitzero"`
-	// RootDevice says that Data.BlockDeviceMappings[0] is the root volume and
-	// takes its device name from the image.
+	// RootDevice is true if Data.BlockDeviceMappings[0] is the root volume. The image then decides its device
+	// name.
 	RootDevice bool `json:"rootDevice,omitempty"`
-	// SecurityGroups fill Data.SecurityGroupIDs, before the ids written there.
+	// The answers to SecurityGroups are added to Data.SecurityGroupIDs, before the ids there.
 	SecurityGroups []Lookup `json:"securityGroups,omitempty"`
 	UserData       UserData `json:"userData,omitzero"`
 }
 
-// TemplateData is EC2's RequestLaunchTemplateData, with the members that weir
-// sends. JSON keys are EC2's member names; absent members are omitted, and every
-// struct declares its members in the order of their keys, so that plain
-// encoding/json gives the canonical form which the content hash is made of.
+// TemplateData is EC2's RequestLaunchTemplateData, with the members that weir sends. JSON keys are EC2's
+// member names, and missing members are omitted. Every struct declares its members in the order of their
+// keys. So encoding/json produces the canonical form that the content hash is computed from.
 type TemplateData struct {
 	BlockDeviceMappings               []BlockDeviceMapping       `json:"BlockDeviceMappings,omitempty"`
 	CapacityReservationSpecification  *CapacityReservation       `json:"CapacityReservationSpecification,omitempty"`
@@ -61,14 +58,14 @@ type TemplateData struct {
 	UserData                          string                     `json:"UserData,omitempty"`
 }
 
-// InstanceProfile names an IAM instance profile by Name or by ARN, never both.
+// InstanceProfile identifies an IAM instance profile by either Name or ARN.
 type InstanceProfile struct {
 	ARN  string `json:"Arn,omitempty"`
 	Name string `json:"Name,omitempty"`
 }
 
-// BlockDeviceMapping is one volume. DeviceName is empty for a root volume whose
-// device name the image decides, until the image is known.
+// BlockDeviceMapping is a volume. DeviceName is empty for a root volume until the image is known, because the
+// image decides it.
 type BlockDeviceMapping struct {
 	DeviceName string `json:"DeviceName,omitempty"`
 	Ebs        Ebs    `json:"Ebs"`
@@ -85,24 +82,23 @@ type Ebs struct {
 	VolumeType          string `json:"VolumeType,omitempty"`
 }
 
-// MarketOptions is LaunchTemplateInstanceMarketOptionsRequest. MarketType is
-// spot or capacity-block; MaxPrice is in US dollars an hour, empty for the
-// on-demand price.
+// MarketOptions is LaunchTemplateInstanceMarketOptionsRequest. MarketType is spot or capacity-block. MaxPrice
+// is in US dollars per hour; empty means the on-demand price.
 type MarketOptions struct {
 	MarketType string `json:"MarketType,omitempty"`
 	MaxPrice   string `json:"MaxPrice,omitempty"`
 }
 
-// CapacityReservation is LaunchTemplateCapacityReservationSpecificationRequest:
-// its target is a reservation's id or a resource group's ARN, never both.
+// CapacityReservation is LaunchTemplateCapacityReservationSpecificationRequest. Its target is either a
+// reservation's id or a resource group's ARN.
 type CapacityReservation struct {
 	TargetID       string `json:"CapacityReservationId,omitempty"`
 	Preference     string `json:"CapacityReservationPreference,omitempty"`
 	TargetGroupARN string `json:"CapacityReservationResourceGroupArn,omitempty"`
 }
 
-// MetadataOptions is LaunchTemplateInstanceMetadataOptionsRequest; only members
-// that were written (or that CAPA's schema defaults) are sent.
+// MetadataOptions is LaunchTemplateInstanceMetadataOptionsRequest. weir sends only members that were written
+// or that have a default in CAPA's schema.
 type MetadataOptions struct {
 	HTTPEndpoint            string `json:"HttpEndpoint,omitempty"`
 	HTTPProtocolIPv6        string `json:"HttpProtocolIpv6,omitempty"`
@@ -123,14 +119,13 @@ type PrivateDNSNameOptions struct {
 	HostnameType                    string `json:"HostnameType,omitempty"`
 }
 
-// TemplateTagSpecification tags what a launch makes. ResourceType is instance
-// or volume; Tags are sorted by key.
+// TemplateTagSpecification has the tags of the instances or volumes of a launch. ResourceType is instance or
+// volume. Tags are sorted by key.
 type TemplateTagSpecification struct {
 	ResourceType string `json:"ResourceType"`
 	Tags         []Tag  `json:"Tags,omitempty"`
 }
 
-// Tag is a key and a value.
 type Tag struct {
 	Key   string `json:"Key"`
 	Value string `json:"Value"`

@@ -1,9 +1,8 @@
 package intent
 
-// The types in this file are members of EC2's RequestLaunchTemplateData that
-// Cluster API Provider AWS's types cannot say. Their members are EC2's, in the
-// order of their keys, and absent where no manifest writes them. A number that EC2
-// takes as 0 is a pointer; all others mean nothing as 0.
+// The types in this file are members of EC2's RequestLaunchTemplateData that the types of Cluster API
+// Provider AWS do not have. Their members have EC2's names in alphabetical order, and are omitted if no
+// manifest has them. A number is a pointer if EC2 accepts 0 for it. For all other numbers, 0 means unset.
 
 // CPUOptions is LaunchTemplateCpuOptionsRequest. AmdSevSnp and
 // NestedVirtualization are enabled or disabled.
@@ -35,14 +34,13 @@ type MaintenanceOptions struct {
 	AutoRecovery string `json:"AutoRecovery,omitempty"`
 }
 
-// Monitoring is LaunchTemplatesMonitoringRequest: whether the instances' metrics
-// come every minute.
+// Monitoring is LaunchTemplatesMonitoringRequest. If enabled, instances send metrics every minute.
 type Monitoring struct {
 	Enabled *bool `json:"Enabled,omitempty"`
 }
 
-// NetworkInterface is LaunchTemplateInstanceNetworkInterfaceSpecificationRequest
-// without the members that give one instance a fixed address. Groups are sorted.
+// NetworkInterface is LaunchTemplateInstanceNetworkInterfaceSpecificationRequest without the members that
+// give a fixed address to an instance. Groups are sorted.
 type NetworkInterface struct {
 	AssociateCarrierIPAddress       *bool               `json:"AssociateCarrierIpAddress,omitempty"`
 	AssociatePublicIPAddress        *bool               `json:"AssociatePublicIpAddress,omitempty"`
@@ -63,7 +61,7 @@ type NetworkInterface struct {
 	SubnetID                        string              `json:"SubnetId,omitempty"`
 }
 
-// ConnectionTracking is ConnectionTrackingSpecificationRequest, in seconds.
+// ConnectionTracking is ConnectionTrackingSpecificationRequest. Timeouts are in seconds.
 type ConnectionTracking struct {
 	TCPEstablishedTimeout int32 `json:"TcpEstablishedTimeout,omitempty"`
 	UDPStreamTimeout      int32 `json:"UdpStreamTimeout,omitempty"`
@@ -99,8 +97,8 @@ type Placement struct {
 	Tenancy              string `json:"Tenancy,omitempty"`
 }
 
-// SecondaryInterface is LaunchTemplateInstanceSecondaryInterfaceSpecificationRequest
-// without the members that give one instance a fixed address.
+// SecondaryInterface is LaunchTemplateInstanceSecondaryInterfaceSpecificationRequest without the members that
+// give a fixed address to an instance.
 type SecondaryInterface struct {
 	DeleteOnTermination   *bool  `json:"DeleteOnTermination,omitempty"`
 	DeviceIndex           *int32 `json:"DeviceIndex,omitempty"`

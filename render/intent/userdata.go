@@ -7,57 +7,54 @@ import (
 	"io"
 )
 
-// UserDataLimit is the largest user data that EC2 takes, in bytes before base64.
+// UserDataLimit is the maximum size of user data in EC2, in bytes before base64.
 const UserDataLimit = 16384
 
-// plainLimit bounds the unpacked bytes: user data of 16 KiB can hold a thousand times its size.
+// plainLimit bounds the size after unpacking, because 16 KiB of gzip can expand a thousandfold.
 const plainLimit = 4 << 20
 
-// UserData is bootstrap data before base64. Text may hold placeholders, which
-// the answer to Cluster fills.
+// UserData is bootstrap data before base64. Text may contain placeholders, which the answer to Cluster fills.
 type UserData struct {
 	Text string `json:"-"`
 	// Format is cloud-config, ignition, mime, toml, shell or powershell.
 	Format string `json:"format,omitempty"`
-	// Merged says that EKS reads the text and adds its own, as it does for a
-	// nodegroup whose image it chooses.
+	// Merged means that EKS parses the text and adds its own parts, as it does for a nodegroup whose image it
+	// chooses.
 	Merged bool `json:"merged,omitempty"`
-	// Cluster is set where Text holds placeholders.
+	// Cluster is set if Text has placeholders.
 	Cluster Lookup `json:"cluster,omitzero"`
-	// FetchesToken says that the machine fetches its join token from a parameter
-	// that weir keeps. Text then holds the placeholders of the parameter's name
-	// and its region.
+	// FetchesToken means that the machine fetches its join token from a parameter that weir maintains. Text
+	// then has the placeholders for the parameter's name and region.
 	FetchesToken bool `json:"fetchesToken,omitempty"`
-	// Secret says that Text holds a secret, such as a join token.
+	// Secret is true if Text contains a secret, for example a join token.
 	Secret bool `json:"secret,omitempty"`
-	// Mark stands for how Text was made, where it holds decrypted values or secret
-	// variables: texts with equal marks are equal where their secrets are. Anybody may
-	// know it. It is empty where Text holds no such secret.
+	// Mark identifies how Text was made if it contains decrypted values or secret variables. Texts with equal
+	// marks are equal if their secrets are equal. Mark itself is not secret. It is empty if Text contains no
+	// such secret.
 	Mark string `json:"-"`
-	// Concealed says that a plan shows no parts of Text: it replaces a text that contains secrets,
-	// so the parts would confirm a guess of one of its lines.
+	// Concealed means that a plan shows no parts of Text. Text replaces a text that contains secrets, and its
+	// parts would confirm a guess of one of these lines.
 	Concealed bool `json:"-"`
-	// AnySize says that nothing is refused because of the size of Text, which would reveal the
-	// length of its secrets: the plan is of a pull request.
+	// AnySize disables the size check of Text, whose error would reveal the length of secrets. It is set for
+	// plans of pull requests.
 	AnySize bool `json:"-"`
 }
 
-// Placeholders in UserData.Text. They start and end with a NUL byte, which YAML
-// cannot hold, so no manifest can contain one.
+// Placeholders in UserData.Text. They start and end with a NUL byte. YAML cannot contain one, so no manifest
+// can contain a placeholder.
 const (
 	PlaceholderEndpoint    = "\x00weir:apiServerEndpoint\x00"
 	PlaceholderCA          = "\x00weir:certificateAuthority\x00"
 	PlaceholderServiceCIDR = "\x00weir:serviceCIDR\x00"
-	// These are filled from the policy of the target.
+	// The target's policy provides the values of these placeholders.
 	PlaceholderJoinParameter = "\x00weir:joinParameter\x00"
 	PlaceholderRegion        = "\x00weir:region\x00"
 )
 
-// Encode returns the bytes that EC2 is sent for text, which is u.Text with its
-// placeholders filled: the text itself, or compressed where it is too long and
-// its reader unpacks it, which cloud-init and nodeadm do. Ignition, Bottlerocket
-// and Windows do not, nor does EKS. tooLarge is empty if they are within
-// UserDataLimit; else it says by how much they are not, without quoting them.
+// Encode returns the bytes to send to EC2 for text, which is u.Text with its placeholders filled. It
+// compresses a text that is too long if the program that reads it can unpack gzip, as cloud-init and nodeadm
+// can. Ignition, Bottlerocket, Windows and EKS cannot. If the bytes exceed UserDataLimit, tooLarge says by
+// how much, without quoting them. Otherwise it is empty.
 func (u UserData) Encode(text string) (raw []byte, tooLarge string) {
 	if len(text) <= UserDataLimit {
 		return []byte(text), ""
@@ -72,8 +69,7 @@ func (u UserData) Encode(text string) (raw []byte, tooLarge string) {
 	return nil, fmt.Sprintf("%s; EC2 takes %d", summary, UserDataLimit)
 }
 
-// DecodeUserData undoes Encode. Bytes that are no sound gzip, or too much of
-// it, are returned as they are.
+// DecodeUserData reverses Encode. It returns invalid or too large gzip data unchanged.
 func DecodeUserData(raw []byte) string {
 	if !bytes.HasPrefix(raw, []byte("\x1f\x8b")) {
 		return string(raw)
@@ -89,9 +85,8 @@ func DecodeUserData(raw []byte) string {
 	return string(plain)
 }
 
-// compress writes gzip without a name or a time. Another version of the
-// compressor may give other bytes for the same text, so nothing may be decided
-// by them: compare what DecodeUserData gives.
+// compress writes gzip without a name or a time. Other versions of the compressor may produce other bytes for
+// the same text. So weir must not compare these bytes, but the results of DecodeUserData.
 func compress(text string) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
