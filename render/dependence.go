@@ -15,29 +15,28 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
-// The build sees stand-ins (package standin), so nothing of it depends on a secret. What
-// weir makes of the objects afterwards needs the texts themselves, for user data. So the
-// objects are decoded twice, with the texts and with the stand-ins, and what is found in
-// both is reported. What is found with the texts alone would answer questions about them:
-// it is reported without saying what it is, and at most once.
+// The build works with stand-ins for secrets (package standin), so no result of it depends on a secret. The
+// later stages need the real texts, for user data. So weir decodes the objects twice: with the texts and with
+// the stand-ins. It reports findings that both have. A finding that only the real texts have would reveal
+// something about a secret. weir reports it in general words, and only once.
 
-// decoding makes the set and the findings of a result from its objects.
+// decoding derives the set and the findings of a result from its objects.
 type decoding struct {
 	of      *Result
 	secrets secrecy
-	// refused are the objects whose pools are refused because of a secret.
+	// refused are the objects whose pools are left out because of a secret.
 	refused []intent.ObjectRef
-	// unasked says that pools of a proposal are missing for faults that are not reported.
+	// unasked is true if pools of a proposal are missing because of errors that weir does not report.
 	unasked bool
 }
 
-// secrecy answers where secrets are in a build.
+// secrecy finds the secrets in a build.
 type secrecy struct {
 	built *kust.Result
 	class slot.Class
 }
 
-// intents makes intents of the objects, and returns what may be reported of them.
+// intents derives the set from the objects, and returns the findings that weir may report.
 func (dec *decoding) intents(make func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options) []kinds.Fault {
 	if o.AnySize = dec.secrets.built.Secretive && dec.secrets.class == slot.Proposed; o.AnySize {
 		o.Judged = dec.secrets.judged
@@ -53,7 +52,7 @@ func (dec *decoding) intents(make func([]kinds.Object, manifest.Options) (intent
 		faults = append(dec.answers(faults, others), dec.outside(public)...)
 	}
 	faults = append(faults, dec.guard()...)
-	if len(dec.refused) > 0 { // to list what is in the files and is not planned
+	if len(dec.refused) > 0 { // only to list the manifests that are not planned
 		refused, all := dec.refuses()
 		o.Refused = refused
 		if dec.of.Set, _ = make(dec.of.Objects, o); all {
@@ -89,9 +88,9 @@ func (s secrecy) judged(secret intent.ObjectRef) (j derive.Judgement) {
 	return j
 }
 
-// restore adds back the pools that only the render with secrets left out, and takes the
-// unplanned pools from public, the set that was made with stand-ins. Reporting why would
-// reveal something about a secret. A mark replaces the user data of these pools.
+// restore adds back the pools that only the render with secrets left out. It takes the unplanned pools from
+// public, the set that was made with stand-ins. To report the reasons would reveal something about a secret.
+// A mark replaces the user data of the restored pools.
 func (dec *decoding) restore(public intent.Set) {
 	pools := slices.Clone(dec.of.Set.Pools)
 	for _, p := range public.Pools {
@@ -110,15 +109,15 @@ func (dec *decoding) restore(public intent.Set) {
 	dec.of.Set.Sort()
 }
 
-// form reports whether a finding is about the form of a value that is wholly secret.
+// form reports whether a finding is about the form of a value that is entirely secret.
 func (s secrecy) form(f kinds.Fault) bool {
 	if f.Path.String() == "spec.template.spec.bootstrap.dataSecretName" {
-		return true // a mixed text is not judged
+		return true // mixed texts are not checked
 	}
 	return f.Code != "duplicate" && s.wholly(f.Ref, f.Path)
 }
 
-// conceal removes from the set what would reveal a secret.
+// conceal removes everything from the set that would reveal a secret.
 func (dec *decoding) conceal(public intent.Set) {
 	dec.of.Set.Ignored = slices.Clone(dec.of.Set.Ignored)
 	for i, k := range dec.of.Set.Ignored {
@@ -130,8 +129,8 @@ func (dec *decoding) conceal(public intent.Set) {
 
 const dataSize = "user-data-too-large"
 
-// answers returns the findings that weir may report: those that are the same with stand-ins,
-// and one general finding for all others.
+// answers returns the findings that weir may report: findings that are the same with stand-ins, and one
+// general finding in place of all other findings.
 func (dec *decoding) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 	same, at := map[string]bool{}, map[string]bool{}
 	for _, f := range public {
@@ -143,12 +142,12 @@ func (dec *decoding) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 		switch known[wordingOf(f)] = true; {
 		case same[wordingOf(f)]:
 			out = append(out, f)
-		case at[f.Ref.String()+" "+f.Path.String()]: // the one with stand-ins is reported
+		case at[f.Ref.String()+" "+f.Path.String()]: // public has a finding for this field, which is reported instead
 		case f.Code == dataSize:
 			f.Summary, f.Detail, f.Related = "the user data is larger than EC2 takes", "Move files out of it, to a place from which the nodes fetch them.", nil
 			out = append(out, f)
 		case f.Severity == diag.Error && dec.secrets.class == slot.Proposed && !dec.secrets.form(f):
-			dec.unasked = true // it says something of a secret together with what somebody wrote
+			dec.unasked = true // the finding depends on both a secret and a public text
 		case f.Severity == diag.Error:
 			dec.refused = append(dec.refused, f.Ref)
 			if !told {
@@ -156,14 +155,14 @@ func (dec *decoding) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 					Summary: "a secret value does not fit where it is used", Detail: "weir does not say which one, or why: that would answer questions about it. Look at the values with sops, and at the fields that take them."})
 			}
 			told = true
-		case f.Severity == diag.Warning && !dec.secrets.built.Mixes: // of a text that nobody but its owner has written
+		case f.Severity == diag.Warning && !dec.secrets.built.Mixes: // only the owner of the secret wrote the text
 			rule, _ := diag.RuleOf(f.Code)
 			f.Summary, f.Detail, f.Related = rule.Short, rule.Help, nil
 			out = append(out, f)
 		}
 	}
 	for _, f := range public {
-		// A text that is wholly secret is judged by itself, one with more in it without it.
+		// A text that is entirely secret is checked as it is. A mixed text is checked with stand-ins.
 		if f.Severity == diag.Error && !known[wordingOf(f)] && (f.Code == dataSize && dec.secrets.class == slot.Proposed || dec.secrets.mixed(f.Ref, f.Path)) {
 			dec.refused = append(dec.refused, f.Ref)
 			out = append(out, f)
@@ -172,20 +171,20 @@ func (dec *decoding) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 	return out
 }
 
-// mixed reports whether a field holds a secret beside other text.
+// mixed reports whether a field contains a secret together with other text.
 func (s secrecy) mixed(ref intent.ObjectRef, p intent.Path) bool {
 	text, ok := s.public(ref, p)
 	return ok && s.built.Mixed(text)
 }
 
-// wholly reports whether a field is a secret.
+// wholly reports whether a field is entirely secret.
 func (s secrecy) wholly(ref intent.ObjectRef, p intent.Path) bool {
 	text, ok := s.public(ref, p)
 	_, secretive := s.built.Marked(text)
 	return ok && secretive && !s.built.Mixed(text)
 }
 
-// public is the text of a field, with stand-ins.
+// public returns the text of a field, with stand-ins.
 func (s secrecy) public(ref intent.ObjectRef, p intent.Path) (text string, ok bool) {
 	for _, o := range s.built.Public {
 		if o.Ref != ref {
@@ -202,13 +201,13 @@ func (s secrecy) public(ref intent.ObjectRef, p intent.Path) (text string, ok bo
 	return "", false
 }
 
-// wordingOf is all that a finding says, without its place.
+// wordingOf returns all parts of a finding except for its position.
 func wordingOf(f kinds.Fault) string {
 	return fmt.Sprintf("%d %q %q %q %q %q %q", f.Severity, f.Code, f.Ref, f.Path, f.Summary, f.Detail, f.Related)
 }
 
-// outside reports fields outside of user data that weir itself derived from a secret. No
-// current field is; TestUserDataDecidesNothingElse checks that.
+// outside reports fields outside of user data that weir derived from a secret. Currently no field is;
+// TestUserDataDecidesNothingElse checks that.
 func (dec *decoding) outside(public intent.Set) []kinds.Fault {
 	for _, p := range dec.of.Set.Pools {
 		other := public.Pool(p.Key.String())
@@ -222,7 +221,7 @@ func (dec *decoding) outside(public intent.Set) []kinds.Fault {
 
 const outOfField = "Everybody who can read the account would see it. Remove it from the field, or do not mark it as secret. Other fields may have one too."
 
-// bare is a pool without its user data.
+// bare returns a pool without its user data.
 func bare(p intent.Pool) intent.Pool {
 	p.Blocked = nil
 	if p.LaunchTemplate != nil {
@@ -233,8 +232,8 @@ func bare(p intent.Pool) intent.Pool {
 	return p
 }
 
-// block keeps the reasons for blocked pools that are the same with stand-ins, and makes all
-// others general.
+// block keeps the reasons for blocked pools that are the same with stand-ins, and replaces all other reasons
+// with general ones.
 func (dec *decoding) block(public intent.Set) {
 	for i := range dec.of.Set.Pools {
 		p := &dec.of.Set.Pools[i]

@@ -12,41 +12,40 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Source says where a field's value comes from.
+// Source is the kind of source of a field's value.
 type Source string
 
 // The sources of values.
 const (
-	// Written is a value that a file holds.
+	// Written is a value in a file.
 	Written Source = "written"
-	// Default is a value that no file holds; the field's Note says whose default
-	// it is.
+	// Default is a value that is in no file. The field's Note names the origin of the default.
 	Default Source = "default"
-	// Unknown is a value that some file holds; weir could not find out which.
+	// Unknown is a value from a file that weir could not determine.
 	Unknown Source = "unknown"
 )
 
-// Field is a scalar of a pool, with where its value comes from.
+// Field is a scalar of a pool, with the source of its value.
 type Field struct {
-	// Path is inside the pool, as intents are printed. It is empty for a field
-	// of a manifest that no field of the pool takes its value from.
+	// Path is the path inside the pool, as in printed intents. It is empty for a field of a manifest that
+	// sets no field of the pool.
 	Path intent.Path
-	// Value is the value as YAML prints it, with secrets removed.
+	// Value is the value as YAML, without secrets.
 	Value  string
 	Source Source
-	// Object and Manifest name the manifest's field that holds the value, or
-	// would if it were written; the zero value where no manifest has such a field.
+	// Object and Manifest identify the field of a manifest that has the value, or that would have it if it
+	// were written. They are zero if no manifest has such a field.
 	Object   intent.ObjectRef
 	Manifest intent.Path
-	// Origin is the place of a written value.
+	// Origin is the position of a written value.
 	Origin diag.Position
-	// Note describes what there is to know of a default.
+	// Note explains a default.
 	Note string
 
 	candidates []manifestField
 }
 
-// Spec is the manifest's field as plans name it: below spec.
+// Spec returns the field of the manifest as plans name it: without spec.
 func (f Field) Spec() intent.Path {
 	if len(f.Manifest) > 1 && f.Manifest[0] == "spec" {
 		return f.Manifest[1:]
@@ -54,8 +53,8 @@ func (f Field) Spec() intent.Path {
 	return f.Manifest
 }
 
-// Fields returns all fields of a pool, in the order in which intents are printed. For user data it
-// returns the number of bytes, unless that would reveal the length of a secret.
+// Fields returns all fields of a pool, in the order of printed intents. For user data it returns the number
+// of bytes, unless that would reveal the length of a secret.
 func (r *Result) Fields(p *intent.Pool) ([]Field, error) {
 	doc, err := nodeOf(*p)
 	if err != nil {
@@ -98,9 +97,8 @@ func (r *Result) field(p *intent.Pool, path intent.Path, value string) Field {
 	return f
 }
 
-// Select returns the fields that a name stands for: a field of the pool as
-// intents are printed, a field of its manifests as plans name it, below spec, or
-// in full; and all fields below one. It returns nil if no field fits.
+// Select returns the fields that match a name, and all fields below it. The name is a field of the pool as in
+// printed intents, or a field of its manifests, with or without spec. The result is nil if no field matches.
 func (r *Result) Select(p *intent.Pool, fields []Field, name intent.Path) []Field {
 	var out []Field
 	for _, f := range fields {
@@ -128,7 +126,7 @@ func (r *Result) Select(p *intent.Pool, fields []Field, name intent.Path) []Fiel
 	return out
 }
 
-// ofManifest are the fields that a field of a manifest sets, or would set.
+// ofManifest returns the fields that a field of a manifest sets or would set.
 func (r *Result) ofManifest(fields []Field, ref intent.ObjectRef, name intent.Path) []Field {
 	var out []Field
 	taken := map[string]bool{}
@@ -161,9 +159,8 @@ func (r *Result) ofManifest(fields []Field, ref intent.ObjectRef, name intent.Pa
 	return out
 }
 
-// Chain returns what gave a field its value, in the order that it happened, with
-// secrets taken out. It is empty for what is not written, and holds no values for
-// user data and Secrets. See kust.Origins.Chain.
+// Chain returns the steps that produced the value of a field, in order, without secrets. It is empty for a
+// field that is not written. For user data and Secrets, the steps have no values. See kust.Origins.Chain.
 func (r *Result) Chain(f Field) []kust.Step {
 	if f.Source != Written {
 		return nil
@@ -183,13 +180,13 @@ func (r *Result) Chain(f Field) []kust.Step {
 	return steps
 }
 
-// hide takes secrets out of a text.
+// hide removes secrets from a text.
 func (r *Result) hide(text string) string {
 	return r.masked.Redact(r.built.Masked(text))
 }
 
-// Names are the names that Select knows for fields: of manifests as plans name
-// them, and of the pool.
+// Names returns the names that Select accepts: fields of manifests as plans name them, and fields of the
+// pool.
 func Names(fields []Field) []string {
 	var out []string
 	for _, f := range fields {
@@ -205,7 +202,7 @@ func Names(fields []Field) []string {
 	return out
 }
 
-// node is a field of a rendered object, nil if it is not there.
+// node returns a field of a rendered object, or nil.
 func (m manifests) node(ref intent.ObjectRef, path intent.Path) *yaml.Node {
 	n := m.nodes[ref]
 	if n == nil {
@@ -239,8 +236,7 @@ func child(n *yaml.Node, elem string) *yaml.Node {
 	return nil
 }
 
-// below reports whether a path is the named one or leads below it, in whatever
-// case it is written.
+// below reports whether path is name or a path below it. It ignores case.
 func below(path, name intent.Path) bool {
 	if len(path) < len(name) || len(name) == 0 {
 		return false

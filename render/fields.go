@@ -16,7 +16,7 @@ type manifestField struct {
 	path intent.Path
 }
 
-// An object that a pool's fields come from.
+// The objects that set fields of a pool.
 const (
 	fromPool    = "pool"    // the AWSMachinePool or AWSManagedMachinePool
 	fromMachine = "machine" // the MachinePool
@@ -26,13 +26,13 @@ const (
 	fromInfra   = "infra"   // the AWSCluster
 	fromOptions = "options" // the PoolOptions
 	fromConfig  = "config"  // the AWSLaunchConfig or AWSLaunchConfigTemplate
-	fromShared  = "shared"  // the PoolOptions of that
+	fromShared  = "shared"  // the PoolOptions of the fromConfig object
 )
 
-// sources say which manifest field gives a field of a pool. Each line is the
-// field, the object and the manifest's field. A star stands for one element and
-// is copied; a field below a listed one has the same source. Where several
-// lines fit a field, they are asked in turn, and then those of its row in package field.
+// sources maps fields of a pool to fields of manifests. Every line has the pool's field, the object, and the
+// manifest's field. A star stands for one element, which is copied. A field below a listed one has the same
+// source. If several lines match a field, weir tries them in order, and then the row of the field in package
+// field.
 const sources = `
 key.name                                  machine metadata.name
 key.namespace                             machine metadata.namespace
@@ -181,8 +181,8 @@ nodegroup.tags.*                          pool    spec.additionalTags.*
 nodegroup.tags.*                          control spec.additionalTags.*
 `
 
-// notes say of fields that no manifest holds whose default they are, or what
-// they are made of. The first that fits a field counts.
+// notes explain the fields that no manifest sets: the origin of the default, or how weir derives the value.
+// The first line that matches a field counts.
 const notes = `
 key.namespace                              default Kubernetes' own namespace, default
 machinePool.namespace                      default Kubernetes' own namespace, default
@@ -249,7 +249,7 @@ nodegroup.updateConfig                     default Cluster API Provider AWS's de
 nodegroup.tags                             derived a tag that Cluster API Provider AWS sets
 `
 
-// noteOf says what a field is that no manifest holds.
+// noteOf returns the source and note of a field that no manifest sets.
 func noteOf(field intent.Path) (Source, string) {
 	for line := range strings.Lines(notes) {
 		pattern, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -271,8 +271,8 @@ func noteOf(field intent.Path) (Source, string) {
 	return Unknown, ""
 }
 
-// manifestFields returns the manifest fields that may have set a field of a
-// pool, the likeliest first.
+// manifestFields returns the manifest fields that may have set a field of a pool, with the most likely one
+// first.
 func (m manifests) manifestFields(p *intent.Pool, field intent.Path) []manifestField {
 	if special, ok := m.listFields(p, field); ok {
 		return shared(p, special)
@@ -296,8 +296,7 @@ func (m manifests) manifestFields(p *intent.Pool, field intent.Path) []manifestF
 	return shared(p, append(out, rowFields(p, field)...))
 }
 
-// shared moves fields of a launch template to the object that declares it for
-// several pools.
+// shared replaces fields of a shared launch template with the fields of its AWSLaunchConfig.
 func shared(p *intent.Pool, fields []manifestField) []manifestField {
 	if p.LaunchConfig == nil {
 		return fields
@@ -310,14 +309,14 @@ func shared(p *intent.Pool, fields []manifestField) []manifestField {
 	return fields
 }
 
-// poolNode is a field of the pool's object, or of what declares its launch
-// template; nil if it is not there.
+// poolNode returns a field of the pool's infrastructure object, or of its AWSLaunchConfig. It returns nil if
+// the field is missing.
 func (m manifests) poolNode(p *intent.Pool, path intent.Path) *yaml.Node {
 	f := shared(p, []manifestField{{p.Infrastructure, path}})[0]
 	return m.node(f.ref, f.path)
 }
 
-// objectsOf are the objects that a word of sources stands for.
+// objectsOf returns the objects for an object word in sources.
 func (m manifests) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
 	switch word {
 	case fromPool:
@@ -352,7 +351,7 @@ func (m manifests) objectsOf(p *intent.Pool, word string) []intent.ObjectRef {
 	return nil
 }
 
-// infraName is the name of the pool's AWSCluster.
+// infraName returns the name of the pool's AWSCluster.
 func (m manifests) infraName(p *intent.Pool) string {
 	for _, ref := range m.objectsOf(p, fromCluster) {
 		if n := m.node(ref, intent.Path{"spec", "infrastructureRef", "name"}); n != nil {
@@ -362,7 +361,7 @@ func (m manifests) infraName(p *intent.Pool) string {
 	return ""
 }
 
-// match compares a field with a pattern and returns what its stars stand for.
+// match compares a field with a pattern and returns the elements that match its stars.
 func match(pattern []string, field intent.Path) (stars []string, ok bool) {
 	if len(field) < len(pattern) {
 		return nil, false

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// listFields are the manifest fields of what stands in a list that the pool has
-// in an order of its own; ok is false for all else.
+// listFields returns the manifest fields of an item in a list that the pool sorts in its own way. ok is false
+// for all other fields.
 func (m manifests) listFields(p *intent.Pool, field intent.Path) (out []manifestField, ok bool) {
 	if len(field) > 2 && field[0] == "group" && field[1] == "options" {
 		return []manifestField{{p.Options, intent.Path{"spec", "autoScalingGroup"}.Join(field[2:]...)}}, true
@@ -31,8 +31,8 @@ func (m manifests) listFields(p *intent.Pool, field intent.Path) (out []manifest
 	return nil, false
 }
 
-// foreignFields are the manifest fields that name a launch template which the pool brings
-// along; nil for all else.
+// foreignFields returns the manifest fields that name a foreign launch template. ok is false for all other
+// fields.
 func foreignFields(p *intent.Pool, field intent.Path, i int, list string) (out []manifestField, ok bool) {
 	f := p.ForeignTemplate
 	if f == nil || len(field) < 2 || field[0] != "foreignTemplate" && list != "foreignOverrides" {
@@ -50,7 +50,7 @@ func foreignFields(p *intent.Pool, field intent.Path, i int, list string) (out [
 	return nil, false
 }
 
-// itemFields are the manifest fields of item i of a list; rest is what follows the item.
+// itemFields returns the manifest fields of item i of a list. rest is the path below the item.
 func (m manifests) itemFields(p *intent.Pool, field intent.Path, i int, rest, list string) (out []manifestField, ok bool) {
 	pool := func(path intent.Path) []manifestField { return []manifestField{{p.Infrastructure, path}} }
 	spec := intent.Path{"spec"}
@@ -60,7 +60,7 @@ func (m manifests) itemFields(p *intent.Pool, field intent.Path, i int, rest, li
 	case "launchTemplate.data.SecurityGroupIds":
 		return pool(m.nth(p, spec.Join("awsLaunchTemplate", "additionalSecurityGroups"), i, "id").Join("id")), true
 	case "launchTemplate.securityGroups":
-		// The first is the cluster's.
+		// The first one is the cluster's security group.
 		if rest != "filters" && rest != "kind" || i == 0 {
 			return nil, strings.HasPrefix(rest, "filters") || rest == "kind"
 		}
@@ -85,7 +85,7 @@ func (m manifests) itemFields(p *intent.Pool, field intent.Path, i int, rest, li
 	return nil, false
 }
 
-// tagFields are the manifest fields of a tag: [i].Tags[j].Key and .Value.
+// tagFields returns the manifest fields of a tag: [i].Tags[j].Key and .Value.
 func (m manifests) tagFields(p *intent.Pool, field intent.Path, i int) []manifestField {
 	of := p.LaunchTemplate.Data.TagSpecifications
 	j, _, inner := listed(field[4:])
@@ -95,8 +95,7 @@ func (m manifests) tagFields(p *intent.Pool, field intent.Path, i int) []manifes
 	return m.manifestFields(p, intent.Path{"launchTemplate", "tags", of[i].Tags[j].Key})
 }
 
-// rowFields are the manifest fields that the row of a field of a group or nodegroup
-// names.
+// rowFields returns the manifest fields in the row of a field of a group or nodegroup.
 func rowFields(p *intent.Pool, field intent.Path) (out []manifestField) {
 	paths, ofOptions := rows.Fields(rowOf(field))
 	ref := p.Infrastructure
@@ -109,7 +108,7 @@ func rowFields(p *intent.Pool, field intent.Path) (out []manifestField) {
 	return out
 }
 
-// rowOf says where package field has the row of a field of a group or nodegroup.
+// rowOf returns the kind and member of the row in package field for a field of a group or nodegroup.
 func rowOf(field intent.Path) (of rows.Kind, member intent.Path) {
 	switch {
 	case len(field) > 2 && field[0] == "group" && field[1] == "refresh":
@@ -122,7 +121,7 @@ func rowOf(field intent.Path) (of rows.Kind, member intent.Path) {
 	return "", nil
 }
 
-// templateFields are the manifest fields of a member of the launch template's data.
+// templateFields returns the manifest fields of a member of the launch template's data.
 func templateFields(p *intent.Pool, member intent.Path) (out []manifestField) {
 	paths, ofOptions := rows.TemplateFields(member, p.LaunchTemplate.RootDevice)
 	ref := p.Infrastructure
@@ -138,8 +137,8 @@ func templateFields(p *intent.Pool, member intent.Path) (out []manifestField) {
 	return out
 }
 
-// overrideFields are the manifest fields of an override: the pool's own names an
-// instance type, and the PoolOptions has what goes with it.
+// overrideFields returns the manifest fields of an override. The pool's own override names an instance type,
+// and the PoolOptions has further settings of it.
 func (m manifests) overrideFields(p *intent.Pool, index string, rest intent.Path) (out []manifestField) {
 	own := intent.Path{"spec", "mixedInstancesPolicy", "overrides"}
 	more := intent.Path{"spec", "autoScalingGroup", "mixedInstancesPolicy", "overrides"}
@@ -170,7 +169,7 @@ func listed(field intent.Path) (i int, rest, list string) {
 	return i, strings.Join(field[n+1:], "."), strings.Join(field[:n], ".")
 }
 
-// nth is the path of the i-th item of a list that has a field.
+// nth returns the path of the i-th item in a list that has the given field.
 func (m manifests) nth(p *intent.Pool, list intent.Path, i int, field string) intent.Path {
 	return m.item(p, list, func(at intent.Path) bool {
 		if m.poolNode(p, at.Join(field)) == nil {
@@ -181,7 +180,7 @@ func (m manifests) nth(p *intent.Pool, list intent.Path, i int, field string) in
 	})
 }
 
-// named is the path of the item of a list whose fields have the given values.
+// named returns the path of the item in a list whose fields have the given values.
 func (m manifests) named(p *intent.Pool, list intent.Path, values map[string]string) intent.Path {
 	return m.item(p, list, func(at intent.Path) bool {
 		for name, value := range values {
@@ -203,5 +202,5 @@ func (m manifests) item(p *intent.Pool, list intent.Path, is func(intent.Path) b
 	return list
 }
 
-// bytesOf says how large a text is that is not shown.
+// bytesOf describes a text that is not shown by its size.
 func bytesOf(text string) string { return "user data, " + strconv.Itoa(len(text)) + " bytes" }

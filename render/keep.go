@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Kept holds the parts of a render that weir keeps for as long as the render holds: the
-// wanted state, and the means to check that it is still wanted. It holds no objects,
-// files or trees. Its members are those of Result, and must not be changed.
+// Kept is the part of a render that weir keeps while the render is valid: the desired state, and the values
+// to check that it is still current. It has no objects, files or trees. Its members are the same as in Result
+// and must not be changed.
 type Kept struct {
 	Set               intent.Set
 	Diags             diag.List
@@ -24,31 +24,31 @@ type Kept struct {
 	Hidden            *secret.Set
 	Secretless, Retry bool
 
-	// open says that the render read no secret and has no fault: it may be written to disk.
+	// open is true if the render read no secret and may be retried by no later render. It may then be written
+	// to disk.
 	open bool
-	// proof identifies the fields of a later build that are those of this one.
+	// proof identifies the fields of a later build that are equal in this build.
 	proof kust.Proof
 
 	mu sync.Mutex
-	// known holds the origins that callers requested last; the zero position is unknown.
+	// known caches the most recently requested origins. A zero position means unknown.
 	known map[questionID]answer
 	turn  uint64
 }
 
-// answer is an origin, and when it was last asked for.
+// answer is an origin and the turn of its last request.
 type answer struct {
 	diag.Position
 	turn uint64
 }
 
-// Keep takes from a render what is worth keeping. It is shared with what s holds.
-// Where that is more than s may hold, what the render read is kept alone, which has
-// the FullError.
+// Keep returns the part of a render that is worth keeping. It shares memory with the renders in s. If s has
+// no room for it, Keep returns a FullError and a Kept that has only the reads.
 func (r *Result) Keep(s *Shared) (*Kept, error) {
 	return keep(s, &Kept{Set: r.Set, Diags: r.Diags, Reads: r.Reads, Hidden: r.Hidden, Secretless: r.Secretless, Retry: r.Retry, open: r.open, proof: r.built.Proof(kinds.Reads)})
 }
 
-// keep is a render that shares what it holds with what s holds.
+// keep returns a copy of a render that shares equal values with s.
 func keep(s *Shared, of *Kept) (*Kept, error) {
 	defer s.lock()()
 	k := &Kept{Hidden: s.set(of.Hidden), Secretless: of.Secretless, Retry: of.Retry, open: of.open, proof: of.proof}
@@ -68,21 +68,21 @@ func keep(s *Shared, of *Kept) (*Kept, error) {
 	return k, nil
 }
 
-// Alone returns what Keep keeps of a render that itself stays in memory for as long: nothing is
-// copied, and the render answers for origins.
+// Alone is like Keep for a render that stays in memory anyway. It copies nothing, and the render itself
+// answers questions about origins.
 func (r *Result) Alone() *Kept {
 	return &Kept{Set: r.Set, Diags: r.Diags, Reads: r.Reads, Hidden: r.Hidden, Secretless: r.Secretless, Retry: r.Retry}
 }
 
-// mostKnown bounds the origins that are remembered. A steady pass asks for the same few; a plan
-// that changes everything asks for them all, once.
+// mostKnown bounds the cached origins. A pass without changes asks for the same few origins, and a plan that
+// changes everything asks for all of them once.
 const mostKnown = 500
 
-// Origins returns the places that set fields of the render, with an unknown position if it cannot
-// find one. It builds path once more, from a tree that must contain what the render read, with the
-// options that it was made with. It needs no build if all questions were asked before: by this
-// call, the last one, or the one before that. If the context has no build to spare, the places that
-// are not remembered stay unknown. It is safe for concurrent use.
+// Origins returns the places that set fields of the render. A place is the zero position if Origins cannot
+// find it. Origins builds path again, with the options of the render, from a tree that must contain
+// everything that the render read. It needs no build if all questions were asked in this call or in the last
+// two. If Sparing's limit of builds in ctx is reached, places that are not cached stay unknown. It is safe
+// for concurrent use.
 func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options, asked []intent.Question) []diag.Position {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,7 +99,7 @@ func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options,
 		k.known[id] = answer{a.Position, k.turn}
 	}
 	if len(unknown) > 0 && intent.Spare(ctx) {
-		_ = inTurn(ctx, o.For, func(ctx context.Context, small bool, grow func() bool) error { // what stays unknown is asked again
+		_ = inTurn(ctx, o.For, func(ctx context.Context, small bool, grow func() bool) error { // a later call asks again for unknown places
 			return k.find(ctx, t, path, o.build(small, grow), asked, unknown, out)
 		})
 	}
@@ -114,8 +114,7 @@ func (k *Kept) Origins(ctx context.Context, t tree.Tree, path string, o Options,
 	return out
 }
 
-// find answers questions with one build, or with two where the first is not sure of an
-// answer.
+// find answers questions with one build, or with two if the first one is unsure of an answer.
 func (k *Kept) find(ctx context.Context, t tree.Tree, path string, o kust.Options, asked []intent.Question, unknown []int, out []diag.Position) error {
 	o.Proof = k.proof
 	built, err := kust.Build(ctx, t, path, o)
@@ -139,7 +138,7 @@ func (k *Kept) find(ctx context.Context, t tree.Tree, path string, o kust.Option
 	return nil
 }
 
-// known is origin, as far as a build that has a proof is sure of it.
+// known returns the origin if a build with a proof is sure of it.
 func known(built *kust.Result, q intent.Question) (diag.Position, bool) {
 	for _, p := range q.Paths {
 		if at, ok, sure := built.Known(q.Object, p); ok || !sure {
@@ -149,7 +148,7 @@ func known(built *kust.Result, q intent.Question) (diag.Position, bool) {
 	return diag.Position{}, true
 }
 
-// origin is the first of a question's origins that is known.
+// origin returns the first known origin of a question.
 func origin(built *kust.Result, q intent.Question) diag.Position {
 	for _, p := range q.Paths {
 		if at, ok := built.Origin(q.Object, p); ok {
@@ -159,7 +158,7 @@ func origin(built *kust.Result, q intent.Question) diag.Position {
 	return diag.Position{}
 }
 
-// Origins is Kept's of a render that is still there as a whole.
+// Origins is like Kept.Origins, for a render that is still complete in memory.
 func (r *Result) Origins(_ context.Context, asked []intent.Question) []diag.Position {
 	out := make([]diag.Position, len(asked))
 	for i, q := range asked {
@@ -168,11 +167,10 @@ func (r *Result) Origins(_ context.Context, asked []intent.Question) []diag.Posi
 	return out
 }
 
-// questionID stands for a question, in this process.
+// questionID identifies a question within this process.
 type questionID [2]uint64
 
-// seeds are two, as the hash is: what is not the same question has the same hash once in
-// 2^128.
+// seeds are two 64-bit seeds. Different questions have the same ID with a probability of 2^-128.
 var seeds = [...]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 func idOf(q intent.Question) (id questionID) {

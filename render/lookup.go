@@ -10,12 +10,12 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// lookup finds objects of a render, made when it is first asked: a report asks for each
-// field of each pool.
+// lookup is an index of the objects of a render. It is made at the first use, because a report asks for every
+// field of every pool.
 type lookup struct {
 	making sync.Once
-	// nodes are the objects, the first where one is given twice, and names the
-	// identities by kind, namespace and name, in the order of the build.
+	// nodes has the objects, and for duplicates the first one. names has the references by kind, namespace
+	// and name, in the order of the build.
 	nodes map[intent.ObjectRef]*yaml.Node
 	names map[[3]string][]intent.ObjectRef
 }
@@ -34,7 +34,7 @@ func (l *lookup) of(objects []kinds.Object) *lookup {
 	return l
 }
 
-// manifests are the rendered objects, among which the fields of pools are looked up.
+// manifests finds the fields of pools in the rendered objects.
 type manifests struct {
 	*lookup
 	cluster func(intent.Key) (intent.Cluster, bool)
@@ -48,12 +48,12 @@ func (r *Result) manifests() manifests {
 // sourceLine is a line of sources.
 type sourceLine struct {
 	field string
-	// pattern is the field and path the manifest's, by their elements.
+	// pattern has the elements of field, and path those of the manifest's field.
 	pattern, path []string
 	word          string
 }
 
-// sourceLines are the lines of sources by the first element of their field.
+// sourceLines returns the lines of sources by the first element of their field.
 var sourceLines = sync.OnceValue(func() map[string][]sourceLine {
 	out := map[string][]sourceLine{}
 	for line := range strings.Lines(sources) {

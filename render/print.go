@@ -10,25 +10,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// printed is a Set as it is printed. Texts of user data are not in it.
+// printed is the printed form of a Set. It does not contain texts of user data.
 type printed struct {
 	Pools []printedPool `json:"pools"`
-	// Rollouts are the FleetRollouts, in JSON with origins as pools have them.
+	// Rollouts are the FleetRollouts. In JSON they have origins like pools.
 	Rollouts []map[string]any `json:"rollouts,omitempty"`
 	Clusters []intent.Cluster `json:"clusters,omitempty"`
 	Ignored  []intent.Ignored `json:"ignored,omitempty"`
 }
 
-// printedPool is a pool with the places that set its fields, by the path of the
-// field inside the pool.
+// printedPool is a pool with the places that set its fields, by the path of the field inside the pool.
 type printedPool struct {
 	intent.Pool
 	Origins map[string]diag.Position `json:"origins,omitempty"`
 }
 
-// IntentsJSON prints the intents as JSON. Each pool has a member origins, which
-// maps fields to the places that set them, as readable gives them; a default has no such
-// place.
+// IntentsJSON prints the intents as JSON. Every pool has a member origins, which maps fields to the places
+// that set them, after readable converted the place. Defaults have no place.
 func (r *Result) IntentsJSON(readable func(diag.Position) diag.Position) ([]byte, error) {
 	out, err := r.printed()
 	if err != nil {
@@ -60,8 +58,8 @@ func (r *Result) IntentsJSON(readable func(diag.Position) diag.Position) ([]byte
 	return append(text, '\n'), nil
 }
 
-// IntentsYAML prints the intents as YAML, with the place that set a field as a
-// comment beside it, as readable gives it; a default has no such place.
+// IntentsYAML prints the intents as YAML. A comment next to a field has the place that set it, after readable
+// converted the place. Defaults have no place.
 func (r *Result) IntentsYAML(readable func(diag.Position) diag.Position) ([]byte, error) {
 	out, err := r.printed()
 	if err != nil {
@@ -95,8 +93,7 @@ func (r *Result) printed() (printed, error) {
 	return out, err
 }
 
-// nodeOf turns a value into YAML nodes by way of its JSON, which keeps the
-// order and the names of the members.
+// nodeOf converts a value to YAML nodes through JSON, which keeps the order and names of the members.
 func nodeOf(v any) (*yaml.Node, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -111,7 +108,7 @@ func nodeOf(v any) (*yaml.Node, error) {
 	return n, nil
 }
 
-// plain drops JSON's braces and quotes.
+// plain removes the flow style and quotes of JSON.
 func plain(n *yaml.Node) {
 	if len(n.Content) > 0 || n.Kind == yaml.ScalarNode {
 		n.Style = 0
@@ -130,7 +127,7 @@ func member(n *yaml.Node, key string) *yaml.Node {
 	return &yaml.Node{}
 }
 
-// eachOrigin visits the scalars of a printed pool whose origin is known.
+// eachOrigin visits the scalars of a printed pool that have a known origin.
 func (r *Result) eachOrigin(p *intent.Pool, n *yaml.Node, visit func(intent.Path, *yaml.Node, diag.Position)) {
 	eachScalar(n, nil, func(path intent.Path, n *yaml.Node) {
 		for _, f := range r.manifests().manifestFields(p, path) {

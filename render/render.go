@@ -27,28 +27,27 @@ import (
 
 // Options of a render. The zero value has no variables and the default limits.
 type Options struct {
-	// Vars holds the values for ${VAR}. In objects that weir reads, a variable
-	// without value and default is an error; elsewhere it stays as it is.
+	// Vars has the values for ${VAR}. A variable without a value and a default is an error in objects of
+	// weir's kinds. In all other objects it stays unchanged.
 	Vars map[string]string
-	// SecretVars names the variables of Vars that are marked as secret.
+	// SecretVars names the secret variables in Vars.
 	SecretVars []string
-	// ValueFiles are files of the tree with values for what Vars leaves open.
+	// ValueFiles are files of the tree with values for variables that are not in Vars.
 	ValueFiles []string
-	// GiveValue says how to give a variable a value, after "give it a value".
+	// GiveValue ends messages that start with "give it a value". It tells the user where to set a
+	// variable.
 	GiveValue string
-	// Decrypter opens the files that SOPS has encrypted; nil opens none, and each
-	// is then an error.
+	// Decrypter decrypts files that SOPS has encrypted. If it is nil, every encrypted file is an error.
 	Decrypter *sops.Decrypter
 	// Limits bound the build.
 	Limits kust.Limits
-	// For says for whom the render is made. Renders wait for each other, and sources
-	// take turns.
+	// For identifies the caller. Renders wait for each other, and sources take turns.
 	For slot.Caller
-	// BuildOnly requests the objects only: nothing is derived from them, and the findings are those
-	// of the build.
+	// BuildOnly returns only the objects. weir derives nothing from them, and the findings are only about the
+	// build.
 	BuildOnly bool
-	// Partial accepts a base that no target renders by itself: a base with only MachinePools, or
-	// only infrastructure pools.
+	// Partial accepts a base that no target renders alone, for example one that has only MachinePools or only
+	// infrastructure pools.
 	Partial bool
 }
 
@@ -58,34 +57,32 @@ func (o Options) build(small bool, grow func() bool) kust.Options {
 
 // Result is the result of a render. It is immutable and safe for concurrent use.
 type Result struct {
-	// Set holds the pools without an error, and the clusters.
+	// Set has the pools without an error, and the clusters.
 	Set intent.Set
-	// Diags are all findings, sorted, with their positions.
+	// Diags are all findings, sorted, with positions.
 	Diags diag.List
-	// Reads holds what the render looked up in the tree; if that is the same in another tree, so is
-	// the result.
+	// Reads records everything that the render read in the tree. If another tree has the same, it has the
+	// same result.
 	Reads reads.Set
-	// Secrets holds the secret variables and the decrypted values: they must not be shown anywhere.
-	// Hidden holds these, the parts of them that reached a plain field, and the values of all
-	// Secrets in the build and in its files: they are shown only to users who request the manifests
-	// themselves.
+	// Secrets has the secret variables and decrypted values, which must not be shown anywhere. Hidden also
+	// has the parts of them that reached a plain field, and the values of all Secrets in the build and in its
+	// files. weir shows those only to users who request the manifests themselves.
 	Secrets, Hidden *secret.Set
-	// Secretless says that an encrypted file was read with placeholders, so that
-	// nothing may be applied; Retry that the same render may turn out otherwise later.
+	// Secretless is true if placeholders replaced an encrypted file, so that weir must not apply anything.
+	// Retry is true if the same render may have another result later.
 	Secretless, Retry bool
-	// Objects are the rendered objects, weir's kinds and others; nil if the
-	// build failed.
+	// Objects are all rendered objects. It is nil if the build failed.
 	Objects []kinds.Object
 
 	built *kust.Result
 	path  string
-	// open is Kept's.
+	// open is Kept.open.
 	open bool
 
 	objects lookup
-	// masked finds what is masked in findings and fields: the values of Secrets that stand in
-	// the files. Secret texts are in neither. It does not look for them, as a mask would tell
-	// who writes a text that it is one.
+	// masked finds the values that findings and fields must not show: the values of Secrets in the files.
+	// Secret variables and decrypted texts are in neither of them. masked does not include these, because a
+	// mask would tell the author of a text that it equals a secret.
 	masked *secret.Finder
 }
 
@@ -100,7 +97,7 @@ func Render(ctx context.Context, t tree.Tree, path string, o Options) (r *Result
 	return r, err
 }
 
-// Keep renders path and keeps of it what is worth keeping, as Result.Keep does.
+// Keep renders path and returns the part that is worth keeping, like Result.Keep.
 func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (k *Kept, err error) {
 	err = inTurn(ctx, o.For, func(ctx context.Context, small bool, grow func() bool) error {
 		r, err := render(ctx, t, path, o, small, grow)
@@ -148,9 +145,8 @@ func render(ctx context.Context, t tree.Tree, path string, o Options, small bool
 	return r, nil
 }
 
-// guarded runs one stage. A panic is a finding and leaves no set: one target
-// must not break other pools, and what is missing from a render in error
-// is not taken for gone.
+// guarded runs a stage. A panic becomes a finding and results in an empty set. So one broken target does not
+// break other pools, and weir does not treat pools of a failed render as deleted.
 func (dec *decoding) guarded(path string, stage func()) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -162,7 +158,7 @@ func (dec *decoding) guarded(path string, stage func()) {
 	stage()
 }
 
-// decode fills the set and the findings with what intents makes of the objects.
+// decode sets the set and the findings to the results of intents.
 func (dec *decoding) decode(intents func([]kinds.Object, manifest.Options) (intent.Set, []kinds.Fault), o manifest.Options) {
 	o.Renamed = dec.secrets.built.Renamed
 	faults := dec.intents(intents, o)
@@ -172,11 +168,11 @@ func (dec *decoding) decode(intents func([]kinds.Object, manifest.Options) (inte
 	dec.setUnplannedFaults()
 }
 
-// maxFindings bounds the findings about objects in a render: a reader has no use for more, and each
-// costs a look-up and memory.
+// maxFindings bounds the findings about objects in a render. More are of no use to a reader, and every
+// finding costs a lookup and memory.
 const maxFindings = 500
 
-// find adds faults to the findings, errors first where they are too many.
+// find adds faults to the findings. If there are too many, it keeps errors rather than warnings.
 func (dec *decoding) find(faults []kinds.Fault) {
 	if more := len(faults) - maxFindings; more > 0 {
 		slices.SortStableFunc(faults, func(a, b kinds.Fault) int { return cmp.Compare(a.Severity, b.Severity) })
@@ -189,10 +185,10 @@ func (dec *decoding) find(faults []kinds.Fault) {
 	}
 }
 
-// position turns a fault into a diagnostic that knows its place.
+// position converts a fault to a diagnostic with a position.
 func (dec *decoding) position(f kinds.Fault) diag.Diagnostic {
 	d := f.Diagnostic()
-	if f.Ref == (intent.ObjectRef{}) { // about the build as a whole
+	if f.Ref == (intent.ObjectRef{}) { // about the whole build
 		d.Object, d.File = "", dec.of.path
 		return d
 	}
@@ -215,7 +211,7 @@ func (dec *decoding) position(f kinds.Fault) diag.Diagnostic {
 	return d
 }
 
-// setBlockedPositions copies the positions of the findings that block pools to them.
+// setBlockedPositions copies the positions of findings to the reasons for blocked pools.
 func (dec *decoding) setBlockedPositions() {
 	type key struct{ code, object, field string }
 	at := map[key]diag.Position{}
@@ -230,8 +226,8 @@ func (dec *decoding) setBlockedPositions() {
 	}
 }
 
-// setUnplannedFaults gives each broken pool the first error about it, and takes out what
-// is named by a secret.
+// setUnplannedFaults sets the fault of every broken pool to the first error about it, and removes pools whose
+// names contain secrets.
 func (dec *decoding) setUnplannedFaults() {
 	first := map[string]diag.Diagnostic{}
 	var firstOfAll diag.Diagnostic
@@ -253,7 +249,8 @@ func (dec *decoding) setUnplannedFaults() {
 		u := &dec.of.Set.Unplanned[i]
 		for _, ref := range u.Objects {
 			d, ok := first[ref.String()]
-			// What nobody can read goes before what misses it.
+			// A kind or version that weir cannot read is the cause of a missing reference, so it replaces
+			// that fault.
 			if ok && !u.Foreign && (u.Fault.Code == "" || u.Fault.Code == "reference-not-found" && (d.Code == "misspelled-kind" || d.Code == "unknown-version")) {
 				u.Fault = d
 			}
@@ -264,8 +261,8 @@ func (dec *decoding) setUnplannedFaults() {
 	}
 }
 
-// Unused returns those of the names that no variable of the manifests has. ok is false if that is
-// unknown, because nothing was built.
+// Unused returns the names that no variable in the manifests has. ok is false if this is unknown because
+// nothing was built.
 func (r *Result) Unused(names []string) (unused []string, ok bool) { return r.built.Unused(names) }
 
 // Origin returns the place that set a field of a rendered object. ok is false if the place is
@@ -274,8 +271,8 @@ func (r *Result) Origin(ref intent.ObjectRef, p intent.Path) (diag.Position, boo
 	return r.built.Origin(ref, p)
 }
 
-// YAML returns the rendered objects with their variables substituted. It is
-// there also when validation failed, and empty when the build did.
+// YAML returns the rendered objects with their variables substituted. It is available even if validation
+// failed, and empty if the build failed.
 func (r *Result) YAML() []byte {
 	if r.Objects == nil {
 		return nil

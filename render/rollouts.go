@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// RolloutFields returns the fields of a FleetRollout, in the order in which intents are
-// printed. What Git does not say of one, it has no field for.
+// RolloutFields returns the fields of a FleetRollout, in the order of printed intents. It omits fields that
+// Git does not set.
 func (r *Result) RolloutFields(f *intent.FleetRollout) ([]Field, error) {
 	doc, err := rolloutNode(f)
 	if err != nil {
@@ -31,8 +31,8 @@ func (r *Result) RolloutFields(f *intent.FleetRollout) ([]Field, error) {
 	return out, nil
 }
 
-// SelectRollout returns the fields of a FleetRollout that a name stands for: one as intents
-// are printed, one of the manifest with spec before it or without, and all below one.
+// SelectRollout returns the fields of a FleetRollout that match a name, and all fields below it. The name is
+// a field as in printed intents, or a field of the manifest with or without spec.
 func SelectRollout(fields []Field, name intent.Path) (out []Field) {
 	for _, f := range fields {
 		if below(f.Path, name) || below(f.Manifest, name) || below(f.Spec(), name) {
@@ -42,7 +42,7 @@ func SelectRollout(fields []Field, name intent.Path) (out []Field) {
 	return out
 }
 
-// rolloutField is the field of the manifest that a field of the intent is of.
+// rolloutField returns the field of the manifest for a field of the intent.
 func rolloutField(path intent.Path) intent.Path {
 	switch path[0] {
 	case "key":
@@ -58,7 +58,7 @@ func rolloutField(path intent.Path) intent.Path {
 	return intent.Path{"spec"}.Join(path...)
 }
 
-// rolloutNode is a FleetRollout as it is printed: with times as people write them.
+// rolloutNode returns the printed form of a FleetRollout, with readable durations.
 func rolloutNode(f *intent.FleetRollout) (*yaml.Node, error) {
 	doc, err := nodeOf(f)
 	if err != nil {
@@ -75,7 +75,7 @@ func rolloutNode(f *intent.FleetRollout) (*yaml.Node, error) {
 	return doc, nil
 }
 
-// printedRollouts are the FleetRollouts as they are printed.
+// printedRollouts returns the printed form of all FleetRollouts.
 func (r *Result) printedRollouts() (out []map[string]any, err error) {
 	for i := range r.Set.Rollouts {
 		doc, err := rolloutNode(&r.Set.Rollouts[i])
@@ -91,7 +91,7 @@ func (r *Result) printedRollouts() (out []map[string]any, err error) {
 	return out, nil
 }
 
-// rolloutOrigins visits the fields of a printed FleetRollout whose origin is known.
+// rolloutOrigins visits the fields of a printed FleetRollout that have a known origin.
 func (r *Result) rolloutOrigins(f *intent.FleetRollout, n *yaml.Node, visit func(intent.Path, *yaml.Node, diag.Position)) {
 	eachScalar(n, nil, func(path intent.Path, n *yaml.Node) {
 		if at, ok := r.Origin(f.Object, rolloutField(path)); ok {

@@ -16,8 +16,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// guard returns the objects whose pools are left out: they would show a secret, or give encrypted
-// text to their nodes.
+// guard returns findings about objects whose pools must be left out. These pools would show a secret, or give
+// encrypted text to their nodes.
 func (dec *decoding) guard() []kinds.Fault {
 	sealed := rules.Ciphertext(&dec.of.Set)
 	for _, f := range sealed {
@@ -26,10 +26,10 @@ func (dec *decoding) guard() []kinds.Fault {
 	return append(dec.misused(), sealed...)
 }
 
-// refuses reports whether the pools of an object are left out, and whether all pools are.
+// refuses returns whether the pools of an object are left out, and whether all pools are.
 func (dec *decoding) refuses() (one func(intent.ObjectRef) bool, all bool) {
 	for _, ref := range dec.refused {
-		// An object of another kind may reach every pool.
+		// An object of another kind may affect every pool.
 		all = all || !slices.Contains([]string{"MachinePool", "AWSMachinePool", "AWSManagedMachinePool", "KubeadmConfig", "EKSConfig", "NodeadmConfig"}, ref.Kind)
 	}
 	return func(ref intent.ObjectRef) bool { return all || slices.Contains(dec.refused, ref) }, all
@@ -45,8 +45,8 @@ func (s secrecy) secretIn(ref intent.ObjectRef, p intent.Path) diag.Position {
 	return diag.Position{}
 }
 
-// mark notes of user data that holds secrets how it was made of them: the objects that it
-// is made of, with the identity of each secret in the place of its text.
+// mark records how user data with secrets was made: the objects that it is derived from, with the identity of
+// each secret in place of its text.
 func (dec *decoding) mark() {
 	for i := range dec.of.Set.Pools {
 		p := &dec.of.Set.Pools[i]
@@ -61,7 +61,8 @@ func (dec *decoding) mark() {
 	}
 }
 
-// markOf is the mark of what user data is made of; empty where that holds no secret.
+// markOf returns the mark of user data that is derived from a bootstrap object. It is empty if the user data
+// has no secret.
 func (s secrecy) markOf(bootstrap intent.ObjectRef) string {
 	sum, secretive := sha256.New(), false
 	var add func(ref intent.ObjectRef)
@@ -71,7 +72,7 @@ func (s secrecy) markOf(bootstrap intent.ObjectRef) string {
 				continue
 			}
 			for i := 0; i+1 < len(o.Node.Content); i += 2 {
-				if key := o.Node.Content[i].Value; key != "metadata" { // what it is called is in no user data
+				if key := o.Node.Content[i].Value; key != "metadata" { // no user data contains the metadata
 					fmt.Fprintf(sum, "%q\n", key)
 					secretive = s.marked(sum, o.Node.Content[i+1]) || secretive
 				}
@@ -90,8 +91,8 @@ func (s secrecy) markOf(bootstrap intent.ObjectRef) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// marked writes a node with the identities of its secrets, and reports whether there are
-// any. Names that end in a hash over a secret are not written.
+// marked writes a node with the identities of its secrets, and reports whether it has any. It does not write
+// names that end in a hash of a secret.
 func (s secrecy) marked(to hash.Hash, n *yaml.Node) bool {
 	if n.Kind == yaml.AliasNode {
 		return s.marked(to, n.Alias)
@@ -108,7 +109,7 @@ func (s secrecy) marked(to hash.Hash, n *yaml.Node) bool {
 	return secretive
 }
 
-// secretNames are the names of the Secrets that a bootstrap configuration takes values of.
+// secretNames returns the names of the Secrets that a bootstrap configuration refers to.
 func secretNames(n *yaml.Node) (out []string) {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 && n.Content[i-1].Value == "secret" {
@@ -121,7 +122,7 @@ func secretNames(n *yaml.Node) (out []string) {
 	return out
 }
 
-// redact keeps the values of Secrets out of the findings, and stand-ins, which say nothing.
+// redact removes the values of Secrets and the stand-ins from the findings.
 func (r *Result) redact() {
 	shown := r.hide
 	for i := range r.Diags {
@@ -148,8 +149,7 @@ func redacted(d diag.Diagnostic, shown func(string) string) diag.Diagnostic {
 	return d
 }
 
-// ShownYAML is YAML for readers: without the values of Secrets, and without all else
-// that is secret.
+// ShownYAML is like YAML, without the values of Secrets and all other secrets.
 func (r *Result) ShownYAML() (text []byte, ok bool) {
 	return r.built.Shown(func(ref intent.ObjectRef, p intent.Path, n *yaml.Node) string {
 		if ref.Kind == "Secret" && len(p) == 2 && (p[0] == "data" || p[0] == "stringData") {

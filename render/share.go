@@ -15,24 +15,24 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Shared holds once what is equal in several renders: overlays of one base want
-// nearly the same, and weir keeps the wanted state of each for as long as it holds.
-// Callers must not change the values that it returns. It is safe for concurrent use.
+// Shared stores equal values of several renders only once. Overlays of one base are nearly equal, and weir
+// keeps the desired state of each of them. Callers must not change the returned values. It is safe for
+// concurrent use.
 type Shared struct {
-	// under is searched first, and never changed.
+	// under is searched first and never changed.
 	under *Shared
 
 	mu     sync.Mutex
 	texts  map[string]string
 	values map[valueID]sharedValue
-	// hidden are sets of secret values, by their length.
+	// hidden has the sets of secret values, by their length.
 	hidden map[int][]*secret.Set
 	bytes  int
-	// limit bounds bytes, if not 0, and live tells which renders are held, where some
-	// that were are not any more.
+	// limit bounds bytes; 0 means no limit. live returns the renders still in use, so that values of dropped
+	// renders can be removed.
 	limit int
 	live  func() []*Kept
-	// fresh holds the additions of the attempt under way.
+	// fresh has the additions of the current attempt.
 	fresh struct {
 		texts  []string
 		values []valueID
@@ -40,7 +40,7 @@ type Shared struct {
 	}
 }
 
-// valueID stands for the content of a list, a map, or what is pointed to.
+// valueID identifies the content of a list, map or pointer.
 type valueID [sha256.Size]byte
 
 type sharedValue struct {
@@ -48,28 +48,27 @@ type sharedValue struct {
 	bytes int
 }
 
-// Bytes that an entry of a map takes beside its key and value, about.
+// entryBytes is the approximate overhead of a map entry, without its key and value.
 const entryBytes = 48
 
-// NewShared returns a Shared that holds nothing. It also shares all that under holds,
-// for as long as it is used; under may be nil.
+// NewShared returns an empty Shared. It also shares the values in under, which may be nil.
 func NewShared(under *Shared) *Shared {
 	return &Shared{under: under, texts: map[string]string{}, values: map[valueID]sharedValue{}, hidden: map[int][]*secret.Set{}}
 }
 
-// Limit bounds the bytes: a Keep that would exceed them sweeps out what no render holds
-// any more, and then fails if they still do not suffice. live returns all renders that
-// are held; it is nil where nothing is ever dropped.
+// Limit bounds the memory in bytes. A Keep that would exceed it first removes the values that no render in
+// use has. If that does not suffice, Keep fails. live returns all renders in use. It is nil if renders are
+// never dropped.
 func (s *Shared) Limit(bytes int, live func() []*Kept) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.limit, s.live = bytes, live
 }
 
-// FullError says that a render and the kept ones exceed the memory limit.
+// FullError reports that a render and the kept renders exceed the memory limit.
 type FullError struct {
-	// Bytes counts the bytes that it adds, Held those of all other renders, and Limit bounds their
-	// sum.
+	// Bytes is the memory that the render adds, Held the memory of all other renders, and Limit the bound of
+	// their sum.
 	Bytes, Held, Limit int
 }
 
@@ -77,7 +76,8 @@ func (e *FullError) Error() string {
 	return fmt.Sprintf("the render takes %d bytes, beside %d of others; the limit is %d", e.Bytes, e.Held, e.Limit)
 }
 
-// attempt adds what do shares; if that is too much, nothing. The lock is held.
+// attempt runs do, which adds values. If they exceed the limit, it removes them again. The caller holds the
+// lock.
 func (s *Shared) attempt(do func()) error {
 	s.fresh.bytes = 0
 	do()
@@ -96,20 +96,20 @@ func (s *Shared) attempt(do func()) error {
 	return &FullError{Bytes: fresh.bytes, Held: s.bytes, Limit: s.limit}
 }
 
-// count adds to the bytes that are held.
+// count adds to the bytes in use.
 func (s *Shared) count(bytes int) {
 	s.bytes += bytes
 	s.fresh.bytes += bytes
 }
 
-// Bytes returns the approximate memory in use, without that of under.
+// Bytes returns the approximate memory in use, without the memory of under.
 func (s *Shared) Bytes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.bytes
 }
 
-// lock locks s and what is under it.
+// lock locks s and under.
 func (s *Shared) lock() (unlock func()) {
 	s.mu.Lock()
 	if s.under == nil {
@@ -122,7 +122,7 @@ func (s *Shared) lock() (unlock func()) {
 	}
 }
 
-// text returns the one text that is equal to t.
+// text returns the stored text that is equal to t.
 func (s *Shared) text(t string) string {
 	if t == "" {
 		return ""
@@ -134,7 +134,7 @@ func (s *Shared) text(t string) string {
 	}
 	one, known := s.texts[t]
 	if !known {
-		one = strings.Clone(t) // a part of a larger text would keep all of it
+		one = strings.Clone(t) // a clone, because a substring would keep the larger text in memory
 		s.texts[one] = one
 		s.fresh.texts = append(s.fresh.texts, one)
 		s.count(len(one) + entryBytes)
@@ -142,7 +142,7 @@ func (s *Shared) text(t string) string {
 	return one
 }
 
-// set returns the one set of secret values that is equal to h.
+// set returns the stored set of secret values that is equal to h.
 func (s *Shared) set(h *secret.Set) *secret.Set {
 	same := func(o *secret.Set) bool { return o.Equal(h) }
 	if s.under != nil {
@@ -157,15 +157,15 @@ func (s *Shared) set(h *secret.Set) *secret.Set {
 	return h
 }
 
-// share returns a copy of v whose texts, lists, maps and pointers are those of all
-// equal ones. The lock is held.
+// share returns a copy of v that uses the stored texts, lists, maps and pointers if they are equal. The
+// caller holds the lock.
 func share[T any](s *Shared, v T) T {
 	var out T
 	s.copy(reflect.ValueOf(&out).Elem(), reflect.ValueOf(&v).Elem())
 	return out
 }
 
-// copy sets to, which is zero, to a shared copy of from.
+// copy sets to, which must be zero, to a shared copy of from.
 func (s *Shared) copy(to, from reflect.Value) {
 	switch from.Kind() {
 	case reflect.String:
@@ -208,15 +208,15 @@ func (s *Shared) copy(to, from reflect.Value) {
 	}
 }
 
-// sortedKeys are the keys of a map, which are texts.
+// sortedKeys returns the sorted keys of a map with string keys.
 func sortedKeys(m reflect.Value) []reflect.Value {
 	keys := m.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	return keys
 }
 
-// one returns the only value with the content, whose parts are all shared already. If no such value
-// is stored yet, it stores fresh, which takes so many bytes itself.
+// one returns the stored value with the given content. All parts of the content are shared already. If there
+// is no such value, it stores fresh, which takes the given number of bytes without its parts.
 func (s *Shared) one(fresh reflect.Value, bytes int, content ...reflect.Value) reflect.Value {
 	h := sha256.New()
 	h.Write([]byte(fresh.Type().String()))
@@ -240,8 +240,8 @@ func (s *Shared) one(fresh reflect.Value, bytes int, content ...reflect.Value) r
 	return fresh
 }
 
-// identify writes what tells a value whose parts are shared from all others of its
-// type.
+// identify writes bytes that identify a value among all values of its type. The parts of the value are shared
+// already.
 func identify(h hash.Hash, v reflect.Value) {
 	number := func(n uint64) {
 		var b [8]byte
@@ -276,7 +276,7 @@ func identify(h hash.Hash, v reflect.Value) {
 	}
 }
 
-// Sweep forgets all that none of the renders holds.
+// Sweep removes all values that none of the renders has.
 func (s *Shared) Sweep(kept []*Kept) {
 	defer s.lock()()
 	s.sweep(kept)
@@ -307,7 +307,7 @@ func (s *Shared) sweep(kept []*Kept) {
 	}
 }
 
-// marks holds the texts of renders, and their values by address.
+// marks has the texts of renders, and the addresses of their values.
 type marks struct {
 	texts  map[string]bool
 	values map[uintptr]bool

@@ -12,11 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mostUses bounds the uses of a variable without a value that a finding names.
+// mostUses bounds the places that a finding lists for a variable without a value.
 const mostUses = 100
 
-// gathered are findings with one for each variable that has no value, which names all
-// places where it is used.
+// gathered merges the findings about each variable without a value into one, which lists all places that use
+// the variable.
 func gathered(list diag.List) diag.List {
 	type use struct{ summary, at string }
 	first, seen := map[string]int{}, map[use]bool{}
@@ -52,13 +52,12 @@ func gathered(list diag.List) diag.List {
 	return out
 }
 
-// despiteUnset are the findings that no value of a variable could mend: a person reads
-// them together with the variables that lack a value.
+// despiteUnset are the codes of findings that no value of a variable can fix. Users see them together with
+// the findings about variables.
 var despiteUnset = []string{"unknown-field", "wrong-type", "bad-enum", "missing-required"}
 
-// checkUnset looks for such findings in objects some of whose variables have no
-// value. Fields that hold a variable are passed over, and nothing is made of
-// the objects.
+// checkUnset reports such findings about objects that have variables without a value. It skips fields with a
+// variable, and derives nothing from the objects.
 func (dec *decoding) checkUnset() {
 	dec.find(slices.DeleteFunc(unsetFaults(dec.secrets.built.Public), func(f kinds.Fault) bool {
 		return dec.secrets.built.Masked(f.Summary) != f.Summary || dec.secrets.secretAt(f.Ref, f.Path)
@@ -66,7 +65,7 @@ func (dec *decoding) checkUnset() {
 	dec.of.Diags = dec.of.Diags.Hinted().Sorted()
 }
 
-// secretAt reports whether a field holds a secret.
+// secretAt reports whether a field contains a secret.
 func (s secrecy) secretAt(ref intent.ObjectRef, p intent.Path) bool {
 	for _, o := range s.built.Public {
 		if n := o.Node; o.Ref == ref {
@@ -97,8 +96,7 @@ func unsetFaults(objects []kinds.Object) []kinds.Fault {
 	return out
 }
 
-// holdsVariable reports whether a variable stands in the field at p or, if that
-// is missing, in a key beside it.
+// holdsVariable reports whether the field at p has a variable, or, if the field is missing, a key next to it.
 func holdsVariable(n *yaml.Node, p intent.Path) bool {
 	for _, elem := range p {
 		var next *yaml.Node
