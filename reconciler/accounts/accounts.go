@@ -1,15 +1,14 @@
-// Package accounts opens AWS: one client for each account, region, role and endpoint
-// that something is wanted of.
+// Package accounts opens AWS accounts: it makes one client for each account, region, role and endpoint in
+// use.
 //
-// A scope (reconciler.ScopeKey) is a way into one account and region. Open gives the
-// client of a scope, which it makes when it is first asked for and keeps; whose account
-// it is, AWS says. A scope that cannot be opened holds up its own targets only, and is
-// tried again by the next pass. Two scopes meet where different roles lead into one
-// account and region. Each then sees what its own targets want and no more, so Guard
-// keeps anything from being deleted there.
+// A scope (reconciler.ScopeKey) identifies a way into one account and region. Open makes the client of a
+// scope on first use and keeps it. AWS says which account it belongs to. A scope that cannot be opened
+// affects only its own targets, and the next pass tries again. Two scopes meet if different roles lead into
+// the same account and region. Each of them sees only what its own targets want, so Guard prevents deletions
+// there.
 //
-// Plans of pull requests have a Set of their own (ForPlans): nothing that one remembers
-// changes what the other does, and they share only the account's limits.
+// Plans of pull requests have a Set of their own (ForPlans). The two sets share only the account's limits,
+// so that neither affects what the other remembers.
 package accounts
 
 import (
@@ -33,68 +32,68 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// Options say how accounts are opened.
+// Options are the options for opening accounts.
 type Options struct {
 	Logger *slog.Logger
 	Getenv func(string) string
-	// OnCall gets each call to AWS; nil for no listener.
+	// OnCall receives each call to AWS. It may be nil.
 	OnCall func(sdk.CallInfo)
-	// Each answer sets Clock; nil makes one.
+	// Clock is set by each answer. If it is nil, New makes one.
 	Clock *clock.Clock
-	// Embedded is the address of an AWS that takes any credentials; empty for none.
+	// Embedded is the address of an emulator that accepts any credentials. It may be empty.
 	Embedded string
-	// Yields makes reads wait for what others leave of the account's limits.
+	// Yields makes reads use only the part of the account's limits that other callers leave.
 	Yields bool
-	// ReadsOnly makes no call that needs more than the permission to read: no dry run.
+	// ReadsOnly prevents calls that need more than read permissions, such as dry runs.
 	ReadsOnly bool
-	// Round is the time in which weir describes each idle nodegroup once; 0 describes all of them
-	// in every pass.
+	// Round is the time in which weir describes each idle nodegroup once. Zero describes all of them in
+	// every pass.
 	Round time.Duration
-	// StepsFor bounds the time in which a pass begins with pools; 0 is no bound.
+	// StepsFor bounds the time in which a pass starts steps of pools. Zero means no bound.
 	StepsFor time.Duration
-	// Fence gives what each call that may change a scope asks first; nil: none asks.
+	// Fence returns a check for a scope, which runs before each call that may change it. It may be nil.
 	Fence func(reconciler.ScopeKey) sdk.Fence
-	// Shared says that other weirs may own a scope next: see reconciler.Scope.
+	// Shared says that other members may own a scope next, see reconciler.Scope.
 	Shared bool
-	// Now tells how old answers are, and when to ask again; nil for time.Now.
+	// Now is the clock for the age of answers. It defaults to time.Now.
 	Now func() time.Time
 }
 
-// Set is the accounts and regions that are open.
+// Set is a set of open accounts and regions.
 type Set struct {
 	o Options
-	// limits are the limits that all roles into an account share.
+	// limits are the limits that all roles of an account share.
 	limits *sdk.Limits
 	// lanes holds the limits that all scopes share when they apply.
 	lanes reconciler.Lanes
 
 	mu   sync.Mutex
 	open map[reconciler.ScopeKey]*opened
-	// answered holds the time of AWS's last answer to a call of each scope.
+	// answered contains the time of AWS's last answer to a call of each scope.
 	answered map[reconciler.ScopeKey]time.Time
 	// known holds AWS's last answer about the account of each scope, also of forgotten scopes. So
 	// weir knows which lease a scope needs before it opens the scope again.
 	known map[reconciler.ScopeKey]string
 }
 
-// opened is a scope that is open, or that the holder of its turn is opening.
+// opened is a scope that is open, or that the owner of its turn is opening.
 type opened struct {
 	turn chan struct{}
-	// scope is nil, and account empty, until it has been opened.
+	// scope is nil and account is empty until the scope has been opened.
 	scope   *reconciler.Scope
 	account string
-	// cloud is the scope's client of the account, used when it was last asked for.
+	// cloud is the scope's client. used is the time of its last request.
 	cloud *awscloud.Cloud
 	used  time.Time
-	// failed is why it could not be opened ahead, until somebody asks.
+	// failed is the error of opening the scope ahead, until a caller receives it.
 	failed error
 }
 
-// askEmulator is the time for which weir does not read a rollout whose machines show nothing new
-// from an endpoint other than AWS itself: emulators roll in seconds.
+// askEmulator is the time for which weir does not read a rollout again if its machines have not changed. It
+// is for endpoints other than AWS, because rollouts of emulators take seconds.
 const askEmulator = 3 * time.Second
 
-// New opens nothing yet.
+// New returns a Set without open accounts.
 func New(o Options) *Set {
 	if o.Clock == nil {
 		o.Clock = clock.New()
@@ -102,22 +101,22 @@ func New(o Options) *Set {
 	return &Set{o: o, limits: sdk.NewLimits(sdk.LimitOptions{}), lanes: reconciler.NewLanes(), open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
 }
 
-// SetShare says how much of AWS's limits writes take, from now on: over 0 to 1.
+// SetShare sets the fraction of AWS's limits that writes may use, greater than 0 and at most 1.
 func (s *Set) SetShare(share float64) { s.limits.SetShare(share) }
 
-// Clock is the time according to the answers of all accounts.
+// Clock returns the clock that is set by the answers of all accounts.
 func (s *Set) Clock() *clock.Clock { return s.o.Clock }
 
-// ForPlans is a separate set: it shares only the limits of the accounts, and uses what
-// others leave of them.
+// ForPlans returns a separate set for plans. It shares only the limits of the accounts, and uses what the
+// original set leaves of them.
 func (s *Set) ForPlans() *Set {
 	o := s.o
 	o.Round, o.Yields, o.ReadsOnly = 0, true, true
 	return &Set{o: o, limits: s.limits, lanes: s.lanes, open: map[reconciler.ScopeKey]*opened{}, answered: map[reconciler.ScopeKey]time.Time{}, known: map[reconciler.ScopeKey]string{}}
 }
 
-// Attach opens the accounts of the batches in parallel, and guards what they share with each other
-// and with others. It does not change others.
+// Attach opens the accounts of the batches in parallel, and guards what they share with each other and with
+// others. It does not change others.
 func (s *Set) Attach(ctx context.Context, batches []reconciler.Batch, others ...reconciler.Batch) {
 	var wg sync.WaitGroup
 	for i := range batches {
@@ -136,15 +135,15 @@ func (s *Set) Attach(ctx context.Context, batches []reconciler.Batch, others ...
 	}
 }
 
-// Access is a way into an account and region, or why there is no way.
+// Access is an open scope, or the error of opening it.
 type Access struct {
 	Scope   *reconciler.Scope
 	Account string
 	Err     error
 }
 
-// Attach gives a batch its scope and its targets their account. If it has none, the targets' errors
-// say why.
+// Attach gives a batch its scope, and gives its targets their account. If the scope could not be opened, the
+// targets get the error.
 func (x Access) Attach(b *reconciler.Batch) {
 	for i := range b.Targets {
 		d := &b.Targets[i]
@@ -162,9 +161,9 @@ func (x Access) Attach(b *reconciler.Batch) {
 	}
 }
 
-// Guard keeps anything from being deleted where targets of one account and region
-// use different roles: each scope sees only the desired state of its own targets. Others are those
-// of the other batches of the composition, open or not.
+// Guard prevents deletions if targets of one account and region use different roles, because each scope sees
+// only the desired state of its own targets. others are the scopes of the other batches of the composition,
+// open or not.
 func (s *Set) Guard(b *reconciler.Batch, others iter.Seq[reconciler.ScopeKey]) {
 	for other := range others {
 		meet, sure := s.Meet(b.Key, other)
@@ -176,7 +175,7 @@ func (s *Set) Guard(b *reconciler.Batch, others iter.Seq[reconciler.ScopeKey]) {
 			d := &b.Targets[j]
 			d.Whole = false
 			if !sure {
-				continue // both tell once they are open
+				continue // both report it when they are open
 			}
 			d.Diagnostics = append(slices.Clone(d.Diagnostics), diag.Diagnostic{
 				Severity: diag.Warning, Code: "roles-differ",
@@ -190,8 +189,8 @@ func (s *Set) Guard(b *reconciler.Batch, others iter.Seq[reconciler.ScopeKey]) {
 	}
 }
 
-// Meet reports whether two scopes may be of one account and region, and whether that is
-// sure: it is not while the account of one of them is unknown.
+// Meet reports whether two scopes may be of the same account and region, and whether that is certain. It is
+// uncertain while the account of one of them is unknown.
 func (s *Set) Meet(a, b reconciler.ScopeKey) (meet, sure bool) {
 	if a.Region != b.Region || a.Endpoint != b.Endpoint {
 		return false, true
@@ -201,8 +200,8 @@ func (s *Set) Meet(a, b reconciler.ScopeKey) (meet, sure bool) {
 	return !sure || x == y, sure
 }
 
-// Probably is the account of a scope: as AWS said, as it is configured, or as the role's
-// name says; empty where it is not given.
+// Probably returns the account of a scope: the known one, else the account in the role's ARN. It is empty if
+// none is available.
 func (s *Set) Probably(key reconciler.ScopeKey) string {
 	account := s.Account(key)
 	if role := strings.Split(key.RoleARN, ":"); account == "" && len(role) > 4 {
@@ -211,7 +210,8 @@ func (s *Set) Probably(key reconciler.ScopeKey) string {
 	return account
 }
 
-// Account is that of a scope, empty before it was first opened where none is configured.
+// Account returns the account of a scope: the one that AWS returned, else the configured one. It may be
+// empty.
 func (s *Set) Account(key reconciler.ScopeKey) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,11 +221,11 @@ func (s *Set) Account(key reconciler.ScopeKey) string {
 	return cmp.Or(key.Account, s.known[key])
 }
 
-// Open opens a scope, or returns the open one. It asks AWS for the account, and so may take as long
-// as ctx allows.
+// Open opens a scope, or returns the open one. It asks AWS for the account, and may take as long as ctx
+// allows.
 func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	if key.Region == "" {
-		return Access{} // no setting says where: a default of this machine's is no answer
+		return Access{} // the region is not configured, and this machine's default must not replace it
 	}
 	s.mu.Lock()
 	have := s.open[key]
@@ -276,8 +276,8 @@ func (s *Set) Open(ctx context.Context, key reconciler.ScopeKey) Access {
 	return Access{Scope: have.scope, Account: have.account}
 }
 
-// Ahead begins to open a scope, and to read what an owner has there, for a caller that
-// will ask for both once it has found what is wanted. The next Open tells of what failed.
+// Ahead starts to open a scope and to read the resources of an owner there, for a caller that will soon need
+// both. The next Open returns its error.
 func (s *Set) Ahead(ctx context.Context, key reconciler.ScopeKey, owner string) {
 	go func() {
 		x := s.Open(ctx, key)
@@ -289,7 +289,7 @@ func (s *Set) Ahead(ctx context.Context, key reconciler.ScopeKey, owner string) 
 		}
 		s.mu.Unlock()
 		switch {
-		case have == nil: // there is no such scope, or no more
+		case have == nil: // the scope was forgotten
 		case x.Err != nil:
 			have.turn <- struct{}{}
 			have.failed = x.Err
@@ -300,8 +300,7 @@ func (s *Set) Ahead(ctx context.Context, key reconciler.ScopeKey, owner string) 
 	}()
 }
 
-// Forget drops a scope over which no pass goes any more. A pass that is under way there
-// all the same goes on.
+// Forget drops a scope that passes no longer use. A running pass there continues.
 func (s *Set) Forget(key reconciler.ScopeKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -324,7 +323,8 @@ func (s *Set) Opened() (n int) {
 	return n
 }
 
-// Keep lets go of the scopes that are open and that nobody wants. One that is being opened stays: who opens it sees to that.
+// Keep drops open scopes that are not wanted. It leaves out scopes that are just being opened; their caller
+// drops them.
 func (s *Set) Keep(wanted func(reconciler.ScopeKey) bool) {
 	s.mu.Lock()
 	var over []reconciler.ScopeKey
@@ -339,7 +339,7 @@ func (s *Set) Keep(wanted func(reconciler.ScopeKey) bool) {
 	}
 }
 
-// ForgetUnused drops the scopes that no caller has asked for so long.
+// ForgetUnused drops the scopes that were not used for the given time.
 func (s *Set) ForgetUnused(since time.Duration) {
 	s.mu.Lock()
 	var unused []reconciler.ScopeKey
@@ -354,19 +354,19 @@ func (s *Set) ForgetUnused(since time.Duration) {
 	}
 }
 
-// heard notes that AWS has answered, however it did.
+// heard notes that AWS has answered, even with an error.
 func (s *Set) heard(key reconciler.ScopeKey, c sdk.CallInfo) {
 	if c.Kind == observed.Transient || c.Kind == observed.Cancelled {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[key] != nil { // else it is forgotten
+	if s.open[key] != nil { // otherwise the scope was forgotten
 		s.answered[key] = time.Now()
 	}
 }
 
-// Answered returns the time of AWS's last answer to a call of a scope, zero for none.
+// Answered returns the time of AWS's last answer to a call of a scope, or the zero time.
 func (s *Set) Answered(key reconciler.ScopeKey) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/render/sops"
 )
 
-// loopbackOnly reports whether an endpoint is on this machine while no
-// credentials are configured anywhere: an emulator then takes any.
+// loopbackOnly reports whether an endpoint is on this machine and no credentials are configured anywhere. It
+// is then an emulator that accepts any credentials.
 func (s *Set) loopbackOnly(endpoint string) bool {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -35,8 +35,7 @@ func (s *Set) loopbackOnly(endpoint string) bool {
 	return err != nil
 }
 
-// KMS decrypts with the credentials that a scope is opened with. It makes no request
-// before its first use.
+// KMS returns a KMS client with the scope's credentials. It makes no request before its first use.
 func (s *Set) KMS(key reconciler.ScopeKey) sops.KMS {
 	return awscloud.NewKMS(s.Options(key))
 }

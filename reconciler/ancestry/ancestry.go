@@ -1,6 +1,6 @@
-// Package ancestry relates the commits that AWS's tags name to the commits that weir follows. Git
-// orders two commits of one history. This package remembers what Git does not record: where branches were before they were reset, and which commits a person
-// has decided to overwrite.
+// Package ancestry relates the commits in AWS's tags to the commits that weir follows. Git orders two
+// commits of one history. This package remembers two facts that Git does not record: the commits that
+// branches had before a reset, and the commits that a person decided to overwrite.
 package ancestry
 
 import (
@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// mostLeft bounds the commits that branches were reset from, mostLost those and the ones
-	// before them by name, mostLifted those that are written over, mostAsked those that Git
-	// is asked for, of each repository.
+	// The limits for each repository: mostLeft bounds the commits from which branches were reset, mostLost
+	// the names of these commits and their ancestors, mostLifted the commits that may be overwritten, and
+	// mostAsked the commits requested from Git.
 	mostLeft   = 100
 	mostLost   = 20_000
 	mostLifted = 1000
 	mostAsked  = 1000
-	// unknownFor is for how long a commit that the repository does not have stops pools. By
-	// then it is taken for one of a history that was rewritten while no weir looked.
+	// unknownFor is the time for which a commit that is missing from the repository stops pools. After
+	// it, weir assumes that the history was rewritten while no weir was running.
 	unknownFor = 6 * time.Hour
 )
 
@@ -35,37 +35,37 @@ const (
 type Git interface {
 	Standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error)
 	Descends(ctx context.Context, revision, from string) (bool, error)
-	// Lost names the commits that a branch loses when it is reset, the youngest first.
+	// Lost returns the commits that a branch loses by a reset, the newest first.
 	Lost(ctx context.Context, from, to string) ([]string, error)
-	// Nudge makes the source look at its repository soon.
+	// Nudge makes the source read its repository soon.
 	Nudge()
 }
 
-// record holds the facts known of a repository, whichever of its branches are followed.
+// record contains the facts about a repository, for all its followed branches.
 type record struct {
-	// Heads holds the last followed commit of each source, by its name.
+	// Heads has the last followed commit of each source, by the source's name.
 	Heads map[string]string `json:"heads,omitempty"`
-	// Left are commits that sources went away from to such as do not descend from them:
-	// what AWS holds of those was made by this weir, or with its knowledge.
+	// Left lists followed commits that sources left for commits that do not descend from them. AWS's
+	// resources from those commits were made by this instance, or with its knowledge.
 	Left []string `json:"left,omitempty"`
-	// Lifted are commits, as AWS names them, that a person has decided to overwrite.
+	// Lifted lists commits, in the form of AWS's tags, that a person decided to overwrite.
 	Lifted []string `json:"lifted,omitempty"`
 }
 
-// records are by the repository's id.
+// records has the records by the repository's id.
 var records = state.Bucket[record]{Name: "lineage"}
 
-// Tracker keeps the lineages of all repositories.
+// Tracker tracks the lineages of all repositories.
 type Tracker struct {
 	db  state.Store
 	log *slog.Logger
 
 	mu    state.Turn
-	known map[string]record           // those that could not be written
+	known map[string]record           // records that could not be written
 	lines map[string]map[string]*Line // by repository, then source
 }
 
-// Open reads nothing yet.
+// Open returns a Tracker. It does not read the store yet.
 func Open(db state.Store, log *slog.Logger) *Tracker {
 	return &Tracker{db: db, log: log, known: map[string]record{}, lines: map[string]map[string]*Line{}}
 }
@@ -75,13 +75,14 @@ type Line struct {
 	tracker  *Tracker
 	id, name string
 	git      Git
-	// nudge starts new passes once Git has answered.
+	// nudge starts new passes after Git has answered.
 	nudge func()
 	now   func() time.Time
 
-	// guarded by book.mu: when the last look that worked began and what it found, whether all
-	// that was lost until then is written down, since when Git is asked for commits, and
-	// since when passes wait for that, zero if none does.
+	// The fields below are guarded by tracker.mu. foundAt is the start of the last successful read of the
+	// repository, and head its result. named says that all commits lost until then are recorded. asked has
+	// the time at which each commit was first requested. waiting is the time since which passes wait for
+	// Git, or zero.
 	foundAt time.Time
 	head    string
 	named   bool
@@ -89,14 +90,14 @@ type Line struct {
 	waiting time.Time
 }
 
-// Line returns the lineage of a source of the repository with the id.
+// Line returns the lineage of a source. id identifies its repository.
 func (b *Tracker) Line(id, name string, git Git, nudge func(), now func() time.Time) *Line {
 	return &Line{tracker: b, id: id, name: name, git: git, nudge: nudge, now: now, asked: map[string]time.Time{}}
 }
 
-// Follow sets the sources, and forgets what no source names any more: repositories without a
-// source, and the last commit of a removed source. The commit that the removed source had applied
-// is not a newer commit of another source, so Follow marks it as left.
+// Follow sets the sources. It forgets repositories without a source, and the last commits of removed
+// sources. The commit of a removed source is not a newer commit of another source, so Follow marks it as
+// left.
 func (b *Tracker) Follow(lines []*Line) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,8 +142,8 @@ func (b *Tracker) Follow(lines []*Line) {
 	}
 }
 
-// of returns the record of a repository; mu is held. A record that cannot be read
-// counts as empty: then pools are stopped that need not be.
+// of returns the record of a repository. The caller holds mu. An unreadable record counts as empty, so pools
+// may be stopped unnecessarily.
 func (b *Tracker) of(id string) record {
 	r, unwritten := b.known[id]
 	if unwritten {
@@ -155,7 +156,7 @@ func (b *Tracker) of(id string) record {
 	return r
 }
 
-// set keeps a record; mu is held.
+// set stores a record. The caller holds mu.
 func (b *Tracker) set(id string, r record) {
 	delete(b.known, id)
 	if err := b.db.Update(func(tx *state.Tx) error { return records.Put(tx, id, r) }); err != nil {
@@ -164,15 +165,14 @@ func (b *Tracker) set(id string, r record) {
 	}
 }
 
-// Found takes in that a look at the repository, which began at a time, found a
-// revision. A branch that was reset is seen here, also where that happened while weir
-// was not running.
+// Found notes that a read of the repository, which started at began, found a revision. It detects a branch
+// that was reset, even while weir was not running.
 func (l *Line) Found(began time.Time, revision string) {
 	b := l.tracker
 	b.mu.Lock()
 	r := b.of(l.id)
 	last := r.Heads[l.name]
-	from, left := []string{last, l.head}, r.Left // another member may have seen more, or this one
+	from, left := []string{last, l.head}, r.Left // another member may have seen a later commit, or this one may have
 	if l.named {
 		left = nil
 	}
@@ -194,15 +194,15 @@ func (l *Line) Found(began time.Time, revision string) {
 	}
 }
 
-// came notes that the source went from one commit to another.
+// came notes that the source changed from one commit to another.
 func (l *Line) came(last, revision string) {
-	ctx := context.Background() // no source is asked
+	ctx := context.Background() // this reads only the local mirror
 	var left []string
 	for _, from := range append(slices.Clone(l.left()), last) {
 		if from == "" {
 			continue
 		}
-		// One that cannot be compared may as well have been left.
+		// A commit that cannot be compared counts as left.
 		if on, err := l.git.Descends(ctx, revision, from); err != nil || !on {
 			left = append(left, from)
 		}
@@ -231,7 +231,7 @@ func (l *Line) left() []string {
 	return l.tracker.of(l.id).Left
 }
 
-// Lift lets commits of a repository, as AWS names them, stop nothing any more.
+// Lift makes commits of a repository, in the form of AWS's tags, stop no more pools.
 func (b *Tracker) Lift(id string, commits []string) {
 	if len(commits) == 0 {
 		return
@@ -249,13 +249,12 @@ func (b *Tracker) Lift(id string, commits []string) {
 	b.set(id, r)
 }
 
-// ID is the repository's.
+// ID returns the repository's id.
 func (l *Line) ID() string { return l.id }
 
-// Relations returns the relation of commits to the followed one. If a commit is newer or missing,
-// Relations first asks for a fetch. It trusts that result once a later fetch has succeeded and
-// found nothing newer to follow. After that, a commit that a branch lost counts as old: the branch
-// has not got it again.
+// Relations returns the relation of commits to the followed one. If a commit is newer or missing, Relations
+// first requests a fetch. It returns that relation only after a later fetch has found nothing newer to
+// follow. Then a commit that a branch lost counts as old, because the branch did not get it back.
 func (l *Line) Relations(ctx context.Context, followed string, commits []string) (map[string]model.Relation, error) {
 	l.tracker.mu.Lock()
 	r := l.tracker.of(l.id)
@@ -306,11 +305,11 @@ func (l *Line) Relations(ctx context.Context, followed string, commits []string)
 	return out, nil
 }
 
-// alike reports whether two names, each possibly short, are of one commit.
+// alike reports whether two commit names, either of which may be abbreviated, mean the same commit.
 func alike(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// passedElsewhere reports whether another source of the same repository has already passed the
-// commit: this weir is not behind a commit that it follows.
+// passedElsewhere reports whether another source of the same repository has already passed the commit. This
+// instance is then not behind that commit.
 func (l *Line) passedElsewhere(ctx context.Context, lines []*Line, r record, commit string) bool {
 	for _, other := range lines {
 		head := r.Heads[other.name]
@@ -336,8 +335,8 @@ func (l *Line) unknownFor(commit string) time.Duration {
 	return l.now().Sub(since)
 }
 
-// asking reports whether Git has yet to say whether there is something newer to follow
-// than followed, and asks.
+// asking reports whether weir must still wait for Git to show whether a commit newer than followed exists.
+// If so, it requests a fetch.
 func (l *Line) asking(commit, followed string) bool {
 	b := l.tracker
 	b.mu.Lock()

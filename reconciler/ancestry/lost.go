@@ -8,13 +8,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// nameLength is the number of digits to keep of a lost commit's name: descriptions in AWS have
-// seven.
+// nameLength is the number of digits to store of a lost commit's name. Descriptions in AWS have seven.
 const nameLength = 8
 
-// lost are, by the repository's id, commits that branches lost when they were reset, the latest
-// first, one name behind the other. A mirror that is made again does not have them, nor does one
-// that was made since.
+// lost contains, by the repository's id, the names of commits that branches lost by resets, concatenated,
+// the newest first. They are stored because a mirror that is cloned again does not have these commits.
 var lost = state.Bucket[string]{Name: "lineage-lost"}
 
 func namesIn(text string) (names []string) {
@@ -24,9 +22,9 @@ func namesIn(text string) (names []string) {
 	return names
 }
 
-// nameLost writes down which commits the source's branch lost when it came to a revision: from
-// one of some commits just now, and from those that were left before, as far as an earlier process
-// or release did not do so. It reports whether that worked.
+// nameLost records the commits that the source's branch lost on its way to revision. from lists the commits
+// from which it was reset just now. left lists commits left earlier, for which an earlier process or release
+// may not have recorded the losses. nameLost reports whether it succeeded.
 func (l *Line) nameLost(from, left []string, revision string) bool {
 	latest, earlier := l.losses(from, revision), l.losses(l.unnamed(left), revision)
 	if len(latest)+len(earlier) == 0 {
@@ -54,7 +52,7 @@ func (l *Line) nameLost(from, left []string, revision string) bool {
 	return err == nil
 }
 
-// unnamed are those of the commits that are not among the lost ones.
+// unnamed returns the commits that are not recorded as lost.
 func (l *Line) unnamed(left []string) []string {
 	if len(left) == 0 {
 		return nil
@@ -65,13 +63,13 @@ func (l *Line) unnamed(left []string) []string {
 	})
 }
 
-// losses are the commits that a branch loses on its way from some to a revision.
+// losses returns the commits that a branch loses on its way from any of the commits to a revision.
 func (l *Line) losses(from []string, revision string) (names []string) {
 	for _, c := range from {
 		if c == "" || c == revision {
 			continue
 		}
-		all, err := l.git.Lost(context.Background(), c, revision) // no server is asked
+		all, err := l.git.Lost(context.Background(), c, revision) // this reads only the local mirror
 		if err != nil {
 			l.tracker.log.Warn("cannot read which commits a source lost; if its mirror is created again, pools that were last written from one of them wait for a person", "source", l.name, "from", c, "to", revision, "error", err)
 		}
@@ -82,7 +80,7 @@ func (l *Line) losses(from []string, revision string) (names []string) {
 	return names
 }
 
-// lost are the commits that branches of the repository lost.
+// lost returns the recorded commits that branches of the repository lost.
 func (l *Line) lost() []string {
 	var text string
 	err := l.tracker.db.View(func(tx *state.Tx) (err error) { text, _, err = lost.Get(tx, l.id); return err })

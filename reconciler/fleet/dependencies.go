@@ -58,7 +58,7 @@ func depend(items []*item) {
 // mostNamed bounds the targets of a ring that a message names.
 const mostNamed = 10
 
-// refuse adds a fault to an item that is not one of its build.
+// refuse adds an error to an item that its build does not have.
 func (it *item) refuse(code, summary, detail string) {
 	it.desired.Diagnostics = append(slices.Clone(it.desired.Diagnostics), diag.Diagnostic{Severity: diag.Error, Code: code, Summary: summary, Detail: detail}).Sorted()
 }

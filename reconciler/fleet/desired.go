@@ -43,8 +43,8 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 	if it.err == nil {
 		d.Err = unreadable(it.view.Err)
 	}
-	// While something cannot be read, the last build is only used if it is of the same path, repository and values. After a reload the
-	// target may have others.
+	// While something cannot be read, weir uses the last build only if it has the same path, repository and
+	// values. A reload may have changed them.
 	if r := it.render.result; r != nil && it.render.over == nil && !it.diags.HasErrors() && it.render.of(it) {
 		fill(&d, r, &it.key, t.AllowedRoleARNs)
 		d.Origins = it.origins()

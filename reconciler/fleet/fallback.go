@@ -16,22 +16,21 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// If the followed commit leaves nothing of a target to render, the target is held to an earlier
-// commit. A search renders earlier revisions in order, one after the other and concurrently with
-// compositions, until one renders whole. That revision is planned, and the report's verdict says
-// whether the target is held to it, or the search goes on. A composition never waits for a search.
+// If the followed commit leaves nothing of a target to render, weir holds the target to an earlier commit. A
+// search renders earlier revisions in order until one renders completely. weir plans that revision. The
+// report's verdict then decides whether the target is held to it, or whether the search continues. Searches
+// run concurrently with compositions, and a composition never waits for one.
 
-// Good are the records of the last good revisions.
+// Good has the records of the last good revisions.
 type Good interface {
 	Record(target string) (lastgood.Record, error)
 }
 
-// Judged is the verdict of a report on a revision that was searched for.
+// Judged is a report's verdict on a revision that a search found.
 type Judged struct {
 	Head, Revision, Wanted string
 	lastgood.Verdict
-	// Pools are the verdicts on pools ("namespace/name") that were searched for by
-	// themselves.
+	// Pools contains the verdicts on pools ("namespace/name") that have their own searches.
 	Pools map[string]JudgedPool
 }
 
@@ -41,13 +40,13 @@ type JudgedPool struct {
 	lastgood.Verdict
 }
 
-// searchEvery is the time after which a failed search restarts although no commit came: what AWS
-// holds may fit by then.
+// searchEvery is the time after which a failed search restarts even without a new commit. AWS may match an
+// earlier revision by then.
 const searchEvery = time.Hour
 
-// search is that of one target for one followed commit.
+// search is the search of one target for one followed commit.
 type search struct {
-	// of is the item as it was when the search began.
+	// of is the item at the start of the search.
 	of     item
 	record lastgood.Record
 	// order lists the revisions to try, and next is the index of the first untried one. order is
@@ -58,17 +57,18 @@ type search struct {
 	// found is the candidate to plan. Until a job has ended, it is the candidate of the earlier
 	// search.
 	found *candidate
-	// why says what was wrong with the last revision that was tried, ended when none was left.
+	// why explains why the last tried revision was rejected. ended is the time at which no revision was
+	// left.
 	why   string
 	ended time.Time
-	// pools are the searches for single pools, where the followed commit breaks only some,
-	// poolJob is theirs, and merged what it found last.
+	// pools contains the searches for single pools, if the followed commit breaks only some pools. poolJob
+	// is their job, and merged its last result.
 	pools   map[string]*poolSearch
 	poolJob *poolJob
 	merged  merged
 }
 
-// candidate is a revision that renders whole.
+// candidate is a revision that renders completely.
 type candidate struct {
 	revision string
 	kept     *render.Kept
@@ -76,7 +76,7 @@ type candidate struct {
 	wants    string // sumOfSet
 }
 
-// candidateJob looks for the next candidate. Its fields are read once it has ended.
+// candidateJob looks for the next candidate. Its fields may be read only after it has ended.
 type candidateJob struct {
 	order []string
 	next  int
@@ -86,11 +86,11 @@ type candidateJob struct {
 	done  chan struct{}
 }
 
-// Judge takes in the verdicts of the last reports, by target.
+// Judge stores the verdicts of the last reports, by target.
 func (f *Fleet) Judge(verdicts map[string]Judged) { f.holds.verdicts = verdicts }
 
-// broken says why the followed commit leaves nothing of the item to apply; empty where it
-// leaves something, or where that is not the commit's doing.
+// broken explains why the followed commit leaves nothing of the item to apply. It is empty if the commit
+// leaves something, or if the commit is not the cause.
 func (it *item) broken() string {
 	d := &it.desired
 	if d.Set != nil || it.err != nil || it.unknown || it.rowless || it.render.over != nil || !it.since.IsZero() {
@@ -98,7 +98,7 @@ func (it *item) broken() string {
 	}
 	own := it.diags.HasErrors()
 	if own && slices.ContainsFunc(it.diags, func(d diag.Diagnostic) bool { return d.Severity == diag.Error && d.Code != "path-missing" }) {
-		return "" // the configuration's
+		return "" // the configuration has the fault, not the commit
 	}
 	if !own && (it.render.result == nil || !it.render.of(it)) {
 		return ""
@@ -111,8 +111,8 @@ type fallbacks struct {
 	o      *Options
 	runs   *runs
 	budget *budget
-	// All three are by name of a target that cannot be rendered: searches for an earlier revision,
-	// the pools wanted at that revision, and the verdicts that reports show.
+	// The maps are by name of a target that cannot be rendered: searches for an earlier revision, the
+	// intents wanted at that revision (see sumOfSet), and the verdicts of reports.
 	searches map[string]*search
 	desired  map[string]string
 	verdicts map[string]Judged
@@ -126,7 +126,7 @@ func (h *fallbacks) apply(ctx context.Context, in *inputs, it *item) {
 	s, why := h.searches[it.name], it.broken()
 	switch {
 	case why == "" && s != nil && it.desired.Set == nil && it.err == nil && !it.since.IsZero():
-		why = "the newest commit is still rendering" // until that is known, all stays as it is
+		why = "the newest commit is still rendering" // until the render ends, the target stays as it is
 	case why == "" && len(it.brokenPools()) > 0:
 		h.holdPools(ctx, it, it.brokenPools())
 		return
@@ -157,8 +157,8 @@ func (h *fallbacks) endHold(name string) {
 	h.o.hide("held "+name, nil)
 }
 
-// newSearch begins a search. What the one before has found stands until this one finds
-// something, where it was made of the same configuration.
+// newSearch starts a search. Until it finds a candidate, it keeps the candidate of the earlier search, if
+// that was made with the same configuration.
 func (h *fallbacks) newSearch(it *item, before *search) *search {
 	s := &search{of: *it}
 	own := *it.render
@@ -227,8 +227,8 @@ func (h *fallbacks) advance(ctx context.Context, it *item, s *search) {
 	s.job = h.seek(ctx, s)
 }
 
-// seek renders the revisions of a search that are left until one renders whole, and other
-// than what was tried.
+// seek starts a job that renders the remaining revisions of a search until one renders completely and
+// differs from the tried ones.
 func (h *fallbacks) seek(ctx context.Context, s *search) *candidateJob {
 	it := s.of
 	it.budget, it.earlier = h.budget.forReview(), true
@@ -245,7 +245,7 @@ func (h *fallbacks) seek(ctx context.Context, s *search) *candidateJob {
 		if j.order == nil {
 			parents, err := it.view.Parents(ctx, it.view.Snapshot.Revision, lastgood.MaxParents)
 			if err != nil {
-				j.why = err.Error() // the record is tried all the same
+				j.why = err.Error() // the recorded revisions are tried anyway
 			}
 			j.order = append([]string{}, record.Order(it.view.Snapshot.Revision, parents)...)
 		}
@@ -257,8 +257,8 @@ func (h *fallbacks) seek(ctx context.Context, s *search) *candidateJob {
 	return j
 }
 
-// candidate is the next revision of a job, nil where it is none, which the job's why says.
-// One that reads the same as a tried one is no other.
+// candidate renders the next revision of a job. It returns nil if that is no candidate, and puts the reason
+// into the job's why. A revision that reads the same as a tried one is no candidate and has no reason.
 func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.Kept) (*candidate, []*render.Kept) {
 	c, why := it.renderEarlier(ctx, j.order[j.next], tried)
 	if c != nil {
@@ -298,15 +298,15 @@ func (it *item) renderEarlier(ctx context.Context, revision string, tried []*ren
 	return &candidate{revision: revision, kept: kept, snap: snap}, ""
 }
 
-// fillHeld puts the found candidate into the item's Desired. The commit stays the followed one:
-// statuses are about it, and other weirs compare commits with it.
+// fillHeld puts the found candidate into the item's Desired. The commit stays the followed one, because
+// statuses belong to it and other instances compare commits with it.
 func (h *fallbacks) fillHeld(in *inputs, it *item, s *search, why string) {
 	d, c := &it.desired, s.found
 	key := reconciler.ScopeKey{Account: it.target.AccountID, Region: it.target.Region, RoleARN: it.target.RoleARN, Endpoint: h.o.endpoint(it.target)}
 	of := reconciler.Desired{Policy: d.Policy}
 	fill(&of, c.kept, &key, it.target.AllowedRoleARNs)
 	if of.Set == nil || it.accountUnknown() {
-		return // a role that the configuration does not allow
+		return // the candidate names a role that the configuration does not allow
 	}
 	key.RoleARN = in.role(it.target, key.RoleARN)
 	it.key = key

@@ -19,19 +19,18 @@ import (
 
 // poolSearch is the search for the last good revision of one pool.
 type poolSearch struct {
-	// next is the first revision of the order that was not looked at for the pool.
+	// next is the index of the first revision that was not tried for the pool.
 	next int
-	// found is the revision, and pool the pool there; nil where none is known.
+	// found is the revision, and pool the pool in it. Both are nil if none is known.
 	found *candidate
 	pool  *intent.Pool
-	// sum stands for the pool as it was found last, so that revisions that say the same
-	// are skipped.
+	// sum identifies the last pool found, so that revisions with the same pool are skipped.
 	sum string
-	// gone says that AWS holds nothing of the pool, so that there is nothing to hold.
+	// gone says that AWS has nothing of the pool, so weir can hold nothing.
 	gone bool
 }
 
-// poolJob looks for the next revision of some pools. Its fields are read once it has ended.
+// poolJob looks for the next revision of some pools. Its fields may be read only after it has ended.
 type poolJob struct {
 	order []string
 	pools map[string]*poolSearch
@@ -39,7 +38,7 @@ type poolJob struct {
 	done  chan struct{}
 }
 
-// merged is a set of the followed commit with pools of earlier ones.
+// merged is the set of the followed commit with pools of earlier commits.
 type merged struct {
 	base  *render.Kept
 	found []*candidate
@@ -48,7 +47,8 @@ type merged struct {
 	held  map[string]*model.Fallback
 }
 
-// brokenPools are the pools that the followed commit breaks while it leaves others.
+// brokenPools returns the pools that the followed commit breaks. It is empty if the commit breaks the whole
+// target.
 func (it *item) brokenPools() []intent.Unplanned {
 	if it.desired.Set == nil || it.err != nil || it.proposed || it.render.result == nil || it.desired.Set != &it.render.result.Set {
 		return nil
@@ -56,12 +56,12 @@ func (it *item) brokenPools() []intent.Unplanned {
 	return it.render.result.Set.Broken()
 }
 
-// holdPools has the broken pools of an item held to earlier revisions.
+// holdPools holds the broken pools of an item to earlier revisions.
 func (h *fallbacks) holdPools(ctx context.Context, it *item, broken []intent.Unplanned) {
 	s, behind := h.searches[it.name], !it.since.IsZero()
 	switch {
 	case behind && s == nil:
-		return // the newest commit may mend them
+		return // the newest commit may repair them
 	case s == nil || !behind && !it.rendersLike(&s.of) || !s.ended.IsZero() && time.Since(s.ended) > searchEvery:
 		s = h.newSearch(it, s)
 	}
@@ -112,7 +112,7 @@ func (h *fallbacks) advancePools(ctx context.Context, it *item, s *search, broke
 	}
 }
 
-// judgePool gives up a revision that AWS does not match.
+// judgePool drops the found revision of a pool if AWS does not match it, or has nothing of the pool.
 func (h *fallbacks) judgePool(it *item, s *search, p *poolSearch) {
 	if p.found == nil || s.order == nil {
 		return
@@ -130,8 +130,8 @@ func (h *fallbacks) judgePool(it *item, s *search, p *poolSearch) {
 	}
 }
 
-// seekPools renders revisions of a search until each open pool is in one of them, and other
-// than before.
+// seekPools starts a job that renders revisions of a search until each open pool is found in one and differs
+// from its last version.
 func (h *fallbacks) seekPools(ctx context.Context, s *search, broken []intent.Unplanned, open map[string]*poolSearch) *poolJob {
 	it := s.of
 	it.budget = h.budget.forReview()
@@ -147,7 +147,7 @@ func (h *fallbacks) seekPools(ctx context.Context, s *search, broken []intent.Un
 	record := s.record
 	h.runs.start(ctx, j.done, &j.err, func() error {
 		if j.order == nil {
-			parents, _ := it.view.Parents(ctx, it.view.Snapshot.Revision, lastgood.MaxParents) // the record is tried all the same
+			parents, _ := it.view.Parents(ctx, it.view.Snapshot.Revision, lastgood.MaxParents) // the recorded revisions are tried anyway
 			j.order = append([]string{}, record.Order(it.view.Snapshot.Revision, parents)...)
 		}
 		j.seek(ctx, &it, broken, tried)
@@ -156,7 +156,7 @@ func (h *fallbacks) seekPools(ctx context.Context, s *search, broken []intent.Un
 	return j
 }
 
-// seek looks at revisions in their order. What it has looked at it does not look at again.
+// seek tries revisions in order, and skips those that were already tried for a pool.
 func (j *poolJob) seek(ctx context.Context, it *item, broken []intent.Unplanned, tried []*render.Kept) {
 	for i := range j.order {
 		if !slices.ContainsFunc(broken, func(u intent.Unplanned) bool {
@@ -180,12 +180,12 @@ func (j *poolJob) seek(ctx context.Context, it *item, broken []intent.Unplanned,
 			}
 		}
 		if c != nil {
-			tried = append(tried[:min(len(tried), 1)], c.kept) // the followed one and the last
+			tried = append(tried[:min(len(tried), 1)], c.kept) // the followed revision and the last tried one
 		}
 	}
 }
 
-// consider takes a pool of a revision that is whole there and other than before.
+// consider uses the pool of a candidate if it is complete there and differs from the pool's last version.
 func (p *poolSearch) consider(c *candidate, pool *intent.Pool) {
 	if pool == nil || len(pool.Blocked) > 0 {
 		return
@@ -212,7 +212,7 @@ func poolOf(set *intent.Set, u *intent.Unplanned) *intent.Pool {
 	return &set.Pools[i]
 }
 
-// fillPools puts the broken pools into the item's Desired as earlier revisions have them.
+// fillPools puts the broken pools into the item's Desired, as they are in the earlier revisions.
 func (h *fallbacks) fillPools(it *item, s *search, broken []intent.Unplanned) {
 	d, base := &it.desired, it.render.result
 	var found []*candidate
@@ -263,7 +263,7 @@ func (h *fallbacks) fillPools(it *item, s *search, broken []intent.Unplanned) {
 	}
 }
 
-// originsOf asks the revision of each object where its fields were set.
+// originsOf returns where fields were set. It asks the revision from which each object comes.
 func originsOf(ctx context.Context, asked []intent.Question, followed func(context.Context, []intent.Question) []diag.Position, of map[intent.ObjectRef]*candidate, earlier func(*candidate, []intent.Question) []diag.Position) []diag.Position {
 	out := make([]diag.Position, len(asked))
 	places, questions := map[*candidate][]int{}, map[*candidate][]intent.Question{}
@@ -297,7 +297,7 @@ func originsOf(ctx context.Context, asked []intent.Question, followed func(conte
 func (h *fallbacks) merge(it *item, s *search, broken []intent.Unplanned) merged {
 	base := &it.render.result.Set
 	set := *base
-	set.Unplanned = nil // they are the Desired's
+	set.Unplanned = nil // the Desired has the unplanned pools
 	set.Pools, set.Clusters = slices.Clone(base.Pools), slices.Clone(base.Clusters)
 	taken := map[model.Claim]bool{}
 	for _, c := range model.Claims(base) {
@@ -330,7 +330,7 @@ func (h *fallbacks) merge(it *item, s *search, broken []intent.Unplanned) merged
 	return out
 }
 
-// reached reports whether the target had converged with what a revision wants.
+// reached reports whether the target had converged with the intents of a revision.
 func (h *fallbacks) reached(it *item, s *search, c *candidate) bool {
 	if c.wants == "" {
 		c.wants = sumOfSet(it.desired.Policy.DigestKey, &c.kept.Set)

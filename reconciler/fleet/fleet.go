@@ -140,7 +140,7 @@ func New(o Options) *Fleet {
 func (f *Fleet) Adopt(earlier *Fleet) {
 	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
 	for name, s := range earlier.holds.searches {
-		if s.job == nil && s.poolJob == nil { // a job ends with its generation
+		if s.job == nil && s.poolJob == nil { // a job ends with the context of its fleet
 			f.holds.searches[name], f.holds.desired[name] = s, earlier.holds.desired[name]
 		}
 	}
@@ -231,8 +231,8 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 	for _, it := range items {
 		f.sources[it.name] = it.target.Source
 		it.desired = f.desired(in, it, sources)
-		// The subject may name a secret that the render of another target will reveal, so it
-		// is not shown yet. Versions of launch templates are described by it all the same.
+		// The subject may contain a secret that the render of another target will reveal, so it is not shown
+		// yet. Launch template versions still use it in their description.
 		it.desired.HideSubject = behind[it.target.Source]
 		f.holds.apply(ctx, in, it)
 	}

@@ -64,7 +64,7 @@ func (f *Fleet) expand(in *inputs) []*item {
 	f.earlier, f.made = f.made, map[string]*targetspec.Target{}
 	var items []*item
 	taken := map[string]*item{}
-	room := map[string]int{} // how many targets a source may still have
+	room := map[string]int{} // how many more targets each source may have
 	for _, name := range f.o.Config.Sources {
 		room[name] = int(f.limits().Targets)
 	}

@@ -110,7 +110,7 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 		}
 	}
 	f.renders = kept
-	f.budget.setTargets(kept) // with what was taken over
+	f.budget.setTargets(kept) // including builds of ended jobs
 	f.budget.sweep()
 	for _, it := range items {
 		if over := it.render.over; over != nil {

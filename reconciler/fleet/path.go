@@ -24,35 +24,34 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// The identity of what is applied from a path instead of a repository.
+// The identity of a directory that is applied without a repository.
 const (
 	PathInstance = "weir"
 	pathSource   = "path"
 )
 
-// PathOptions describe one directory on disk that is applied as it stands.
+// PathOptions describe a directory on disk to apply as it is.
 type PathOptions struct {
-	// Tree has the directory Dir, and is at Root on this machine.
+	// Tree contains the directory Dir. Its root is Root on this machine.
 	Tree      tree.Tree
 	Root, Dir string
-	// Head is the commit that the tree stands on; nil outside of a repository.
+	// Head is the checked-out commit. It is nil outside a repository.
 	Head   *snapshot.Snapshot
 	Region string
-	// Target defaults to the directory's name, Instance to PathInstance.
+	// Target defaults to the directory's name and Instance to PathInstance.
 	Target   string
 	Instance string
-	// Vars are all used, or warned of.
+	// Vars contains variables. weir warns of a variable that no manifest uses.
 	Vars map[string]string
-	// SecretVars names the variables that are marked as secret, Decrypter opens
-	// encrypted files.
+	// SecretVars names the variables that are marked as secret. Decrypter decrypts encrypted files.
 	SecretVars []string
 	Decrypter  *sops.Decrypter
-	// Hide receives all secret values; nil receives none.
+	// Hide receives all secret values. It may be nil.
 	Hide *redact.Registry
-	// Kubeconfig is a file that says how to reach the cluster that the machines join;
-	// empty: nothing of it is read, and no join tokens are kept.
+	// Kubeconfig is a file for access to the cluster that the machines join. If it is empty, weir does not
+	// read that cluster and keeps no join tokens.
 	Kubeconfig string
-	// Prune deletes what the directory no longer wants.
+	// Prune deletes resources that the directory no longer contains.
 	Prune    bool
 	Endpoint string
 }
@@ -60,7 +59,7 @@ type PathOptions struct {
 // OnCommandLine describes how to give a variable a value with a PATH.
 const OnCommandLine = "with --var NAME=VALUE or --vars-file FILE"
 
-// UnusedVariable warns of a value that was given on the command line for nothing.
+// UnusedVariable returns a warning about a variable on the command line that no manifest uses.
 func UnusedVariable(name string) diag.Diagnostic {
 	return diag.Diagnostic{
 		Severity: diag.Warning, Code: "value-unused", Summary: "no manifest uses the variable " + name + ", to which the command line gives a value",
@@ -71,9 +70,9 @@ func UnusedVariable(name string) diag.Diagnostic {
 // longestName is the maximum length of a target's name.
 const longestName = 63
 
-// TargetOf is the target's name in path mode: the one given, or that of the
-// directory, or of the file without .yaml. One that is too long for a target ends
-// in a hash of the whole, so that it stays one name for one path.
+// TargetOf returns the target's name in path mode. It is the given name, else the name of the directory, or
+// of the file without .yaml. A name that is too long ends in a hash of the whole name, so that a path always
+// has the same name.
 func TargetOf(path, given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -94,8 +93,8 @@ func TargetOf(path, given string) (string, error) {
 	return name, nil
 }
 
-// Path makes the batch of one directory. An error is about reading it; what the
-// user wrote wrongly is in the batch's diagnostics.
+// Path makes the batch of one directory. It returns an error if the directory cannot be read. Faults in the
+// manifests become diagnostics of the batch.
 func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Batch, error) {
 	result, err := render.Render(ctx, o.Tree, o.Dir, render.Options{Vars: o.Vars, SecretVars: o.SecretVars, GiveValue: OnCommandLine, Decrypter: o.Decrypter})
 	if err != nil {
@@ -135,7 +134,7 @@ func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Bat
 	return batches[0], nil
 }
 
-// commitIn returns a commit if everything that a build has read is the same there.
+// commitIn returns the head commit if everything that a build has read is the same in it.
 func commitIn(head snapshot.Snapshot, lookups reads.Set) content.Commit {
 	if head.Tree == nil {
 		return content.Commit{Subject: "uncommitted changes"}

@@ -11,10 +11,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Readable returns what makes positions in the tree that has its root at root
-// readable. Inside a Git work tree they stay relative to it, as they are in a
-// commit. Outside one the tree is the whole file system: a position is then
-// relative to the current directory if it lies below, and else absolute.
+// Readable returns a function that makes positions in the tree at root readable. In a Git work tree,
+// positions stay relative to the tree, as in a commit. Outside one, the tree is the whole file system: a
+// position becomes relative to the current directory if it is below it, and absolute otherwise.
 func Readable(root string) func(diag.Position) diag.Position {
 	if filepath.Dir(root) != root {
 		return func(p diag.Position) diag.Position { return p }
@@ -36,7 +35,7 @@ func Readable(root string) func(diag.Position) diag.Position {
 	}
 }
 
-// MapPositions applies what Readable returned to a list.
+// MapPositions applies convert to all positions of a list.
 func MapPositions(list diag.List, convert func(diag.Position) diag.Position) diag.List {
 	out := append(diag.List(nil), list...)
 	for i := range out {
@@ -53,7 +52,7 @@ func MapPositions(list diag.List, convert func(diag.Position) diag.Position) dia
 func mapDesired(d *reconciler.Desired, convert func(diag.Position) diag.Position) {
 	d.Diagnostics = MapPositions(d.Diagnostics, convert)
 	d.Policy.Fault = faultOf(d.Diagnostics)
-	for i := range d.Unplanned { // its own list, by fill
+	for i := range d.Unplanned { // d's own list, made by fill
 		d.Unplanned[i].Fault.Position = convert(d.Unplanned[i].Fault.Position)
 	}
 	if d.Set != nil {

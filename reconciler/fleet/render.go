@@ -54,7 +54,7 @@ func (b *build) intents(key []byte) string {
 	return b.sum
 }
 
-// rendered holds the last build of a target and its relation to the commits that a fleet has composed.
+// rendered is the last build of a target and its relation to the commits that a fleet has composed.
 type rendered struct {
 	*build
 	// revision is the last revision for which the build is known to be valid. touchedBy is the revision that changed the build.
@@ -107,8 +107,8 @@ func whereValuesAre(valueFiles []string) string {
 	return "in targets[].vars of weir's configuration"
 }
 
-// origins answers where fields of the item's render were set. If the render may not be valid for
-// the commit, it gives no answers.
+// origins returns a function that answers where fields of the item's render were set. It returns nil if the
+// render may not be valid for the commit.
 func (it *item) origins() func(context.Context, []intent.Question) []diag.Position {
 	kept, tree, path, options := it.render.result, it.view.Snapshot.Tree, it.path, it.options()
 	if tree == nil || it.render.revision != it.view.Snapshot.Revision {
@@ -205,7 +205,7 @@ func (it *item) make(ctx context.Context) error {
 	return nil
 }
 
-// at notes that the render holds for the snapshot.
+// at notes that the render is valid for the snapshot.
 func (it *item) at() {
 	snap := it.view.Snapshot
 	it.render.revision, it.render.subject, it.render.ref = snap.Revision, snap.Subject, snap.Ref
@@ -226,8 +226,7 @@ func (it *item) noteFault() {
 	it.move()
 }
 
-// move notes that the commit changed the target. A change of the configuration
-// alone touches nothing.
+// move notes that the commit changed the target. A change of the configuration alone does not count.
 func (it *item) move() {
 	if revision := it.view.Snapshot.Revision; it.render.revision != revision {
 		it.at()
@@ -249,8 +248,7 @@ func isMissing(t tree.Tree, p string) (bool, error) {
 	return true, nil
 }
 
-// fill puts a render into a Desired, and the role that its clusters name into
-// the scope's key.
+// fill puts a render into a Desired, and the role that its clusters name into the scope's key.
 func fill(d *reconciler.Desired, r *render.Kept, key *reconciler.ScopeKey, allowedRoles []string) {
 	diags := append(slices.Clone(d.Diagnostics), unblocked(r)...)
 	role, fault := roleOf(r, key.RoleARN, allowedRoles)
@@ -279,8 +277,8 @@ func faultOf(list diag.List) string {
 	return list[i].Located()
 }
 
-// unblocked are a render's findings without those that block pools: the planner
-// says these again, as errors.
+// unblocked returns a render's diagnostics without those that block pools. The planner reports these again,
+// as errors.
 func unblocked(r *render.Kept) diag.List {
 	type finding struct{ code, object, field string }
 	again := map[finding]bool{}
@@ -294,8 +292,8 @@ func unblocked(r *render.Kept) diag.List {
 	})
 }
 
-// roleOf is the role to assume: that of the configuration, or the one role that
-// all clusters of the pools name and the configuration allows.
+// roleOf returns the role to assume: the configured one, or the single role that all clusters of the pools
+// name and the configuration allows.
 func roleOf(r *render.Kept, configured string, allowed []string) (string, *diag.Diagnostic) {
 	var roles []string
 	var named *intent.Cluster
@@ -304,7 +302,7 @@ func roleOf(r *render.Kept, configured string, allowed []string) (string, *diag.
 		if ok && cluster.RoleARN != "" {
 			named = &cluster
 		}
-		if !slices.Contains(roles, cluster.RoleARN) { // there are one or two
+		if !slices.Contains(roles, cluster.RoleARN) { // usually one or two roles
 			roles = append(roles, cluster.RoleARN)
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// needNodes reports FleetRollouts with a gate that requires Ready nodes of pools whose nodes weir
-// does not read: the gate would stay unknown. Such a gate holds, and nothing else stops for that.
+// needNodes reports FleetRollouts with a gate that requires Ready nodes, if weir does not read the nodes of
+// some of its pools. The result of such a gate stays unknown, so the gate holds. Nothing else is affected.
 func needNodes(items []*item) {
 	for _, holder := range items {
 		if holder.desired.Set == nil {
@@ -50,8 +50,8 @@ func needNodes(items []*item) {
 	}
 }
 
-// withoutNodes are the targets of a source with pools that a FleetRollout selects, and
-// without a kubeconfig.
+// withoutNodes returns the targets of a source that have pools selected by the FleetRollout but no
+// kubeconfig.
 func withoutNodes(items []*item, source string, r rollout.Spec) (out []string) {
 	for _, it := range items {
 		if it.target.Source != source || it.target.KubeconfigFile != "" || it.desired.Set == nil || !r.Concerns(it.name) {
@@ -69,19 +69,19 @@ func withoutNodes(items []*item, source string, r rollout.Spec) (out []string) {
 	return out
 }
 
-// sourceWaves are the FleetRollouts of a source and what they select from.
+// sourceWaves contains the FleetRollouts of a source and its pools.
 type sourceWaves struct {
 	specs []rollout.Spec
 	named map[string]rollout.Spec
-	// pools are those of all targets, counted those of targets that demand waves.
+	// pools has the pools of all targets, counted only the pools of targets that demand waves.
 	pools, counted []rollout.Pool
 	demands        map[string]bool
-	// blind is a target that cannot be read.
+	// blind names a target whose followed commit cannot be read or rendered completely.
 	blind string
 }
 
-// wavesOf collects the FleetRollouts and pools of each source. It uses what is followed: what a
-// render that cannot be read would say, or an earlier revision says that a target is held to, is not in force.
+// wavesOf collects the FleetRollouts and pools of each source. Only FleetRollouts of followed commits are in
+// force, not those of an earlier revision to which a target is held.
 func wavesOf(items []*item) map[string]*sourceWaves {
 	out := map[string]*sourceWaves{}
 	for _, it := range items {
@@ -118,12 +118,12 @@ func wavesOf(items []*item) map[string]*sourceWaves {
 	return out
 }
 
-// poolIn is a pool of a target, as FleetRollouts select it.
+// poolIn returns a pool of a target in the form that FleetRollouts select.
 func poolIn(target string, p *intent.Pool) rollout.Pool {
 	return rollout.Pool{ID: rollout.ID{Target: target, Pool: p.Key.String()}, Namespace: p.Key.Namespace, Labels: p.Labels, Cluster: p.ClusterKey.Name}
 }
 
-// emptyWaves warns of waves in which no pool of the source can be: they separate nothing.
+// emptyWaves warns of waves that match no pool of the source, and so separate nothing.
 func emptyWaves(items []*item, sources map[string]*sourceWaves) {
 	for _, it := range items {
 		s, d := sources[it.target.Source], &it.desired
@@ -167,7 +167,8 @@ func demandWaves(items []*item, sources map[string]*sourceWaves) {
 	}
 }
 
-// unmet returns what the FleetRollouts in Git miss for the pools of a target; nil for nothing.
+// unmet returns the demands that no FleetRollout in Git meets, for each pool of a target. It is nil if all
+// are met.
 func unmet(it *item, s *sourceWaves, demand rollout.Demand, filled map[string]rollout.Filled) map[string]string {
 	lacks := map[string]string{}
 	var met []rollout.Pool
@@ -195,8 +196,8 @@ func unmet(it *item, s *sourceWaves, demand rollout.Demand, filled map[string]ro
 	return lacks
 }
 
-// demand holds the rollouts in plans of a proposal whose change would be put into fewer
-// waves than the configuration demands. What other changes are on their way is not part of it.
+// demand holds the rollouts in plans of a proposal if they would run in fewer waves than the configuration
+// demands. It does not consider other pending changes.
 func (r *Review) demand(reports []*plan.Report) {
 	desired := map[string]*reconciler.Desired{}
 	for _, b := range r.Batches {
@@ -236,7 +237,7 @@ func changed(r *plan.Report, d *reconciler.Desired) (out []rollout.Pool) {
 	return out
 }
 
-// holdToDemand holds the rollouts of a plan that the waves of no FleetRollout separate enough.
+// holdToDemand holds the rollouts of a plan if no FleetRollout separates them into enough waves.
 func holdToDemand(p *plan.Plan, w *model.Waves, change []rollout.Pool) {
 	lacks, names := map[string]string{}, slices.Sorted(maps.Keys(w.Specs))
 	for _, name := range names {

@@ -47,7 +47,8 @@ func (c *chains) before(target string) []string {
 	return out
 }
 
-// await makes plans name the targets that change before theirs. Nothing else is known of these targets before the proposal is followed.
+// await adds to plans the names of the targets that change earlier. Nothing else is known of those targets
+// before the proposal is followed.
 func (r *Review) await(reports []*plan.Report) {
 	moves := map[string]bool{}
 	for _, report := range reports {

@@ -25,10 +25,10 @@ func (f *Fleet) attachWorkload(in *inputs, d *reconciler.Desired, t *targetspec.
 	if file == "" {
 		return
 	}
-	// Where the file is broken, the launch templates stay what they are.
+	// The prefix also applies if the file is broken, so that the launch templates do not change.
 	d.Policy.JoinTokens.Prefix = t.SSMPrefixes[0]
 	if in.readOnly {
-		return // its credentials can write, and a plan needs nothing of the cluster
+		return // its credentials allow writes, and a plan needs nothing from the cluster
 	}
 	cluster, err := f.cluster(file)
 	joins(d, file, cluster, err)
@@ -57,7 +57,7 @@ func (f *Fleet) cluster(file string) (*workload.Cluster, error) {
 			return nil, err
 		}
 		if known {
-			have.cluster.Close() // its idle connections: a request under way goes on
+			have.cluster.Close() // closes idle connections; a request in flight continues
 		}
 		have = client{k.ID(), c}
 		f.clusters[file] = have
@@ -66,8 +66,8 @@ func (f *Fleet) cluster(file string) (*workload.Cluster, error) {
 	return have.cluster, nil
 }
 
-// unreachable represents a cluster with an unusable kubeconfig: AWS's copy of join tokens still
-// counts.
+// unreachable represents a cluster with an unusable kubeconfig. Join tokens that are stored in AWS still
+// count.
 type unreachable struct{ why string }
 
 func (u unreachable) fail() error {

@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// maxRounds bounds how often facts may lead to further facts: the longest chain is a
-	// quota's, whose machines and their types follow one another, and then a dry run.
+	// maxRounds bounds the rounds in which facts lead to further facts. The longest chain is that of a
+	// quota: instances, their types, and then a dry run.
 	maxRounds = 5
-	// patience is the time that a plan waits for answers. onePatience is the time for answers about
-	// one kind of thing, so that a hanging call leaves time for questions that follow from the
-	// other answers. The plan says which questions had no answer by then.
+	// patience is the maximum time that a plan waits for answers. onePatience is the maximum for one kind of
+	// fact, so that a hanging call leaves time for the questions that follow from other answers. The plan
+	// lists the questions without an answer.
 	patience    = 10 * time.Second
 	onePatience = 5 * time.Second
 )
 
-// errPatience distinguishes these ends of a call from those of the plan's caller.
+// errPatience distinguishes these timeouts from the end of the caller's context.
 var errPatience = errors.New("AWS takes too long")
 
-// Plan is a plan to ask about, with its input.
+// Plan is a plan to check, with its input.
 type Plan struct {
 	*plan.Plan
 	Input model.Input
@@ -33,13 +33,13 @@ type Plan struct {
 	Followed bool
 }
 
-// Asker asks about plans of one account and region, and keeps the answers. It is safe for
-// concurrent use; calls wait for each other.
+// Asker checks plans of one account and region, and caches the answers. It is safe for concurrent use. Calls
+// run one after the other.
 type Asker struct {
 	cloud    Cloud
 	launcher Launcher
 	now      func() time.Time
-	turn     chan struct{} // holds one token: its holder may touch facts
+	turn     chan struct{} // contains one token, whose owner may use facts
 	facts    *facts
 }
 
@@ -57,13 +57,14 @@ func New(cloud Cloud, launcher Launcher, now func() time.Time) *Asker {
 type Answer struct {
 	// Findings say what AWS would refuse.
 	Findings diag.List
-	// Refused says of pools ("namespace/name") why no new machine of theirs can start: AWS
-	// said that a resource which the pool names does not exist, or cannot be used. Short
-	// capacity, dry runs and unanswered questions are no part of it.
+	// Refused explains for pools ("namespace/name") why no new machine can start: AWS said that a named
+	// resource does not exist or cannot be used. Short capacity, dry runs and unanswered questions do not
+	// count.
 	Refused map[string][]string
 }
 
-// Ask says of each plan what AWS would refuse. It never fails: unanswered questions are among the findings. A nil plan has none.
+// Ask reports for each plan what AWS would refuse. It never fails: unanswered questions are among the
+// findings. A nil plan has no findings.
 func (a *Asker) Ask(ctx context.Context, plans []Plan) []Answer {
 	out := make([]Answer, len(plans))
 	launches := make([][]*launch, len(plans))
@@ -107,13 +108,14 @@ func (a *Asker) Ask(ctx context.Context, plans []Plan) []Answer {
 		}
 		a.read(ctx)
 		if asked.Err() != nil {
-			return make([]Answer, len(plans)) // nobody waits for them any more
+			return make([]Answer, len(plans)) // the caller no longer waits for them
 		}
 	}
 	return out
 }
 
-// read reads all wanted facts, in as few calls as AWS allows: different kinds at the same time, so that an unanswered one delays no other.
+// read reads all wanted facts in as few calls as AWS allows. It reads different kinds concurrently, so that
+// a slow call delays no other kind.
 func (a *Asker) read(ctx context.Context) {
 	r, f := reading{ctx, a.now()}, a.facts
 	var kinds sync.WaitGroup

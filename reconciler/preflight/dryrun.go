@@ -9,11 +9,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// mostDryRuns bounds the dry runs of one plan. EC2 gives RunInstances a small bucket of calls, which launches use too; pools that differ in nothing
-// that EC2 looks at share a dry run.
+// mostDryRuns bounds the dry runs of one plan. EC2 gives RunInstances a small token bucket, which real
+// launches use too. Pools with equal launch parameters share a dry run.
 const mostDryRuns = 5
 
-// launch tries launches without another finding: EC2 knows more rules than weir.
+// launch makes dry runs of launches without other findings, because EC2 has more rules than weir checks.
 func (v *verdict) launch(launches []*launch) {
 	tried := map[string]bool{}
 	for _, l := range launches {
@@ -44,27 +44,26 @@ func (v *verdict) launch(launches []*launch) {
 	}
 }
 
-// dryRunOf returns the dry run for a launch whose template version the plan makes. Without a
-// place in which AWS offers one of the pool's types it returns none: EC2 would refuse a type
-// that the zone lacks, although the group launches elsewhere.
+// dryRunOf returns the dry run for a launch whose template version the plan makes. It returns none if no
+// place offers one of the pool's types: EC2 would refuse a type that the zone does not offer, although the
+// group launches elsewhere.
 func (v *verdict) dryRunOf(l *launch) (DryRun, bool) {
 	if !l.made || l.data.ImageID == "" || len(l.types) == 0 || len(l.subnets) == 0 {
-		return DryRun{}, false // EKS chooses the image, or AWS the type
+		return DryRun{}, false // EKS chooses the image, or AWS chooses the type
 	}
 	r := DryRun{Data: l.data}
 	var ok bool
 	if r.Type, r.Subnet, ok = v.offeredPlace(l); !ok {
 		return DryRun{}, false
 	}
-	// It may hold secrets, and EC2 looks at nothing but its size. Tags need a permission
-	// of their own.
+	// User data may contain secrets, and EC2 checks only its size. Tags need an additional permission.
 	r.Data.UserData, r.Data.TagSpecifications, r.Data.InstanceType = "", nil, ""
 	return r, true
 }
 
-// offeredPlace returns the pool's first instance type with the first of its subnets whose zone
-// offers that type, has a free address, and holds the reserved capacity to which the machines are
-// bound, if any. It returns false if no such place exists, or AWS did not say.
+// offeredPlace returns the pool's first instance type with the first subnet whose zone offers that type and
+// that has a free address. If the machines are bound to reserved capacity, the zone must have it too. It
+// returns false if no such place exists, or AWS did not answer.
 func (v *verdict) offeredPlace(l *launch) (instanceType, subnet string, ok bool) {
 	var reserved []Reservation
 	bond, bound := l.bound()
@@ -100,8 +99,8 @@ func (v *verdict) offeredPlace(l *launch) (instanceType, subnet string, ok bool)
 	return "", "", false
 }
 
-// launchSubnets returns the subnets in which a launch can be tried: the subnet of the launch
-// template's network interface, else those of the pool.
+// launchSubnets returns the subnets for a dry run: the subnet of the launch template's network interface,
+// else the subnets of the pool.
 func launchSubnets(l *launch) []string {
 	for _, n := range l.data.NetworkInterfaces {
 		if n.SubnetID != "" {
@@ -111,7 +110,7 @@ func launchSubnets(l *launch) []string {
 	return l.subnets
 }
 
-// key distinguishes dry runs.
+// key returns a text that is equal for equal dry runs.
 func (r DryRun) key() string {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -120,7 +119,7 @@ func (r DryRun) key() string {
 	return string(text)
 }
 
-// tryLaunch makes the dry run of a key.
+// tryLaunch makes the dry run that a key describes.
 func (a *Asker) tryLaunch(ctx context.Context, key string) (refused *observed.Error, answered bool, err error) {
 	var r DryRun
 	if err := json.Unmarshal([]byte(key), &r); err != nil {

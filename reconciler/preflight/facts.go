@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// The times for which facts are kept. Facts that a thing does not exist, or that AWS did not answer, expire sooner: people make what is missing and
-// look whether the finding goes.
+// The times for which facts are cached. The facts that a thing does not exist, or that AWS did not answer,
+// expire sooner: people create what is missing and expect the finding to disappear.
 const (
 	negativeTTL = 30 * time.Second
 	// deniedTTL is longer than negativeTTL: people rarely grant permissions, and every plan would
@@ -19,19 +19,18 @@ const (
 	lateTTL     = 5 * time.Minute
 	nameTTL     = 5 * time.Minute // profiles, key pairs, placement groups, target groups, keys
 	groupTTL    = time.Hour
-	roomTTL     = time.Minute // free addresses, machines that run, reservations
+	roomTTL     = time.Minute // free addresses, running machines, reservations
 	typeTTL     = 24 * time.Hour
 	offeringTTL = time.Hour
 	quotaTTL    = time.Hour
 	imageTTL    = time.Hour
 	dryRunTTL   = 5 * time.Minute
-	// badTTL is the time for which a problem that AWS named stays valid while AWS no longer
-	// answers: a step that it holds must not start because one call was throttled.
+	// badTTL is the time for which a reported problem stays valid while AWS no longer answers. Otherwise one
+	// throttled call would start a step that the problem holds.
 	badTTL = 15 * time.Minute
 )
 
-// fact is an answer of AWS: the thing exists, it does not, or err says why AWS did not
-// tell.
+// fact is an answer of AWS: the thing exists, it does not exist, or err explains why AWS did not answer.
 type fact[V any] struct {
 	value   V
 	present bool
@@ -42,12 +41,12 @@ type fact[V any] struct {
 	bad bool
 }
 
-// shelf holds the facts of one kind, and the keys wanted next.
+// shelf contains the facts of one kind, and the keys that the next read fetches.
 type shelf[V any] struct {
 	ttl    time.Duration
 	facts  map[string]fact[V]
 	wanted map[string]bool
-	// bad are the answers with a problem that have expired, until AWS answers again.
+	// bad contains expired answers with a problem, until AWS answers again.
 	bad map[string]fact[V]
 }
 
@@ -55,7 +54,7 @@ func newShelf[V any](ttl time.Duration) *shelf[V] {
 	return &shelf[V]{ttl: ttl, facts: map[string]fact[V]{}, wanted: map[string]bool{}, bad: map[string]fact[V]{}}
 }
 
-// get returns a fact, and wants an unknown one from then on.
+// get returns a fact. If it is unknown, the next read fetches it.
 func (s *shelf[V]) get(key string) (f fact[V], known bool) {
 	if f, known = s.facts[key]; !known {
 		s.wanted[key] = true
@@ -70,7 +69,7 @@ func (s *shelf[V]) drain() []string {
 	return keys
 }
 
-// put keeps AWS's answers.
+// put stores an answer of AWS.
 func (s *shelf[V]) put(key string, v V, present bool, now time.Time) {
 	delete(s.bad, key)
 	s.facts[key] = fact[V]{value: v, present: present, asked: now, expires: now.Add(s.ttl)}
@@ -79,8 +78,8 @@ func (s *shelf[V]) put(key string, v V, present bool, now time.Time) {
 	}
 }
 
-// condemn marks the answer that a thing is missing or cannot be used: it expires soon, and
-// stands while AWS does not answer again.
+// condemn marks an answer as missing or unusable. It expires soon, but stays valid while AWS does not answer
+// again.
 func (s *shelf[V]) condemn(key string) {
 	f := s.facts[key]
 	f.bad = true
@@ -88,7 +87,7 @@ func (s *shelf[V]) condemn(key string) {
 	s.doubt(key)
 }
 
-// fail keeps that AWS did not answer, and why.
+// fail stores why AWS did not answer.
 func (s *shelf[V]) fail(key string, err *observed.Error, now time.Time) {
 	ttl := negativeTTL
 	switch {
@@ -97,9 +96,9 @@ func (s *shelf[V]) fail(key string, err *observed.Error, now time.Time) {
 	case err.Code == codeLate:
 		ttl = lateTTL
 	case err.Code == CodeNotDry:
-		ttl = s.ttl // it is said for as long, and not tried again
+		ttl = s.ttl // reported for the full time, and not tried again
 	case err.Code == codeMany:
-		ttl = 0 // another plan names less
+		ttl = 0 // another plan may name fewer
 	}
 	if was, ok := s.bad[key]; ok && now.Sub(was.asked) < badTTL {
 		was.expires = now.Add(negativeTTL)
@@ -109,8 +108,8 @@ func (s *shelf[V]) fail(key string, err *observed.Error, now time.Time) {
 	s.facts[key] = fact[V]{err: err, asked: now, expires: now.Add(ttl)}
 }
 
-// doubt makes a fact with a problem expire soon: somebody mends it and looks whether the
-// finding goes.
+// doubt makes a fact with a problem expire soon, because people fix the problem and expect the finding to
+// disappear.
 func (s *shelf[V]) doubt(key string) {
 	f := s.facts[key]
 	if soon := f.asked.Add(negativeTTL); soon.Before(f.expires) {
@@ -131,7 +130,7 @@ func (s *shelf[V]) expire(now time.Time) {
 	})
 }
 
-// facts are all that the Asker knows of an account and region.
+// facts contains all facts about an account and region.
 type facts struct {
 	profiles   *shelf[Profile] // by name
 	keyPairs   *shelf[bool]

@@ -26,32 +26,32 @@ const (
 	codeSmallUnknown = "root-volume-maybe-too-small"
 )
 
-// verdict is the work on the launches of one target: a pure function of them and of the
-// facts, which notes the facts that it lacks.
+// verdict judges the launches of one target. Its result depends only on the launches and the facts, and it
+// notes which facts are missing.
 type verdict struct {
 	facts *facts
 
-	// refusals are Answer.Refused.
+	// refusals is Answer.Refused.
 	refusals map[string][]string
 
-	used map[string]int64 // vCPUs that count against a quota now, by its code
+	used map[string]int64 // vCPUs that currently count against a quota, by its code
 
-	// lacks says that facts are missing: then the findings mean nothing.
+	// lacks says that facts are missing. The findings are then meaningless.
 	lacks bool
 	// dryRuns allows dry runs.
 	dryRuns  bool
 	findings findings
 }
 
-// findings are the reports about launches.
+// findings collects the findings about launches.
 type findings struct {
 	found diag.List
 	said  map[[3]string]bool // objects, fields and summaries of findings
-	// unasked has the unanswered questions, by the call that would answer.
+	// unasked contains the unanswered questions, by call.
 	unasked map[string]*observed.Error
 }
 
-// judge gives the findings about launches. lacks is true if facts are missing, which the shelves then want.
+// judge returns the findings about launches. lacks is true if facts are missing. The next read fetches them.
 func judge(launches []*launch, f *facts, dryRuns bool) (answer Answer, lacks bool) {
 	v := &verdict{
 		facts: f, refusals: map[string][]string{}, used: map[string]int64{}, dryRuns: dryRuns,
@@ -81,7 +81,7 @@ func judge(launches []*launch, f *facts, dryRuns bool) (answer Answer, lacks boo
 	return Answer{v.findings.found, v.refusals}, v.lacks
 }
 
-// know looks up a fact. ok says that the answer has a value; absent, that the thing does not exist.
+// know looks up a fact. ok says that the answer has a value. absent says that the thing does not exist.
 func know[V any](v *verdict, s *shelf[V], key string) (value V, ok, absent bool) {
 	f, known := s.get(key)
 	switch {
@@ -95,12 +95,12 @@ func know[V any](v *verdict, s *shelf[V], key string) (value V, ok, absent bool)
 	return f.value, f.present, !f.present
 }
 
-// warn records a finding at a field.
+// warn adds a warning about a field.
 func (f *findings) warn(code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
 	f.say(diag.Warning, code, object, path, summary, detail)
 }
 
-// fail records a finding about what AWS is sure to refuse, whatever happens until then.
+// fail adds an error about something that AWS will certainly refuse.
 func (f *findings) fail(code string, object intent.ObjectRef, path intent.Path, summary, detail string) {
 	f.say(diag.Error, code, object, path, summary, detail)
 }
@@ -111,7 +111,7 @@ func (f *findings) say(severity diag.Severity, code string, object intent.Object
 	}
 	if key := [3]string{d.Object, d.Field, d.Summary}; !f.said[key] {
 		f.said[key] = true
-		f.found = append(f.found, d) // pools that share a launch template share what is wrong with it
+		f.found = append(f.found, d) // pools that share a launch template share its faults
 	}
 }
 
@@ -128,7 +128,7 @@ func (v *verdict) refused(l *launch, member, summary, detail string) {
 	v.findings.warn(codeRefused, object, path, summary, detail)
 }
 
-// fieldOf is the field that sets a member of the data of a pool's launch template.
+// fieldOf returns the field that sets a member of a pool's launch template data.
 func fieldOf(pool *intent.Pool, member string) (intent.ObjectRef, intent.Path) {
 	if f := pool.ForeignTemplate; f != nil {
 		return pool.Infrastructure, f.NameField
@@ -155,7 +155,7 @@ func fieldOf(pool *intent.Pool, member string) (intent.ObjectRef, intent.Path) {
 	return object, path
 }
 
-// sayUnasked reports the unanswered questions once. It cannot know which of them matter.
+// sayUnasked reports all unanswered questions in one diagnostic. It does not know which of them matter.
 func (f *findings) sayUnasked() {
 	if len(f.unasked) == 0 {
 		return
@@ -180,7 +180,7 @@ func (f *findings) sayUnasked() {
 	f.found = append(f.found, unasked(strings.Join(said, "; ")))
 }
 
-// unasked is the note about unanswered questions, with the reasons.
+// unasked returns the note about unanswered questions, with the reasons.
 func unasked(why string) diag.Diagnostic {
 	return diag.Diagnostic{
 		Severity: diag.Info, Code: codeUnasked, Detail: diag.Hint(codeUnasked),

@@ -11,29 +11,31 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// launch is the part of a plan for one pool that changes something.
+// launch contains the changes of a plan to one pool.
 type launch struct {
 	pool *intent.Pool
-	// data is the machines' launch template's, with AWS's answers if the plan makes a version; image is data's, nil if unknown.
+	// data is the content of the machines' launch template. If the plan makes a version, it includes AWS's
+	// answers. image is its image, or nil if unknown.
 	data  intent.TemplateData
 	image *observed.Image
-	// configures says that machines of another configuration start, made that the plan makes their version.
+	// configures says that machines with another configuration start. made says that the plan makes their
+	// template version.
 	configures, made bool
 	// places says that the types or the zones of the machines change.
 	places bool
-	// reservation is the group's setting for reserved capacity, nil for none; reserves says that
-	// the group changes it.
+	// reservation is the group's setting for reserved capacity, or nil. reserves says that the plan changes
+	// it.
 	reservation *intent.GroupReservation
 	reserves    bool
-	// attaches are the load balancers that the plan attaches.
+	// attaches lists the load balancers that the plan attaches.
 	attaches []intent.TrafficSource
-	// before and after are the group's sizes now and by the plan.
+	// before and after are the group's sizes before and after the plan.
 	before, after size
-	// more is the minimum number of additional machines that will run at the same time; onDemand
-	// and spot are the minimum numbers of On-Demand and Spot machines among them. addresses is the
-	// number of additional addresses, including the machines that wait in a warm pool.
+	// more is the minimum number of additional machines that will run at the same time. onDemand and spot
+	// are the minimum numbers of On-Demand and Spot machines among them. addresses is the number of
+	// additional addresses, including those of stopped machines in a warm pool.
 	more, onDemand, spot, addresses int64
-	// surging is the number of those that a rollout launches before it ends others.
+	// surging is the number of additional machines that a rollout launches before it terminates old ones.
 	surging int64
 
 	types   []place
@@ -47,7 +49,8 @@ type size struct {
 	warm          *intent.WarmPool
 }
 
-// prepared is the capacity with a full warm pool ("Warm pools for applications with long boot times" in the user guide of Auto Scaling).
+// prepared returns the capacity including a full warm pool, see "Warm pools for applications with long boot
+// times" in the Auto Scaling user guide.
 func (s size) prepared() int64 {
 	if s.warm == nil {
 		return int64(s.desired)
@@ -66,9 +69,8 @@ type place struct {
 	path   intent.Path
 }
 
-// launchesOf are the launches of a plan, in order of the pools. A step that corrects
-// drift without replacing, or that ends something, launches nothing that AWS has not
-// launched before.
+// launchesOf returns the launches of a plan, in the order of the pools. Steps that correct drift without
+// replacing machines, or that remove something, ask nothing new of AWS and are left out.
 func launchesOf(p *plan.Plan, in model.Input) []*launch {
 	var out []*launch
 	for i := range in.Set.Pools {
@@ -98,7 +100,7 @@ func newLaunch(pool *intent.Pool, in model.Input) *launch {
 	return l
 }
 
-// collect reads the plan's steps of the pool; false if none asks anything new of AWS.
+// collect reads the plan's steps for the pool. It returns false if no step asks anything new of AWS.
 func (l *launch) collect(p *plan.Plan, in model.Input) bool {
 	key := l.pool.Key.String()
 	if l.pool.Group != nil {
@@ -172,8 +174,8 @@ func (l *launch) version(data intent.TemplateData) {
 	l.data = data
 }
 
-// surge returns the minimum number of machines that EKS adds before it removes others: as many as
-// may be unavailable, or up to two for each zone.
+// surge returns the minimum number of machines that EKS adds before it removes old ones: as many as may be
+// unavailable, or up to two for each zone.
 func (l *launch) surge() int32 {
 	u := l.pool.Nodegroup.UpdateConfig
 	if u.UpdateStrategy == "MINIMAL" {
@@ -182,8 +184,8 @@ func (l *launch) surge() int32 {
 	return max(u.MaxUnavailable, 1)
 }
 
-// growGroup adds what the group gets. Machines of a warm pool have their addresses
-// already, and run only where they wait running.
+// growGroup adds the machines by which the group grows. Machines of a warm pool already have addresses, and
+// they run only if the warm pool's state is Running.
 func (l *launch) growGroup() {
 	prepares := l.after.prepared() - l.before.prepared()
 	runs := int64(l.after.desired) - int64(l.before.desired)
@@ -194,14 +196,14 @@ func (l *launch) growGroup() {
 	l.addresses += l.machines(prepares)
 }
 
-// grow adds machines beyond what the group holds afterwards.
+// grow adds machines beyond the group's final size.
 func (l *launch) grow(units int64) {
 	l.more += l.machines(units)
 	l.addresses += l.machines(units)
 }
 
-// machines returns the minimum number of machines for a capacity. A group that counts in other
-// units needs as many machines of its heaviest type.
+// machines returns the minimum number of machines for a capacity. For a weighted capacity, it assumes the
+// heaviest type. For other units it returns 0.
 func (l *launch) machines(units int64) int64 {
 	g := l.pool.Group
 	if units <= 0 || g != nil && g.Options.DesiredCapacityType != "" && g.Options.DesiredCapacityType != "units" {
@@ -218,8 +220,8 @@ func (l *launch) machines(units int64) int64 {
 	return (units + heaviest - 1) / heaviest
 }
 
-// divide says how many of the further machines are surely On-Demand and Spot: where a
-// policy mixes both it depends on the machines that run whether its base is there.
+// divide sets the minimum numbers of On-Demand and Spot machines among the additional ones. If a policy
+// mixes both, the numbers depend on whether the running machines already cover the On-Demand base.
 func (l *launch) divide() {
 	switch g, n := l.pool.Group, l.pool.Nodegroup; {
 	case n != nil && n.CapacityType == "SPOT", l.data.InstanceMarketOptions != nil && l.data.InstanceMarketOptions.MarketType == "spot":
@@ -234,8 +236,7 @@ func (l *launch) divide() {
 	}
 }
 
-// typesOf are the instance types that machines of a pool may have, and where each is
-// written.
+// typesOf returns the possible instance types of a pool's machines, each with the field that names it.
 func typesOf(pool *intent.Pool, data intent.TemplateData) (out []place) {
 	if g := pool.Group; g != nil && g.MixedInstancesPolicy != nil && len(g.MixedInstancesPolicy.Overrides) > 0 {
 		object, section := pool.Infrastructure, intent.Path{"spec"}

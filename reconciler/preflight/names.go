@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// unknown records a name that AWS does not know, in the words of a refused write.
+// unknown records a name that AWS does not know, with the message of a refused write.
 func (v *verdict) unknown(l *launch, kind, name string) {
 	u := observed.UnknownName{Kind: kind, Name: name}
 	object, path := u.Field(l.pool)
@@ -17,7 +17,7 @@ func (v *verdict) unknown(l *launch, kind, name string) {
 	v.noMachine(l, "AWS knows no "+u.String())
 }
 
-// names looks at what a launch names: the instance profile, key pairs and security groups.
+// names checks the names in a launch: the instance profile, key pairs and security groups.
 func (v *verdict) names(l *launch) {
 	if name := profileName(l.data.IamInstanceProfile); name != "" {
 		p, ok, absent := know(v, v.facts.profiles, name)
@@ -50,7 +50,7 @@ func (v *verdict) names(l *launch) {
 	}
 }
 
-// profileName is the name in an instance profile's name or ARN.
+// profileName returns the name from an instance profile's name or ARN.
 func profileName(p *intent.InstanceProfile) string {
 	if p == nil {
 		return ""
@@ -61,7 +61,7 @@ func profileName(p *intent.InstanceProfile) string {
 	return p.ARN[strings.LastIndex(p.ARN, "/")+1:]
 }
 
-// groupsOf are the security groups of a launch that manifests name by id: those found by a lookup exist.
+// groupsOf returns the security groups that manifests name by id. Groups found by a lookup exist.
 func groupsOf(l *launch) []string {
 	var out []string
 	if n := l.pool.Nodegroup; n != nil && n.RemoteAccess != nil {
@@ -80,7 +80,7 @@ func groupsOf(l *launch) []string {
 	return slices.Compact(out)
 }
 
-// keys looks at the KMS keys of volumes.
+// keys checks the KMS keys of volumes.
 func (v *verdict) keys(l *launch) {
 	for i, m := range l.data.BlockDeviceMappings {
 		id := m.Ebs.KmsKeyID
@@ -105,8 +105,8 @@ func (v *verdict) keys(l *launch) {
 	}
 }
 
-// image looks at the image together with what else is written: planning has compared it
-// with the first instance type.
+// image checks the image against the other settings. The planner has already compared it with the first
+// instance type.
 func (v *verdict) image(l *launch) {
 	v.rootVolume(l)
 	seen := map[string]bool{}
@@ -127,10 +127,9 @@ func (v *verdict) image(l *launch) {
 	}
 }
 
-// rootVolume compares the size of the root volume with the image's snapshot, as EC2 does.
-// The size in the image is only a default: images of Amazon Linux 2 for EKS say 20 GiB, with
-// a snapshot of 4. An account need not see the snapshot of an image that it may launch, and
-// then it is unknown.
+// rootVolume compares the size of the root volume with the image's snapshot, as EC2 does. The size in the
+// image is only a default: EKS images of Amazon Linux 2 say 20 GiB and have a snapshot of 4 GiB. An account
+// may be unable to see the snapshot of an image that it may launch. The size is then unknown.
 func (v *verdict) rootVolume(l *launch) {
 	im := l.image
 	if im == nil || im.RootDevice == "" || im.RootSnapshot == "" {
@@ -156,7 +155,7 @@ func (v *verdict) rootVolume(l *launch) {
 	}
 }
 
-// placement looks at placement groups.
+// placement checks placement groups.
 func (v *verdict) placement(l *launch) {
 	if p := l.data.Placement; p != nil {
 		name := p.GroupName
@@ -216,7 +215,7 @@ func (v *verdict) placementGroup(l *launch, at place, partition int32) {
 // ("Placement groups" in the EC2 user guide).
 const perZone = 7
 
-// zones are the known ones of the launch's subnets, sorted.
+// zones returns the known zones of the launch's subnets, sorted.
 func (v *verdict) zones(l *launch) (out []string) {
 	for _, id := range l.subnets {
 		if s, ok, _ := know(v, v.facts.subnets, id); ok {

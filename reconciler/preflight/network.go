@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// subnetsField is the field that names the subnets of a pool, or stands nearest.
+// subnetsField returns the field that names the subnets of a pool, or the closest existing field.
 func subnetsField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	l := model.SubnetsOf(pool)
 	switch {
@@ -23,7 +23,7 @@ func subnetsField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	return pool.Infrastructure, intent.Path{"spec", "subnets"}
 }
 
-// offerings looks whether the zones of the subnets have the instance types.
+// offerings checks whether the zones of the subnets offer the instance types.
 func (v *verdict) offerings(l *launch) {
 	zones := v.zones(l)
 	v.edges(l, zones)
@@ -50,8 +50,8 @@ func (v *verdict) offerings(l *launch) {
 	}
 }
 
-// unknownTypes reports instance types that the region does not offer in any zone: AWS
-// refuses a group or a nodegroup that names one. A pool without another type gets no machine.
+// unknownTypes reports instance types that no zone of the region offers. AWS refuses a group or a nodegroup
+// that names one. If all types of a pool are unknown, it gets no machine.
 func (v *verdict) unknownTypes(l *launch) {
 	unknown := 0
 	for _, t := range l.types {
@@ -82,7 +82,7 @@ func (v *verdict) edges(l *launch, zones []string) {
 	}
 }
 
-// targetGroups looks at the target groups that a plan attaches.
+// targetGroups checks the target groups that a plan attaches.
 func (v *verdict) targetGroups(l *launch) {
 	for _, s := range l.attaches {
 		if s.Type != "elbv2" {
@@ -104,7 +104,7 @@ func (v *verdict) targetGroups(l *launch) {
 	}
 }
 
-// attached is the field of PoolOptions that names a load balancer.
+// attached returns the field of PoolOptions that names a load balancer.
 func attached(pool *intent.Pool, identifier string) (intent.ObjectRef, intent.Path) {
 	if pool.Group == nil {
 		return pool.Infrastructure, nil
@@ -120,10 +120,10 @@ func attached(pool *intent.Pool, identifier string) (intent.ObjectRef, intent.Pa
 	return pool.Options, at
 }
 
-// addresses looks whether subnets have addresses for the further machines of a plan. Each
-// machine takes one, and more where the cluster's network gives pods addresses of the
-// subnet: that many is sure. Pools that share some of their subnets are counted together
-// in each set of subnets that one of them has and that holds all of theirs.
+// addresses checks whether subnets have addresses for the additional machines of a plan. Each machine takes
+// at least one. It takes more if the cluster's network gives pods addresses of the subnet. Pools that share
+// some subnets are added up for each set of subnets of a pool: the set counts all pools whose subnets are
+// all in it.
 func (v *verdict) addresses(launches []*launch) {
 	sets := map[string]*room{}
 	in := map[string][]*room{} // by subnet
@@ -138,7 +138,7 @@ func (v *verdict) addresses(launches []*launch) {
 		}
 	}
 	if v.lacks {
-		return // count once all is known
+		return // count when all facts are known
 	}
 	for _, l := range launches {
 		for _, r := range in[l.subnets[0]] {
@@ -170,14 +170,14 @@ func (v *verdict) addresses(launches []*launch) {
 	}
 }
 
-// room is a set of subnets, and how many further machines are to be in them.
+// room is a set of subnets, and the number of additional machines for them.
 type room struct {
 	ids map[string]bool
-	// free are its addresses; sure says that each machine takes one of them.
+	// free is the number of free addresses. sure says that each machine takes one of them.
 	free   int64
 	sure   bool
 	wanted int64
-	short  bool // and reported
+	short  bool // and already reported
 }
 
 func (v *verdict) room(subnets []string) *room {

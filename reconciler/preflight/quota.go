@@ -9,17 +9,17 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// quota is a limit on vCPUs that run at the same time. EC2 has one for several families
-// of instance types and for each market.
+// quota is a limit on concurrently running vCPUs. EC2 has one for several families of instance types in each
+// market.
 type quota struct {
-	families       string // as words: families, and letters that begin the names of others
+	families       string // family names, and letters with which other families start
 	name           string
 	onDemand, spot string // codes in Service Quotas
 }
 
-// quotas are those of "Amazon EC2 On-Demand Instance quotas" and "Spot Instance quotas" in
-// the EC2 user guide. Families that are in none (Mac, and high memory) run on dedicated
-// hosts or have quotas of their own.
+// quotas lists the quotas of "Amazon EC2 On-Demand Instance quotas" and "Spot Instance quotas" in the EC2
+// user guide. Families without an entry (Mac, and high memory) run on dedicated hosts or have quotas of
+// their own.
 // Assumed of AWS: quota-families.
 var quotas = []quota{
 	{"a c d h i im is m r t z", "standard (A, C, D, H, I, M, R, T, Z)", "L-1216C47A", "L-34B43A08"},
@@ -34,7 +34,7 @@ var quotas = []quota{
 	{"x", "X", "L-7295265B", "L-E3A00192"},
 }
 
-// byFamily are the quotas by each word of their families.
+// byFamily returns the quotas by each word of their families.
 var byFamily = sync.OnceValue(func() map[string]quota {
 	m := map[string]quota{}
 	for _, q := range quotas {
@@ -47,7 +47,7 @@ var byFamily = sync.OnceValue(func() map[string]quota {
 
 var familyLetters = regexp.MustCompile(`^[a-z]+`)
 
-// quotaOf is the quota that an instance type counts against.
+// quotaOf returns the quota that an instance type counts against.
 func quotaOf(instanceType string) (quota, bool) {
 	family, _, _ := strings.Cut(instanceType, ".")
 	family, _, _ = strings.Cut(family, "-")
@@ -59,16 +59,16 @@ func quotaOf(instanceType string) (quota, bool) {
 	return quota{}, false
 }
 
-// need is the least number of vCPUs of a launch's further machines.
+// need is the minimum number of vCPUs that the additional machines of a launch count against a quota.
 type need struct {
 	quota quota
 	spot  bool
 	vcpus int64
-	// each is one machine's.
+	// each is the number for one machine.
 	each int64
 }
 
-// code is the quota's in Service Quotas, empty for a market without one.
+// code returns the quota's code in Service Quotas, or an empty string if the market has none.
 func (n need) code() string {
 	if n.spot {
 		return n.quota.spot
@@ -83,12 +83,11 @@ func (n need) String() string {
 	return n.quota.name + " On-Demand"
 }
 
-// cannotBegin ends the message if a rollout that launches machines before it ends others has room
-// for none of them.
+// cannotBegin ends the message about a rollout that launches machines before it terminates others, if the
+// quota has room for none.
 const cannotBegin = "the rollout launches machines before it terminates others, and there is no room for any, so it does not start"
 
-// needs are those of a launch; none where AWS may choose among types that count against
-// several quotas.
+// needs returns the needs of a launch. It returns none if AWS may choose among types of several quotas.
 func (v *verdict) needs(l *launch) []need {
 	if l.more == 0 || len(l.types) == 0 || l.data.InstanceMarketOptions != nil && l.data.InstanceMarketOptions.MarketType == "capacity-block" ||
 		l.data.Placement != nil && l.data.Placement.Tenancy == "host" {
@@ -108,8 +107,8 @@ func (v *verdict) needs(l *launch) []need {
 	return out
 }
 
-// leastVCPUs is the quota that all types of a launch count against, and how many vCPUs the
-// smallest of them has; 0 if a type is unknown or counts against another quota.
+// leastVCPUs returns the quota that all types of a launch count against, and the vCPUs of the smallest type.
+// The number is 0 if a type is unknown or counts against another quota.
 func (v *verdict) leastVCPUs(l *launch) (first quota, least int32) {
 	first, ok := quotaOf(l.types[0].value)
 	for _, t := range l.types {
@@ -129,7 +128,7 @@ func (v *verdict) leastVCPUs(l *launch) (first quota, least int32) {
 	return first, least
 }
 
-// quotas looks whether the account's quotas have room for the further machines of a plan.
+// quotas checks whether the account's quotas have room for the additional machines of a plan.
 func (v *verdict) quotas(launches []*launch) {
 	wanted := map[string]int64{}
 	for _, l := range launches {
@@ -165,7 +164,7 @@ func (v *verdict) quotas(launches []*launch) {
 	}
 }
 
-// inUse is the least number of vCPUs that count against a quota now.
+// inUse returns the minimum number of vCPUs that currently count against a quota.
 func (v *verdict) inUse(running []Instance, n need) (sum int64) {
 	counts := map[string]bool{} // whether a type counts against it
 	for _, i := range running {
@@ -188,7 +187,7 @@ func (v *verdict) inUse(running []Instance, n need) (sum int64) {
 	return sum
 }
 
-// sizeField is the field that says how many machines a pool has.
+// sizeField returns the field with the number of a pool's machines.
 func sizeField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	if pool.Replicas.Written {
 		return pool.MachinePool, intent.Path{"spec", "replicas"}

@@ -2,15 +2,15 @@ package preflight
 
 import "strings"
 
-// QuotaCode is a code under which Service Quotas has a quota of vCPUs.
+// QuotaCode identifies a quota of vCPUs in Service Quotas.
 type QuotaCode struct {
 	Code string
 	Spot bool
-	// name is the quota's as weir shows it.
+	// name is the name that weir shows.
 	name string
 }
 
-// QuotaCodes returns the codes of all quotas that are read, each once.
+// QuotaCodes returns the codes of all quotas that weir reads, without duplicates.
 func QuotaCodes() (out []QuotaCode) {
 	seen := map[string]bool{}
 	for _, q := range quotas {
@@ -24,7 +24,7 @@ func QuotaCodes() (out []QuotaCode) {
 	return out
 }
 
-// String names the quota.
+// String returns the quota's name.
 func (q QuotaCode) String() string {
 	if q.Spot {
 		return q.name + " Spot instances"
@@ -32,8 +32,8 @@ func (q QuotaCode) String() string {
 	return q.name + " On-Demand instances"
 }
 
-// Fits reports whether a name in Service Quotas, such as "Running On-Demand Inf instances"
-// or "All P4, P3 and P2 Spot Instance Requests", is this quota's.
+// Fits reports whether a name in Service Quotas belongs to the quota. Examples are "Running On-Demand Inf
+// instances" and "All P4, P3 and P2 Spot Instance Requests".
 func (q QuotaCode) Fits(name string) bool {
 	head, tail := "running on-demand ", " instances"
 	if q.Spot {

@@ -17,18 +17,19 @@ const (
 	mostBatch = 2000
 )
 
-// reading is one reading of wanted facts: its deadline, and when it began.
+// reading is one read of wanted facts, with its deadline and start time.
 type reading struct {
 	ctx context.Context //nolint:containedctx // it lives as long as the call that made it
 	now time.Time
 }
 
-// one bounds the time for one kind of thing.
+// one returns a context that bounds the time for one kind of fact.
 func (r reading) one() (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(r.ctx, onePatience, errPatience)
 }
 
-// failed is the result of a failed call, or ended if the caller no longer waits: that says nothing of AWS, and others may ask.
+// failed returns the error of a failed call. ended is true if the caller no longer waits: this says nothing
+// about AWS, so another call may ask again.
 func (r reading) failed(ctx context.Context, err error) (failed *observed.Error, ended bool) {
 	if failed = asError(err); failed == nil || ctx.Err() == nil {
 		return failed, false
@@ -39,18 +40,19 @@ func (r reading) failed(ctx context.Context, err error) (failed *observed.Error,
 	return &observed.Error{Kind: observed.Cancelled, Service: failed.Service, Operation: failed.Operation, Code: codeLate, Message: errPatience.Error(), Err: err}, false
 }
 
-// Codes kept in place of AWS's answer: codeLate if there was none in time, codeMany if the plan names too much to ask.
+// Codes stored in place of AWS's answer: codeLate if AWS did not answer in time, codeMany if the plan names
+// too much to ask.
 const (
 	codeLate = "TakesTooLong"
 	codeMany = "TooMany"
 )
 
-// TooMany says that a plan names too much for an operation of a service.
+// TooMany returns the error that a plan names too much for an operation of a service.
 func TooMany(service, operation string) *observed.Error {
 	return &observed.Error{Kind: observed.Cancelled, Service: service, Operation: operation, Code: codeMany, Message: "the plan names very many"}
 }
 
-// readBatch reads keys with one call, or few.
+// readBatch reads all wanted keys with one or a few calls.
 func readBatch[V any](r reading, s *shelf[V], service, operation string, call func(context.Context, []string) (map[string]V, error)) {
 	keys := s.drain()
 	if len(keys) == 0 {
@@ -74,8 +76,7 @@ func readBatch[V any](r reading, s *shelf[V], service, operation string, call fu
 	}
 }
 
-// readEach reads keys one at a time, with the operation of a service. Where AWS refuses
-// more calls it makes no more.
+// readEach reads keys one at a time with an operation of a service. It stops if AWS refuses further calls.
 func readEach[V any](r reading, s *shelf[V], service, operation string, call func(context.Context, string) (V, bool, error)) {
 	ctx, cancel := r.one()
 	defer cancel()

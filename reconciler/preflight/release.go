@@ -6,7 +6,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// release looks whether AWS has the release that a nodegroup is pinned to.
+// release checks whether the release to which a nodegroup is pinned exists.
 func (v *verdict) release(l *launch) {
 	n := l.pool.Nodegroup
 	if n == nil || n.ReleaseVersion == "" {
@@ -21,10 +21,9 @@ func (v *verdict) release(l *launch) {
 	}
 }
 
-// releaseImage is the name of the public image of a release of an amiType; ok is false
-// where weir does not know the naming scheme. Sources: the names of the images in "Retrieve
-// recommended Amazon Linux AMI IDs" in the user guide of EKS, and in Bottlerocket's and
-// Windows' release information there.
+// releaseImage returns the name of the public image for a release of an amiType. ok is false if the naming
+// scheme is unknown. Sources: "Retrieve recommended Amazon Linux AMI IDs" in the EKS user guide, and the
+// release information for Bottlerocket and Windows there.
 func releaseImage(amiType, kubernetes, release string) (name string, ok bool) {
 	arch := "x86_64"
 	if strings.Contains(amiType, "ARM_64") {

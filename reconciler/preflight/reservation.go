@@ -8,11 +8,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// bond says that machines run in reserved capacity alone.
+// bond says that machines run only in reserved capacity.
 type bond struct {
-	// ids are the reservations that are named, with their fields; none means that any open one will do.
+	// ids lists the named reservations, with their fields. If it is empty, any open reservation will do.
 	ids []place
-	// object and path are the field that says so.
+	// object and path identify the field with this setting.
 	object intent.ObjectRef
 	path   intent.Path
 }
@@ -57,8 +57,8 @@ func (b bond) takes(c Reservation) bool {
 	return slices.ContainsFunc(b.ids, func(id place) bool { return id.value == c.ID })
 }
 
-// reservations looks whether the machines of launches fit into the reserved capacity in which
-// alone they may run. Only what pools with the very same reservations want is added up.
+// reservations checks whether the machines of launches fit into the reserved capacity to which they are
+// bound. It adds up only pools with exactly the same reservations.
 func (v *verdict) reservations(launches []*launch) {
 	wanted := map[string]int64{}
 	for _, l := range launches {
@@ -118,7 +118,7 @@ func (v *verdict) fitting(l *launch, b bond, all []Reservation, zones []string) 
 	return nil, false
 }
 
-// reservedRoom looks whether there is room for a launch in the reservations that fit it.
+// reservedRoom checks whether the fitting reservations have room for a launch.
 func (v *verdict) reservedRoom(l *launch, b bond, fitting []Reservation, zones []string, wanted map[string]int64) {
 	var ids []string
 	room, bare := int64(0), slices.Clone(zones)

@@ -6,10 +6,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// refreshSurge returns the minimum number of units of n that an instance refresh launches before it
-// ends others. Its own percentages count, and the group's maintenance policy if it has none.
-// Without a maximum Auto Scaling ends machines first. With a maximum it does so only if the minimum
-// lets one go.
+// refreshSurge returns the minimum number of units, out of n, that an instance refresh launches before it
+// terminates others. The refresh's own percentages count, or the group's maintenance policy if it has none.
+// Without a maximum, Auto Scaling terminates machines first. With a maximum, it does so only if the minimum
+// permits one less.
 func (l *launch) refreshSurge(p intent.Refresh, n int64) int64 {
 	least, most := p.MinHealthyPercentage, p.MaxHealthyPercentage
 	if m := l.pool.Group.Options.InstanceMaintenancePolicy; m != nil && least == nil && most == nil && intent.Value(m.MaxHealthyPercentage) >= 100 {
@@ -31,18 +31,18 @@ func (l *launch) refreshSurge(p intent.Refresh, n int64) int64 {
 	return 0
 }
 
-// surges adds what a rollout launches before it ends others.
+// surges adds the machines that a rollout launches before it terminates others.
 func (l *launch) surges(units int64) {
 	before := l.more
 	l.grow(units)
 	l.surging += l.more - before
 }
 
-// onlySurges says that the launch wants machines for its rollout alone.
+// onlySurges reports whether all additional machines are for the rollout.
 func (l *launch) onlySurges() bool { return l.surging > 0 && l.more == l.surging }
 
-// endsFirst says how the rollout ends machines before it launches others, and where that is
-// written.
+// endsFirst returns the setting that makes the rollout terminate machines before it launches others, and its
+// field.
 func (l *launch) endsFirst() (object intent.ObjectRef, path intent.Path, advice string) {
 	if l.pool.Nodegroup != nil {
 		object, path = l.pool.Options, intent.Path{"spec", "nodegroup", "updateConfig", "updateStrategy"}
@@ -51,7 +51,7 @@ func (l *launch) endsFirst() (object intent.ObjectRef, path intent.Path, advice 
 		}
 		return object, path, "or let EKS terminate machines before it launches others: spec.nodegroup.updateConfig.updateStrategy: MINIMAL in the pool's PoolOptions"
 	}
-	// The largest percentage that lets one machine go.
+	// The largest percentage that permits one machine less.
 	least := int64(90)
 	if n := int64(l.before.desired); n > 0 {
 		least = min(least, (n-1)*100/n)

@@ -8,23 +8,23 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// feature is something that a launch template asks of an instance type, and whether the type has it. weir assumes that a type has a feature that AWS
-// does not mention.
+// feature is a feature that a launch template requires of an instance type. weir assumes that a type has a
+// feature that AWS does not mention.
 type feature struct {
-	// member is the launch template's that asks.
+	// member is the launch template's member that requires the feature.
 	member string
-	// what is asked for, in words.
+	// what describes the feature in words.
 	what string
-	// lacks says that the type does not have it, and why, if there is more to say.
+	// lacks reports whether the type does not have the feature, with the reason if there is more to say.
 	lacks func(t *InstanceType) (bool, string)
 }
 
 func no(b *bool) bool { return b != nil && !*b }
 
-// without is for features that AWS gives as a list.
+// without reports whether a list that AWS returned does not contain the feature.
 func without(list []string, name string) bool { return len(list) > 0 && !slices.Contains(list, name) }
 
-// features returns those that a launch asks for.
+// features returns the features that a launch requires.
 func features(l *launch) (out []feature) {
 	d := &l.data
 	ask := func(asked bool, member, what string, lacks func(t *InstanceType) bool) {
@@ -37,7 +37,7 @@ func features(l *launch) (out []feature) {
 	ask(intent.Value(d.EbsOptimized), "EbsOptimized", "EBS optimization", func(t *InstanceType) bool { return t.EBSOptimized == "unsupported" })
 	ask(d.Placement != nil && d.Placement.Tenancy == "host", "Placement.Tenancy", "dedicated hosts", func(t *InstanceType) bool { return no(t.Hosts) })
 	if c := d.CPUOptions; c != nil {
-		// An empty list is unknown, or of a processor without any.
+		// An empty list means unknown, or a processor without features.
 		ask(c.AmdSevSnp == "enabled", "CpuOptions.AmdSevSnp", "AMD SEV-SNP", func(t *InstanceType) bool { return without(t.Features, "amd-sev-snp") })
 		ask(c.NestedVirtualization == "enabled", "CpuOptions.NestedVirtualization", "nested virtualization", func(t *InstanceType) bool { return without(t.Features, "nested-virtualization") })
 		ask(c.CoreCount > 0, "CpuOptions.CoreCount", fmt.Sprintf("%d cores", c.CoreCount), func(t *InstanceType) bool { return len(t.Cores) > 0 && !slices.Contains(t.Cores, c.CoreCount) })
@@ -55,7 +55,7 @@ func features(l *launch) (out []feature) {
 	return append(out, interfaceFeatures(d)...)
 }
 
-// interfaceFeatures returns those of network interfaces.
+// interfaceFeatures returns the features that network interfaces require.
 func interfaceFeatures(d *intent.TemplateData) (out []feature) {
 	efas := int32(0)
 	for i, n := range d.NetworkInterfaces {
@@ -87,7 +87,7 @@ func interfaceFeatures(d *intent.TemplateData) (out []feature) {
 	return out
 }
 
-// types looks whether the pool's instance types have what its launch template asks for.
+// types checks whether the pool's instance types have the features that its launch template requires.
 func (v *verdict) types(l *launch) {
 	asked := features(l)
 	if len(asked) == 0 && l.image == nil && !l.mixesMarkets() {
@@ -125,7 +125,7 @@ func (v *verdict) types(l *launch) {
 	}
 }
 
-// mixesMarkets says that the pool's policy makes some machines Spot.
+// mixesMarkets reports whether the pool's policy makes some machines Spot.
 func (l *launch) mixesMarkets() bool {
 	switch g, n := l.pool.Group, l.pool.Nodegroup; {
 	case n != nil:

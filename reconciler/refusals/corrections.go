@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// MostCorrections bounds how often weir sets a field again, within CorrectionsFor, that AWS had
-// accepted and that somebody else changed. Then weir leaves the field alone.
+// MostCorrections bounds how often, within CorrectionsFor, weir sets a field again that somebody else
+// changed after AWS had accepted it. weir then leaves the field alone.
 const (
 	MostCorrections = 3
 	CorrectionsFor  = RolloutsFor
@@ -22,7 +22,7 @@ type correction struct {
 	pool string
 	// revision is the commit from which weir last wrote the value.
 	revision string
-	// kept says that AWS has held the value since weir last wrote it.
+	// kept says that AWS has returned the value since weir last wrote it.
 	kept bool
 	// at lists the times when weir wrote the value again after that, last the latest write.
 	at   []time.Time

@@ -11,8 +11,7 @@ type refused struct {
 	digest string
 	until  time.Time
 	err    *observed.Error
-	// unsent counts how often in a row weir did not send the steps, because the resource
-	// was not as observed.
+	// unsent counts how often in a row weir did not send the steps because the resource had changed.
 	unsent int
 }
 

@@ -52,7 +52,7 @@ type Wanted struct {
 	Pools    []intent.Pool
 }
 
-// Recalled reports whether the record holds the entries of the owner before.
+// Recalled reports whether the record contains the entries of the previous owner.
 func (r *Record) Recalled() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *Record) recallRefused(stored []StoredRefusal, now time.Time) {
 		if _, newer := r.refused[key]; newer || e.Err == nil || lifted(r.view.Retry, key.Owner) {
 			continue
 		}
-		until := now.Add(WaitFor(e.Err)) // the clock of the owner before may have been ahead
+		until := now.Add(WaitFor(e.Err)) // the clock of the previous owner may have been ahead
 		if e.Until.Before(until) {
 			until = e.Until
 		}
@@ -126,9 +126,9 @@ func (r *Record) recallWrites(target string, stored []StoredWrite, pools []inten
 	}
 }
 
-// ToStore returns what must be stored of targets because it differs from what the store holds. An
-// empty Stored takes the place of one that is no longer needed. If the given targets are all targets, that
-// includes those of any other target. ToStore returns nothing before Recall.
+// ToStore returns the entries of targets that differ from the store's content. An empty Stored replaces one
+// that is no longer needed. If the given targets are all targets, the result also includes entries of any
+// other target. ToStore returns nothing before Recall.
 func (r *Record) ToStore(targets []Wanted, all bool, now time.Time) map[string]Stored {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -162,7 +162,7 @@ func (r *Record) store(w Wanted, now time.Time) Stored {
 	for key, e := range r.refused {
 		if key.Target == w.Target && e.unsent == 0 && !now.After(e.until) {
 			err := *e.err
-			err.Err = nil // it repeats the message, and may hold anything
+			err.Err = nil // it repeats the message, and may contain anything
 			s.Refused = append(s.Refused, StoredRefusal{key.String(), e.digest, e.until.UTC().Round(0), &err})
 		}
 	}
@@ -180,7 +180,7 @@ func (r *Record) store(w Wanted, now time.Time) Stored {
 	return s
 }
 
-// Stored notes that the store holds what ToStore returned for a target.
+// Stored notes that the store contains the entries that ToStore returned for a target.
 func (r *Record) Stored(target string, s Stored) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,8 +22,8 @@ import (
 const (
 	// mostUnchanged bounds the writes of a change while AWS keeps returning the same.
 	mostUnchanged = 2
-	// mostMade bounds how often something is made, deleted or rolled out. AWS may not show that for
-	// a while, and two weirs undo it for each other, which rollout-contested reports earlier.
+	// mostMade bounds how often something is made, deleted or rolled out. AWS may not show the result for a
+	// while. Two instances may also undo each other's changes, which rollout-contested reports earlier.
 	mostMade = 5
 	// mostWrites bounds the writes of a value while AWS returns a different value every time.
 	mostWrites = 5
@@ -52,7 +52,7 @@ func WritesOf(s step.Step, target string) []Write {
 	key := func(more ...[]byte) Key {
 		text := strings.Join([]string{fmt.Sprintf("%T", s.Do), string(s.Resource), s.About().EksCluster(), s.Name}, "\x00")
 		if content := s.Makes(); content != "" {
-			text += "\x00" + content // one of several for pools that share the template
+			text += "\x00" + content // several pools may share the template
 		}
 		return Key{target, s.Owner(), content.ShortHash(append(more, []byte(text))...)}
 	}

@@ -6,11 +6,13 @@ import (
 	"time"
 )
 
-// Abort ends a move that stopped half way: weir goes on where it was, and the new store counts as moved back. alone fails while somebody may write to
-// the first one, or moves it. A nil to is a store that cannot be reached: a move that was not whole can be aborted all the same, as the new store
-// stays sealed. After a crash or an error, the next call goes on.
+// Abort ends an incomplete move. weir continues with the old store, and the new store counts as moved back.
+// alone fails while another process may write to the old store or move it. A nil to means that the new store
+// is unreachable. An incomplete move can still be aborted then, because the new store stays sealed. After a
+// crash or an error, call Abort again.
 //
-// At no moment may both be used: the new one is never opened, and the old one only while the new one is sealed or empty.
+// The two stores are never usable at the same time: Abort never opens the new one, and opens the old one
+// only while the new one is sealed or empty.
 func Abort(from Place, to *Place, toName string, logs []string, alone func() error) error {
 	if err := alone(); err != nil {
 		return err
@@ -27,7 +29,7 @@ func Abort(from Place, to *Place, toName string, logs []string, alone func() err
 	}
 	receives := there.State == receiving && there.Other == from.Name
 	switch {
-	case here.State == "" && receives: // an earlier call stopped half way
+	case here.State == "" && receives: // an earlier call stopped halfway
 	case here.State == "":
 		return fmt.Errorf("no move from %s to %s is in progress, so there is nothing to abort", from.Name, toName)
 	case here.State == receiving || here.Other != toName:

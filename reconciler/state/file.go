@@ -14,16 +14,16 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// File is the file's name below the state directory.
+// File is the name of the file in the state directory.
 const File = "weir.db"
 
-// lockWait bounds how long an open waits for the lock of another process.
+// lockWait bounds the time that an open waits for the lock of another process.
 const lockWait = time.Second
 
-// ErrInUse says that a process, a running daemon as a rule, holds the file open.
+// ErrInUse says that another process, usually a running daemon, has the file open.
 var ErrInUse = errors.New("the state is in use by another weir")
 
-// UnreadableError says that a file could not be used as it was.
+// UnreadableError says that a file could not be used.
 type UnreadableError struct {
 	// File is the original place of the file, Aside its new place. Aside is empty if the file was
 	// only to be read, or was not there.
@@ -31,7 +31,7 @@ type UnreadableError struct {
 	Why         error
 }
 
-// Error says what happened.
+// Error returns the fault and both paths.
 func (e *UnreadableError) Error() string { return e.text(func(file string) string { return file }) }
 
 func (e *UnreadableError) text(name func(string) string) string {
@@ -42,14 +42,14 @@ func (e *UnreadableError) text(name func(string) string) string {
 	return text
 }
 
-// Loss names the records that are lost with the file.
+// Loss returns the loss of the records in the file.
 func (e *UnreadableError) Loss() *Loss { return &Loss{Since: time.Now(), Why: e.text(filepath.Base)} }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *UnreadableError) Unwrap() error { return e.Why }
 
-// DB is an open file. It may be used by several goroutines; transactions go one
-// after another, and none may begin another.
+// DB is an open file. It is safe for concurrent use. Transactions run one after the other, and must not be
+// nested.
 type DB struct {
 	dir      string
 	readOnly bool
@@ -57,18 +57,18 @@ type DB struct {
 
 	mu     sync.Mutex // held during a transaction
 	bolt   *bolt.DB
-	file   *os.File  // the library's
-	size   int64     // what it had before the last transaction
-	broken error     // why the file cannot be used any more
-	tried  time.Time // when a new one last replaced it
+	file   *os.File  // the library's handle
+	size   int64     // before the last transaction
+	broken error     // why the file can no longer be used
+	tried  time.Time // time of the last attempt to replace it
 	closed bool
 }
 
-// Open opens the file below dir, whose lock the caller holds, and makes it where
-// there never was one. One that is damaged, of another program, of a newer weir, or
-// gone, is moved to weir.db.unreadable-<time>, Lost says so, and the new one holds a
-// Loss. So it is with a file that is damaged later. It fails with ErrInUse while
-// another process holds the file open.
+// Open opens the file in dir, and creates it on the first start. The caller holds the lock of dir. If the
+// file is damaged, missing, or written by another program or a newer weir, Open renames it
+// to weir.db.unreadable-<time> and starts a new file that contains a Loss; Lost returns the reason. A file
+// that is damaged later is replaced in the same way. Open fails with ErrInUse while another process has the
+// file open.
 func Open(dir string) (*DB, error) {
 	db, err := open(dir, false, nil)
 	var unreadable *UnreadableError
@@ -78,9 +78,9 @@ func Open(dir string) (*DB, error) {
 	return replaceUnreadable(dir, unreadable)
 }
 
-// OpenReadOnly opens the file below dir to read it. It fails with fs.ErrNotExist where
-// there never was one, with ErrInUse while a daemon runs, and with an UnreadableError
-// where Open would put the file aside.
+// OpenReadOnly opens the file in dir for reading. It fails with fs.ErrNotExist if no file was ever created,
+// with ErrInUse while a daemon runs, and with an UnreadableError in the cases in which Open replaces the
+// file.
 func OpenReadOnly(dir string) (*DB, error) {
 	db, err := open(dir, true, nil)
 	return db.unsealed(err)
@@ -92,14 +92,14 @@ func (db *DB) unsealed(err error) (*DB, error) {
 		return nil, err
 	}
 	var s *SealedError
-	if err := db.View(sealed); errors.As(err, &s) { // anything else shows when it is used
+	if err := db.View(sealed); errors.As(err, &s) { // other errors appear on use
 		return nil, errors.Join(fmt.Errorf("%s: %w", filepath.Join(db.dir, File), err), db.Close())
 	}
 	return db, nil
 }
 
-// replaceUnreadable replaces an unreadable file by a new one. A crash at any moment leaves a file that says the
-// same.
+// replaceUnreadable replaces an unreadable file by a new one. After a crash at any moment, the next open
+// detects the same loss.
 func replaceUnreadable(dir string, why *UnreadableError) (*DB, error) {
 	err := markBegun(dir)
 	if err == nil {
@@ -111,7 +111,7 @@ func replaceUnreadable(dir string, why *UnreadableError) (*DB, error) {
 	return open(dir, false, why)
 }
 
-// open opens the file, or makes it. A new file replaces a lost one.
+// open opens the file, or creates it. A new file replaces a lost one.
 func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	name := filepath.Join(dir, File)
 	earlier, err := begun(dir)
@@ -144,7 +144,7 @@ func open(dir string, readOnly bool, lost *UnreadableError) (*DB, error) {
 	return db, nil
 }
 
-// readable looks at the file before the library does. An empty one is like a missing one.
+// readable checks the file before the library opens it. An empty file counts as missing.
 func readable(name string) (err error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -153,7 +153,7 @@ func readable(name string) (err error) {
 	if !info.Mode().IsRegular() {
 		return &UnreadableError{File: name, Why: errors.New("it is not a regular file")}
 	}
-	if info.Size() == 0 { // another process was about to make it
+	if info.Size() == 0 { // another process was about to create it
 		return fmt.Errorf("open state: %s is empty: %w", name, fs.ErrNotExist)
 	}
 	f, err := os.Open(name)
@@ -167,8 +167,7 @@ func readable(name string) (err error) {
 	return nil
 }
 
-// openBolt opens a file that was looked at. If the library panics nevertheless, the
-// file is unreadable.
+// openBolt opens a file that was checked. If the library still panics, the file is unreadable.
 func (db *DB) openBolt(name string) error {
 	err := guarded(func() (err error) {
 		db.bolt, err = bolt.Open(name, 0o600, &bolt.Options{
@@ -196,8 +195,8 @@ func (db *DB) openBolt(name string) error {
 	return nil
 }
 
-// start reads the format of an open file, or writes it into a new one. An earlier
-// weir that began the file has filled it.
+// start reads the format of an open file, or writes it into a new one. An empty file that an earlier weir
+// created is damaged.
 func (db *DB) start(name string, earlier bool) error {
 	empty, version := false, 0
 	err := guarded(func() error {
@@ -225,7 +224,7 @@ func (db *DB) start(name string, earlier bool) error {
 	return nil
 }
 
-// fill writes what a new file has, all at once: without the loss it would look as
+// fill writes the initial records of a new file in one transaction. Without the loss, the file would look as
 // if nothing had been lost.
 func (db *DB) fill(tx *bolt.Tx) error {
 	err := Bucket[int]{aboutBucket}.Put(&Tx{boltTable{tx}}, formatKey, format)
@@ -235,7 +234,7 @@ func (db *DB) fill(tx *bolt.Tx) error {
 	return err
 }
 
-// setAside moves the file out of the way, if it is there and holds anything.
+// setAside renames the file if it exists and is not empty. It removes an empty file.
 func setAside(of *UnreadableError) error {
 	if info, err := os.Stat(of.File); err == nil && info.Size() == 0 {
 		return os.Remove(of.File)
@@ -251,7 +250,7 @@ func setAside(of *UnreadableError) error {
 	return nil
 }
 
-// Lost says which file was put aside since Open, and why, nil if none.
+// Lost returns which file was put aside since Open, and why, or nil.
 func (db *DB) Lost() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -261,7 +260,7 @@ func (db *DB) Lost() error {
 	return db.lost
 }
 
-// Close closes the file once no transaction is under way.
+// Close waits for a running transaction and closes the file.
 func (db *DB) Close() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -282,7 +281,7 @@ func (db *DB) View(fn func(*Tx) error) error {
 	return db.run(func(b *bolt.DB) error { return b.View(func(tx *bolt.Tx) error { return fn(&Tx{boltTable{tx}}) }) })
 }
 
-// Update implements Store: the changes are on the disk when it returns.
+// Update implements Store. The changes are on disk when it returns.
 func (db *DB) Update(fn func(*Tx) error) error {
 	err := db.run(func(b *bolt.DB) error { return b.Update(func(tx *bolt.Tx) error { return fn(&Tx{boltTable{tx}}) }) })
 	if errors.Is(err, bolterrors.ErrDatabaseReadOnly) {
@@ -291,7 +290,7 @@ func (db *DB) Update(fn func(*Tx) error) error {
 	return err
 }
 
-// boltTable are the records of a file in one of the library's transactions.
+// boltTable accesses the records of a file in a transaction of the library.
 type boltTable struct{ tx *bolt.Tx }
 
 func (t boltTable) get(bucket, key string) ([]byte, error) {

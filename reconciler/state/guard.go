@@ -15,10 +15,10 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 )
 
-// guarded is the only way into the library, which reads the file through a memory map. If another
-// process truncates the file under a running daemon, a read is a fault of the processor, which ends
-// an unprepared process. If the file then grows again, the new pages hold zeros, at which the
-// library panics. guarded turns both into a damage.
+// guarded wraps all calls of the library, which reads the file through a memory map. If another process
+// truncates the file under a running daemon, a read causes a memory fault that ends an unprepared process.
+// If the file then grows again, the new pages contain zeros, and the library panics. guarded turns both into
+// a damage.
 func guarded(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -34,12 +34,12 @@ func guarded(do func() error) (err error) {
 	return do()
 }
 
-// damage is the fault that guarded caught.
+// damage is a fault that guarded caught.
 type damage struct{ text string }
 
 func (d *damage) Error() string { return d.text }
 
-// panicsInLibrary reports whether the library began the panic that is under way.
+// panicsInLibrary reports whether the current panic started in the library.
 func panicsInLibrary() bool {
 	pcs := make([]uintptr, 64)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
@@ -56,13 +56,13 @@ func panicsInLibrary() bool {
 	}
 }
 
-// renewPause is the least time between two tries to begin a new file: where the disk
-// is full, each leaves one behind.
+// renewPause is the minimum time between two attempts to create a new file. If the disk is full, each
+// attempt leaves a file behind.
 const renewPause = 10 * time.Second
 
-// run does one transaction at a time. A transaction that ends in a fault leaves the library's own
-// locks held, and further transactions would wait forever. So run then moves the damaged file aside
-// and begins a new one, like Open.
+// run runs one transaction at a time. A transaction that ends in a fault leaves the library's locks locked,
+// and later transactions would wait forever. So run then puts the damaged file aside and starts a new one,
+// like Open.
 func (db *DB) run(transaction func(*bolt.DB) error) error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -94,18 +94,18 @@ func (db *DB) run(transaction func(*bolt.DB) error) error {
 	return why
 }
 
-// giveUp closes a file that cannot be used, and unlocks it: memory that is mapped to
-// it would keep the lock. The library is not asked, as it may wait for its own locks.
+// giveUp closes an unusable file and unlocks it, because its memory map would keep the lock. It does not
+// call the library, which may wait for its own locks.
 func (db *DB) giveUp() {
-	_ = syscall.Flock(int(db.file.Fd()), syscall.LOCK_UN) // no more can be done about it
+	_ = syscall.Flock(int(db.file.Fd()), syscall.LOCK_UN) // an error here cannot be handled
 	_ = db.file.Close()
 }
 
-// changed says how others changed the file since the last transaction.
+// changed returns how other processes changed the file since the last transaction.
 func (db *DB) changed() error {
 	have, err := db.file.Stat()
 	if err != nil {
-		return nil // reading will tell
+		return nil // the next read reports it
 	}
 	if have.Size() < db.size {
 		return fmt.Errorf("it was shortened from %d to %d bytes", db.size, have.Size())

@@ -2,21 +2,21 @@ package state
 
 import "fmt"
 
-// instances holds the name of the instance whose records a store has.
+// instances has the name of the instance that owns the records of a store.
 var instances = Bucket[string]{aboutBucket}
 
 const instanceKey = "instance"
 
-// OtherInstanceError says that records are another instance's.
+// OtherInstanceError says that the records belong to another instance.
 type OtherInstanceError struct{ Has, Want string }
 
-// Error says so, and what to do.
+// Error returns both names and what to do.
 func (e *OtherInstanceError) Error() string {
 	return fmt.Sprintf("the records are those of instance %q, and this is instance %q: give each instance a state directory of its own", e.Has, e.Want)
 }
 
-// Claim notes that the records are an instance's. It fails with an OtherInstanceError if they
-// are another one's. Records of an earlier weir name no instance, and become this one's.
+// Claim marks the records as those of an instance. It fails with an OtherInstanceError if they belong to
+// another one. Records of earlier releases name no instance, and then become this instance's.
 func Claim(s Store, instance string) error {
 	if err := CheckInstance(s, instance); err != nil {
 		return err
@@ -30,7 +30,7 @@ func Claim(s Store, instance string) error {
 	})
 }
 
-// CheckInstance is Claim without a note: it only reads.
+// CheckInstance checks like Claim, and only reads.
 func CheckInstance(s Store, instance string) error {
 	return s.View(func(tx *Tx) error {
 		has, named, err := instances.Get(tx, instanceKey)

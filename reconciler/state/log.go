@@ -14,22 +14,22 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Log holds values of one type, about in the order of their adding. It is bounded, and
-// no process has it in memory.
+// Log contains values of one type, roughly in the order in which they were added. It is bounded, and is
+// never completely in memory.
 type Log[T any] struct {
 	Name string
 	// At returns the time of the event that a value describes.
 	At func(T) time.Time
 }
 
-// Keep bounds a log: so many values, and none of before.
+// Keep bounds a log by number and age of its values.
 type Keep struct {
 	Most  int
 	Since time.Time
 }
 
-// Add puts values behind those of the log, and removes what its bounds leave out. In
-// Shared that happens now and then.
+// Add appends values to the log, and removes values beyond its bounds. Shared removes them only now and
+// then.
 func (l Log[T]) Add(tx *Tx, values []T, keep Keep) error {
 	if len(values) == 0 {
 		return nil
@@ -48,7 +48,7 @@ func (l Log[T]) Add(tx *Tx, values []T, keep Keep) error {
 	return tx.table.add(l.Name, raw, keep, old)
 }
 
-// Newest calls fn with every value, the last added first, until it returns ErrStop.
+// Newest calls fn with every value, the newest first, until fn returns ErrStop.
 func (l Log[T]) Newest(tx *Tx, fn func(T) error) error {
 	err := tx.table.newest(l.Name, func(data []byte) error {
 		var v T
@@ -63,8 +63,8 @@ func (l Log[T]) Newest(tx *Tx, fn func(T) error) error {
 	return err
 }
 
-// In a file, keys are consecutive numbers, so the first and the last tell how many there
-// are, and what must go is at the front.
+// In a file, keys are consecutive numbers. So the first and the last key give the number of values, and the
+// oldest values come first.
 
 func (t boltTable) add(log string, values []json.RawMessage, keep Keep, old func([]byte) bool) error {
 	last, err := uint64(0), error(nil)
@@ -107,14 +107,14 @@ func (t boltTable) newest(log string, fn func([]byte) error) error {
 	return t.scan(log, "", true, func(_ string, data []byte) error { return fn(data) })
 }
 
-// In an engine, values that were added together are one record. The key begins with how
-// long its time is before the end of all times, so that the newest come first; it ends
-// with how many values there are.
+// In an engine, values that were added together form one record. The key starts with the time that remains
+// until the greatest possible time, so that the newest records come first. It ends with the number of
+// values.
 
 const (
-	// logRecord is about the longest record of a log.
+	// logRecord is the approximate maximum size of a log's record.
 	logRecord = 64 << 10
-	// trimEach is after how many records of its own a member looks what must go.
+	// trimEach is the number of its own records after which a member trims a log again.
 	trimEach = 200
 )
 
@@ -147,11 +147,11 @@ func (t *sharedTx) add(log string, values []json.RawMessage, keep Keep, _ func([
 
 func logKey(log string, at time.Time, member string, n int) string {
 	var unique [4]byte
-	_, _ = rand.Read(unique[:]) // it never fails
+	_, _ = rand.Read(unique[:]) // never fails
 	return fmt.Sprintf("%s.%x.%s.%d", logTime(log, at), unique, escape(member), n)
 }
 
-// logTime returns the prefix of the keys of a time.
+// logTime returns the prefix of the keys for a time.
 func logTime(log string, at time.Time) string {
 	return fmt.Sprintf("%s%s/%016x", LogPrefix, log, uint64(math.MaxInt64-at.UnixNano())) //nolint:gosec // neither is negative
 }
@@ -191,8 +191,8 @@ func (s *Shared) eachRecord(ctx context.Context, prefix, after string, fn func(c
 	}
 }
 
-// trim removes what the bounds of logs leave out, now and then. The next trim, by any
-// member, removes what this one misses.
+// trim sometimes removes values beyond the bounds of logs. The next trim, by any member, removes what this
+// one misses.
 func (s *Shared) trim(ctx context.Context, tx *sharedTx) {
 	for _, e := range tx.added {
 		s.logs.added[e.log]++
@@ -214,7 +214,7 @@ func (s *Shared) trim(ctx context.Context, tx *sharedTx) {
 			return err
 		})
 		if err == nil && len(ops) > 0 {
-			_ = s.engine.Commit(ctx, ops) // the next time
+			_ = s.engine.Commit(ctx, ops) // after an error, a later trim removes them
 		}
 	}
 }

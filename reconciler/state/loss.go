@@ -11,9 +11,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// markerFile exists in the directory of File from the first start on: a directory with the marker
-// and without File has lost the requests of people. To start again on purpose, empty the whole
-// directory.
+// markerFile exists in the directory of File from the first start on. If the marker exists without File, the
+// requests of people were lost. To start again on purpose, empty the whole directory.
 const markerFile = "weir.db.begun"
 
 const markerText = "weir keeps suspensions and approvals in " + File + ". Where that is gone and this file is not, weir holds all\n" +
@@ -21,11 +20,10 @@ const markerText = "weir keeps suspensions and approvals in " + File + ". Where 
 
 var errGone = errors.New("it is gone, though an earlier weir had one here")
 
-// Loss says that suspensions and approvals were lost, and stays in the file that
-// replaced the lost one until a person accepts it.
+// Loss says that suspensions and approvals were lost. It stays in the new file until a person accepts it.
 type Loss struct {
 	Since time.Time `json:"since,omitzero"`
-	// Why names files without their directory: others than its owner read it.
+	// Why names files without their directory, because not only the owner reads it.
 	Why string `json:"why"`
 }
 
@@ -33,7 +31,7 @@ const lossKey = "lost"
 
 var losses = Bucket[Loss]{aboutBucket}
 
-// LossOf returns what was lost and not accepted yet, nil for nothing.
+// LossOf returns the loss that is not accepted yet, or nil.
 func LossOf(tx *Tx) (*Loss, error) {
 	l, ok, err := losses.Get(tx, lossKey)
 	if err != nil || !ok {
@@ -42,7 +40,7 @@ func LossOf(tx *Tx) (*Loss, error) {
 	return &l, nil
 }
 
-// Lose puts a loss on record, unless there is one.
+// Lose records a loss, unless one is recorded already.
 func Lose(s Store, why string) error {
 	return s.Update(func(tx *Tx) error {
 		if _, ok, err := losses.Get(tx, lossKey); err != nil || ok {
@@ -52,15 +50,15 @@ func Lose(s Store, why string) error {
 	})
 }
 
-// engines has the id of the engine in which records are written: where they are found in
-// another one, that was restored from a backup or copied, and what people said since is not
-// among them. Nobody can say then whether an approval was used, or what was suspended.
+// engines has the id of the engine in which the records are written. If they appear in another engine, it
+// was copied or restored from a backup, and later requests are missing. It is then unknown whether an
+// approval was used, or what was suspended.
 var engines = Bucket[string]{aboutBucket}
 
 const engineKey = "engine"
 
-// elsewhere is the loss where the records are another engine's, or were wiped since this
-// process read them.
+// elsewhere returns a loss if the records belong to another engine, or were wiped since this process read
+// them.
 func elsewhere(tx *Tx) *Loss {
 	id := engineOf(tx)
 	if id == "" {
@@ -78,7 +76,7 @@ func elsewhere(tx *Tx) *Loss {
 	return nil
 }
 
-// engineOf is the id of the engine that has the records, empty for a file.
+// engineOf returns the id of the engine that has the records. It is empty for a file.
 func engineOf(tx *Tx) string {
 	if t, is := tx.table.(*sharedTx); is {
 		return t.replica.EngineID()
@@ -86,7 +84,7 @@ func engineOf(tx *Tx) string {
 	return ""
 }
 
-// adopt makes the records those of the engine that has them.
+// adopt assigns the records to the engine that has them.
 func adopt(tx *Tx) error {
 	err := Bucket[int]{aboutBucket}.Put(tx, formatKey, format)
 	if id := engineOf(tx); id != "" {
@@ -95,14 +93,14 @@ func adopt(tx *Tx) error {
 	return err
 }
 
-// AcceptLoss forgets that something was lost.
+// AcceptLoss removes the loss.
 func AcceptLoss(tx *Tx) error {
 	return errors.Join(losses.Delete(tx, lossKey), fresh.Delete(tx, freshKey), adopt(tx))
 }
 
-// A store that several weirs share begins empty, also if an engine lost its data. So a new store
-// trusts nothing about a scope until AWS has shown that it holds nothing of this instance there, or
-// a person says so.
+// A store that several members share is empty at first, and also if an engine lost its data. So a new store
+// permits nothing in a scope until AWS has shown that it has no resources of this instance there, or a
+// person confirms it.
 var (
 	fresh       = Bucket[time.Time]{aboutBucket}
 	begunScopes = Bucket[time.Time]{"begun"}
@@ -152,13 +150,13 @@ func CheckLoss(s Store, scope string, holds bool) error {
 	return err
 }
 
-// LossError says that something was lost.
+// LossError says that records were lost.
 type LossError struct{ Loss *Loss }
 
-// Error says what.
+// Error returns the reason.
 func (e *LossError) Error() string { return "suspensions and approvals may be lost: " + e.Loss.Why }
 
-// begun reports whether an earlier weir made a file in the directory.
+// begun reports whether an earlier process created a file in the directory.
 func begun(dir string) (bool, error) {
 	_, err := os.Lstat(filepath.Join(dir, markerFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -167,7 +165,7 @@ func begun(dir string) (bool, error) {
 	return err == nil, err
 }
 
-// markBegun writes the marker, once there is a file.
+// markBegun writes the marker, after the file exists.
 func markBegun(dir string) error {
 	if is, err := begun(dir); err != nil || is {
 		return err

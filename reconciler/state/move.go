@@ -16,42 +16,41 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Movable is a store whose records can be moved, as OpenToMove and OpenSharedToMove open
-// it.
+// Movable is a store whose records can be moved. OpenToMove and OpenSharedToMove return one.
 type Movable interface {
 	Store
-	// buckets are the names of those that have records.
+	// buckets returns the names of buckets with records.
 	buckets(*Tx) []string
-	// wipe deletes all records but those about the store itself.
+	// wipe deletes all records except those about the store itself.
 	wipe(logs []string) error
 }
 
-// OpenToMove opens the file below dir, sealed or not, and makes it where there never was
-// one. It puts nothing aside.
+// OpenToMove opens the file in dir, sealed or not, and creates it on the first start. It does not put a
+// damaged file aside.
 func OpenToMove(dir string) (*DB, error) { return open(dir, false, nil) }
 
-// OpenSharedToMove is OpenShared, whether the records are sealed or not.
+// OpenSharedToMove is like OpenShared, but also opens sealed records.
 func OpenSharedToMove(ctx context.Context, e Engine, member string) (*Shared, error) {
 	return openShared(ctx, e, member, true)
 }
 
-// Place is a store in a move, and how people call it.
+// Place is a store in a move, and its name for people.
 type Place struct {
 	Movable
 	Name string
 }
 
-// Records on the way between stores, in transactions of about this size.
+// The approximate sizes of transactions during a move.
 const (
 	moveRecords = 30
 	moveBytes   = 400 << 10
 	moveValues  = 500 // of logs
 )
 
-// Move brings all records from one store to another, which must be empty or hold only such
-// as were moved away before. alone fails while somebody may write to the first one; Move
-// asks it once the first one is sealed. also does what else must be there before the new one
-// is opened. After a crash or an error, the next call goes on with the rest.
+// Move moves all records from one store to another. The new store must be empty, or contain only records
+// that were moved away before. alone fails while another process may write to the old store. Move calls it
+// after sealing the old store. also prepares everything else that must exist before the new store is opened.
+// After a crash or an error, call Move again to continue.
 func Move(from, to Place, logs []string, alone, also func() error) error {
 	done, err := sealBoth(from, to, alone)
 	if err != nil || done {
@@ -60,7 +59,7 @@ func Move(from, to Place, logs []string, alone, also func() error) error {
 	if err := to.wipe(logs); err != nil {
 		return err
 	}
-	if s, is := from.Movable.(*Shared); is { // what somebody wrote before it was sealed
+	if s, is := from.Movable.(*Shared); is { // includes writes just before the seal
 		ctx, cancel := context.WithTimeout(context.Background(), s.updateFor)
 		defer cancel()
 		if err := s.engine.Refresh(ctx); err != nil {
@@ -80,7 +79,7 @@ func Move(from, to Place, logs []string, alone, also func() error) error {
 	return finish(from, to, logs)
 }
 
-// sealBoth seals both stores. done says that all was done before.
+// sealBoth seals both stores. done says that the move was already complete.
 func sealBoth(from, to Place, alone func() error) (done bool, err error) {
 	there, err := to.seal()
 	if err != nil {
@@ -117,7 +116,7 @@ func sealBoth(from, to Place, alone func() error) (done bool, err error) {
 	})
 }
 
-// finish compares, and opens the new store once the old one is closed.
+// finish compares the stores, closes the old one and then opens the new one.
 func finish(from, to Place, logs []string) error {
 	want, err := contents(from, logs)
 	if err != nil {
@@ -145,7 +144,7 @@ func (p Place) put(s seal) error {
 	return p.Update(func(tx *Tx) error { return seals.Put(tx, sealKey, s) })
 }
 
-// unseal takes a seal away, if it is the one.
+// unseal removes the seal if it has the given state.
 func (p Place) unseal(state string) error {
 	return p.Update(func(tx *Tx) error {
 		if s, is, err := seals.Get(tx, sealKey); err != nil || !is || s.State != state {
@@ -155,15 +154,15 @@ func (p Place) unseal(state string) error {
 	})
 }
 
-// open lets a store be used: it has what was moved, and so is not new.
+// open opens a store that received all records, so it no longer counts as new.
 func (p Place) open() error {
 	return p.Update(func(tx *Tx) error {
 		return errors.Join(seals.Delete(tx, sealKey), fresh.Delete(tx, freshKey))
 	})
 }
 
-// moves reports whether the records of a bucket are moved: those about the store itself and
-// its members are not, nor its keys, which each place keeps in its own way.
+// moves reports whether the records of a bucket are moved. Records about the store itself and its members
+// are not, nor keys, because each store protects them in its own way.
 func moves(bucket string) bool {
 	return bucket != aboutBucket && bucket != "keys" && bucket != begunScopes.Name && bucket != "coord" && !strings.HasPrefix(bucket, "coord-")
 }
@@ -184,8 +183,8 @@ func count(p Place) (n int, err error) {
 	return n, err
 }
 
-// content is all that a store has: records by bucket and key, the values of logs, the
-// oldest first, and a loss that nobody has accepted.
+// content contains everything in a store: records by bucket and key, the values of logs, the oldest first,
+// and a loss that nobody has accepted.
 type content struct {
 	records map[string]map[string][]byte
 	logs    map[string][][]byte
@@ -218,7 +217,7 @@ func contents(p Place, logs []string) (c content, err error) {
 	return c, err
 }
 
-// differs names a bucket or log that holds something else.
+// differs returns the name of a bucket or log with different content.
 func (c content) differs(other content) string {
 	for _, b := range slices.Sorted(maps.Keys(c.records)) {
 		if !maps.EqualFunc(c.records[b], other.records[b], bytes.Equal) {

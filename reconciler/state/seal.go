@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A store whose records are moved, or were, is sealed: nothing else uses it. To move is to
-// seal both, copy, verify, call the old one moved, and only then open the new one: so
-// never may both be used, and after a crash the move is done again.
+// A store is sealed during and after a move of its records, and nothing else uses it then. A move seals both
+// stores, copies, compares, marks the old store as moved, and only then opens the new one. So the two stores
+// are never usable at the same time, and after a crash the move runs again.
 const (
-	moving    = "moving"    // to the other
-	moved     = "moved"     // to the other, whole
-	receiving = "receiving" // from the other
+	moving    = "moving"    // to the other store
+	moved     = "moved"     // to the other store, completely
+	receiving = "receiving" // from the other store
 )
 
-// seal says what is done with a store's records.
+// seal is the state of a store's records during a move.
 type seal struct {
 	State string    `json:"state"`
 	Other string    `json:"other"`
@@ -29,7 +29,7 @@ var seals = Bucket[seal]{aboutBucket}
 // SealedError says that a store's records were moved, or are being moved.
 type SealedError struct{ seal }
 
-// Error says where they are, and what to do.
+// Error returns the place of the records and what to do.
 func (e *SealedError) Error() string {
 	at := e.At.UTC().Format(time.RFC3339)
 	switch e.State {
@@ -41,7 +41,7 @@ func (e *SealedError) Error() string {
 	return fmt.Sprintf("the records were moved to %s at %s, and weir goes on there: give it that configuration, or move them back with weir state move", e.Other, at)
 }
 
-// sealed is a SealedError where the records are not to be used.
+// sealed returns a SealedError if the records must not be used.
 func sealed(tx *Tx) error {
 	s, is, err := seals.Get(tx, sealKey)
 	if err != nil || !is {
@@ -50,7 +50,7 @@ func sealed(tx *Tx) error {
 	return &SealedError{s}
 }
 
-// sealed looks at a replica, so that also a process that began before learns of it.
+// sealed checks a replica, so that a process that started before the move notices the seal.
 func (s *Shared) sealed(r Replica) error {
 	raw := r.Get(recordKey(aboutBucket, sealKey)).Value
 	if s.moves || len(raw) == 0 {

@@ -12,66 +12,65 @@ import (
 
 // The limits of one commit to an engine.
 const (
-	maxOps    = coord.MaxOps - 4 // besides what an owner holds
+	maxOps    = coord.MaxOps - 4 // leaves room for an owner's condition
 	maxCommit = coord.MaxWrite - 64<<10
 )
 
-// Replica are the records of an engine at one moment, as this process has them.
+// Replica is this process's copy of the records of an engine at one moment.
 type Replica interface {
 	// EngineID distinguishes the engine from every other, also from a restored backup of it; empty
 	// if unknown.
 	EngineID() string
 	Get(key string) coord.Record
-	// List returns the records whose keys begin with prefix, in any order.
+	// List returns the records whose keys start with prefix, in any order.
 	List(prefix string) []coord.Record
 }
 
-// Engine has the records of all members.
+// Engine stores the records of all members.
 type Engine interface {
-	// Replica does not ask the engine.
+	// Replica returns the local copy without a request to the engine.
 	Replica() Replica
-	// Refresh returns once the replica has all that anybody wrote before the call.
+	// Refresh returns when the replica has everything that any member wrote before the call.
 	Refresh(ctx context.Context) error
-	// Commit makes all changes if all conditions hold. It fails with coord.ErrConflict if
-	// they do not, and with coord.ErrUnknown where nobody said what became of them.
+	// Commit makes all changes if all conditions are met. It fails with coord.ErrConflict if they are not,
+	// and with coord.ErrUnknown if the result is unknown.
 	Commit(ctx context.Context, ops []coord.Op) error
-	// List asks the engine for the records whose keys begin with prefix and are behind
-	// after, in the order of the keys. The engine chooses how many; next is the after of
-	// the next page, empty behind the last. No replica has the records below prefix
-	// LogPrefix.
+	// List reads records from the engine whose keys start with prefix and are greater than after, in the
+	// order of the keys. The engine chooses the size of a page. next is the after of the next page, or empty
+	// after the last page. Replicas have no records with the prefix LogPrefix.
 	List(ctx context.Context, prefix, after string) (page []coord.Record, next string, err error)
 }
 
-// How long a change is tried, and how long it waits after a conflict at first.
+// updateFor bounds the time for the attempts of a change. After a conflict, a change waits firstPause at
+// first and longPause at most.
 const (
 	updateFor  = 15 * time.Second
 	firstPause = 5 * time.Millisecond
 	longPause  = 500 * time.Millisecond
 )
 
-// Shared are the records of several weirs. View reads from the replica, which may lack
-// what others wrote last. Update reads from it too, and what fn read is what the commit
-// stands on: if somebody changed that, fn is called again with what there is by then. A
-// change that nobody else's contradicts costs one write and no read.
+// Shared contains the records of several members. View reads from the replica, which may miss the latest
+// writes of other members. Update reads from it too, and the commit depends on the records that fn has read:
+// if another member changed one of them, Update calls fn again with the new records. A change without a
+// conflict costs one write and no read.
 type Shared struct {
 	engine Engine
 	member string
 	now    func() time.Time
 	// pause waits after a conflict.
 	pause func(ctx context.Context, d time.Duration)
-	// changing is held during an Update: transactions of one process need no conflict.
+	// changing is locked during an Update, so that transactions of one process do not conflict.
 	changing *Turn
 	logs     *logs
-	// partSize is the longest value in one record.
+	// partSize is the maximum length of a value in one record.
 	partSize int
-	// moves says that the records are moved, whether they are sealed or not.
+	// moves says that this process moves the records, so it may use them even if they are sealed.
 	moves bool
-	// updateFor is the time for which a change is tried.
+	// updateFor bounds the time for the attempts of a change.
 	updateFor time.Duration
 }
 
-// OpenShared begins the records of an engine, or goes on with them. member is this
-// process among others, in few characters.
+// OpenShared opens the records of an engine, or creates them. member is a short name for this process.
 func OpenShared(ctx context.Context, e Engine, member string) (*Shared, error) {
 	return openShared(ctx, e, member, false)
 }
@@ -108,7 +107,8 @@ func tooNew(version int) error {
 	return fmt.Errorf("open state: the engine's records have format %d, this weir knows %d: run the newer weir", version, format)
 }
 
-// ReadShared opens the records of an engine to read them, and never commits anything. It fails with fs.ErrNotExist if it has none.
+// ReadShared opens the records of an engine for reading. It never commits anything. It fails with
+// fs.ErrNotExist if the engine has no records.
 func ReadShared(ctx context.Context, e Engine) (*Shared, error) {
 	if err := e.Refresh(ctx); err != nil {
 		return nil, fmt.Errorf("the coordination engine cannot be read now: %w", err)
@@ -128,8 +128,8 @@ func ReadShared(ctx context.Context, e Engine) (*Shared, error) {
 	})
 }
 
-// With returns the same records, written through another way to the same engine: an owner's way,
-// which is valid only as long as it is the owner.
+// With returns the same records with another access to the same engine: the access of an owner, which is
+// valid only during its ownership.
 func (s *Shared) With(e Engine) *Shared {
 	with := *s
 	with.engine = e
@@ -156,14 +156,14 @@ func (s *Shared) View(fn func(*Tx) error) error {
 	return fn(&Tx{newSharedTx(s, s.engine.Replica())})
 }
 
-// Update implements Store: the engine has the changes when it returns. After an
-// coord.ErrUnknown it may have them, or have them later.
+// Update implements Store. The engine has the changes when it returns. After coord.ErrUnknown the engine may
+// have them, or may get them later.
 func (s *Shared) Update(fn func(*Tx) error) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), s.updateFor)
 	defer cancel()
-	fresh := false // the replica has all that was written before the call
+	fresh := false // the replica has everything that was written before the call
 	for wait := firstPause; ; wait = min(2*wait, longPause) {
 		tx := newSharedTx(s, s.engine.Replica())
 		if err := s.sealed(tx.replica); err != nil {
@@ -185,7 +185,7 @@ func (s *Shared) Update(fn func(*Tx) error) error {
 			}
 			s.pause(ctx, wait)
 		}
-		// fn may have failed only because the replica lacks the newest records.
+		// fn may have failed only because the replica misses the newest records.
 		if err := s.engine.Refresh(ctx); err != nil {
 			return Unreachable(err)
 		}
@@ -196,11 +196,11 @@ func (s *Shared) Update(fn func(*Tx) error) error {
 	}
 }
 
-// commit writes what a transaction changed: long values first, which nobody sees until
-// there is the record that names them.
+// commit writes the changes of a transaction. It writes the parts of long values first, which are invisible
+// until the record that names them exists.
 func (s *Shared) commit(ctx context.Context, tx *sharedTx) error {
 	for _, part := range tx.parts {
-		if err := s.engine.Commit(ctx, []coord.Op{part}); err != nil && !errors.Is(err, coord.ErrConflict) { // a part is named by what it holds
+		if err := s.engine.Commit(ctx, []coord.Op{part}); err != nil && !errors.Is(err, coord.ErrConflict) { // the name of a part identifies its content
 			return err
 		}
 	}
@@ -208,23 +208,23 @@ func (s *Shared) commit(ctx context.Context, tx *sharedTx) error {
 		return err
 	}
 	s.trim(ctx, tx)
-	_ = s.engine.Refresh(ctx) // so that the next view has it; the engine has it whatever comes of this
+	_ = s.engine.Refresh(ctx) // so that the next View has the change; the engine has it even if this fails
 	return nil
 }
 
-// EngineError says that a change is not stored, or may not be, because of the engine, and what to do.
+// EngineError says that the engine did not store a change, or may not have stored it, and what to do.
 type EngineError struct {
 	Text string
 	Err  error
 }
 
-// Error is the text, and why.
+// Error returns the text and the cause.
 func (e *EngineError) Error() string { return e.Text + ": " + e.Err.Error() }
 
-// Unwrap is why.
+// Unwrap returns the cause.
 func (e *EngineError) Unwrap() error { return e.Err }
 
-// Unreachable explains what to do about an engine that did not carry out a request.
+// Unreachable returns an error that explains what to do if an engine did not carry out a request.
 func Unreachable(err error) error {
 	switch {
 	case errors.Is(err, coord.ErrUnknown):

@@ -17,34 +17,34 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Below which keys an engine has what:
+// The keys of records in an engine:
 //
-//	state/r/BUCKET/KEY  a record: "=" and the value, or "#" and where its parts are
-//	state/m/BUCKET      the bucket's mark, written with each change of the bucket, so that
-//	                    who looked through a bucket learns that somebody put into it
+//	state/r/BUCKET/KEY  a record: "=" and the value, or "#" and the description of its parts
+//	state/m/BUCKET      the bucket's mark, written with each change of the bucket, so that a
+//	                    transaction that listed the bucket notices an addition
 //	state/p/HASH/N      a part of a value that is too long for one record
 //	log/NAME/KEY        values of a log
 //
-// Whether somebody looked is part of what is written: an engine has no conditions but on
-// what it writes, so that a record that was only read is written as it was.
+// An engine has conditions only on records that it writes. So a transaction also writes the
+// records that it has only read, unchanged.
 const (
 	recordPrefix = "state/r/"
 	markPrefix   = "state/m/"
 	partPrefix   = "state/p/"
-	// LogPrefix is that of records that are read on demand.
+	// LogPrefix is the prefix of records that are read on demand.
 	LogPrefix = "log/"
 )
 
 const (
-	// partSize is the longest part, maxParts how many of them a value may have.
+	// partSize is the maximum length of a part, maxParts the maximum number of parts of a value.
 	partSize = 256 << 10
 	maxParts = 64
 )
 
-// errTorn says that a part of a long value is not in the replica, or any more.
+// errTorn says that a part of a long value is not in the replica, or no longer.
 var errTorn = errors.New("a part of the value is missing")
 
-// parted is a value in parts.
+// parted describes a value in parts.
 type parted struct {
 	Hash  string `json:"hash"`
 	Parts int    `json:"parts"`
@@ -54,13 +54,13 @@ type parted struct {
 type sharedTx struct {
 	store   *Shared
 	replica Replica
-	// read are the records that were looked at, looked the marks of buckets.
+	// read has the records that were read, looked the marks of buckets that were listed.
 	read, looked map[string]coord.Record
-	// changed are new values by the engine's keys, nil for what is deleted.
+	// changed has new values by the engine's keys. A deleted record has nil.
 	changed map[string][]byte
 	touched map[string]bool // buckets
 	parts   []coord.Op
-	left    map[string]bool // parts of values that were replaced
+	left    map[string]bool // parts of replaced values
 	added   []logEntry
 }
 
@@ -120,8 +120,8 @@ func partsOf(raw []byte) (p parted, err error) {
 	return p, nil
 }
 
-// sweep removes the parts that nothing names, which a crash left. They are a day old, so
-// that nobody is about to name them.
+// sweep removes parts that no record names, which a crash left. They must be a day old, so that no
+// transaction is about to name them.
 func (s *Shared) sweep(ctx context.Context) {
 	r := s.engine.Replica()
 	named := map[string]bool{}
@@ -141,7 +141,7 @@ func (s *Shared) sweep(ctx context.Context) {
 		}
 	}
 	if len(ops) > 0 {
-		_ = s.engine.Commit(ctx, ops) // else at the next start
+		_ = s.engine.Commit(ctx, ops) // after an error, the next start tries again
 	}
 }
 
@@ -163,8 +163,8 @@ func (t *sharedTx) put(bucket, key string, value []byte) error {
 	return nil
 }
 
-// split makes parts of a value. Each value has parts of its own, so that a transaction that
-// replaces it may delete them.
+// split splits a value into parts. Each value has its own parts, so that a transaction that replaces it may
+// delete them.
 func (t *sharedTx) split(value []byte) ([]byte, error) {
 	salt := make([]byte, 8)
 	if _, err := rand.Read(salt); err != nil {
@@ -201,7 +201,7 @@ func (t *sharedTx) replace(bucket, key string) {
 		}
 	}
 	if !changed {
-		t.read[at] = r // its parts go, so it must be what is replaced
+		t.read[at] = r // its parts are deleted, so the record must still be the replaced one
 	}
 }
 
@@ -275,10 +275,10 @@ func (t *sharedTx) scan(bucket, from string, backwards bool, fn func(key string,
 	return nil
 }
 
-// idle says that nothing was changed.
+// idle reports whether nothing was changed.
 func (t *sharedTx) idle() bool { return len(t.changed) == 0 && len(t.added) == 0 }
 
-// ops are the changes, on the condition that what was read is as it was.
+// ops returns the changes, on the condition that the records read have not changed.
 func (t *sharedTx) ops() (ops []coord.Op) {
 	for _, key := range slices.Sorted(maps.Keys(t.changed)) {
 		op := coord.Op{Key: key, Value: t.changed[key], Delete: t.changed[key] == nil, If: coord.Any}
@@ -313,7 +313,7 @@ func (t *sharedTx) ops() (ops []coord.Op) {
 	return ops
 }
 
-// tooMuch says that an engine does not take the transaction.
+// tooMuch returns an error if the transaction exceeds the engine's limits.
 func (t *sharedTx) tooMuch() error {
 	if t.idle() {
 		return nil
@@ -328,7 +328,7 @@ func (t *sharedTx) tooMuch() error {
 	return nil
 }
 
-// escape makes a key that engines take: without control characters, and reversible.
+// escape encodes a key reversibly without control characters, because engines accept only such keys.
 func escape(key string) string {
 	var b strings.Builder
 	for i := range len(key) {

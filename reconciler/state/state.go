@@ -1,17 +1,18 @@
-// Package state keeps what weir must remember and what is neither in Git nor in AWS: suspensions,
+// Package state stores what weir must remember and what is neither in Git nor in AWS: suspensions,
 // approvals, sent messages, history.
 //
-// A Store has buckets of records, each under a key, which are read and changed in
-// transactions. There are two:
+// A Store has buckets of records, each with a key. Transactions read and change them. Two kinds of stores
+// exist:
 //
-//	DB      a file in the state directory of one weir, written with an fsync for
-//	        each change. A file that cannot be read, or is gone, is put aside and a
-//	        new one begins, which holds a Loss: nothing is written to AWS until a
-//	        person accepts that, as what was suspended is not known any more.
-//	Shared  the records of several weirs in an engine that all of them reach. Each
-//	        reads from a replica, and what it changes is one conditional write.
+//	DB      a file in the state directory of one daemon, written with an fsync for
+//	        each change. If the file is missing or unreadable, it is put aside and
+//	        replaced by a new one with a Loss: weir writes nothing to AWS until a
+//	        person accepts the loss, because suspensions may be missing.
+//	Shared  the records of several members in an engine that all of them reach. Each
+//	        member reads from a replica, and each change is one conditional write.
 //
-// A keeper of records does not know which of them it has. In both, transactions happen one after
+// Users of a Store do not know its kind. In both, transactions run one after the other, and
+// each sees all earlier changes.
 // another, and each sees all earlier changes.
 package state
 
@@ -21,8 +22,8 @@ import (
 	"fmt"
 )
 
-// format is the version of what a store holds. It goes up when a newer weir
-// writes what an older one would misread.
+// format is the version of a store's format. It increases when a newer weir writes something that an older
+// one would misread.
 const format = 1
 
 const (
@@ -30,28 +31,27 @@ const (
 	formatKey   = "format"
 )
 
-// Store keeps records.
+// Store stores records.
 type Store interface {
-	// View calls fn with the records as they are at one moment.
+	// View calls fn with the records of one moment.
 	View(fn func(*Tx) error) error
-	// Update calls fn and makes all of its changes at once. It makes none if Update or fn fails.
-	// Both may call fn again, so fn must reset anything else that it changes.
+	// Update calls fn and makes all its changes atomically. If Update or fn fails, it makes none. Both View
+	// and Update may call fn again, so fn must reset other state that it changes.
 	Update(fn func(*Tx) error) error
 }
 
-// Tx are the records at one moment, or a change of them. It is of no use after the
-// function that was given it.
+// Tx is a transaction. It must not be used after the function that received it returns.
 type Tx struct{ table table }
 
 // table is the access of a transaction to a store. Returned values must not be changed or kept.
 type table interface {
-	get(bucket, key string) ([]byte, error) // nil for none
+	get(bucket, key string) ([]byte, error) // nil if missing
 	put(bucket, key string, value []byte) error
 	remove(bucket, key string) error
-	// scan gives the records whose key is not less than from, in order or backwards.
-	// fn changes nothing.
+	// scan calls fn with the records from the key from on, in order or backwards. fn must not change
+	// anything.
 	scan(bucket, from string, backwards bool, fn func(key string, value []byte) error) error
-	// add and newest are a Log's.
+	// add and newest implement Log.
 	add(log string, values []json.RawMessage, keep Keep, old func([]byte) bool) error
 	newest(log string, fn func(value []byte) error) error
 }
@@ -59,7 +59,7 @@ type table interface {
 // Bucket holds values of one type as JSON, in the order of their keys.
 type Bucket[T any] struct{ Name string }
 
-// Put stores v under key, which is not empty.
+// Put stores v under key, which must not be empty.
 func (b Bucket[T]) Put(tx *Tx, key string, v T) error {
 	data, err := json.Marshal(v)
 	if err == nil {
@@ -68,7 +68,7 @@ func (b Bucket[T]) Put(tx *Tx, key string, v T) error {
 	return b.wrap("write", key, err)
 }
 
-// Get returns the value under key; ok says whether there is something.
+// Get returns the value under key. ok reports whether it exists.
 func (b Bucket[T]) Get(tx *Tx, key string) (v T, ok bool, err error) {
 	ok, err = b.read(tx, key, &v)
 	return v, ok, err
@@ -87,8 +87,7 @@ func (b Bucket[T]) Delete(tx *Tx, key string) error {
 	return b.wrap("delete", key, tx.table.remove(b.Name, key))
 }
 
-// Remove deletes the values for which gone says so. It is given an error with those
-// that cannot be read.
+// Remove deletes the values for which gone returns true. For an unreadable value, gone receives the error.
 func (b Bucket[T]) Remove(tx *Tx, gone func(v T, err error) bool) error {
 	var keys []string
 	err := tx.table.scan(b.Name, "", false, func(key string, data []byte) error {
@@ -112,8 +111,7 @@ func (b Bucket[T]) Remove(tx *Tx, gone func(v T, err error) bool) error {
 // ErrStop ends ForEach and Newest early and without an error.
 var ErrStop = errors.New("stop")
 
-// ForEach calls fn with every value from the key from on ("" for all), in order.
-// fn must not change the bucket.
+// ForEach calls fn in order with every value whose key is not less than from. fn must not change the bucket.
 func (b Bucket[T]) ForEach(tx *Tx, from string, fn func(key string, v T) error) error {
 	err := tx.table.scan(b.Name, from, false, func(key string, data []byte) error {
 		var v T
@@ -128,7 +126,7 @@ func (b Bucket[T]) ForEach(tx *Tx, from string, fn func(key string, v T) error) 
 	return err
 }
 
-// wrap says where an error came from.
+// wrap adds the bucket and key to an error.
 func (b Bucket[T]) wrap(verb, key string, err error) error {
 	if err == nil {
 		return nil

@@ -2,10 +2,9 @@ package state
 
 import "sync"
 
-// Turn is a mutex that may be held while a store is written, which is to wait for an engine
-// where several weirs share the records. To wait for a Turn is then to wait for an answer, as
-// time that testing/synctest simulates knows it: it stands still where a sync.Mutex is waited
-// for.
+// Turn is a mutex that may be locked during a write to a store. Such a write may wait for an engine if
+// several members share the records. Unlike a wait for a sync.Mutex, a wait for a Turn lets the simulated
+// time of testing/synctest advance.
 type Turn struct {
 	once sync.Once
 	held chan struct{}
@@ -16,10 +15,10 @@ func (t *Turn) made() chan struct{} {
 	return t.held
 }
 
-// Lock locks it.
+// Lock locks the Turn.
 func (t *Turn) Lock() { t.made() <- struct{}{} }
 
-// TryLock locks it if nobody has.
+// TryLock locks the Turn if it is unlocked.
 func (t *Turn) TryLock() bool {
 	select {
 	case t.made() <- struct{}{}:
@@ -29,5 +28,5 @@ func (t *Turn) TryLock() bool {
 	}
 }
 
-// Unlock unlocks it.
+// Unlock unlocks the Turn.
 func (t *Turn) Unlock() { <-t.made() }

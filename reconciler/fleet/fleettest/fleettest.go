@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
-// Targets reads targets of the source s as a configuration in a directory has them.
+// Targets reads targets of the source s from the text of a configuration in dir.
 func Targets(t testing.TB, dir, text string) []targetspec.Target {
 	t.Helper()
 	var out []targetspec.Target

@@ -1,6 +1,6 @@
-// Package files keeps small files of weir's own: each is either the old or the new
-// one, whenever the process or the machine stops, and its owner alone may read it. A
-// random key is such a file that is made once, and read ever after.
+// Package files writes small files atomically: after a crash of the process or the machine, a file has the
+// old or the new content. Only the owner may read them. A random key is such a file. It is made once and
+// then only read.
 package files
 
 import (
@@ -10,8 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Write puts data into the file name, readable by its owner only. The directory
-// must exist.
+// Write writes data to the file name, readable only by its owner. The directory must exist.
 func Write(name string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".tmp-*")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // KeyBytes is the length of a key.
 const KeyBytes = 32
 
-// OpenKey is ReadKey, and makes file and directory where they are missing.
+// OpenKey is like ReadKey, but creates a missing file and its directory.
 func OpenKey(file, what, lost string) ([]byte, error) {
 	key, err := ReadKey(file, what, lost)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -23,9 +23,8 @@ func OpenKey(file, what, lost string) ([]byte, error) {
 	return key, err
 }
 
-// ReadKey reads the key in a file, which holds it in base64. what names the key in
-// errors, such as "digest key", and lost what follows the removal of a file that holds
-// no key.
+// ReadKey reads the key from a file with a key in base64. Errors contain what, such as "digest key", and
+// lost, the consequence of removing a file without a valid key.
 func ReadKey(file, what, lost string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -38,7 +37,7 @@ func ReadKey(file, what, lost string) ([]byte, error) {
 	return key, nil
 }
 
-// decode returns the key in a text, nil for none.
+// decode returns the key in a text, or nil.
 func decode(text string) []byte {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != KeyBytes {
@@ -47,7 +46,7 @@ func decode(text string) []byte {
 	return key
 }
 
-// ReadKeys reads the keys in a file that somebody else wrote, one a line in base64; at
+// ReadKeys reads the keys in a file that a person wrote, one per line in base64. The file must contain at
 // least one.
 func ReadKeys(file string) (keys [][]byte, err error) {
 	text, err := os.ReadFile(file)
@@ -76,7 +75,7 @@ func create(file, what string) ([]byte, error) {
 	return key, nil
 }
 
-// WriteKey puts a key into a file, and makes its directory where it is missing.
+// WriteKey writes a key to a file, and creates its directory if necessary.
 func WriteKey(file string, key []byte) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err

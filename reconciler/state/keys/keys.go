@@ -1,16 +1,13 @@
-// Package keys keeps the keys that all daemons of an instance have in common (of digests, of
-// logins) among the records that they share. The keys are encrypted, so access to the engine does
-// not reveal them.
+// Package keys stores the keys that all daemons of an instance have in common (for digests and logins) in
+// the records that they share. The keys are encrypted, so access to the engine does not reveal them.
 //
-// The first daemon that needs a key makes it, by compare-and-set: of two concurrent attempts one
-// wins, and both daemons have its key. A daemon that cannot decrypt the key has other ciphers than
-// the other daemons. It gets an error and no key of its own, because its digests would not match
-// theirs.
+// The first daemon that needs a key makes it with a compare-and-set. If two try concurrently, one wins, and
+// both use its key. A daemon that cannot decrypt the key has other ciphers than the other daemons. It gets
+// an error and no key of its own, because its digests would not match theirs.
 //
-// A daemon may have several ciphers. The first encrypts, all decrypt. A key that another cipher
-// than the first decrypted is encrypted again with the first. So to replace a cipher, put the new
-// one before it, and remove the old one once every daemon has both. The keys themselves do not
-// change.
+// A daemon may have several ciphers. The first encrypts, all decrypt. A key that was not encrypted with the
+// first cipher is encrypted again with it. To replace a cipher, put the new one in front of it, and remove
+// the old one when every daemon has both. The keys themselves do not change.
 package keys
 
 import (
@@ -33,15 +30,15 @@ const Bytes = 32
 
 // The uses of keys.
 const (
-	Digest  = "digest"  // of what plans' digests say of user data
-	Session = "session" // of logins and forms
+	Digest  = "digest"  // for digests of user data in plans
+	Session = "session" // for logins and forms
 )
 
 // Bucket has the keys by use.
 const Bucket = "keys"
 
-// Cipher encrypts keys. What about says is bound to the result, and is not in it. Decrypt
-// gives ErrOther for what another cipher encrypted, or this one about something else.
+// Cipher encrypts keys. about is authenticated with the result, and not part of it. Decrypt returns ErrOther
+// if another cipher encrypted the key, or this cipher did with another about.
 type Cipher interface {
 	Encrypt(ctx context.Context, plain []byte, about map[string]string) ([]byte, error)
 	Decrypt(ctx context.Context, sealed []byte, about map[string]string) ([]byte, error)
@@ -50,18 +47,18 @@ type Cipher interface {
 // ErrOther says that a cipher did not encrypt a key.
 var ErrOther = errors.New("it was encrypted with another key than this daemon has: give all daemons of the instance the same keysFile or kmsKeyARNs, and leave the key before a new one in there until all have the new one")
 
-// Ring are the keys of an instance.
+// Ring contains the keys of an instance.
 type Ring struct {
 	Store state.Store
-	// Ciphers decrypt, and the first one encrypts.
+	// Ciphers lists the ciphers. All decrypt, and the first one encrypts.
 	Ciphers  []Cipher
 	Instance string
 }
 
 var records = state.Bucket[[]byte]{Name: Bucket}
 
-// Key returns the key of a use. If it does not exist yet, Key makes it from the result of first or
-// at random; first may be nil.
+// Key returns the key for a use. If it does not exist yet, Key makes it from first, or at random if first is
+// nil.
 func (r Ring) Key(ctx context.Context, use string, first []byte) ([]byte, error) {
 	sealed, err := r.sealed(use)
 	if err != nil {
@@ -81,7 +78,7 @@ func (r Ring) Key(ctx context.Context, use string, first []byte) ([]byte, error)
 	return key, err
 }
 
-// Read is Key, and writes nothing: without a key it fails with fs.ErrNotExist.
+// Read is like Key, but writes nothing. It fails with fs.ErrNotExist if the key is missing.
 func (r Ring) Read(ctx context.Context, use string) ([]byte, error) {
 	sealed, err := r.sealed(use)
 	if err == nil && sealed == nil {
@@ -94,7 +91,7 @@ func (r Ring) Read(ctx context.Context, use string) ([]byte, error) {
 	return key, err
 }
 
-// open decrypts a key, and checks the result.
+// open decrypts a key and checks its length.
 func (r Ring) open(ctx context.Context, use string, sealed []byte) (key []byte, by int, err error) {
 	key, by, err = r.decrypt(ctx, use, sealed)
 	if err == nil && len(key) != Bytes {
@@ -125,7 +122,7 @@ func (r Ring) decrypt(ctx context.Context, use string, sealed []byte) (key []byt
 	return nil, 0, why
 }
 
-// renew encrypts a key with the first cipher, unless somebody else wrote it meanwhile.
+// renew encrypts a key with the first cipher, unless another process wrote it meanwhile.
 func (r Ring) renew(ctx context.Context, use string, before, key []byte) error {
 	sealed, err := r.Ciphers[0].Encrypt(ctx, key, r.about(use))
 	if err != nil {
@@ -148,7 +145,7 @@ func (r Ring) sealed(use string) (sealed []byte, err error) {
 	return sealed, err
 }
 
-// add makes the key of a use, unless another daemon just did.
+// add makes the key for a use, unless another daemon made it meanwhile.
 func (r Ring) add(ctx context.Context, use string, first []byte) ([]byte, error) {
 	if first == nil {
 		first = make([]byte, Bytes)
@@ -175,7 +172,7 @@ func (r Ring) add(ctx context.Context, use string, first []byte) ([]byte, error)
 	return sealed, err
 }
 
-// Set makes a key that of a use, whatever there was.
+// Set replaces the key for a use.
 func (r Ring) Set(ctx context.Context, use string, key []byte) error {
 	sealed, err := r.Ciphers[0].Encrypt(ctx, key, r.about(use))
 	if err != nil {
@@ -184,7 +181,7 @@ func (r Ring) Set(ctx context.Context, use string, key []byte) error {
 	return r.Store.Update(func(tx *state.Tx) error { return records.Put(tx, use, sealed) })
 }
 
-// File is a cipher by random bytes in a keysFile.
+// File is a cipher with random bytes from a keysFile.
 type File []byte
 
 func (f File) aead(about map[string]string) (cipher.AEAD, []byte, error) {

@@ -1,7 +1,7 @@
-// Package renders keeps renders in files of the state directory, so that a restarted daemon repeats
-// only renders whose inputs have changed. Each file names its program, target and key,
-// authenticated by a key of the instance. A file that is truncated, of another program, or by
-// somebody else does not count. A failure here costs only time.
+// Package renders stores renders in files of the state directory, so that a restarted daemon repeats only
+// renders whose inputs have changed. Each file is bound to its program, target and inputs by a code with a
+// key of the instance. A file that is truncated, from another program, or forged is ignored. A failure here
+// costs only time.
 package renders
 
 import (
@@ -30,25 +30,24 @@ type Dir struct {
 	program func(context.Context) ([]byte, error)
 
 	mu    sync.Mutex
-	files map[string]bool // those that there are; nil before they were listed
-	// said says that a failure was reported.
+	files map[string]bool // existing files; nil before they were listed
+	// said says that a failure has been reported.
 	said bool
 }
 
-// Open is a directory at path, which it makes when it writes first. The key is for the codes.
+// Open returns a directory at path. The first write creates it. key authenticates the files.
 func Open(path string, key []byte, log *slog.Logger) *Dir {
 	return &Dir{path: path, key: key, log: log, program: program}
 }
 
-// own is program's, once it is there: the same for the whole process.
+// own is the hash of this program, when available. It is the same for the whole process.
 var (
 	hash = sync.OnceValues(hashed)
 	own  atomic.Pointer[[]byte]
 )
 
-// program returns a hash over this program's file, because another program renders differently. It
-// takes a tenth of a second once, and more on a busy machine. A process that must end does not wait
-// for it.
+// program returns a hash of this program's file, because another program renders differently. The first call
+// takes a tenth of a second, or more on a busy machine. A process that must end does not wait for it.
 func program(ctx context.Context) ([]byte, error) {
 	if sum := own.Load(); sum != nil {
 		return *sum, nil
@@ -69,7 +68,7 @@ func program(ctx context.Context) ([]byte, error) {
 }
 
 func hashed() ([]byte, error) {
-	name := "/proc/self/exe" // also where another one has taken its place
+	name := "/proc/self/exe" // correct even if the file was replaced
 	if _, err := os.Stat(name); runtime.GOOS != "linux" || err != nil {
 		if name, err = os.Executable(); err != nil {
 			return nil, err
@@ -92,16 +91,16 @@ const begin = "weir render 1\n"
 // most is the maximum size of a render.
 const most = 64 << 20
 
-// Get gives what was put for a target and key, nil for nothing.
+// Get returns the text that was put for a target and key, or nil.
 func (d *Dir) Get(ctx context.Context, target string, key [sha256.Size]byte) []byte {
-	// To open a named pipe would wait for a writer.
+	// Opening a named pipe would otherwise wait for a writer.
 	f, err := os.OpenFile(d.file(target), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil // most likely the file does not exist
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil // weir wrote none such: the next render takes its place
+		return nil // weir writes only regular files, so the next render replaces it
 	}
 	all, err := io.ReadAll(io.LimitReader(f, most))
 	if err != nil {
@@ -119,7 +118,7 @@ func (d *Dir) Get(ctx context.Context, target string, key [sha256.Size]byte) []b
 	return rest[sha256.Size:]
 }
 
-// Put keeps a text for a target and key, in the place of what was there; nil takes that away.
+// Put stores a text for a target and key, and replaces the earlier one. A nil text removes it.
 func (d *Dir) Put(ctx context.Context, target string, key [sha256.Size]byte, text []byte) {
 	if err := d.put(ctx, target, key, text); err != nil && ctx.Err() == nil {
 		d.failed(err)
@@ -144,7 +143,7 @@ func (d *Dir) put(ctx context.Context, target string, key [sha256.Size]byte, tex
 	if err != nil {
 		return err
 	}
-	// It is not written through to the disk: what a crash of the machine cuts has no code.
+	// The file is not synced to disk: a file that a crash truncates has no valid code.
 	f, err := os.CreateTemp(d.path, ".render-*")
 	if err != nil {
 		return err
@@ -162,7 +161,7 @@ func (d *Dir) put(ctx context.Context, target string, key [sha256.Size]byte, tex
 	return nil
 }
 
-// Only takes away what is kept of other targets.
+// Only removes the files of all other targets.
 func (d *Dir) Only(targets []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -187,7 +186,7 @@ func (d *Dir) Only(targets []string) {
 	}
 }
 
-// list finds out once which files there are. The caller holds mu.
+// list lists the existing files once. The caller holds mu.
 func (d *Dir) list() error {
 	if d.files != nil {
 		return nil
@@ -201,7 +200,7 @@ func (d *Dir) list() error {
 	}
 	d.files = map[string]bool{}
 	for _, e := range entries {
-		d.files[e.Name()] = true // also a partial file that a crash left
+		d.files[e.Name()] = true // including partial files that a crash left
 	}
 	return nil
 }
@@ -211,7 +210,7 @@ func (d *Dir) file(target string) string {
 	return filepath.Join(d.path, hex.EncodeToString(sum[:16]))
 }
 
-// code vouches for a text.
+// code returns the code that authenticates a text.
 func (d *Dir) code(ctx context.Context, target string, key [sha256.Size]byte, text []byte) ([]byte, error) {
 	program, err := d.program(ctx)
 	if err != nil {
@@ -225,7 +224,7 @@ func (d *Dir) code(ctx context.Context, target string, key [sha256.Size]byte, te
 	return h.Sum(nil), nil
 }
 
-// failed reports once that renders are not kept.
+// failed reports a failure to store renders once.
 func (d *Dir) failed(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

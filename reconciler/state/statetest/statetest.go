@@ -1,4 +1,4 @@
-// Package statetest has stores that several weirs share, for tests of what is kept in them.
+// Package statetest has stores that several members share, for tests.
 package statetest
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// Member is one of those that share an engine.
+// Member is one of several members that share an engine.
 type Member struct {
 	*state.Shared
-	// Mirror is its replica, which is read when the member writes, and by Sync.
+	// Mirror is the member's replica. Writes and Sync refresh it.
 	Mirror  *coord.Mirror
 	engine  *coord.Engine
 	session *coord.Session
@@ -34,7 +34,7 @@ func Join(t testing.TB, store coord.Store, name string) *Member {
 	return m
 }
 
-// Sync reads what others wrote.
+// Sync reads what other members wrote.
 func (m *Member) Sync(t testing.TB) {
 	t.Helper()
 	if err := m.Mirror.Sync(t.Context()); err != nil {
