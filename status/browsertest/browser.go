@@ -1,5 +1,5 @@
-// Package browsertest drives a headless Chromium in tests, through chromedp. A test is
-// skipped where there is no Chromium, and in short runs.
+// Package browsertest drives a headless Chromium in tests, using chromedp. Tests are skipped in short runs,
+// and if no Chromium is installed.
 package browsertest
 
 import (
@@ -11,16 +11,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds what a browser is waited for. A busy machine takes long, and no
-// test says how long.
+// patience is the timeout for the browser. It is long because machines may be busy, and because no test
+// measures the browser's speed.
 const patience = 90 * time.Second
 
-// Browser is a headless Chromium that runs as long as the test that started it.
+// Browser is a headless Chromium that runs until the test that started it ends.
 type Browser struct{ ctx context.Context }
 
-// Start starts a browser for a test and those below it, or skips the test where no
-// browser is installed. It does not check certificates: servers in tests have their
-// own.
+// Start starts a browser for a test and its subtests, or skips the test if no browser is installed. The
+// browser does not verify certificates, because test servers have their own.
 func Start(t *testing.T) *Browser {
 	t.Helper()
 	if testing.Short() {
@@ -38,7 +37,7 @@ func Start(t *testing.T) *Browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(binary), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.IgnoreCertErrors, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("hide-scrollbars", true))
-	// Not by the test's context: that would kill the browser before it can end its children.
+	// The test's context would kill the browser before it can end its child processes.
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
@@ -49,7 +48,7 @@ func Start(t *testing.T) *Browser {
 	t.Cleanup(func() {
 		bounded, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
-		_ = chromedp.Cancel(bounded) // a late end fails no test
+		_ = chromedp.Cancel(bounded) // a late end must not fail a test
 	})
 	return &Browser{ctx: ctx}
 }

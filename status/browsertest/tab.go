@@ -19,19 +19,18 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Tab is an open page. Its methods end the test where the browser refuses or does
-// not answer.
+// Tab is an open page. Its methods fail the test if the browser returns an error or does not answer.
 type Tab struct {
 	t      *testing.T
 	ctx    context.Context
 	loaded chan struct{}
 
 	mu     sync.Mutex
-	faults []string // what the console complains of
+	faults []string // errors and warnings in the console
 }
 
-// Open shows an address in a tab of its own, in the wanted width (in pixels) and
-// colour scheme ("light" or "dark"). The tab is closed with the test.
+// Open opens an address in a new tab, with a width in pixels and a colour scheme ("light" or "dark"). The
+// tab is closed at the end of the test.
 func (b *Browser) Open(t *testing.T, url string, width int, scheme string) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx)
@@ -77,7 +76,7 @@ func (p *Tab) hear(event any) {
 	}
 }
 
-// said returns the text of an exception, and where it came from.
+// said returns the text of an exception and its position.
 func said(e *runtime.ExceptionDetails) string {
 	text := fmt.Sprintf("%s:%d: %s", e.URL, e.LineNumber+1, e.Text)
 	if e.Exception != nil {
@@ -86,7 +85,7 @@ func said(e *runtime.ExceptionDetails) string {
 	return text
 }
 
-// do gives a command to the tab's page.
+// do sends a command to the tab's page.
 func do[P, R any](p *Tab, command cdp.Command[P, R], params P) R {
 	p.t.Helper()
 	out, err := call(p, command, params)
@@ -106,10 +105,10 @@ func call[P, R any](p *Tab, command cdp.Command[P, R], params P) (R, error) {
 	return out, err
 }
 
-// Go shows an address and waits until it is loaded.
+// Go navigates to an address and waits until it is loaded.
 func (p *Tab) Go(url string) {
 	p.t.Helper()
-	for len(p.loaded) > 0 { // what links and forms have loaded before
+	for len(p.loaded) > 0 { // earlier loads, caused by links and forms
 		<-p.loaded
 	}
 	if gone := do(p, page.Navigate, page.NavigateParams{URL: url}); gone.ErrorText != "" {
@@ -118,7 +117,7 @@ func (p *Tab) Go(url string) {
 	p.AwaitLoad()
 }
 
-// AwaitLoad waits until a page is loaded that a link or a form leads to.
+// AwaitLoad waits until a page is loaded by a link or a form.
 func (p *Tab) AwaitLoad() {
 	p.t.Helper()
 	select {
@@ -128,15 +127,15 @@ func (p *Tab) AwaitLoad() {
 	}
 }
 
-// Scripts says whether pages that are loaded from now on may run scripts. A tab
-// begins with true. Eval and what rests on it need true.
+// Scripts sets whether pages that are loaded from now on may run scripts. In a new tab, they may. Eval and
+// the methods that use it require that.
 func (p *Tab) Scripts(may bool) {
 	p.t.Helper()
 	do(p, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !may})
 }
 
-// Eval runs JavaScript in the page and reads its value as JSON, of a promise what it
-// gives. A nil into drops the value.
+// Eval runs JavaScript in the page and decodes its result from JSON. It awaits promises. A nil into
+// discards the result.
 func (p *Tab) Eval(expression string, into any) {
 	p.t.Helper()
 	if err := p.try(expression, into); err != nil {
@@ -161,20 +160,20 @@ func (p *Tab) try(expression string, into any) error {
 	return nil
 }
 
-// Text is the value of an expression in the page as JavaScript writes it.
+// Text returns the value of an expression in the page, converted to a string by JavaScript.
 func (p *Tab) Text(expression string) (out string) {
 	p.t.Helper()
 	p.Eval("String("+expression+")", &out)
 	return out
 }
 
-// evaluates reports whether an expression is true. Between two pages, none is.
+// evaluates reports whether an expression is true. It returns false while no page is loaded.
 func (p *Tab) evaluates(expression string) (ok bool) {
 	return p.try("Boolean("+expression+")", &ok) == nil && ok
 }
 
-// Await waits until an expression is true in a loaded page: this one, or the target of a link or a
-// form.
+// Await waits until an expression is true in a loaded page: the current one, or one that a link or a form
+// opens.
 func (p *Tab) Await(expression string) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); !p.evaluates("document.readyState === 'complete' && (" + expression + ")"); time.Sleep(20 * time.Millisecond) {
@@ -202,7 +201,7 @@ func (p *Tab) TabTo(selector string) {
 	p.fail("the keyboard does not lead to " + selector)
 }
 
-// fail ends the test with a reason and what the page says.
+// fail ends the test with a reason and the text of the page.
 func (p *Tab) fail(why string) {
 	p.t.Helper()
 	var page string
@@ -212,18 +211,18 @@ func (p *Tab) fail(why string) {
 	p.t.Fatalf("%s\n%s", why, page)
 }
 
-// quoted is a text as JavaScript writes it.
+// quoted returns a text as a JavaScript string literal.
 func quoted(text string) string {
-	raw, _ := json.Marshal(text) // a string always has a form in JSON
+	raw, _ := json.Marshal(text) // a string can always be encoded
 	return string(raw)
 }
 
-// keys holds the keys that tests press by a name.
+// keys maps names to the keys that tests press.
 var keys = map[string]string{"Tab": kb.Tab, "Enter": kb.Enter, "ArrowDown": kb.ArrowDown}
 
-// Press presses a key: Tab, Enter, ArrowDown, or a character. One event carries the key and its
-// text, as on a keyboard, so that a page that handles the key itself prevents the text; chromedp's
-// own way sends two.
+// Press presses a key: Tab, Enter, ArrowDown, or a character. As on a keyboard, one event carries both the
+// key and its text, so that a page that handles the key itself also prevents the text. chromedp's own
+// function sends two events.
 func (p *Tab) Press(key string) {
 	p.t.Helper()
 	if named, ok := keys[key]; ok {
@@ -242,21 +241,21 @@ func (p *Tab) Press(key string) {
 	do(p, input.DispatchKeyEvent, event)
 }
 
-// Write writes into the focused element.
+// Write types into the focused element.
 func (p *Tab) Write(text string) {
 	p.t.Helper()
 	do(p, input.InsertText, input.InsertTextParams{Text: text})
 }
 
-// Complaints are the errors and warnings of the console since the tab was opened, on
-// all of its pages. A response of 400 or more is one of them.
+// Complaints returns the errors and warnings in the console since the tab was opened, for all of its pages.
+// They include responses with a status of 400 or more.
 func (p *Tab) Complaints() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.faults)
 }
 
-// Picture is the page as PNG, as high as it is but not higher than most (in pixels).
+// Picture returns a screenshot of the page as PNG, with the height of the page but at most most pixels.
 func (p *Tab) Picture(most int) []byte {
 	p.t.Helper()
 	size := do(p, page.GetLayoutMetrics, cdp.Empty{}).CSSContentSize

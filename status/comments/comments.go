@@ -20,18 +20,17 @@ import (
 // Comments reports pull requests on their forges: in the commit status <instance>/plan of the head,
 // and in one comment that is edited in place.
 //
-//	planned     success, and what changes
-//	unaffected  success; a comment is edited but none is made
-//	waiting     pending, "needs a maintainer"; no comment is made
+//	planned     success, and a summary of the changes
+//	unaffected  success; an existing comment is edited, but none is created
+//	waiting     pending, "needs a maintainer"; no comment is created
 //	conflict    failure, "update the branch"
 //	failing     failure, and the first fault
 //
-// If several pull requests have one head, the first in rank is reported: a pull request that waits,
-// or comes from a fork, never replaces another's verdict.
+// If several pull requests have the same head commit, the first in rank is reported. A pull request that
+// waits, or comes from a fork, never replaces the verdict on another one.
 //
-// The comment of a pull request that ended is edited once more. A journal holds the pending
-// statuses, so that a crash leaves none behind. Comments need no journal: their marker and author
-// identify them.
+// The comment of an ended pull request is edited once more. A journal stores the pending statuses, so that
+// a crash leaves none behind. Comments need no journal, because weir finds them by their marker and author.
 type Comments struct {
 	o Options
 	// statuses posts the statuses of the heads.
@@ -42,18 +41,17 @@ type Comments struct {
 // Options configures Comments.
 type Options struct {
 	Instance string
-	// PageURL is the address of weir's page as people reach it; empty leaves out
-	// the links.
+	// PageURL is the public address of weir's page. If it is empty, comments have no links.
 	PageURL string
-	// Forges holds the forge of each source whose pull requests are reported.
+	// Forges maps each source whose pull requests are reported to its forge.
 	Forges map[string]PullForge
-	// Store and Held have the meaning of those in commits.Options.
+	// Store and Held are as in commits.Options.
 	Store  state.Store
 	Held   func(source string) state.Store
 	Redact report.Redact
 	Logger *slog.Logger
-	// Wrote is called after each write of a commit status, WroteComment of a
-	// comment, as commits.Options.Wrote is; both may be nil.
+	// Wrote is called after each write of a commit status, and WroteComment after each write of a comment,
+	// like commits.Options.Wrote. Both may be nil.
 	Wrote        func(forge string, state forge.CommitState, result string)
 	WroteComment func(forge, result string)
 	// Now defaults to time.Now.
@@ -61,15 +59,15 @@ type Options struct {
 }
 
 const (
-	// maxHeads bounds the heads of a source that may wait for their status.
+	// maxHeads is the maximum number of heads of a source that wait for their status.
 	maxHeads = 1000
-	// pullShare is the part of a forge's rate per minute that statuses and comments of pull
-	// requests have together: one in three.
+	// pullShare divides a forge's rate limit: statuses and comments of pull requests together use a third
+	// of it.
 	pullShare = 3
 	planning  = "planning"
 )
 
-// New reads the journal of an earlier process, if there is one.
+// New returns a Comments. It reads the journal of an earlier process, if there is one.
 func New(o Options) (*Comments, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -91,16 +89,14 @@ func New(o Options) (*Comments, error) {
 	return p, nil
 }
 
-// Begin says that the head of a pull request was seen and is being planned. It does
-// not block.
+// Begin records that weir is planning the head of a pull request. It does not block.
 func (p *Comments) Begin(source string, number int64, sha string) {
 	if _, ok := p.writers[source]; ok && sha != "" {
 		p.statuses.SetHead(source, number, commits.HeadStatus{Sha: sha, State: forge.Pending, Text: planning, Link: p.page(source, number)})
 	}
 }
 
-// Show takes in the state of a pull request. The last state of each is reported. It
-// does not block.
+// Show sets the state of a pull request to report. Only the last state is reported. It does not block.
 func (p *Comments) Show(pull report.Pull) {
 	d, ok := p.writers[pull.Source]
 	if !ok {
@@ -122,8 +118,8 @@ func (p *Comments) Show(pull report.Pull) {
 	d.enqueue(pull)
 }
 
-// TakeOver continues with the statuses that the previous owner of a source wanted. Comments are
-// written as their pull requests are planned.
+// TakeOver continues with the statuses that the previous owner of a source wanted. Comments are written
+// when their pull requests are planned.
 func (p *Comments) TakeOver(source string) error { return p.statuses.TakeOver(source) }
 
 // Owes reports whether the comment of a pull request must still be updated to its last shown state.
@@ -138,8 +134,8 @@ func (p *Comments) Owes(source string, number int64) bool {
 	return t != nil && t.open && !t.entry.GaveUp()
 }
 
-// Rest forgets the comments that have to be written for a source: another weir owns it, and writes
-// others.
+// Rest forgets the comments that wait to be written for a source, because another weir owns it and writes
+// its own.
 func (p *Comments) Rest(source string) {
 	if w := p.writers[source]; w != nil {
 		w.mu.Lock()
@@ -160,7 +156,7 @@ func (p *Comments) page(source string, number int64) string {
 // Run writes the reports until ctx ends. Call Close afterwards.
 func (p *Comments) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = p.statuses.Run(ctx) }) // without an error
+	wg.Go(func() { _ = p.statuses.Run(ctx) }) // always returns nil
 	for _, d := range p.writers {
 		wg.Go(func() { d.work(ctx, false) })
 	}
@@ -168,12 +164,12 @@ func (p *Comments) Run(ctx context.Context) error {
 	return nil
 }
 
-// Leave keeps the statuses that are wanted, for the next Comments to write. Comments are
-// written when their pull requests are planned next. Run must have returned.
+// Leave keeps the wanted statuses in the journal, for the next Comments to write. Comments are written when
+// their pull requests are planned again. Run must have returned.
 func (p *Comments) Leave() error { return p.statuses.Leave() }
 
-// Close writes the remaining comments until they are done or ctx ends, and leaves nothing pending
-// but what waits for a person. Run must have returned.
+// Close writes the remaining comments until none is left or ctx ends. Only statuses that wait for a person
+// stay pending. Run must have returned.
 func (p *Comments) Close(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, d := range p.writers {
@@ -191,7 +187,7 @@ func (p *Comments) Close(ctx context.Context) error {
 	return err
 }
 
-// Pending returns how many statuses and comments wait to be written.
+// Pending returns the number of statuses and comments that wait to be written.
 func (p *Comments) Pending() int {
 	n := p.statuses.Pending()
 	for _, d := range p.writers {
@@ -200,7 +196,7 @@ func (p *Comments) Pending() int {
 	return n
 }
 
-// Retry makes the writer try again now all that was refused or given up.
+// Retry makes weir try all writes again now that were refused or given up.
 func (p *Comments) Retry() {
 	p.statuses.Retry()
 	for _, d := range p.writers {
@@ -208,8 +204,7 @@ func (p *Comments) Retry() {
 	}
 }
 
-// newWriter makes the worker of a forge's comments, which shares the limit of its
-// statuses.
+// newWriter returns the writer for the comments of a source. It shares the rate limit of the statuses.
 func newWriter(p *Comments, source string, f PullForge, box *outbox.Outbox) *writer {
 	return &writer{
 		source: source, forge: f, box: box, pulls: map[int64]*pullComment{}, records: map[int64]written{}, longest: f.Profile().Limits.Comment,

@@ -1,5 +1,4 @@
-// Package comments reports pull requests on their forges: in the status of the head, and
-// in one comment that is edited in place. Texts of others are escaped, so that nothing in
-// them acts on a forge, and a comment that would be too long leaves out the least
-// important parts first.
+// Package comments reports pull requests on their forges: in the status of the head, and in one comment
+// that is edited in place. It escapes text from outside, so that nothing in it has an effect on the forge.
+// If a comment would be too long, it omits the least important parts first.
 package comments

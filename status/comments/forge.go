@@ -8,11 +8,10 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// Commenter writes comments on the pull requests of one repository. Its errors are
-// *forgehttp.Error.
+// Commenter writes comments on the pull requests of one repository. All its errors are *forgehttp.Error.
 type Commenter interface {
 	Profile() forge.Profile
-	// Self is the token's user: the author of all that it writes.
+	// Self returns the token's user, who is the author of all comments that weir writes.
 	Self(ctx context.Context) (string, error)
 	// Comments lists a pull request's comments since a time, the oldest first.
 	Comments(ctx context.Context, number int64, since time.Time) ([]forge.Comment, error)
@@ -21,7 +20,7 @@ type Commenter interface {
 	DeleteComment(ctx context.Context, number, id int64) error
 }
 
-// PullForge shows pull requests: in statuses of their heads, and in comments.
+// PullForge reports pull requests: in statuses of their heads, and in comments.
 type PullForge interface {
 	commits.Forge
 	Commenter

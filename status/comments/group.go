@@ -13,29 +13,28 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// group is one change with the targets that it applies to. Their plans have the same steps
-// with the same fields; names, counts and reasons may differ.
+// group contains targets whose plans make the same change: the same steps with the same fields. Names,
+// counts and reasons may differ.
 type group struct {
 	reports []*plan.Report
-	// changes are the steps, those that do the same together, in the order of the first
-	// target's plan.
+	// changes are the steps, in the order of the first target's plan. Equal steps are combined.
 	changes []change
 }
 
-// change is the same done to several resources.
+// change is an equal change of several resources.
 type change struct {
 	of    []*plan.Report
 	steps []step.Step
 }
 
 const (
-	// mostNames bounds the names that a line lists.
+	// mostNames is the maximum number of names in a line.
 	mostNames = 3
 	// shortDigest is the length of a digest in a list of plans.
 	shortDigest = 12
 )
 
-// groups puts the reports with the same change together, in the order of the first of each.
+// groups combines the reports with the same change, in the order of the first report of each.
 func (c *comment) groups() (out []*group) {
 	at := map[string]*group{}
 	for _, r := range c.Reports {
@@ -83,7 +82,7 @@ func stepKey(r *plan.Report, s step.Step) string {
 	return b.String()
 }
 
-// ownNames replaces what a step's target and resource are called, as diag.List.Fold does.
+// ownNames returns a replacer for the names of a step's target and resource, as in diag.List.Fold.
 func ownNames(r *plan.Report, s step.Step) *strings.Replacer {
 	var pairs []string
 	for _, name := range []string{s.Name, s.Pool, s.LaunchConfig, r.Target} {
@@ -130,8 +129,7 @@ func (g *group) summary() string {
 	return report.SummaryWords(&plan.Report{Plan: &all})
 }
 
-// fold writes a change and the findings about its targets, if it has any. It is open if it is the
-// only one.
+// fold writes a change and the findings about its targets. The fold is open if it is the only one.
 func (c *comment) fold(g *group, only bool) {
 	found := c.found(g)
 	if len(g.changes) == 0 && (len(found) == 0 || c.level >= withoutUnchanged && !slices.ContainsFunc(found, finding.isError)) {
@@ -163,7 +161,7 @@ func (c *comment) fold(g *group, only bool) {
 	c.paragraph("</details>")
 }
 
-// appliesTo names the targets of a change, each with the beginning of its plan's digest.
+// appliesTo lists the targets of a change, each with the start of its plan's digest.
 func (c *comment) appliesTo(g *group) string {
 	var names []string
 	for _, r := range g.reports {
@@ -183,7 +181,7 @@ func (c *comment) appliesTo(g *group) string {
 	return text
 }
 
-// change is a step with its fields, or several that do the same.
+// change writes a step with its fields, or several equal steps.
 func (c *comment) change(ch change) {
 	r, s := ch.of[0], ch.steps[0]
 	fmt.Fprintf(&c.b, "- `%s` **%s** %s %s", wording.Mark(s.Verb), escaped(string(s.Verb), longestName), escaped(string(s.Resource), longestName), quoted(s.Name))
@@ -215,7 +213,7 @@ func (c *comment) change(ch change) {
 	c.fields(s)
 }
 
-// others names the further resources that a change is done to.
+// others lists the further resources of a change.
 func others(ch change) string {
 	var names []string
 	for _, s := range ch.steps[1:min(len(ch.steps), mostNames)] {
@@ -250,7 +248,7 @@ func (ch change) heldText() string {
 	return wording.Held(ch.steps[0])
 }
 
-// ends says how many machines a change ends, in which batches if it is one step.
+// ends describes the number of machines that a change ends, and the batches if it is a single step.
 func (ch change) ends(r *plan.Report) string {
 	s := ch.steps[0]
 	if len(ch.steps) > 1 {
@@ -291,7 +289,7 @@ func (c *comment) waits(g *group) {
 	if len(lines) == 0 {
 		return
 	}
-	c.paragraph("**Waiting**") // which also separates the lists
+	c.paragraph("**Waiting**") // separates the lists, too
 	for _, l := range lines {
 		text := "- " + escaped(l.text, longestText)
 		if l.targets > 1 {
@@ -302,7 +300,7 @@ func (c *comment) waits(g *group) {
 	c.b.WriteString("\n")
 }
 
-// finding is a finding with the targets that have it.
+// finding is a finding and the targets that have it.
 type finding struct {
 	diag.Folded
 	targets []string
@@ -310,8 +308,8 @@ type finding struct {
 
 func (f finding) isError() bool { return f.Severity == diag.Error }
 
-// found are the findings of a group that there is room for and that the base does not have
-// too, the gravest first. What several targets share is one.
+// found returns the findings of a group that fit and that the base does not also have, the most serious
+// first. A finding that several targets share is listed once.
 func (c *comment) found(g *group) (out []finding) {
 	targets := map[string][]string{}
 	key := func(d diag.Diagnostic) string {
@@ -340,7 +338,7 @@ func (c *comment) findings(list []finding) {
 	if len(list) == 0 {
 		return
 	}
-	c.paragraph("**Found while planning**") // which also separates the lists
+	c.paragraph("**Found while planning**") // separates the lists, too
 	for _, f := range list {
 		c.diagnostic(f.Diagnostic)
 		if also := f.Also(); also != "" {
@@ -357,7 +355,7 @@ func (c *comment) findings(list []finding) {
 	c.b.WriteString("\n")
 }
 
-// standing says on one line what the base has too.
+// standing writes one line about the findings that the base also has.
 func (c *comment) standing() {
 	counts := map[string]int{}
 	var codes []string

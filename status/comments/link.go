@@ -6,8 +6,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// linked is a position as a link to the line at the proposed commit, or as text where
-// the repository's address is not known.
+// linked returns a position as a link to the line at the proposed commit, or as text if the repository's
+// address is unknown.
 func (c *comment) linked(pos diag.Position) string {
 	text := escaped(wording.FileLine(pos), longestName)
 	if link := c.links.File(c.HeadSHA, pos); link != "" {
@@ -16,7 +16,7 @@ func (c *comment) linked(pos diag.Position) string {
 	return text
 }
 
-// commit is a commit's short hash as a link.
+// commit returns a commit's short hash as a link.
 func (c *comment) commit(sha string) string {
 	text := wording.Code(wording.Short(visible.Line(sha)))
 	if link := c.links.Commit(sha); link != "" {

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// statusOf returns the status <instance>/plan of a pull request. ok is false if it needs none: it
-// ended.
+// statusOf returns the status <instance>/plan of a pull request. ok is false for an ended pull request,
+// which needs no status.
 func statusOf(p report.Pull) (state forge.CommitState, text string, ok bool) {
 	lead, more := p.Headline()
 	switch p.State {
@@ -41,7 +41,7 @@ func statusOf(p report.Pull) (state forge.CommitState, text string, ok bool) {
 	}
 }
 
-// getsComment reports whether a pull request of a state gets a first comment.
+// getsComment reports whether weir creates a comment for a pull request in its state.
 func getsComment(p report.Pull) bool {
 	return p.State == report.PullPlanned || p.State == report.PullFailing || p.State == report.PullConflict
 }

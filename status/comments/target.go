@@ -14,8 +14,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// table writes a row for each affected target, and a column for each thing that
-// happens to any.
+// table writes a row for each affected target, and a column for each kind of change that occurs.
 func (c *comment) table() {
 	if len(c.Reports) == 0 {
 		return
@@ -50,7 +49,7 @@ func (c *comment) table() {
 	c.b.WriteString("\n")
 }
 
-// cells are a target's row. A zero is left out, so that what happens stands out.
+// cells returns a target's row. Zeros are omitted, so that changes stand out.
 func (c *comment) cells(r *plan.Report) []string {
 	var s plan.Summary
 	held := 0
@@ -72,11 +71,11 @@ func (c *comment) cells(r *plan.Report) []string {
 	return append(out, batches, escaped(c.waveOf(r), longestName), number(held), c.problems(r))
 }
 
-// mostCells bounds what one cell lists.
+// mostCells is the maximum number of items in a cell.
 const mostCells = 3
 
-// ends returns the number of machines that a target's plan ends, and the number of batches of each
-// pool that it rolls, as far as AWS documents that.
+// ends returns the number of machines that a target's plan ends. For each pool that it rolls, it also
+// returns the number of batches, if AWS documents it.
 func ends(r *plan.Report) (machines int, batches string) {
 	if r.Plan == nil {
 		return 0, ""
@@ -97,8 +96,8 @@ func ends(r *plan.Report) (machines int, batches string) {
 	return machines, strings.Join(list, ", ")
 }
 
-// waveOf describes the waves in which a target's machines roll: from the forecast, or otherwise
-// that they wait for an earlier one.
+// waveOf describes the waves in which a target's machines are replaced. It uses the forecast, or otherwise
+// only says that they wait for an earlier wave.
 func (c *comment) waveOf(r *plan.Report) string {
 	if c.Forecast != nil && c.Forecast.Timeline != nil {
 		return strings.Join(forecast.WavesOf(c.Forecast.Timeline, r.Target), ", ")
@@ -109,7 +108,7 @@ func (c *comment) waveOf(r *plan.Report) string {
 	return ""
 }
 
-// problems counts a target's errors, and the warnings that the base does not have too.
+// problems counts a target's errors, and its warnings that the base does not also have.
 func (c *comment) problems(r *plan.Report) string {
 	list := report.Diagnostics(r)
 	var out []string
@@ -121,7 +120,7 @@ func (c *comment) problems(r *plan.Report) string {
 	return strings.Join(out, ", ")
 }
 
-// fresh are the findings of a target that the base does not have too. Errors always are.
+// fresh returns the findings of a target that the base does not also have. Errors are always included.
 func (c *comment) fresh(r *plan.Report, list diag.List) diag.List {
 	before := c.Before[r.Target]
 	return slices.DeleteFunc(slices.Clone(list), func(d diag.Diagnostic) bool {
@@ -129,7 +128,7 @@ func (c *comment) fresh(r *plan.Report, list diag.List) diag.List {
 	})
 }
 
-// digestOf is a target's digest. Steps may have been redacted since it was made.
+// digestOf returns a target's digest. The steps may have been redacted since it was computed.
 func (c *comment) digestOf(r *plan.Report) string {
 	if c.Digests != nil || r.Plan == nil {
 		return c.Digests[r.Target]
@@ -154,7 +153,7 @@ func (c *comment) fields(s step.Step) {
 	}
 }
 
-// shown are the diagnostics that there is room for, the gravest first.
+// shown returns the diagnostics that fit, the most serious first.
 func (c *comment) shown(list diag.List) diag.List {
 	out := slices.Clone(list)
 	slices.SortStableFunc(out, func(a, b diag.Diagnostic) int { return cmp.Compare(a.Severity, b.Severity) })
@@ -163,7 +162,7 @@ func (c *comment) shown(list diag.List) diag.List {
 	})
 }
 
-// diagnostic is a finding with what more there is to say of it.
+// diagnostic writes a finding with its details.
 func (c *comment) diagnostic(d diag.Diagnostic) {
 	label := d.Severity.String()
 	switch {

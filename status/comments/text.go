@@ -13,16 +13,16 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// TextOptions says how a comment is written.
+// TextOptions configures the text of a comment.
 type TextOptions struct {
 	Instance string
 	Forge    forge.Profile
-	// Limit is in bytes; 0 is the forge's. A limit below 1,000 is taken for 1,000.
+	// Limit is the maximum size in bytes; 0 means the forge's limit. A limit below 1,000 counts as 1,000.
 	Limit int
 }
 
-// How much of a plan is left out of a comment that would be too long, the least
-// important first. Each leaves out what the ones before it do.
+// The levels of shortening for a comment that would be too long. Each level omits one more part of the
+// plan, the least important first.
 const (
 	wholePlan = iota
 	withoutUnchanged
@@ -46,18 +46,17 @@ var leftOut = [...]string{
 
 const (
 	leastLimit = 1000
-	// mostListed bounds lists that are no part of the plan.
+	// mostListed is the maximum length of lists that are not part of the plan.
 	mostListed = 20
-	// Texts are clipped to these, in characters.
+	// The maximum lengths of texts, in characters.
 	longestHeadline = 600
 	longestText     = 600
-	longestName     = 256 // AWS's own longest is 255
+	longestName     = 256 // the longest name in AWS has 255
 )
 
-// Text is the comment of a pull request: the marker, a line that says what happens,
-// a table of the targets, each target's steps and diagnostics in a fold, and how to
-// approve. It is Markdown. Equal pull requests give equal text, and it is never
-// longer than the limit.
+// Text returns the comment of a pull request as Markdown: the marker, a headline, a table of the targets, a
+// fold with steps and diagnostics for each change, and how to approve. Equal pull requests have equal text.
+// The text is never longer than the limit.
 func Text(p report.Pull, o TextOptions) string {
 	c := newComment(p, o)
 	limit := max(cmp.Or(o.Limit, o.Forge.Limits.Comment), leastLimit)
@@ -68,7 +67,7 @@ func Text(p report.Pull, o TextOptions) string {
 		}
 	}
 	c.level = tableAlone
-	// As many rows as there is room for.
+	// Find the maximum number of rows that fit.
 	low, high := 0, len(p.Reports)
 	for low < high {
 		c.rows = (low + high + 1) / 2
@@ -82,13 +81,13 @@ func Text(p report.Pull, o TextOptions) string {
 	if text := c.text(); len(text) <= limit {
 		return text
 	}
-	// Only what happens, as fully as there is room for.
+	// Only the headline fits; shorten it as needed.
 	for n := longestHeadline; ; n /= 2 {
 		text := c.marker() + c.headline(n) + "\n\n" + c.shortened()
 		if len(text) <= limit || n < 10 {
 			return text
 		}
-		c.PageURL = "" // it alone may be too long
+		c.PageURL = "" // the URL alone may be too long
 	}
 }
 
@@ -116,7 +115,7 @@ func (c *comment) marker() string {
 
 var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// headline is the first line that is seen.
+// headline returns the first visible line.
 func (c *comment) headline(longest int) string {
 	lead, more := c.Headline()
 	if more == "" {
@@ -147,9 +146,9 @@ func (c *comment) text() string {
 	return strings.TrimRight(c.b.String(), "\n") + "\n"
 }
 
-// opening returns the beginning of the comment of a pull request: its state, without its plan. If a
-// pull request ended and its comment says so, it needs no other comment, which would remove the
-// plan from the existing one.
+// opening returns the start of the comment of a pull request: its state, without its plan. If the comment
+// of an ended pull request already starts with it, weir does not write the comment again, because that
+// would remove the plan.
 func opening(p report.Pull, o TextOptions) string {
 	c := newComment(p, o)
 	c.b.WriteString(c.marker())
@@ -158,13 +157,13 @@ func opening(p report.Pull, o TextOptions) string {
 	return c.b.String()
 }
 
-// paragraph writes a block and ends it.
+// paragraph writes a block of text.
 func (c *comment) paragraph(text string) { c.b.WriteString(text + "\n\n") }
 
-// escaped is text from outside on one line, of at most limit characters.
+// escaped returns text from outside, escaped on one line, with at most limit characters.
 func escaped(s string, limit int) string { return wording.Escape(visible.Clip(visible.Line(s), limit)) }
 
-// quoted is the same as code.
+// quoted returns text from outside as a code span.
 func quoted(s string) string { return wording.Code(visible.Clip(visible.Line(s), longestName)) }
 
 // differences describes how the applied plan differs from the reviewed one.
@@ -186,7 +185,7 @@ func (c *comment) differences() {
 	c.lines(c.Uncompared)
 }
 
-// lines writes a list, and leaves out the part that is too much.
+// lines writes a list of at most mostListed items.
 func (c *comment) lines(list []string) {
 	for i, line := range list {
 		if i == mostListed {
@@ -200,7 +199,7 @@ func (c *comment) lines(list []string) {
 	}
 }
 
-// foreseen says what the change would do over time, in a fold.
+// foreseen writes the forecast of the change over time, in a fold.
 func (c *comment) foreseen() {
 	switch f := c.Forecast; {
 	case f == nil || c.level >= withoutForecast:
@@ -226,7 +225,7 @@ func (c *comment) gone() {
 	c.paragraph(text + ". Their resources in AWS stay, and weir reports them.")
 }
 
-// footer says what the plan was made upon, how it is approved, and where it is whole.
+// footer writes the commits of the plan, how it is approved, and a link to the whole plan.
 func (c *comment) footer() {
 	if c.level > wholePlan {
 		c.paragraph(c.shortened())
@@ -263,13 +262,13 @@ func (c *comment) footer() {
 	}
 }
 
-// approval describes how the plan is or was approved. It reports whether its text has the digest.
+// approval describes how the plan can be or was approved. It reports whether its text contains the digest.
 func (c *comment) approval() (named bool) {
 	switch {
 	case c.Digest == "":
 		c.paragraph("This plan was made without secrets. It has no digest and cannot be approved.")
 	case c.State == report.PullMerged && c.AsReviewed && c.Approved == "":
-		// An approval may also have come from elsewhere: only the pass knows.
+		// Approvals can also be given in other places; only the pass knows all of them.
 		c.paragraph("Steps without an approval are held: `weir status` lists them and says how to approve them.")
 	case c.State == report.PullMerged:
 	case c.Approved != "":
@@ -281,7 +280,7 @@ func (c *comment) approval() (named bool) {
 	return false
 }
 
-// shortened describes what was left out, and how to read it.
+// shortened describes the omitted parts, and where to read them.
 func (c *comment) shortened() string {
 	where := "Run `weir plan` to see the whole plan."
 	if page := report.SafeURL(c.PageURL); page != "" {

@@ -22,18 +22,18 @@ const (
 	notDue    standing = "there is no comment, and the pull request needs none"
 )
 
-// standingFacts holds the facts that decide what becomes of a comment.
+// standingFacts contains the facts that decide about a write of a comment.
 type standingFacts struct {
-	// exists says that there is a comment, foreign that somebody else edited it.
+	// exists says that there is a comment. foreign says that another user edited it.
 	exists, foreign bool
-	// same says that it has the text. opens says that it begins with the final state, and that the
-	// plan below is not in memory any more.
+	// same says that the comment has the wanted text. opens says that it starts with the final state of an
+	// ended pull request, and that the plan below that is no longer in memory.
 	same, opens bool
-	// gone says that the comment was deleted, merged and needed describe the pull request.
+	// gone says that the comment was deleted. merged and needed describe the pull request.
 	gone, merged, needed bool
 }
 
-// standing classifies the facts; the first case that fits decides.
+// standing classifies the facts. The first matching case wins.
 func (f standingFacts) standing() standing {
 	switch {
 	case f.exists && f.foreign:
@@ -61,8 +61,7 @@ func (t *pullComment) standing(p report.Pull, o TextOptions, text string) standi
 	}.standing()
 }
 
-// same reports whether a comment says a text already. Forges may store line ends and
-// the end of a text in their own way.
+// same reports whether two texts are equal. Forges may store line ends and the end of a text differently.
 func same(a, b string) bool {
 	return plain(a) == plain(b)
 }
@@ -90,7 +89,7 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 		if !forge.Gone(err) {
 			return result, err
 		}
-		// A person deleted it, or the token cannot see it any more: a search decides.
+		// A user deleted it, or the token can no longer see it. A search decides.
 		if err := w.find(ctx, t, p); err != nil {
 			return "", err
 		}
@@ -105,7 +104,7 @@ func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (resu
 	return "unchanged", nil
 }
 
-// edit gives an existing comment another text.
+// edit replaces the text of an existing comment.
 func (w *writer) edit(ctx context.Context, t *pullComment, number int64, text string, longest int) (result string, err error) {
 	var now forge.Comment
 	err = w.call(ctx, func(ctx context.Context) (err error) {
@@ -119,12 +118,12 @@ func (w *writer) edit(ctx context.Context, t *pullComment, number int64, text st
 	case forge.TooLong(err) && w.shorten(longest):
 		return "", errTooLong
 	case !forge.Gone(err):
-		t.read = t.read && !commits.Unclear(err) // it may say that by now
+		t.read = t.read && !commits.Unclear(err) // the comment may have the new text
 	}
 	return "", err
 }
 
-// create writes the first comment, or writes one again after somebody deleted it.
+// create creates the first comment, or creates it again after somebody deleted it.
 func (w *writer) create(ctx context.Context, t *pullComment, number int64, text string, longest int) (result string, err error) {
 	var now forge.Comment
 	err = w.call(ctx, func(ctx context.Context) (err error) {
@@ -138,12 +137,12 @@ func (w *writer) create(ctx context.Context, t *pullComment, number int64, text 
 	case forge.TooLong(err) && w.shorten(longest):
 		return "", errTooLong
 	case commits.Unclear(err):
-		t.read = false // it may be there
+		t.read = false // the comment may exist
 	}
 	return "", err
 }
 
-// shorten has comments be shorter from now on, if they are not short already.
+// shorten halves the limit for comments. It returns false if the limit is already the minimum.
 func (w *writer) shorten(was int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// writer writes the comments on the pull requests of one source. Only its worker calls
-// the forge.
+// writer writes the comments on the pull requests of one source. Only its worker sends requests to the
+// forge.
 type writer struct {
 	source, instance string
 	forge            PullForge
@@ -26,19 +26,18 @@ type writer struct {
 	log              *slog.Logger
 	wrote            func(forge, result string)
 	redact           report.Redact
-	// speaks reports whether this weir owns the source. store then holds the record of what was
-	// written.
+	// speaks reports whether this weir owns the source. store then contains the record of written comments.
 	speaks func() bool
 	store  func() state.Store
-	// login is the token's, once it was read. Only the worker uses it.
+	// login is the token's user, once it was read. Only the worker uses it.
 	login string
 
 	mu    sync.Mutex
 	pulls map[int64]*pullComment
-	// records holds what was written last, as far as it was read.
+	// records contains the written comments whose records were read so far.
 	records map[int64]written
-	// longest is the longest comment that the forge takes, less than its usual one
-	// once it refused one.
+	// longest is the maximum length of a comment. It starts at the forge's documented limit, and shrinks if
+	// the forge refuses a comment for its length.
 	longest int
 	turn    int
 }
@@ -46,35 +45,34 @@ type writer struct {
 // pullComment is the comment of a pull request.
 type pullComment struct {
 	pull report.Pull
-	// turn is the number of its last turn: the ones that wait longest go first.
+	// turn is the number of its last change. The comments that wait longest are written first.
 	turn int
 	// open says that the comment may not be up to date.
 	open  bool
 	entry outbox.Entry
-	// again makes the next write look at the comment, and write it though it has the text:
+	// again makes the next write read the comment, and write it even if it has the wanted text, because
 	// somebody may have edited or deleted it.
 	again bool
-	// Only the worker uses these. read says that the worker searched for the comment; id is 0
-	// without a comment, and text is its content. gone says that the comment was deleted, and
-	// foreign that somebody else edited it.
+	// Only the worker uses these fields. read says that the worker searched for the comment. id is 0 if
+	// there is no comment, and text is its content. gone says that the comment was deleted, and foreign
+	// that another user edited it.
 	read          bool
 	id            int64
 	text          string
 	gone, foreign bool
 }
 
-// mostEnded bounds the ended pull requests that wait for their last comment, with the plans of
-// each: if the forge accepts no comment, their number would grow without bound.
+// mostEnded bounds the ended pull requests that wait for their last comment, with their plans. Otherwise,
+// their number would grow without limit while the forge accepts no comments.
 const mostEnded = 50
 
-// errNotOurs says that another weir speaks for the source by now.
+// errNotOurs means that another weir now owns the source.
 var errNotOurs = errors.New("another weir speaks for the source")
 
-// leastComment is the shortest limit that is tried where a forge refuses a text for
-// its length.
+// leastComment is the minimum limit that weir tries if a forge refuses a text for its length.
 const leastComment = 4000
 
-// errTooLong says that the comment must be shortened and written again.
+// errTooLong means that the comment must be shortened and written again.
 var errTooLong = errors.New("comment is too long")
 
 // enqueue sets the next report to write.
@@ -94,7 +92,7 @@ func (w *writer) enqueue(p report.Pull) {
 	w.box.Nudge()
 }
 
-// bound forgets the pull requests that ended the longest ago of more than mostEnded.
+// bound forgets the oldest ended pull requests, if there are more than mostEnded.
 func (w *writer) bound() {
 	ended := 0
 	var oldest *pullComment
@@ -132,7 +130,7 @@ func (w *writer) retry() {
 	w.box.TryToken()
 }
 
-// draft is a comment to write, as it was when its turn started.
+// draft is a comment to write, as it was when its write started.
 type draft struct {
 	*pullComment
 	pull report.Pull
@@ -148,7 +146,7 @@ func (w *writer) work(ctx context.Context, drain bool) {
 	})
 }
 
-// next is the comment to write now. Without one, wait says when there will be, 0 if
+// next returns the comment to write now. If there is none, wait is the time until there may be one, 0 if
 // there is nothing to write.
 func (w *writer) next() (found draft, wait time.Duration, ok bool) {
 	if !w.speaks() {
@@ -165,8 +163,8 @@ func (w *writer) next() (found draft, wait time.Duration, ok bool) {
 	}, func(a, b draft) bool { return a.turn < b.turn })
 }
 
-// find searches for the comment, by marker and author. Others that a crash left
-// behind are deleted: the oldest stays.
+// find searches for the comment, by marker and author. It deletes duplicates that a crash left behind, and
+// keeps the oldest.
 func (w *writer) find(ctx context.Context, t *pullComment, p report.Pull) error {
 	if w.login == "" {
 		err := w.call(ctx, func(ctx context.Context) (err error) {
@@ -216,12 +214,12 @@ func (w *writer) find(ctx context.Context, t *pullComment, p report.Pull) error 
 	return nil
 }
 
-// call makes one request, in its turn.
+// call makes one request within the rate limit.
 func (w *writer) call(ctx context.Context, do func(context.Context) error) error {
 	if err := w.box.Wait(ctx); err != nil {
 		return err
 	}
-	if !w.speaks() { // the call before may have taken its time
+	if !w.speaks() { // the wait may have taken long
 		return errNotOurs
 	}
 	ctx, cancel := context.WithTimeout(ctx, commits.RequestTimeout)
@@ -229,10 +227,10 @@ func (w *writer) call(ctx context.Context, do func(context.Context) error) error
 	return do(ctx)
 }
 
-// done notes how a write ended.
+// done records the result of a write.
 func (w *writer) done(c draft, result string, err error) {
 	if errors.Is(err, errTooLong) {
-		return // it is still open, and the next text is shorter
+		return // the comment stays open, and the next text is shorter
 	}
 	var refusal *forgehttp.Error
 	if err != nil && !errors.As(err, &refusal) {
@@ -247,15 +245,15 @@ func (w *writer) done(c draft, result string, err error) {
 	ended := false
 	defer func() {
 		if ended {
-			w.unnote(c.pull.Number) // which may wait, so not under the lock
+			w.unnote(c.pull.Number) // it may wait, so do not call it under the lock
 		}
 	}()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	log := w.log.With("pull", c.pull.Number)
-	current := c.pullComment.turn == c.turn // no newer state has to be reported
+	current := c.pullComment.turn == c.turn // no newer state must be reported
 	forget := func() {
-		if c.pull.Ended() && w.pulls[c.pull.Number] == c.pullComment { // else it was opened again
+		if c.pull.Ended() && w.pulls[c.pull.Number] == c.pullComment { // otherwise it was opened again
 			delete(w.pulls, c.pull.Number)
 			ended = true
 		}

@@ -10,19 +10,19 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// written is a comment as the forge stored it when weir last wrote it. On most forges, every user
-// with permission to write to a repository can edit the comments of others: if a comment differs
-// from this record, somebody else wrote it.
+// written describes a comment as the forge stored it when weir last wrote it. On most forges, every user
+// with write permission to a repository can edit the comments of other users. If a comment differs from
+// this record, another user has edited it.
 type written struct {
 	ID int64 `json:"id"`
-	// At is the forge's own time of the write, Sum stands for the whole text and Begins for
-	// the part of it that a list of all comments has.
+	// At is the time of the write by the forge's clock. Sum is a hash of the whole text, and Begins a hash
+	// of the part that a list of all comments contains.
 	At     time.Time `json:"at"`
 	Sum    string    `json:"sum"`
 	Begins string    `json:"begins"`
 }
 
-// writtenComments has a record for each pull request whose comment weir wrote.
+// writtenComments contains a record for each pull request whose comment weir wrote.
 var writtenComments = state.Bucket[written]{Name: "pull-comments-written"}
 
 func (w *writer) key(number int64) string { return fmt.Sprintf("%s\x00%019d", w.source, number) }
@@ -32,8 +32,8 @@ func sumOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// writtenAs returns the record of a comment in the forge's answer, which contains the stored text.
-// text is the written text, for a forge that answers without one.
+// writtenAs returns the record of a comment, based on the stored text in the forge's response. text is the
+// written text, for a forge that does not return it.
 func writtenAs(id int64, text string, now forge.Comment) written {
 	if now.Body != "" {
 		text = now.Body
@@ -41,7 +41,7 @@ func writtenAs(id int64, text string, now forge.Comment) written {
 	return written{ID: id, At: now.UpdatedAt, Sum: sumOf(text), Begins: sumOf(forge.Beginning(text))}
 }
 
-// note keeps what the forge stored. Without the record weir writes the comment once more.
+// note stores the record of a comment. Without the record, weir would write the comment once more.
 func (w *writer) note(number, id int64, text string, now forge.Comment) error {
 	r := writtenAs(id, text, now)
 	w.mu.Lock()
@@ -57,7 +57,7 @@ func (w *writer) note(number, id int64, text string, now forge.Comment) error {
 	return nil
 }
 
-// unnote lets go of the record of a pull request that ended.
+// unnote deletes the record of an ended pull request.
 func (w *writer) unnote(number int64) {
 	w.mu.Lock()
 	delete(w.records, number)
@@ -71,7 +71,7 @@ func (w *writer) unnote(number int64) {
 	}
 }
 
-// last returns what weir wrote last on a pull request, without an ID if it wrote nothing.
+// last returns the record of the last comment on a pull request, without an ID if weir wrote none.
 func (w *writer) last(number int64) (r written, err error) {
 	w.mu.Lock()
 	r, known := w.records[number]
@@ -92,8 +92,8 @@ func (w *writer) last(number int64) (r written, err error) {
 	return r, err
 }
 
-// recognize compares weir's comment with what weir wrote last. A comment without a record, of an
-// earlier release, is accepted as it is.
+// recognize compares weir's comment with its record. A comment without a record, written by an earlier
+// release, is accepted unchanged.
 func (w *writer) recognize(t *pullComment, number int64, last written, c forge.Comment) error {
 	switch now := writtenAs(c.ID, c.Body, c); {
 	case last.ID != c.ID:
@@ -105,10 +105,10 @@ func (w *writer) recognize(t *pullComment, number int64, last written, c forge.C
 	return nil
 }
 
-// Written compares a comment, read from the forge, with what weir wrote last on its pull
-// request. intact means that they are the same. edited means that somebody else edited it
-// since; without either, the comment was read before weir wrote it, or weir is writing it.
-// whole says that the comment has its whole text.
+// Written compares a comment, read from the forge, with the record of weir's last write to its pull
+// request. intact means that they are the same. edited means that another user has edited the comment
+// since. If both are false, the comment was read before weir wrote it, or weir is writing it. whole says
+// that the comment contains its whole text.
 func (p *Comments) Written(source string, c forge.Comment, whole bool) (intact, edited bool) {
 	w := p.writers[source]
 	if w == nil {
@@ -129,8 +129,8 @@ func (p *Comments) Written(source string, c forge.Comment, whole bool) (intact, 
 	return false, !writing
 }
 
-// Again makes the next Show of a pull request search for its comment, and write it in any case: as
-// a new comment if it was deleted, and over the edits of other users.
+// Again makes the next Show of a pull request search for its comment and write it in any case: as a new
+// comment if it was deleted, and over the edits of other users.
 func (p *Comments) Again(source string, number int64) {
 	w := p.writers[source]
 	if w == nil {

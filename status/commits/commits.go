@@ -20,15 +20,15 @@ import (
 // source with a forge reaches, and <instance>/apply/<target> for each target that the commit
 // touches.
 //
-//	pending  a pass of the commit is due or under way, or a rollout that it
-//	         started is in progress, or it waits (suspension, approval, AWS throttling)
-//	success  every touched pool has converged, or no target is affected and none is
-//	         left failing by the commit before
-//	failure  a fault in the files, a failed step, a conflict, a refused prune
-//	error    no verdict: a newer commit came first, or weir was stopped
+//	pending  a pass of the commit is due or in progress, a rollout that it started is
+//	         in progress, or it waits (suspension, approval, AWS throttling)
+//	success  every touched pool has converged, or no target is affected and the previous
+//	         commit left no target failing
+//	failure  an error in the files, a failed step, a conflict, a refused prune
+//	error    no verdict: a newer commit replaced this one, or weir was stopped
 //
-// A journal holds the wanted statuses before the first "pending" is posted, so that a crash leaves
-// no "pending" behind: the next process continues or closes them.
+// A journal stores the wanted statuses before the first "pending" is posted. After a crash, the next
+// process continues or closes them, so that no "pending" is left behind.
 type Commits struct {
 	o       *Options
 	posters map[string]*poster // by source
@@ -38,58 +38,57 @@ type Commits struct {
 // Options configures Commits.
 type Options struct {
 	Instance string
-	// PageURL is the address of weir's page as people reach it; empty leaves
-	// out the link.
+	// PageURL is the public address of weir's page. If it is empty, statuses have no link.
 	PageURL string
-	// Forges holds the forge of each source that has one, by the source's name.
+	// Forges maps sources to their forges. A source without a forge is not in it.
 	Forges map[string]Forge
-	// Store holds the journal.
+	// Store contains the journal.
 	Store state.Store
-	// Held returns the store for the journal of a source, nil if another weir owns the source:
-	// nothing is posted then. Without Held this weir owns all sources.
+	// Held returns the store for the journal of a source. It returns nil if another weir owns the source;
+	// nothing is posted then. If Held is nil, this weir owns all sources.
 	Held   func(source string) state.Store
 	Redact report.Redact
 	Logger *slog.Logger
-	// Wrote is called after each write, for metrics; it may be nil. Result is
-	// "written", "unchanged", or a Fault.
+	// Wrote is called after each write, for metrics; it may be nil. Result is "written", "unchanged", or
+	// the kind of error.
 	Wrote func(forge string, state forge.CommitState, result string)
 	// Now defaults to time.Now.
 	Now func() time.Time
 }
 
-// Revision is a commit that a source reached.
+// Revision is a commit that a source has reached.
 type Revision struct {
 	Source string
 	SHA    string
-	// Touched names the targets whose render the commit changed, and those that it leaves with a
-	// fault: a success would look as if it were applied there. On the first revision after a start
-	// it names all targets of the source. Removed names those that the commit removed: their
-	// resources stay in AWS.
+	// Touched lists the targets whose render the commit changed, and the targets on which the previous
+	// commit failed: a success would otherwise suggest that the commit was applied there. On the first
+	// revision after a start it lists all targets of the source. Removed lists the targets that the commit
+	// removed; their resources stay in AWS.
 	Touched, Removed []string
 	// Err is the reason why the commit as a whole cannot be rendered.
 	Err error
 }
 
-// RecoveryGrace is the time that "pending" of an earlier process may stay until its source is read
-// again.
+// RecoveryGrace is the maximum time that a "pending" status of an earlier process may stay until its source
+// is read again.
 const RecoveryGrace = 2 * time.Minute
 
-// New reads the journal of an earlier process, if there is one.
+// New returns a Commits. It reads the journal of an earlier process, if there is one.
 func New(o Options) (*Commits, error) {
 	return NewNamed(o, journalBucket, maxSuperseded, 1)
 }
 
 const journalBucket = "commit-statuses"
 
-// Check fails where New would not be able to read its journal, and changes nothing.
+// Check returns an error if New could not read its journal. It changes nothing.
 func Check(store state.Store) error {
 	return store.View(func(tx *state.Tx) error {
 		return state.Bucket[json.RawMessage]{Name: journalBucket}.ForEach(tx, "", func(string, json.RawMessage) error { return nil })
 	})
 }
 
-// NewNamed reads the journal of the given name. keep bounds the waiting commits that are not the
-// last of their source. share is their part of what a forge accepts in a minute: one in share.
+// NewNamed is New for a journal with a given name. keep bounds the waiting commits, except the last commit
+// of each source. The Commits uses 1/share of the forge's rate limit.
 func NewNamed(o Options, bucket string, keep, share int) (*Commits, error) {
 	if o.Instance == "" || o.Store == nil || o.Logger == nil {
 		return nil, errors.New("make commit statuses: instance, store and logger are required")
@@ -126,8 +125,8 @@ func (o *Options) storeOf(source string) state.Store {
 	return o.Held(source)
 }
 
-// TakeOver continues with the statuses that the previous owner of a source has left in the journal:
-// this weir's knowledge of the source is older.
+// TakeOver continues with the statuses in the journal of the previous owner of a source, because
+// this weir's own data about the source is older.
 func (c *Commits) TakeOver(source string) error {
 	p := c.posters[source]
 	if p == nil {
@@ -147,17 +146,17 @@ func (c *Commits) Begin(r Revision) {
 	}
 }
 
-// Report processes the results of a pass. Reports of targets that the source's current revision
-// does not touch say nothing about the commit. Reports of another revision only say which pools
-// that revision answers for: its pass started before, and its changes may still be in progress.
+// Report processes the results of a pass. A report of a target that the source's current revision does not
+// touch does not affect the commit. A report of another revision only shows which pools that revision was
+// changing: its pass started before, and its changes may still be in progress.
 func (c *Commits) Report(_ context.Context, r *plan.Report) {
 	if p := c.posters[r.Source]; p != nil && p.statuses.report(r) {
 		p.box.Nudge()
 	}
 }
 
-// SetHead sets the status that a pull request wants for its head. Its earlier head goes back to the
-// other pull requests with that head, or its pending status is closed.
+// SetHead sets the status that a pull request wants for its head commit. The status of its earlier head is
+// now set by other pull requests with that head, or its pending status is closed.
 func (c *Commits) SetHead(source string, number int64, want HeadStatus) {
 	p := c.posters[source]
 	p.statuses.setHead(number, want)
@@ -171,8 +170,8 @@ func (c *Commits) Settle(source string, number int64, why string) {
 	p.box.Nudge()
 }
 
-// Unfinished returns the targets of the sources' current commits that have not converged, including
-// the targets of an earlier process.
+// Unfinished returns the targets of the sources' current commits that have not converged, including the
+// targets of an earlier process.
 func (c *Commits) Unfinished() (names []string) {
 	for _, p := range c.posters {
 		names = append(names, p.statuses.unfinished()...)
@@ -180,8 +179,8 @@ func (c *Commits) Unfinished() (names []string) {
 	return names
 }
 
-// Forget records that a target is no longer configured: no report will finish it. A failure on it
-// stays visible, but no longer belongs to the commit.
+// Forget records that a target is no longer configured, so that no report will finish it. A failure of the
+// target stays visible, but no longer affects the status of the commit.
 func (c *Commits) Forget(target string) {
 	for _, p := range c.posters {
 		if p.statuses.forget(target) {
@@ -190,11 +189,11 @@ func (c *Commits) Forget(target string) {
 	}
 }
 
-// Pending returns how many contexts wait to be written.
+// Pending returns the number of contexts that wait to be written.
 func (c *Commits) Pending() int { return c.count((*contextTrack).open) }
 
-// Unwritten returns the number of wanted statuses that were never written: the pending statuses without those that
-// weir has written and must only read again.
+// Unwritten returns the number of wanted statuses that were never written. It does not count statuses
+// that weir has written and only has to read again.
 func (c *Commits) Unwritten() int {
 	return c.count(func(ct *contextTrack) bool { return ct.open() && !ct.written })
 }
@@ -206,10 +205,10 @@ func (c *Commits) count(is func(*contextTrack) bool) (n int) {
 	return n
 }
 
-// Beside returns another way to the forge of a source, which shares its limit.
+// Beside returns another outbox for the forge of a source, with the same rate limit.
 func (c *Commits) Beside(source string) *outbox.Outbox { return c.posters[source].box.Beside() }
 
-// Retry makes weir post all statuses again now that were refused or given up: the token, the
+// Retry makes weir post all statuses again now that were refused or given up, because the token, the
 // permissions or the connection to the forge may have changed.
 func (c *Commits) Retry() {
 	for _, p := range c.posters {
@@ -236,9 +235,9 @@ func (c *Commits) work(ctx context.Context, drain bool) {
 // have returned.
 func (c *Commits) Leave() error { return c.journal.save(true) }
 
-// Close leaves nothing pending: it marks the unfinished statuses as interrupted and posts all wanted
-// statuses, until it is done or ctx ends. A status that could not be posted stays in the journal for
-// the next process. Run must have returned.
+// Close marks the unfinished statuses as interrupted, and posts all wanted statuses until none is left or
+// ctx ends. A status that could not be posted stays in the journal for the next process. Run must have
+// returned.
 func (c *Commits) Close(ctx context.Context) error {
 	for _, p := range c.posters {
 		p.statuses.interrupt()

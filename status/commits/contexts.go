@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// contexts names the contexts of the statuses of one source, and makes their links and texts as its
-// forge accepts them.
+// contexts names the contexts of the statuses of one source, and builds their links and texts within the
+// limits of its forge.
 type contexts struct {
 	instance, pageURL string
 	limits            forge.Limits
@@ -40,7 +40,7 @@ func (c contexts) link(target string) string {
 	return base + "/targets/" + url.PathEscape(target)
 }
 
-// description shortens a text to one line of the length that the forge accepts.
+// description shortens a text to one line within the limit of the forge.
 func (c contexts) description(text string) string {
 	return visible.Clip(visible.Line(text), c.limits.Description)
 }
@@ -60,8 +60,8 @@ func (c contexts) ofHead(h HeadStatus) forge.CommitStatus {
 	return forge.CommitStatus{Context: c.plan(), State: h.State, TargetURL: h.Link, Description: c.description(h.Text)}
 }
 
-// contextName shortens a context to limit. The end becomes a hash of the whole name, so that two long
-// names have different contexts, which are the same in every process.
+// contextName shortens a context to limit. It replaces the end with a hash of the whole name, so that two
+// long names have different contexts, and every process computes the same context.
 func contextName(s string, limit int) string {
 	if visible.Units(s) <= limit {
 		return s

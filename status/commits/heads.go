@@ -13,14 +13,13 @@ import (
 type HeadStatus struct {
 	Sha, Text, Link string
 	State           forge.CommitState
-	// Waits says that the pull request waits for a person. Fork says that it comes from a fork:
-	// anybody may open such a pull request of any commit.
+	// Waits says that the pull request waits for a person. Fork says that it comes from a fork. Anybody can
+	// open such a pull request with any commit.
 	Waits, Fork bool
 }
 
-// rank orders the statuses that several pull requests want for one head. The lowest rank wins: plans
-// come before plans under way and failures before other plans, then the same of forks, then pull
-// requests that wait.
+// rank orders the statuses that several pull requests want for one head. The lowest rank wins: failed
+// plans, then other plans, then plans in progress, then the same for forks, then pull requests that wait.
 func (h HeadStatus) rank() int {
 	rank := 2
 	switch {
@@ -37,11 +36,11 @@ func (h HeadStatus) rank() int {
 	return rank
 }
 
-// heads holds the statuses that the open pull requests of a source want for their heads, by number.
+// heads contains the statuses that the open pull requests of a source want for their heads, by number.
 type heads map[int64]HeadStatus
 
-// best returns the pull request whose status a commit gets, 0 if no pull request has the commit as
-// its head.
+// best returns the pull request that determines the status of a commit, 0 if no pull request has the commit
+// as its head.
 func (h heads) best(sha string) (number int64, best HeadStatus) {
 	for n, one := range h {
 		if one.Sha == sha && (number == 0 || cmp.Or(cmp.Compare(one.rank(), best.rank()), cmp.Compare(n, number)) < 0) {
@@ -85,7 +84,7 @@ func (s *statuses) leaveHeads(number int64, last, now, why string) {
 		}
 	}
 	if last != "" && last != now {
-		s.choose(last) // the commit may have no track any more
+		s.choose(last) // the commit may no longer have a track
 	}
 }
 

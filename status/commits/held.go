@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// keptText describes how a target is held if its commit cannot be rendered, before the fault itself: the
-// fault may be long.
+// keptText describes the hold of a target whose commit cannot be rendered. It comes before the fault, which
+// may be long.
 func keptText(r *plan.Report) string {
 	switch h := r.Fallback; {
 	case h == nil || h.Passing():
@@ -22,8 +22,7 @@ func keptText(r *plan.Report) string {
 	}
 }
 
-// heldState returns the verdict on steps that do not run; an empty state says that nothing is held but
-// paused pools.
+// heldState returns the verdict on held steps. The state is empty if only paused pools are held.
 func heldState(r *plan.Report) (forge.CommitState, string) {
 	waits := wording.WaitsOf(r.Target, r.Plan.Steps)
 	for _, h := range heldOrder {
@@ -32,7 +31,7 @@ func heldState(r *plan.Report) (forge.CommitState, string) {
 			continue
 		}
 		switch h {
-		case step.HeldConflict: // a fault first of all
+		case step.HeldConflict: // reported as a fault first
 			s := waits[i].Steps[0]
 			return forge.Failure, "conflict: " + string(s.Resource) + " " + s.Name + ": " + s.Reason
 		case step.HeldPruneLimit:
@@ -46,9 +45,8 @@ func heldState(r *plan.Report) (forge.CommitState, string) {
 	return "", ""
 }
 
-// heldOrder lists the holds that a status reports; the first one present is reported. A hold that
-// fails the commit comes first, then those that people end, then all others. A pause and a stop are
-// reported in another way.
+// heldOrder lists the holds that a status reports. The first one present is reported: holds that fail the
+// commit, then holds that people can end, then all others. A pause and a stop are reported differently.
 var heldOrder = []step.Hold{
 	step.HeldConflict, step.HeldPruneLimit, step.HeldSuspended, step.HeldApproval, step.HeldPreflight, step.HeldPolicy, step.HeldGate, step.HeldWave, step.HeldWindow, step.HeldRolloutLimit,
 	step.HeldControlPlane, step.HeldWaiting,

@@ -26,18 +26,18 @@ type journal struct {
 	storeOf func(source string) state.Store
 	log     *slog.Logger
 	now     func() time.Time
-	// statuses holds the statuses of every source that has a forge.
+	// statuses contains the statuses of every source that has a forge.
 	statuses map[string]*statuses
 
-	mu state.Turn // guards what follows, while it is written too; it is locked before statuses
-	// written holds the hashes of the records as they were read or written last.
+	mu state.Turn // guards the fields below, also during a write; lock it before statuses
+	// written contains the hashes of the records as last read or written.
 	written map[string]uint64
 	turn    int // the last turn of a track
-	// orphans are commits of sources that have no forge now. They stay in the journal for a process
-	// in which a forge is configured again.
+	// orphans are commits of sources without a forge. They stay in the journal until a forge is configured
+	// again.
 	orphans []*track
-	// failed says that the last write failed, broken that the journal has records that cannot be
-	// read, which the next write removes.
+	// failed says that the last write failed. broken says that the journal has unreadable records, which
+	// the next write removes.
 	failed, broken bool
 }
 
@@ -51,15 +51,14 @@ const (
 	// wholeUpTo is the number of targets and contexts up to which a commit is stored in one part; a
 	// commit with more has partsOfMany.
 	wholeUpTo, partsOfMany = 64, 32
-	// atOnce is the number of records that are written in one transaction.
+	// atOnce is the maximum number of records in one transaction.
 	atOnce = 40
 )
 
 func trackKey(source, sha string) string { return source + "\x00" + sha }
 
-// restore reads the commits of a source, or of all sources for an empty name, from a store. It leaves
-// out a record that it cannot understand: the statuses of the commit may stay pending, which is
-// better than a daemon that does not start.
+// restore reads the commits of a source, or of all sources for an empty name, from a store. It skips
+// unreadable records: their statuses may stay pending, but the daemon can start.
 func (j *journal) restore(store state.Store, source string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -90,8 +89,8 @@ func (j *journal) restore(store state.Store, source string) error {
 	return nil
 }
 
-// read returns the tracks of a source, or of all sources, in their order. broken describes the records
-// that it cannot understand. The caller holds mu.
+// read returns the tracks of a source, or of all sources, in their order. broken describes the unreadable
+// records. The caller holds mu.
 func (j *journal) read(store state.Store, source string) (tracks []*track, broken, err error) {
 	records := map[string]json.RawMessage{}
 	err = store.View(func(tx *state.Tx) error {
@@ -164,7 +163,7 @@ func parse(key string, value json.RawMessage, records map[string]json.RawMessage
 
 func partKey(key string, n int) string { return fmt.Sprintf("%s\x00%02d", key, n) }
 
-// records adds the records that the journal should have of a track.
+// records adds the wanted journal records of a track.
 func (t *track) records(into map[string]json.RawMessage) error {
 	key := trackKey(t.Source, t.SHA)
 	if t.Parts = 1; len(t.Targets)+len(t.Contexts) > wholeUpTo {
@@ -190,7 +189,7 @@ func (t *track) records(into map[string]json.RawMessage) error {
 	return err
 }
 
-// numberOf returns the number that decides to which part a target or context belongs.
+// numberOf returns the number of the part that a target or context belongs to.
 func numberOf(name string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(name)) // never fails
@@ -228,7 +227,7 @@ func (j *journal) write(should map[string]json.RawMessage) error {
 	}
 	for _, source := range slices.Sorted(maps.Keys(changed)) {
 		keys := changed[source]
-		slices.Sort(keys) // a commit comes before its parts, which are of no use without it
+		slices.Sort(keys) // a commit before its parts, which are useless without it
 		for some := range slices.Chunk(keys, atOnce) {
 			if err := j.writeSome(stores[source], some, should); err != nil {
 				return fmt.Errorf("write status journal: %w", err)
@@ -256,7 +255,7 @@ func (j *journal) writeSome(store state.Store, keys []string, should map[string]
 	for _, key := range keys {
 		switch value := should[key]; {
 		case err != nil:
-			delete(j.written, key) // the record may be there or not
+			delete(j.written, key) // the record may or may not exist
 			if value == nil {
 				j.written[key] = 0
 			}
@@ -269,8 +268,8 @@ func (j *journal) writeSome(store state.Store, keys []string, should map[string]
 	return err
 }
 
-// save writes the journal if a change must be in it before a write to a forge, or with all if any
-// change is missing. Several posters may call it.
+// save writes the journal if a change must be stored before a write to a forge, or with all if any change
+// is missing. It is safe for concurrent use.
 func (j *journal) save(all bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

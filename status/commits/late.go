@@ -10,10 +10,10 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// lateWrites holds writes that got no answer and were not seen on the forge. A slow forge may execute
-// such a write much later. It then shows that write, because the newest status of a context is the
-// last executed one. So the next status of the context counts as delivered only once weir has read it
-// on the forge after lateAfter.
+// lateWrites contains writes without a response that were not found on the forge. A slow forge may execute
+// such a write much later. The forge then shows that write, because the newest status of a context is the
+// last executed one. So the next status of the context counts as delivered only after weir has read it on
+// the forge, later than lateAfter.
 type lateWrites map[contextID]lateWrite
 
 type contextID struct{ sha, context string }
@@ -23,13 +23,13 @@ type lateWrite struct {
 	until  time.Time
 }
 
-// lateAfter bounds the time in which a forge executes a write whose caller no longer waits.
+// lateAfter is the time within which a forge is expected to execute a write whose caller no longer waits.
 const lateAfter = 2 * time.Minute
 
 func (j job) id() contextID { return contextID{j.sha, j.want.Context} }
 
-// mayBeLate reports whether a failed write may still be executed: there was a connection, but no
-// answer by the forge itself.
+// mayBeLate reports whether a failed write may still be executed: there was a connection, but no response
+// from the forge itself.
 func mayBeLate(err error) bool {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
@@ -60,7 +60,7 @@ func (l lateWrites) read(sha string, known map[string]forge.CommitStatus) {
 	}
 }
 
-// over reports whether a context must be read now, because no write of it can be executed any more.
+// over reports whether a context must be read now, because its late writes can no longer be executed.
 func (l lateWrites) over(j job, now time.Time) bool {
 	w, doubt := l[j.id()]
 	if !doubt || now.Before(w.until) {

@@ -25,13 +25,13 @@ type poster struct {
 	// doubted says that another weir may have written since known was read.
 	doubted atomic.Bool
 
-	// Only the worker uses known and late. known holds the statuses that commits have, as last read
-	// or written. The first write to a commit is preceded by a read.
+	// Only the worker uses known and late. known contains the statuses of commits, as last read or
+	// written. weir reads a commit before its first write to it.
 	known map[string]map[string]forge.CommitStatus
 	late  lateWrites
 }
 
-// forget lets go of a commit.
+// forget removes the data about a commit.
 func (p *poster) forget(sha string) {
 	delete(p.known, sha)
 	maps.DeleteFunc(p.late, func(id contextID, _ lateWrite) bool { return id.sha == sha })
@@ -40,27 +40,26 @@ func (p *poster) forget(sha string) {
 // ours reports whether this weir writes the statuses of the source.
 func (p *poster) ours() bool { return p.journal.storeOf(p.source) != nil }
 
-// forgeDelays are the times between tries of a write to a forge: they grow for about half an hour,
-// and are a quarter of an hour from then on.
+// forgeDelays are the times between attempts of a write to a forge: they grow for about half an hour, and
+// then stay at 15 minutes.
 var forgeDelays = outbox.Delays{First: 500 * time.Millisecond, Longest: 5 * time.Minute, Many: 15, Slow: 15 * time.Minute}
 
 const (
 	// RequestTimeout bounds one request to a forge.
 	RequestTimeout = 20 * time.Second
-	// MissingTries bounds the tries of writes whose target the forge calls missing,
-	// where more are not worth it: Gitea answers so for about a second after a
-	// push, GitHub at times for longer.
+	// MissingTries bounds the attempts of less important writes to a commit or pull request that the forge
+	// reports as missing. Gitea does so for about a second after a push, GitHub sometimes for longer.
 	MissingTries = 7
-	// LastingTries is the same for verdicts and for statuses that must not stay pending: a day of
-	// tries once forgeDelays are slow.
+	// LastingTries bounds the attempts for verdicts and for statuses that must not stay pending. It allows
+	// a day of attempts at the slow rate of forgeDelays.
 	LastingTries = 15 + 96
 )
 
 // work posts until ctx ends; when draining, until nothing is left.
 func (p *poster) work(ctx context.Context, drain bool) {
 	outbox.Work(ctx, p.box, drain, p.next, func(ctx context.Context, j job) {
-		// The journal precedes the write. Without it a crash could leave a pending status behind, so
-		// nothing is posted until the journal can be written.
+		// The journal must be written before the status. Otherwise, a crash could leave a pending status
+		// behind. So nothing is posted until the journal can be written.
 		if err := p.journal.save(false); err != nil {
 			p.o.Logger.Error("write of the status journal failed", "error", err)
 			p.box.Failed(nil, outbox.Failure{After: 10 * time.Second})
@@ -85,11 +84,11 @@ func (p *poster) work(ctx context.Context, drain bool) {
 	})
 }
 
-// lastMoments is the time that a write under way may continue once weir stops. A write that is cut
-// off may take effect all the same, and what follows it is in doubt for minutes.
+// lastMoments is the time that a write in progress may continue during shutdown. A write that is cut off
+// may still take effect, and later writes are then in doubt for minutes.
 const lastMoments = 2 * time.Second
 
-// lasting ends lastMoments after ctx.
+// lasting returns a context that ends lastMoments after ctx.
 func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -99,9 +98,9 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, func() { stop(); cancel() }
 }
 
-// next returns the status to post now. Without one, wait is the time until there may be one, 0 if no
-// status is wanted. Verdicts come before pending statuses, and the aggregate before targets. A
-// pending status that was not posted before its verdict is never posted.
+// next returns the status to post now. If there is none, wait is the time until there may be one, 0 if no
+// status is wanted. Verdicts come before pending statuses, and the aggregate before targets. A pending
+// status that was not posted before its verdict is never posted.
 func (p *poster) next() (found job, wait time.Duration, ok bool) {
 	if !p.ours() {
 		return job{}, 0, false
@@ -125,17 +124,17 @@ func (p *poster) next() (found job, wait time.Duration, ok bool) {
 	return found, wait, ok
 }
 
-// errUnchanged says that the status is on the commit already.
+// errUnchanged means that the commit already has the status.
 var errUnchanged = errors.New("status is unchanged")
 
-// errKept says that the verdict on the commit stays until the next one.
+// errKept means that the verdict on the commit stays until the next one.
 var errKept = errors.New("status is kept")
 
-// errNotOurs says that another weir writes the statuses of the source by now.
+// errNotOurs means that another weir now writes the statuses of the source.
 var errNotOurs = errors.New("another weir writes the statuses of the source")
 
-// post reads the commit's statuses once, and writes those that differ. After a write that may or
-// may not have taken effect the next post reads again.
+// post reads the commit's statuses once, and writes those that differ. If it is unclear whether a write
+// took effect, the next post reads again.
 func (p *poster) post(ctx context.Context, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)
 	defer cancel()
@@ -149,7 +148,7 @@ func (p *poster) post(ctx context.Context, j job) error {
 			p.known[j.sha] = known
 			p.late.read(j.sha, known)
 		case errors.As(err, &refusal) && (refusal.Fault == forgehttp.FaultDenied || refusal.Fault == forgehttp.FaultRefused):
-			// A token may be good for writing only.
+			// A token may have permission to write only.
 			known = map[string]forge.CommitStatus{}
 		default:
 			return err
@@ -162,7 +161,7 @@ func (p *poster) post(ctx context.Context, j job) error {
 	if j.keep && (has.State == forge.Success || has.State == forge.Failure) {
 		return errKept
 	}
-	if !p.ours() { // the forge may have taken its time
+	if !p.ours() { // the read may have taken long
 		return errNotOurs
 	}
 	if err := p.forge.SetStatus(ctx, j.sha, j.want); err != nil {
@@ -179,14 +178,14 @@ func (p *poster) post(ctx context.Context, j job) error {
 	return nil
 }
 
-// Unclear reports whether a failed write may have taken effect: the answer is missing, or is not
-// the forge's own refusal.
+// Unclear reports whether a failed write may have taken effect: there was no response, or the forge itself
+// did not refuse it.
 func Unclear(err error) bool {
 	var refusal *forgehttp.Error
 	return !errors.As(err, &refusal) || refusal.Status/100 != 4
 }
 
-// ending is the way in which a write of a status ended.
+// ending is the result of a write of a status.
 type ending string
 
 const (
@@ -208,8 +207,8 @@ func endingOf(err error) ending {
 	return refused
 }
 
-// shows reports whether readers of the commit may see a status after its write. Pending, which must
-// not stay, counts in case of doubt.
+// shows reports whether the commit may show a status after its write. A pending status must not stay, so it
+// counts in case of doubt.
 func (e ending) shows(state forge.CommitState) bool {
 	return e == taken || e == doubtful && state == forge.Pending
 }
@@ -223,7 +222,7 @@ func (p *poster) refusalOf(err error) *forgehttp.Error {
 	return &forgehttp.Error{Forge: p.forge.Profile().Label, Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
 }
 
-// done records how a write ended.
+// done records the result of a write.
 func (p *poster) done(j job, err error) {
 	is := endingOf(err)
 	failed := is == doubtful || is == refused
@@ -267,7 +266,7 @@ func (p *poster) delivered(j job, ct *contextTrack) {
 	ct.entry.Delay(late.until)
 }
 
-// failed records that a write failed. ct is nil if another status is wanted by now.
+// failed records that a write failed. ct is nil if another status is now wanted.
 func (p *poster) failed(j job, ct *contextTrack, refusal *forgehttp.Error) {
 	failure, entry := FailureOf(refusal), (*outbox.Entry)(nil)
 	if ct != nil {
@@ -281,8 +280,7 @@ func (p *poster) failed(j job, ct *contextTrack, refusal *forgehttp.Error) {
 		"context", j.want.Context, "state", string(j.want.State), "error", p.o.Redact.Text(refusal.Error()))
 	switch outcome {
 	case outbox.FirstDenied:
-		// One refusal stands for all contexts: it is the token that the forge
-		// refuses.
+		// One refusal applies to all contexts, because the forge refuses the token.
 		log.Error("commit statuses are refused; they are tried again until the token is accepted")
 	case outbox.Denied:
 		log.Debug("commit statuses are still refused")
@@ -292,7 +290,7 @@ func (p *poster) failed(j job, ct *contextTrack, refusal *forgehttp.Error) {
 		log.Warn("commit status is tried again", "tries", entry.Tries())
 	case outbox.Again:
 		log.Debug("commit status is tried again", "tries", entry.Tries())
-	case outbox.Superseded: // another status is wanted by now
+	case outbox.Superseded: // another status is now wanted
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// statuses holds the wanted statuses of the commits of one source. Its poster writes them to the
-// forge, and the journal stores them.
+// statuses contains the wanted statuses of the commits of one source. Its poster writes them to the forge,
+// and the journal stores them.
 type statuses struct {
 	source   string
 	contexts contexts
@@ -26,11 +26,11 @@ type statuses struct {
 	// keep bounds the waiting superseded commits without a visible pending status.
 	keep int
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	tracks []*track   // the current commit last
 	heads  heads
-	// changed says that a change must be in the journal before the next write to the forge, stale
-	// that any change is missing in the journal.
+	// changed says that a change must be stored in the journal before the next write to the forge. stale
+	// says that any change is missing in the journal.
 	changed, stale bool
 }
 
@@ -52,7 +52,7 @@ func (s *statuses) restore(tracks []*track, now time.Time) {
 		for _, ct := range t.Contexts {
 			// The journal may be older than the last writes to the forge.
 			ct.Shown = ct.Shown || ct.Want.State == forge.Pending
-			if !ct.Delivered { // the process before may have ended while it wrote
+			if !ct.Delivered { // the previous process may have ended during a write
 				ct.late = lateUntil(now)
 			}
 		}
@@ -64,7 +64,7 @@ func (s *statuses) startRevision(r Revision) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	cur := s.current()
-	// A commit that was refused as a whole has no targets until it is applied after all.
+	// A commit that was rejected as a whole has no targets until it is applied later.
 	if cur == nil || cur.SHA != r.SHA || cur.Fault != "" && r.Err == nil && len(cur.Targets) == 0 {
 		cur = s.supersede(cur, r)
 	}
@@ -205,7 +205,7 @@ func (s *statuses) count(is func(*contextTrack) bool) (n int) {
 	return n
 }
 
-// retry makes all statuses that were refused or given up look as if they were never tried.
+// retry resets all statuses that were refused or given up, so that they are tried again.
 func (s *statuses) retry() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,12 +222,12 @@ func (s *statuses) retry() {
 type job struct {
 	sha  string
 	want forge.CommitStatus
-	// keep says that a verdict on the forge stays as it is: the status is none. It comes before the
+	// keep says that a verdict on the forge stays unchanged: weir writes nothing. It is used before the
 	// next verdict, or instead of one.
 	keep bool
 }
 
-// next returns the status to post now. Without one, wait is the time until there may be one, 0 if no
+// next returns the status to post now. If there is none, wait is the time until there may be one, 0 if no
 // status is wanted. It also returns the commits that it has forgotten.
 func (s *statuses) next(box *outbox.Outbox, before func(a, b job) bool) (found job, wait time.Duration, ok bool, forgotten []string) {
 	s.mu.Lock()
@@ -252,8 +252,8 @@ func (s *statuses) jobs() iter.Seq2[*outbox.Entry, job] {
 	}
 }
 
-// posted passes the context that a job was made from to end. The context is nil if it wants another
-// status by now. shown says that the forge shows the status.
+// posted calls end with the context of a job. The context is nil if it now wants another status. shown says
+// that the forge shows the status.
 func (s *statuses) posted(j job, shown bool, end func(ct *contextTrack) (stale bool)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,8 +276,8 @@ func (s *statuses) posted(j job, shown bool, end func(ct *contextTrack) (stale b
 	}
 }
 
-// unsaved reports whether a change must be in the journal before the next write to the forge, or with
-// all, whether any change is missing in the journal.
+// unsaved reports whether a change must be stored in the journal before the next write to the forge, or
+// with all, whether any change is missing in the journal.
 func (s *statuses) unsaved(all bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +285,7 @@ func (s *statuses) unsaved(all bool) bool {
 	return s.changed || all && s.stale
 }
 
-// records adds the records that the journal should have. The statuses then count as saved.
+// records adds the wanted records of the journal. The statuses then count as saved.
 func (s *statuses) records(into map[string]json.RawMessage, turn *int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

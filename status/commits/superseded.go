@@ -10,12 +10,12 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// removedText is the whole status of a target that a commit removes: weir deletes no resource because
-// its target is no longer in Git.
+// removedText is the status of a target that a commit removes. weir deletes no resource only because its
+// target was removed from Git.
 const removedText = "the commit removes this target; its resources in AWS stay, and weir reports them"
 
-// unfinished returns the pools that a superseded commit, or a commit before it, was still changing on
-// a target. The status of the next commit that touches the target includes them.
+// unfinished returns the pools that a superseded commit, or a commit before it, was still changing on a
+// target. The status of the next commit that touches the target includes them.
 func unfinished(old *track, target string) map[string]step.Verb {
 	if old == nil {
 		return nil
@@ -64,8 +64,8 @@ func (t *track) dropConverged(r *plan.Report) {
 	}
 }
 
-// failed returns the targets on which a superseded commit failed. AWS differs there from Git, and from
-// the next commit too.
+// failed returns the targets on which a superseded commit failed. AWS matches neither that commit nor the
+// next one there.
 func failed(old *track) (names []string) {
 	if old == nil {
 		return nil

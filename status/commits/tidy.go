@@ -2,17 +2,17 @@ package commits
 
 import "time"
 
-// maxSuperseded bounds the superseded commits of each source that cannot be posted and show nothing
-// pending on the forge, maxTracks all superseded commits that cannot be posted. The oldest go
-// first.
+// maxSuperseded bounds the superseded commits of each source that cannot be posted and do not show as
+// pending on the forge. maxTracks bounds all superseded commits that cannot be posted. The oldest are
+// dropped first.
 const (
 	maxSuperseded = 20
 	maxTracks     = 500
 )
 
-// tidy closes the statuses of an earlier process that this process does not continue, and forgets
-// earlier commits that are finished. A commit that the forge may still show as pending stays in the
-// journal until that is closed. It returns the forgotten commits. The caller holds mu.
+// tidy closes the statuses of an earlier process that this process does not continue, and forgets earlier
+// commits that are finished. A commit that the forge may still show as pending stays in the journal until
+// that status is closed. tidy returns the forgotten commits. The caller holds mu.
 func (s *statuses) tidy(now time.Time) (forgotten []string) {
 	kept := s.tracks[:0]
 	for i, t := range s.tracks {

@@ -17,15 +17,14 @@ type track struct {
 	SHA      string                   `json:"sha"`
 	Targets  map[string]*targetTrack  `json:"-"`
 	Contexts map[string]*contextTrack `json:"-"`
-	// Turn orders the commits of a source. Parts is the number of parts of this commit in the
-	// journal.
+	// Turn orders the commits of a source. Parts is the number of journal parts of this commit.
 	Turn  int `json:"turn"`
 	Parts int `json:"parts"`
 	// Fault is the reason why the commit as a whole cannot be rendered.
 	Fault string `json:"fault,omitempty"`
 	// Pull is the number of the pull request whose status the commit has as its head, 0 for none.
 	Pull int64 `json:"pull,omitempty"`
-	// Left holds, by target, the pools that earlier commits were still changing on targets that this
+	// Left contains, by target, the pools that earlier commits were still changing on targets that this
 	// commit does not touch.
 	Left map[string]map[string]step.Verb `json:"left,omitempty"`
 	// recovered is the time at which the track was read from the journal, zero once its source has
@@ -43,8 +42,8 @@ func newTrack(source, sha string) *track {
 type contextTrack struct {
 	Want      forge.CommitStatus `json:"want"`
 	Delivered bool               `json:"delivered"`
-	// Shown says that the forge may show the context as pending although another status is wanted:
-	// such a commit is never forgotten.
+	// Shown says that the forge may show the context as pending although another status is wanted. Such a
+	// commit is never forgotten.
 	Shown bool `json:"shown,omitempty"`
 	// Stays says that the status may stay pending when weir stops, because it waits for a person.
 	Stays bool `json:"stays,omitempty"`
@@ -53,15 +52,15 @@ type contextTrack struct {
 	// written says that this process wrote the status and only has to read it again, because an
 	// earlier write may take effect after it.
 	written bool
-	// late is the time until which a write of an earlier process may still be executed; zero for
-	// none.
+	// late is the time until which a write of an earlier process may still be executed; zero if no write is
+	// late.
 	late time.Time
 }
 
 // open reports whether the status must still be written.
 func (c *contextTrack) open() bool { return !c.Delivered && !c.entry.GaveUp() }
 
-// next returns the context with another status; nil stands for a context without a status.
+// next returns a context with another wanted status. nil means a context without a status.
 func (c *contextTrack) next(want forge.CommitStatus) *contextTrack {
 	if c == nil {
 		return &contextTrack{Want: want}
@@ -100,7 +99,7 @@ func (t *track) shown() bool {
 
 // The methods below set the wanted statuses of a commit, and report whether a status changed.
 
-// want sets a status. A status that is wanted already keeps its position and its tries.
+// want sets a status. A status that is already wanted keeps its position and its number of attempts.
 func (t *track) want(status forge.CommitStatus) (changed bool) {
 	old := t.Contexts[status.Context]
 	if old != nil && old.Want == status {
@@ -110,7 +109,7 @@ func (t *track) want(status forge.CommitStatus) (changed bool) {
 	return true
 }
 
-// wantAll sets the statuses of all targets and the status over them.
+// wantAll sets the statuses of all targets and the aggregate status.
 func (t *track) wantAll(c contexts) (changed bool) {
 	for name := range t.Targets {
 		changed = t.wantTarget(c, name) || changed
@@ -127,7 +126,7 @@ func (t *track) wantTarget(c contexts, name string) (changed bool) {
 	return t.want(c.ofTarget(name, state, text))
 }
 
-// wantAggregate sets the status over all targets.
+// wantAggregate sets the aggregate status.
 func (t *track) wantAggregate(c contexts) (changed bool) {
 	t.unsummed = false
 	state, text := aggregate(t.Targets)
@@ -137,8 +136,8 @@ func (t *track) wantAggregate(c contexts) (changed bool) {
 	return t.want(c.ofAll(state, text))
 }
 
-// sum sets the status over all targets if a report may have changed it. It is called once for all
-// reports of a pass, which has a report for every target.
+// sum sets the aggregate status if a report may have changed it. It is called once after all reports of a
+// pass, which has a report for every target.
 func (t *track) sum(c contexts) (changed bool) { return t.unsummed && t.wantAggregate(c) }
 
 // close ends the pending statuses without a verdict.

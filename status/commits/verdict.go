@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// patience is the time that a commit stays pending while AWS throttles or does not answer.
-	// Failure comes after it, and success may still follow.
+	// patience is the time that a commit stays pending while AWS throttles or does not answer. After that,
+	// the commit fails; it can still succeed later.
 	patience = 10 * time.Minute
-	// stalledAfter is the time that a commit stays pending while nothing changes: a group that
+	// stalledAfter is the time that a commit stays pending while nothing changes. Otherwise, a group that
 	// cannot launch instances would keep it pending forever.
 	stalledAfter = 30 * time.Minute
 )
@@ -32,23 +32,23 @@ const (
 type targetTrack struct {
 	State       forge.CommitState `json:"state"`
 	Description string            `json:"description"`
-	// Pools lists the pools that the commit changed, with the gravest verb of its steps on each,
-	// empty if all steps were held so far.
+	// Pools lists the pools that the commit changed, with the most severe verb of its steps for each. It is
+	// empty if all steps have been held so far.
 	Pools map[string]step.Verb `json:"pools,omitempty"`
-	// Removed says that the commit took the target away.
+	// Removed says that the commit removed the target.
 	Removed bool `json:"removed,omitempty"`
-	// mark is a fingerprint of what was last observed, first seen at markAt; troubleAt is the time
-	// at which AWS began to fail temporarily, sourceAt the same for the source. All are zero after
-	// a restart, which gives the commit the full time again.
+	// mark is a fingerprint of the last observation, and markAt the time at which it was first seen.
+	// troubleAt is the time at which temporary failures of AWS started, and sourceAt the same for the
+	// source. All are zero after a restart, so the commit then gets the full time again.
 	mark      string
 	markAt    time.Time
 	troubleAt time.Time
 	sourceAt  time.Time
 }
 
-// observe processes a report of the commit's revision. Success stays: later differences are drift, for
-// which the commit is not at fault. Failure stays until success, so that a status does not flicker
-// while weir retries a failed step.
+// observe processes a report of the commit's revision. Success is final: later differences are drift, which
+// the commit did not cause. Failure stays until success, so that a status does not flicker while weir
+// retries a failed step.
 func (t *targetTrack) observe(r *plan.Report, now time.Time) {
 	if t.State == forge.Success {
 		return
@@ -67,9 +67,10 @@ func (t *targetTrack) judge(r *plan.Report, now time.Time) (forge.CommitState, s
 		t.sourceAt = time.Time{}
 		return t.verdict(r, now)
 	}
-	// The commit is not at fault. weir still applies what it has read of the commit, and if AWS refuses
-	// a step, the commit has failed. But while the source is unavailable, weir deletes nothing and
-	// adopts nothing from another target, so that the commit neither succeeds nor is in conflict.
+	// An unavailable source is not the commit's fault. weir still applies the data that it has read of the
+	// commit, and if AWS refuses a step, the commit has failed. But while the source is unavailable, weir
+	// deletes nothing and adopts nothing from another target, so the commit can neither succeed nor
+	// conflict.
 	if t.sourceAt.IsZero() {
 		t.sourceAt = now
 	}
@@ -96,12 +97,12 @@ func rank(v step.Verb) int {
 	return len(verbRank)
 }
 
-// touch adds the pools for which the pass had steps. Steps of paused pools do not count, because Git
-// pauses them. A rollout in progress counts in two cases:
+// touch adds the pools for which the pass had steps. Steps of paused pools do not count, because Git pauses
+// them. A rollout in progress counts in two cases:
 //
-//   - A version of its template was made for the commit: an earlier process started the rollout, and
-//     was stopped before it could report that.
-//   - It is rolled back or cancelled: the commit has no step for the pool until that has ended.
+//   - A version of its template was made for the commit: an earlier process started the rollout,
+//     and was stopped before it could report that.
+//   - It is being rolled back or cancelled: the commit has no step for the pool until that ends.
 func (t *targetTrack) touch(r *plan.Report) {
 	if r.Plan == nil {
 		return
@@ -128,7 +129,7 @@ func (t *targetTrack) touch(r *plan.Report) {
 		if s.Pool != "" {
 			t.touchPool(s.Pool, verb)
 		}
-		for _, pool := range s.Pools { // the step changes what these pools launch from
+		for _, pool := range s.Pools { // the step changes the launch configuration of these pools
 			if verb != "" {
 				verb = step.Update
 			}
@@ -147,7 +148,7 @@ func (t *targetTrack) touchPool(pool string, v step.Verb) {
 	t.Pools[pool] = v
 }
 
-// trouble reports whether everything that failed in r is temporary.
+// trouble reports whether all failures in r are temporary.
 func trouble(r *plan.Report) bool {
 	if r.Err != nil {
 		var call *observed.Error
@@ -190,21 +191,21 @@ func (t *targetTrack) verdict(r *plan.Report, now time.Time) (forge.CommitState,
 	return t.progress(r, now)
 }
 
-// remainder holds the changes of a commit that are still under way on a target.
+// remainder describes the changes of a commit that are still in progress on a target.
 type remainder struct {
 	// due counts the steps to run, and waiting describes the pools that have not converged.
 	due     int
 	waiting []string
 	// said is AWS's message about a rollout in progress.
 	said string
-	// soaking says that a pool waits for minReadySeconds, during which nothing has to change.
+	// soaking says that a pool waits for minReadySeconds. Nothing needs to change during that time.
 	soaking bool
 	// mark is a fingerprint of everything that can change.
 	mark string
 }
 
-// remains returns the changes that are still under way after a pass. It forgets the pools of an
-// earlier commit that are no longer in Git.
+// remains returns the changes that are still in progress after a pass. It forgets pools of an earlier
+// commit that are no longer in Git.
 func (t *targetTrack) remains(r *plan.Report) (left remainder) {
 	steps := map[string]bool{}
 	for _, s := range r.Plan.Steps {
@@ -221,12 +222,12 @@ func (t *targetTrack) remains(r *plan.Report) (left remainder) {
 	for _, key := range slices.Sorted(maps.Keys(t.Pools)) {
 		p, there := pools[key]
 		if v := t.Pools[key]; !there && !steps[key] && v != step.Delete && v != step.PruneVersion {
-			delete(t.Pools, key) // no step deletes it either
+			delete(t.Pools, key) // no step deletes it
 			continue
 		}
 		if !steps[key] && (!there || p.Converged) {
 			if there && t.Pools[key] == step.Delete {
-				t.Pools[key] = step.Replace // its resource under another name is deleted
+				t.Pools[key] = step.Replace // its resource with another name is deleted
 			}
 			continue
 		}
@@ -241,7 +242,7 @@ func (t *targetTrack) remains(r *plan.Report) (left remainder) {
 	return left
 }
 
-// progress returns the verdict on a pass in which nothing failed.
+// progress returns the verdict on a pass without failures.
 func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState, string) {
 	left := t.remains(r)
 	if len(left.waiting) == 0 && left.due == 0 {
@@ -262,8 +263,8 @@ func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState
 	return forge.Pending, text
 }
 
-// poolWords describes what a pool waits for. It contains no numbers that change with every pass,
-// because every change of a description is a write to the forge.
+// poolWords describes what a pool waits for, without numbers that change with every pass, because every new
+// description is a write to the forge.
 func poolWords(key string, p plan.PoolStatus, there bool) string {
 	switch {
 	case !there:
@@ -304,7 +305,7 @@ func (t *targetTrack) summary(r *plan.Report) string {
 	return text
 }
 
-// verbCounts prints "2 pools created, 1 rolled".
+// verbCounts formats counts, such as "2 pools created, 1 rolled".
 func verbCounts(n map[step.Verb]int) string {
 	words := []struct {
 		verb step.Verb

@@ -15,15 +15,15 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// The history in memory is bounded: it suffices for a page, and a daemon that runs for a year needs
-// no more memory than a daemon that runs for a day.
+// The history in memory is bounded. It suffices for a page, and memory does not grow with the uptime of the
+// daemon.
 const (
 	keptRuns   = 200
 	keptEvents = 500
 )
 
-// Activity holds the last events and passes. It writes them to the log and to the archive, and
-// passes events to Options.Notify.
+// Activity contains the last events and passes. It writes them to the log and to the archive, and passes
+// events to Options.Notify.
 type Activity struct {
 	redact report.Redact
 	now    func() time.Time
@@ -87,14 +87,14 @@ func (a *Activity) Run(ctx context.Context) error {
 	return a.recorder.run(ctx)
 }
 
-// Add adds an event that no report contains, such as a reloaded configuration.
+// Add adds an event that is not based on a report, such as a reloaded configuration.
 func (a *Activity) Add(e events.Event) {
 	a.publish([]events.Event{e}, nil, nil)
 	a.pages.Changed(e.Target)
 }
 
-// publish adds events in the order of time, passes, and the states that the events announce. An
-// event without a time gets the current time.
+// publish adds events in the order of time, passes, and the states that the events announce. An event
+// without a time gets the current time.
 func (a *Activity) publish(list []events.Event, runs []history.Run, known map[string]events.Known) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -124,8 +124,8 @@ func (a *Activity) announced(key string) events.Known {
 	return a.known.last[key]
 }
 
-// setAnnounced sets the announced state of a target or source that another daemon has announced. The
-// archive does not get it.
+// setAnnounced sets the state that another daemon has announced for a target or source. The archive does
+// not get it.
 func (a *Activity) setAnnounced(key string, known events.Known) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,16 +8,17 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// announcements holds the state of every target and source that events announced last. An event is
-// new if it differs from that. The owner of announcements guards it.
+// announcements contains the state of every target and source that events announced last. A difference from
+// it makes a new event. The owner of announcements must synchronize access.
 type announcements struct {
 	last map[string]events.Known // by targetKey and sourceKey
-	// absent holds the times since which announced targets and sources are not configured.
+	// absent contains the times at which announced targets and sources were found not to be configured any
+	// more.
 	absent map[string]time.Time
 }
 
-// rememberedFor is the time for which the announced state of a removed target or source is kept. If
-// it is configured again within that time, as after a mistake in the configuration, weir repeats no
+// rememberedFor is the time for which the announced state of a removed target or source is kept. If it is
+// configured again within that time, for example after a mistake in the configuration, weir repeats no
 // events.
 const rememberedFor = time.Hour
 
@@ -28,7 +29,8 @@ func sourceKey(name string) string { return "source " + name }
 // restore adds the states that an earlier process announced.
 func (n *announcements) restore(known map[string]events.Known) { maps.Copy(n.last, known) }
 
-// update sets announced states and returns the changed states. It deletes unchanged states from its argument.
+// update sets announced states and returns those that changed. It deletes unchanged states from its
+// argument.
 func (n *announcements) update(now map[string]events.Known) (changed map[string]events.Known) {
 	for key, known := range now {
 		if reflect.DeepEqual(n.last[key], known) {

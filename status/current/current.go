@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// State is the current state of a daemon, for the page and the API. Every part has its own lock, and
-// may be used by several goroutines. What a part returns is a copy.
+// State is the current state of a daemon, for the page and the API. Every part has its own lock and is safe
+// for concurrent use. All parts return copies.
 type State struct {
 	Sources   *Sources
 	Targets   *Targets
@@ -18,8 +18,8 @@ type State struct {
 	Activity  *Activity
 	Daemon    *Daemon
 	Heartbeat *Heartbeat
-	// Live sends the changes of all parts to open pages. Its Close ends these answers, so that a
-	// server can shut down without waiting for them.
+	// Live sends the changes of all parts to open pages. Its Close ends these responses, so that a server
+	// can shut down without waiting for them.
 	Live *live.Watchers
 	// Now returns the current time.
 	Now func() time.Time
@@ -33,9 +33,9 @@ type Options struct {
 	Redact report.Redact
 	// Now defaults to time.Now.
 	Now func() time.Time
-	// Archive keeps history over restarts; nil keeps it in memory only.
+	// Archive stores history across restarts; nil keeps it in memory only.
 	Archive Archive
-	// Logger writes every event as a line of its own; it may be nil.
+	// Logger writes every event as a log line; it may be nil.
 	Logger *slog.Logger
 	// Notify is called with events as they happen, redacted; it may be nil, and must not
 	// block.
@@ -65,8 +65,8 @@ func New(o Options) *State {
 	}
 }
 
-// Configure sets the sources and targets. The state keeps what it knows of those that stay, and
-// forgets all others. A daemon is ready once every target named here has made its first pass.
+// Configure sets the sources and targets. The state keeps its data about sources and targets that stay, and
+// forgets all others. A daemon is ready once every target named here has completed its first pass.
 func (s *State) Configure(sources []Source, targets []Target) {
 	s.Sources.configure(sources)
 	s.Pulls.configure(sources)

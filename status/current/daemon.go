@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Daemon holds the facts about the daemon that every page shows: its configuration, and what keeps
-// weir from using a newer one or from writing.
+// Daemon contains the facts about the daemon that every page shows: its configuration, and why weir does
+// not use a newer one or does not write.
 type Daemon struct {
 	instance string
 	redact   report.Redact
@@ -17,16 +17,16 @@ type Daemon struct {
 	pages    *live.Watchers
 
 	mu sync.RWMutex
-	// shown is the configuration in force, as text.
+	// shown is the active configuration, as text.
 	shown string
-	// refused is the reason why a later configuration did not replace it, or "".
+	// refused is the reason why weir rejected a later configuration, or "".
 	refused string
-	// held is the reason why nothing is written, or "".
+	// held is the reason why weir writes nothing, or "".
 	held string
 }
 
-// ShowConfiguration sets the text of the configuration in force, which must contain no secret. It
-// ends an earlier refusal.
+// ShowConfiguration sets the text of the active configuration, which must not contain secrets. It clears an
+// earlier rejection.
 func (d *Daemon) ShowConfiguration(text string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,9 +34,9 @@ func (d *Daemon) ShowConfiguration(text string) {
 	d.pages.Changed("")
 }
 
-// RefuseConfiguration records why weir does not use the configuration on the disk. The page shows
-// the reason until another configuration is in force. Otherwise a reader would believe that the
-// configuration on the disk is in force.
+// RefuseConfiguration records why weir does not use the configuration on the disk. The page shows the
+// reason until another configuration becomes active, so that readers do not take the one on the disk for
+// the active one.
 func (d *Daemon) RefuseConfiguration(why string) {
 	d.mu.Lock()
 	d.refused = d.redact.Text(why)
@@ -44,7 +44,7 @@ func (d *Daemon) RefuseConfiguration(why string) {
 	d.activity.Add(events.Event{Kind: "configuration-refused", Text: why})
 }
 
-// HoldWrites records why nothing is written. An empty reason ends that.
+// HoldWrites records why weir writes nothing. An empty reason ends that.
 func (d *Daemon) HoldWrites(why string) {
 	why = d.redact.Text(why)
 	d.mu.Lock()
@@ -59,14 +59,14 @@ func (d *Daemon) HoldWrites(why string) {
 	}
 }
 
-// Facts holds the facts about the daemon that every page shows.
+// Facts contains the facts about the daemon that every page shows.
 type Facts struct {
 	Instance string
-	// Configuration is the configuration in force, as text.
+	// Configuration is the active configuration, as text.
 	Configuration string
-	// Refused is the reason why the configuration on the disk is refused, or "".
+	// Refused is the reason why weir rejected the configuration on the disk, or "".
 	Refused string
-	// Unwritten is the reason why nothing is written, or "".
+	// Unwritten is the reason why weir writes nothing, or "".
 	Unwritten string
 }
 

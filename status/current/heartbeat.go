@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// DefaultStaleAfter is the default for the longest time without a sign of life from the reconciler.
+// DefaultStaleAfter is the default for the longest time without a heartbeat from the reconciler.
 const DefaultStaleAfter = 10 * time.Minute
 
-// Heartbeat holds the last sign of life of the reconciler's loop.
+// Heartbeat contains the last heartbeat of the reconciler's loop.
 type Heartbeat struct {
 	now func() time.Time
 
 	mu sync.RWMutex
 	at time.Time
-	// within is the time within which the next sign of life must follow.
+	// within is the time within which the next heartbeat must follow.
 	within time.Duration
 }
 
-// Beat records that the reconciler's loop is running, and that its next sign of life may take as
-// long as within. Reports are no signs of life: the loop runs even if a pass takes long.
+// Beat records that the reconciler's loop is running, and that its next heartbeat may take as long as
+// within. Reports do not count as heartbeats, because the loop runs even if a pass takes long.
 func (h *Heartbeat) Beat(within time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.at, h.within = h.now(), within
 }
 
-// Silence returns the time since the reconciler's last sign of life. It also reports whether that
-// time is at most what the last sign allowed, or patience if that is more. Before the first sign,
+// Silence returns the time since the reconciler's last heartbeat. It also reports whether that time is at
+// most the one that the last heartbeat allowed, or patience if that is longer. Before the first heartbeat,
 // the time counts from since.
 func (h *Heartbeat) Silence(since time.Time, patience time.Duration) (silent time.Duration, alive bool) {
 	if patience <= 0 {

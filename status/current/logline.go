@@ -21,8 +21,8 @@ func logLevel(l kinds.Level) slog.Level {
 	}
 }
 
-// lineLevel returns the level of an event's line in the log. The loop that reads a source logs its
-// failure. The events of the source and of its targets would only repeat it.
+// lineLevel returns the log level of an event. The loop that reads a source already logs its failure, so
+// the events of the source and of its targets would only repeat it.
 func lineLevel(e events.Event) slog.Level {
 	if e.Kind == "source-failed" || e.Facts["cause"] == events.SourceCause {
 		return slog.LevelDebug

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Pulls holds the last report of every pull request that is open, and of the pull requests that ended last.
+// Pulls contains the last report of every open pull request, and of the pull requests that ended last.
 type Pulls struct {
 	redact report.Redact
 	now    func() time.Time
@@ -21,7 +21,7 @@ type Pulls struct {
 	byKey map[pullKey]keptPull
 }
 
-// pullKey names a pull request.
+// pullKey identifies a pull request.
 type pullKey struct {
 	source string
 	number int64
@@ -46,7 +46,7 @@ func (p *Pulls) configure(sources []Source) {
 	})
 }
 
-// Update replaces the report of a pull request. It neither blocks nor changes next.
+// Update replaces the report of a pull request. It does not block, and does not change next.
 func (p *Pulls) Update(next report.Pull) {
 	shown := p.redact.Pull(next)
 	p.mu.Lock()

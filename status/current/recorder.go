@@ -10,10 +10,9 @@ import (
 	"github.com/weir-gitops/weir/status/history"
 )
 
-// Archive keeps history over restarts. It bounds its size by itself. Its methods may be called by
-// several goroutines.
+// Archive stores history across restarts. It bounds its own size, and is safe for concurrent use.
 type Archive interface {
-	// Append adds a record, all of it or nothing. When it returns, the record is on the disk.
+	// Append adds a record atomically. When it returns, the record is on the disk.
 	Append(history.Record) error
 	// Events and Runs return the events and passes that match a filter, newest first.
 	Events(history.Filter) ([]events.Event, error)
@@ -22,11 +21,11 @@ type Archive interface {
 	Known() (map[string]events.Known, error)
 }
 
-// gather is the time that the recorder waits for more before it writes: a pass over many targets is
-// then a few writes, and a process that is killed loses no more than this of its history.
+// gather is the time that the recorder waits for more records before it writes. A pass over many targets
+// then causes only a few writes, and a killed process loses at most this much history.
 const gather = 100 * time.Millisecond
 
-// maxPending bounds the records that wait for an archive that cannot be written.
+// maxPending bounds the records that wait while the archive cannot be written.
 const maxPending = 10_000
 
 // recorder writes history to an archive in the background, so that no pass waits for the disk.
@@ -45,7 +44,7 @@ func newRecorder(a Archive, log *slog.Logger) *recorder {
 	return &recorder{archive: a, log: log, wake: make(chan struct{}, 1)}
 }
 
-// add queues a record, to be written soon. It never waits for the disk. A nil recorder does nothing.
+// add queues a record for the next write. It never waits for the disk. A nil recorder does nothing.
 func (r *recorder) add(rec history.Record) {
 	if r == nil || rec.Empty() {
 		return

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// AppliedOutcomes bounds the outcomes that are kept of the last pass that ran a step. Its other
-// contents would stay until the next change, and the report of a pass that created a large fleet is
+// AppliedOutcomes is the maximum number of stored outcomes of the last pass that executed a step. The full
+// report would stay in memory until the next change, and the report of a pass that created a large fleet is
 // large.
 const AppliedOutcomes = 25
 
@@ -29,8 +29,8 @@ func appliedOf(r *plan.Report) (*plan.Report, int) {
 // Report updates a target with the report of a pass, and adds events for changes.
 func (t *Targets) Report(_ context.Context, whole *plan.Report) { t.report(whole, true) }
 
-// Take updates a target with the report of another daemon's pass. That daemon has added the events:
-// here the report adds none, and no history.
+// Take updates a target with the report of another daemon's pass. That daemon has already added the events,
+// so Take adds neither events nor history.
 func (t *Targets) Take(r *plan.Report) { t.report(r, false) }
 
 func (t *Targets) report(whole *plan.Report, own bool) {
@@ -63,8 +63,8 @@ func (t *Targets) report(whole *plan.Report, own bool) {
 	t.pages.Changed(r.Target)
 }
 
-// after returns the state of a target after a report, without the outcomes of its steps. before and known are the announced states
-// before and after it.
+// after returns the state of a target after a report, without the outcomes of its steps. before and known
+// are the announced states before and after the report.
 func (t TargetState) after(r *plan.Report, at time.Time, before, known events.Known) TargetState {
 	next := t
 	next.Name, next.Source = r.Target, cmp.Or(r.Source, t.Source)

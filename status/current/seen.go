@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// lastSeen returns the pools that were last read of a target, for a pass that could not read them. If
-// this process has not read them yet, they come from the archive.
+// lastSeen returns the last state of a target's pools that was read, for a pass that could not read them.
+// If this process has not read them yet, the state comes from the archive.
 func lastSeen(old TargetState, target string, known events.Known) (pools []plan.PoolStatus, at time.Time) {
 	if len(old.Pools) > 0 {
 		pools = slices.Clone(old.Pools)

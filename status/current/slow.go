@@ -9,7 +9,7 @@ func (t *TargetState) Stale() bool {
 	return t.Last != nil && t.Last.Plan == nil && len(t.Last.Pools) == 0 && len(t.Pools) > 0
 }
 
-// SlowWords describe a render or a request to AWS that delays the next report of a target.
+// SlowWords describes a render or a request to AWS that delays the next report of a target.
 func SlowWords(t *TargetState) (out []string) {
 	const clock = "15:04:05 MST"
 	if r := t.Rendering; !r.Since.IsZero() {

@@ -18,7 +18,7 @@ import (
 // Source is the current state of a repository and the ref that weir follows in it.
 type Source struct {
 	Name string `json:"name"`
-	// URL is kept without user, password and query.
+	// URL is stored without user, password and query.
 	URL string `json:"url"`
 	// Ref describes the followed ref, such as "branch main".
 	Ref string `json:"ref"`
@@ -32,9 +32,9 @@ type Source struct {
 	ChangedAt time.Time `json:"changedAt,omitzero"`
 	// Error is the reason why the last fetch failed, or "".
 	Error string `json:"error,omitempty"`
-	// WebURL is the repository's address on its forge for a browser, and Forge the kind of forge:
-	// github, gitlab, gitea or forgejo. If they are empty, URL may name them. If it does not,
-	// commits and files have no links.
+	// WebURL is the repository's address on its forge for a browser, and Forge the kind of forge: github,
+	// gitlab, gitea or forgejo. If they are empty, weir derives them from URL if it can. Otherwise, commits
+	// and files have no links.
 	WebURL string `json:"webURL,omitempty"`
 	Forge  string `json:"forge,omitempty"`
 }
@@ -44,7 +44,7 @@ func (s Source) Links() forge.Links {
 	return forge.NewLinks(cmp.Or(s.WebURL, s.URL), forge.Kind(s.Forge))
 }
 
-// Sources holds the configured sources.
+// Sources contains the configured sources.
 type Sources struct {
 	redact   report.Redact
 	activity *Activity
@@ -120,8 +120,8 @@ func (s *Sources) announce(now Source) {
 	s.activity.publish(list, nil, map[string]events.Known{sourceKey(now.Name): known})
 }
 
-// SetSubject sets the first line of the message of a source's commit. weir knows only once it has
-// rendered the commit which parts of the line are secret.
+// SetSubject sets the first line of the message of a source's commit. Only after rendering the commit
+// can weir redact secrets in that line.
 func (s *Sources) SetSubject(source, revision, subject string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *Sources) All() []Source {
 	defer s.mu.RUnlock()
 	out := slices.SortedFunc(maps.Values(s.byName), func(x, y Source) int { return cmp.Compare(x.Name, y.Name) })
 	for i := range out {
-		// weir may have learned of a secret since it stored the text.
+		// Since it stored the text, weir may have found more secrets.
 		out[i].Subject, out[i].Error = s.redact.Text(out[i].Subject), s.redact.Text(out[i].Error)
 	}
 	return out

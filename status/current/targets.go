@@ -25,27 +25,27 @@ type Target struct {
 type TargetState struct {
 	Target
 	Phase report.Phase
-	// Last is the report of the last pass, nil before the first. Applied is the kept part of the
-	// report of the last pass that ran a step, nil if none has, and MoreApplied counts the outcomes
-	// that were dropped from it.
+	// Last is the report of the last pass, nil before the first. Applied is the stored part of the report
+	// of the last pass that executed a step, nil if there was no such pass. MoreApplied is the number of
+	// outcomes that were dropped from it.
 	Last        *plan.Report
 	Applied     *plan.Report
 	MoreApplied int
-	// Pools holds the pools of the last pass that could read them, at PoolsAt: a render that fails
-	// says nothing about the pools in AWS.
+	// Pools contains the pools of the last pass that could read them, at PoolsAt. A failed render gives no
+	// information about the pools in AWS.
 	Pools         []plan.PoolStatus
 	LaunchConfigs []plan.LaunchConfigStatus
 	PoolsAt       time.Time
-	// ConvergedSince holds, by namespace/name, the time at which a pool was first seen converged.
-	// Other pools are not in it.
+	// ConvergedSince contains, by namespace/name, the time at which a converged pool was first seen
+	// converged.
 	ConvergedSince map[string]time.Time
-	// HeldSince is the time of the first report that the target is held as Last says; zero if it is
-	// not held.
+	// HeldSince is the time of the first report that the target is held at an earlier commit, or only
+	// observed, as in Last. It is zero if neither is so.
 	HeldSince time.Time
 	// NextDue is the time of the next pass, zero if unknown.
 	NextDue time.Time
-	// Rendering is the commit that is still being rendered for the target. Unanswered is the time
-	// since which the current pass waits for an answer from AWS. Both are usually zero.
+	// Rendering is the commit that is still being rendered for the target. Unanswered is the time since
+	// which the current pass has been waiting for a response from AWS. Both are usually zero.
 	Rendering  Rendering
 	Unanswered time.Time
 }
@@ -56,7 +56,7 @@ type Rendering struct {
 	Since    time.Time `json:"since,omitzero"`
 }
 
-// Targets holds the configured targets.
+// Targets contains the configured targets.
 type Targets struct {
 	redact   report.Redact
 	activity *Activity
@@ -64,7 +64,7 @@ type Targets struct {
 
 	mu     sync.RWMutex
 	byName map[string]TargetState
-	// configured says that there was a configuration.
+	// configured says that Configure was called.
 	configured bool
 }
 
@@ -84,15 +84,15 @@ func (t *Targets) configure(list []Target) {
 	t.byName, t.configured = kept, true
 }
 
-// Configured reports whether the configuration is known.
+// Configured reports whether the configuration has been set.
 func (t *Targets) Configured() bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return t.configured
 }
 
-// Missing lists the conditions that the daemon still waits for before it is ready: the configuration, then the first pass over
-// every target.
+// Missing lists the conditions that the daemon must still meet to be ready: a configuration, then the first
+// pass over every target.
 func (t *Targets) Missing() []string {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -123,8 +123,8 @@ func (t *Targets) SetDue(target string, at time.Time) {
 	}
 }
 
-// SetRendering sets, by target, the commits that are still being rendered. Targets that are not in
-// the map wait for no render.
+// SetRendering sets, by target, the commits that are still being rendered. Targets that are not in the map
+// do not wait for a render.
 func (t *Targets) SetRendering(of map[string]Rendering) {
 	t.edit(func(one *TargetState) bool {
 		is := of[one.Name]
@@ -134,8 +134,8 @@ func (t *Targets) SetRendering(of map[string]Rendering) {
 	})
 }
 
-// SetUnanswered sets, by target, the times since which passes wait for an answer from AWS. Targets
-// that are not in the map do not wait.
+// SetUnanswered sets, by target, the times since which passes have been waiting for a response from AWS.
+// Targets that are not in the map do not wait.
 func (t *Targets) SetUnanswered(since map[string]time.Time) {
 	t.edit(func(one *TargetState) bool {
 		is := since[one.Name]

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// driftState is the state of a pool or AWSLaunchConfig with regard to drift.
+// driftState is the drift state of a pool or AWSLaunchConfig.
 type driftState string
 
 const (
@@ -21,17 +21,17 @@ const (
 	notWanted   driftState = "it was announced, and Git wants the pool no more"
 )
 
-// driftFacts holds the facts that decide the state of drift.
+// driftFacts contains the facts that determine the drift state of a pool or AWSLaunchConfig.
 type driftFacts struct {
-	// known says that the drift was announced, mended that a step of weir completed since.
+	// known says that the drift was announced, and mended that weir has completed a step since.
 	known, mended bool
-	// planned says that the plan has steps for it, drifts that these steps are drift.
+	// planned says that the plan has steps for the object, and drifts that these steps correct drift.
 	planned, drifts bool
-	// wanted says that Git has it, changing that its pool has not converged.
+	// wanted says that Git contains the object, and changing that its pool has not converged.
 	wanted, changing bool
 }
 
-// state classifies the facts; the first case that fits decides.
+// state classifies the facts. The first matching case wins.
 func (f driftFacts) state() driftState {
 	switch {
 	case f.planned && f.known:
@@ -50,8 +50,8 @@ func (f driftFacts) state() driftState {
 	return driftGone
 }
 
-// drift announces the pools that differ in AWS although Git did not change them,
-// and which were put right since.
+// drift announces the pools and AWSLaunchConfigs that differ in AWS although Git did not change, and those
+// that match again.
 func (t *finder) drift() {
 	steps := map[string][]step.Step{}
 	var owners []string
@@ -94,7 +94,7 @@ func (t *finder) drift() {
 	slices.Sort(t.next.Mended)
 }
 
-// driftFacts reads the facts about the owner of some steps, or of none.
+// driftFacts returns the facts about an owner. steps are its steps in the plan, if any.
 func (t *finder) driftFacts(owner string, steps []step.Step) driftFacts {
 	f := driftFacts{known: slices.Contains(t.old.Drift, owner), mended: slices.Contains(t.old.Mended, owner), planned: len(steps) > 0}
 	if f.planned {
@@ -108,7 +108,7 @@ func (t *finder) driftFacts(owner string, steps []step.Step) driftFacts {
 	return f
 }
 
-// driftEvent announces the drift that some steps of one owner correct.
+// driftEvent returns the event for the drift that some steps of one owner correct.
 func driftEvent(steps []step.Step) Event {
 	first := steps[0]
 	e := Event{
@@ -121,8 +121,8 @@ func driftEvent(steps []step.Step) Event {
 	return e
 }
 
-// drifts returns the planner's drift in steps, nil without drift: the first with a cause, otherwise
-// the first.
+// drifts returns the drift that the planner found in steps: the first with a cause, otherwise the first. It
+// returns nil without drift.
 func drifts(steps []step.Step) (found *step.Drift) {
 	for _, s := range steps {
 		if s.Drift != nil && (found == nil || found.Cause == "" && s.Drift.Cause != "") {
@@ -132,7 +132,7 @@ func drifts(steps []step.Step) (found *step.Drift) {
 	return found
 }
 
-// wasConverged reports whether what a step belongs to was as Git says before.
+// wasConverged reports whether the owner of a step matched Git before.
 func (t *finder) wasConverged(s step.Step) bool {
 	pools := s.Pools
 	if s.Pool != "" {

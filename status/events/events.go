@@ -16,8 +16,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Event is a milestone: something was made, changed, started, finished, found
-// or refused. Kind is stable, in kebab case; EventKinds lists them.
+// Event is a milestone: weir created, changed, started, completed, found or refused something. Kind is
+// stable, in kebab case; kinds.All lists the kinds.
 type Event struct {
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`
@@ -25,61 +25,60 @@ type Event struct {
 	Level  kinds.Level `json:"level"`
 	Source string      `json:"source,omitempty"`
 	Target string      `json:"target,omitempty"`
-	// Pool is namespace/name of the pool, or of the AWSLaunchConfig, that it is about.
+	// Pool is the namespace/name of the pool or AWSLaunchConfig that the event is about.
 	Pool string `json:"pool,omitempty"`
-	// Resource and Name are the AWS resource's kind, as in a plan, and name.
+	// Resource is the kind of the AWS resource, as in a plan, and Name its name.
 	Resource step.Resource `json:"resource,omitempty"`
 	Name     string        `json:"name,omitempty"`
-	// Revision is the full hash of the commit that weir was at.
+	// Revision is the full hash of the commit that weir was applying.
 	Revision string `json:"revision,omitempty"`
-	// Reason says why, briefly: of a step its reason, of a finding its code.
+	// Reason is brief: the reason of a step, or the code of a finding.
 	Reason string `json:"reason,omitempty"`
-	// Text says in a sentence what happened.
+	// Text describes the event in a sentence.
 	Text string `json:"text"`
-	// Changes are the fields that were changed, or were found to differ: the
-	// first of them, where there are many.
+	// Changes are the fields that were changed, or that differ. Only the first ones are listed if there are
+	// many.
 	Changes []Change `json:"changes,omitempty"`
-	// Facts holds further details, such as version, refresh or percentage.
+	// Facts contains further details, such as version, refresh or percentage.
 	Facts map[string]string `json:"facts,omitempty"`
 }
 
-// Known holds what was announced of a target or a source: as much as it takes to announce the next
-// milestone once, however often weir restarts. It is kept as JSON.
+// Known contains the announced state of a target or a source. With it, weir announces each event once, even
+// across restarts. It is stored as JSON.
 type Known struct {
-	// Revision and Phase belong to the last pass that was announced.
+	// Revision and Phase are those of the last announced pass.
 	Revision string       `json:"revision,omitempty"`
 	Phase    report.Phase `json:"phase,omitempty"`
 	// Fault is the last fault, or "".
 	Fault     string `json:"fault,omitempty"`
 	Suspended bool   `json:"suspended,omitempty"`
-	// Held describes how the target is held if its commit cannot be rendered; nil if it is not
-	// held.
+	// Held describes the hold of a target whose commit cannot be rendered; nil if it is not held.
 	Held *KnownHeld `json:"held,omitempty"`
-	// Standing are facts that were announced and still hold, sorted.
+	// Standing lists the keys of announced conditions that persist, sorted.
 	Standing []string `json:"standing,omitempty"`
-	// Pools holds the pools by namespace/name.
+	// Pools maps namespace/name to pools.
 	Pools map[string]KnownPool `json:"pools,omitempty"`
-	// Drift lists the pools and AWSLaunchConfigs that were found to differ, sorted; Mended lists
-	// those of them with a completed step since.
+	// Drift lists the pools and AWSLaunchConfigs with announced drift, sorted. Mended lists the ones in
+	// Drift for which weir has completed a step since.
 	Drift  []string `json:"drift,omitempty"`
 	Mended []string `json:"mended,omitempty"`
 }
 
-// KnownPool holds what was announced of a pool.
+// KnownPool contains the announced state of a pool.
 type KnownPool struct {
 	Converged bool   `json:"converged,omitempty"`
 	Failure   string `json:"failure,omitempty"`
 	// FailedSince is the time at which the pool was first seen failing; zero if it does not fail.
 	FailedSince time.Time `json:"failedSince,omitzero"`
-	// Causes lists the reasons for which AWS launched no machine or called the nodegroup degraded,
-	// and that were announced since the pool had converged.
+	// Causes lists the announced reasons why AWS launched no machine or reports the nodegroup as degraded,
+	// since the pool last converged.
 	Causes  []string      `json:"causes,omitempty"`
 	Rollout *KnownRollout `json:"rollout,omitempty"`
 	// Seen is the last seen state of the pool.
 	Seen *SeenPool `json:"seen,omitempty"`
 }
 
-// KnownRollout is a rollout whose start was announced and whose end was not.
+// KnownRollout is a rollout with an announced start and no announced end.
 type KnownRollout struct {
 	ID         string        `json:"id"`
 	Resource   step.Resource `json:"resource"`
@@ -91,28 +90,28 @@ type KnownRollout struct {
 	What string `json:"what,omitempty"`
 }
 
-// finder works out which events of a report were not announced before.
+// finder finds the events of a report that were not announced before.
 type finder struct {
 	old, next Known
 	r         *plan.Report
 	at        time.Time
 	first     bool
 	events    []Event
-	// failed are the steps that failed, as text, for the fault of the target.
+	// failed describes the steps that failed, for the fault of the target.
 	failed []string
 }
 
-// Between returns the milestones between old and r, and the Known that includes them. First says
-// that r is of the process's first pass over the target: the planner then cannot recognize drift,
-// but old can. With an empty Known, healthy resources are not announced.
+// Between returns the events between old and r, and the updated Known. first says that r is from the
+// process's first pass over the target: the planner then cannot recognize drift, but old can. If old is
+// empty, healthy resources are not announced.
 func Between(old Known, r *plan.Report, at time.Time, first bool) (Known, []Event) {
 	t := &finder{old: old, r: r, at: at, first: first}
 	t.next = Known{Revision: r.Revision, Phase: report.PhaseOf(r), Suspended: r.Suspended, Held: old.Held}
 	t.targetHold()
 	if r.Plan == nil {
-		// Nothing was observed, so what stood before is taken to stand.
+		// Nothing was observed, so the earlier conditions are assumed to persist.
 		t.next.Standing, t.next.Pools, t.next.Drift, t.next.Mended = old.Standing, old.Pools, old.Drift, old.Mended
-		if len(r.Pools) > 0 { // pools of a commit that gives none, as AWS has them
+		if len(r.Pools) > 0 { // pools in AWS of a commit that renders none
 			t.next.Pools = map[string]KnownPool{}
 			t.pools()
 		}
@@ -141,8 +140,7 @@ func (t *finder) add(e Event) {
 	t.events = append(t.events, e)
 }
 
-// once adds an event for a fact that stands, unless it was announced and stood
-// since.
+// once adds an event for a persistent condition, unless it was announced and has persisted since.
 func (t *finder) once(key string, e Event) {
 	if _, announced := slices.BinarySearch(t.old.Standing, key); !announced && !slices.Contains(t.next.Standing, key) {
 		t.add(e)
@@ -159,9 +157,8 @@ func (t *finder) suspension() {
 	}
 }
 
-// maxAnnounced bounds how many standing facts of one table are announced one by one
-// in a pass, so that a thousand conflicts do not push everything else out of
-// history.
+// maxAnnounced is the maximum number of conditions of one table that a pass announces one by one.
+// Otherwise, a thousand conflicts would push everything else out of the history.
 const maxAnnounced = 50
 
 // findings announces the diagnostics that have an event of their own.
@@ -179,14 +176,13 @@ func (t *finder) findings() {
 		}
 		about := d.Object
 		if about == "" {
-			about = ShortHash(d.Summary) // it names the resource
+			about = ShortHash(d.Summary) // the summary names the resource
 		}
 		t.once("finding "+d.Code+" "+about, e)
 	}
 }
 
-// ofPool reports whether a diagnostic is announced as the failure of its pool, once
-// for each cause.
+// ofPool reports whether a diagnostic is announced as a failure of its pool, once for each cause.
 func (t *finder) ofPool(d diag.Diagnostic) bool {
 	key := ObjectPool(t.r, d.Object)
 	return slices.ContainsFunc(t.r.Pools, func(p plan.PoolStatus) bool {
@@ -194,7 +190,7 @@ func (t *finder) ofPool(d diag.Diagnostic) bool {
 	})
 }
 
-// stepHolds announces the steps that wait for something, once for each pool and hold.
+// stepHolds announces held steps, once for each pool and hold.
 func (t *finder) stepHolds() {
 	type holdKey struct {
 		owner string
@@ -242,7 +238,7 @@ func (t *finder) outcomes() {
 			}
 			t.once("failed "+failureKey(o), e)
 		case step.Skipped, step.Held:
-			// A held step is in every pass; holds announces it once.
+			// A held step is in every pass; stepHolds announces it once.
 		}
 	}
 }
@@ -267,7 +263,7 @@ func (t *finder) done(o step.Outcome) {
 	t.add(e)
 	p, known := t.next.Pools[s.Pool]
 	if !known {
-		return // it belongs to an orphan, or is shared by pools
+		return // the resource is an orphan, or several pools share it
 	}
 	if cancelled, ok := s.Do.(step.CancelRefresh); ok {
 		if p.Rollout == nil || p.Rollout.ID != cancelled.RefreshID {
@@ -280,8 +276,8 @@ func (t *finder) done(o step.Outcome) {
 	t.next.Pools[s.Pool] = p
 }
 
-// SourceCause is the fact "cause" of events of targets that only report that their source
-// failed, or is back.
+// SourceCause is the value of the fact "cause" in events of targets that only report a failed or recovered
+// source.
 const SourceCause = "source"
 
 func causeOf(source bool) map[string]string {
@@ -291,8 +287,8 @@ func causeOf(source bool) map[string]string {
 	return map[string]string{"cause": SourceCause}
 }
 
-// fault announces the fault of the target as a whole: everything that has no event
-// of its own. It is announced again when it becomes something else.
+// fault announces the faults of the target that have no event of their own. It announces them again when
+// they change.
 func (t *finder) fault() {
 	text, keys := targetFault(t.r)
 	t.next.Fault = ""
@@ -314,5 +310,5 @@ func (t *finder) fault() {
 	}
 }
 
-// EventChanges bounds the changes in an event, shownValue each of their values.
+// EventChanges is the maximum number of changes in an event, and shownValue the maximum length of a value.
 const EventChanges = 20

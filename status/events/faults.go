@@ -23,7 +23,7 @@ func resourceOf(p plan.PoolStatus) step.Resource {
 	return step.AutoScalingGroup
 }
 
-// OwnerPool returns the owner of a step in the form that a person knows.
+// OwnerPool returns the owner of a step in a form for readers.
 func OwnerPool(s step.Step) string {
 	if s.Pool == "" {
 		return s.LaunchConfig
@@ -31,7 +31,7 @@ func OwnerPool(s step.Step) string {
 	return s.Pool
 }
 
-// plainOwner returns the result of Step.Owner in the form that a person knows.
+// plainOwner converts the result of Step.Owner to a form for readers.
 func plainOwner(owner string) string {
 	if i := strings.LastIndex(owner, " "); i >= 0 {
 		return owner[i+1:]
@@ -39,8 +39,8 @@ func plainOwner(owner string) string {
 	return owner
 }
 
-// ObjectPool is the pool that a diagnostic's object ("Kind namespace/name") is of,
-// by its name; empty where the report has no such pool.
+// ObjectPool returns the namespace/name of the pool that a diagnostic's object ("Kind namespace/name")
+// refers to, empty if the report has no such pool.
 func ObjectPool(r *plan.Report, object string) string {
 	_, key, ok := strings.Cut(object, " ")
 	if ok && slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return report.PoolKey(p) == key }) {
@@ -49,9 +49,8 @@ func ObjectPool(r *plan.Report, object string) string {
 	return ""
 }
 
-// targetFault names the fault of a target, without the faults that have an event of
-// their own. The keys stay the same while the fault does, though AWS puts another
-// number into each refusal.
+// targetFault returns the fault of a target, without the faults that have an event of their own. The keys
+// stay the same as long as the fault does, even if AWS puts a different number into each error message.
 func targetFault(r *plan.Report) (text string, keys []string) {
 	if r.Err != nil {
 		return r.Err.Error(), []string{errorKey(r.Err)}
@@ -72,13 +71,13 @@ func targetFault(r *plan.Report) (text string, keys []string) {
 	return report.AndMore(report.DiagnosticWords(*first), len(keys)-1), keys
 }
 
-// poolFails reports whether a pool's own failure already reports a diagnostic.
+// poolFails reports whether the failure of a pool already reports a diagnostic.
 func poolFails(r *plan.Report, code string) bool {
 	return slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return p.FailureReason == code })
 }
 
-// ofAccount lists the kinds of errors that all calls of an account have at the same time. Calls are
-// made in parallel, and which one fails first changes.
+// ofAccount lists the kinds of errors that affect all calls of an account at the same time. Calls run in
+// parallel, so the call that fails first varies.
 var ofAccount = []observed.ErrorKind{observed.Transient, observed.Throttled, observed.Credentials}
 
 func errorKey(err error) string {
@@ -95,7 +94,7 @@ func errorKey(err error) string {
 	}
 }
 
-// failureKey stands for a failed step while it fails in the same way.
+// failureKey identifies a failed step as long as it fails in the same way.
 func failureKey(o step.Outcome) string {
 	key := string(o.Step.Verb) + " " + string(o.Step.Resource) + " " + o.Step.Name
 	if o.Err != nil {
@@ -104,7 +103,7 @@ func failureKey(o step.Outcome) string {
 	return key
 }
 
-// ShortHash stands for a text where the text itself is too long to be kept.
+// ShortHash returns a hash to store instead of a long text.
 func ShortHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

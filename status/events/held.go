@@ -4,17 +4,17 @@ import (
 	"time"
 )
 
-// KnownHeld is an earlier commit to which a target was reported as held.
+// KnownHeld is the announced hold of a target at an earlier commit.
 type KnownHeld struct {
-	// To is its full hash, empty where the target is only observed.
+	// To is the full hash of that commit. It is empty if the target is only observed.
 	To string `json:"to,omitempty"`
-	// Since is the time at which that was announced.
+	// Since is the time of the announcement.
 	Since time.Time `json:"since"`
 }
 
-// targetHold announces to which earlier commit the target is held, and when that has ended. The last
-// announcement stays valid while the state is unknown: as a daemon starts, AWS does not answer or
-// the next commit is tried. So no daemon announces one hold twice.
+// targetHold announces the earlier commit at which a target is held, and the end of the hold. The last
+// announcement stays valid while the state is unknown: while a daemon starts, AWS does not answer, or weir
+// tries the next commit. This prevents a second announcement of one hold.
 func (t *finder) targetHold() {
 	h, old := t.r.Fallback, t.old.Held
 	switch {

@@ -15,8 +15,8 @@ import (
 // rolloutStep is the progress of a rollout between two events, in percent.
 const rolloutStep = 25
 
-// pools announces how pools moved. It runs before what this pass started is taken
-// in: the statuses are those of before the apply.
+// pools announces changes of pools. The statuses are from before the apply, so pools runs before the
+// results of the apply are processed.
 func (t *finder) pools() {
 	rolls := map[string]bool{}
 	if t.r.Plan != nil {
@@ -52,9 +52,9 @@ func (t *finder) pools() {
 	}
 }
 
-// isNew reports whether a pool's failure was not announced yet. A failure with a cause,
-// such as why AWS launches no machine, is announced once for each cause, though causes
-// take turns, and though nothing is known while a machine is on its way.
+// isNew reports whether the failure of a pool has not been announced yet. A failure with a cause, such as
+// why AWS launches no machine, is announced once for each cause. This is true even if causes alternate, or
+// if the failure disappears while a machine is launching.
 func (t *finder) isNew(p plan.PoolStatus, old KnownPool, next *KnownPool) bool {
 	cause := ShortHash(p.FailureCause)
 	switch {
@@ -67,11 +67,11 @@ func (t *finder) isNew(p plan.PoolStatus, old KnownPool, next *KnownPool) bool {
 	return true
 }
 
-// maxCauses bounds the causes that are announced of one pool.
+// maxCauses is the maximum number of announced causes of one pool.
 const maxCauses = 20
 
-// rollout announces the progress or the end of a pool's rollout, and returns whether that said why
-// the pool has failed.
+// rollout announces the progress or the end of a pool's rollout, and reports whether it announced why the
+// pool failed.
 func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failureAnnounced bool) {
 	now := p.Rollout
 	if was := next.Rollout; was != nil && (now == nil || now.ID != "" && was.ID != "" && now.ID != was.ID) {
@@ -115,9 +115,9 @@ func (t *finder) rollout(p plan.PoolStatus, next *KnownPool, rolls bool) (failur
 	return failureAnnounced
 }
 
-// ended returns how a finished rollout ended, false while that is unknown. If the result was not
-// read from AWS, it has succeeded if nothing is left to roll: a failed rollout leaves instances
-// behind, or says why it failed.
+// ended reports whether a rollout has ended, and whether it failed. ended is false if the result is
+// unknown. If the result was not read from AWS, the rollout succeeded if no instance is left to replace: a
+// failed rollout leaves instances behind, or reports why it failed.
 func (t *finder) ended(p plan.PoolStatus, was KnownRollout, rolls bool) (ended, failed bool) {
 	how, why := "", ""
 	switch last := p.LastRollout; {
@@ -134,7 +134,7 @@ func (t *finder) ended(p plan.PoolStatus, was KnownRollout, rolls bool) (ended, 
 		how = "succeeded"
 	}
 	if was.Superseded {
-		return true, false // announced when it was cancelled, and why
+		return true, false // announced, with the reason, when it was cancelled
 	}
 	text := cmp.Or(was.What, "the rollout") + " " + kinds.EndWords[how]
 	if why != "" && how != "succeeded" {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Redacted returns an event whose contents may all be shown.
+// Redacted returns a copy of an event without secrets.
 func Redacted(f report.Redact, e Event) Event {
 	e.Reason, e.Text = f.Text(e.Reason), f.Text(e.Text)
 	e.Changes = slices.Clone(e.Changes)

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// SeenPool is the last seen state of a pool. It outlives the process: a daemon that starts at a
-// commit that does not render has nothing else to show.
+// SeenPool is the last seen state of a pool. It is stored across restarts, because a daemon that starts at
+// a commit that does not render has nothing else to show.
 type SeenPool struct {
 	Cluster   string          `json:"cluster,omitempty"`
 	Kind      intent.PoolKind `json:"kind,omitempty"`
@@ -21,12 +21,12 @@ type SeenPool struct {
 	Max       int32           `json:"max,omitempty"`
 	Template  string          `json:"template,omitempty"`
 	Version   string          `json:"version,omitempty"`
-	// At is the time since which this state was seen.
+	// At is the time at which this state was first seen.
 	At time.Time `json:"at"`
 }
 
-// seenOf returns the state of p at a time. An unchanged state keeps its time, so that a pass that
-// finds nothing new writes nothing.
+// seenOf returns the state of p at a time. An unchanged state keeps its time, so that a pass without
+// changes writes nothing.
 func seenOf(before *SeenPool, p plan.PoolStatus, at time.Time) *SeenPool {
 	now := SeenPool{
 		Cluster: p.Cluster, Kind: p.Kind, Phase: p.Phase, Replicas: p.Replicas, Ready: p.ReadyReplicas, Available: p.AvailableReplicas,

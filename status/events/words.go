@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// namedFields are the fields that an event's sentence names; its changes have more.
+	// namedFields is the maximum number of fields in the text of an event; its changes list more.
 	namedFields = 3
-	// plainValue bounds a value in a sentence, in bytes.
+	// plainValue is the maximum length of a value in a text, in bytes.
 	plainValue = 60
 )
 
-// changeList puts the changes of steps behind a sentence: " (maxSize 7 → 20)".
+// changeList formats the changes of steps for the end of a sentence: " (maxSize 7 → 20)".
 func changeList(steps []step.Step) string {
 	var all []string
 	for _, s := range steps {
@@ -45,8 +45,8 @@ func firstOf(list []string) string {
 	return strings.Join(list, ", ")
 }
 
-// standsWhole reports whether a sentence contains a value complete and unchanged. A secret that is
-// cut or rewritten here could not be recognised when the event is redacted.
+// standsWhole reports whether a text contains a value complete and unchanged. Redaction would not recognize
+// a secret that was truncated or rewritten here.
 func standsWhole(v any) bool {
 	switch v := v.(type) {
 	case nil, bool, int, int32, int64, float64:
@@ -72,7 +72,7 @@ func movingWords(s step.Step) string {
 	return "the change of " + firstOf(fields)
 }
 
-// foundMoving is the same for a change that was found under way, based on EKS's name for it.
+// foundMoving describes a change that was already in progress in AWS, based on its name in EKS.
 func foundMoving(p plan.PoolStatus) string {
 	if resourceOf(p) == step.ManagedNodegroup && p.Rollout != nil && p.Rollout.Message != "VersionUpdate" {
 		return "the update"

@@ -8,14 +8,14 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// What a comment has room for.
+// The limits of a comment.
 const (
 	mostFolded = 12
 	mostWaits  = 6
 )
 
-// Elsewhere returns a line of Markdown in place of a timeline: why it is missing, with the failure
-// in failed, and which command makes it.
+// Elsewhere returns a line of Markdown that replaces a missing timeline. It gives the reason, including
+// failed, and the command that shows the timeline.
 func Elsewhere(command, failed string) string {
 	if failed != "" {
 		return ":warning: **Over time**: the simulation failed: " + wording.Escape(wording.Shorten(wording.Clean(failed), 300)) + ". Run " + wording.Code(wording.Clean(command)) + " to try again.\n"
@@ -23,7 +23,7 @@ func Elsewhere(command, failed string) string {
 	return "The simulation takes longer than a plan may wait. To see what this change does over time, run " + wording.Code(wording.Clean(command)) + ".\n"
 }
 
-// writeSteps writes what pools do as a table, and below it what goes wrong or waits.
+// writeSteps writes the actions of pools as a table, and problems and waits below it.
 func writeSteps(b *strings.Builder, t *timeline.Timeline) {
 	list := actions(t)
 	if len(list) > 0 {
@@ -51,7 +51,7 @@ func writeSteps(b *strings.Builder, t *timeline.Timeline) {
 	}
 }
 
-// Fold is a timeline as a fold of a comment, in Markdown.
+// Fold returns a timeline as a fold for a comment, in Markdown.
 func Fold(t *timeline.Timeline) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<details>\n<summary><b>Over time</b>: %s</summary>\n\n", wording.HTML(wording.Shorten(Headline(t), 300)))

@@ -10,26 +10,26 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// action is one kind of change to several pools in one wave, from the first start to the last end.
+// action is a change of one kind to several pools in one wave, from the first start to the last end.
 type action struct {
 	wave string
 	// rolls says that machines are replaced.
 	rolls        bool
 	pools        []string
 	begins, ends float64
-	// endless says that one of them does not end.
+	// endless says that the change of at least one pool does not end.
 	endless bool
-	// machines are replaced, and above is how many more than desired one pool has at most.
+	// machines is the number of replaced machines, and above the maximum surge of one pool above its
+	// desired size.
 	machines, above int32
-	// started and ended are the machines by which pools grow and shrink.
+	// started and ended are the numbers of machines by which pools grow and shrink.
 	started, ended int32
 }
 
-// mostNamed bounds the pools that an action names.
+// mostNamed is the maximum number of pools that an action names.
 const mostNamed = 3
 
-// actions returns what a timeline's pools do, grouped by kind and wave, in the order of their
-// starts.
+// actions returns the changes of a timeline's pools, grouped by kind and wave, in the order of their start.
 func actions(t *timeline.Timeline) []action {
 	type kind struct {
 		wave  string
@@ -57,7 +57,7 @@ func actions(t *timeline.Timeline) []action {
 	return out
 }
 
-// waveAt is the wave in which a pool begins, "" without waves.
+// waveAt returns the wave in which a pool starts, "" without waves.
 func waveAt(t *timeline.Timeline, p timeline.Pool) (name string) {
 	for _, w := range t.Waves {
 		if w.At <= p.Begins {
@@ -67,7 +67,7 @@ func waveAt(t *timeline.Timeline, p timeline.Pool) (name string) {
 	return name
 }
 
-// WavesOf are the waves in which the pools of a target begin, in their order.
+// WavesOf returns the waves in which the pools of a target start, in order.
 func WavesOf(t *timeline.Timeline, target string) (out []string) {
 	for _, w := range t.Waves {
 		if slices.ContainsFunc(t.Pools, func(p timeline.Pool) bool { return p.Target == target && waveAt(t, p) == w.Name }) && !slices.Contains(out, w.Name) {
@@ -77,7 +77,7 @@ func WavesOf(t *timeline.Timeline, target string) (out []string) {
 	return out
 }
 
-// text says what an action does.
+// text describes an action.
 func (a action) text() string {
 	does := "change"
 	if a.rolls {
@@ -98,7 +98,7 @@ func (a action) text() string {
 	return text
 }
 
-// counted are the machines of an action.
+// counted describes the numbers of machines of an action.
 func (a action) counted() string {
 	var parts []string
 	for _, c := range []struct {

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// The picture is a drawing of the machines over time: its own document, or a part of a page. Its
-// colours are attributes, so it needs no style sheet, and it has a background of its own, so that
-// it looks the same in every surrounding. A page may restyle the classes.
+// The picture draws the machines over time, as a separate document or as part of a page. Its colours are
+// attributes, so it needs no style sheet, and it has its own background, so that it looks the same
+// everywhere. A page can restyle the classes.
 const (
 	pictureWidth = 760
 	chartLeft    = 56
@@ -22,7 +22,7 @@ const (
 	mostWaves    = 24
 )
 
-// layer is one of the stacked parts of the picture, from the bottom up.
+// layer is one of the stacked layers of the picture, from the bottom up.
 type layer struct {
 	name, class, colour string
 	of                  func(timeline.Point) int32
@@ -35,8 +35,8 @@ var layers = []layer{
 	{"ending", "ending", "#fca5a5", func(p timeline.Point) int32 { return p.Ending }},
 }
 
-// SVG draws a timeline: machines by version over time, the desired size, where waves begin,
-// and what waits.
+// SVG draws a timeline: machines by version over time, the desired size, the starts of waves, and what
+// waits.
 func SVG(t *timeline.Timeline) string {
 	var b strings.Builder
 	title, notes := Headline(t), notes(t)
@@ -86,7 +86,7 @@ func coordinate(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }
 
-// steps are round distances between marks of time, in seconds.
+// steps are round intervals between time marks, in seconds.
 var steps = []float64{10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800}
 
 func (d drawing) axes(b *strings.Builder) {
@@ -109,7 +109,7 @@ func (d drawing) axes(b *strings.Builder) {
 	}
 }
 
-// machines draws the layers, one upon the other, and the desired size above them.
+// machines draws the stacked layers, and the desired size above them.
 func (d drawing) machines(b *strings.Builder) {
 	if len(d.t.Points) == 0 {
 		return
@@ -174,7 +174,7 @@ func (d drawing) legend(b *strings.Builder) {
 	fmt.Fprintf(b, `<path class="end" d="M%d %dv10" stroke="#16a34a" stroke-width="2"/><text class="label" x="%d" y="%d" fill="#334155">done</text>`+"\n", x, chartBottom+28, x+6, chartBottom+37)
 }
 
-// notes returns the numbers of calls and throttled calls, and the first of what waits.
+// notes returns the numbers of calls and throttled calls, and the first waits.
 func notes(t *timeline.Timeline) []string {
 	calls, throttled := 0, 0
 	for _, c := range t.Calls {
@@ -190,7 +190,7 @@ func notes(t *timeline.Timeline) []string {
 	return lines[:min(len(lines), 3)]
 }
 
-// broken are the first lines of a text, of so many characters.
+// broken wraps a text at width characters, and returns the first lines, at most most.
 func broken(text string, width, most int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {

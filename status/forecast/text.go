@@ -1,5 +1,5 @@
-// Package forecast shows what a change does over time, a timeline.Timeline: as text, as
-// Markdown for a comment, and as a picture. All of them say the same, in the same words.
+// Package forecast presents a timeline.Timeline, the effect of a change over time, with the same words as
+// text, as Markdown for a comment, and as a picture.
 package forecast
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// What a text shows at most.
+// The maximum numbers of items in a text.
 const (
 	mostRows       = 14
 	mostMilestones = 40
@@ -20,7 +20,7 @@ const (
 	barWidth       = 40
 )
 
-// clock is a moment as it is shown, such as 4m30s or 1d 2h0m0s.
+// clock formats a time, such as 4m30s or 1d 2h0m0s.
 func clock(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
 	if days := d / (24 * time.Hour); days > 0 {
@@ -29,7 +29,7 @@ func clock(seconds float64) string {
 	return compact(d)
 }
 
-// compact is a duration without the units that say nothing, such as 1h or 4m30s.
+// compact formats a duration without zero units, such as 1h or 4m30s.
 func compact(d time.Duration) string {
 	text := d.String()
 	for _, end := range []string{"m0s", "h0m"} {
@@ -40,7 +40,7 @@ func compact(d time.Duration) string {
 	return text
 }
 
-// Headline says the whole in one sentence.
+// Headline summarizes a timeline in one sentence.
 func Headline(t *timeline.Timeline) string {
 	if t.Changed == 0 && t.Outcome == timeline.Converged {
 		return "nothing changes"
@@ -72,7 +72,7 @@ func waitLine(t *timeline.Timeline) string {
 	return ""
 }
 
-// wait returns what waits, for what and until when.
+// wait describes what waits, for what and until when.
 func wait(t *timeline.Timeline, w timeline.Wait) string {
 	text := fmt.Sprintf("target %s: %s (%s)", wording.Clean(w.Target), wording.Count(w.Pools, "pool")+" held", wording.Clean(w.Hold))
 	if w.Why != "" {
@@ -90,13 +90,13 @@ func wait(t *timeline.Timeline, w timeline.Wait) string {
 	return text
 }
 
-// moment is the time of day at which something is.
+// moment returns the time of day of a point in the timeline.
 func moment(t *timeline.Timeline, seconds float64) string {
 	return t.Began.Add(time.Duration(seconds * float64(time.Second))).UTC().Format("Mon 2 Jan 15:04 MST")
 }
 
-// Text writes a timeline for people. It shows only the first milestones and buckets; all of them
-// are in the JSON.
+// Text writes a timeline for readers. It shows only the first milestones and buckets; the JSON contains all
+// of them.
 func Text(out io.Writer, t *timeline.Timeline) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", Headline(t))
@@ -167,7 +167,7 @@ func milestone(m timeline.Milestone) string {
 	return who + ": " + wording.Clean(m.Text)
 }
 
-// Milestones are the first milestones of a timeline as lines, and how many more there are.
+// Milestones returns the first milestones of a timeline as lines, and the number of further ones.
 func Milestones(t *timeline.Timeline) (lines []string, more int) {
 	for _, m := range t.Milestones[:min(len(t.Milestones), mostMilestones)] {
 		lines = append(lines, clock(m.At)+"  "+milestone(m))
@@ -175,7 +175,7 @@ func Milestones(t *timeline.Timeline) (lines []string, more int) {
 	return lines, len(t.Milestones) - len(lines) + t.MilestonesLeft
 }
 
-// Waits returns what waits, as lines.
+// Waits describes what waits, one line each.
 func Waits(t *timeline.Timeline) (lines []string) {
 	for _, w := range t.Waiting {
 		lines = append(lines, wait(t, w))
@@ -183,7 +183,7 @@ func Waits(t *timeline.Timeline) (lines []string) {
 	return lines
 }
 
-// Assumed returns the assumptions, as lines.
+// Assumed returns the assumptions, one line each.
 func Assumed(t *timeline.Timeline) (lines []string) {
 	for _, a := range t.Assumptions {
 		lines = append(lines, assumption(a))
@@ -191,7 +191,7 @@ func Assumed(t *timeline.Timeline) (lines []string) {
 	return lines
 }
 
-// rows are some of the points, spread over them, with the first and the last.
+// rows selects some points, evenly spread, including the first and the last.
 func rows(points []timeline.Point) (out []timeline.Point) {
 	if len(points) <= mostRows {
 		return points

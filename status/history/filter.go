@@ -10,33 +10,32 @@ import (
 	"github.com/weir-gitops/weir/status/events/kinds"
 )
 
-// Record is one addition to an archive, in the order of time.
+// Record is one addition to an archive. Its entries are in the order of time.
 type Record struct {
 	Events []events.Event
 	Runs   []Run
-	// Known replaces what was announced of some targets and sources.
+	// Known replaces the announced states of some targets and sources.
 	Known map[string]events.Known
 }
 
 func (r *Record) Empty() bool { return len(r.Events)+len(r.Runs)+len(r.Known) == 0 }
 
-// Filter says which events or runs are wanted. Its zero value wants the newest
-// DefaultLimit of all.
+// Filter selects events or runs. Its zero value selects the newest DefaultLimit entries.
 type Filter struct {
-	// About are targets and pools, these as namespace/name or name; any if empty.
+	// About lists targets and pools, a pool as namespace/name or name. An empty list selects any.
 	About []string
-	// Kinds are events' kinds, any if empty. Runs have none.
+	// Kinds lists kinds of events; an empty list selects any. Runs have no kind.
 	Kinds []string
-	// Levels are events' levels, any if empty. Runs have none.
+	// Levels lists levels of events; an empty list selects any. Runs have no level.
 	Levels []kinds.Level
-	// Target and Pool, where they are set, must both be those of an event; Pool is
-	// namespace/name. For a run only the target matters.
+	// Target and Pool, if set, must both match an event. Pool is namespace/name. A run needs to match only
+	// the target.
 	Target, Pool string
 	// Since leaves out earlier entries, if it is not zero, and Until later ones.
 	Since, Until time.Time
-	// Skip leaves out as many of the newest that are wanted; MaxSkip at most.
+	// Skip is the number of newest matches to leave out, at most MaxSkip.
 	Skip int
-	// Limit bounds the results; 0 stands for DefaultLimit.
+	// Limit is the maximum number of results; 0 means DefaultLimit.
 	Limit int
 }
 
@@ -47,7 +46,7 @@ const (
 	MaxSkip      = 100_000
 )
 
-// Most is the limit that holds.
+// Most returns the effective limit.
 func (f Filter) Most() int {
 	if f.Limit <= 0 {
 		return DefaultLimit
@@ -72,12 +71,12 @@ func (f Filter) WantsRun(r Run) bool {
 	return f.within(r.Time) && (f.Target == "" || r.Target == f.Target) && (len(f.About) == 0 || slices.Contains(f.About, r.Target))
 }
 
-// within reports whether a moment is in the filter's time.
+// within reports whether t is between Since and Until.
 func (f Filter) within(t time.Time) bool {
 	return !t.Before(f.Since) && (f.Until.IsZero() || !t.After(f.Until))
 }
 
-// Some returns what a filter wants of values, the newest first.
+// Some returns the values that a filter selects. The values must be sorted newest first.
 func Some[T any](values []T, f Filter, wanted func(T) bool) []T {
 	out, skip := []T{}, f.Skip
 	for _, v := range values {

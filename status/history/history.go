@@ -1,6 +1,6 @@
-// Package history keeps the past: passes as runs, the filter that finds some of them and of the
-// events, and the archive. The archive keeps the newest runs and events, bounded by age and by
-// number, and what was announced of each target.
+// Package history stores the past: passes as runs, the filter for runs and events, and the archive. The
+// archive keeps the newest runs and events, bounded by age and by number, and the announced state of each
+// target.
 package history
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// Options bound the archive. Zero values stand for the defaults.
+// Options bounds the archive. Zero values mean the defaults.
 type Options struct {
 	MaxAge    time.Duration
 	MaxEvents int
@@ -29,7 +29,7 @@ const (
 var (
 	eventLog = state.Log[events.Event]{Name: "events", At: func(e events.Event) time.Time { return e.Time }}
 	runLog   = state.Log[Run]{Name: "passes", At: func(r Run) time.Time { return r.Time }}
-	// knownBucket is keyed by target or source.
+	// knownBucket has the announced states, by target or source.
 	knownBucket = state.Bucket[events.Known]{Name: "told"}
 )
 
@@ -42,7 +42,7 @@ type Archive struct {
 	o  Options
 }
 
-// New keeps history in db. A file that was opened to be read gives an archive that can be asked and not added to.
+// New returns an archive in db. If db was opened read-only, the archive supports queries but no additions.
 func New(db state.Store, o Options) *Archive {
 	if o.MaxAge <= 0 {
 		o.MaxAge = defaultMaxAge
@@ -59,8 +59,8 @@ func New(db state.Store, o Options) *Archive {
 	return &Archive{db: db, o: o}
 }
 
-// Append implements current.Archive: one transaction, which also removes old records
-// and those above the bound.
+// Append implements current.Archive. It uses one transaction, which also removes entries that are too old
+// or exceed the maximum number.
 func (a *Archive) Append(r Record) error {
 	return a.db.Update(func(tx *state.Tx) error {
 		oldest := a.o.Now().Add(-a.o.MaxAge)
@@ -95,8 +95,8 @@ func (a *Archive) Runs(f Filter) ([]Run, error) {
 	return read(a.db, runLog, f, f.WantsRun)
 }
 
-// slack bounds the difference between the order of addition and the order of times: passes over
-// several accounts end in parallel, and clocks are set.
+// slack bounds the difference between the order of insertion and the order of times. They differ because
+// passes over several accounts end in parallel, and because clocks are set.
 const slack = time.Hour
 
 func read[T any](db state.Store, log state.Log[T], f Filter, wanted func(T) bool) (out []T, err error) {

@@ -12,18 +12,18 @@ import (
 	"github.com/weir-gitops/weir/status/events/kinds"
 )
 
-// EventList is the answer of /api/v1/events, newest first.
+// EventList is the response of /api/v1/events, newest first.
 type EventList struct {
 	Events []events.Event `json:"events"`
 }
 
-// PassList is the answer of /api/v1/history, newest first: the passes that did something, failed,
+// PassList is the response of /api/v1/history, newest first. It lists passes that executed steps, failed,
 // or changed the state of a target.
 type PassList struct {
 	Passes []Run `json:"passes"`
 }
 
-// The parameters of the two lists.
+// The query parameters of both lists.
 const (
 	ParamAbout  = "about" // repeated: targets and pools
 	ParamKind   = "kind"  // repeated
@@ -40,10 +40,10 @@ var filterParams = []string{
 	ParamAbout, ParamKind, ParamLevel, ParamTarget, ParamPool, ParamSince, ParamUntil, ParamSkip, paramLimit,
 }
 
-// Levels are the levels, the gravest first.
+// Levels lists the levels, the most serious first.
 var Levels = []kinds.Level{kinds.Error, kinds.Warning, kinds.Info}
 
-// Query is a filter as the parameters of a request.
+// Query returns a filter as query parameters.
 func (f Filter) Query() url.Values {
 	q := url.Values{}
 	for _, a := range f.About {
@@ -74,8 +74,8 @@ func (f Filter) Query() url.Values {
 	return q
 }
 
-// ParseFilter reads what Query writes. Unknown parameters are errors, as a
-// misspelt one would otherwise show everything.
+// ParseFilter parses the result of Query. It rejects unknown parameters, because a misspelt one would
+// otherwise select everything.
 func ParseFilter(q url.Values) (Filter, error) {
 	f := Filter{About: q[ParamAbout], Kinds: q[ParamKind], Target: q.Get(ParamTarget), Pool: q.Get(ParamPool)}
 	var err error

@@ -18,11 +18,11 @@ type Run struct {
 	Phase    report.Phase `json:"phase"`
 	Duration Seconds      `json:"durationSeconds"`
 	Steps    StepCounts   `json:"steps"`
-	// Text says briefly how it ended.
+	// Text describes the result briefly.
 	Text string `json:"text"`
 }
 
-// Seconds is a duration that JSON has as a number of seconds.
+// Seconds is a duration that is a number of seconds in JSON.
 type Seconds time.Duration
 
 // MarshalJSON writes seconds.
@@ -38,7 +38,7 @@ func (s *Seconds) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// StepCounts counts the steps of a pass by how they ended.
+// StepCounts counts the steps of a pass by result.
 type StepCounts struct {
 	Done    int `json:"done"`
 	Failed  int `json:"failed"`

@@ -1,5 +1,5 @@
-// Package live sends changes to open pages. Watchers collect for each page the targets that changed
-// since its last message. Their memory is bounded, however much changes and however slowly the page
-// reads, and a reporter of a change never waits. A message names targets and contains nothing else:
-// the page requests again what it shows.
+// Package live sends changes to open pages. For each page, a Watcher collects the targets that changed
+// since the last message. Its memory is bounded, even if many targets change or the page reads slowly, and
+// reporting a change never blocks. A message contains only the names of targets: the page then fetches
+// their data again.
 package live

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// pace is the rhythm of a stream.
+// pace is the minimum gap between messages and the time between heartbeats.
 type pace struct{ gap, beat time.Duration }
 
 type byKey struct{}
 
-// By returns a context for a request of a caller, whose streams are counted together.
+// By returns a context for a request of a caller. Streams are limited per caller.
 func By(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, byKey{}, caller)
 }
@@ -21,8 +21,8 @@ func byOf(ctx context.Context) string {
 	return caller
 }
 
-// ServeHTTP sends changes to an open page, as server-sent events: "hello" at once, then
-// "change" with a Change, and comments as signs of life.
+// ServeHTTP sends changes to an open page as server-sent events: "hello" at once, then "change" with a
+// Change, and comments as heartbeats.
 func (w *Watchers) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.serve(rw, r, pace{gap, heartbeat})
 }
@@ -36,8 +36,8 @@ func (w *Watchers) serve(rw http.ResponseWriter, r *http.Request, p pace) {
 	}
 	defer w.remove(one)
 	out := http.NewResponseController(rw)
-	// The server's bounds are for answers that end. A writer that knows no
-	// deadlines needs nothing lifted.
+	// The server's deadlines are meant for responses that end. A writer without support for deadlines has
+	// none to remove.
 	_ = out.SetReadDeadline(time.Time{})
 	h := rw.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -59,7 +59,7 @@ func (w *Watchers) serve(rw http.ResponseWriter, r *http.Request, p pace) {
 	}
 }
 
-// rest waits, false where ctx ended before.
+// rest waits for d, and returns false if ctx ends first.
 func rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

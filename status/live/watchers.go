@@ -11,45 +11,44 @@ import (
 
 // Limits of the messages to open pages.
 const (
-	// maxWatchers bounds the pages that weir sends changes to; one more asks by
-	// itself now and then.
+	// maxWatchers bounds the pages that receive changes. Further pages poll instead.
 	maxWatchers = 128
-	// maxOfCaller bounds those of one caller. The remaining ones are kept for other callers.
+	// maxOfCaller bounds the pages of one caller, and reserves the difference to maxWatchers for other
+	// callers.
 	maxOfCaller = 96
 	// maxNamed bounds the targets that a message names; more are "all".
 	maxNamed = 50
-	// gap is the least time between two messages to a page: a pass over a
-	// thousand targets is then a few of them.
+	// gap is the minimum time between two messages to a page. With it, a pass over a thousand targets sends
+	// only a few messages.
 	gap = time.Second
-	// heartbeat is the time between two signs of life while nothing changes, less
-	// than what proxies wait for.
+	// heartbeat is the time between two comments while nothing changes, shorter than the idle timeout of
+	// common proxies.
 	heartbeat = 15 * time.Second
-	// writeWithin bounds the time that a page takes to read a message.
+	// writeWithin is the timeout for writing a message to a page.
 	writeWithin = 10 * time.Second
 )
 
-// Watchers are the pages that want to know that something changed. Its methods
-// never wait for a page.
+// Watchers are the open pages that receive changes. Its methods never wait for a page.
 type Watchers struct {
 	mu     sync.Mutex
 	list   map[*Watcher]struct{}
 	closed bool
 }
 
-// Watcher gathers for one page what changed since it was last sent changes.
+// Watcher collects the changes for one page since its last message.
 type Watcher struct {
 	by   string        // the caller
-	wake chan struct{} // holds one: something is there
-	gone chan struct{} // closed when no more is sent
+	wake chan struct{} // has one element if there are changes
+	gone chan struct{} // closed when no more changes are sent
 
 	mu    sync.Mutex
 	named map[string]struct{}
 	all   bool
 }
 
-// add makes a watcher for a caller. It returns nil if there are too many or Watchers is closed. If
-// all are in use, the caller with the most gives one up to a caller who has at least two less: so
-// no caller can keep others out.
+// add returns a new watcher for a caller, or nil if there are too many or Watchers is closed. If all are in
+// use, the caller with the most loses one to a caller who has at least two fewer, so that no caller can
+// lock out the others.
 func (w *Watchers) add(by string) *Watcher {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +67,7 @@ func (w *Watchers) add(by string) *Watcher {
 	return one
 }
 
-// giveUp ends a watcher of the caller who has most, if these are at least so many.
+// giveUp closes a watcher of the caller with the most, if that caller has at least least.
 func (w *Watchers) giveUp(of map[string]int, least int) bool {
 	var from *Watcher
 	for one := range w.list {
@@ -90,8 +89,7 @@ func (w *Watchers) remove(one *Watcher) {
 	delete(w.list, one)
 }
 
-// Changed says that something about a target changed, or with an empty name about
-// anything.
+// Changed reports a change of a target. An empty name means that anything may have changed.
 func (w *Watchers) Changed(target string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -100,7 +98,7 @@ func (w *Watchers) Changed(target string) {
 	}
 }
 
-// Close ends the changes to all pages.
+// Close ends all streams.
 func (w *Watchers) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +123,7 @@ func (w *Watcher) note(target string) {
 	}
 }
 
-// Change is a message: which targets changed, or that anything may have.
+// Change is a message: the targets that changed, or that anything may have changed.
 type Change struct {
 	All     bool     `json:"all"`
 	Targets []string `json:"targets"`
@@ -137,7 +135,7 @@ func (w *Watcher) pending() Change {
 	out := Change{All: w.all, Targets: slices.Sorted(maps.Keys(w.named))}
 	w.all = false
 	clear(w.named)
-	select { // what rang since is in it
+	select { // changes reported since then are in this message
 	case <-w.wake:
 	default:
 	}
@@ -162,7 +160,7 @@ func (w *Watcher) next(ctx context.Context, beat time.Duration) (string, bool) {
 	}
 	body, err := json.Marshal(w.pending())
 	if err != nil {
-		panic("status: a message cannot be written: " + err.Error()) // it holds texts only
+		panic("status: a message cannot be written: " + err.Error()) // it contains only strings
 	}
 	return "event: change\ndata: " + string(body) + "\n\n", true
 }

@@ -1,16 +1,15 @@
-// Package members shows the members that share the work of an instance: which daemons are alive,
-// which of them owns which account and region or source and since when, what is unowned, and whose
-// clock differs. It derives that from package coord's reads of the engine, for the page, the API,
-// metrics and the command line, and changes nothing.
+// Package members describes the members that share the work of an instance: which daemons are alive, which
+// member has owned each scope and source since when, what is unowned, and whose clock differs. It derives
+// this from package coord's reads of the engine, for the page, the API, metrics and the command line. It
+// changes nothing.
 //
 // # Terms
 //
-// A member is a daemon that is alive. It owns scopes (a partition, an account and a region, and a
-// custom endpoint if there is one) and sources. All times are by the clock of the member that
-// answers the request.
+// A member is a daemon that is alive. It owns scopes (a partition, an account and a region, and a custom
+// endpoint if there is one) and sources. All times use the clock of the member that answers the request.
 //
-// Something is unowned while no living member owns it, and one should: some seconds of that are a
-// takeover, more than a minute is a fault.
+// Something is unowned if it should have an owner but no living member owns it. A few seconds of that are
+// normal during a takeover; more than a minute is a fault.
 package members
 
 import (
@@ -26,23 +25,24 @@ import (
 // Alone is the kind of engine of a single daemon.
 const Alone = "file"
 
-// View says who works on an instance, at one moment. Programs get it as JSON.
+// View describes the members of an instance at one moment. Programs get it as JSON.
 type View struct {
 	Engine  Engine   `json:"engine"`
 	Members []Member `json:"members"`
 	Owned   []Owned  `json:"owned"`
 }
 
-// Engine holds the records.
+// Engine is the database with the shared records.
 type Engine struct {
 	// Kind is dynamodb, etcd, or file for a single daemon.
 	Kind string `json:"kind"`
 	ID   string `json:"id,omitempty"`
 	// Lag is the view's age in seconds.
 	Lag float64 `json:"lagSeconds"`
-	// Error says why the engine did not answer last, empty if it did.
+	// Error is the last error if the engine does not answer, empty if it does.
 	Error string `json:"error,omitempty"`
-	// Refused says why the engine, which answers reads, takes no writes, and since when; empty if it takes them.
+	// Refused is the reason why the engine accepts reads but no writes, and RefusedSince the start of that;
+	// empty if it accepts writes.
 	Refused      string    `json:"refused,omitempty"`
 	RefusedSince time.Time `json:"refusedSince,omitzero"`
 }
@@ -53,13 +53,14 @@ type Member struct {
 	Version string `json:"version,omitempty"`
 	// Address is the address of its page.
 	Address string `json:"address,omitempty"`
-	// Answers says that this member answers the request.
+	// Answers says that this member answers the current request.
 	Answers bool `json:"answers,omitempty"`
-	// Draining says that it hands over everything that it owns, and takes nothing.
+	// Draining says that the member is handing over everything that it owns, and takes nothing.
 	Draining bool `json:"draining,omitempty"`
-	// Differs are the sections of its configuration that differ from the answering member's, where both have one version.
+	// Differs lists the sections in which its configuration differs from the answering member's, if both
+	// have the same version.
 	Differs []string `json:"differs,omitempty"`
-	// Clock is the lead of its clock over the answering member's in seconds, if known.
+	// Clock is the number of seconds by which its clock is ahead of the answering member's, if known.
 	Clock   *float64 `json:"clockSeconds,omitempty"`
 	Scopes  int      `json:"scopes"`
 	Sources int      `json:"sources"`
@@ -71,34 +72,34 @@ const (
 	Source = "source"
 )
 
-// Owned is a scope or source, which one member at a time owns.
+// Owned is a scope or source. One member at a time owns it.
 type Owned struct {
 	Key       string `json:"key"`
 	Kind      string `json:"kind"`
 	Partition string `json:"partition,omitempty"`
 	Account   string `json:"account,omitempty"`
 	Region    string `json:"region,omitempty"`
-	// Owner is a living member, empty while it is unowned; Last is the previous owner, if any.
+	// Owner is a living member, empty if unowned. Last is the previous owner, if any.
 	Owner string `json:"owner"`
 	Last  string `json:"last,omitempty"`
-	// Since is the time at which it was taken, or first seen unowned.
+	// Since is the time at which the owner took it, or at which it was first seen unowned.
 	Since time.Time `json:"since,omitzero"`
-	// Epoch distinguishes this ownership from every other.
+	// Epoch identifies this ownership.
 	Epoch string `json:"epoch,omitempty"`
-	// Targets are the scope's, or the name of the source.
+	// Targets lists the targets of a scope, or the name of a source.
 	Targets []string `json:"targets"`
 }
 
-// Name is the key without its kind, for people.
+// Name returns the key without its kind, for readers.
 func (o Owned) Name() string { return strings.TrimPrefix(o.Key, o.Kind+"/") }
 
-// Wanted is a scope or source that somebody should own.
+// Wanted is a scope or source that should have an owner.
 type Wanted struct {
 	Key     string
 	Targets []string
 }
 
-// Unowned returns the unowned ones.
+// Unowned returns the unowned scopes and sources.
 func (v *View) Unowned() (out []Owned) {
 	for _, o := range v.Owned {
 		if o.Owner == "" {
@@ -142,14 +143,14 @@ func (v *View) Find(name string) (Owned, error) {
 	return Owned{}, &UnknownError{Name: name, Several: len(found) > 1, Names: names}
 }
 
-// UnknownError says that a name stands for nothing, or for several things.
+// UnknownError means that a name matches nothing, or several things.
 type UnknownError struct {
 	Name    string
 	Several bool
 	Names   []string
 }
 
-// Error says so.
+// Error implements error.
 func (e *UnknownError) Error() string {
 	if e.Several {
 		return fmt.Sprintf("%q may be any of %s", e.Name, strings.Join(e.Names, ", "))
@@ -157,7 +158,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("no member, scope or source is called %q", e.Name)
 }
 
-// owned reads a key: scope/<partition>/<account>/<region>[/<endpoint>] or source/<id>.
+// owned parses a key: scope/<partition>/<account>/<region>[/<endpoint>] or source/<id>.
 func owned(key string) Owned {
 	o := Owned{Key: key, Targets: []string{}}
 	kind, rest, _ := strings.Cut(key, "/")
@@ -168,7 +169,7 @@ func owned(key string) Owned {
 	return o
 }
 
-// byKind puts scopes before sources, and each by key.
+// byKind sorts scopes before sources, and each by key.
 func byKind(a, b Owned) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Key, b.Key)) }
 
 // alive returns the names of members by session.

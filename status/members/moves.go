@@ -9,18 +9,19 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// The moves of a scope or source that this member owns, or starts to own.
+// The kinds of moves of a scope or source that this member owns, or starts to own.
 const (
 	TakenNew      = "taken-new"      // it was unowned before
-	TakenReleased = "taken-released" // its owner gave it up
-	TakenOver     = "taken-over"     // its owner was gone
+	TakenReleased = "taken-released" // its owner released it
+	TakenOver     = "taken-over"     // its owner is dead
 	HandedOver    = "handed-over"
-	Stuck         = "stuck" // given up because nothing went on
+	Stuck         = "stuck" // released because its work did not progress
 	Released      = "released"
 	Lost          = "lost"
 )
 
-// MoveOf returns the kind of the event's key and its move; ok is false for an event about the member as a whole, or no move.
+// MoveOf returns the kind of the event's key and its move. ok is false for an event about the member as a
+// whole, or for an event that is not a move.
 func MoveOf(e coord.Event) (kind, event string, ok bool) {
 	kind, _, _ = strings.Cut(e.Key, "/")
 	switch e.Kind {
@@ -45,13 +46,13 @@ func MoveOf(e coord.Event) (kind, event string, ok bool) {
 	return kind, event, e.Key != "" && event != ""
 }
 
-// EventOf returns the event with which the member self announces a move; ok is false if it is no
-// news, such as the release of a key that is no longer wanted.
+// EventOf returns the event with which the member self announces a move. ok is false if the move is not
+// announced, such as the release of a key that is no longer wanted.
 func EventOf(e coord.Event, self string, now time.Time) (out events.Event, ok bool) {
 	return counted(e, self, now, 1)
 }
 
-// counted returns the event of n moves like e.
+// counted returns the event for n moves like e.
 func counted(e coord.Event, self string, now time.Time, n int) (out events.Event, ok bool) {
 	kind, event, moved := MoveOf(e)
 	what := kind + " " + strings.TrimPrefix(e.Key, kind+"/")
@@ -71,7 +72,7 @@ func counted(e coord.Event, self string, now time.Time, n int) (out events.Event
 	case !moved && e.Kind == coord.Lost:
 		out.Kind, out.Text = "member-lost", self+" lost its lease and owns nothing until it gets a new one"
 		if e.Err != nil {
-			cause, _, _ := strings.Cut(e.Err.Error(), "\n") // without the whole statement that is missing in a policy
+			cause, _, _ := strings.Cut(e.Err.Error(), "\n") // without the policy statement that is missing
 			out.Text += ": " + strings.TrimSuffix(cause, ":")
 		}
 	case !moved || event == Released:

@@ -9,16 +9,16 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// A member that stops releases hundreds of scopes within seconds. News of a move waits until none
-// followed for newsQuiet, and at most for newsMost.
+// A member that stops releases hundreds of scopes within seconds. The announcement of a move waits until
+// newsQuiet has passed without a further move, at most for newsMost.
 const (
 	newsQuiet = 2 * time.Second
 	newsMost  = 15 * time.Second
-	// namedKeys bounds the keys that an event names.
+	// namedKeys is the maximum number of keys in an event.
 	namedKeys = 10
 )
 
-// News announces moves to people: similar ones by one event that counts them. It announces events
+// News announces moves. It combines similar moves into one event with their number. It announces events
 // about the member as a whole at once.
 type News struct {
 	self string
@@ -31,7 +31,7 @@ type News struct {
 	over   bool
 }
 
-// group holds similar moves: of scopes or of sources, of one kind, from and to the same members.
+// group contains similar moves: of scopes or of sources, of the same kind, from and to the same members.
 type group struct {
 	kind, event, before, to string
 
@@ -40,11 +40,11 @@ type group struct {
 	keys  []string
 }
 
-// NewNews makes one of the member self. Tell is called with one event after the other, and
-// does not call back.
+// NewNews returns the News of the member self. It calls tell with one event after another; tell must not
+// call News.
 func NewNews(self string, tell func(events.Event)) *News { return &News{self: self, tell: tell} }
 
-// Add takes in an event, and reports whether it is news.
+// Add adds an event, and reports whether it will be announced.
 func (n *News) Add(e coord.Event) bool {
 	now := time.Now()
 	event, ok := EventOf(e, n.self, now)
@@ -96,7 +96,7 @@ func (n *News) flush() {
 	n.groups, n.timer = nil, nil
 }
 
-// Close announces waiting moves; later ones are announced one by one, at once.
+// Close announces waiting moves. Later moves are announced individually and at once.
 func (n *News) Close() {
 	n.mu.Lock()
 	n.over = true

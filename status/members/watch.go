@@ -12,20 +12,21 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Apart is the difference between clocks from which somebody should check them: leases do not use
-// the time of day, but windows, approvals and shown times do.
+// Apart is the clock difference above which a person should check the clocks. Leases do not use the time of
+// day, but windows, approvals and displayed times do.
 const Apart = 5 * time.Second
 
-// TooLong bounds the time that something may be unowned: a takeover takes less.
+// TooLong is the maximum normal time without an owner: a takeover is faster.
 const TooLong = time.Minute
 
-// Watch reads the engine repeatedly, and so knows more than one read shows: since when something is
-// unowned, and whose clock differs. The zero Watch has seen nothing. It is safe for concurrent use.
+// Watch collects repeated reads of the engine, and derives facts that one read does not show: how long
+// something has been unowned, and whose clock differs. The zero Watch is ready to use. It is safe for
+// concurrent use.
 type Watch struct {
 	mu sync.Mutex
-	// clocks are the times that members gave, and how much they were ahead.
+	// clocks contains the times that members reported, and by how much they were ahead.
 	clocks map[string]said
-	// unowned holds the time at which each key was first seen without an owner.
+	// unowned contains the time at which each key was first seen without an owner.
 	unowned map[string]time.Time
 	seen    bool
 	view    View
@@ -37,8 +38,8 @@ type said struct {
 	known bool
 }
 
-// See takes in the engine's data of one moment. self is the member that looks, empty for a command. wanted is what somebody should own, nil if
-// unknown: then everything that ever had an owner counts.
+// See processes one read of the engine. self is the member that reads, empty for a command. wanted lists
+// the scopes and sources that should have an owner. If it is nil, everything that ever had an owner counts.
 func (w *Watch) See(now time.Time, self string, list []coord.Alive, owners []coord.Owner, wanted []Wanted) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,8 +67,8 @@ func (w *Watch) See(now time.Time, self string, list []coord.Alive, owners []coo
 	w.clocks, w.seen, w.view = clocks, true, v
 }
 
-// reference returns the member that all others are compared with: the observing one, or for a
-// command the first by name.
+// reference returns the member that the other members are compared with: self, or for a command the first
+// by name.
 func reference(self string, list []coord.Alive) (like coord.Member) {
 	for _, a := range list {
 		if m := a.Member; m.Name == self || self == "" && m.Config != "" && (like.Name == "" || m.Name < like.Name) {
@@ -77,8 +78,8 @@ func reference(self string, list []coord.Alive) (like coord.Member) {
 	return like
 }
 
-// Differing returns the living members with another configuration than self, independent of the
-// engine's record of self: the engine receives a reload a moment later.
+// Differing returns the living members with a different configuration than self. It does not use the
+// engine's record of self, because the engine receives a reload a moment later.
 func Differing(self coord.Member, list []coord.Alive) (out []Member) {
 	for _, a := range list {
 		if d := differs(self, a.Member); a.Member.Name != self.Name && len(d) > 0 {
@@ -88,7 +89,8 @@ func Differing(self coord.Member, list []coord.Alive) (out []Member) {
 	return out
 }
 
-// differs returns the sections that two configurations have in different ways. Another version may have other sections, and defaults.
+// differs returns the sections that differ between two configurations. It compares only equal versions,
+// because another version may have other sections and defaults.
 func differs(a, b coord.Member) (sections []string) {
 	if a.Config == "" || b.Config == "" || a.Version != b.Version || a.Config == b.Config {
 		return nil
@@ -102,8 +104,9 @@ func differs(a, b coord.Member) (sections []string) {
 	return sections
 }
 
-// heard compares a clock with ours when a new time comes, for only then it is known when the member read it: moments ago. A time ahead of ours cannot
-// have been read later.
+// heard compares a clock with ours when a new time arrives, because only then do we know that the member
+// read it moments ago. If its time is ahead of ours, the difference is certain: the member cannot have read
+// it later than now.
 func (w *Watch) heard(now time.Time, a coord.Alive) said {
 	before, known := w.clocks[a.Session]
 	s := said{clock: a.Member.Clock, ahead: a.Member.Clock.Sub(now)}
@@ -149,7 +152,7 @@ func (w *Watch) owned(now time.Time, list []coord.Alive, owners []coord.Owner, w
 	return out
 }
 
-// View returns what the last look saw. Nobody changes it.
+// View returns the result of the last See. It must not be changed.
 func (w *Watch) View() View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,13 +163,15 @@ func (w *Watch) View() View {
 	return v
 }
 
-// Late reports whether the records are too old for an owner: then this member writes nothing.
+// Late reports whether the records are too old for an owner. This member then writes nothing.
 func (v *View) Late() bool { return v.Engine.Lag > coord.InputsWithin.Seconds() }
 
-// Away reports whether this member has heard nothing of the engine for longer than a lease lasts: it owns nothing.
+// Away reports whether the engine has not answered this member for longer than a lease is valid. The member
+// then owns nothing.
 func (v *View) Away() bool { return v.Engine.Error != "" && v.Engine.Lag > coord.TTL.Seconds() }
 
-// Different returns the members that work by another configuration than the answering one, but for sections that are a machine's own.
+// Different returns the members whose configuration differs from the answering member's. Sections that are
+// specific to a machine do not count.
 func (v *View) Different() (out []Member) {
 	for _, m := range v.Members {
 		if len(m.Differs) > 0 {
@@ -176,7 +181,7 @@ func (v *View) Different() (out []Member) {
 	return out
 }
 
-// DifferText says of one in which sections.
+// DifferText describes the sections that differ.
 func (m Member) DifferText() string {
 	return "its configuration differs in " + strings.Join(m.Differs, ", ")
 }
@@ -191,7 +196,7 @@ func (v *View) Far() (out []Member) {
 	return out
 }
 
-// Longest is the longest time for which something has been unowned, 0 if nothing is.
+// Longest returns the longest time for which anything has been unowned, 0 if nothing is.
 func (v *View) Longest(now time.Time) (longest time.Duration) {
 	for _, o := range v.Unowned() {
 		longest = max(longest, now.Sub(o.Since))

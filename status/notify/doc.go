@@ -1,3 +1,3 @@
-// Package notify sends events to receivers over HTTP, signed, each receiver at its own
-// pace. Waiting events are in memory only: the durable record is the history.
+// Package notify sends signed events to receivers over HTTP. A slow receiver does not delay the others.
+// Waiting events are in memory only; the history stores events durably.
 package notify

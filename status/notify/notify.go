@@ -21,11 +21,11 @@ import (
 
 // Receiver is the destination of events.
 type Receiver struct {
-	// URL takes a POST for each event. It comes from the configuration, never from Git.
+	// URL receives a POST for each event. It comes from the configuration, never from Git.
 	URL string
-	// SecretFile holds what events are signed with. It is read for each.
+	// SecretFile contains the key that signs events. It is read for each event.
 	SecretFile string
-	// Events are the kinds to send, all if the list is empty.
+	// Events lists the kinds to send; an empty list selects all.
 	Events []string
 }
 
@@ -34,42 +34,42 @@ type Options struct {
 	Instance  string
 	Receivers []Receiver
 	Logger    *slog.Logger
-	// Version of weir, in the User-Agent.
+	// Version is the version of weir, for the User-Agent.
 	Version string
-	// Sent is called with the outcome of each event for a receiver, for metrics: "sent",
-	// "repeated", "dropped" or "failed"; it may be nil. The host is the receiver's.
+	// Sent is called with the result of each event for a receiver, for metrics: "sent", "repeated",
+	// "dropped" or "failed". host is the receiver's host. Sent may be nil.
 	Sent func(host, result string)
-	// Transport is http.DefaultTransport if nil.
+	// Transport defaults to http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
 const (
-	// notifyQueue bounds the events that wait for one receiver; the oldest is dropped.
+	// notifyQueue is the maximum number of events that wait for one receiver. Beyond that, the oldest is
+	// dropped.
 	notifyQueue = 500
-	// notifyPerMinute bounds what one receiver gets, half of it at once.
+	// notifyPerMinute is the rate limit of one receiver; half of it can be sent in a burst.
 	notifyPerMinute = 60
 	// notifyTimeout bounds one request.
 	notifyTimeout = 10 * time.Second
-	// notifyTries bounds the tries of one event: about half an hour as delays go.
+	// notifyTries is the maximum number of attempts for one event, which take about half an hour.
 	notifyTries = 10
-	notifyAtEnd = 900 * time.Millisecond // at the end
-	// sameEvent is the time in which an event that repeats the last one of its subject is not sent
-	// again.
+	notifyAtEnd = 900 * time.Millisecond // the timeout of a request during shutdown
+	// sameEvent is the time within which an event that repeats the last one of its subject is not sent.
 	sameEvent = 10 * time.Minute
-	// minNotifySecret is the length of the shortest secret, in bytes.
+	// minNotifySecret is the minimum length of a secret, in bytes.
 	minNotifySecret = 16
 )
 
 var delays = outbox.Delays{First: 2 * time.Second, Longest: 10 * time.Minute}
 
-// Notifier sends events to receivers, each at its own pace. Waiting events are in
-// memory only: the durable record is the history.
+// Notifier sends events to receivers. A slow receiver does not delay the others. Waiting events are in
+// memory only.
 type Notifier struct {
 	o       Options
 	senders []*sender
 }
 
-// sender sends to one receiver.
+// sender sends events to one receiver.
 type sender struct {
 	to     Receiver
 	host   string
@@ -80,13 +80,12 @@ type sender struct {
 	mu      sync.Mutex
 	waiting []*delivery
 	sent    map[subject]lastSent
-	lost    int     // since the log last said so
-	heir    *sender // who has what waits since it was handed on
+	lost    int     // dropped events since the last log message
+	heir    *sender // the sender that has inherited the waiting events
 }
 
-// subject identifies what an event is about. lastSent holds the last event of a subject, and its
-// time. Kinds with the same first word, such as drift-found and drift-gone, describe the state of
-// one thing.
+// subject identifies what an event is about. Kinds with the same first word, such as drift-found and
+// drift-gone, have the same subject. lastSent is the last event of a subject, and its time.
 type subject struct{ thing, source, target, pool, resource, name string }
 
 type lastSent struct {
@@ -94,7 +93,7 @@ type lastSent struct {
 	at   time.Time
 }
 
-// New returns a Notifier, which sends nothing before Run.
+// New returns a Notifier. It sends nothing before Run.
 func New(o Options) (*Notifier, error) {
 	if o.Sent == nil {
 		o.Sent = func(string, string) {}
@@ -103,7 +102,7 @@ func New(o Options) (*Notifier, error) {
 	for _, r := range o.Receivers {
 		u, err := url.Parse(r.URL)
 		if err != nil || u.Host == "" {
-			return nil, errors.New("make notifications: a receiver's address is none") // it may hold a secret
+			return nil, errors.New("make notifications: a receiver's address is none") // the address may contain a secret
 		}
 		n.senders = append(n.senders, &sender{
 			to: r, host: u.Host, o: &n.o, sent: map[subject]lastSent{},
@@ -116,8 +115,7 @@ func New(o Options) (*Notifier, error) {
 	return n, nil
 }
 
-// Add takes in events that happened. It never blocks. Their content must be
-// redacted before.
+// Add queues events. It never blocks. The events must already be redacted.
 func (n *Notifier) Add(events []events.Event) {
 	for _, w := range n.senders {
 		for _, e := range events {
@@ -128,9 +126,9 @@ func (n *Notifier) Add(events []events.Event) {
 	}
 }
 
-// Inherit copies what waits in the previous notifier, whose Run has ended, for the receivers that
-// both have, and what is still added there. It returns the number of events that wait for removed
-// receivers.
+// Inherit takes over the waiting events of the previous notifier, whose Run has ended, for receivers that
+// both have. It also forwards events that are added to the previous notifier later. It returns the number
+// of events that wait for removed receivers.
 func (n *Notifier) Inherit(before *Notifier) (left int) {
 	had := map[*sender]bool{}
 	for _, old := range before.senders {
@@ -165,14 +163,14 @@ func (w *sender) inherit(old *sender) {
 	w.box.Nudge()
 }
 
-// Run sends until ctx ends. It leaves the waiting events to Close, or to another Notifier's
-// Inherit.
+// Run sends events until ctx ends. It leaves the waiting events to Close, or to the Inherit of another
+// Notifier.
 func (n *Notifier) Run(ctx context.Context) error {
 	n.each(func(w *sender) { outbox.Work(ctx, w.box, false, w.next, w.deliver) })
 	return nil
 }
 
-// Close sends for a moment what still waits. Run must have returned.
+// Close tries for a short time to send the waiting events. Run must have returned.
 func (n *Notifier) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, notifyAtEnd)
 	defer cancel()
@@ -207,7 +205,7 @@ func (w *sender) add(e events.Event) {
 			delete(w.sent, other)
 		}
 	}
-	// A failure after a recovery is no repetition: the last word must be true.
+	// A failure after a recovery is not a repetition: the last event sent must be current.
 	if last, ok := w.sent[about]; ok && last.text == now.text {
 		w.o.Sent(w.host, "repeated")
 		return
@@ -216,7 +214,7 @@ func (w *sender) add(e events.Event) {
 		w.sent[about] = now
 	}
 	if len(w.waiting) == notifyQueue {
-		w.waiting = slices.Delete(w.waiting, 1, 2) // the first may be on its way
+		w.waiting = slices.Delete(w.waiting, 1, 2) // the first may be in transit
 		w.lost++
 		w.o.Sent(w.host, "dropped")
 	}
@@ -224,7 +222,7 @@ func (w *sender) add(e events.Event) {
 	w.box.Nudge()
 }
 
-// delivery is an event on its way.
+// delivery is an event that is being sent.
 type delivery struct {
 	events.Event
 	id    string
@@ -237,7 +235,7 @@ func newDelivery(e events.Event) *delivery {
 	return &delivery{Event: e, id: hex.EncodeToString(id[:])}
 }
 
-// next is the oldest event: they arrive in their order.
+// next returns the oldest event, so that events arrive in order.
 func (w *sender) next() (*delivery, time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -252,7 +250,7 @@ func (w *sender) next() (*delivery, time.Duration, bool) {
 	}, nil)
 }
 
-// drop takes out the first event, unless newer ones have pushed it out already.
+// drop removes the first event, unless newer events have already pushed it out.
 func (w *sender) drop(d *delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -261,7 +259,7 @@ func (w *sender) drop(d *delivery) {
 	}
 }
 
-// flush gives what waits one try each, as long as there is time.
+// flush tries each waiting event once, as long as there is time.
 func (w *sender) flush(ctx context.Context) {
 	for d := w.first(); d != nil; d = w.first() {
 		if err := w.attempt(ctx, d); err != nil {
@@ -289,7 +287,7 @@ func (w *sender) left() int {
 	return len(w.waiting)
 }
 
-// deliver sends an event once. One that ctx interrupts stays the first.
+// deliver sends an event once. An event that ctx interrupts stays first in the queue.
 func (w *sender) deliver(ctx context.Context, d *delivery) {
 	err := w.box.Wait(ctx)
 	if err == nil {
@@ -324,7 +322,7 @@ func (w *sender) deliver(ctx context.Context, d *delivery) {
 	}
 }
 
-// Waiting counts the events that are still to be sent, over all receivers.
+// Waiting returns the number of unsent events, over all receivers.
 func (n *Notifier) Waiting() (waiting int) {
 	for _, w := range n.senders {
 		waiting += w.left()

@@ -21,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// messageSchema names the form of a Message.
+// messageSchema identifies the format of a Message.
 const messageSchema = "weir.dev/event/v1"
 
 // Message is the body of a notification, as JSON.
@@ -31,9 +31,9 @@ type Message struct {
 	Event    events.Event `json:"event"`
 }
 
-// The headers of a notification. The signature is "sha256=" and the HMAC-SHA256, in
-// hex, of timestamp, a full stop, and the body. Delivery stays the same when one is
-// sent again; the timestamp, in Unix seconds, does not.
+// The headers of a notification. The signature is "sha256=" and the hexadecimal HMAC-SHA256 of timestamp, a
+// full stop, and the body. The delivery ID stays the same when an event is sent again; the timestamp, in
+// Unix seconds, does not.
 const (
 	HeaderEvent     = "X-Weir-Event"
 	headerDelivery  = "X-Weir-Delivery"
@@ -49,7 +49,7 @@ func Sign(secret []byte, timestamp string, body []byte) string {
 	return "sha256=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// notifyRefusal is an answer other than 2xx.
+// notifyRefusal is a response with a status other than 2xx.
 type notifyRefusal struct {
 	status int
 	passes bool
@@ -67,8 +67,7 @@ func (e *notifyRefusal) Error() string {
 	return s
 }
 
-// attempt sends an event once. Its errors do not show the address, in which a
-// secret may be.
+// attempt sends an event once. Its errors do not contain the address, because that may include a secret.
 func (w *sender) attempt(ctx context.Context, d *delivery) error {
 	secret, err := readNotifySecret(w.to.SecretFile)
 	if err != nil {
@@ -97,7 +96,7 @@ func (w *sender) attempt(ctx context.Context, d *delivery) error {
 		}
 		return fmt.Errorf("send notification: %w", err)
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection serves again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // allows the connection to be reused
 	_ = resp.Body.Close()
 	if resp.StatusCode/100 == 2 {
 		return nil

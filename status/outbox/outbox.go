@@ -9,16 +9,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Delays are the times between tries of one entry.
+// Delays are the times between attempts for one entry.
 type Delays struct {
-	// First doubles with each try, up to Longest.
+	// First is the first delay. It doubles with each attempt, up to Longest.
 	First, Longest time.Duration
-	// Slow is the delay once an entry had Many tries; without Many it never comes.
+	// Slow is the delay after Many attempts. If Many is 0, Slow is not used.
 	Many int
 	Slow time.Duration
 }
 
-// firstDenied doubles with each denial of the token, up to Delays.Slow.
+// firstDenied is the delay after the token was denied. It doubles with each denial, up to Delays.Slow.
 const firstDenied = 2 * time.Second
 
 func (d Delays) after(tries int) time.Duration {
@@ -28,7 +28,7 @@ func (d Delays) after(tries int) time.Duration {
 	return doubled(d.First, tries, d.Longest)
 }
 
-// doubled is d after n-1 doublings, at most limit.
+// doubled returns d doubled n-1 times, at most limit.
 func doubled(d time.Duration, n int, limit time.Duration) time.Duration {
 	for range n - 1 {
 		if d *= 2; d >= limit {
@@ -38,7 +38,7 @@ func doubled(d time.Duration, n int, limit time.Duration) time.Duration {
 	return d
 }
 
-// Outbox is the way to one destination. It is safe for concurrent use.
+// Outbox manages the writes to one destination. It is safe for concurrent use.
 type Outbox struct {
 	delays Delays
 	limit  *rate.Limiter
@@ -46,15 +46,14 @@ type Outbox struct {
 	wake   chan struct{}
 
 	mu sync.Mutex
-	// notBefore is the time until which the destination refuses requests, as it said itself. denied
-	// counts its denials of the token in a row, and deniedUntil is the time at which the token is
-	// tried again.
+	// notBefore is the time until which the destination asked weir not to send requests. denied counts its
+	// consecutive denials of the token, and deniedUntil is the time of the next attempt with the token.
 	notBefore, deniedUntil time.Time
 	denied                 int
 }
 
-// New returns the way to a destination that takes so many requests in a minute, half of
-// them at once; 0 is without limit.
+// New returns an Outbox for a destination that accepts perMinute requests in a minute, half of them in a
+// burst. 0 means no limit.
 func New(delays Delays, perMinute int, now func() time.Time) *Outbox {
 	limit := rate.NewLimiter(rate.Inf, 1)
 	if perMinute > 0 {
@@ -63,12 +62,12 @@ func New(delays Delays, perMinute int, now func() time.Time) *Outbox {
 	return &Outbox{delays: delays, limit: limit, now: now, wake: make(chan struct{}, 1)}
 }
 
-// Beside returns another way to the same destination, which shares the limit.
+// Beside returns another Outbox for the same destination. Both share the rate limit.
 func (o *Outbox) Beside() *Outbox {
 	return &Outbox{delays: o.delays, limit: o.limit, now: o.now, wake: make(chan struct{}, 1)}
 }
 
-// Nudge says that there may be something to write. It never blocks.
+// Nudge wakes the worker, because there may be something to write. It never blocks.
 func (o *Outbox) Nudge() {
 	select {
 	case o.wake <- struct{}{}:
@@ -79,9 +78,10 @@ func (o *Outbox) Nudge() {
 // Wait waits until the limit allows a request.
 func (o *Outbox) Wait(ctx context.Context) error { return o.limit.Wait(ctx) }
 
-// Work writes what next gives until ctx ends; when draining, until nothing is left, or
-// nothing that ctx has time for. Where next has nothing, it says how long until there
-// will be, 0 for nothing at all. A write that ctx ended is not counted.
+// Work writes the entries that next returns until ctx ends. When draining, it ends when nothing is left, or
+// nothing that can be written before the deadline of ctx. If next has no entry that may be tried now, it
+// returns the time until there is one, 0 for no entry at all. A write that failed because ctx ended does
+// not count as an attempt.
 func Work[T any](ctx context.Context, o *Outbox, drain bool, next func() (T, time.Duration, bool), write func(context.Context, T)) {
 	for ctx.Err() == nil {
 		entry, wait, ok := next()
@@ -93,7 +93,7 @@ func Work[T any](ctx context.Context, o *Outbox, drain bool, next func() (T, tim
 			return
 		}
 		if wait <= 0 {
-			wait = time.Minute // for changes by time alone
+			wait = time.Minute // some entries become due only because time passes
 		}
 		o.pause(ctx, wait)
 	}
@@ -110,8 +110,8 @@ func (o *Outbox) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Pick returns the first of the entries that may be tried now, ordered by before. Without one, wait
-// is the time until the next may be tried, 0 if no entry is open.
+// Pick returns the first entry, in the order of before, that may be tried now. If it finds none, wait is
+// the time until the next entry may be tried, 0 if no entry is open.
 func Pick[T any](o *Outbox, entries iter.Seq2[*Entry, T], before func(a, b T) bool) (found T, wait time.Duration, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -138,58 +138,58 @@ func Pick[T any](o *Outbox, entries iter.Seq2[*Entry, T], before func(a, b T) bo
 	return found, wait, ok
 }
 
-// Entry is the memory of the tries of one thing to write. Its zero value had none. Its
-// owner guards it.
+// Entry is the retry state of one thing to write. The zero value means no attempt so far. Its owner must
+// synchronize access.
 type Entry struct {
 	tries     int
 	notBefore time.Time
 	gaveUp    bool
 }
 
-// Reset makes an entry look as if it was never tried.
+// Reset forgets all attempts.
 func (e *Entry) Reset() { *e = Entry{} }
 
-// Delay puts off the next try until a time.
+// Delay postpones the next attempt until a time.
 func (e *Entry) Delay(until time.Time) { *e = Entry{notBefore: until} }
 
-// Tries counts the failed tries.
+// Tries returns the number of failed attempts.
 func (e *Entry) Tries() int { return e.tries }
 
-// GaveUp reports whether it is not tried any more.
+// GaveUp reports whether no further attempt is made.
 func (e *Entry) GaveUp() bool { return e.gaveUp }
 
 // Failure describes a failed write.
 type Failure struct {
-	// After is the wait that the destination requests, 0 if it did not say.
+	// After is the wait that the destination requested, 0 if it requested none.
 	After time.Duration
-	// Denied says that it does not accept the token, for any text.
+	// Denied says that the destination does not accept the token, for any text.
 	Denied bool
-	// Final says that it will never take this.
+	// Final says that the destination will never accept this text.
 	Final bool
-	// Most bounds the tries; 0 for no bound.
+	// Most bounds the attempts; 0 means no bound.
 	Most int
 }
 
-// Outcome is the consequence of a failure.
+// Outcome is the consequence of a failed write.
 type Outcome int
 
-// The consequences of a failure.
+// The consequences of a failed write.
 const (
-	// Superseded says that another text has to be written now.
+	// Superseded means that a newer text must be written instead.
 	Superseded Outcome = iota
-	// Denied says that the token is tried again later; it was denied before.
+	// Denied means that the token is tried again later, and was denied before.
 	Denied
-	// FirstDenied is Denied for the first time in a row.
+	// FirstDenied means Denied for the first time in a row.
 	FirstDenied
-	// Again says that it is tried again.
+	// Again means that the entry is tried again.
 	Again
-	// FirstAgain is Again for the first time.
+	// FirstAgain means Again for the first time.
 	FirstAgain
 	GivenUp
 )
 
-// Failed notes how a write failed, for the destination and for its entry, which is nil if another
-// text has to be written now.
+// Failed records a failed write for the destination and for its entry. e is nil if a newer text must be
+// written instead.
 func (o *Outbox) Failed(e *Entry, f Failure) Outcome {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -220,8 +220,8 @@ func (o *Outbox) Failed(e *Entry, f Failure) Outcome {
 	return Again
 }
 
-// Succeeded notes that the destination took a write, and reports whether it had denied the
-// token until then.
+// Succeeded records that the destination accepted a write. It reports whether the destination had denied
+// the token until then.
 func (o *Outbox) Succeeded() (acceptedAgain bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -230,7 +230,7 @@ func (o *Outbox) Succeeded() (acceptedAgain bool) {
 	return acceptedAgain
 }
 
-// TryToken tries a denied token at once: it, or its rights, may have changed.
+// TryToken allows an attempt with a denied token at once, because the token or its rights may have changed.
 func (o *Outbox) TryToken() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -2,9 +2,8 @@
 // sentence, how many instances a step replaces at once. Every sink uses it, so that page, statuses,
 // events and metrics say the same of one report.
 //
-// Redact makes a copy of a report, or of a pull request, without secrets; a sink keeps such copies
-// only. Pull holds what weir knows of a pull request. Links are the addresses of commits and files
-// on a forge.
+// Redact copies a report, or a pull request, without secrets; sinks keep only such copies. Pull is the
+// report of a pull request. Links builds the addresses of commits and files on a forge.
 //
-// Everything here is a value or a function of values: nothing waits, and nothing is kept.
+// The package contains only values and pure functions. Nothing in it waits or stores state.
 package report

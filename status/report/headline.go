@@ -11,14 +11,14 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// gravity orders verbs, the gravest first.
+// gravity lists the verbs, the most serious first.
 var gravity = []step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, step.Adopt, step.Update, step.PruneVersion}
 
-// headlinePools bounds the pools that a headline names.
+// headlinePools is the maximum number of pools that a headline names.
 const headlinePools = 3
 
-// Headline describes what merging a pull request does: a short phrase, and after a
-// colon its consequences, "" for nothing. It is plain text.
+// Headline describes the effect of merging a pull request as plain text: lead is a short phrase, and more
+// its consequences, which follow a colon. more is "" if there are none.
 func (p Pull) Headline() (lead, more string) {
 	reason := visible.Line(p.Reason)
 	switch p.State {
@@ -63,7 +63,7 @@ func (p Pull) Headline() (lead, more string) {
 	return fmt.Sprintf("Merging this changes %d of %s", changed, wording.Count(all, "target")), p.phrases()
 }
 
-// Changed returns the number of targets that merging changes, and the number of all targets.
+// Changed returns the number of targets that the merge changes, and the number of all targets.
 func (p Pull) Changed() (n, all int) {
 	for _, r := range p.Reports {
 		if r.Plan != nil && !r.Plan.Empty() {
@@ -74,7 +74,7 @@ func (p Pull) Changed() (n, all int) {
 	return n + len(p.Gone), all
 }
 
-// phrases say what happens to pools, the gravest first.
+// phrases describes the changes to pools, the most serious first.
 func (p Pull) phrases() string {
 	byVerb := map[step.Verb][]string{}
 	for _, r := range p.Reports {
@@ -98,14 +98,14 @@ func (p Pull) phrases() string {
 	return visible.Line(strings.Join(all, "; "))
 }
 
-// poolChange is the gravest thing that a plan does to a pool.
+// poolChange is the most serious change that a plan makes to a pool.
 type poolChange struct {
 	pool string
 	verb step.Verb
 	step step.Step
 }
 
-// poolChanges are the pools that a plan changes, in the order of its steps.
+// poolChanges returns the pools that a plan changes, in the order of its steps.
 func poolChanges(r *plan.Report) []poolChange {
 	var out []poolChange
 	for _, s := range r.Plan.Steps {

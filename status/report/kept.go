@@ -6,16 +6,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// Kept says how a target stands whose followed commit cannot be rendered: at which earlier
-// one weir keeps it, or that none takes its place.
+// Kept describes a target whose followed commit cannot be rendered. weir keeps the target at an earlier
+// commit, or only observes it if no earlier commit can take its place.
 type Kept struct {
-	// Revision is the full hash of that earlier commit, empty where the target is only
-	// observed.
+	// Revision is the full hash of that earlier commit. It is empty if the target is only observed.
 	Revision     string `json:"revision"`
 	ObservedOnly bool   `json:"observedOnly"`
-	// Since is the time of the first report of this, zero if it is unknown.
+	// Since is the time of the first report of this state, zero if it is unknown.
 	Since time.Time `json:"since,omitzero"`
-	// Why is the fault of the followed commit, Text all of it, and Ends says who can end it.
+	// Why is the error of the followed commit, Text the full description, and Ends the remedy.
 	Why  string `json:"why"`
 	Text string `json:"text"`
 	Ends string `json:"ends"`
@@ -23,10 +22,10 @@ type Kept struct {
 	Because string `json:"-"`
 }
 
-// KeptEnds describes what ends the hold of a target at an earlier commit, or its observation only.
+// KeptEnds describes how the hold of a target at an earlier commit, or its observation only, can end.
 const KeptEnds = "a commit that fixes or reverts the error; if weir's configuration changed, check it too"
 
-// KeptOf describes how the target of a report is held; nil if it is not.
+// KeptOf returns the Kept of a report's target, or nil if the target follows its commit.
 func KeptOf(r *plan.Report, since time.Time) *Kept {
 	if r == nil || r.Fallback == nil {
 		return nil
@@ -35,7 +34,7 @@ func KeptOf(r *plan.Report, since time.Time) *Kept {
 	return &Kept{Revision: h.To(), ObservedOnly: h.To() == "", Since: since, Why: h.Why, Text: h.Text(), Ends: KeptEnds, Because: h.Because()}
 }
 
-// Does describes how weir treats the target meanwhile.
+// Does describes how weir treats the target in this state.
 func (h *Kept) Does(r *plan.Report) string {
 	switch {
 	case h.ObservedOnly:

@@ -2,12 +2,11 @@ package report
 
 import "net/url"
 
-// PullMarker returns the beginning of an instance's comments on pull requests of a source. It is
-// hidden.
+// PullMarker returns the hidden start of an instance's comments on the pull requests of a source.
 func PullMarker(instance, source string) string {
 	return "<!-- weir:" + url.QueryEscape(instance) + ":" + url.QueryEscape(source) + " -->"
 }
 
-// DigestMarker is in the comment that shows the plan with a digest. It is hidden,
-// and nothing that comes from elsewhere can be one: it is escaped.
+// DigestMarker returns the hidden marker in the comment that shows the plan with a digest. Text from
+// elsewhere is escaped, so it cannot forge a marker.
 func DigestMarker(digest string) string { return "<!-- weir:digest:" + digest + " -->" }

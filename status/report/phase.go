@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
-) // phaseOf gives the phase of a report.
+)
+
+// PhaseOf returns the phase of a report.
 func PhaseOf(r *plan.Report) Phase {
 	switch {
 	case r == nil:
@@ -23,9 +25,9 @@ func PhaseOf(r *plan.Report) Phase {
 	}
 }
 
-// onlyHeld reports whether nothing continues without an approval, an open window or the like: every
-// step is held, and no pool is changing by itself. A target that needs a person's attention does
-// not wait in this sense either.
+// onlyHeld reports whether the target can continue only after an approval, in an open window or the like:
+// every step is held, and no pool is changing by itself. It returns false if the target needs a person's
+// attention.
 func onlyHeld(r *plan.Report) bool {
 	if r.Plan == nil || r.Plan.Runnable() > 0 {
 		return false
@@ -39,8 +41,8 @@ func onlyHeld(r *plan.Report) bool {
 	})
 }
 
-// atRest reports whether nothing of a pool is on its way in AWS. A pool that does
-// not exist is without instances, and none is on its way.
+// atRest reports whether AWS is changing nothing of a pool. A pool that does not exist has no instances, so
+// nothing is changing.
 func atRest(p *plan.PoolStatus) bool {
 	if p.Rollout != nil || p.Nodegroup != nil && slices.Contains([]string{"CREATING", "UPDATING", "DELETING"}, p.Nodegroup.Status) {
 		return false
@@ -51,7 +53,7 @@ func atRest(p *plan.PoolStatus) bool {
 // PoolID names a pool of a target.
 type PoolID struct{ Namespace, Name string }
 
-// PoolSteps holds the pools with a held step, and the pools with a free one.
+// PoolSteps contains the pools with a held step, and the pools with a step that can run.
 type PoolSteps struct{ Held, free map[PoolID]bool }
 
 func StepsByPool(r *plan.Report) PoolSteps {
@@ -72,8 +74,8 @@ func StepsByPool(r *plan.Report) PoolSteps {
 	return out
 }
 
-// MarkOf gives a pool's mark, from the marks for targets. A pool that is not known
-// any more is never called converged.
+// MarkOf returns the phase that the page shows for a pool. A pool whose current state is unknown (stale) is
+// never shown as converged.
 func MarkOf(p *plan.PoolStatus, steps PoolSteps, stale bool) Phase {
 	id := PoolID{p.Namespace, p.Name}
 	switch {
@@ -97,13 +99,13 @@ func MarkOf(p *plan.PoolStatus, steps PoolSteps, stale bool) Phase {
 // Phase is the state of a target.
 type Phase string
 
-// Target phases, those that need attention first.
+// The phases of a target, the ones that need attention first.
 const (
 	Failing   Phase = "failing"   // an error in the files, the plan, or a step
-	Moving    Phase = "moving"    // steps were done or something is on its way
+	Moving    Phase = "moving"    // steps were executed, or AWS is changing something
 	Waiting   Phase = "waiting"   // no pass yet
 	Held      Phase = "held"      // every step waits for an approval, a window or its turn
-	Suspended Phase = "suspended" // planned, never written
+	Suspended Phase = "suspended" // planned, but nothing is written
 	Converged Phase = "converged" // AWS matches Git
 )
 

@@ -11,18 +11,18 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// PullState is the state of a pull request, on GitLab a merge request.
+// PullState is the state of a pull request (on GitLab, a merge request).
 type PullState string
 
-// States of a pull request. The last two are ends.
+// The states of a pull request. The last two are final.
 const (
-	// PullPlanned was planned: merging it changes something.
+	// PullPlanned has a plan: merging it changes something.
 	PullPlanned PullState = "planned"
-	// PullUnaffected changes nothing that a target renders.
+	// PullUnaffected changes nothing that any target renders.
 	PullUnaffected PullState = "unaffected"
 	// PullConflict cannot be merged cleanly.
 	PullConflict PullState = "conflict"
-	// PullWaiting is a fork's or a draft that still needs permission to be planned.
+	// PullWaiting comes from a fork or is a draft, and needs permission before weir plans it.
 	PullWaiting PullState = "waiting"
 	// PullFailing cannot be rendered or planned.
 	PullFailing PullState = "failing"
@@ -30,69 +30,66 @@ const (
 	PullClosed  PullState = "closed"
 )
 
-// Pull is the report of a pull request: on its commit, in its comment and on the
-// page. It is immutable once handed on.
+// Pull is the report of a pull request, for the status of its commit, its comment and the page. It does not
+// change after it has been published.
 type Pull struct {
 	// Source is the source's name.
 	Source string
 	Number int64
-	// Title, Author and WebURL are the forge's.
+	// Title, Author and WebURL come from the forge.
 	Title, Author, WebURL string
-	// HeadSHA is the commit that is proposed. BaseSHA is the commit of BaseRef that
-	// the plan was made upon, "" without one.
+	// HeadSHA is the proposed commit. BaseSHA is the commit of BaseRef on which the plan is based, or "".
 	HeadSHA, BaseRef, BaseSHA string
-	// Fork says that the head comes from another repository.
+	// Fork says that the head commit is in another repository.
 	Fork  bool
 	State PullState
-	// Reason says why it waits, conflicts, fails or was closed, and what to do.
+	// Reason says why the pull request waits, conflicts, fails or was closed, and what to do.
 	Reason string
-	// Reports are the affected targets' alone, with origins.
+	// Reports are the reports of the affected targets, with origins.
 	Reports []*plan.Report
-	// Before are the findings of each target that the followed commit has too, by their
-	// FindingKey.
+	// Before lists, for each target, the FindingKeys of the findings that the followed commit has too.
 	Before map[string][]string `json:"-"`
-	// Gone are the targets that the pull request takes away.
+	// Gone lists the targets that the pull request removes.
 	Gone []string
-	// Unaffected counts the targets that stay as they are.
+	// Unaffected is the number of targets that the pull request does not change.
 	Unaffected int
-	// Digest covers all plans together, "" without one. Digests holds the targets' digests; if
-	// empty, they come from the reports.
+	// Digest covers all plans together, "" without a plan. Digests maps targets to the digests of their
+	// plans; if it is empty, the digests come from the reports.
 	Digest  string
 	Digests map[string]string
-	// Approved names the user who approved the plan, or "". AsReviewed says that some target holds
-	// its steps until then.
+	// Approved names the user who approved the plan, or "". AsReviewed says that at least one target holds
+	// its steps until the approval.
 	Approved   string
 	AsReviewed bool
-	// Stale says why weir may no longer apply exactly this plan, "" if it does.
+	// Stale says why weir can no longer apply exactly this plan. It is "" if weir can.
 	Stale string
-	// PlannedAt is the time of the plan. It is shown on the page only: equal plans have equal
-	// comments.
+	// PlannedAt is the time of the plan. Only the page shows it, so that equal plans have equal comments.
 	PlannedAt time.Time
-	// MergeSHA is the commit that merging made, "" until then.
+	// MergeSHA is the commit that the merge created, "" before the merge.
 	MergeSHA string
-	// Compared says, once merged, that the plan of the merge was compared with the
-	// reviewed one, Differs how they differ, Untold what of that weir cannot know.
+	// After the merge, Compared says that weir compared the plan of the merge with the reviewed plan.
+	// Differs lists the differences, and Uncompared the parts that weir cannot compare.
 	Compared            bool
 	Differs, Uncompared []string
-	// PageURL is its address on weir's page, or "".
+	// PageURL is the address of the pull request on weir's page, or "".
 	PageURL string
-	// Unkept says that the reports are no longer in memory here.
+	// Unkept says that this process no longer has the reports in memory.
 	Unkept bool
-	// Forecast is the simulation of its change over time; nil if it is unknown.
+	// Forecast is the simulation of the change over time; nil if it is unknown.
 	Forecast *Forecast
 }
 
 // Forecast is the simulation of a pull request's change over time.
 type Forecast struct {
-	// Timeline is nil if the simulation failed, for the reason in Failed, or would take
-	// longer than a plan may wait. Command then runs it by hand.
+	// Timeline is nil if the simulation failed for the reason in Failed, or if it would take longer than a
+	// plan may wait. A user can then run Command.
 	Timeline *timeline.Timeline `json:"timeline,omitempty"`
 	Command  string             `json:"command,omitempty"`
 	Failed   string             `json:"failed,omitempty"`
 }
 
-// Lean is the part of a pull request that is shown: its reports also hold what their
-// plans were made of, such as renders and machines.
+// Lean returns a pull request with only the parts of its reports that are shown, without the inputs of
+// their plans, such as renders and machines.
 func (p Pull) Lean() Pull {
 	reports, digests := make([]*plan.Report, len(p.Reports)), maps.Clone(p.Digests)
 	if digests == nil {
@@ -127,10 +124,11 @@ func (p Pull) Lean() Pull {
 	return p
 }
 
-// mostLast bounds each list of the last word on a pull request.
+// mostLast bounds each list in the result of Pull.Last.
 const mostLast = 20
 
-// Last is the last word on a pull request that has ended, short enough to be kept until everybody has it.
+// Last returns the final report of an ended pull request. It is short enough to be kept until every member
+// has read it.
 func (p Pull) Last() Pull {
 	p.Unkept = p.Unkept || len(p.Reports) > 0
 	p.Reports, p.Digests, p.Forecast, p.Before = nil, nil, nil, nil
@@ -176,8 +174,7 @@ func (p Pull) Bytes() (n int) {
 	return n
 }
 
-// KeptPlans bounds what the plans of all pull requests may hold that are shown, in
-// bytes.
+// KeptPlans is the maximum total size in bytes of the plans of all shown pull requests.
 const KeptPlans = 24 << 20
 
 // Targets returns the number of targets that the pull request affects, and the number of all

@@ -12,23 +12,26 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// A pull request as other weirs show it: what the page and the API show, without secrets, and nothing that anybody could do.
+// This file stores a pull request for other members. A record contains what the page and the API show,
+// without secrets and without actions.
 
-// pullFormat goes up when an older weir would misread a record.
+// pullFormat is increased when an older weir would misread a record.
 const pullFormat = 1
 
-// longestPull bounds what a record may hold when it is unpacked.
+// longestPull is the maximum size of an unpacked record in bytes.
 const longestPull = 64 << 20
 
 type pullRecord struct {
 	Format int
 	Pull   Pull // without its reports
-	// Reports are records of reports, and Rolls what each says of refreshes, by the place of the step.
+	// Reports are records of reports. Rolls has the instance refreshes of each report, by the index of the
+	// step.
 	Reports [][]byte
 	Rolls   []map[int]step.StartRefresh
 }
 
-// Record is p as other weirs show it, and what stands for its content but for the time of its plan. redact makes the copy that may be shown.
+// Record returns p as other members show it. same is equal for two records that differ only in the time of
+// the plan. redact removes secrets.
 func (p Pull) Record(redact Redact) (data, same []byte, err error) {
 	shown := redact.Pull(p.Lean())
 	reports := shown.Reports
@@ -74,8 +77,8 @@ func zipped(v any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// ReadPull returns the pull request of a record. It bounds the size, because another member may
-// have written the record.
+// ReadPull returns the pull request in a record. It bounds the size, because another member may have
+// written the record.
 func ReadPull(data []byte) (Pull, error) {
 	unzip, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

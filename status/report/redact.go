@@ -25,10 +25,9 @@ func (f Redact) Text(s string) string {
 	return f(s)
 }
 
-// Report returns r with every free text redacted, as deep as any sink reads it. The actions of the
-// steps are left out, because they contain user data, except for the fields that show in which
-// batches instances are replaced. Parts without secrets are shared with r: neither may be changed
-// any more.
+// Report returns r with every free text redacted that any sink reads. It leaves out the actions of the
+// steps, because they contain user data, except for the fields that show how instances are replaced in
+// batches. The result shares parts without secrets with r, so neither may be changed afterwards.
 func (f Redact) Report(r *plan.Report) *plan.Report {
 	out := *r
 	out.Subject = f.Text(r.Subject)
@@ -81,8 +80,8 @@ func (f Redact) Report(r *plan.Report) *plan.Report {
 	return &out
 }
 
-// Pull copies p as deep as any sink reads it, with every free text redacted. Digests belong to the
-// plans before redaction.
+// Pull returns a copy of p with every free text redacted that any sink reads. Its digests are those
+// computed before redaction.
 func (f Redact) Pull(p Pull) Pull {
 	out := p
 	out.Title, out.Author, out.Reason, out.Stale, out.Approved = f.Text(p.Title), f.Text(p.Author), f.Text(p.Reason), f.Text(p.Stale), f.Text(p.Approved)
@@ -109,8 +108,7 @@ func (f Redact) Pull(p Pull) Pull {
 	return out
 }
 
-// forecast copies what a pull request would do over time, with the texts that are AWS's or
-// of a plan redacted.
+// forecast copies a forecast, and redacts the texts that come from AWS or from a plan.
 func (f Redact) forecast(c *Forecast) *Forecast {
 	if c == nil {
 		return nil
@@ -136,7 +134,7 @@ func (f Redact) forecast(c *Forecast) *Forecast {
 	return &Forecast{Timeline: &t, Command: c.Command}
 }
 
-// governed are pools without what must not be shown of why they fail.
+// governed redacts the failures of pools.
 func (f Redact) governed(list []rollout.Pool) []rollout.Pool {
 	out := slices.Clone(list)
 	for i := range out {
@@ -145,7 +143,7 @@ func (f Redact) governed(list []rollout.Pool) []rollout.Pool {
 		p.Facts.Waiting, p.Facts.Activities = slices.Clone(p.Facts.Waiting), slices.Clone(p.Facts.Activities)
 		p.Change = slices.Clone(p.Change)
 		for k := range p.Change {
-			f.change(&p.Change[k].Key, &p.Change[k].Name) // marks stand for the values
+			f.change(&p.Change[k].Key, &p.Change[k].Name) // marks replace the values
 		}
 		for k := range p.Facts.Waiting {
 			p.Facts.Waiting[k].Why = f.Text(p.Facts.Waiting[k].Why)
@@ -157,9 +155,9 @@ func (f Redact) governed(list []rollout.Pool) []rollout.Pool {
 	return out
 }
 
-// each is list with redact's work on its elements, and whether that changed anything. It
-// is list itself where it did not, which is so for nearly all of a large fleet: a copy is
-// kept for as long as list is.
+// each applies redact to the elements of list, and reports whether that changed anything. If nothing
+// changed, out is list itself, without a copy: in a large fleet this is almost always the case, and a copy
+// would use memory as long as list does.
 func each[L ~[]E, E any](list L, redact func(*E) bool) (out L, changed bool) {
 	out = slices.Clip(list)
 	var e E
@@ -176,12 +174,12 @@ func each[L ~[]E, E any](list L, redact func(*E) bool) (out L, changed bool) {
 	return out, changed
 }
 
-// same reports whether two lists are one.
+// same reports whether two lists share their memory.
 func same(a, b diag.List) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
-// change redacts texts in place, and reports whether there was something to redact.
+// change redacts texts in place, and reports whether anything was redacted.
 func (f Redact) change(texts ...*string) (changed bool) {
 	for _, text := range texts {
 		if clean := f.Text(*text); clean != *text {
@@ -209,7 +207,7 @@ func (f Redact) step(s step.Step) step.Step {
 		d.Cause = f.Text(d.Cause)
 		s.Drift = &d
 	}
-	if s.Changes, _ = each(s.Changes, f.stepChange); s.Changes == nil { // readers want a list
+	if s.Changes, _ = each(s.Changes, f.stepChange); s.Changes == nil { // readers expect a list
 		s.Changes = []step.Change{}
 	}
 	return s
@@ -217,11 +215,11 @@ func (f Redact) step(s step.Step) step.Step {
 
 func (f Redact) stepChange(c *step.Change) bool {
 	inFrom, inTo := f.value(&c.From), f.value(&c.To)
-	// The field name of a part of user data comes from the user data, such as a file's path.
+	// The field name of a part of user data is itself from the user data, such as the path of a file.
 	return f.change(&c.Field, &c.Words) || inFrom || inTo
 }
 
-// value redacts the strings in a JSON value, and reports whether there was something to redact.
+// value redacts the strings in a JSON value, and reports whether anything was redacted.
 func (f Redact) value(v *any) bool {
 	if text, is := (*v).(string); is {
 		if clean := f.Text(text); clean != text {
@@ -274,7 +272,7 @@ func (f Redact) Value(v any) any {
 
 func (f Redact) pool(p *plan.PoolStatus) bool {
 	changed := f.change(&p.FailureMessage)
-	if p.ProviderIDList == nil || p.Conditions == nil { // readers want lists
+	if p.ProviderIDList == nil || p.Conditions == nil { // readers expect lists
 		p.ProviderIDList, p.Conditions, changed = append([]string{}, p.ProviderIDList...), append([]plan.Condition{}, p.Conditions...), true
 	}
 	conditions, inConditions := each(p.Conditions, func(c *plan.Condition) bool { return f.change(&c.Message) })
@@ -308,12 +306,12 @@ func (f Redact) callError(e *observed.Error) *observed.Error {
 	}
 	out := *e
 	out.Message = f.Text(e.Message)
-	// The cause repeats the message, unredacted, and is not shown.
+	// Err repeats the message without redaction, and nothing shows it.
 	out.Err = nil
 	return &out
 }
 
-// err keeps a failed AWS call's kind, which decides how a status is worded.
+// err keeps the kind of a failed AWS call, because the wording of a status depends on it.
 func (f Redact) err(err error) error {
 	var call *observed.Error
 	if errors.As(err, &call) {
@@ -327,7 +325,7 @@ func (f Redact) err(err error) error {
 	return &reportError{text: f.Text(err.Error())}
 }
 
-// reportError is a report's error as shown, with what decides on its wording.
+// reportError is a redacted error of a report, with the facts that its wording depends on.
 type reportError struct {
 	text  string
 	cause error

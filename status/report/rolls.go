@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// usualMinHealthy is AWS's default of MinHealthyPercentage for a group that has no
-// instance maintenance policy.
+// usualMinHealthy is AWS's default of MinHealthyPercentage for a group without an instance maintenance
+// policy.
 // https://docs.aws.amazon.com/autoscaling/ec2/userguide/understand-instance-refresh-default-values.html
 const usualMinHealthy = 90
 
@@ -18,10 +18,10 @@ const usualMinHealthy = 90
 // the number of batches. Percentages are of the desired size; nil means that a percentage was not
 // set. It returns 0, 0 if AWS does not document the result.
 //
-// The number of instances that stay healthy is rounded up. All other instances form a batch; with
-// none left, as with 100 percent, a batch is one instance. A maximum above 100 percent launches
-// first and ends after: if all stay healthy, a batch is what the maximum allows on top. How AWS
-// mixes both, and how it rounds the maximum, is not documented.
+// The number of instances that stay healthy is rounded up. The remaining instances form a batch; if none
+// remain, as with 100 percent, a batch is one instance. With a maximum above 100 percent, AWS launches
+// before it terminates: if all instances stay healthy, a batch is the number that the maximum allows in
+// addition. AWS does not document how it combines both percentages, or how it rounds the maximum.
 // https://docs.aws.amazon.com/autoscaling/ec2/APIReference/API_RefreshPreferences.html
 // Assumed of AWS: refresh-batches.
 func RolloutBatches(desired int32, minHealthy, maxHealthy *int32) (size, batches int) {
@@ -46,17 +46,17 @@ func RolloutBatches(desired int32, minHealthy, maxHealthy *int32) (size, batches
 	return int(batch), int((n + batch - 1) / batch)
 }
 
-// Roll describes how a step replaces instances, as far as weir knows.
+// Roll describes how a step replaces instances, as far as weir can tell.
 type Roll struct {
 	instances     int
-	Size, batches int // 0 where not known
-	// usual says that the batches are those of AWS's default.
+	Size, batches int // 0 if unknown
+	// usual says that the number of batches is based on AWS's default.
 	usual bool
 	note  string
 }
 
-// RollOf reads a step and the pool that it is about. Batches are known where the
-// step starts a refresh of a group whose size is known and in instances.
+// RollOf returns the Roll of a step. The batches are known if the step starts a refresh of a group, and the
+// size of the group is known in instances.
 func RollOf(r *plan.Report, s step.Step) Roll {
 	out := Roll{instances: s.Instances}
 	start, ok := s.Do.(step.StartRefresh)
@@ -90,11 +90,11 @@ func RollOf(r *plan.Report, s step.Step) Roll {
 	return out
 }
 
-// Batches is in how many batches the instances are replaced, 0 where that is not known.
+// Batches returns the number of batches in which the instances are replaced, 0 if unknown.
 func (r Roll) Batches() int { return r.batches }
 
-// Words says it in a phrase: "6 instances in 3 batches". A number that rests on a
-// default of AWS appears only in the long text, which says so.
+// Words describes the replacement, such as "6 instances in 3 batches". A number that depends on a default
+// of AWS appears only in the long text, which names the default.
 func (r Roll) Words(long bool) string {
 	text := wording.Count(r.instances, "instance")
 	switch {
@@ -117,8 +117,8 @@ func (r Roll) Words(long bool) string {
 	return text
 }
 
-// rollingOnly is a step's request without anything but how instances are replaced,
-// nil where it replaces none.
+// rollingOnly returns the fields of a step's request that control how instances are replaced, nil if the
+// step replaces none.
 func rollingOnly(a step.Action) step.Action {
 	start, ok := a.(step.StartRefresh)
 	if !ok {

@@ -9,8 +9,7 @@ import (
 
 var hostname = regexp.MustCompile(`^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]+)?$`)
 
-// SafeURL is an address of the web that cannot end a link in Markdown or HTML, ""
-// for any other text.
+// SafeURL returns a web address that cannot end a link in Markdown or HTML, and "" for any other text.
 func SafeURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || !hostname.MatchString(u.Host) {

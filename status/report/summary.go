@@ -28,7 +28,8 @@ func Problems(r *plan.Report) string {
 	return strings.Join(out, ", ")
 }
 
-// FindingKey stands for a finding wherever it is: a line more in a file makes it no other one.
+// FindingKey identifies a finding independent of its position, so that it stays the same if lines are added
+// to the file.
 func FindingKey(d diag.Diagnostic) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%s\x00%s\x00%s", d.Severity, d.Code, d.Object, d.Field, d.Summary))
 	return hex.EncodeToString(sum[:12])
@@ -45,7 +46,7 @@ func FindingKeys(r *plan.Report) (out []string) {
 	return slices.Compact(out)
 }
 
-// Diagnostics are a report's, with its error before them.
+// Diagnostics returns the diagnostics of a report, with the report's error first.
 func Diagnostics(r *plan.Report) diag.List {
 	list := r.Diagnostics
 	if r.Plan != nil {

@@ -7,10 +7,11 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// LongestValue bounds a value on the page that holds no ARN, in characters.
+// LongestValue is the maximum length in characters of a value on the page. Values with an ARN may be
+// longer.
 const LongestValue = 400
 
-// Value prints a JSON value as a person reads it; empty stands for absent.
+// Value formats a JSON value for a reader. The result is empty for an absent value.
 func Value(v any) string {
 	switch v := v.(type) {
 	case nil:

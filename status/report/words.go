@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// RunText describes the result of a pass: the first fault, otherwise what was done.
+// RunText describes the result of a pass: its first fault, otherwise its completed steps.
 func RunText(r *plan.Report) string {
 	if fault, more := FirstFault(r); fault != "" {
 		return AndMore(fault, more)
@@ -84,8 +84,8 @@ func movingText(r *plan.Report) string {
 	}
 }
 
-// FirstFault describes the gravest fault of a report, and how many more there are.
-// Positions come last, so a cut text keeps the fault itself.
+// FirstFault describes the most serious fault of a report, and returns the number of further faults.
+// Positions come last, so that a truncated text still contains the fault.
 func FirstFault(r *plan.Report) (text string, more int) {
 	if r.Err != nil {
 		return r.Err.Error(), 0
@@ -101,7 +101,7 @@ func FirstFault(r *plan.Report) (text string, more int) {
 	}
 	for _, o := range r.Failures() {
 		if named && o.Err != nil && o.Err.Unknown != (observed.UnknownName{}) {
-			continue // the diagnostic says it, with its line
+			continue // the diagnostic reports it, with its line
 		}
 		faults = append(faults, FailureWords(o))
 	}
@@ -139,7 +139,7 @@ func FailureWords(o step.Outcome) string {
 	return s
 }
 
-// past is a verb as something that was done.
+// past returns the past form of a verb.
 func past(v step.Verb) string {
 	switch v {
 	case step.Create:
@@ -165,7 +165,7 @@ func StepWords(s step.Step) string {
 	return past(s.Verb) + " " + strings.ReplaceAll(string(s.Resource), "-", " ") + " " + s.Name
 }
 
-// StepList describes steps briefly.
+// StepList lists steps briefly.
 func StepList(steps []step.Step) string {
 	const most = 3
 	var out []string

@@ -1,5 +1,4 @@
-// Package statustest has pools, reports, pull requests and a forge for the tests of what
-// tells of them.
+// Package statustest provides pools, reports, pull requests and a forge for the tests of status packages.
 package statustest
 
 import (
@@ -12,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Noon is the time of the fixtures.
+// Noon is the time in the fixtures.
 var Noon = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 const (
@@ -66,7 +65,7 @@ func Unconverged(phase plan.Phase) PoolOption {
 	return func(p *plan.PoolStatus) { p.Phase, p.Converged = phase, false }
 }
 
-// Report is a pass over target that has nothing to do.
+// Report returns a report of target without steps.
 func Report(target string, pools ...plan.PoolStatus) *plan.Report {
 	return &plan.Report{
 		Target: target, Source: "fleet", Account: "111122223333", Region: "eu-central-1", Revision: ShaNew,
@@ -76,7 +75,7 @@ func Report(target string, pools ...plan.PoolStatus) *plan.Report {
 	}
 }
 
-// With adds steps to a report, as planned and as ended with status.
+// With adds steps to a report, both to its plan and to its outcomes with status.
 func With(r *plan.Report, status step.OutcomeStatus, steps ...step.Step) *plan.Report {
 	for _, s := range steps {
 		r.Plan.Steps = append(r.Plan.Steps, s)

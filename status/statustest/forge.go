@@ -15,14 +15,14 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Forge keeps statuses in memory, so that tests can drive time.
+// Forge is a fake forge that keeps statuses in memory, so that tests can control time.
 type Forge struct {
 	Mu      sync.Mutex
 	posted  []string // "sha7 context state: description", in order
 	Now     map[string]map[string]forge.CommitStatus
 	Reads   int
-	Fail    func(sha string, s forge.CommitStatus) error // for writes
-	Lose    func(sha string, s forge.CommitStatus) error // the answers of writes that took effect
+	Fail    func(sha string, s forge.CommitStatus) error // makes writes fail
+	Lose    func(sha string, s forge.CommitStatus) error // replaces the responses of successful writes
 	Limited forge.Limits
 }
 
@@ -64,14 +64,14 @@ func (f *Forge) Statuses(_ context.Context, sha string) (map[string]forge.Commit
 	return out, nil
 }
 
-// FailWith has writes fail as fail says, until it is called again.
+// FailWith makes writes fail as fail decides, until it is called again.
 func (f *Forge) FailWith(fail func(sha string, s forge.CommitStatus) error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
 	f.Fail = fail
 }
 
-// LoseWith makes lose decide the answers of writes that took effect.
+// LoseWith makes lose decide the responses of successful writes.
 func (f *Forge) LoseWith(lose func(sha string, s forge.CommitStatus) error) {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()
@@ -85,7 +85,7 @@ func (f *Forge) Log() []string {
 	return slices.Clone(f.posted)
 }
 
-// Shows returns what a person sees on a commit: state and description by context.
+// Shows returns the statuses of a commit as the forge shows them: state and description by context.
 func (f *Forge) Shows(sha string) map[string]string {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

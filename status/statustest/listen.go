@@ -17,7 +17,7 @@ type Listener struct {
 	in   *bufio.Scanner
 }
 
-// Listen opens the stream below an address.
+// Listen opens the event stream of the server at an address.
 func Listen(t *testing.T, url string) *Listener {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -41,7 +41,7 @@ func Listen(t *testing.T, url string) *Listener {
 	return l
 }
 
-// Next is the next message, "beat" for a sign of life and "" at the end.
+// Next returns the next message, "beat" for a heartbeat and "" at the end.
 func (l *Listener) Next() (name string, change Change) {
 	l.t.Helper()
 	for l.in.Scan() {

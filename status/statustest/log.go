@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Log is a buffer that several goroutines write, while another one reads it.
+// Log is a buffer that several goroutines can write while another one reads it.
 type Log struct {
 	mu sync.Mutex
 	b  bytes.Buffer

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Planned is a pull request with steps of all kinds.
+// Planned returns a pull request with steps of all kinds.
 func Planned() report.Pull {
 	origin := func(file string, line int) *diag.Position { return &diag.Position{File: file, Line: line, Column: 7} }
 	two := int32(67)
@@ -56,7 +56,7 @@ func Planned() report.Pull {
 	}
 }
 
-// Roll is a pool whose machines are replaced, so many at a time, from a minute on.
+// Roll is a pool whose machines are replaced in batches, starting at a minute.
 type Roll struct {
 	Target, Pool      string
 	Size, Batch, From int
@@ -103,7 +103,7 @@ func Foreseen() *timeline.Timeline {
 	return Foresee(Roll{"prod-eu", "default/web", 6, 2, 5}, Roll{"prod-eu", "default/batch", 10, 2, 45})
 }
 
-// Pulls are pull requests of all states.
+// Pulls returns pull requests in all states.
 func Pulls() map[string]report.Pull {
 	bare := func(state report.PullState, reason string) report.Pull {
 		p := Planned()
@@ -123,7 +123,7 @@ func Pulls() map[string]report.Pull {
 	for i := range 200 {
 		r := Report("cluster-" + strings.Repeat("x", i%30) + "-" + string(rune('a'+i%26)))
 		r.Plan.Steps, r.Plan.Summary = Planned().Reports[0].Plan.Steps, Planned().Reports[0].Plan.Summary
-		r.Plan.Steps[0].Changes = append(r.Plan.Steps[0].Changes, step.Change{Field: "maxSize", From: i, To: i + 1}) // no two do the same
+		r.Plan.Steps[0].Changes = append(r.Plan.Steps[0].Changes, step.Change{Field: "maxSize", From: i, To: i + 1}) // so that no two do the same
 		long.Reports = append(long.Reports, r)
 	}
 	nothing := bare(report.PullPlanned, "")

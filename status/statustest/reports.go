@@ -31,15 +31,15 @@ func HeldStep(h step.Hold) step.Step {
 	return s
 }
 
-// Waiting is a step that a hold keeps, for a reason of its own.
+// Waiting returns a step with a hold and a specific reason for it.
 func Waiting(h step.Hold) step.Step {
 	s := HeldStep(h)
 	s.HeldReason = "until the cows come home"
 	return s
 }
 
-// HeldTo is a target whose commit cannot be rendered: held to a revision, or only observed
-// where that is empty.
+// HeldTo returns the report of a target whose commit cannot be rendered: held at a revision, or only
+// observed if revision is empty.
 func HeldTo(revision string, pools ...plan.PoolStatus) *plan.Report {
 	r := Report("prod", pools...)
 	d := diag.Diagnostic{Severity: diag.Error, Code: "yaml-invalid", Summary: "did not find expected ',' or ']'", Position: diag.Position{File: "overlays/prod/web.yaml", Line: 1, Column: 5}}

@@ -7,10 +7,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// stores are open while their test runs.
+// stores contains the open stores of running tests.
 var stores sync.Map
 
-// StoreIn is the store in a directory, for the processes that use it one after another.
+// StoreIn returns the store in a directory, shared by simulated processes that use it one after another.
 func StoreIn(t testing.TB, dir string) state.Store {
 	t.Helper()
 	if s, open := stores.Load(dir); open {

@@ -8,11 +8,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// Versions says which versions of a shared launch template a pool runs, and which
-// one it waits for, "" for none.
+// Versions contains the version of a shared launch template that a pool runs, and the version that it waits
+// for, "" if none.
 type Versions struct{ Runs, Wants string }
 
-// VersionsOf says it of each pool of a launch configuration.
+// VersionsOf returns the Versions of each pool of a launch configuration.
 func VersionsOf(s plan.LaunchConfigStatus) map[string]Versions {
 	runs, wants := map[string][]string{}, map[string]string{}
 	for _, v := range s.Versions {
@@ -35,7 +35,7 @@ func VersionsOf(s plan.LaunchConfigStatus) map[string]Versions {
 	return out
 }
 
-// Runs says which pools run which version of what they share: "default/api v1 → v2,
+// Runs lists the pools with their versions of the shared launch template, such as "default/api v1 → v2,
 // default/web v2".
 func Runs(s plan.LaunchConfigStatus) string {
 	of := VersionsOf(s)

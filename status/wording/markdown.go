@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// blank is a space of no width. It breaks up what forges turn into links and
-// mentions: they do so after Markdown is read, so that a backslash does not help.
+// blank is a zero-width space. It breaks up text that forges would turn into links and mentions. Forges do
+// so after they have parsed Markdown, so a backslash does not prevent it.
 const blank = "\u200b"
 
-// Escape makes text from outside harmless in Markdown, in a table's cell too: it
-// stays on its line, is shown as it is, and mentions, links to and closes nothing.
-// It must not begin a line, where some forges read commands.
+// Escape makes text from outside harmless in Markdown, also in a table cell. The text stays on its line, is
+// shown unchanged, and cannot mention, link to or close anything. Do not use it at the start of a line,
+// where some forges read commands.
 func Escape(s string) string {
 	return escape(s, func(b *strings.Builder, r rune) {
 		if strings.ContainsRune("\\`*_{}[]<>#|!~@&$", r) {
@@ -22,14 +22,13 @@ func Escape(s string) string {
 	})
 }
 
-// HTML is Escape for text inside of an HTML element.
+// HTML is like Escape, for text inside an HTML element.
 func HTML(s string) string {
 	return escape(s, func(b *strings.Builder, r rune) { b.WriteString(html.EscapeString(string(r))) })
 }
 
-// escape writes each character by put, and breaks up references: @user, #1, !1,
-// GH-1 and other trackers' TEAM-1, ~label, %milestone, &epic, $snippet, ^alert,
-// [issue:1], and addresses of pages and of people.
+// escape writes each character with put, and breaks up references: @user, #1, !1, GH-1 and TEAM-1 of other
+// trackers, ~label, %milestone, &epic, $snippet, ^alert, [issue:1], URLs and e-mail addresses.
 func escape(s string, put func(*strings.Builder, rune)) string {
 	var b strings.Builder
 	text := []rune(Clean(s))
@@ -56,8 +55,8 @@ func escape(s string, put func(*strings.Builder, rune)) string {
 	return b.String()
 }
 
-// ticket reports whether a text ends in what trackers begin the names of issues
-// with: GH in any case, or a word of capital letters and digits.
+// ticket reports whether a text ends in a prefix of issue names in trackers: GH in any case, or a word of
+// capital letters and digits.
 func ticket(text []rune) bool {
 	from := len(text)
 	for from > 0 && (unicode.IsLetter(text[from-1]) || unicode.IsDigit(text[from-1])) {
@@ -67,7 +66,7 @@ func ticket(text []rune) bool {
 	return strings.EqualFold(word, "gh") || from < len(text) && unicode.IsUpper(text[from]) && word == strings.ToUpper(word)
 }
 
-// bracketed reports whether a text ends in [ and a word, as [issue does.
+// bracketed reports whether a text ends in [ and a word, as in [issue.
 func bracketed(text []rune) bool {
 	from := len(text)
 	for from > 0 && (unicode.IsLetter(text[from-1]) || text[from-1] == '_') {
@@ -76,8 +75,8 @@ func bracketed(text []rune) bool {
 	return from > 0 && text[from-1] == '['
 }
 
-// Code quotes text as a code span, with a fence longer than any in it. It is not
-// for a table's cells, which a bar in it would end.
+// Code quotes text as a code span, with a fence longer than any in it. Do not use it in a table cell,
+// because a | in the text would end the cell.
 func Code(s string) string {
 	s = Clean(s)
 	if strings.TrimSpace(s) == "" {

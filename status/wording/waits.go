@@ -6,24 +6,24 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Wait is a reason for which steps of one target wait. It has the same words everywhere: in plans
-// and comments, on the page, in commit statuses and events, and in the results of passes. A single
-// step shows only the name of its hold, and until when it lasts.
+// Wait is a reason why steps of one target wait. Its text is the same everywhere: in plans and comments, on
+// the page, in commit statuses and events, and in the results of passes. A single step shows only the name
+// of its hold, and the time until which it lasts.
 type Wait struct {
 	Hold step.Hold
-	// Steps wait for the same, for the same reason and until the same time.
+	// Steps are the steps with the same hold, reason and end.
 	Steps []step.Step
-	// Reason says until when or for what in particular, Ends who or what ends it; either may
-	// be empty.
+	// Reason describes the time or the particular thing that the steps wait for. Ends says who or what ends
+	// the wait. Either may be empty.
 	Reason, Ends string
 }
 
-// mostAlike bounds the waits of one hold that are listed separately: each of a thousand pools may
-// wait behind another number of rollouts.
+// mostAlike is the maximum number of waits with the same hold that are listed separately. Otherwise, each
+// of a thousand pools could wait behind a different number of rollouts.
 const mostAlike = 3
 
-// WaitsOf are the waits of a target's steps, in the order of their first steps. Those of one
-// hold beyond mostAlike are one, in the hold's own words.
+// WaitsOf returns the waits of a target's steps, in the order of their first steps. Beyond mostAlike, the
+// waits of one hold are combined into one with the hold's general text.
 func WaitsOf(target string, steps []step.Step) []Wait {
 	type kind struct {
 		hold         step.Hold
@@ -52,13 +52,13 @@ func WaitsOf(target string, steps []step.Step) []Wait {
 	return out
 }
 
-// For names what the steps wait for, without details.
+// For describes what the steps wait for, without details.
 func (w Wait) For() string { return Clean(step.WaitOf(w.Hold).For) }
 
-// Text says how many steps wait for what, until when, and who can end that.
+// Text describes the wait: the number of steps, what they wait for and until when, and who can end that.
 func (w Wait) Text() string { return Count(len(w.Steps), "step") + " " + w.Of(len(w.Steps)) }
 
-// Of is Text behind the name of what waits, n of them.
+// Of returns Text without its subject, for n steps.
 func (w Wait) Of(n int) string {
 	text := "wait for "
 	if n == 1 {
@@ -71,7 +71,7 @@ func (w Wait) Of(n int) string {
 	return text + w.end()
 }
 
-// end returns Ends unless the reason contains it.
+// end returns Ends, or "" if the reason already contains it.
 func (w Wait) end() string {
 	if w.Ends == "" || strings.Contains(w.Reason, w.Ends) {
 		return ""
@@ -79,7 +79,7 @@ func (w Wait) end() string {
 	return "; released by: " + Clean(w.Ends)
 }
 
-// HeldUntil says what holds a step of a target, until when or for what, and who can end that.
+// HeldUntil describes the hold of a step of a target: the reason, until when it lasts, and who can end it.
 func HeldUntil(target string, s step.Step) string {
 	w := Wait{Hold: s.Held, Reason: s.HeldReason, Ends: s.Ends(target)}
 	return Held(s) + w.end()

@@ -1,6 +1,6 @@
-// Package wording puts plans into words, the same on the command line, in comments
-// and in job summaries. Texts of others come out without control characters, and in
-// Markdown without anything that a forge acts on.
+// Package wording describes plans, with the same words on the command line, in comments and in job
+// summaries. It removes control characters from text from outside, and in Markdown everything that a forge
+// acts on.
 package wording
 
 import (
@@ -15,8 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render/visible"
 )
 
-// Clean makes text from outside fit for one line: valid UTF-8 of characters that a
-// reader sees.
+// Clean makes text from outside suitable for one line: valid UTF-8 with only visible characters.
 func Clean(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.ContainsFunc(s, unicode.IsSpace) {
@@ -30,7 +29,7 @@ func Clean(s string) string {
 	return visible.Text(s)
 }
 
-// Count is a number with its noun: "1 pool", "2 pools".
+// Count formats a number with its noun: "1 pool", "2 pools".
 func Count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -38,10 +37,10 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Short is a commit's hash as people read it.
+// Short returns the abbreviated hash of a commit.
 func Short(sha string) string { return sha[:min(7, len(sha))] }
 
-// Mark is the sign in front of a step.
+// Mark returns the symbol in front of a step.
 func Mark(v step.Verb) string {
 	switch v {
 	case step.Create:
@@ -55,14 +54,14 @@ func Mark(v step.Verb) string {
 	}
 }
 
-// Replaces reports whether other instances replace those that a disruptive step
-// ends. A smaller size replaces none; other updates of a group end them little by
-// little, and how many is not known.
+// Replaces reports whether the instances that a disruptive step terminates are replaced by others. A
+// reduced size replaces none. Other updates of a group terminate instances gradually, and their number is
+// unknown.
 func Replaces(s step.Step) bool {
 	return s.Verb == step.Rollout || s.Verb == step.Replace || s.Verb == step.Update && s.Instances == 0
 }
 
-// ReplacesNone reports whether a rollout is known to replace no instance.
+// ReplacesNone reports whether a rollout certainly replaces no instance.
 func ReplacesNone(s step.Step) bool {
 	return s.Verb == step.Rollout && !s.Disruptive && s.Instances == 0 && !s.Stops && !s.About().EndsRefresh()
 }
@@ -82,7 +81,7 @@ func Ends(s step.Step) string {
 	return word + what
 }
 
-// Held says what holds a step, and where known until when or for what.
+// Held describes the hold of a step and, if known, until when or for what it waits.
 func Held(s step.Step) string {
 	if s.HeldReason == "" {
 		return Clean(string(s.Held))
@@ -90,8 +89,8 @@ func Held(s step.Step) string {
 	return Clean(string(s.Held) + ", " + s.HeldReason)
 }
 
-// Distinct leaves out changes of a step that read like an earlier one: a tag is set
-// on instances and on volumes.
+// Distinct returns the changes of a step without duplicates: the same tag can be set on instances and on
+// volumes.
 func Distinct(s step.Step) []step.Change {
 	seen := map[[2]string]bool{}
 	var out []step.Change
@@ -104,17 +103,17 @@ func Distinct(s step.Step) []step.Change {
 	return out
 }
 
-// FileLine is file:line of a position: its column says nothing to people.
+// FileLine formats a position as file:line, without the column, which readers do not need.
 func FileLine(pos diag.Position) string {
 	pos.Column = 0
 	return pos.String()
 }
 
-// Transition describes a change: from → to, or the value alone where something is
-// made. Long values are shortened, those with an ARN are not.
+// Transition describes a change as from → to, or as the value alone if the step creates something. It
+// shortens long values, except values with an ARN.
 func Transition(verb step.Verb, c step.Change) string { return transition(verb, c, Value) }
 
-// Whole is Transition with nothing shortened.
+// Whole is Transition without shortening.
 func Whole(verb step.Verb, c step.Change) string { return transition(verb, c, whole) }
 
 func transition(verb step.Verb, c step.Change, value func(any) string) string {
@@ -137,16 +136,16 @@ func transition(verb step.Verb, c step.Change, value func(any) string) string {
 	}
 }
 
-// Value is a JSON value on one line, of at most 100 characters where it holds no ARN:
-// plain texts without quotes.
+// Value formats a JSON value on one line; strings have no quotes. The result has at most 100 characters,
+// unless it contains an ARN.
 func Value(v any) string { return Shorten(whole(v), 100) }
 
-// longestWhole bounds a value that is shown whole, in characters: fifty ARNs of target
-// groups, the most that a group takes, have less.
+// longestWhole is the maximum length in characters of a value that is shown whole. The ARNs of fifty target
+// groups, the maximum of a group, are shorter.
 const longestWhole = 8000
 
-// Shorten cuts a text to a number of characters, but none with an ARN in it: who
-// approves a role has to see which one.
+// Shorten cuts a text to a number of characters, unless it contains an ARN: a user who approves a role must
+// see its full name.
 func Shorten(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -160,10 +159,10 @@ func Shorten(text string, most int) string {
 	return text
 }
 
-// HasARN reports whether a text holds an ARN, of any partition.
+// HasARN reports whether a text contains an ARN, of any partition.
 func HasARN(text string) bool { return strings.Contains(text, "arn:aws") }
 
-// whole is Value of any length.
+// whole is Value without a maximum length.
 func whole(v any) string {
 	text, isText := v.(string)
 	if !isText || text == "" || strings.ContainsFunc(text, func(r rune) bool { return visible.Hidden(r) || unicode.IsSpace(r) && r != ' ' || r == '"' }) {

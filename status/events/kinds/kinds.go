@@ -8,11 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// The tables in this file map steps, holds and diagnostics to events. A line here names the event
-// of a new step, a new hold or a new diagnostic; without one, a step is announced by its resource
-// and verb, a hold as step-held, and a diagnostic as part of its target's fault.
-
-// Level is the attention that an event deserves.
+// Level is the importance of an event.
 type Level string
 
 // Levels.
@@ -22,8 +18,8 @@ const (
 	Error   Level = "error"
 )
 
-// stepKinds are the events of steps that were done. The first line that fits is
-// used; one without an action fits every action.
+// stepKinds maps completed steps to kinds. The first matching row is used; a row without an action matches
+// every action.
 var stepKinds = []struct {
 	verb     step.Verb
 	resource step.Resource
@@ -40,7 +36,7 @@ var stepKinds = []struct {
 	{step.Rollout, step.ManagedNodegroup, nil, "nodegroup-update-started"},
 }
 
-// verbWords and resourceWords make the kind of every other step.
+// verbWords and resourceWords form the kinds of all other steps.
 var (
 	verbWords = map[step.Verb]string{
 		step.Create: "created", step.Update: "updated", step.Delete: "deleted", step.Replace: "replaced", step.Rollout: "rollout-started",
@@ -50,8 +46,8 @@ var (
 	}
 )
 
-// Holds maps holds of steps to events. A hold has none if a diagnostic or the target's own
-// suspension reports it.
+// Holds maps holds of steps to kinds. A hold has no event if a diagnostic or the target's own suspension
+// reports it.
 var Holds = map[step.Hold]string{
 	step.HeldPaused:     "pool-paused",
 	step.HeldSuspended:  "",
@@ -62,18 +58,18 @@ var Holds = map[step.Hold]string{
 	step.HeldWave:       "wave-awaited",
 	step.HeldGate:       "gate-awaited",
 	step.HeldPolicy:     "policy-awaited",
-	// A warning says what AWS refuses, and the target's state and statuses show the hold.
+	// A warning reports the expected refusal by AWS; the target's state and statuses show the hold.
 	step.HeldPreflight: "preflight-refused",
-	// A cluster that is being made takes minutes, an upgrade may take weeks.
+	// Creating a cluster takes minutes, but an upgrade can take weeks.
 	step.HeldControlPlane: "control-plane-awaited",
-	// A pool's turn comes and goes often, and says little.
+	// The turns of pools change too often to be worth an event.
 	step.HeldRolloutLimit: "",
-	// It is over in a moment, or announced otherwise.
+	// The hold ends within moments, or another event announces it.
 	step.HeldWaiting: "",
 	step.HeldStopped: "",
 }
 
-// Findings are the events of diagnostics, by code.
+// Findings maps codes of diagnostics to kinds.
 var Findings = map[string]string{
 	"conflict":             "conflict-found",
 	"commit-ahead":         "conflict-found",
@@ -99,13 +95,13 @@ var RolloutEnds = map[string]string{
 	"Successful": "succeeded", "Failed": "failed", "Cancelled": "cancelled", "RollbackSuccessful": "rolled-back", "RollbackFailed": "rollback-failed",
 }
 
-// EndWords put rolloutEnds into a sentence.
+// EndWords describes the values of RolloutEnds.
 var EndWords = map[string]string{
 	"succeeded": "succeeded", "failed": "failed", "cancelled": "was cancelled outside weir", "rolled-back": "failed and was rolled back",
 	"rollback-failed": "failed, and its rollback failed too",
 }
 
-// otherKinds are the events that no table above makes.
+// otherKinds lists the kinds that are not in any table above.
 var otherKinds = []string{
 	"step-failed", "step-held", "drift-found", "drift-corrected", "drift-gone", "pool-failed", "pool-converged",
 	"target-failed", "target-recovered", "target-suspended", "target-resumed", "target-held", "target-only-observed", "target-hold-ended",
@@ -119,7 +115,7 @@ var otherKinds = []string{
 	"member-joined", "member-lost", "owner-changed", "owner-replaced", "owner-stuck", "owner-lost",
 }
 
-// levels holds the levels of the kinds that are more than information.
+// levels maps kinds to levels. All other kinds have the level Info.
 var levels = map[string]Level{
 	"conflict-found": Error, "prune-refused": Error, "step-failed": Error, "pool-failed": Error,
 	"target-failed": Error, "target-only-observed": Error, "target-held": Warning, "source-failed": Error, "configuration-refused": Error, "state-lost": Error,
@@ -139,7 +135,7 @@ func LevelOf(kind string) Level {
 	return Info
 }
 
-// All lists the kinds of events that weir itself makes, sorted.
+// All returns all kinds of weir's events, sorted.
 func All() []string {
 	out := slices.Clone(otherKinds)
 	for _, s := range stepKinds {
@@ -165,7 +161,7 @@ func All() []string {
 	return slices.Compact(out)
 }
 
-// OfStep is the event of a step that was done.
+// OfStep returns the kind of the event of a completed step.
 func OfStep(s step.Step) string {
 	for _, k := range stepKinds {
 		if k.verb == s.Verb && (k.resource == "" || k.resource == s.Resource) && (k.action == nil || reflect.TypeOf(k.action) == reflect.TypeOf(s.Do)) {
