@@ -10,10 +10,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// An approved plan takes several passes, and the steps of the later ones are other steps. So an
-// approval is kept as the works that its steps are, each of one kind and about one thing of one
-// pool or AWSLaunchConfig. A later pass runs a step if each of its works was approved, or follows
-// from an approved work; anything more needs an approval of its own.
+// An approved plan takes several passes, and the later passes have other steps. So weir stores an
+// approval as a set of works: a step consists of works, each of one kind and about one resource or
+// field of one pool or AWSLaunchConfig. A later pass runs a step if each of its works was approved,
+// or follows from an approved work. Any other step needs an approval of its own.
 
 // kind is the kind of a work.
 type kind string
@@ -27,21 +27,21 @@ const (
 	workPins      kind = "pins"      // a group to the versions that it launches anyway
 	workDefaults  kind = "defaults"  // the default version
 	workPrunes    kind = "prunes"    // earlier versions
-	workAdopts    kind = "adopts"    // what somebody else made
-	workUnmarks   kind = "unmarks"   // weir's mark of an adopted pool, which goes
-	workRolls     kind = "rolls"     // machines to one launch configuration; it ends refreshes to others
+	workAdopts    kind = "adopts"    // a resource of another owner
+	workUnmarks   kind = "unmarks"   // removes weir's tag of an adopted pool
+	workRolls     kind = "rolls"     // machines to one launch configuration; ends refreshes to others
 	workShrinks   kind = "shrinks"   // a group or nodegroup whose machines end by a change of its fields
 	workSucceeds  kind = "succeeds"  // a nodegroup, as its replacement
 	workLeaves    kind = "leaves"    // a nodegroup that was replaced
-	workDrops     kind = "drops"     // a group or nodegroup that Git drops, with all on the way to that
-	workDiscards  kind = "discards"  // a launch template that Git drops
-	workSomething kind = "something" // of a pool, whatever it is
+	workDrops     kind = "drops"     // a group or nodegroup that Git no longer has, with all steps up to its deletion
+	workDiscards  kind = "discards"  // a launch template that Git no longer has
+	workSomething kind = "something" // any work of a pool
 	workPlanned   kind = "planned"   // a pool for which nothing more could be planned yet
 )
 
-// follows says which works follow from others: the first of each row are let run by an
-// approval that has any of the second for the same pool. A work of "sets" follows only
-// where no machine ends by it. Alike ones must be about the same.
+// follows lists the works that follow from other works: an approval that includes a work of the
+// second kind also allows works of the first kind for the same pool. A work of kind "sets" follows
+// only if no machine ends by it. If alike is set, both works must be about the same resource.
 var follows = []struct {
 	works, of []kind
 	alike     bool
@@ -57,14 +57,14 @@ var follows = []struct {
 	{[]kind{workMakes, workCreates, workSets}, []kind{workPlanned}, false, "a cluster that was still being made is there"},
 }
 
-// action identifies what a step does, in the form that approvals store.
+// action identifies a work in the form that approvals store.
 type action struct {
 	kind kind
 	at   string
 }
 
-// worksOf are the works of a step. What Git wants is not part of them: a grant holds only
-// while that stays as it was approved.
+// worksOf returns the works of a step. The wanted values are not part of them: a grant is valid
+// only while the desired state stays as approved.
 func worksOf(s step.Step) []action {
 	switch k := kindOfStep(s); k {
 	case workSets:
@@ -83,8 +83,7 @@ func resourceOf(s step.Step) string {
 	return strings.Join([]string{string(s.Resource), s.About().EksCluster(), s.Name}, " ")
 }
 
-// kindOfStep returns the kind of work that a step does. It returns workSets where the changes decide
-// the kind.
+// kindOfStep returns the kind of a step's work. It returns workSets if the changes decide the kind.
 func kindOfStep(s step.Step) kind {
 	a := s.About()
 	switch {
@@ -114,7 +113,7 @@ func kindOfStep(s step.Step) kind {
 	return workSets
 }
 
-// worksOfChanges are the works of a step that changes fields of a resource, one for each.
+// worksOfChanges returns the works of a step that changes fields of a resource, one for each field.
 func worksOfChanges(s step.Step) (out []action) {
 	at := resourceOf(s)
 	for _, ch := range s.Changes {
@@ -145,13 +144,14 @@ func worksOfChanges(s step.Step) (out []action) {
 	return out
 }
 
-// key stands for a work of an owner in a grant; with "" for one about whatever it is.
+// key identifies a work of an owner in a grant. With an empty at, it stands for works of the kind
+// about any resource.
 func (w action) key(owner string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{owner, string(w.kind), w.at}, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// GrantOf is the grant of an approval of a plan.
+// GrantOf returns the grant for an approval of a plan.
 func GrantOf(p *Plan) model.Grant {
 	g := model.Grant{Digest: p.Digest(), Exact: true, Works: map[string]bool{}, Deletes: map[string]bool{}}
 	for _, s := range p.Steps {
@@ -173,8 +173,8 @@ func grants(g *model.Grant, p *Plan) bool {
 	return g != nil && g.Digest != "" && !p.Secretless && (!g.Exact || p.Digest() == g.Digest)
 }
 
-// allows reports whether the grant lets a step of a granted plan run: each where the plan is
-// the approved one.
+// allows reports whether the grant lets a step of a granted plan run. While the plan is the
+// approved one, every step may.
 func allows(g *model.Grant, s step.Step) bool {
 	if g.Exact {
 		return true

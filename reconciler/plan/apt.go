@@ -9,12 +9,12 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// codeOlderField is the code of manifests that use a field for which a launch template has
-// one too.
+// codeOlderField is the diagnostic code of manifests that use a field which a launch template has
+// too.
 const codeOlderField = "older-field"
 
-// Apt returns the findings about manifests without the advice that does not fit what AWS
-// has: EKS gives no launch template to a nodegroup that has none, so writing a field in one
+// Apt returns the findings about manifests without advice that does not fit the resources in AWS. A
+// nodegroup without a launch template cannot get one, so moving a field into a launch template
 // would replace the nodegroup.
 func Apt(in model.Input, found diag.List) diag.List {
 	if !slices.ContainsFunc(found, func(d diag.Diagnostic) bool { return d.Code == codeOlderField }) {

@@ -9,12 +9,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// A group and a nodegroup carry the commit that last set them, so that a process at an
-// earlier commit leaves them alone (fence.go). A step that writes tags writes the commit
-// with them (stamp). A step that writes anything else has a Claim: a call of its own,
-// made before the step's call if the tag names another commit. So a crash between the two
-// leaves the resource claimed, and the next pass does the rest. Once the tag names the
-// commit, no further call is needed, and a pass without a step makes none.
+// A group and a nodegroup carry the commit that last set them, so that a process at an earlier
+// commit leaves them alone (fence.go). A step that writes tags writes the commit with them (stamp).
+// A step that writes anything else has a Claim: a separate call, made before the step's call if the
+// tag names another commit. After a crash between the two calls, the resource stays claimed, and
+// the next pass makes the second call. Once the tag names the commit, no further call is needed.
 //
 // The start of a rollout needs no claim if the version that it launches was made from the
 // same commit: the description of the version names it.
@@ -47,8 +46,8 @@ func subject(a step.About) string {
 	return step.NodegroupSubject(a.Nodegroup)
 }
 
-// claimOf is the call that writes the commit to the resource that an action changes, nil
-// if the resource has it, does not exist yet, or has no room for another tag.
+// claimOf returns the call that writes the commit to the resource that an action changes. It is nil
+// if the resource has that tag already, does not exist yet, or has no room for another tag.
 func claimOf(in model.Input, about step.About) step.Action {
 	revision := in.Commit.Revision
 	put := map[string]string{observed.TagRevision: revision}

@@ -17,9 +17,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Compute plans one target. It is a pure function: equal input gives an equal
-// plan. needs names what the state lacks; a plan with needs is not whole, and the
-// caller reads the named facts and computes again.
+// Compute plans one target. It is a pure function: equal input gives an equal plan. needs names
+// facts that are missing from the state. A plan with needs is incomplete: the caller reads these
+// facts and computes again.
 func Compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	if in.Index == nil {
 		in.Index = model.NewIndex(in.State)
@@ -27,7 +27,7 @@ func Compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	return gated(in, compute)
 }
 
-// compute plans without regard to the gates.
+// compute plans without gates.
 func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
 		in: in, pools: model.NewPoolPlans(in.Set), shared: map[string]*template.Shared{},
@@ -72,20 +72,20 @@ func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	return p, c.Needs
 }
 
-// computation joins the results of a target's pools.
+// computation combines the results of a target's pools.
 type computation struct {
 	in model.Input
 	model.Result
 	pools model.PoolPlans
-	// shared, replacing, resolved and images are those of the work on a pool.
+	// shared, replacing, resolved and images are the maps that all planners of the target share.
 	shared    map[string]*template.Shared
 	replacing map[string]string
 	resolved  map[string]model.ReviewedImage
 	images    map[intent.Lookup][]byte
 }
 
-// planner begins work on a pool, or on a template that pools share if pool is nil. Its steps
-// are held so.
+// planner starts work on a pool, or on a template that pools share if pool is nil. hold is the hold
+// on its steps.
 func (c *computation) planner(pool *model.PoolPlan, hold step.Hold) template.Planner {
 	return template.Planner{
 		Work:   &model.Work{In: &c.in, Hold: hold, Pool: pool, Pools: c.pools, Replacing: c.replacing, Resolved: c.resolved},
@@ -110,12 +110,12 @@ func (c *computation) pool(pool *intent.Pool) {
 		c.Take(r)
 	}
 	if _, is := c.in.Policy.Gates.Rollouts[pool.Key.String()]; is && p.Governed == nil {
-		g := model.NewGoverned(c.in, pool) // without a hash, so it rolls to nothing
+		g := model.NewGoverned(c.in, pool) // without a hash, so weir rolls it to no version
 		g.Fault, p.Governed = p.Fault, &g
 	}
 }
 
-// planPool plans one pool: template first, then what uses it.
+// planPool plans one pool: first the launch template, then the group or nodegroup that uses it.
 func planPool(c template.Planner, pool *intent.Pool) model.Result {
 	c.Levels = pool.Group != nil
 	for _, d := range pool.Blocked {
@@ -153,13 +153,13 @@ func planPool(c template.Planner, pool *intent.Pool) model.Result {
 	return c.Result
 }
 
-// planParts plans what the pool has in AWS.
+// planParts plans the launch template and the group or nodegroup of a pool.
 func planParts(c template.Planner, pool *intent.Pool) {
 	var want *template.Want
 	if pool.LaunchTemplate != nil {
 		w, ok := c.TemplateOf(pool)
 		if !ok {
-			if c.Blocked { // what else is wrong is said with it
+			if c.Blocked { // also reports problems of the subnets
 				_, _ = c.Answer(pool, model.SubnetsOf(pool))
 			}
 			return
@@ -176,8 +176,8 @@ func planParts(c template.Planner, pool *intent.Pool) {
 	}
 }
 
-// wantedTwice blocks a pool if another target wants one of its names too. The name of a template
-// that pools share follows from the object that declares it.
+// wantedTwice blocks a pool if another target also wants one of its names. The name of a template
+// that pools share derives from the object that declares it.
 func wantedTwice(c *model.Work, pool *intent.Pool, claim model.Claim, targets []string) {
 	what, detail := "the "+string(claim.Resource)+" "+claim.Name, "give the pools different names, or put them in different accounts or regions"
 	var path intent.Path
@@ -195,9 +195,9 @@ func wantedTwice(c *model.Work, pool *intent.Pool, claim model.Claim, targets []
 	c.Blockf(pool, path, "contested-name", what+" is wanted by more than one target: "+strings.Join(targets, ", "), detail)
 }
 
-// launchConfigDefaults moves the default versions of shared templates: each to the
-// version that all of its pools run. While they run several, or the rollout of one
-// has failed or is held, the default stays where it was, which every pool has run.
+// launchConfigDefaults moves the default version of each shared template to the version that all of
+// its pools run. While the pools run different versions, or a rollout has failed or is held, the
+// default stays at the previous version, which every pool has run.
 func (c *computation) launchConfigDefaults() {
 	for _, key := range slices.Sorted(maps.Keys(c.shared)) {
 		s := c.shared[key]
@@ -212,7 +212,7 @@ func (c *computation) launchConfigDefaults() {
 	}
 }
 
-// verbRank orders verbs for the summary, gravest first.
+// verbRank orders verbs for the summary, most serious first.
 var verbRank = []step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, step.Adopt, step.Update, step.PruneVersion}
 
 func (c *computation) summary() Summary {
@@ -228,7 +228,7 @@ func (c *computation) summary() Summary {
 			count(s.Pool, s.Verb)
 		}
 		for _, pool := range s.Pools {
-			count(pool, step.Update) // a template is not a pool, and is made for those that use it
+			count(pool, step.Update) // a shared template counts for the pools that use it
 		}
 	}
 	var out Summary
@@ -248,7 +248,7 @@ func (c *computation) summary() Summary {
 	}
 	for i := range c.pools {
 		p := &c.pools[i]
-		// Of a pool with an error it is not known whether it is as wanted, or known that it is not.
+		// A pool with an error may differ from Git.
 		if _, ok := gravest[p.Key.String()]; !ok && p.Unplanned() == "" && !p.Failing {
 			out.Unchanged++
 		}
@@ -256,13 +256,13 @@ func (c *computation) summary() Summary {
 	return out
 }
 
-// For Cluster API a machine is available once it has been ready for minReadySeconds.
-// AWS does not say since when an instance is in service, so weir remembers when it
-// first saw it there; a process that has just started takes the launch time instead,
-// which is at most a boot too early.
+// For Cluster API, a machine is available once it has been ready for minReadySeconds. AWS does not
+// return the time since which an instance is in service. So weir remembers when it first saw the
+// instance in service. A process that has just started uses the launch time instead, which is too
+// early by at most the boot time.
 
-// needLaunchTimes asks for the launch times of instances in service, in the
-// first pass of a process and for pools with minReadySeconds only.
+// needLaunchTimes requests the launch times of instances in service. It does so only in the first
+// pass of a process, and only for pools with minReadySeconds.
 func (c *computation) needLaunchTimes() {
 	if c.in.Memory.InService != nil || c.in.Nodes != nil {
 		return
@@ -278,8 +278,8 @@ func (c *computation) needLaunchTimes() {
 	}
 }
 
-// needWaiting asks when machines of governed pools were launched that are not ready, where
-// gates ask about that now.
+// needWaiting requests the launch times of machines of governed pools that are not ready, if gates
+// need them now.
 func (c *computation) needWaiting() {
 	for i := range c.pools {
 		g := c.pools[i].Governed
@@ -294,7 +294,7 @@ func (c *computation) needWaiting() {
 	}
 }
 
-// nodesUnread says that the workload cluster did not say which nodes are ready.
+// nodesUnread reports that weir could not read the nodes of the workload cluster.
 func (c *computation) nodesUnread() {
 	if c.in.Nodes != nil && c.in.Nodes.Err != nil {
 		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Warning, Code: "nodes-unread",

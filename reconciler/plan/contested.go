@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// contested holds the steps that set fields which somebody else has changed back again and again. A
-// step that sets something else as well runs.
+// contested holds the steps that set only fields that somebody else has changed back again and
+// again.
 func (c *computation) contested() {
 	if !c.in.Memory.Refusals.HasCorrections() {
 		return
@@ -40,7 +40,7 @@ func (c *computation) contested() {
 	}
 }
 
-// reportContested names the field and both writers, and returns it in short.
+// reportContested adds a diagnostic that names the field and both writers. It returns a short text.
 func (c *computation) reportContested(s step.Step, times int) string {
 	what := string(s.Resource) + " " + s.Name
 	short := "something else changes the " + what + " back"
@@ -70,7 +70,7 @@ func (c *computation) otherWriter(s *step.Step) string {
 	if g, is := c.in.State.Groups[about.Group]; is {
 		tags = observed.GroupTagValues(g.Tags)
 	}
-	// A tag with the commit that weir wrote there itself says nothing of anybody else.
+	// A tag with a commit that weir wrote there itself does not show another writer.
 	var wrote []string
 	for _, w := range refusals.WritesOf(*s, c.in.Policy.Target) {
 		if commit, known := c.in.Memory.Refusals.WroteAt(w.Key); known {

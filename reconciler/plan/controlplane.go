@@ -15,8 +15,8 @@ import (
 // ("Version Skew Policy" of Kubernetes, since 1.28).
 const supportedSkew = 3
 
-// apiServer is the Kubernetes version of the API servers that a pool's machines
-// join, "" where it is not known.
+// apiServer returns the Kubernetes version of the API servers that a pool's machines join, "" if
+// unknown.
 func apiServer(in model.Input, pool *intent.Pool) string {
 	if cluster := in.ClusterOf(pool); cluster != nil {
 		return cluster.Version
@@ -27,8 +27,8 @@ func apiServer(in model.Input, pool *intent.Pool) string {
 	return ""
 }
 
-// awaitsCluster reports whether the pool's EKS cluster is still being made: then the
-// pool cannot be planned yet, and a step stands for what comes.
+// awaitsCluster reports whether EKS is still creating the pool's cluster. The pool cannot be
+// planned yet then, so awaitsCluster adds one held step for the work to come.
 func awaitsCluster(c *model.Work, pool *intent.Pool) bool {
 	why := c.In.BeingMade(pool)
 	if why == "" {
@@ -49,8 +49,8 @@ func awaitsCluster(c *model.Work, pool *intent.Pool) bool {
 	return true
 }
 
-// holdNewer holds the steps of a pool that would have machines with newer kubelets
-// than their API servers. The steps are the pool's.
+// holdNewer holds the steps of a pool that would start machines with kubelets newer than their API
+// servers.
 func holdNewer(c *model.Work, pool *intent.Pool, steps []step.Step) {
 	has := apiServer(*c.In, pool)
 	wanted := pool.Version
@@ -86,8 +86,8 @@ func holdNewer(c *model.Work, pool *intent.Pool, steps []step.Step) {
 	}
 }
 
-// noteUnread says that weir cannot learn which version the API servers of a group's EKS
-// cluster have. For a nodegroup that is an error of its own: EKS makes it anyway.
+// noteUnread reports that weir cannot read the version of the API servers of a group's EKS cluster.
+// It adds nothing for a nodegroup, for which this is an error anyway.
 func noteUnread(c *model.Work, pool *intent.Pool, wanted string) {
 	a := c.In.Answers[pool.ControlPlane]
 	if pool.ControlPlane.Kind == "" || a.Code != "access-denied" && a.Code != "lookup-refused" {
@@ -97,8 +97,8 @@ func noteUnread(c *model.Work, pool *intent.Pool, wanted string) {
 		" back while its API servers are older or still being made: "+a.Problem, "")
 }
 
-// noteUnknown reports that the version of the API servers is unknown, so that weir cannot wait for
-// them with an upgrade: no EKS cluster is named, and no kubeconfig answers.
+// noteUnknown reports that the version of the API servers is unknown, so weir cannot delay an
+// upgrade until they are upgraded: no EKS cluster is named, and no kubeconfig gives the version.
 func noteUnknown(c *model.Work, pool *intent.Pool, wanted string, steps []step.Step) {
 	if pool.ControlPlane.Kind != "" || pool.Nodegroup != nil || !c.In.Exists(pool) || !slices.ContainsFunc(steps, func(s step.Step) bool { return changesImage(s, pool, c.Levels) }) {
 		return
@@ -115,7 +115,7 @@ func noteUnknown(c *model.Work, pool *intent.Pool, wanted string, steps []step.S
 	c.Note(diag.Info, pool, nil, "control-plane-unknown", "weir cannot wait for the control plane before it starts machines of Kubernetes "+wanted+", as it does not know the version of the API servers: "+why, diag.Hint("control-plane-unknown"))
 }
 
-// changesImage reports whether a step brings machines of another image or bootstrap data,
+// changesImage reports whether a step starts machines with another image or other bootstrap data,
 // as an upgrade of Kubernetes does.
 func changesImage(s step.Step, pool *intent.Pool, decides bool) bool {
 	return s.Pool == pool.Key.String() && s.LaunchesNewer(decides) && slices.ContainsFunc(s.Changes, func(ch step.Change) bool {

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// readiness is the state of a pool relative to what Git asks for. It alone decides whether the pool
-// has converged: AWS has everything that Git asks for, and the machines are available. Reports use it,
-// and through them the page, commit statuses, metrics and the targets that wait for this one.
+// readiness is the state of a pool relative to Git. It alone decides whether the pool has
+// converged: AWS matches Git, and the machines are available. Reports use it, and through them the
+// page, commit statuses, metrics and the targets that wait for this one.
 type readiness string
 
 const (
@@ -32,21 +32,21 @@ const (
 	converged          readiness = "AWS has everything that Git asks for, and the machines are available"
 )
 
-// readinessFacts holds the facts that decide the readiness of a pool.
+// readinessFacts contains the facts that decide the readiness of a pool.
 type readinessFacts struct {
 	failed, waits, pending, unready, unlaunched bool
-	// open says that something is outstanding, held that this is so because the pool is
-	// held to an earlier revision.
+	// open reports whether something is outstanding, and held whether the reason is that the pool
+	// uses an earlier revision.
 	open, held bool
-	// exists says that the group or nodegroup is there, moving that it changes, rolls that
-	// a rollout is under way.
+	// exists reports whether the group or nodegroup exists, moving whether it is changing, and
+	// rolls whether a rollout is in progress.
 	exists, moving, rolls bool
-	// earlier says that the pool is held to an earlier revision.
+	// earlier reports whether the pool uses an earlier revision.
 	earlier                   bool
 	desired, ready, available int32
 }
 
-// readiness classifies the facts; the first case that fits decides.
+// readiness returns the first state that matches the facts.
 func (f readinessFacts) readiness() readiness {
 	switch {
 	case f.failed:
@@ -59,7 +59,7 @@ func (f readinessFacts) readiness() readiness {
 		return nodesNotReady
 	case f.unlaunched:
 		return launchFailed
-	case !f.moving && f.held: // also where what is left is the group itself
+	case !f.moving && f.held: // even if the missing part is the group itself
 		return heldBack
 	case !f.exists, f.moving:
 		return inProgress
@@ -69,13 +69,13 @@ func (f readinessFacts) readiness() readiness {
 		return machinesMissing
 	case f.available < f.desired:
 		return settling
-	case f.earlier: // Git's newest word is not known
+	case f.earlier: // the newest desired state is unknown
 		return heldToEarlier
 	}
 	return converged
 }
 
-// ready is the condition Ready of a pool.
+// ready returns the condition Ready of a pool.
 func (f findings) ready(in model.Input, s *PoolStatus, pool *intent.Pool, moving bool, failure *diag.Diagnostic) Condition {
 	key := pool.Key.String()
 	var left model.Outstanding
@@ -120,7 +120,7 @@ func (f findings) ready(in model.Input, s *PoolStatus, pool *intent.Pool, moving
 	case heldToEarlier:
 		c.Severity, c.Reason, c.Message = "Warning", ReasonHeld, "held to "+rollout.ShortRevision(in.Earlier(key).Revision)+", and as that says; the followed commit cannot be rendered: "+in.Earlier(key).Why
 	}
-	// The report names failures in addition to all other work.
+	// Failures are reported in addition to the state above.
 	s.failsBeside(&c, launch.FailureLaunch, cause, unlaunched)
 	if left.Failure != "" {
 		s.failsBeside(&c, left.Failure, left.Cause, left.Message)
@@ -145,7 +145,8 @@ func (s *PoolStatus) progress(in model.Input, pool *intent.Pool, left model.Outs
 	return ReasonInProgress, ""
 }
 
-// failsBeside adds a failure to the condition Ready; the pool's own is the first.
+// failsBeside adds a failure to the condition Ready. The first failure of the pool becomes its
+// FailureReason.
 func (s *PoolStatus) failsBeside(c *Condition, reason, cause, text string) {
 	if text == "" {
 		return
@@ -160,17 +161,17 @@ func (s *PoolStatus) failsBeside(c *Condition, reason, cause, text string) {
 
 // Reasons of the condition Ready on which other programs rely.
 const (
-	// ReasonInProgress says that machines or what they come from are on their way.
+	// ReasonInProgress is the reason while machines or the resources behind them are changing.
 	ReasonInProgress   = "InProgress"
 	reasonControlPlane = "WaitingForControlPlane"
 	reasonLaunchFailed = "LaunchFailed"
-	// ReasonMinReady says that the machines are ready, and have to be for some time.
+	// ReasonMinReady is the reason while ready machines have not been ready for minReadySeconds.
 	ReasonMinReady = "WaitingForAvailableReplicas"
-	// ReasonNodesNotReady says that machines in service have no Ready node.
+	// ReasonNodesNotReady is the reason if machines in service have no Ready node.
 	ReasonNodesNotReady = "NodesNotReady"
 )
 
-// Ready is the pool's condition Ready.
+// Ready returns the pool's condition Ready.
 func (s *PoolStatus) Ready() Condition {
 	if i := slices.IndexFunc(s.Conditions, func(c Condition) bool { return c.Type == conditionReady }); i >= 0 {
 		return s.Conditions[i]
@@ -178,6 +179,5 @@ func (s *PoolStatus) Ready() Condition {
 	return Condition{Type: conditionReady, Status: "Unknown"}
 }
 
-// Rests reports whether nothing brings the pool nearer to what Git says until
-// somebody has looked at it.
+// Rests reports whether the pool makes no progress until a person acts.
 func (s *PoolStatus) Rests() bool { return s.Ready().Severity == "Warning" }

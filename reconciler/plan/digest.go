@@ -12,11 +12,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Digest identifies what the plan would do: SHA-256 over the target's name,
-// account and region and each step's verb, resource, name and field changes, in
-// order; a nodegroup's name is that within its EKS cluster. Revision, origins, numbers and
-// times are no part of it, so the same work has the same digest wherever it is planned. It
-// is empty for a plan that was made without secrets.
+// Digest identifies the work of the plan: SHA-256 over the target's name, account and region, and
+// the verb, resource, name and field changes of every step, in order. The name of a nodegroup
+// includes its EKS cluster. Revision, origins, numbers and times are no part of it, so the same
+// work has the same digest wherever it is planned. It is empty for a plan that was made without
+// secrets.
 func (p *Plan) Digest() string {
 	if p.Secretless {
 		return ""
@@ -40,7 +40,7 @@ func (p *Plan) Digest() string {
 		d := entry{Verb: s.Verb, Resource: s.Resource, Name: s.Name, Cluster: s.About().EksCluster()}
 		for _, c := range s.Changes {
 			if strings.HasPrefix(c.Field, model.UserDataField+".") {
-				continue // user data as a whole stands for its parts, which not every plan shows
+				continue // covered by the change of user data as a whole; not every plan shows the parts
 			}
 			d.Changes = append(d.Changes, change{c.Field, c.From, c.To})
 		}
@@ -53,8 +53,8 @@ func (p *Plan) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// CombinedDigest is the digest of several targets' plans: the hash of their
-// digests, sorted. It is empty if one of them has none.
+// CombinedDigest returns the digest of several targets' plans: the hash of their digests, sorted.
+// It is empty if one of them has none.
 func CombinedDigest(plans []*Plan) string {
 	var all []string
 	for _, p := range plans {
@@ -72,24 +72,24 @@ func CombinedDigest(plans []*Plan) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Holding says which steps of a plan are held by what the plan itself was made of:
-// the commit, AWS and the configuration. A digest does not contain it, so that an
-// approval of held steps is one of the same plan.
+// Holding identifies the steps of a plan that are held because of the plan's own input: the commit,
+// AWS and the configuration. It is not part of the digest, so an approval of held steps stays valid
+// for the same plan.
 type Holding struct {
-	// Sum identifies the held steps and their reasons; empty for no held step.
+	// Sum identifies the held steps and their holds. It is empty if no step is held.
 	Sum string `json:"sum,omitempty"`
-	// Counts are the numbers of steps, by hold.
+	// Counts maps each hold to the number of its steps.
 	Counts map[step.Hold]int `json:"counts,omitempty"`
 }
 
-// Waits reports whether a step waits for something of weir's own, after which the plan
-// may be another.
+// Waits reports whether a step waits for work of weir itself, after which the plan may be
+// different.
 func (p *Plan) Waits() bool {
 	return slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Held == step.HeldWaiting })
 }
 
-// Holding returns which steps are held. It excludes conditions of the moment when steps run (an
-// approval, a window, a wave, a turn) and a process's memory.
+// Holding returns the held steps. It excludes holds that depend on the moment when steps run (an
+// approval, a window, a wave, a turn) and on a process's memory.
 func (p *Plan) Holding() Holding {
 	if p.held != nil {
 		return *p.held

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Settle adds to next the memory of one target's pools after a pass in which they stood as p and
-// statuses say. A pool that is yet to follow an image has not settled. Nor has a pool to which
-// something else may be applied, even after Git takes that back: what weir itself has written since
-// is no drift.
+// Settle adds to next the desired state of the target's pools that have converged after a pass with
+// the plan p and the statuses. A pool that has not followed an image yet has not converged. Neither
+// has a pool that something else may have been applied to, even after Git takes that back: a
+// difference that weir itself has written is no drift.
 func Settle(next, old map[string]model.LastConverged, in model.Input, p *Plan, statuses []PoolStatus) {
 	if in.Policy.Adoption.Asked {
 		return // only part of the pools was planned
@@ -34,8 +34,8 @@ func Settle(next, old map[string]model.LastConverged, in model.Input, p *Plan, s
 	}
 }
 
-// drift marks the steps that correct changes from outside Git, and reports them. Where
-// sizes or machines differ it asks AWS why.
+// drift marks and reports the steps that correct changes from outside Git. If sizes or machines
+// differ, it requests the cause from AWS.
 func (c *computation) drift() {
 	if len(c.Steps) == 0 {
 		return
@@ -82,14 +82,14 @@ func (c *computation) drifted(s step.Step, pools map[string]*intent.Pool) bool {
 	return len(owners) > 0
 }
 
-// wasMade reports whether AWS has, or had, something of the pool: what was never made
-// differs from Git, and has not drifted.
+// wasMade reports whether AWS has, or had, resources of the pool. A pool that was never created
+// cannot drift.
 func wasMade(in model.Input, pool *intent.Pool) bool {
 	t := pool.LaunchTemplate
 	return in.Exists(pool) || t != nil && pool.LaunchConfig == nil && in.State.Templates[t.Name].Tags[observed.TagPool] == pool.Key.String()
 }
 
-// reportDrift says what of a pool differs, once for all of its steps.
+// reportDrift reports the differences of a pool, once for all of its steps.
 func (c *computation) reportDrift(pool *intent.Pool) {
 	var words []string
 	for _, s := range c.Steps {
@@ -120,7 +120,7 @@ func (c *computation) reportDrift(pool *intent.Pool) {
 	c.Note(sev, pool, nil, "drift", what+strings.Join(words, "; "), "")
 }
 
-// cause asks AWS's scaling activities why sizes or machines of a group differ.
+// cause looks for the cause of different sizes or machines in the group's scaling activities.
 func (c *computation) cause(s *step.Step) step.Drift {
 	if p := c.pools.Named(s.Pool); p != nil && p.Moved != "" && s.Verb == step.Rollout {
 		return step.Drift{Cause: p.Moved}
@@ -145,7 +145,7 @@ func (c *computation) cause(s *step.Step) step.Drift {
 	return step.Drift{Cause: have.Refused}
 }
 
-// withDrift adds the condition of a pool with drift.
+// withDrift adds the condition Drifted to a pool with drift.
 func (f findings) withDrift(conditions []Condition, pool *intent.Pool) []Condition {
 	if len(f.drifts) == 0 {
 		return conditions

@@ -13,14 +13,14 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// A target that is held to an earlier revision is planned as if that were followed. The
-// plan says first whether AWS holds what the revision says, by the hashes of what machines
-// are launched of. Then all steps go but those that put back what somebody changed.
+// A target that uses an earlier revision is planned as if it followed that revision. The plan first
+// shows whether AWS matches the revision, by hashes of the launch configurations. Then the planner
+// removes all steps except corrections of drift.
 
-// Verdict says whether the target is held to the revision of Policy.Held.
+// Verdict returns the decision whether the target is held to the revision of Policy.Fallback.
 func (p *Plan) Verdict() lastgood.Verdict { return p.verdict }
 
-// Verdicts says the same of the pools of Policy.HeldPools.
+// Verdicts returns the same decision for the pools of Policy.FallbackPools.
 func (p *Plan) Verdicts() map[string]lastgood.Verdict {
 	out := map[string]lastgood.Verdict{}
 	for i := range p.pools {
@@ -31,7 +31,7 @@ func (p *Plan) Verdicts() map[string]lastgood.Verdict {
 	return out
 }
 
-// noteHeld notes what the plan of a pool that is held to an earlier revision says of that.
+// noteHeld notes the result of planning a pool that uses an earlier revision.
 func (c *computation) noteHeld(p *model.PoolPlan, r *model.Result) {
 	if c.in.Earlier(p.Key.String()) == nil {
 		return
@@ -45,13 +45,14 @@ func (c *computation) noteHeld(p *model.PoolPlan, r *model.Result) {
 	p.Differs = slices.ContainsFunc(r.Diags, func(d diag.Diagnostic) bool { return slices.Contains(unlike, d.Code) })
 }
 
-// unlike are the codes of diagnostics by which AWS holds something else than a revision
-// says: what EKS cannot change in place stands in the nodegroup's name as a hash, and from
-// what AWS does not have nothing was launched.
+// unlike lists the diagnostic codes that show that AWS differs from a revision. If EKS cannot
+// change a field in place, the nodegroup's name contains a hash of it. And nothing was launched
+// from an image or template that AWS does not have.
 var unlike = []string{model.CodeImmutable, model.CodeRenamed, "image-not-found", "parameter-not-found", "parameter-no-image", "launch-template-not-found", "launch-template-version-not-found"}
 
-// keepEarlier takes out of the plan of a target that is held what does not put something back,
-// and reports whether the target is held to the revision; it says nothing if no target is.
+// keepEarlier removes all steps except corrections from the plan of a target that uses an earlier
+// revision. It returns whether the target is held to the revision; the verdict is empty if the
+// target uses the followed one.
 func (c *computation) keepEarlier() lastgood.Verdict {
 	h := c.in.Policy.Fallback
 	if h == nil {
@@ -66,11 +67,11 @@ func (c *computation) keepEarlier() lastgood.Verdict {
 	return lastgood.Judge(out)
 }
 
-// noteDiffering notes the pools for which AWS holds something else than the plan wants.
+// noteDiffering notes the pools for which AWS differs from the plan's desired state.
 func (c *computation) noteDiffering() {
 	for _, s := range c.Steps {
 		a := s.About()
-		if a.Makes == "" && (!a.Starts || a.Group != "") { // neither a version, nor a group or a nodegroup
+		if a.Makes == "" && (!a.Starts || a.Group != "") { // makes neither a version nor a group or nodegroup
 			continue
 		}
 		for _, pool := range poolsOf(s) {
@@ -94,8 +95,8 @@ func (c *computation) candidate(pool *intent.Pool, h *model.Fallback) lastgood.P
 	return out
 }
 
-// holdPools takes out of the plan what does not put something back of the pools that are
-// held while the target is not, and notes how each stands to its revision.
+// holdPools removes all steps except corrections for pools that use an earlier revision while their
+// target does not. It notes the verdict about each such pool.
 func (c *computation) holdPools() {
 	held := c.in.Policy.FallbackPools
 	if c.in.Policy.Fallback != nil || len(held) == 0 {
@@ -122,8 +123,8 @@ func (c *computation) holdPools() {
 	})
 }
 
-// leaveUndone takes out what was never applied, or cannot be known to have been: it is no
-// drift.
+// leaveUndone removes steps for differences that are no drift, because weir never applied the
+// wanted value, or cannot know that it did.
 func (c *computation) leaveUndone() {
 	if c.in.Policy.Fallback == nil && len(c.in.Policy.FallbackPools) == 0 {
 		return
@@ -134,8 +135,7 @@ func (c *computation) leaveUndone() {
 	})
 }
 
-// keep takes out the steps that a plan of a held target does not have. Their pools have not
-// converged.
+// keep keeps only the steps that may accepts. The pools of removed steps have not converged.
 func (c *computation) keep(may func(step.Step) bool) {
 	c.Steps = slices.DeleteFunc(c.Steps, func(s step.Step) bool {
 		if may(s) {
@@ -157,12 +157,12 @@ func (c *computation) keep(may func(step.Step) bool) {
 	})
 }
 
-// ReasonHeld is the reason of the condition Ready of a pool with work that its target does
-// not do while it is held to an earlier revision.
+// ReasonHeld is the reason of the condition Ready for a pool with work that waits while the pool is
+// held to an earlier revision.
 const ReasonHeld = "HeldToEarlierRevision"
 
-// corrects reports whether the step may put something back in a target that is held. It
-// makes, ends and launches nothing, and no machine goes for it.
+// corrects reports whether the step may correct drift while an earlier revision is used. Such a
+// step creates, ends and launches nothing, and replaces no machine.
 func corrects(s step.Step) bool {
 	if ends(s) {
 		return true
@@ -173,7 +173,7 @@ func corrects(s step.Step) bool {
 		!a.Starts && !a.Configures && !a.Ends && (s.Resource != step.LaunchTemplate || tags)
 }
 
-// ends reports whether the step stops a rollout that was found bad: that waits for nothing.
+// ends reports whether the step stops a rollout that was found bad. Such a step never waits.
 func ends(s step.Step) bool { return s.Stops && s.About().EndsRefresh() }
 
 func poolsOf(s step.Step) []string {
@@ -187,7 +187,7 @@ func poolsOf(s step.Step) []string {
 type Fallback struct {
 	// Revision is the earlier revision that the pass compared with AWS, empty if none is left.
 	Revision string `json:"revision"`
-	// Why says what is wrong with the followed commit.
+	// Why describes the fault of the followed commit.
 	Why     string           `json:"why"`
 	Verdict lastgood.Verdict `json:"verdict"`
 }

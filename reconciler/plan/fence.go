@@ -15,21 +15,22 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// cause is a commit that AWS names, and what names it.
+// cause is a commit that a resource in AWS names. what describes the resource.
 type cause struct{ commit, what string }
 
-// fence finds the steps that are a newer commit's.
+// fence finds the steps that would undo the work of a newer commit.
 type fence struct {
 	in     model.Input
 	shared map[string]*template.Shared
-	// ahead are the commits for which steps are stopped, around those behind all that
-	// the target owns, nil before they were asked for.
+	// ahead is the set of commits that stop steps. around contains the commits behind all resources
+	// of the target, nil until targetCauses computes it.
 	ahead  map[string]bool
 	around []cause
 	model.Result
 }
 
-// fence holds the steps of pools that are a newer commit's, and names those commits.
+// fence holds the steps of pools whose resources come from a newer commit, and returns these
+// commits.
 func (c *computation) fence() []string {
 	f := &fence{in: c.in, shared: c.shared, ahead: map[string]bool{}}
 	f.holdNewer(c.Steps)
@@ -72,8 +73,8 @@ func (c *fence) holdNewer(steps []step.Step) {
 	}
 }
 
-// relation returns the relation of a commit to this one. If it is unknown, weir asks for it, and
-// treats the commit as older until the plan is computed again.
+// relation returns the relation of a commit to the followed commit. If it is unknown, relation adds
+// the commit to Needs and treats it as older until the plan is computed again.
 func (c *fence) relation(commit string) model.Relation {
 	if strings.HasPrefix(c.in.Commit.Revision, commit) {
 		return model.RelationOlder
@@ -118,7 +119,7 @@ func ownerWords(owner string) string {
 	return "the pool " + owner
 }
 
-// objectOf is the manifest object of an owner, "" for what Git has no more.
+// objectOf returns the manifest object of an owner, "" if it is no longer in Git.
 func (c *fence) objectOf(owner string) string {
 	if config, is := strings.CutPrefix(owner, step.OwnerOfConfig); is {
 		if s := c.shared[config]; s != nil {
@@ -132,9 +133,9 @@ func (c *fence) objectOf(owner string) string {
 	return ""
 }
 
-// causes returns the commits behind a step's subject, and behind the launch templates that it uses.
-// If a step makes or deletes a resource, possibly nothing of it names a commit, so the commits
-// behind the target's other resources matter too.
+// causes returns the commits behind the resource of a step, and behind the launch templates that
+// the step uses. If a step creates or deletes a resource, nothing of it may name a commit. So
+// causes then adds the commits behind the target's other resources.
 func (c *fence) causes(s step.Step) []cause {
 	var out []cause
 	switch s.Resource {
@@ -158,8 +159,8 @@ func (c *fence) causes(s step.Step) []cause {
 	return out
 }
 
-// poolCauses are the commits that a pool's group and nodegroups name, whichever of them a
-// step is about.
+// poolCauses returns the commits that a pool's group and nodegroups name, even if no step changes
+// these resources.
 func (c *fence) poolCauses(owner string) (out []cause) {
 	p := c.in.Pool(owner)
 	switch {
@@ -174,8 +175,8 @@ func (c *fence) poolCauses(owner string) (out []cause) {
 	return out
 }
 
-// tagCauses adds the commit in a resource's tags, where they are this source's. No weir
-// wrote a name that is not a commit's.
+// tagCauses adds the commit in a resource's tags if weir wrote it for this source. It ignores a
+// value that is no full commit hash, because weir never writes one.
 func (c *fence) tagCauses(out []cause, tags map[string]string, what string) []cause {
 	if commit := tags[observed.TagRevision]; len(commit) >= 40 && hexDigits(commit) && fromHere(c.in, tags) {
 		out = append(out, cause{commit, what})
@@ -183,14 +184,14 @@ func (c *fence) tagCauses(out []cause, tags map[string]string, what string) []ca
 	return out
 }
 
-// fromHere reports whether tags say that the instance made a resource from the
-// source's commits.
+// fromHere reports whether, according to the tags, the instance made a resource from the source's
+// commits.
 func fromHere(in model.Input, tags map[string]string) bool {
 	return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagSource] == in.Policy.Source
 }
 
-// templateCauses adds the commits behind a launch template: of its tags, and of its
-// newest version.
+// templateCauses adds the commits behind a launch template: from its tags and from its newest
+// version.
 func (c *fence) templateCauses(out []cause, name string) []cause {
 	t, found := c.in.State.Templates[name]
 	if !found || !fromHere(c.in, t.Tags) {
@@ -206,8 +207,8 @@ func (c *fence) templateCauses(out []cause, name string) []cause {
 	return out
 }
 
-// versionCause adds the commit in a version's description, unless it may be another
-// repository's.
+// versionCause adds the commit in a version's description, unless it may come from another
+// repository.
 func versionCause(out []cause, t observed.Template, v observed.TemplateVersion) []cause {
 	if since, err := strconv.ParseInt(t.Tags[observed.TagSince], 10, 64); err == nil && v.Number <= since {
 		return out
@@ -218,8 +219,8 @@ func versionCause(out []cause, t observed.Template, v observed.TemplateVersion) 
 	return out
 }
 
-// targetCauses are the commits behind all that the target owns, as far as they were
-// read for its other pools.
+// targetCauses returns the commits behind all resources of the target, as far as the state contains
+// them.
 func (c *fence) targetCauses() []cause {
 	if c.around != nil {
 		return c.around
@@ -250,8 +251,8 @@ func (c *fence) targetCauses() []cause {
 	return c.around
 }
 
-// describedCommit returns the short name of the commit in a version's description, "" if the
-// description is not weir's or names none.
+// describedCommit returns the short hash of the commit in a version's description, "" if weir did
+// not write the description or it names no commit.
 func describedCommit(description string) string {
 	if _, ours := content.DescriptionHashes(description); !ours {
 		return ""
@@ -267,11 +268,10 @@ func describedCommit(description string) string {
 func hexDigits(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
 // mostTags is the number of tags that EC2, Auto Scaling and EKS allow on a resource, not counting
-// AWS's own. A stamp never takes a tag that others need.
+// AWS's own tags. A stamp must not take the place of another tag.
 const mostTags = 50
 
-// roomFor reports whether a resource that has tags, and is given more, can have n
-// besides.
+// roomFor reports whether a resource with the tags have and more has room for n further tags.
 func roomFor(n int, have, more map[string]string) bool {
 	for k := range have {
 		if _, again := more[k]; !again && k != observed.TagRevision && k != observed.TagSince && !strings.HasPrefix(k, "aws:") {
@@ -281,9 +281,9 @@ func roomFor(n int, have, more map[string]string) bool {
 	return n+len(more) <= mostTags
 }
 
-// stamp adds to steps that write tags the commit that they come from, and to the tags
-// that make a launch template this source's the version since when it is. Neither is
-// worth a write of its own, and so no part of the plan.
+// stamp adds the commit to steps that write tags. If a launch template becomes this source's, it
+// also adds the number of the version after which that is so. Neither tag is worth a write of its
+// own, so neither is part of the plan.
 func stamp(in model.Input, steps []step.Step) {
 	if in.Commit.Revision == "" {
 		return
@@ -294,7 +294,7 @@ func stamp(in model.Input, steps []step.Step) {
 	}
 }
 
-// stampOf returns the tags with which to stamp an action, which is nearly always usual.
+// stampOf returns the tags to add to an action, nearly always usual.
 func stampOf(in model.Input, do step.Action, usual map[string]string) map[string]string {
 	if _, tags := do.(step.Tagging); !tags {
 		return nil

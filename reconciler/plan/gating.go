@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// gated computes the plan and marks the steps that gates hold. A grant of deletions beyond the
-// limit changes what weir must read first, so it then computes the plan a second time.
+// gated computes the plan and marks the steps that gates hold. If a grant allows deletions beyond
+// the limit, weir must first read other facts, so gated then computes the plan a second time.
 func gated(in model.Input, compute func(model.Input) (*Plan, observed.Needs)) (*Plan, observed.Needs) {
 	p, needs := compute(in)
 	grant := in.Policy.Gates.Grant
@@ -36,10 +36,10 @@ type gating struct {
 	model.Gates
 	in   model.Input
 	plan *Plan
-	// approve describes how a person approves the plan, or why nobody can; approved is what then
-	// ends a hold.
+	// approve describes how a person approves the plan, or why nobody can. approved is the text for
+	// the end of such a hold.
 	approve, approved string
-	// unmade are the template versions that are not made because their steps are held.
+	// unmade is the set of template versions that are not made because their steps are held.
 	unmade map[step.MadeKey]bool
 }
 
@@ -53,7 +53,7 @@ func newGating(in model.Input, p *Plan) *gating {
 	}
 	limited := slices.ContainsFunc(p.Steps, func(s step.Step) bool { return s.Held == step.HeldPruneLimit || s.Held == step.HeldWaiting })
 	if !limited && !g.AsReviewed {
-		return g // nothing of the plan names an approval
+		return g // no text of the plan names an approval
 	}
 	if digest := p.Digest(); digest != "" {
 		g.approve = "weir approve " + digest
@@ -86,8 +86,8 @@ const (
 	free           situation = "nothing holds it"
 )
 
-// situations lists all but the last in the order in which they count: the first that a step
-// is in decides.
+// situations lists all situations except free, in order of precedence: the first one that applies
+// to a step decides.
 var situations = []struct {
 	is   situation
 	when func(g *gating, s *step.Step) bool
@@ -112,7 +112,7 @@ var situations = []struct {
 	{newerLevel, func(g *gating, s *step.Step) bool { return g.plan.awaits(g.in, *s) != "" }},
 }
 
-// of classifies a step.
+// of returns the situation of a step.
 func (g *gating) of(s *step.Step) situation {
 	for _, one := range situations {
 		if one.when(g, s) {
@@ -125,7 +125,7 @@ func (g *gating) of(s *step.Step) situation {
 // allows reports whether an approval lets the step run.
 func (g *gating) allows(s *step.Step) bool { return g.plan.Granted && allows(g.Grant, *s) }
 
-// apply holds a step as its situation asks, and says what ends that.
+// apply holds a step according to its situation, and sets the text about the end of the hold.
 func (g *gating) apply(s *step.Step) {
 	held := func(by step.Hold, reason, ends string) { s.Held, s.HeldReason, s.HeldEnds = by, reason, ends }
 	switch g.of(s) {
@@ -176,8 +176,8 @@ func (g *gating) approveMore() string {
 	return g.approve
 }
 
-// undecidedWhy explains why a step waits that would be the first to replace machines of a pool
-// since it was taken over; undecided says who ends that.
+// undecidedWhy explains why the first step that replaces machines of an adopted pool waits.
+// undecided describes how that ends.
 const undecidedWhy = "it would be the first to replace machines since the pool was adopted: "
 
 func undecided(p model.Policy, digest string) string {
@@ -190,7 +190,8 @@ func undecided(p model.Policy, digest string) string {
 	return "weir approve " + digest + ", or a commit that changes the pool's machines"
 }
 
-// lets reports whether a step of the plan may run; without an agreement each may.
+// lets reports whether the agreement lets a step of the plan run. Without an agreement, every step
+// may.
 func lets(a *model.Agreement, p *Plan, s step.Step) bool {
 	if a == nil {
 		return true

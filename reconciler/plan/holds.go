@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// holdMarks holds the steps that take TagAdopted away where the step is held that they
-// make way for: what decided about that one may be gone by the time it runs.
+// holdMarks holds a step that removes TagAdopted if the step right after it that replaces machines
+// is held. Otherwise the tag would be gone before that step is decided.
 func (p *Plan) holdMarks() {
 	for i := range p.Steps {
 		mark := &p.Steps[i]
@@ -24,7 +24,7 @@ func (p *Plan) holdMarks() {
 	}
 }
 
-// AgreementOf is the agreement of a person who says yes to a plan. Held steps stay held.
+// AgreementOf returns the agreement of a person who confirms a plan. Held steps stay held.
 func AgreementOf(p *Plan) model.Agreement {
 	a := model.Agreement{Digest: p.Digest(), First: true, Deletes: map[string]bool{}}
 	for _, s := range p.Steps {
@@ -38,11 +38,11 @@ func AgreementOf(p *Plan) model.Agreement {
 // Waiting names a rollout that waits for its turn.
 type Waiting struct{ Target, Owner string }
 
-// LimitRollouts holds the rollouts of the plans of one account and region that would exceed the
-// limit. Rollouts in progress count too, and 0 means no limit. Those that waited before go first, in
-// the order of their arrival, then the remaining ones in the order of the plans, so none starves. refused
-// holds the rollouts that AWS refused a short while ago; they start nothing and take no turn.
-// LimitRollouts returns the new queue, for the next call.
+// LimitRollouts holds the rollouts that exceed the limit of the account and region, across all
+// plans there. Rollouts in progress count too. A limit of 0 means no limit. Rollouts in queue go
+// first, in the order of their arrival, then all others in the order of the plans, so none starves.
+// refused is the set of rollouts that AWS refused a short while ago; they start nothing and take no
+// slot. LimitRollouts returns the queue for the next call.
 func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused map[Waiting]bool) []Waiting {
 	if limit <= 0 {
 		return nil
@@ -88,9 +88,9 @@ func LimitRollouts(plans []*Plan, limit, moving int, queue []Waiting, refused ma
 	return waiting
 }
 
-// RolloutsMoving counts the instance refreshes, nodegroup updates and nodegroup
-// replacements of an instance that are under way in an account and region. A
-// replacement is until the nodes of the one before are drained.
+// RolloutsMoving counts the instance refreshes, nodegroup updates and nodegroup replacements of an
+// instance that are in progress in an account and region. A replacement is in progress until the
+// nodes of the previous nodegroup are drained.
 func RolloutsMoving(s *observed.State, instance string) int {
 	type pool struct{ cluster, key string }
 	stays := map[pool]bool{}

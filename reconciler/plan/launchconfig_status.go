@@ -23,13 +23,13 @@ type LaunchConfigStatus struct {
 	LaunchTemplateID string `json:"launchTemplateID,omitempty"`
 	LatestVersion    int64  `json:"latestVersion,omitempty"`
 	DefaultVersion   int64  `json:"defaultVersion,omitempty"`
-	// Ready says that the launch template exists with the versions that Git wants. Its
-	// pools wait for that.
+	// Ready reports whether the launch template exists with the versions that Git wants. Its pools
+	// wait for that.
 	Ready      bool        `json:"ready"`
 	Conditions []Condition `json:"conditions"`
 	// Pools are the pools that use it, as namespace/name.
 	Pools []string `json:"pools"`
-	// Versions are those that pools run or that Git wants for them, ascending.
+	// Versions lists the versions that pools run or that Git wants for them, ascending.
 	Versions []SharedVersion `json:"versions"`
 }
 
@@ -37,14 +37,15 @@ type LaunchConfigStatus struct {
 type SharedVersion struct {
 	Version int64 `json:"version"`
 	Default bool  `json:"default"`
-	// Pools run it or launch from it, and WantedBy should, as namespace/name.
+	// Pools lists the pools that run the version or launch from it, as namespace/name. WantedBy
+	// lists the pools that should.
 	Pools    []string `json:"pools"`
 	WantedBy []string `json:"wantedBy"`
 }
 
-// LaunchConfigStatuses says how each AWSLaunchConfig of the input stands, from
-// what was observed and from the plan that was made of it. The condition RolledOut
-// is True once each of its pools runs the version that it wants.
+// LaunchConfigStatuses returns the status of each AWSLaunchConfig of the input, from the observed
+// state and the plan. The condition RolledOut is True once each of its pools runs the version that
+// it wants.
 func LaunchConfigStatuses(in model.Input, p *Plan) []LaunchConfigStatus {
 	out := []LaunchConfigStatus{}
 	for _, s := range template.LaunchConfigsOf(in.Set) {
@@ -92,7 +93,7 @@ func status(s *template.Shared, in model.Input, p *Plan) LaunchConfigStatus {
 	return out
 }
 
-// versions says which pools run which version of t, and which want it.
+// versions returns the versions of t with the pools that run them and the pools that want them.
 func versions(s *template.Shared, in model.Input, p *Plan, t observed.Template) []SharedVersion {
 	byNumber := map[int64]*SharedVersion{}
 	at := func(n int64) *SharedVersion {
@@ -117,8 +118,8 @@ func versions(s *template.Shared, in model.Input, p *Plan, t observed.Template) 
 	return out
 }
 
-// sharedNumbers are the versions of t that a pool's machines run, or that its next
-// ones will, ascending.
+// sharedNumbers returns the versions of t that a pool's machines run or will launch with,
+// ascending.
 func sharedNumbers(in model.Input, pool *intent.Pool, t observed.Template) []int64 {
 	var refs []observed.TemplateRef
 	if pool.Group != nil {
@@ -156,8 +157,7 @@ func (s LaunchConfigStatus) upToDate() bool {
 	return runs == len(s.Pools)
 }
 
-// failure is the error that keeps the template from Git's state, as its pools report
-// it.
+// failure returns the error that keeps the template from Git's state, as its pools report it.
 func failure(s *template.Shared, p *Plan) *diag.Diagnostic {
 	for i := range p.Diagnostics {
 		d := &p.Diagnostics[i]

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// LevelOf returns the level in an answer, and false if the answer has none.
+// LevelOf returns the level in an answer. It returns false if the answer has none.
 func LevelOf(l intent.Lookup, a observed.Answer) (model.Level, bool) {
 	switch l.Kind {
 	case intent.ImageByParameter, intent.ImageForEKS, intent.ImageByName:
@@ -45,9 +45,9 @@ func Levels(set *intent.Set, known map[intent.Lookup]model.Level) []model.Level 
 	return slices.CompactFunc(out, func(a, b model.Level) bool { return a.ID == b.ID })
 }
 
-// awaits says which earlier target a step of the plan waits for because what its pools go
-// by has moved and that target has not come there; empty if none. A pool that keeps the
-// image that it has does not use a newer one.
+// awaits returns the wait of a step for an earlier target: a level that the step's pools use has
+// changed, and the earlier target does not have it yet. It is empty if the step does not wait. A
+// pool that keeps its image does not use a newer one.
 func (p *Plan) awaits(in model.Input, s step.Step) string {
 	if len(in.Policy.Gates.Earlier) == 0 || !s.MovesLevel() {
 		return ""

@@ -9,19 +9,19 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// NodegroupStatus is EKS's answer about a pool's nodegroup.
+// NodegroupStatus is EKS's state of a pool's nodegroup.
 type NodegroupStatus struct {
-	// Name differs from the one in Git where the nodegroup was replaced.
+	// Name differs from the one in Git if the nodegroup was replaced.
 	Name           string `json:"name"`
 	Status         string `json:"status"`
 	Version        string `json:"version,omitempty"`
 	ReleaseVersion string `json:"releaseVersion,omitempty"`
-	// Replaces are nodegroups that are deleted once this one is ACTIVE.
+	// Replaces lists the nodegroups that weir deletes once this one is ACTIVE.
 	Replaces []string             `json:"replaces,omitempty"`
 	Health   []NodegroupIssueNote `json:"health,omitempty"`
 }
 
-// NodegroupIssueNote is a health issue with what to do about it.
+// NodegroupIssueNote is a health issue with a hint how to fix it.
 type NodegroupIssueNote struct {
 	Code        string   `json:"code"`
 	Message     string   `json:"message,omitempty"`
@@ -59,7 +59,7 @@ func nodegroupStatus(all []observed.Nodegroup) *NodegroupStatus {
 	return out
 }
 
-// healthText is the first health issue in words.
+// healthText describes the first health issue.
 func (n *NodegroupStatus) healthText() string {
 	text := "EKS says of the nodegroup " + n.Name + ": " + n.Health[0].Code
 	for _, more := range []string{n.Health[0].Message, n.Health[0].Hint} {

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Unclear returns the pools ("namespace/name") whose plan does not show whether AWS returns what
-// weir wrote: a rollout is in progress, or the pool cannot be planned.
+// Unclear returns the pools ("namespace/name") whose plan cannot show whether AWS kept weir's
+// writes: a rollout is in progress, or the pool cannot be planned.
 func Unclear(pools []PoolStatus) map[string]bool {
 	unclear := map[string]bool{}
 	for _, s := range pools {
@@ -23,8 +23,8 @@ func Unclear(pools []PoolStatus) map[string]bool {
 	return unclear
 }
 
-// notTaken holds the steps that AWS has taken often enough, and what needs a version
-// that one of them would make. A step that has something else to change as well runs.
+// notTaken holds the steps that AWS has accepted often enough without effect, and the steps that
+// need a template version from one of them. A step with another change as well runs.
 func (c *computation) notTaken() {
 	if !c.in.Memory.Refusals.HasWrites() {
 		return
@@ -53,7 +53,8 @@ func (c *computation) notTaken() {
 	}
 }
 
-// reportNotTaken says which fields AWS does not keep, and returns it in short.
+// reportNotTaken adds a diagnostic that names the fields that AWS does not keep. It returns a short
+// text.
 func (c *computation) reportNotTaken(s step.Step) string {
 	what := string(s.Resource) + " " + s.Name
 	short := "AWS accepted this for the " + what + ", but it is still due"
@@ -82,7 +83,7 @@ func (c *computation) reportNotTaken(s step.Step) string {
 			c.Note(diag.Error, pool, path, model.CodeNotTaken, summary, detail)
 		}
 	}
-	if !noted { // of what nothing in Git wants any more
+	if !noted { // the resource is no longer in Git
 		c.Diags = append(c.Diags, diag.Diagnostic{Severity: diag.Error, Code: model.CodeNotTaken, Summary: summary, Detail: detail})
 	}
 	return short

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// ErrSource is in a report's Err if weir could not read what Git wants again. The commit of the
-// report is not at fault.
+// ErrSource is the Err of a report if weir could not read the desired state from Git again. The
+// commit of the report is not at fault.
 var ErrSource = errors.New("source cannot be read")
 
 // Phase is Cluster API's MachinePool phase.
@@ -43,8 +43,8 @@ type Condition struct {
 	Message  string `json:"message,omitempty"`
 }
 
-// PoolStatus is a pool's status in the shape of Cluster API's MachinePool
-// status, with what identifies the pool before it.
+// PoolStatus is a pool's status in the shape of Cluster API's MachinePool status, after fields that
+// identify the pool.
 type PoolStatus struct {
 	Name      string          `json:"name"`
 	Namespace string          `json:"namespace"`
@@ -58,17 +58,17 @@ type PoolStatus struct {
 	AvailableReplicas   int32 `json:"availableReplicas"`
 	UnavailableReplicas int32 `json:"unavailableReplicas"`
 	DesiredReplicas     int32 `json:"desiredReplicas"`
-	// MinReplicas and MaxReplicas are the bounds that AWS holds, both 0 where there
-	// is nothing yet or where the group counts in other units than instances.
+	// MinReplicas and MaxReplicas are the bounds in AWS. Both are 0 if the pool does not exist yet
+	// or the group counts in other units than instances.
 	MinReplicas    int32    `json:"minReplicas"`
 	MaxReplicas    int32    `json:"maxReplicas"`
 	ReadyFrom      string   `json:"readyFrom"` // "InService" or "nodes"
 	ProviderIDList []string `json:"providerIDList"`
-	// NodeRefs holds the nodes of the instances, if the workload cluster was read.
+	// NodeRefs lists the nodes of the instances, if weir read the workload cluster.
 	NodeRefs []NodeRef `json:"nodeRefs,omitempty"`
-	// Instances are the numbers of instances by version, zone and state.
+	// Instances contains the numbers of instances by version, zone and state.
 	Instances []InstanceCount `json:"instances,omitempty"`
-	// TemplateVersions are the versions of the launch template that were read.
+	// TemplateVersions lists the versions of the launch template that weir has read.
 	TemplateVersions      []VersionNote `json:"templateVersions,omitempty"`
 	LaunchTemplateID      string        `json:"launchTemplateID,omitempty"`
 	LaunchTemplateVersion string        `json:"launchTemplateVersion,omitempty"`
@@ -82,17 +82,17 @@ type PoolStatus struct {
 	FailureCause string      `json:"-"`
 	Conditions   []Condition `json:"conditions"`
 
-	// Nodegroup is EKS's answer about a managed pool; nil while it has no nodegroup.
+	// Nodegroup is EKS's state of a managed pool, nil while it has no nodegroup.
 	Nodegroup *NodegroupStatus `json:"nodegroup,omitempty"`
 
-	// Rollout is set while an instance refresh or nodegroup update moves.
+	// Rollout is set while an instance refresh or nodegroup update is in progress.
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
-	// LastRollout is the newest instance refresh or nodegroup update, moving or
-	// ended, where this pass had a reason to read it.
+	// LastRollout is the newest instance refresh or nodegroup update, in progress or ended, if this
+	// pass has read it.
 	LastRollout *RolloutStatus `json:"lastRollout,omitempty"`
-	// Draining are the machines that wait until weir has moved their pods away.
+	// Draining lists the machines that wait until weir has moved their pods.
 	Draining []Draining `json:"draining,omitempty"`
-	// Converged says that AWS matches Git and nothing moves.
+	// Converged reports whether AWS matches Git and nothing is changing.
 	Converged bool `json:"converged"`
 	// LastSeen is the time at which the pool was in this state, if the last pass could not observe
 	// it because its commit does not render or AWS does not answer; zero otherwise.
@@ -102,21 +102,21 @@ type PoolStatus struct {
 	FailedSince time.Time `json:"failedSince,omitzero"`
 }
 
-// Draining is a machine that will end, and waits until its pods have gone.
+// Draining is a machine that will end, and waits until its pods are gone.
 type Draining struct {
 	Instance string `json:"instance"`
 	Node     string `json:"node,omitempty"`
-	// Since is the start of the drain. At Until the machine goes, whatever is left of its pods.
+	// Since is the start of the drain. At Until the machine ends, even if pods are left.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// PodsLeft is the number of pods that have not gone. Pods names some of them.
+	// PodsLeft is the number of pods that are not gone. Pods lists some of them.
 	PodsLeft int           `json:"podsLeft"`
 	Pods     []DrainingPod `json:"pods,omitempty"`
-	// Why gives another reason that keeps the machine.
+	// Why is another reason that keeps the machine.
 	Why string `json:"why,omitempty"`
 }
 
-// DrainingPod is a pod that has not gone yet, and what keeps it.
+// DrainingPod is a pod that is not gone yet, and the reason.
 type DrainingPod struct {
 	Name string `json:"name"`
 	Why  string `json:"why"`
@@ -139,14 +139,13 @@ type RolloutStatus struct {
 	Message       string `json:"message,omitempty"`
 	// StartedAt is the start of the rollout, zero if AWS does not give it.
 	StartedAt time.Time `json:"startedAt,omitzero"`
-	// MinHealthy and MaxHealthy are the percentages of the desired size between
-	// which an instance refresh keeps the group, absent where it was started
-	// without.
+	// MinHealthy and MaxHealthy are the percentages of the desired size between which an instance
+	// refresh keeps the group. They are absent if it was started without them.
 	MinHealthy *int32 `json:"minHealthyPercentage,omitempty"`
 	MaxHealthy *int32 `json:"maxHealthyPercentage,omitempty"`
 }
 
-// Report holds the actions and findings of one pass over one target.
+// Report contains the actions and findings of one pass over one target.
 type Report struct {
 	Target   string
 	Source   string
@@ -157,44 +156,44 @@ type Report struct {
 	Ref      string
 	// Seq is Desired.Seq.
 	Seq int64 `json:",omitempty"`
-	// Touched says that the commit changed what this target renders, compared
-	// with the commit before; false for a pass that was due by time alone.
+	// Touched reports whether the commit changed the target's render, compared with the commit
+	// before. It is false for a pass that was due by time alone.
 	Touched bool
 
 	Plan     *Plan // nil for none: Diagnostics or Err say why
 	Outcomes []step.Outcome
 	Pools    []PoolStatus
-	// Governed are the pools of Gates.Rollouts, as a conductor of rollouts must know them.
+	// Governed lists the pools of Gates.Rollouts with the facts for a conductor of rollouts.
 	Governed []rollout.Pool `json:",omitempty"`
 	// LaunchConfigs are the AWSLaunchConfigs of the target, in order.
 	LaunchConfigs []LaunchConfigStatus
 	// Milestones are the events other than steps.
 	Milestones []step.Milestone
-	// Diagnostics are all of the pass: render, lookups, plan.
+	// Diagnostics lists all diagnostics of the pass: render, lookups, plan.
 	Diagnostics diag.List
-	// Err is a failure that is not the user's files: source, credentials, AWS.
+	// Err is a failure outside the user's files: source, credentials, AWS.
 	Err error
 
 	StartedAt time.Time
 	Duration  time.Duration
-	// Suspended says that the target is suspended, ReportOnly that its mode is report:
-	// planned, never written.
+	// Suspended reports whether the target is suspended. ReportOnly reports whether its mode is
+	// report. weir then plans and never writes.
 	Suspended, ReportOnly bool
-	// Fallback describes the earlier revision that the target uses because the one of the report
-	// cannot be rendered. It is nil if the target uses that one.
+	// Fallback describes the earlier revision that the target uses because the report's revision
+	// cannot be rendered. It is nil if the target uses the report's revision.
 	Fallback *Fallback `json:"Holds,omitempty"`
-	// FallbackPools does the same for single pools ("namespace/name") that the followed revision
-	// breaks.
+	// FallbackPools maps single pools ("namespace/name") that the followed revision breaks to their
+	// fallback.
 	FallbackPools map[string]*Fallback `json:"HeldPools,omitempty"`
-	// Wanted identifies what Git and the configuration want of the target. Levels are the answers
-	// that its pools used in the pass, each requested at Fresh or later.
+	// Wanted identifies the desired state of the target in Git and the configuration. Levels
+	// contains the answers that its pools used in the pass, each requested at Fresh or later.
 	Wanted string
 	Levels []model.Level
 	Fresh  time.Time
 }
 
-// Shown returns the plan for people. A report without a plan gives a plan without steps and without
-// a digest, whose diagnostics say why.
+// Shown returns the plan for people. For a report without a plan, it returns a plan without steps
+// and without a digest, whose diagnostics give the reason.
 func (r *Report) Shown() *Plan {
 	p := r.Plan
 	if p == nil {
@@ -236,16 +235,16 @@ func (r *Report) Failures() []step.Outcome {
 	return out
 }
 
-// FailureRefused is the failure of a pool with a step that AWS refused, and refuses as long as
-// nothing is changed.
+// FailureRefused is the failure of a pool with a step that AWS refused, and will refuse until
+// something changes.
 const FailureRefused = "step-refused"
 
 // FailureChanged is the failure of a pool with a step that weir did not send, because the resource
-// was not as the pass had observed it.
+// had changed since the pass observed it.
 const FailureChanged = "changed-since-observed"
 
-// NoteRefused says of a pool that AWS refused a step of it, and what makes weir try that
-// again. A failure that the plan found of the pool comes first.
+// NoteRefused reports in a pool's status that AWS refused a step, and when weir tries it again. A
+// failure that the plan already found takes precedence.
 func NoteRefused(s *PoolStatus, o *step.Outcome) {
 	key := s.Namespace + "/" + s.Name
 	if s.FailureReason != "" || o.Step.Pool != key && !slices.Contains(o.Step.Pools, key) {

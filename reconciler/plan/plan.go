@@ -12,36 +12,37 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// Plan is the work that one pass would do for one target.
+// Plan is the work that one pass does for one target.
 type Plan struct {
 	Target   string
 	Revision string
 	Account  string
 	Region   string
 	Steps    []step.Step
-	// Diagnostics are the render's and the planner's, sorted.
+	// Diagnostics lists the render's and the planner's diagnostics, sorted.
 	Diagnostics diag.List
 	Summary     Summary
-	// Secretless plans were made without secrets: they have no digest.
+	// Secretless is set if the plan was made without secrets. Such a plan has no digest.
 	Secretless bool
-	// Granted says that an approval let the plan run.
+	// Granted reports whether an approval allows the plan to run.
 	Granted bool
-	// Ahead are the commits for which steps are stopped, as AWS names them.
+	// Ahead lists the commits that stop steps: resources in AWS name them, and the followed commit
+	// is older or unrelated. They are full or short hashes.
 	Ahead []string
-	// pools holds the facts of each pool other than its steps and diagnostics.
+	// pools contains the facts of each pool other than its steps and diagnostics.
 	pools model.PoolPlans
 	// resolved is the result of Resolved.
 	resolved map[string]model.ReviewedImage
-	// verdict reports whether the target is held to the revision of the policy.
+	// verdict is the decision whether the target is held to the revision of Policy.Fallback.
 	verdict lastgood.Verdict
-	// Digested is the digest of the plan that this one is a copy of, for who is shown it:
-	// its steps lack what the digest is made of. It is empty for the plan itself.
+	// Digested is the digest of the original if this plan is a copy for display, without the values
+	// that the digest covers. Otherwise it is empty.
 	Digested string
-	// held is the result of Holding where the plan is such a copy of another weir's.
+	// held is the result of Holding if the plan is a copy from another weir's record.
 	held *Holding
 }
 
-// Summary counts pools by their gravest verb.
+// Summary counts pools by their most serious verb.
 type Summary struct {
 	Create    int `json:"create"`
 	Update    int `json:"update"`
@@ -51,7 +52,7 @@ type Summary struct {
 	Unchanged int `json:"unchanged"`
 }
 
-// Unplanned says why it is not known whether a pool is as Git wants it; empty where it is.
+// Unplanned explains why it is unknown whether a pool matches Git; empty if it is known.
 func (p *Plan) Unplanned(pool string) string { return p.pools.Named(pool).Unplanned() }
 
 // behind reports whether a pool follows images and leaves a newer one to a later plan.
@@ -90,7 +91,7 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 		Schema: "weir.dev/plan/v1", Target: p.Target, Revision: p.Revision, Digest: p.Digest(),
 		Summary: p.Summary, Steps: p.Steps, Diagnostics: p.Diagnostics,
 	}
-	// The plan may be shown in several places at once, so it is not changed.
+	// Several goroutines may use the plan at once, so MarshalJSON changes a copy.
 	out.Steps = append([]step.Step{}, out.Steps...)
 	for i := range out.Steps {
 		out.Steps[i].HeldEnds = out.Steps[i].Ends(p.Target)
@@ -104,12 +105,12 @@ func (p *Plan) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// Resolved are the images of the versions that the plan makes, by SourceHash, as AWS
-// answered: what a review of the plan has shown.
+// Resolved returns the images of the versions that the plan makes, by SourceHash, as a review of
+// the plan shows them.
 func (p *Plan) Resolved() map[string]model.ReviewedImage { return p.resolved }
 
-// Image is that of the launch template version that a pool wants, empty where none is known,
-// and release what its nodegroup has.
+// Image returns the image of the launch template version that a pool wants, empty if unknown.
+// release is the version that its nodegroup runs.
 func (p *Plan) Image(pool string) (image string, release model.Release) {
 	if known := p.pools.Named(pool); known != nil {
 		image, release = known.Image, known.Release
@@ -117,8 +118,8 @@ func (p *Plan) Image(pool string) (image string, release model.Release) {
 	return image, release
 }
 
-// Realized are those of in.Reviewed that AWS holds as they were reviewed, for pools that
-// have converged: the next published image is a new decision.
+// Realized returns the SourceHashes of in.Reviewed whose images AWS now has, for pools that have
+// converged. The next published image then needs a new decision.
 func (p *Plan) Realized(pools []PoolStatus) []string {
 	converged := map[string]bool{}
 	for _, s := range pools {
@@ -134,7 +135,7 @@ func (p *Plan) Realized(pools []PoolStatus) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(out)), func(source string) bool { return !out[source] })
 }
 
-// Governed are the pools that FleetRollouts govern, as their conductor must know them.
+// Governed returns the pools that FleetRollouts govern, with the facts for their conductor.
 func (p *Plan) Governed() []rollout.Pool {
 	var out []rollout.Pool
 	for i := range p.pools {
@@ -153,7 +154,7 @@ func (p *Plan) Governed() []rollout.Pool {
 	return out
 }
 
-// Watched are the instance refreshes that the plan's pools wait for, by group.
+// Watched returns the instance refreshes that the plan's pools wait for, by group.
 func (p *Plan) Watched() map[string]model.Watched {
 	out := map[string]model.Watched{}
 	for i := range p.pools {
@@ -164,7 +165,7 @@ func (p *Plan) Watched() map[string]model.Watched {
 	return out
 }
 
-// ImageChanges calls each with every change of an image in the plan.
+// ImageChanges calls each for every change of an image in the plan.
 func (p *Plan) ImageChanges(each func(*step.Change)) {
 	for i := range p.Steps {
 		for j := range p.Steps[i].Changes {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// HoldRefused holds the steps that end machines of pools for which AWS is known to refuse every new
-// machine. refused has the reasons, by pool. Steps that stop a rollout run all the same, and so do
+// HoldRefused holds the steps that end machines of pools for which AWS would refuse every new
+// machine. refused contains the reasons, by pool. It does not hold steps that stop a rollout, or
 // steps that somebody approved after seeing these reasons.
 func (p *Plan) HoldRefused(refused map[string][]string, policy model.Policy) {
 	if len(refused) == 0 || policy.Gates.Insists {
@@ -34,7 +34,7 @@ func (p *Plan) HoldRefused(refused map[string][]string, policy model.Policy) {
 	p.holdMarks()
 }
 
-// refusedEnds names who or what ends a preflight hold.
+// refusedEnds describes who or what ends a preflight hold.
 func refusedEnds(policy model.Policy, digest string) string {
 	ends := "a commit that corrects the name, or the resource once it exists"
 	switch {
@@ -52,7 +52,7 @@ func insistence(owner, reason string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// Insists returns what an approval of the plan insists on: its preflight holds.
+// Insists returns the preflight holds that an approval of the plan would override.
 func (p *Plan) Insists() []string {
 	var out []string
 	for _, s := range p.Steps {

@@ -18,17 +18,18 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// A record is a report as other weirs read it: for the views of a target, for the targets that wait
-// for it, and for its commit status and its pull request. It has no action, so nobody can execute
-// from a record what its writer planned. It has no secret. Digests are those of the original plan.
+// A record is a report in the form for other weirs: for the views of a target, for the targets that
+// wait for it, and for its commit status and its pull request. It has no actions, so nobody can
+// execute the plan of its writer from a record. It has no secrets. Its digest is the one of the
+// original plan.
 
-// recordFormat goes up when an older weir would misread a record.
+// recordFormat increases when an older weir would misread a record.
 const recordFormat = 1
 
-// longestRecord bounds what a record may hold when it is unpacked.
+// longestRecord limits the bytes of an unpacked record.
 const longestRecord = 32 << 20
 
-// Each type below has the members that JSON leaves out of the type that it stands for.
+// Each type below adds the fields that the JSON of the original type omits.
 type (
 	reportRecord struct {
 		Format   int
@@ -36,7 +37,7 @@ type (
 		Plan     *planRecord     `json:",omitempty"`
 		Outcomes []outcomeRecord `json:",omitempty"`
 		Err      *errorRecord    `json:",omitempty"`
-		// Causes are the FailureCauses of Report.Pools, by place.
+		// Causes maps indexes in Report.Pools to FailureCauses.
 		Causes map[int]string `json:",omitempty"`
 	}
 	bareReport Report
@@ -48,13 +49,13 @@ type (
 		Behind    []string                       `json:",omitempty"`
 		Reviewed  map[string]string              `json:",omitempty"`
 		Resolved  map[string]model.ReviewedImage `json:",omitempty"`
-		Later     []int                          `json:",omitempty"` // steps by place
+		Later     []int                          `json:",omitempty"` // indexes of steps
 		Allowed   []int                          `json:",omitempty"`
 		FirstStep []int                          `json:",omitempty"`
 	}
 	outcomeRecord struct {
-		// Step is the place of the outcome's step in the plan; Other the step where the plan
-		// does not hold it.
+		// Step is the index of the outcome's step in the plan. Other is the step itself if it is
+		// not in the plan.
 		Step     int
 		Other    *step.Step `json:",omitempty"`
 		Status   step.OutcomeStatus
@@ -67,13 +68,13 @@ type (
 	errorRecord struct {
 		Text string
 		Call *observed.Error `json:",omitempty"`
-		// Is is the text of a cause that matters by its kind alone, without the text around it.
+		// Is is the text of a cause that callers identify by its kind, without the text around it.
 		Is string `json:",omitempty"`
 	}
 )
 
-// kinds are the texts of the errors that others tell apart: a source's, and how a context
-// ends.
+// kinds lists the texts of the errors that callers distinguish: an unreadable source, and the two
+// ends of a context.
 var kinds = []string{ErrSource.Error(), "context canceled", "context deadline exceeded"}
 
 // RecordedError is a report's error as a record stores it.
@@ -82,10 +83,10 @@ type RecordedError struct {
 	call     *observed.Error
 }
 
-// Error is the text.
+// Error returns the text.
 func (e *RecordedError) Error() string { return e.text }
 
-// As gives the failed call.
+// As returns the failed call.
 func (e *RecordedError) As(target any) bool {
 	call, ok := target.(**observed.Error)
 	if ok = ok && e.call != nil; ok {
@@ -94,10 +95,10 @@ func (e *RecordedError) As(target any) bool {
 	return ok
 }
 
-// Is reports whether the cause was an error: what was written elsewhere has its text alone.
+// Is reports whether the cause was target, by its text: a record contains no more of an error.
 func (e *RecordedError) Is(target error) bool { return e.is != "" && target.Error() == e.is }
 
-// kindOf returns the kind that is in the chain of an error.
+// kindOf returns the text of kinds that occurs in the chain of an error, "" for none.
 func kindOf(err error) string {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if text := err.Error(); slices.Contains(kinds, text) {
@@ -125,7 +126,7 @@ func (e *errorRecord) err() error {
 	return &RecordedError{e.Text, e.Is, e.Call}
 }
 
-// bareCall is without the cause, which repeats the message and may hold anything.
+// bareCall returns a copy without the cause, which repeats the message and may contain anything.
 func bareCall(e *observed.Error) *observed.Error {
 	if e == nil {
 		return nil
@@ -135,7 +136,7 @@ func bareCall(e *observed.Error) *observed.Error {
 	return &out
 }
 
-// Record is r as other weirs read it. redact makes the copy that may be shown.
+// Record returns r as a record for other weirs. redact makes the copy without secrets.
 func (r *Report) Record(redact func(*Report) *Report) ([]byte, error) {
 	data, err := json.Marshal(r.record(redact(r)))
 	if err != nil {
@@ -152,13 +153,13 @@ func (r *Report) Record(redact func(*Report) *Report) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Same returns the content of a report without the time and the duration of its pass: a pass that
-// finds the same as the one before is no news to others.
+// Same returns the content of a report without the time and the duration of its pass. If it is
+// unchanged, other weirs need no new record.
 func (r *Report) Same(redact func(*Report) *Report) ([]byte, error) {
 	shown := *redact(r)
 	shown.StartedAt, shown.Duration = time.Time{}, 0
 	shown.Governed = slices.Clone(shown.Governed)
-	for i := range shown.Governed { // gates alone ask how old what was read is
+	for i := range shown.Governed { // only gates use the age of these reads
 		if p := &shown.Governed[i]; !p.Watched {
 			p.Facts.ReadAt, p.Facts.ActivitiesRead = time.Time{}, time.Time{}
 		}
@@ -170,7 +171,8 @@ func (r *Report) Same(redact func(*Report) *Report) ([]byte, error) {
 	return json.Marshal(r.record(&shown))
 }
 
-// record is shown, with what cannot be told from it of the report that it is a copy of.
+// record returns the record of shown, a redacted copy of r. It adds the facts of r that the copy
+// does not have.
 func (r *Report) record(shown *Report) reportRecord {
 	out := reportRecord{Format: recordFormat, Report: bareReport(*shown), Err: newErrorRecord(shown.Err)}
 	out.Report.Plan, out.Report.Outcomes, out.Report.Err, out.Report.Milestones = nil, nil, nil, nil
@@ -243,7 +245,7 @@ func ReadRecord(data []byte) (*Report, error) {
 	return in.report()
 }
 
-// pools are the facts about pools that a record keeps.
+// pools returns the facts about pools in a record.
 func (in *planRecord) pools() model.PoolPlans {
 	set := &intent.Set{}
 	for _, pool := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(in.Behind, slices.Collect(maps.Keys(in.Reviewed)))))) {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// share lets equal parts of the changes of a plan share their memory. The pools of a target
-// are much alike, and a plan that makes a hundred of them is kept until all are made.
+// share makes equal parts of a plan's changes share memory. The pools of a target are much alike,
+// and a plan that makes a hundred of them stays in memory until all are made.
 func share(steps []step.Step) {
 	texts, paths, values := map[string]string{}, map[string]intent.Path{}, map[any]any{}
 	var key []byte
@@ -30,7 +30,7 @@ func share(steps []step.Step) {
 	}
 }
 
-// first is the value that came first with a key.
+// first returns the first value that was stored for a key.
 func first[K comparable, V any](of map[K]V, key K, v V) V {
 	if known, ok := of[key]; ok {
 		return known

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Statuses says how each pool of the input stands, from what was observed and
-// from the plan that was made of it.
+// Statuses returns the status of each pool of the input, from the observed state and the plan for
+// it.
 func Statuses(in model.Input, p *Plan) []PoolStatus {
 	out := make([]PoolStatus, 0, len(in.Set.Pools))
 	f := findingsOf(p)
@@ -29,14 +29,14 @@ func Statuses(in model.Input, p *Plan) []PoolStatus {
 	return append(out, deleting(in, p)...)
 }
 
-// findings are the diagnostics of a plan, by pool and by object.
+// findings groups the diagnostics and steps of a plan by pool and by object.
 type findings struct {
 	pending map[string]bool             // pools with steps
-	waits   map[string]string           // what pools wait for of their control plane
+	waits   map[string]string           // why pools wait for their control plane
 	errors  map[string]*diag.Diagnostic // the first error of an object
 	drifts  map[string]*diag.Diagnostic // the first drift of an object
-	stopped map[string][]string         // what suspended processes keep from happening, by object
-	pools   model.PoolPlans             // the plan's
+	stopped map[string][]string         // effects of suspended processes, by object
+	pools   model.PoolPlans             // the facts of the plan
 }
 
 func findingsOf(p *Plan) findings {
@@ -96,7 +96,7 @@ func (f findings) status(in model.Input, pool *intent.Pool) PoolStatus {
 	moving := false
 	switch {
 	case s.FailureReason == model.CodeConflict:
-		// The group with the name is another's: its machines are not the pool's.
+		// The group with the name belongs to somebody else, and so do its machines.
 		s.LaunchTemplateID = ""
 	case pool.Group != nil:
 		moving = s.fromGroup(in, pool, known.Watched)
@@ -119,8 +119,8 @@ func (f findings) status(in model.Input, pool *intent.Pool) PoolStatus {
 	return s
 }
 
-// asInAWS returns a pool with the name of its actual group or nodegroup, if Git gives it another
-// name that weir refuses: the status shows what AWS has.
+// asInAWS returns the pool with the name of its actual group or nodegroup, if weir refuses the name
+// in Git. The status shows the actual resource.
 func asInAWS(in model.Input, pool *intent.Pool, failure string) *intent.Pool {
 	if failure != model.CodeRenamed {
 		return pool
@@ -138,7 +138,7 @@ func asInAWS(in model.Input, pool *intent.Pool, failure string) *intent.Pool {
 	return &out
 }
 
-// failure is the error that concerns the pool, if there is one.
+// failure returns the first error that concerns the pool, nil for none.
 func (s *PoolStatus) failure(f findings, pool *intent.Pool) *diag.Diagnostic {
 	if len(f.errors) == 0 {
 		return nil
@@ -177,7 +177,7 @@ func (s *PoolStatus) fromGroup(in model.Input, pool *intent.Pool, watched *model
 	return moving || s.Replicas != s.DesiredReplicas || s.ReadyReplicas != s.DesiredReplicas
 }
 
-// count counts instances and, where the workload cluster answered, their nodes.
+// count counts instances and, if the workload cluster answered, their nodes.
 func (s *PoolStatus) count(in model.Input, pool *intent.Pool, instances []observed.Instance) {
 	for _, i := range instances {
 		s.countAlike(i)
@@ -204,8 +204,8 @@ func (s *PoolStatus) count(in model.Input, pool *intent.Pool, instances []observ
 	slices.SortFunc(s.NodeRefs, func(a, b NodeRef) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// fromNodegroup takes the pool's nodegroups, the one that matches Git first. During a replacement,
-// the machines of all of them are the pool's.
+// fromNodegroup fills the status from the pool's nodegroups. The one that matches Git comes first.
+// During a replacement, the machines of all of them are the pool's.
 func (s *PoolStatus) fromNodegroup(in model.Input, pool *intent.Pool, all []observed.Nodegroup) (moving bool) {
 	s.Nodegroup = nodegroupStatus(all)
 	if len(all) == 0 {

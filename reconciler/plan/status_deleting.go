@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// deleting says how the target's pools stand that Git no longer has and that are
-// being deleted: those that AWS is deleting, and those that the plan deletes.
+// deleting returns the status of the target's pools that are no longer in Git and are being
+// deleted: by AWS already, or by a step of the plan.
 func deleting(in model.Input, p *Plan) []PoolStatus {
 	if in.Index == nil {
 		in.Index = model.NewIndex(in.State)

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// InstanceCount says how many instances of a pool are alike.
+// InstanceCount is the number of instances of a pool that are alike.
 type InstanceCount struct {
-	// TemplateVersion is the number of the launch template's version that they
-	// run, empty where AWS names none.
+	// TemplateVersion is the number of the launch template version that they run, empty if AWS
+	// names none.
 	TemplateVersion string `json:"templateVersion,omitempty"`
 	Zone            string `json:"zone"`
 	Type            string `json:"type,omitempty"`
-	// State and Health are AWS's, such as InService and Healthy.
+	// State and Health are AWS's values, such as InService and Healthy.
 	State  string `json:"state"`
 	Health string `json:"health,omitempty"`
 	Count  int32  `json:"count"`
@@ -27,19 +27,19 @@ type InstanceCount struct {
 // VersionNote is a version of a pool's launch template that a pass has read.
 type VersionNote struct {
 	Number int64 `json:"number"`
-	// Revision is the short hash of the commit that it was made for, and Subject
-	// that commit's first line; both are empty where weir did not make it.
+	// Revision is the short hash of the commit for which weir made the version. Subject is the
+	// commit's first line. Both are empty if weir did not make the version.
 	Revision string `json:"revision,omitempty"`
 	Subject  string `json:"subject,omitempty"`
-	// Default says that it is the template's default version.
+	// Default reports whether it is the template's default version.
 	Default bool `json:"default,omitempty"`
 }
 
-// bounds sets the minimum and the maximum number of instances of a pool. A group in other units than
-// instances gives none.
+// bounds sets the minimum and the maximum number of instances of a pool.
 func (s *PoolStatus) bounds(least, most int32) { s.MinReplicas, s.MaxReplicas = least, most }
 
-// countAlike adds an instance to those like it. A pool has few kinds of them.
+// countAlike adds an instance to the count of instances like it. A pool has few different kinds, so
+// it searches linearly.
 func (s *PoolStatus) countAlike(i observed.Instance) {
 	version := i.Template.Version
 	if strings.HasPrefix(version, "$") {
@@ -57,7 +57,7 @@ func (s *PoolStatus) countAlike(i observed.Instance) {
 	})
 }
 
-// sortAlike sorts the numbers, so that their order does not depend on AWS's.
+// sortAlike sorts the counts, so that their order does not depend on AWS's.
 func (s *PoolStatus) sortAlike() {
 	slices.SortFunc(s.Instances, func(x, y InstanceCount) int {
 		return cmp.Or(cmp.Compare(x.Zone, y.Zone), cmp.Compare(x.TemplateVersion, y.TemplateVersion), cmp.Compare(x.Type, y.Type),
@@ -65,7 +65,7 @@ func (s *PoolStatus) sortAlike() {
 	})
 }
 
-// notes lists the versions of the pool's own template that were read, newest first.
+// notes lists the versions of the pool's own template that weir has read, newest first.
 func (s *PoolStatus) notes(in model.Input, pool *intent.Pool) {
 	if pool.LaunchTemplate == nil || s.LaunchTemplateID == "" {
 		return

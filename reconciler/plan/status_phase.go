@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// phase follows Cluster API's MachinePool controller: its rules in its order, of
-// which the last that holds wins. A pool with a fault is Failed, which Cluster
-// API's enumeration still has.
+// phase computes the phase like Cluster API's MachinePool controller: it applies the same rules in
+// the same order, and the last matching rule wins. A pool with a fault is Failed, which is still a
+// value of Cluster API's enumeration.
 func (s *PoolStatus) phase(pool *intent.Pool, failed bool) Phase {
 	phase := PhasePending
 	if s.BootstrapReady && !s.InfrastructureReady {
@@ -39,8 +39,8 @@ func (s *PoolStatus) phase(pool *intent.Pool, failed bool) Phase {
 	return phase
 }
 
-// Conditions and their reasons have CAPA's names; reasons that CAPA does not
-// have are weir's diagnostic codes.
+// Conditions and their reasons have CAPA's names. Reasons that CAPA does not have are weir's
+// diagnostic codes.
 const (
 	conditionReady         = "Ready"
 	conditionGroup         = "ASGReady"
@@ -133,8 +133,8 @@ func (s *PoolStatus) nodegroupCondition(in model.Input, pool *intent.Pool, all [
 	return c
 }
 
-// refreshConditions tell of the newest instance refresh of the pool's group,
-// where the pass had reason to read it.
+// refreshConditions returns conditions about the newest instance refresh of the pool's group, if
+// the pass has read it.
 func (s *PoolStatus) refreshConditions(in model.Input, pool *intent.Pool) []Condition {
 	if pool.Group == nil {
 		return nil

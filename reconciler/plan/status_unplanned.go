@@ -14,22 +14,21 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// A pool with a fault in Git stays in every view, as Failed, with what AWS has and the place of the
-// fault. So does every other pool of a target with a fault that has something in AWS: Git may or may
-// not still want it.
+// A pool with a fault in Git stays in every view. It is Failed, and shows its resources in AWS and
+// the position of the fault. So does every other pool with resources in AWS if its target has a
+// fault: Git may or may not still want it.
 
-// ReasonKept is the reason of the condition Ready of a pool that the followed revision
-// does not have, and that stays because its target has a fault.
+// ReasonKept is the reason of the condition Ready for a pool that is not in the followed revision
+// and that weir keeps because its target has a fault.
 const ReasonKept = "KeptAsTargetHasFault"
 
-// ReasonNotOfAWS is the reason of the condition Ready of a MachinePool whose
-// infrastructure is another provider's, although AWS has something with its tag.
+// ReasonNotOfAWS is the reason of the condition Ready for a MachinePool whose infrastructure is
+// another provider's, although AWS has a resource with its tag.
 const ReasonNotOfAWS = "NotOfAWS"
 
-// WithFaults adds to the statuses of a target's pools the faults of those that are broken,
-// and the pools that are not in the plan. held says which pools are held to an earlier
-// revision; it is nil for a target that is held as a whole or not at all. in.Set may be
-// nil.
+// WithFaults adds to the statuses of a target's pools the faults of broken pools, and the pools
+// that are not in the plan. held maps the pools that use an earlier revision to their Fallback. It
+// is nil if the target uses one as a whole or not at all. in.Set may be nil.
 func WithFaults(in model.Input, statuses []PoolStatus, held map[string]*Fallback, target *Fallback) []PoolStatus {
 	if len(in.Unplanned) == 0 && in.Policy.Fault == "" {
 		return statuses
@@ -63,11 +62,11 @@ func WithFaults(in model.Input, statuses []PoolStatus, held map[string]*Fallback
 	return v.out
 }
 
-// faulty is the work on the statuses of a target with faults.
+// faulty computes the statuses of a target with faults.
 type faulty struct {
 	in  model.Input
 	out []PoolStatus
-	// at are the places in out, by pool, and taken the resources that are in a status.
+	// at contains the index of each pool in out. taken is the set of resources that have a status.
 	at     map[string]int
 	taken  map[model.Claim]bool
 	all    []resource
@@ -78,7 +77,7 @@ type faulty struct {
 // broken shows a pool that could not be planned.
 func (v *faulty) broken(u *intent.Unplanned) {
 	for _, key := range u.Pools {
-		if i, known := v.at[key]; known { // planned as an earlier revision has it
+		if i, known := v.at[key]; known { // planned according to an earlier revision
 			if !u.Foreign {
 				v.fail(&v.out[i], u.Fault, v.doesOf(key))
 			}
@@ -103,8 +102,8 @@ func (v *faulty) broken(u *intent.Unplanned) {
 	v.add(s)
 }
 
-// heldAsWhole shows the pools of a target that is held to an earlier revision because the followed
-// commit cannot be rendered: what that commit wants of them is unknown.
+// heldAsWhole shows the pools of a target that uses an earlier revision because the followed commit
+// cannot be rendered. Their desired state in that commit is unknown.
 func (v *faulty) heldAsWhole() {
 	if v.in.Policy.Fallback == nil {
 		return
@@ -113,22 +112,22 @@ func (v *faulty) heldAsWhole() {
 		s := &v.out[i]
 		key, was := s.Namespace+"/"+s.Name, s.FailureMessage
 		if slices.ContainsFunc(v.in.Unplanned, func(u intent.Unplanned) bool { return slices.Contains(u.Pools, key) }) {
-			continue // its own fault is said
+			continue // its own fault is shown already
 		}
 		fault := v.in.Policy.Fault
-		if was != "" { // what else is wrong with its machines
+		if was != "" { // another problem of its machines
 			fault += "; " + was
 		}
 		does := v.doesOf(key)
 		if ready := s.Ready(); ready.Reason == ReasonHeld && strings.HasPrefix(ready.Message, doesHold) {
-			does = ready.Message // and what it lacks of that
+			does = ready.Message // keep the text about the missing part
 		}
 		v.fail(s, diag.Diagnostic{Summary: fault}, does)
 	}
 }
 
-// Stays says what weir does meanwhile with a pool that stays because of a fault in Git;
-// empty for every other pool.
+// Stays describes what weir does meanwhile with a pool that it keeps because of a fault in Git. It
+// is empty for every other pool.
 func (s *PoolStatus) Stays() string {
 	ready := s.Ready()
 	if ready.Reason == ReasonKept {
@@ -141,13 +140,13 @@ func (s *PoolStatus) Stays() string {
 	return does
 }
 
-// What doesOf begins with.
+// The start of the texts of doesOf.
 const (
 	doesNothing = "weir changes nothing of the pool"
 	doesHold    = "the pool is held to "
 )
 
-// doesOf describes what weir does about a broken pool for now.
+// doesOf describes what weir does with a broken pool for now.
 func (v *faulty) doesOf(pool string) string {
 	h := v.held[pool]
 	if h == nil {
@@ -164,7 +163,7 @@ func (v *faulty) doesOf(pool string) string {
 	return doesNothing + " until a commit fixes it; " + rollout.ShortRevision(h.Revision) + " does not match AWS: " + h.Verdict.Why
 }
 
-// fail shows a fault of the manifests in a status. A status keeps what AWS has.
+// fail shows a fault of the manifests in a status. The observed values of the status stay.
 func (v *faulty) fail(s *PoolStatus, d diag.Diagnostic, does string) {
 	s.Phase, s.Converged = PhaseFailed, false
 	s.FailureReason, s.FailureCause, s.FailureMessage = cmp.Or(d.Code, "build-failed"), "", d.Located()
@@ -194,7 +193,7 @@ func (v *faulty) resourceOf(u *intent.Unplanned) *intent.Pool {
 	return &v.all[i].as
 }
 
-// tagged reports whether a resource has the tag of a pool in Git.
+// tagged reports whether Git contains the pool.
 func (v *faulty) tagged(pool string) bool {
 	_, known := v.at[pool]
 	return known || slices.ContainsFunc(v.in.Unplanned, func(u intent.Unplanned) bool { return slices.Contains(u.Pools, pool) })
@@ -208,8 +207,8 @@ type resource struct {
 	as    intent.Pool
 }
 
-// resources are the target's groups and nodegroups that are in no status yet and that
-// nobody is deleting.
+// resources returns the target's groups and nodegroups that have no status yet and are not being
+// deleted.
 func (v *faulty) resources() []resource {
 	var out []resource
 	mine := v.in.Mine()
@@ -233,7 +232,7 @@ func (v *faulty) resources() []resource {
 	return out
 }
 
-// status returns the status of a pool for which weir knows only what AWS has.
+// status returns the status of a pool of which weir knows only the resources in AWS.
 func (v *faulty) status(pool *intent.Pool) PoolStatus {
 	s := PoolStatus{
 		Name: pool.Key.Name, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name, Target: v.in.Policy.Target,
@@ -267,7 +266,7 @@ func (v *faulty) add(s PoolStatus) {
 	v.out = append(v.out, s)
 }
 
-// kept shows the other pools that have something in AWS.
+// kept shows all other pools that have resources in AWS.
 func (v *faulty) kept() {
 	does := "the target has a fault, so weir keeps the pool as it is: " + v.in.Policy.Fault
 	for _, r := range v.all {
@@ -287,13 +286,13 @@ func (v *faulty) kept() {
 	}
 }
 
-// wanted reports whether the followed commit gave objects, so that it says which pools
-// there are.
+// wanted reports whether weir could read the objects of the followed commit, so that its list of
+// pools is known.
 func (v *faulty) wanted() bool {
 	return len(v.in.Unplanned) > 0 || v.target == nil && len(v.in.Set.Pools) > 0
 }
 
-// clusterIn is the cluster that tags name.
+// clusterIn returns the cluster that tags name.
 func clusterIn(tags map[string]string) string {
 	out := ""
 	for k := range tags {

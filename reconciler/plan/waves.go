@@ -13,22 +13,22 @@ import (
 
 // Standing is the state of a target after a pass, for the targets that wait for it.
 type Standing struct {
-	// Seen says that there was a pass.
+	// Seen reports whether there was a pass.
 	Seen   bool
 	Source string
-	// Ground is the basis of the pass, Reached its basis when the target was last seen
-	// converged.
+	// Ground is the basis of the last pass. Reached is the basis of the last pass in which the
+	// target had converged.
 	Ground, Reached Ground
-	// Converged says that AWS matches the ground; Failing that something is wrong;
-	// Resting that nothing is left to do and nothing rolls, though the size of a group
-	// may be on its way.
+	// Converged reports whether AWS matches Ground. Failing reports whether something is wrong.
+	// Resting reports whether no step is left and no rollout is in progress. The size of a group
+	// may still be changing.
 	Converged, Failing, Resting bool
-	// Why says briefly why it has not converged, and who can end that.
+	// Why explains briefly why the target has not converged, and who can end that.
 	Why string
 	// Held is the hold on the first of its held steps.
 	Held step.Hold
 
-	// behind says that a pool follows images and is yet to move to the newest: a later
+	// behind reports whether a pool follows images and has not moved to the newest yet. A later
 	// pass does that, after the reviewed steps.
 	behind          bool
 	account, region string
@@ -38,10 +38,10 @@ type Standing struct {
 // Ground is the basis of a pass over a target.
 type Ground struct {
 	Revision string
-	// Seq tells two times apart at which the source came to one revision: what was applied
-	// between them need not be undone yet.
+	// Seq distinguishes two times at which the source arrived at the same revision. What was
+	// applied between them may not be undone yet.
 	Seq int64
-	// Wanted identifies what Git and the configuration want, like Desired.Wanted.
+	// Wanted identifies the desired state in Git and the configuration, like Desired.Wanted.
 	Wanted string
 	// Levels are AWS's answers, which change without a commit.
 	Levels []model.Level
@@ -58,7 +58,7 @@ func (s Standing) After(r *Report) Standing {
 		account: r.Account, region: r.Region, fresh: s.fresh,
 	}
 	if r.Fresh.After(s.fresh) {
-		next.fresh = r.Fresh // what was asked once is never again of before that
+		next.fresh = r.Fresh // answers never become older
 	}
 	rolling := slices.ContainsFunc(r.Pools, func(p PoolStatus) bool { return p.Rollout != nil })
 	next.Failing = r.Err != nil || r.Diagnostics.HasErrors() || len(r.Failures()) > 0
@@ -90,20 +90,19 @@ func (s Standing) After(r *Report) Standing {
 	return next
 }
 
-// Lets reports whether those that come after the target may go on. Once it has
-// converged, a group of it that grows or shrinks closes nothing; a new step, a
-// rollout or a failure does, and so does another ground.
+// Lets reports whether the targets that depend on this one may go on. Once it has converged, a
+// group that grows or shrinks does not stop them. A new step, a rollout, a failure or another
+// ground does.
 func (s Standing) Lets() bool {
 	return !s.behind && (s.Converged || s.Resting && s.Reached.is(s.Ground))
 }
 
-// Opens reports whether those that come after the target may do more than after the
-// pass that left it at old.
+// Opens reports whether the targets that depend on this one may do more than in the state old.
 func (s Standing) Opens(old Standing) bool {
 	return s.Lets() && (!old.Lets() || !old.Ground.is(s.Ground) || s.fresh.After(old.fresh))
 }
 
-// Earlier is the target as seen by those that come after it.
+// Earlier returns the view of the target for the targets that depend on it.
 func (s Standing) Earlier(target string) model.Earlier {
 	return model.Earlier{Target: target, Account: s.account, Region: s.region, Levels: s.Ground.Levels, Fresh: s.fresh}
 }
@@ -125,7 +124,7 @@ func heldWhy(r *Report) (step.Hold, string) {
 	return s.Held, text
 }
 
-// triedAgain are the faults of pools that are parked until somebody asks.
+// triedAgain lists the faults of pools that weir does not retry until somebody requests it.
 var triedAgain = []string{"rollout-failed", "rollout-cancelled", "rollout-contested", "nodegroup-update-failed"}
 
 // firstTrouble returns the first failure, by its code if any, and who can end it. It is about
@@ -163,10 +162,10 @@ func firstTrouble(r *Report) string {
 	return ""
 }
 
-// WaitFor says why a target that follows a revision of a source waits for another one,
-// which stands so; empty if it does not. A target of the same source must have
-// converged at the same revision, one of another source at its own, and each with what
-// is wanted of it now, and since its source came to that: seq or later.
+// WaitFor explains why a target that follows a revision of a source waits for target on with the
+// state s. It is empty if the target does not wait. A target of the same source must have converged
+// at the same revision, and a target of another source at its own. Its last pass must also use its
+// current desired state (wanted, at seq or later).
 func WaitFor(source, revision, on, wanted string, seq int64, s Standing) string {
 	switch {
 	case !s.Seen:
@@ -181,11 +180,11 @@ func WaitFor(source, revision, on, wanted string, seq int64, s Standing) string 
 	return WaitText(on, s.Why)
 }
 
-// WaitText says for which target another waits, and why.
+// WaitText returns the text that a target waits for another one, with the reason.
 func WaitText(target, why string) string { return "waits for the target " + target + ", which " + why }
 
-// Await holds all steps that would run before an earlier target has changed. It is for plans that
-// are shown before the state of that target is available.
+// Await holds all steps that are not held yet, because an earlier target comes first. It is for
+// plans that are shown before the state of that target is available.
 func (p *Plan) Await(why string) {
 	for i := range p.Steps {
 		if s := &p.Steps[i]; s.Held == "" {

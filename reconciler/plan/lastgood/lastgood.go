@@ -1,10 +1,10 @@
-// Package lastgood decides to which revision a target is held while the followed commit leaves
-// nothing of it to apply. It is pure: the caller reads Git, AWS and the record.
+// Package lastgood decides to which earlier revision a target is held if nothing of the followed
+// commit can be applied. It is pure: the caller reads Git, AWS and the record.
 //
 //	record, parents ──Order──▶ revisions ──(render, plan)──▶ Candidate ──Judge──▶ Verdict
 //
-// A revision that does not fit is given up for the next one. An undecided revision is tried again:
-// AWS may answer later. Where none fits, the target is only observed.
+// If a revision does not fit, weir tries the next one. It checks an undecided revision again,
+// because AWS may answer later. If no revision fits, weir only observes the target.
 package lastgood
 
 import (
@@ -14,36 +14,36 @@ import (
 	"strings"
 )
 
-// MaxParents bounds the number of commits before the followed one that are tried.
+// MaxParents is the number of commits before the followed one that weir tries at most.
 const MaxParents = 100
 
 // Mark is a revision of a target, with hashes of its desired state.
 type Mark struct {
 	Revision string `json:"revision"`
-	// Wants identifies the intents, Network their placement according to AWS.
+	// Wants identifies the intents. Network identifies their placement according to AWS.
 	Wants   string `json:"wants"`
 	Network string `json:"network,omitempty"`
 }
 
-// Record holds what is kept of a target from when its commits could be rendered: the commit at which
-// weir last began to apply something, and the commit at which everything had converged.
+// Record contains two commits of a target that could be rendered: the commit at which weir last
+// started to apply something new, and the last commit at which everything had converged.
 type Record struct {
 	Begun   Mark `json:"begun"`
 	Reached Mark `json:"reached,omitzero"`
-	// Cancelled are the instance refreshes that weir cancelled, the last one of each group.
+	// Cancelled contains the last instance refresh that weir cancelled of each group.
 	Cancelled map[string]string `json:"cancelled,omitempty"`
 }
 
-// mostCancelled bounds a record: that many take some 200 kB.
+// mostCancelled limits Cancelled. That many entries take about 200 kB.
 const mostCancelled = 2000
 
-// Same reports whether two records say the same.
+// Same reports whether two records are equal.
 func (r Record) Same(o Record) bool {
 	return r.Begun == o.Begun && r.Reached == o.Reached && maps.Equal(r.Cancelled, o.Cancelled)
 }
 
-// Cancel is the record once refreshes, by group, are about to be cancelled. Those of groups
-// that are not present are forgotten, as AWS forgets them too.
+// Cancel returns the record after weir decides to cancel refreshes, which are by group. It removes
+// groups that no longer exist, as AWS forgets their refreshes too.
 func (r Record) Cancel(refreshes map[string]string, present func(group string) bool) Record {
 	all := map[string]string{}
 	for _, list := range []map[string]string{refreshes, r.Cancelled} {
@@ -57,9 +57,9 @@ func (r Record) Cancel(refreshes map[string]string, present func(group string) b
 	return r
 }
 
-// Begin is the record once weir applies m. A revision that wants the same as the one
-// before is no news, so that commits elsewhere in the repository cost no write. Another one
-// ends that what differs was changed by somebody else: weir itself may have done so.
+// Begin returns the record after weir starts to apply m. A revision with the same desired state
+// changes nothing, so commits elsewhere in the repository cost no write. A revision with another
+// desired state clears the converged network: from then on a difference may be weir's own work.
 func (r Record) Begin(m Mark) Record {
 	if r.Begun.Wants != m.Wants {
 		r.Begun, r.Reached.Network = m, ""
@@ -67,7 +67,7 @@ func (r Record) Begin(m Mark) Record {
 	return r
 }
 
-// Reach is the record once the target has converged at m.
+// Reach returns the record after the target has converged at m.
 func (r Record) Reach(m Mark) Record {
 	r = r.Begin(m)
 	if r.Reached.Wants != m.Wants || r.Reached.Network != m.Network {
@@ -76,8 +76,9 @@ func (r Record) Reach(m Mark) Record {
 	return r
 }
 
-// ConvergedNetwork identifies the target's network, as AWS reported it, when it had converged with these
-// desired state. It is empty if that is unknown or something else was begun since.
+// ConvergedNetwork identifies the target's network, as AWS reported it, when it had converged with
+// this desired state. It is empty if that is unknown or weir has started another desired state
+// since.
 func (r Record) ConvergedNetwork(wants string) (network string) {
 	if r.Reached.Wants != wants {
 		return ""
@@ -90,7 +91,7 @@ func (r Record) Recorded(revision string) bool {
 	return revision != "" && (revision == r.Begun.Revision || revision == r.Reached.Revision)
 }
 
-// Order lists the revisions to try, each once: those of the record, then the parents.
+// Order lists the revisions to try, each once: first the two of the record, then the parents.
 func (r Record) Order(head string, parents []string) []string {
 	var out []string
 	for _, revision := range append([]string{r.Begun.Revision, r.Reached.Revision}, parents[:min(MaxParents, len(parents))]...) {
@@ -101,36 +102,38 @@ func (r Record) Order(head string, parents []string) []string {
 	return out
 }
 
-// Candidate is a revision, compared with what AWS holds of the target.
+// Candidate is a revision, compared with the target's resources in AWS.
 type Candidate struct {
-	// Recorded says that weir applied the revision itself, so that what exists beside its
-	// pools did then too.
+	// Recorded reports whether weir applied the revision itself. Resources of other pools then
+	// existed at that time too.
 	Recorded bool
 	Pools    []Pool
-	// Unwanted lists pools for which AWS holds something and the revision wants nothing.
+	// Unwanted lists pools that have resources in AWS and are not in the revision.
 	Unwanted []string
 }
 
 // Pool is a pool of a candidate.
 type Pool struct {
 	Key string
-	// Exists says that AWS holds something of the pool. What it holds is Recorded if a
-	// version of its launch template that is the newest or in use has the hash of what the
-	// candidate wants; where EKS alone decides, if no other nodegroup is wanted.
+	// Exists reports whether AWS has resources of the pool. Recorded reports whether these match
+	// the candidate: a version of its launch template that is newest or in use has the hash of the
+	// desired configuration. If EKS alone decides about the machines, no other nodegroup must be
+	// wanted.
 	Exists, Recorded bool
-	// Unclear explains why that is unknown now.
+	// Unclear explains why Recorded is unknown now.
 	Unclear string
-	// Hash identifies a configuration for marks as bad. Bad lists the pool's bad hashes.
+	// Hash identifies the pool's launch configuration. Bad lists the hashes that were marked as bad
+	// for the pool.
 	Hash string
 	Bad  []string
 }
 
-// Answer says whether a target is held to a candidate.
+// Answer is the decision whether a target is held to a candidate.
 type Answer string
 
 // Answers.
 const (
-	// Fits: the target is held to it.
+	// Fits: the target is held to the candidate.
 	Fits Answer = "fits"
 	// Differs: weir tries another revision.
 	Differs Answer = "differs"
@@ -140,14 +143,14 @@ const (
 	Nothing Answer = "nothing"
 )
 
-// Verdict is the answer about a candidate, and for what it is not the first one why.
+// Verdict is the answer about a candidate. Why gives the reason for an answer other than Fits.
 type Verdict struct {
 	Answer Answer `json:"answer"`
 	Why    string `json:"why,omitempty"`
 }
 
-// Judge says whether a target is held to the candidate. What differs is said before what is
-// unclear: no later answer changes it.
+// Judge decides whether a target is held to the candidate. A difference takes precedence over an
+// unclear pool, as no later answer changes it.
 func Judge(c Candidate) Verdict {
 	exists, unclear := len(c.Unwanted) > 0, ""
 	var differs []string

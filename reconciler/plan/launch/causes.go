@@ -1,5 +1,5 @@
-// Package launch says why machines of a pool do not come: AWS's causes, each with what to
-// do about it, and what machines wait for that are on their way.
+// Package launch explains why machines of a pool do not start: AWS's causes, each with a hint how
+// to fix it, and what starting machines wait for.
 package launch
 
 import (
@@ -10,18 +10,18 @@ import (
 	"github.com/weir-gitops/weir/reconciler/content"
 )
 
-// Cause is a cause for which AWS starts no machine, with what to do about it.
+// Cause is a reason for which AWS starts no machine, with a hint how to fix it.
 type Cause struct {
-	// Code is AWS's, which stands in its text only where Auto Scaling asked for a fleet;
-	// Text is AWS's text without figures and names.
+	// Code is AWS's error code, which occurs in its text only if Auto Scaling requested a fleet.
+	// Text is AWS's text without numbers and names.
 	Code, Text string
 	Hint       string
 	// pattern matches texts that show the cause.
 	pattern func() *regexp.Regexp
 }
 
-// newCause makes a cause of its code, or of several of one meaning, and of AWS's text
-// for it, in which … stands for what differs.
+// newCause returns a cause. codes contains its code, or several of the same meaning. In AWS's text,
+// … stands for variable parts.
 func newCause(codes, text, hint string) Cause {
 	code, _, _ := strings.Cut(codes, "|")
 	words := strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".{1,200}?")
@@ -43,8 +43,7 @@ const unsupportedHint = "the zone does not have the instance type, or the type d
 
 // launchCauses lists the causes in the order of the search: the more specific cause comes first.
 // Sources are "Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch failures" and "Instance
-// termination" in AWS's guides, EC2's "Error codes", and what issues of other tools show of the
-// texts.
+// termination" in AWS's guides, EC2's "Error codes", and texts quoted in issues of other tools.
 // Assumed of AWS: metadata-tags-text.
 // Assumed of AWS: launch-failure-texts.
 var launchCauses = []Cause{
@@ -98,11 +97,11 @@ var launchCauses = []Cause{
 		"somebody deleted the security group: name another one"),
 }
 
-// Causes are the causes that are known, for the documentation.
+// Causes returns all known causes, for the documentation.
 func Causes() []Cause { return launchCauses }
 
-// Hint says what to do about a launch that EC2 refused, where its own words,
-// in a failed scaling activity or in what EKS makes of it, say less than is known.
+// Hint returns advice about a launch that EC2 refused, "" for an unknown text. message is AWS's
+// text in a failed scaling activity or in EKS's health issue.
 func Hint(message string) string {
 	for _, c := range launchCauses {
 		if c.pattern().MatchString(message) {
@@ -112,15 +111,15 @@ func Hint(message string) string {
 	return ""
 }
 
-// what differs between two launches that fail for one cause.
+// The parts of a text that differ between two launches that fail for the same cause.
 var (
 	awsID   = regexp.MustCompile(`\b(i|eni|vol)-[0-9a-f]{8,}\b`)
 	tokenID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
 	figures = regexp.MustCompile(`[0-9]+`)
 )
 
-// CauseOf stands for why a launch failed: two texts of one cause give the same, even if
-// one names another machine, zone, type or number.
+// CauseOf identifies the cause of a failed launch: two texts for the same cause give the same
+// result, even if they name different machines, zones, types or numbers.
 func CauseOf(message string) string {
 	for _, c := range launchCauses {
 		if c.pattern().MatchString(message) {
@@ -130,7 +129,7 @@ func CauseOf(message string) string {
 	return figures.ReplaceAllString(plainLaunch(message), "…")
 }
 
-// plainLaunch is AWS's text without what differs at each try.
+// plainLaunch returns AWS's text without the parts that differ at each attempt.
 func plainLaunch(message string) string {
 	return tokenID.ReplaceAllString(awsID.ReplaceAllString(content.Printable(message), "$1-…"), "…")
 }

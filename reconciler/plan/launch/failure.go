@@ -14,11 +14,11 @@ import (
 const (
 	// FailureLaunch is the failure of a pool whose machines AWS cannot launch.
 	FailureLaunch = "launch-failed"
-	// ReasonPending is the reason of the condition Ready where machines have been on
-	// their way for long.
+	// ReasonPending is the reason of the condition Ready if machines have been starting for at
+	// least PendingLate.
 	ReasonPending = "MachinesPending"
-	// PendingLate is the time that a machine may take to enter service before weir asks AWS what it
-	// waits for, and reports that.
+	// PendingLate is the time that a machine may take to enter service before weir requests from
+	// AWS what it waits for, and reports that.
 	PendingLate = 5 * time.Minute
 	// EKSLaunchHook is EKS's own hook of the groups behind managed nodegroups.
 	// Assumed of AWS: nodegroup-launch-hook.
@@ -27,8 +27,8 @@ const (
 	pendingNamed = 3
 )
 
-// Short joins the groups of several targets that have fewer machines in service than
-// they want: AWS then says why none comes.
+// Short returns the groups of several targets that have fewer machines in service than they want.
+// AWS reports the reasons.
 func Short(inputs []model.Input) []string {
 	var out []string
 	for _, in := range inputs {
@@ -48,9 +48,9 @@ func Short(inputs []model.Input) []string {
 	return slices.Compact(out)
 }
 
-// Failure says why machines of a pool do not come, and for which cause; "" where
-// AWS says nothing. A launch that failed before is of no interest once the machine is
-// on its way, unless machines start and end again and again.
+// Failure explains why machines of a pool do not start, and identifies the cause. Both are "" if
+// AWS reports nothing. An earlier failed launch does not matter once the machine is starting,
+// unless machines start and end again and again.
 func Failure(in model.Input, pool *intent.Pool) (text, cause string) {
 	for _, name := range in.GroupsOf(pool) {
 		g, f := in.State.Groups[name], in.State.Launches[name].Failure
@@ -70,7 +70,8 @@ func Failure(in model.Input, pool *intent.Pool) (text, cause string) {
 	return "", ""
 }
 
-// Pending says what machines of a pool wait for that have been on their way for long.
+// Pending explains what machines of a pool wait for that have been starting for at least
+// PendingLate.
 func Pending(in model.Input, pool *intent.Pool) string {
 	for _, name := range in.GroupsOf(pool) {
 		g, since := in.State.Groups[name], in.State.Launches[name].Since
@@ -97,8 +98,8 @@ func Pending(in model.Input, pool *intent.Pool) string {
 	return ""
 }
 
-// hooksAwaited says what completes the launching hooks of a group, or what becomes of
-// machines for which nothing does.
+// hooksAwaited describes what completes the launching hooks of a group, and what happens to
+// machines if nothing does.
 func hooksAwaited(in model.Input, group string, since time.Time) string {
 	var hooks []intent.LifecycleHook
 	for _, h := range in.State.Hooks[group].Hooks {
@@ -128,7 +129,7 @@ func hooksAwaited(in model.Input, group string, since time.Time) string {
 
 func clockTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
 
-// someOf names machines, not all of many.
+// someOf lists machines, up to pendingNamed of them.
 func someOf(ids []string) string {
 	if n := len(ids); n > pendingNamed {
 		return strings.Join(ids[:pendingNamed], ", ") + " and " + strconv.Itoa(n-pendingNamed) + " more are"

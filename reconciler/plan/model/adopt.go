@@ -10,32 +10,33 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Adoption selects resources that somebody else made, or that another weir owns, for the target to
-// adopt. The zero value adopts nothing.
+// Adoption selects resources for the target to adopt: resources that somebody else made, or that
+// another weir owns. The zero value adopts nothing.
 //
-// Adopting writes tags and nothing else, one call for each resource, in which all of weir's tags are
-// set together: of two adopters, the last writer owns the whole resource, and no resource ever
-// carries the tags of both. The group or nodegroup comes before its template, because a former owner
-// that still prunes must lose what holds machines first. Where two adopters end with one of the two
-// each, both report a conflict and neither writes again. The next attempt completes a partial
-// adoption: it skips the resources that the target already owns.
+// Adopting writes tags and nothing else. One call for each resource sets all of weir's tags
+// together. So of two adopters, the last writer owns the whole resource, and no resource ever
+// carries the tags of both. The group or nodegroup comes before its template: a former owner that
+// still prunes must first lose the resource with the machines. If two adopters end up with one
+// resource each, both report a conflict and neither writes again. The next attempt completes a
+// partial adoption: it skips the resources that the target already owns.
 type Adoption struct {
-	// Annotated lets the annotation weir.dev/adopt take over what no weir owns.
+	// Annotated makes the annotation weir.dev/adopt adopt resources that no weir owns.
 	Annotated bool
-	// Asked makes it a pass for adopting alone: other steps are not planned. All pools
-	// are meant, or Pools ("namespace/name").
+	// Asked is set in a pass that only adopts and plans no other steps. Pools ("namespace/name")
+	// limits the pass to these pools. Nil means all pools.
 	Asked bool
 	Pools map[string]bool
-	// From is another instance whose resources the target also adopts, with Asked.
+	// From is another instance whose resources the target also adopts if Asked is set.
 	From string
 }
 
-// Skips reports whether the pass is not about the pool.
+// Skips reports whether the pass leaves out the pool.
 func (a Adoption) Skips(pool *intent.Pool) bool {
 	return a.Asked && a.Pools != nil && !a.Pools[pool.Key.String()]
 }
 
-// toolTags begin the keys that other tools and services of AWS mark as theirs.
+// toolTags lists the prefixes of tag keys by which other tools and AWS services mark their
+// resources.
 var toolTags = []struct{ prefix, whose string }{
 	{"aws:cloudformation:", "a CloudFormation stack"},
 	{"karpenter.sh/", "Karpenter"},
@@ -43,8 +44,8 @@ var toolTags = []struct{ prefix, whose string }{
 	{"eks:", "EKS"},
 }
 
-// neverAdopted says why nobody may take a resource over, "" if that is allowed: it is
-// another tool's, which would go on changing it, or another cluster's.
+// neverAdopted explains why nobody may adopt a resource, "" if adoption is allowed. It refuses
+// resources of another tool, which would go on changing them, and resources of another cluster.
 func neverAdopted(have, want map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(have)) {
 		if why := toolOf(k); why != "" {
@@ -61,7 +62,7 @@ func neverAdopted(have, want map[string]string) string {
 	return ""
 }
 
-// toolOf says whose a resource with a tag of the key is, "" for no other tool's.
+// toolOf names the tool that owns a resource with a tag of the key, "" for none.
 func toolOf(key string) string {
 	for _, t := range toolTags {
 		if strings.HasPrefix(key, t.prefix) {
@@ -71,7 +72,7 @@ func toolOf(key string) string {
 	return ""
 }
 
-// OfAnotherTool says which tool has marked a resource as its own, "" for none.
+// OfAnotherTool names the tool that has tagged a resource as its own, "" for none.
 func OfAnotherTool(tags map[string]string) string {
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		if why := toolOf(k); why != "" {
@@ -81,8 +82,8 @@ func OfAnotherTool(tags map[string]string) string {
 	return ""
 }
 
-// MayAdopt decides whether another's resource may become the target's. Where it may not
-// although it was asked for, o says why.
+// MayAdopt decides whether the target may adopt somebody else's resource. If an adoption was
+// requested and is not allowed, it puts the reason into o.
 func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Ownership) bool {
 	p, a := in.Policy, in.Policy.Adoption
 	owner := have[observed.TagOwner]
@@ -104,12 +105,13 @@ func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Own
 		o.Why = never
 		return false
 	}
-	// For our own resources, this is a matter between targets of this instance.
+	// An adoption never moves a resource between targets of this instance; Owns decides about that.
 	return owner == "" || !ours && a.Asked && a.From == owner
 }
 
-// remedy describes what to do about a resource of owner; an empty owner means no weir. The plan of a
-// directory by itself does not advise to adopt a daemon's resource: both would go on changing it.
+// remedy describes the options for a resource of owner. An empty owner means that no weir owns it.
+// The plan of a directory by itself does not suggest adopting a daemon's resource, because both
+// would go on changing it.
 func (p Policy) remedy(owner string) string {
 	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {
 		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"
@@ -117,13 +119,13 @@ func (p Policy) remedy(owner string) string {
 	return "rename the pool, remove the existing resource, or adopt it: " + p.AdoptCommand(owner)
 }
 
-// OnlyShows reports whether the plan is for looking at: then the plan shows another's
-// resource as it would be after its adoption, with its differences from Git.
+// OnlyShows reports whether the plan never runs. It then shows somebody else's resource as it would
+// be after its adoption, with its differences from Git.
 func (p Policy) OnlyShows() bool { return p.ReportOnly && !p.Adoption.Asked }
 
-// AdoptCommand returns the command that makes the target adopt what owner has. An empty owner means
-// no weir. The owner comes from a tag, so it is untrusted text: a value that cannot be an instance's
-// name is not printed for people to paste.
+// AdoptCommand returns the command that makes the target adopt a resource of owner. An empty owner
+// means that no weir owns it. The owner comes from a tag, so it is untrusted text: a value that
+// cannot be an instance's name is not printed for people to paste.
 func (p Policy) AdoptCommand(owner string) string {
 	command := "weir adopt --config FILE " + p.Target
 	if p.OwnTargetOnly { // rendered from a directory
@@ -138,8 +140,8 @@ func (p Policy) AdoptCommand(owner string) string {
 	return command + " --from " + owner
 }
 
-// Adopt plans that a resource becomes the target's by an action that writes its tags, which
-// it returns as they then are.
+// Adopt adds the step that adopts a resource by writing its tags. It returns the tags after the
+// adoption.
 func (c *Work) Adopt(pool *intent.Pool, resource step.Resource, name string, have map[string]string, do step.Action) map[string]string {
 	why := "it has no owner"
 	switch owner := have[observed.TagOwner]; {
@@ -164,7 +166,7 @@ func (c *Work) Adopt(pool *intent.Pool, resource step.Resource, name string, hav
 	return tags
 }
 
-// TagVerb is the verb of a step that tags the resources behind a nodegroup.
+// TagVerb returns the verb of a step that tags the resources behind a nodegroup.
 func (c *Work) TagVerb() step.Verb {
 	if c.Adopts {
 		return step.Adopt
@@ -172,9 +174,8 @@ func (c *Work) TagVerb() step.Verb {
 	return step.Update
 }
 
-// Adopted arranges the steps of a pool: adoptions come first, and all else waits for a
-// later pass, so that a pass with adoptions changes only tags and still shows what will
-// follow.
+// Adopted orders the steps of a pool: adoptions come first, and all other steps wait for a later
+// pass. So a pass with adoptions changes only tags and still shows the steps that will follow.
 func (c *Work) Adopted(steps []step.Step) []step.Step {
 	if !c.Adopts {
 		if c.In.Policy.Adoption.Asked {

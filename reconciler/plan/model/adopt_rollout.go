@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// AdoptedFor is the value of TagAdopted: a hash over what decides about a pool's
-// machines. Members that are empty or zero are left out, so that a weir that knows more
-// of them gives the same.
+// AdoptedFor returns the value of TagAdopted: a hash over everything in the pool that decides about
+// its machines. It leaves out empty and zero members, so a later weir with more members computes
+// the same hash.
 func AdoptedFor(pool *intent.Pool) string {
 	var wanted struct {
 		Template  string                   `json:"template"`
@@ -36,7 +36,7 @@ func AdoptedFor(pool *intent.Pool) string {
 	}
 	if n := pool.Nodegroup; n != nil {
 		plain := *n
-		plain.Tags, plain.MinSize, plain.MaxSize = nil, intent.Number{}, intent.Number{} // sizes replace nothing
+		plain.Tags, plain.MinSize, plain.MaxSize = nil, intent.Number{}, intent.Number{} // sizes replace no machine
 		wanted.Nodegroup = &plain
 	}
 	var generic any
@@ -47,8 +47,8 @@ func AdoptedFor(pool *intent.Pool) string {
 	return content.ShortHash(content.Canonical(some))
 }
 
-// adoptedTag is TagAdopted on the pool's group or nodegroup as the plan sees it, "" for
-// none, and the step that takes it away.
+// adoptedTag returns TagAdopted of the pool's group or nodegroup, "" for none, and the step that
+// removes it.
 func (in Input) adoptedTag(pool *intent.Pool) (tag string, gone step.Step) {
 	gone = step.Step{Verb: step.Update, Reason: "its first rollout since it was adopted is decided"}
 	if pool.Group != nil {
@@ -71,8 +71,8 @@ func (in Input) adoptedTag(pool *intent.Pool) (tag string, gone step.Step) {
 	return tag, gone
 }
 
-// FirstRollout marks the steps of a pool that would be the first to replace machines
-// since the pool was taken over.
+// FirstRollout marks the steps of a pool that would be the first to replace machines since its
+// adoption.
 func (c *Work) FirstRollout(pool *intent.Pool, steps []step.Step) []step.Step {
 	tag, gone := c.In.adoptedTag(pool)
 	if tag == "" || c.Adopts || c.In.Policy.Adoption.Asked {
@@ -96,8 +96,8 @@ func (c *Work) FirstRollout(pool *intent.Pool, steps []step.Step) []step.Step {
 	return out
 }
 
-// TakesAdopted reports whether the step takes TagAdopted away and does nothing else. It
-// is about weir's own mark, and so no drift.
+// TakesAdopted reports whether the step removes TagAdopted and does nothing else. Such a step
+// concerns weir's own tag, so it is no drift.
 func TakesAdopted(s step.Step) bool {
 	a := s.About()
 	return len(a.Put) == 0 && len(a.Remove) == 1 && a.Remove[0] == observed.TagAdopted

@@ -16,8 +16,8 @@ func (in Input) UnreadAlarms() (out []string) {
 	return out
 }
 
-// NoteAlarms reports the known states of those alarms in the account and region to the conductor of
-// governed pools, and why the other states are unknown.
+// NoteAlarms gives the conductor of governed pools the states of these alarms in the account and
+// region, and the reason if some states are unknown.
 func (in Input) NoteAlarms(governed []rollout.Pool) {
 	var known []rollout.Alarm
 	unknown := ""

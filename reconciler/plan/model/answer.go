@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Answer returns the answer to a lookup of pool, or records why none exists. A lookup
-// that AWS did not answer blocks the pool and never becomes a default.
+// Answer returns the answer to a lookup of pool, or records why there is no answer. A lookup that
+// AWS did not answer blocks the pool. It never becomes a default.
 func (c *Work) Answer(pool *intent.Pool, l intent.Lookup) (observed.Answer, bool) {
 	a, ok := c.In.Answers[l]
 	switch {
@@ -46,8 +46,7 @@ func stays(state *observed.State, pool *intent.Pool, a observed.Answer) bool {
 	return ok && !g.Deleting && len(g.SubnetIDs) > 0 && !slices.ContainsFunc(g.SubnetIDs, func(id string) bool { return !slices.Contains(a.Lapsed, id) })
 }
 
-// saidAlready reports whether the problem was said of the pool already, as the answer to
-// another of its questions.
+// saidAlready reports whether the same problem was already reported for another lookup of the pool.
 func (c *Work) saidAlready(pool *intent.Pool, a observed.Answer) bool {
 	same := func(d diag.Diagnostic) bool {
 		return d.Severity == diag.Error && d.Code == a.Code && d.Summary == a.Problem && d.Object == pool.Infrastructure.String()
@@ -55,8 +54,8 @@ func (c *Work) saidAlready(pool *intent.Pool, a observed.Answer) bool {
 	return slices.ContainsFunc(c.Said, same) || slices.ContainsFunc(c.Diags, same)
 }
 
-// OneVPC reports security groups of another VPC than the pool's subnets: EC2 launches
-// nothing with both.
+// OneVPC blocks a pool whose subnets and security groups are not all in one VPC. EC2 cannot launch
+// instances with such a combination.
 func (c *Work) OneVPC(pool *intent.Pool, subnets observed.Answer) {
 	if len(subnets.VPCs) > 1 {
 		object, path := asksFor(pool, SubnetsOf(pool), "")
@@ -84,7 +83,7 @@ func (c *Work) OneVPC(pool *intent.Pool, subnets observed.Answer) {
 	}
 }
 
-// SubnetsOf is the question for a pool's subnets.
+// SubnetsOf returns the lookup for a pool's subnets.
 func SubnetsOf(pool *intent.Pool) intent.Lookup {
 	if pool.Nodegroup != nil {
 		return pool.Nodegroup.Subnets
@@ -92,14 +91,15 @@ func SubnetsOf(pool *intent.Pool) intent.Lookup {
 	return pool.Group.Subnets
 }
 
-// givenGroupPath is the field that names a security group by its id. Beside groups that
-// are found by filters, the intent does not tell which one of the list it is.
+// givenGroupPath returns the field that names a security group by its id. If other groups are found
+// by filters, the intent does not show which element of the list it is, so the whole list is
+// returned.
 func givenGroupPath(pool *intent.Pool, id string) intent.Path {
 	at := intent.Path{"spec", "awsLaunchTemplate", "additionalSecurityGroups"}
 	t := pool.LaunchTemplate
 	i := slices.Index(t.Data.SecurityGroupIDs, id)
 	switch filtered := slices.ContainsFunc(t.SecurityGroups, func(l intent.Lookup) bool { return l.Kind == intent.SecurityGroupsByFilter }); {
-	case i < 0: // of an interface, which PoolOptions have
+	case i < 0: // the group of a network interface, which is in PoolOptions
 		return nil
 	case filtered:
 		return at
@@ -107,7 +107,7 @@ func givenGroupPath(pool *intent.Pool, id string) intent.Path {
 	return at.Join(intent.Index(i), "id")
 }
 
-// asksFor is the object and the field that ask a lookup, which code says more about.
+// asksFor returns the object and the field that cause a lookup. code narrows the field.
 func asksFor(pool *intent.Pool, l intent.Lookup, code string) (intent.ObjectRef, intent.Path) {
 	switch {
 	case code == "instance-type-unknown" && pool.ForeignTemplate == nil:
@@ -123,7 +123,7 @@ func asksFor(pool *intent.Pool, l intent.Lookup, code string) (intent.ObjectRef,
 	return pool.Infrastructure, lookupPath(pool, l)
 }
 
-// lookupPath is the field of the pool's infrastructure object that asks a lookup.
+// lookupPath returns the field of the pool's infrastructure object that causes a lookup.
 func lookupPath(pool *intent.Pool, l intent.Lookup) intent.Path {
 	switch l.Kind {
 	case intent.ImageByID:
@@ -166,7 +166,7 @@ func Brought(set *intent.Set, names map[string]bool) {
 	}
 }
 
-// ForeignTemplates are all launch templates that a pool brings along.
+// ForeignTemplates returns all launch templates that a pool brings along.
 func ForeignTemplates(pool *intent.Pool) []intent.ForeignTemplate {
 	if pool.ForeignTemplate == nil {
 		return nil

@@ -17,8 +17,8 @@ func InfraChange(pool *intent.Pool, field string, from, to any) step.Change {
 	return step.Change{Field: field, From: from, To: to, Object: pool.Infrastructure, Path: intent.Path{"spec"}.Join(FieldPath(field)...)}
 }
 
-// ReplicasChange is a change of the desired size. Its origin is the field that decides the
-// size: spec.replicas, or the bound within which it is kept.
+// ReplicasChange returns a change of the desired size. Its origin is the field that decides the
+// size: spec.replicas, or minSize or maxSize if that bound applies.
 func ReplicasChange(pool *intent.Pool, from any, to int32) step.Change {
 	out := step.Change{Field: "replicas", From: from, To: to, Object: pool.MachinePool, Path: intent.Path{"spec", "replicas"}}
 	if pool.Replicas.Written && pool.Replicas.Value == to {
@@ -40,7 +40,7 @@ func ReplicasChange(pool *intent.Pool, from any, to int32) step.Change {
 	return out
 }
 
-// Reason says in a few words which fields a step changes.
+// Reason names the fields that a step changes, up to three.
 func Reason(changes []step.Change) string {
 	var fields []string
 	for _, ch := range changes {
@@ -55,7 +55,7 @@ func Reason(changes []step.Change) string {
 	return strings.Join(fields, ", ") + " differ"
 }
 
-// PlainJSON turns a value into the JSON value that a Change holds.
+// PlainJSON converts a value into the JSON value for a Change. An empty string becomes nil.
 func PlainJSON(v any) any {
 	var out any
 	if err := json.Unmarshal(content.Canonical(v), &out); err != nil {
@@ -67,7 +67,7 @@ func PlainJSON(v any) any {
 	return out
 }
 
-// SettingChange is a change of a member of a group.
+// SettingChange returns the change of one setting of a group.
 func SettingChange(pool *intent.Pool, m *field.Member, from, to any) step.Change {
 	object := pool.Options
 	if m.OfPool {
@@ -91,9 +91,8 @@ func OrNil(s string) any {
 	return s
 }
 
-// NewTags are the tags of a new resource but for those that weir gives to every one
-// of its kind, with the value that it gives: what a manifest says, and what an
-// annotation of the pool stands for.
+// NewTags returns the tags of a new resource as changes. It omits tags that weir sets on every
+// resource of the kind with the usual value.
 func NewTags(pool *intent.Pool, usual, tags map[string]string) []step.Change {
 	put := map[string]string{}
 	for k, v := range tags {
@@ -104,12 +103,12 @@ func NewTags(pool *intent.Pool, usual, tags map[string]string) []step.Change {
 	return TagChanges(pool, put, nil, nil)
 }
 
-// UsualTags are those that a resource of the pool has although no manifest names them.
-// name is that of a group or template; a nodegroup has no tag of its own name.
+// UsualTags returns the tags that a resource of the pool gets although no manifest names them. name
+// is the name of a group or template. It is empty for a nodegroup, which has no tag with its name.
 func (in Input) UsualTags(pool *intent.Pool, name string, tags map[string]string) map[string]string {
 	out := map[string]string{
 		observed.TagOwner: in.Policy.Instance, observed.TagTarget: in.Policy.Target, observed.TagSource: in.Policy.Source, observed.TagPool: pool.Key.String(),
-		observed.TagKeys: tags[observed.TagKeys], observed.TagHooks: tags[observed.TagHooks], observed.TagSuspended: tags[observed.TagSuspended], // these follow from the pool's tags, the hooks and the processes
+		observed.TagKeys: tags[observed.TagKeys], observed.TagHooks: tags[observed.TagHooks], observed.TagSuspended: tags[observed.TagSuspended], // derived from the pool's tags, hooks and processes
 	}
 	cluster, known := in.Set.Cluster(pool.ClusterKey)
 	if known {
@@ -124,12 +123,12 @@ func (in Input) UsualTags(pool *intent.Pool, name string, tags map[string]string
 	return out
 }
 
-// TagChanges are the changes of a resource's tags, sorted by key.
+// TagChanges returns the changes of a resource's tags, sorted by key.
 func TagChanges(pool *intent.Pool, put map[string]string, remove []string, have map[string]string) []step.Change {
 	var out []step.Change
 	for _, k := range slices.Sorted(maps.Keys(put)) {
 		if k == observed.TagRevision || k == observed.TagSince {
-			continue // no pool wants them: they go along with writes
+			continue // no pool wants these; weir adds them to other writes
 		}
 		var from any
 		if v, ok := have[k]; ok {
@@ -150,8 +149,8 @@ func TagChanges(pool *intent.Pool, put map[string]string, remove []string, have 
 	return out
 }
 
-// shownTag is the value of a tag as a plan shows it. A hash over user data is not shown:
-// with it, anybody could try which secret the user data holds.
+// shownTag returns the value of a tag as a plan shows it. It replaces a hash over user data,
+// because with the hash anybody could test guesses of a secret in the user data.
 func shownTag(key string, value any) any {
 	if key == observed.TagAdopted && value != nil {
 		return "a hash of what the pool wants"

@@ -13,31 +13,32 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// One commit makes at most one rollout of a pool. It makes another if somebody has put machines back
-// by hand. But weir stops answering if that happens again and again, as with another weir that has
-// not seen the newer commit. weir remembers what this process has started, and AWS lists what others
-// have started.
+// One commit causes at most one rollout of a pool, and another one if somebody has put machines
+// back by hand. weir stops if that happens again and again, for example because another weir has
+// not seen the newer commit. The process remembers the rollouts that it started, and AWS lists all
+// others.
 const (
-	// mostRollouts bounds the rollouts that one process starts from one commit to one configuration
-	// of a pool within refusals.RolloutsFor. A pool that keeps disappearing is recreated as often within
-	// Lately.
+	// mostRollouts limits the rollouts that one process starts from one commit to one configuration
+	// of a pool within refusals.RolloutsFor. It also limits the creations of a pool that keeps
+	// disappearing, within observed.Lately.
 	mostRollouts = 3
-	// mostDisplaced bounds the refreshes to one configuration that AWS lists within Lately and that
-	// a refresh to another configuration followed. It counts refreshes of any origin and any commit.
+	// mostDisplaced limits the refreshes to one configuration, within observed.Lately, that were
+	// followed by a refresh to another configuration. AWS lists them. It counts refreshes of any
+	// origin and any commit.
 	mostDisplaced = 3
 )
 
-// Made is the key under which the creation of a pool is remembered.
+// Made is the key under which Memory.Refusals counts creations of a pool.
 const Made = "made"
 
-// started counts the rollouts that this process started within a time.
+// started counts the rollouts of a pool that this process started within a period.
 func started(memory Memory, policy Policy, commit content.Commit, now time.Time, pool *intent.Pool, rollout string, within time.Duration) int {
 	return memory.Refusals.Started(refusals.RolloutKey(policy.Target, pool.Key.String(), commit.Revision, rollout), within, now)
 }
 
-// TimesUndone returns how often a resource has been rolled to the wanted configuration if that is
-// so often that something else must be at work, else 0: by this process, or displaced as often
-// by a rollout to another configuration, as AWS lists them.
+// TimesUndone returns the number of rollouts of a resource to the desired configuration if
+// something must be undoing them, else 0. It counts rollouts that this process started, and
+// rollouts listed by AWS that a rollout to another configuration displaced.
 func (in Input) TimesUndone(pool *intent.Pool, rollout string, displaced int) int {
 	own := started(in.Memory, in.Policy, in.Commit, in.Now, pool, rollout, refusals.RolloutsFor)
 	if own < mostRollouts && displaced < mostDisplaced || in.Memory.Refusals.Retry[pool.Key.String()] {
@@ -46,7 +47,7 @@ func (in Input) TimesUndone(pool *intent.Pool, rollout string, displaced int) in
 	return max(own, displaced)
 }
 
-// Undone reports whether TimesUndone finds so many rollouts that no further one is started.
+// Undone reports whether TimesUndone finds so many rollouts that weir starts no further one.
 func (c *Work) Undone(pool *intent.Pool, what, rollout string, displaced int) bool {
 	times := c.In.TimesUndone(pool, rollout, displaced)
 	if times > 0 {
@@ -55,8 +56,8 @@ func (c *Work) Undone(pool *intent.Pool, what, rollout string, displaced int) bo
 	return times > 0
 }
 
-// Lost reports whether a pool was made so often that something must delete it, which a
-// weir does that knows of a commit without it.
+// Lost reports whether a pool was created so often that something must be deleting it, for example
+// another weir at a commit without the pool.
 func (c *Work) Lost(pool *intent.Pool, what string) bool {
 	own := started(c.In.Memory, c.In.Policy, c.In.Commit, c.In.Now, pool, Made, observed.Lately)
 	if own < mostRollouts || c.In.Memory.Refusals.Retry[pool.Key.String()] {
@@ -66,7 +67,7 @@ func (c *Work) Lost(pool *intent.Pool, what string) bool {
 	return true
 }
 
-// contest says so. Resources that only the rollout needs are not made either.
+// contest reports that. weir then also creates no resources that only the rollout needs.
 func (c *Work) contest(pool *intent.Pool, summary string) {
 	c.Contested = true
 	c.Note(diag.Error, pool, nil, "rollout-contested", summary, "")

@@ -6,23 +6,25 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Fallback is an earlier revision of a target that weir uses while the followed one cannot be
-// rendered. weir corrects drift from it and does nothing else: it creates, replaces, deletes and rolls
-// out nothing, and uses no new answer of AWS.
+// Fallback is an earlier revision of a target that weir uses while the followed revision cannot be
+// rendered. weir only corrects drift from it: it creates, replaces, deletes and rolls out nothing,
+// and uses no new answer of AWS.
 type Fallback struct {
 	Revision string
-	// Why says what is wrong with the followed commit, for people.
+	// Why describes the fault of the followed commit, for people.
 	Why string
-	// Recorded says that weir itself applied the revision. Settled identifies the network of the
-	// target when it had converged with exactly the revision's desired state, empty if unknown.
+	// Recorded reports whether weir itself applied the revision. Settled identifies the network of
+	// the target when it had converged with exactly the revision's desired state. It is empty if
+	// unknown.
 	Recorded bool
 	Settled  string
-	// Reached says that the target had converged with exactly the revision's desired state. It
-	// stands for Settled where a part of the target is held.
+	// Reached reports whether the target had converged with exactly the revision's desired
+	// state. weir uses it instead of Settled if a part of the target is held.
 	Reached bool
-	// None says why no revision is left to try, where Revision is empty.
+	// None explains why no revision is left to try, if Revision is empty.
 	None string
-	// Bad are the marks of pools ("namespace/name"), Unread why they could not be read.
+	// Bad maps pools ("namespace/name") to the hashes that were marked as bad. Unread is the error
+	// if they could not be read.
 	Bad    map[string][]string
 	Unread string
 }

@@ -11,104 +11,104 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// A process that fell behind must not undo what another weir of the same instance made from a newer
+// A process that fell behind must not undo the work of another weir of the same instance at a newer
 // commit. Each resource records the commit from which weir made it: a template version in its
-// description, a resource in a tag that goes along with other writes. Before weir writes a pool, it
-// compares those commits with the followed one. The caller asks Git which commit is newer.
+// description, other resources in a tag that weir adds to other writes. Before weir writes a pool,
+// it compares these commits with the followed one. The caller asks Git which commit is newer.
 
-// Relation is the relation of a commit that AWS names to the followed commit.
+// Relation is the relation of a commit that a resource in AWS names to the followed commit.
 type Relation string
 
 // Relations.
 const (
-	// RelationOlder: the followed commit is it or descends from it, or weir followed it
-	// itself before.
+	// RelationOlder: the followed commit is the same or descends from it, or weir followed it
+	// earlier.
 	RelationOlder Relation = "older"
-	// RelationNewer: it descends from the followed one.
+	// RelationNewer: it descends from the followed commit.
 	RelationNewer Relation = "newer"
-	// RelationUnknown: the repository, as it was just read, does not have it.
+	// RelationUnknown: the repository does not contain it, according to a read just now.
 	RelationUnknown Relation = "unknown"
-	// RelationAsked: the commit is missing here, and Git is asked for it.
+	// RelationAsked: the commit is missing locally, and weir is fetching it from Git.
 	RelationAsked Relation = "asked"
 )
 
-// Gates say what keeps a target's steps from running though AWS and Git differ:
-// what people asked for and the waves that the configuration requires. The planner's caller
-// decides them from its records, its clock and the other targets; planning takes them
-// as values, so that the same plan comes out wherever it is made. Each text says why,
-// for people; an empty one holds nothing.
+// Gates contains the reasons why a target's steps do not run although AWS and Git differ: requests
+// of people, and the waves that the configuration requires. The planner's caller determines them
+// from its records, its clock and the other targets. They are values, so the same input gives the
+// same plan everywhere. Each text explains a hold to people. An empty text holds nothing.
 type Gates struct {
-	// Suspended is why Policy.Suspended is set, where a person did it, and Resume what ends
+	// Suspended is the reason for Policy.Suspended if a person set it. Resume describes how to end
 	// that.
 	Suspended, Resume string
-	// Pools are the suspended pools ("namespace/name"), each with why.
+	// Pools maps the suspended pools ("namespace/name") to the reason.
 	Pools map[string]string
 	// AsReviewed holds every step that no Grant allows.
 	AsReviewed bool
-	// Grant holds what an approval still allows; nil for none.
+	// Grant is the part of an approval that is still in effect, nil for none.
 	Grant *Grant
-	// Overtaken names an approval of an earlier plan, which waits for that to come back.
+	// Overtaken names an approval of an earlier plan. It takes effect again if that plan comes
+	// back.
 	Overtaken string
-	// Wave says which target this one waits for: no step runs but those that put drift
-	// back and replace nothing. Earlier are the targets that it comes after where it
-	// waits for none: what has moved without a commit goes through them first.
+	// Wave names the target that this one waits for. Until then only steps run that correct drift
+	// and replace nothing. Earlier lists the targets that come before this one if Wave is empty. A
+	// change without a commit, such as a new image, goes through them first.
 	Wave    string
 	Earlier []Earlier
-	// Window says when the next window opens: no step runs that replaces or
+	// Window gives the time when the next window opens. Until then no step runs that replaces or
 	// ends something.
 	Window string
-	// Agreed is nil if the user was asked nothing.
+	// Agreed is the plan that the user confirmed, nil if weir did not ask the user.
 	Agreed *Agreement
-	// Decided allows the first rollout of an adopted pool: the user was shown it, or wants no
-	// question.
+	// Decided allows the first rollout of an adopted pool: the user saw it, or wants no question.
 	Decided bool
-	// Insists lets steps run that preflight would hold, if a person requests that separately from
-	// the plan: an approval insists by its Grant.
+	// Insists lets steps run that preflight would hold. A person requests it separately from the
+	// plan. An approval insists by its Grant instead.
 	Insists bool
-	// Deletions says how deletions are agreed to, where weir can ask nobody: none runs.
+	// Deletions describes how people agree to deletions if weir can ask nobody. No deletion runs
+	// then.
 	Deletions string
-	// Waits says what of weir's own must end before anything of the target is written,
-	// such as the render of a newer commit: no step runs.
+	// Waits names work of weir itself that must finish before weir writes anything of the target,
+	// such as the render of a newer commit. No step runs until then.
 	Waits string
-	// Rollouts are the permits of the pools ("namespace/name") that FleetRollouts govern:
-	// such a pool rolls to no hash but its permit's, and no further than its share.
+	// Rollouts maps the pools ("namespace/name") that FleetRollouts govern to their permits. Such a
+	// pool rolls only to the hash of its permit, and only to the permitted share.
 	Rollouts map[string]rollout.Permit
-	// Activities says that gates of those FleetRollouts ask which launches of their watched
-	// pools failed.
+	// Activities reports whether gates of these FleetRollouts need the failed launches of their
+	// watched pools.
 	Activities bool
-	// Alarms are the alarms of CloudWatch that gates of those FleetRollouts ask about now.
+	// Alarms lists the CloudWatch alarms that gates of these FleetRollouts need now.
 	Alarms []string
 }
 
-// Grant is an approval at work. It allows the plan with its digest and, once that has
-// begun, what is left of it and what follows from it, such as a default version that moves
-// after its rollout, or a template that goes after its group.
+// Grant is an approval in effect. It allows the plan with its digest. Once that has started, it
+// allows all steps that are left or follow from them, such as moving the default version after a
+// rollout, or deleting a template after its group.
 type Grant struct {
 	Digest string
-	// Exact asks that the plan still matches the digest: the approval is not used yet.
+	// Exact requires that the plan still matches the digest, because the approval is not used yet.
 	Exact bool
-	// Works holds the approved works of each pool, as planning names them. Deletes holds the pools
-	// for which the approved plan deletes something.
+	// Works is the set of the approved works of each pool, by the planner's keys. Deletes is the
+	// set of pools for which the approved plan deletes something.
 	Works   map[string]bool
 	Deletes map[string]bool
-	// Insists are the preflight holds that the approved plan showed: the approval lets their
-	// steps run, and none that is held for another reason.
+	// Insists is the set of preflight holds that the approved plan showed. The approval lets their
+	// steps run, but no step that is held for another reason.
 	Insists map[string]bool
 }
 
-// Agreement is the plan that a person saw at a terminal and said yes to.
+// Agreement is the plan that a person saw at a terminal and confirmed.
 type Agreement struct {
-	// Digest is that of the plan that was shown. It is valid in the first pass; what
-	// follows comes of the same commit and is not asked about again.
+	// Digest is the digest of the plan that was shown. First limits it to the first pass. Later
+	// steps result from the same commit, and weir does not ask about them again.
 	Digest string
 	First  bool
-	// Deletes holds the pools for which something is deleted.
+	// Deletes is the set of pools for which the plan deletes something.
 	Deletes map[string]bool
 }
 
-// HoldOf is the hold on a pool as a whole.
+// HoldOf returns the hold on a whole pool.
 func (in Input) HoldOf(pool *intent.Pool) step.Hold {
-	// Adopting changes only tags, and a person asks for it: only Git's word holds it.
+	// A person requested the adoption, and it changes only tags. So only a pause in Git holds it.
 	asked := in.Policy.Adoption.Asked
 	switch {
 	case !asked && (in.Policy.Suspended || in.Policy.ReportOnly):
@@ -121,8 +121,7 @@ func (in Input) HoldOf(pool *intent.Pool) step.Hold {
 	return ""
 }
 
-// MayRun reports whether a step of the pool is held neither by what holds the
-// pool nor by a gate.
+// MayRun reports whether neither a hold on the pool nor a gate holds a step of the pool.
 func (c *Work) MayRun(pool *intent.Pool, s step.Step) bool {
 	g := c.In.Policy.Gates
 	return s.Held == "" && c.Hold == "" && (g.Wave == "" || c.In.unchanged(pool) && !s.Disrupts()) && (g.Window == "" || !s.Disrupts()) && (!g.AsReviewed || g.Grant != nil) && (c.In.Policy.Unmet[s.Pool] == "" || !s.Rolls())
@@ -138,7 +137,7 @@ func (g Gates) WhySuspended(p Policy, pool string) string {
 	return g.Pools[pool]
 }
 
-// EndsSuspended names who ends the suspension of WhySuspended.
+// EndsSuspended describes how the suspension that WhySuspended explains ends.
 func (g Gates) EndsSuspended(p Policy, pool string) string {
 	switch {
 	case p.ReportOnly:
@@ -151,10 +150,11 @@ func (g Gates) EndsSuspended(p Policy, pool string) string {
 	return "weir resume " + p.Target + " " + cmp.Or(pool, "POOL") + ", or its time"
 }
 
-// EarlierEnds returns when a target stops waiting for a target that it depends on.
+// EarlierEnds describes when a target stops waiting for a target that it depends on.
 const EarlierEnds = "the earlier target, once it has converged with the same"
 
-// HoldOfAll is the hold of what pools share: it moves while any of them does.
+// HoldOfAll returns the hold on a resource that pools share. It is held only if all of the pools
+// are.
 func (in Input) HoldOfAll(pools []*intent.Pool) step.Hold {
 	for _, p := range pools {
 		if in.HoldOf(p) == "" {
@@ -164,28 +164,28 @@ func (in Input) HoldOfAll(pools []*intent.Pool) step.Hold {
 	return in.HoldOf(pools[0])
 }
 
-// Level is AWS's answer to a lookup that decides what machines run, and whose answer
-// may be another tomorrow without a commit: the image that is newest, the newest
-// version of a launch template, the Kubernetes version of a control plane.
+// Level is AWS's answer to a lookup that decides what machines run and that can change without a
+// commit: the newest image, the newest version of a launch template, the Kubernetes version of a
+// control plane.
 type Level struct {
-	// ID says what it is in its account and region; Name says it elsewhere too, and is
-	// empty where nothing does.
+	// ID identifies the answer within its account and region. Name identifies it everywhere. It is
+	// empty if there is no such name.
 	ID, Name string
 	// Since is the time when this process first got this answer.
 	Since time.Time
 }
 
-// Earlier is a target on which this one depends. It has converged, with the answers that it had.
+// Earlier is a target on which this one depends. It has converged with the answers in Levels.
 type Earlier struct {
 	Target, Account, Region string
-	// Levels holds the answers with which it has converged, each requested at Fresh or later.
+	// Levels contains the answers with which the target has converged, each requested at Fresh or
+	// later.
 	Levels []Level
 	Fresh  time.Time
 }
 
-// Unaware reports whether the target was last asked about what it follows before a
-// level of another target was known, so that it may be about to move there itself. A
-// target that follows nothing moves nowhere.
+// Unaware reports whether the target last requested its answers before a level of this target was
+// known. It may then be about to move to that level itself. A target without levels moves nowhere.
 func (e Earlier) Unaware(account, region string, l Level) bool {
 	return len(e.Levels) > 0 && e.Fresh.Before(l.Since) && !e.has(account, region, l)
 }
@@ -197,12 +197,12 @@ func (e Earlier) has(account, region string, l Level) bool {
 	})
 }
 
-// datedImage is the name of an image that EKS publishes, under the same name in every
-// region and not everywhere at the same time.
+// datedImage matches the name of an image that EKS publishes. The name is the same in every region,
+// but the regions do not get the image at the same time.
 var datedImage = regexp.MustCompile(`^(amazon-eks-(?:[a-z]+-)*node-.*-v)(\d{8})$`)
 
-// Lags names the image of the same kind that the target has where a newer one is
-// published elsewhere already; empty where it does not lag.
+// Lags returns the older image of the same kind that the target has, if a newer one is already
+// published elsewhere. It is empty if the target is up to date.
 func (e Earlier) Lags(account, region string, l Level) string {
 	want := datedImage.FindStringSubmatch(l.Name)
 	if want == nil || e.has(account, region, l) {
@@ -214,7 +214,7 @@ func (e Earlier) Lags(account, region string, l Level) string {
 		switch {
 		case have == nil || have[1] != want[1]:
 		case have[2] > want[2]:
-			return "" // it has gone beyond
+			return "" // it has a newer one
 		default:
 			older = own.Name
 		}

@@ -8,32 +8,31 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Index arranges a state by the target in its tags. It is made once for a state,
-// whatever the number of targets that are planned against it.
+// Index groups the resources of a state by the target in their tags. It is built once for a state,
+// regardless of the number of targets that are planned with it.
 type Index struct {
 	owned map[ownerKey]Owned
-	// InUse holds the ids and names of templates that something launches from.
+	// InUse is the set of ids and names of templates from which something launches.
 	InUse map[string]bool
-	// ofPool and behind hold nodegroups, and the groups behind some, by the pool
-	// in their tags.
+	// ofPool lists nodegroups, and Behind the groups behind nodegroups, by the pool in their tags.
 	ofPool map[string][]observed.NodegroupName
-	// Replacements holds nodegroups by what comes before the suffix of their names.
+	// Replacements lists nodegroups by the part of their names before the suffix of a replacement.
 	Replacements map[observed.NodegroupName][]observed.NodegroupName
 	Behind       map[string][]string
-	// groupsOf holds the other groups by the pool in their tags.
+	// groupsOf lists all other groups by the pool in their tags.
 	groupsOf map[string][]string
 }
 
 // ownerKey joins the values of three of weir's tags.
 type ownerKey struct{ instance, source, target string }
 
-// Owned are the resources that carry one target's tags, each list in order.
+// Owned lists the resources that carry one target's tags, each list in order.
 type Owned struct {
 	Groups, Templates []string
 	Nodegroups        []observed.NodegroupName
 }
 
-// NewIndex arranges s.
+// NewIndex returns the index of s.
 func NewIndex(s *observed.State) *Index {
 	x := &Index{owned: map[ownerKey]Owned{}, InUse: map[string]bool{}, ofPool: map[string][]observed.NodegroupName{}, Replacements: map[observed.NodegroupName][]observed.NodegroupName{}, Behind: map[string][]string{}, groupsOf: map[string][]string{}}
 	note := func(tags map[string]string, put func(*Owned)) {
@@ -86,8 +85,8 @@ func NewIndex(s *observed.State) *Index {
 	return x
 }
 
-// Mine are the resources that carry this target's tags exactly: nothing else is ever an
-// orphan of it.
+// Mine returns the resources that carry exactly this target's tags. Only these can be orphans of
+// the target.
 func (in Input) Mine() Owned {
 	return in.Index.owned[ownerKey{in.Policy.Instance, in.Policy.Source, in.Policy.Target}]
 }

@@ -1,10 +1,10 @@
-// Package model holds the terms that all of planning shares: the Input of a plan with the
-// Policy of its target, the rules of ownership, and the work on one pool with its Result.
+// Package model defines the types that all of planning shares: the Input of a plan with the Policy
+// of its target, the rules of ownership, and the work on one pool with its Result.
 //
-// Packages template, group, nodegroup and orphan below plan take a Work, which holds the
-// Input, and add to its Result: steps, diagnostics, and the Needs of what the state lacks.
-// A result only grows. A caller that may not want a part begins it with Fork, and takes or
-// drops its result; so nothing is ever taken back.
+// Packages template, group, nodegroup and orphan below plan get a Work, which contains the Input.
+// They add to its Result: steps, diagnostics, and Needs, which name facts missing from the state. A
+// result only grows. A caller that may not want a part creates it with Fork and then adds or drops
+// its result, so no planner ever undoes anything.
 //
 // Everything here is a value or a pure function of values, as in all of planning.
 package model
@@ -21,73 +21,70 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Input is everything a plan of one target depends on.
+// Input is everything that the plan of one target depends on.
 type Input struct {
 	Policy Policy
 	Commit content.Commit
 	Set    *intent.Set
-	// Unplanned are the pools and launch configurations of the followed revision that are
-	// not in Set, or are there as an earlier revision has them.
+	// Unplanned lists the pools and launch configurations of the followed revision that Set does
+	// not contain, or contains as an earlier revision has them.
 	Unplanned []intent.Unplanned
 	Answers   observed.Answers
-	// Levels are those of the answers, and of others.
+	// Levels maps lookups whose answers can change without a commit to these answers.
 	Levels map[intent.Lookup]Level
 	State  *observed.State
-	// Index is NewIndex(State); Compute makes it where it is nil.
+	// Index is NewIndex(State). Compute builds it if it is nil.
 	Index  *Index
 	Fleet  Fleet
 	Memory Memory
-	// Fenced keeps pools untouched where AWS holds the work of a newer commit. Relations gives the
-	// relation of such commits, in full or short, to Commit.
+	// Fenced makes weir leave pools alone if AWS has the work of a newer commit. Relations maps
+	// such commits, by full or short hash, to their relation to Commit.
 	Fenced    bool
 	Relations map[string]Relation
 	// Now is the start of the pass.
 	Now time.Time
-	// Began is the start of the pass by the process's own clock, like ReadAt of what was read: no
-	// manifest sets it.
+	// Began is the start of the pass by the process's own clock. It is comparable with the ReadAt
+	// times of the state. Manifests cannot change it.
 	Began time.Time
-	// AskEvery is the time for which weir does not read an instance refresh whose machines show
-	// nothing new; DefaultAskEvery if 0.
+	// AskEvery is the time for which weir does not read an instance refresh again while its
+	// machines do not change. Zero means DefaultAskEvery.
 	AskEvery time.Duration
-	// Reviewed are the images of reviewed versions, by SourceHash; Checked says of each
-	// whether it is an answer to its lookup still.
+	// Reviewed maps the SourceHash of each reviewed version to its image. Checked contains AWS's
+	// answer whether each of these images still matches its lookup.
 	Reviewed map[string]ReviewedImage
 	Checked  map[ImageCheck]observed.Answer
-	// Own says that the plan is a commit's own: images that were published since are no
-	// part of it, also for pools that follow them. Base is the state that is followed
-	// where the commit is a proposal, nil where the target is new or the commit is no
-	// proposal.
+	// Own is set for the plan of one commit by itself: it ignores images that were published since,
+	// even for pools that follow images. If the commit is a proposal, Base is the desired state of
+	// the followed commit. Base is nil for a new target and for a commit that is no proposal.
 	Own  bool
 	Base *intent.Set
-	// Nodes is the workload cluster's answer about its nodes, nil where no read was
-	// made.
+	// Nodes is the workload cluster's answer about its nodes, nil if weir did not read them.
 	Nodes *Nodes
 }
 
-// Nodes holds the nodes of a workload cluster by the EC2 instance id in their
-// provider id.
+// Nodes lists the nodes of a workload cluster by the EC2 instance id in their provider id.
 type Nodes struct {
 	ByInstance map[string]Node
-	// APIServer is the Kubernetes version of the cluster's API server, such as
-	// "v1.33.4"; empty where it could not be read.
+	// APIServer is the Kubernetes version of the cluster's API server, such as "v1.33.4". It is
+	// empty if weir could not read it.
 	APIServer string
 	// Unnamed is the number of nodes without a provider id.
 	Unnamed int
-	// Err says why the nodes could not be read; ByInstance is then empty.
+	// Err is the error of a failed read. ByInstance is then empty.
 	Err error
 }
 
-// Node is a node of the workload cluster, by its condition Ready.
+// Node is a node of the workload cluster with its condition Ready.
 type Node struct {
 	Name  string
 	UID   string
 	Ready bool
 	// Since is the time of the last change of Ready. Created is the time when the machine joined.
 	Since, Created time.Time
-	// Why is the cluster's reason where it is not ready.
+	// Why is the cluster's reason if the node is not ready.
 	Why string
-	// Cordoned says that it accepts no further pods. Draining is the value of its annotation that
-	// names the drainer.
+	// Cordoned reports whether the node accepts no further pods. Draining is the value of the
+	// annotation that names the program that drains it.
 	Cordoned bool
 	Draining string
 }
@@ -97,81 +94,81 @@ type Policy struct {
 	// Instance is the value of the tag weir.dev/owner.
 	Instance string
 	Target   string
-	// Source is the value of the tag weir.dev/source; Sources holds those of
-	// all of the instance's sources.
+	// Source is the value of the tag weir.dev/source. Sources lists the values of all sources of
+	// the instance.
 	Source  string
 	Sources []string
 	Account string
 	Region  string
-	// Suspended targets are planned and never written.
+	// Suspended targets get a plan, but weir never writes them.
 	Suspended bool
-	// ReportOnly targets (mode: report) show drift and change nothing.
+	// ReportOnly is set in report mode: weir shows drift and changes nothing.
 	ReportOnly bool
 	Prune      Prune
 	// KeepVersions is the number of launch template versions to keep in addition to the wanted one,
 	// where the pool does not set it. Zero means DefaultKeepVersions.
 	KeepVersions int32
-	// AccountUnknown holds targets of the instance whose account and region the configuration does
-	// not give. Their resources belong to them, here or elsewhere.
+	// AccountUnknown is the set of the instance's targets whose account and region are missing from
+	// the configuration. Resources with their tags stay theirs, here and elsewhere.
 	AccountUnknown map[string]bool
-	// Unlisted are patterns of names, in which * stands for any text: targets of a source
-	// that cannot be read may have them, though the configuration no longer says where
-	// those are applied. Listed are the targets that are known to be others.
+	// Unlisted contains patterns of target names, in which * stands for any text. A target of a
+	// source that cannot be read may match one of them, although the configuration no longer says
+	// in which account it is applied. Listed is the set of targets for which that is excluded.
 	Unlisted []string
 	Listed   map[string]bool
-	// OwnTargetOnly refuses resources of another target of the same instance
-	// and source: path mode, where the desired state of other targets is unknown.
+	// OwnTargetOnly refuses resources of other targets of the same instance and source. It is set
+	// in path mode, in which the desired state of other targets is unknown.
 	OwnTargetOnly bool
-	// DigestKey keys the HMAC that replaces user data in changes.
+	// DigestKey is the key of the HMAC that replaces user data in changes.
 	DigestKey []byte
-	// Adoption says what of others becomes the target's.
+	// Adoption selects resources of other owners that the target adopts.
 	Adoption Adoption
-	// JoinTokens says whether and where join tokens are kept.
+	// JoinTokens configures whether and where weir stores join tokens.
 	JoinTokens JoinTokens
 	// Secretless marks a plan that was made without the target's secrets.
 	Secretless bool
-	// Gates are the holds of people, the clock and other targets.
+	// Gates contains the holds that people, the clock and other targets cause.
 	Gates Gates
-	// Disputed says why no resource moves from one target to another now: members whose
-	// configurations differ would move it back and forth. Empty where it may.
+	// Disputed explains why resources cannot pass from one target to another now: members with
+	// different configurations would pass them back and forth. It is empty if they can.
 	Disputed string
-	// Unmet maps pools ("namespace/name") whose machines weir does not replace to the reason: the
-	// configuration demands a FleetRollout that Git does not have.
+	// Unmet maps pools ("namespace/name") to the reason why weir does not replace their machines:
+	// the configuration demands a FleetRollout that Git does not have.
 	Unmet map[string]string
-	// Waves holds the configuration's demands on waves, nil for none.
+	// Waves contains the configuration's demands on waves, nil for none.
 	Waves *Waves
-	// Fallback is the earlier revision that the target uses while the followed one cannot be
-	// rendered. It is nil if the target uses the followed one.
+	// Fallback is the earlier revision that the target uses while the followed revision cannot be
+	// rendered. It is nil while the target uses the followed revision.
 	Fallback *Fallback
-	// FallbackPools are the pools ("namespace/name") that use an earlier revision because the
-	// followed one breaks them. All other pools follow it. The set has the pools' intents of that
-	// earlier revision.
+	// FallbackPools contains the pools ("namespace/name") that use an earlier revision because the
+	// followed revision breaks them. All other pools use the followed revision. For these pools,
+	// Set has the intents of the earlier revision.
 	FallbackPools map[string]*Fallback
-	// Fault is the first error of the followed revision with its position, empty if it has no error.
-	// A target with a fault has no orphans.
+	// Fault is the first error of the followed revision with its position, or empty. A target with
+	// a fault has no orphans.
 	Fault string
-	// MaxRollouts bounds the rollouts that move at a time in the account and
-	// region: the smallest of its targets' counts. 0 is no bound.
+	// MaxRollouts limits the rollouts in progress at the same time in the account and region. It is
+	// the smallest limit of the targets there. Zero means no limit.
 	MaxRollouts int
 }
 
-// Prune says whether orphans are deleted, and how many at most.
+// Prune configures whether weir deletes orphans, and how many at most.
 type Prune struct {
-	// Enabled turns deleting on; Silent leaves orphans unmentioned (path mode
-	// without --prune).
+	// Enabled turns deletion on. Silent leaves orphans unmentioned (path mode without --prune).
 	Enabled bool
 	Silent  bool
-	// Percent of the pools that the target owns in AWS, rounded down but at
-	// least 1; or Count where Percent is 0.
+	// Percent limits deletions to a percentage of the pools that the target owns in AWS, rounded
+	// down but at least 1. If Percent is 0, Count is the limit.
 	Percent int
 	Count   int
-	// Allowed are pools ("namespace/name") that the commit's trailer allows to delete
-	// whatever the limit says, Granted those that an approval allows.
+	// Allowed is the set of pools ("namespace/name") that the commit's trailer allows to delete
+	// regardless of the limit. Granted is the set that an approval allows.
 	Allowed, Granted map[string]bool
-	// Waits says what must be known before the trailer is valid: deletions beyond the
-	// limit wait for it. Empty where nothing has.
+	// Waits names the fact that weir must find out before the trailer is valid. Deletions beyond
+	// the limit wait for it. It is empty if nothing is missing.
 	Waits string
-	// Kept says why nothing is deleted now, whatever a commit or an approval allows, empty where something may be.
+	// Kept explains why weir deletes nothing now, regardless of commits and approvals. It is empty
+	// if weir may delete.
 	Kept string
 }
 
@@ -182,7 +179,7 @@ const DefaultKeepVersions = 10
 // DefaultPrunePercent is the limit if the configuration sets none.
 const DefaultPrunePercent = 20
 
-// Limit returns how many of owned pools may be deleted in one pass.
+// Limit returns the number of pools that one pass may delete if the target owns owned pools.
 func (p Prune) Limit(owned int) int {
 	if p.Percent == 0 && p.Count > 0 {
 		return p.Count
@@ -197,23 +194,23 @@ func (p Prune) Limit(owned int) int {
 // Claim names an AWS resource that a target wants to exist.
 type Claim struct {
 	Resource step.Resource
-	// Name is the resource's; Cluster is set for nodegroups only.
+	// Name is the resource's name. Cluster is set for nodegroups only.
 	Name    string
 	Cluster string
 }
 
-// Fleet is the sum of what all targets of the instance in the account and region want.
+// Fleet combines the desired state of all targets of the instance in the account and region.
 type Fleet struct {
-	// Wanted names the target that wants a resource; several targets that want
-	// the same one are in Contested.
+	// Wanted maps a resource to the first target that wants it. Contested lists all targets if
+	// several want the same resource.
 	Wanted    map[Claim]string
 	Contested map[Claim][]string
-	// Brought names, by name or by id, the launch templates that pools bring along.
+	// Brought is the set of launch templates, by name or id, that pools bring along.
 	Brought map[string]bool
-	// Unplanned are those of all these targets.
+	// Unplanned lists the unplanned pools and launch configurations of all these targets.
 	Unplanned []intent.Unplanned
-	// Whole says that every one of those targets rendered whole. Unless it is, nothing
-	// is deleted.
+	// Whole reports whether all of these targets rendered completely. Otherwise weir deletes
+	// nothing.
 	Whole bool
 }
 
@@ -248,7 +245,7 @@ func NewFleet(claims map[string][]Claim, whole bool) Fleet {
 				if len(f.Contested[c]) == 0 {
 					f.Contested[c] = []string{first}
 				}
-				if !slices.Contains(f.Contested[c], target) { // several pools of it may share the template
+				if !slices.Contains(f.Contested[c], target) { // several of the target's pools may share the template
 					f.Contested[c] = append(f.Contested[c], target)
 				}
 			}
@@ -257,29 +254,29 @@ func NewFleet(claims map[string][]Claim, whole bool) Fleet {
 	return f
 }
 
-// Memory holds the facts that a running process remembers between passes: EKS hands a nodegroup
-// whose update failed back as ACTIVE with its old values, so only the memory of the attempt keeps
-// weir from trying without end. A restart forgets it and costs one more try.
+// Memory contains the facts that a running process remembers between passes. For example, EKS
+// returns a nodegroup as ACTIVE with its old values after a failed update. Only the memory of the
+// attempt keeps weir from trying forever. After a restart weir tries once more.
 type Memory struct {
-	// Started holds the fingerprint of the wanted nodegroup for which an
-	// update was last started.
+	// Started contains the last update that the process started of each nodegroup.
 	Started map[observed.NodegroupName]StartedUpdate
-	// Cancelled holds the ids of instance refreshes that weir cancelled. A daemon records
-	// them, as AWS does not say who cancelled one.
+	// Cancelled is the set of ids of the instance refreshes that weir cancelled. A daemon records
+	// them, as AWS does not say who cancelled a refresh.
 	Cancelled map[string]bool
-	// Refreshes holds the instance refreshes that pools wait for, by group name.
+	// Refreshes maps group names to the instance refreshes that pools wait for.
 	Refreshes map[string]Watched
-	// Settled holds what pools wanted when they last had converged, by SettledKey.
-	// It is replaced as a whole and never changed.
+	// Converged maps each ConvergedKey to the pool's desired state when it last had converged. The
+	// map is replaced as a whole and never changed.
 	Converged map[string]LastConverged
-	// InService holds since when instances are in service, of pools with
-	// minReadySeconds; nil in the first pass of a process.
+	// InService maps instance ids to the time since which the instances are in service, for pools
+	// with minReadySeconds. It is nil in the first pass of a process.
 	InService map[string]time.Time
-	// Refusals holds what weir must not try again.
+	// Refusals lists the requests that weir must not repeat for now.
 	Refusals refusals.View
 }
 
-// StartedUpdate is a nodegroup update that this process started.
+// StartedUpdate is a nodegroup update that this process started. Fingerprint identifies the wanted
+// nodegroup.
 type StartedUpdate struct {
 	UpdateID    string
 	Fingerprint string

@@ -7,17 +7,17 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// JoinTokens says whether weir keeps join tokens for the pools of a target, and
-// where their machines fetch them.
+// JoinTokens configures whether weir stores join tokens for the pools of a target, and where their
+// machines fetch them.
 type JoinTokens struct {
-	// Prefix begins the names of the parameters, such as /weir, without a slash
-	// at its end. Empty: no tokens are kept.
+	// Prefix is the start of the parameters' names, such as /weir, without a slash at its end. If
+	// it is empty, weir stores no tokens.
 	Prefix string
-	// Once says that a command works on a PATH: no daemon renews its tokens.
+	// Once is set for a command on a PATH: no daemon renews its tokens.
 	Once bool
 }
 
-// HowTo says how to make weir keep tokens.
+// HowTo describes how to make weir store tokens.
 func (j JoinTokens) HowTo() string {
 	if j.Once {
 		return "add --kubeconfig FILE, the kubeconfig of the cluster that they join, by which weir makes tokens"
@@ -25,9 +25,9 @@ func (j JoinTokens) HowTo() string {
 	return "give the target a kubeconfigFile, by which weir keeps tokens"
 }
 
-// JoinParameter names the parameter of AWS Systems Manager from which machines
-// fetch their join token. The machines' launch template holds it, so it changes only
-// with instance, target and pool.
+// JoinParameter returns the name of the parameter of AWS Systems Manager from which machines fetch
+// their join token. The machines' launch template contains it, so it changes only with instance,
+// target and pool.
 func (p Policy) JoinParameter(key string) string {
 	return strings.Join([]string{p.JoinTokens.Prefix, p.Instance, p.Target, key}, "/")
 }
@@ -41,19 +41,19 @@ func JoinKey(pool *intent.Pool) string {
 	return pool.Key.String()
 }
 
-// JoinNeeds are the join tokens of a target, by what JoinKey returns.
+// JoinNeeds lists the join tokens that a target needs. JoinKey returns the keys.
 type JoinNeeds struct {
-	// Wanted holds the parameters that the wanted launch templates name.
+	// Wanted maps keys to the parameters that the wanted launch templates name.
 	Wanted map[string]string
-	// Standing says that machines may start from a launch template that names
-	// another parameter of the same key.
+	// Standing reports whether machines may start from a launch template that names another
+	// parameter of the same key.
 	Standing map[string]bool
-	// Left are keys of pools that are paused: nothing of theirs is written.
+	// Left is the set of keys of pools that are held: weir writes nothing for them.
 	Left map[string]bool
 }
 
-// JoinNeedsOf says which join tokens a target needs. converged names the pools
-// ("namespace/name") all of whose machines are as Git wants them.
+// JoinNeedsOf returns the join tokens that a target needs. converged is the set of pools
+// ("namespace/name") whose machines all match Git.
 func JoinNeedsOf(in Input, converged map[string]bool) JoinNeeds {
 	n := JoinNeeds{Wanted: map[string]string{}, Standing: map[string]bool{}, Left: map[string]bool{}}
 	settled := map[string]bool{}
@@ -71,7 +71,7 @@ func JoinNeedsOf(in Input, converged map[string]bool) JoinNeeds {
 			clusters[pool.ClusterKey] = true
 		}
 	}
-	if len(clusters) > 1 { // which of them the kubeconfig belongs to is not known
+	if len(clusters) > 1 { // the kubeconfig belongs to one of them, and it is unknown to which
 		n.Wanted = map[string]string{}
 	}
 	stands := func(tags map[string]string) {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// InService says since when the instances of pools with minReadySeconds, or whose
-// nodes are read, are in service: what memory.InService is in the next pass. It is never nil.
+// InService returns the times since which instances are in service, for pools with minReadySeconds
+// or if weir reads nodes. The next pass gets it as Memory.InService. It is never nil.
 func InService(in Input) map[string]time.Time {
 	out := map[string]time.Time{}
 	for i := range in.Set.Pools {
@@ -81,12 +81,12 @@ func (in Input) Exists(pool *intent.Pool) bool {
 	return len(in.NodegroupsOf(pool)) > 0
 }
 
-// InUse lists the template versions that a group is set to, is being refreshed
-// to, or still runs, in that order.
+// InUse lists the template versions that a group is set to, that a refresh is rolling out, or that
+// instances still run. The version of an active refresh comes first.
 func (in Input) InUse(g observed.Group) []observed.TemplateRef {
 	refs := []observed.TemplateRef{g.Template}
-	// A refresh that moves holds content that AWS already took: a read that
-	// does not show its version yet must not make weir cancel its own rollout.
+	// AWS already accepted the content of a refresh in progress. A read that does not show its
+	// version yet must not make weir cancel its own rollout.
 	if r := in.State.Refreshes[g.Name]; r.Active() {
 		refs = []observed.TemplateRef{r.Template, g.Template}
 	}
@@ -98,8 +98,8 @@ func (in Input) InUse(g observed.Group) []observed.TemplateRef {
 	return refs
 }
 
-// NodegroupInUse lists the template versions that a nodegroup has, and comes to by an update
-// which nobody can stop, in that order.
+// NodegroupInUse lists the template version of a nodegroup, and the version of an update in
+// progress, which nobody can stop.
 func (in Input) NodegroupInUse(n observed.Nodegroup) []observed.TemplateRef {
 	refs := []observed.TemplateRef{n.Template}
 	if u := in.State.Updates[n.NodegroupName]; n.Status == "UPDATING" && u.Status == "InProgress" && u.TemplateVersion != "" {
@@ -110,8 +110,7 @@ func (in Input) NodegroupInUse(n observed.Nodegroup) []observed.TemplateRef {
 	return refs
 }
 
-// GroupOwnership is owns, and besides no group behind a nodegroup is ever
-// taken for a pool's own.
+// GroupOwnership is Owns for a group. A group behind a nodegroup never counts as a pool's own.
 func (in Input) GroupOwnership(g observed.Group, wantedBy string) Ownership {
 	if t, behind := g.Tags[observed.TagNodegroup]; behind {
 		return Ownership{Why: "it is the group behind the EKS nodegroup " + t.Value}
@@ -129,8 +128,9 @@ const (
 	FailureNodes = "nodes-not-ready"
 )
 
-// Unready says of a pool's machines in service which have no Ready node, "" where all
-// have one or weir reads no nodes. late says that one is so for too long.
+// Unready describes the pool's machines in service that have no Ready node. The message is empty if
+// all have one or weir reads no nodes. late reports whether a machine has been in this state for at
+// least 10 minutes.
 func (in Input) Unready(pool *intent.Pool) (message string, late bool) {
 	if in.Nodes == nil || in.Nodes.Err != nil {
 		return "", false
@@ -171,8 +171,8 @@ func (in Input) Unready(pool *intent.Pool) (message string, late bool) {
 	return strconv.Itoa(left) + " of " + strconv.Itoa(serving) + " machines in service have no Ready node: " + strings.Join(named, "; "), late
 }
 
-// VersionOf is the number of the version of template t that a reference means, 0
-// where it is of another template.
+// VersionOf returns the number of the version of template t that a reference means, 0 if the
+// reference is to another template.
 func VersionOf(t observed.Template, ref observed.TemplateRef) int64 {
 	if ref.ID != t.ID && (ref.ID != "" || ref.Name != t.Name) {
 		return 0
@@ -190,5 +190,5 @@ func VersionOf(t observed.Template, ref observed.TemplateRef) int64 {
 	return n
 }
 
-// maxCandidates bounds how many versions are looked at for one pool.
+// maxCandidates limits the number of versions that weir compares for one pool.
 const maxCandidates = 6

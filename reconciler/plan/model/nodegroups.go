@@ -21,7 +21,7 @@ func (in Input) ClusterOf(pool *intent.Pool) *observed.EKSCluster {
 	return in.Answers[asked].Cluster
 }
 
-// BeingMade says that the pool's EKS cluster is still being made, "" if it is not.
+// BeingMade reports that EKS is still creating the pool's cluster, "" if it is not.
 func (in Input) BeingMade(pool *intent.Pool) string {
 	cluster := in.ClusterOf(pool)
 	if cluster == nil || cluster.Status != "CREATING" && cluster.Status != "PENDING" {
@@ -30,31 +30,30 @@ func (in Input) BeingMade(pool *intent.Pool) string {
 	return "the EKS cluster " + cluster.Name + " is " + cluster.Status
 }
 
-// How a nodegroup is replaced: if EKS cannot change a field in place, weir makes a second nodegroup
-// under a name of its own. Once the new one is ACTIVE, weir deletes the old one, and EKS drains its
-// nodes. AWS's state decides which of the two a pass does: the nodegroup that matches Git is the
-// pool's, and weir deletes the other nodegroups that carry the pool's tag. So a replacement
-// continues after a crash, and reverses if Git does.
+// How a nodegroup is replaced: if EKS cannot change a field in place, weir creates a second
+// nodegroup under a name of its own. Once the new one is ACTIVE, weir deletes the old one, and EKS
+// drains its nodes. AWS's state decides which of the two a pass does: the nodegroup that matches
+// Git is the pool's, and weir deletes the other nodegroups that carry the pool's tag. So a
+// replacement continues after a crash, and reverses if Git does.
 
 // maxNodegroupName is EKS's limit for a nodegroup's name.
 const maxNodegroupName = 63
 
-// replacementSuffix follows the name in Git in that of a replacement.
+// replacementSuffix matches the end of a replacement's name, after the name in Git.
 var replacementSuffix = regexp.MustCompile(`^-[0-9a-f]{6}$`)
 
-// ReplacementBase is the name in Git, cut so that a suffix fits.
+// ReplacementBase returns the name in Git, truncated so that a suffix fits.
 func ReplacementBase(name string) string {
 	return name[:min(len(name), maxNodegroupName-len("-000000"))]
 }
 
-// StandsFor reports whether a nodegroup's name is the one in Git or that of a
-// replacement for it.
+// StandsFor reports whether a nodegroup has the name in Git or the name of a replacement for it.
 func StandsFor(name, wanted string) bool {
 	suffix, ok := strings.CutPrefix(name, ReplacementBase(wanted))
 	return name == wanted || ok && replacementSuffix.MatchString(suffix)
 }
 
-// NodegroupRank orders the nodegroups of a pool: those that serve come first.
+// NodegroupRank orders the nodegroups of a pool: serving nodegroups come first.
 func NodegroupRank(n observed.Nodegroup) int {
 	switch n.Status {
 	case "ACTIVE", "UPDATING", "DEGRADED":
@@ -67,9 +66,9 @@ func NodegroupRank(n observed.Nodegroup) int {
 	return 2
 }
 
-// NodegroupsOf returns the nodegroups of the state that stand for a pool, by the
-// pool's tag: those that serve first, then by age. Where none carries the tag and the
-// instance's, the one in the way is returned.
+// NodegroupsOf returns the nodegroups of a pool, by the pool's tag: serving nodegroups first, then
+// by age. If none carries that tag and the instance's tag, it returns the nodegroup that has the
+// wanted name.
 func (in Input) NodegroupsOf(pool *intent.Pool) []observed.Nodegroup {
 	n := pool.Nodegroup
 	index := in.Index
@@ -113,14 +112,14 @@ func (in Input) NodegroupsOf(pool *intent.Pool) []observed.Nodegroup {
 	return ours
 }
 
-// namedInGit reports whether some pool other than that of wanted names the nodegroup in
-// Git: then it is no replacement, though its name may look like one.
+// namedInGit reports whether Git gives the nodegroup's name to another pool. It is then no
+// replacement, even if its name looks like one.
 func namedInGit(fleet Fleet, name observed.NodegroupName, wanted string) bool {
 	_, named := fleet.Wanted[Claim{Resource: step.ManagedNodegroup, Name: name.Name, Cluster: name.Cluster}]
 	return named && name.Name != wanted
 }
 
-// Pool is the pool of the target's render with the key, nil where it has none.
+// Pool returns the pool of the target's render with the key, nil for none.
 func (in Input) Pool(key string) *intent.Pool {
 	if in.Set == nil {
 		return nil
@@ -128,7 +127,7 @@ func (in Input) Pool(key string) *intent.Pool {
 	return in.Set.Pool(key)
 }
 
-// CutSuffix takes the suffix of a replacement off a name.
+// CutSuffix splits the suffix of a replacement from a name.
 func CutSuffix(name string) (base, suffix string, ok bool) {
 	at := len(name) - len("-000000")
 	if at <= 0 || !replacementSuffix.MatchString(name[at:]) {
@@ -137,7 +136,7 @@ func CutSuffix(name string) (base, suffix string, ok bool) {
 	return name[:at], name[at:], true
 }
 
-// MinorOf returns the minor of "1.31" or "v1.31.2"; -1 for none.
+// MinorOf returns the minor version of "1.31" or "v1.31.2", -1 if it has none.
 func MinorOf(version string) int {
 	parts := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(parts) < 2 {

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// PoolPlan holds what planning one pool establishes, apart from its steps and diagnostics.
-// A planner sets a fact once, in the place that learns it; the plan keeps one PoolPlan for
-// each pool. A new fact is a field here and the line that sets it.
+// PoolPlan contains the facts that planning one pool establishes, apart from its steps and
+// diagnostics. A planner sets each fact once, in the place that learns it. The plan keeps one
+// PoolPlan for each pool. To add a fact, add a field here and the line that sets it.
 type PoolPlan struct {
 	Key intent.Key
 
@@ -26,42 +26,42 @@ type PoolPlan struct {
 	// RunsShared reports whether the pool's machines run SharedVersion. TakenOver reports whether
 	// that version has the content from before the adoption, so adopting replaces no machine.
 	RunsShared, TakenOver bool
-	// Moved names the launch template aliases that now resolve to another version than the pool's.
+	// Moved names the launch template aliases that now resolve to a version other than the pool's.
 	Moved string
-	// Behind says that the pool follows images and leaves a newer one to a later plan.
+	// Behind reports whether the pool follows images and leaves a newer one to a later plan.
 	Behind bool
-	// Reviewed identifies the reviewed image that AWS holds for the pool, empty for none.
+	// Reviewed identifies the reviewed image that the pool has in AWS, empty for none.
 	Reviewed string
-	// Nodegroup is the nodegroup that matches Git. Release is what the pool's nodegroup
+	// Nodegroup is the nodegroup that matches Git. Release is the version that the pool's nodegroup
 	// runs, zero if it has none.
 	Nodegroup observed.NodegroupName
 	Release   Release
 	// Watched is the instance refresh that the pool waits for, nil for none.
 	Watched *Watched
-	// Outstanding describes what Git asks for that AWS does not hold yet although no step is left to
-	// plan, nil for nothing.
+	// Outstanding describes a part of the desired state that is missing in AWS although no step is
+	// left to plan, nil for none.
 	Outstanding *Outstanding
-	// Governed holds the facts that the conductor of the pool's FleetRollouts needs, nil for a pool
-	// that no FleetRollout governs.
+	// Governed contains the facts that the conductor of the pool's FleetRollouts needs. It is nil
+	// for a pool that no FleetRollout governs.
 	Governed *rollout.Pool
 
-	// Blocked says that an error keeps the pool from being planned, and Fault which one.
-	// Waits says that the pool cannot be planned yet although nothing is wrong with it.
+	// Blocked reports whether an error prevents planning of the pool. Fault is that error. Waits
+	// reports whether the pool cannot be planned yet although nothing is wrong with it.
 	Blocked, Waits bool
 	Fault          string
-	// Failing says that AWS does not hold what Git asks for although nothing may be
-	// planned, such as after a failed rollout.
+	// Failing reports whether AWS differs from the desired state although weir must not plan
+	// anything, such as after a failed rollout.
 	Failing bool
 
-	// The rest concerns a pool that is held to an earlier revision. Differs says that AWS
-	// holds something else than the revision says, Unclear why that cannot be decided now.
-	// Foreign says that somebody else owns a resource with the pool's name.
+	// The following fields are for a pool that uses an earlier revision. Differs reports whether
+	// AWS differs from that revision. Unclear explains why that cannot be decided now. Foreign
+	// reports whether somebody else owns a resource with the pool's name.
 	Differs, Foreign bool
 	Unclear          string
-	// Undone says that work is left until the pool follows Git again.
+	// Undone reports whether work remains until the pool follows Git again.
 	Undone bool
-	// Verdict reports whether the pool is held to its revision, nil if no revision of its own
-	// was tried.
+	// Verdict is the decision whether the pool is held to its revision. It is nil if weir did not
+	// try an earlier revision for this pool alone.
 	Verdict *lastgood.Verdict
 }
 
@@ -73,7 +73,7 @@ func (p *PoolPlan) Unplanned() string {
 	return cmp.Or(p.Fault, "it cannot be planned now")
 }
 
-// Outstands records an outstanding request of Git.
+// Outstands records that a part of the desired state is outstanding.
 func (p *PoolPlan) Outstands(severity, reason, message string) {
 	p.Outstanding = &Outstanding{Severity: severity, Reason: reason, Message: message}
 }
@@ -83,25 +83,24 @@ func (p *PoolPlan) Fails(code, cause string) {
 	p.Outstanding.Failure, p.Outstanding.Cause = code, cause
 }
 
-// Outstanding is something that Git asks for and AWS does not hold yet although no step is left to
-// plan: it passes by itself, or a person has to look at it.
+// Outstanding is a part of the desired state that is missing in AWS although no step is left to
+// plan. Either it resolves by itself, or a person must act.
 type Outstanding struct {
-	// Severity is Info for what passes by itself, Warning for what needs a person's
-	// look. Severity, Reason and Message go into the condition Ready.
+	// Severity is Info for a state that resolves by itself, and Warning for one that a person must
+	// look at. Severity, Reason and Message go into the condition Ready.
 	Severity, Reason, Message string
-	// Failure is the pool's FailureReason, "" where it has not failed, and Cause its
-	// FailureCause.
+	// Failure is the pool's FailureReason, "" if it has not failed. Cause is its FailureCause.
 	Failure, Cause string
 }
 
 // Release is the version that a nodegroup runs, in EKS's words.
 type Release struct {
-	// Version is that of Kubernetes, Name the release of the images, such as
-	// 1.34.1-20251120; empty where a launch template has the image.
+	// Version is the Kubernetes version. Name is the release of the images, such as
+	// 1.34.1-20251120. It is empty if the image comes from a launch template.
 	Version, Name string
 }
 
-// PoolPlans are the pools of a target, in the order of their keys.
+// PoolPlans contains the plans of a target's pools, in the order of their keys.
 type PoolPlans []PoolPlan
 
 // NewPoolPlans returns an empty PoolPlan for each pool of a set.

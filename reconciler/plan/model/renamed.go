@@ -7,13 +7,12 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// CodeRenamed is the diagnostic of a pool whose group or nodegroup has another name in AWS than in
-// Git. AWS cannot rename either.
+// CodeRenamed is the diagnostic code for a pool whose group or nodegroup has another name in AWS
+// than in Git. AWS cannot rename either.
 const CodeRenamed = "pool-renamed"
 
-// Renamed returns the target's groups or nodegroups that carry the pool's tag under a name
-// other than the pool's, in order. A resource that some target wants, or that AWS is
-// deleting, is none.
+// Renamed returns the target's groups or nodegroups, in order, that have the pool's tag but another
+// name than the pool has in Git. It skips resources that some target wants or that AWS is deleting.
 func (in Input) Renamed(pool *intent.Pool) (out []string) {
 	mine := func(tag func(string) string) bool {
 		return tag(observed.TagOwner) == in.Policy.Instance && tag(observed.TagSource) == in.Policy.Source && tag(observed.TagTarget) == in.Policy.Target
@@ -43,7 +42,7 @@ func (in Input) Renamed(pool *intent.Pool) (out []string) {
 	return out
 }
 
-// NameField is the field that names the group or nodegroup of a pool, and its object.
+// NameField returns the field that names the group or nodegroup of a pool, and the field's object.
 func NameField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	switch {
 	case pool.Nodegroup != nil:
@@ -54,8 +53,9 @@ func NameField(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	return pool.Infrastructure, intent.Path{"metadata", "name"}
 }
 
-// RefuseRenamed blocks a pool that has nothing under its name, and something under another name.
-// Making the pool again and deleting what it has needs weir.dev/replace: allowed.
+// RefuseRenamed blocks a pool if its resource in AWS has another name than in Git. To make weir
+// create the pool under the new name and delete the old resource, the pool needs the annotation
+// weir.dev/replace: allowed.
 func (c *Work) RefuseRenamed(pool *intent.Pool) {
 	old := c.In.Renamed(pool)
 	if len(old) == 0 || pool.AllowReplace {
@@ -74,9 +74,9 @@ func (c *Work) RefuseRenamed(pool *intent.Pool) {
 		"to keep the name, set "+field+": "+old[0]+"; or write the annotation weir.dev/replace: allowed in the pool, which makes weir create "+now+", and delete "+old[0]+" once the machines of "+now+" are in service")
 }
 
-// RefuseTaken blocks a pool that Git gives the name of another pool's group. weir would turn
-// the machines of one pool into those of the other, as where two pools swap their names. It
-// does so if the other pool is in Git, or if the pool still has a group of its own.
+// RefuseTaken blocks a pool to which Git gives the name of another pool's group, for example if two
+// pools swap their names. Otherwise weir would turn the machines of one pool into those of the
+// other. It blocks only if the other pool is in Git, or if this pool still has a group of its own.
 func (c *Work) RefuseTaken(pool *intent.Pool, have observed.Group) {
 	of, tag := have.Tags[observed.TagPool].Value, func(key string) string { return have.Tags[key].Value }
 	if of == "" || of == pool.Key.String() || tag(observed.TagOwner) != c.In.Policy.Instance || tag(observed.TagSource) != c.In.Policy.Source || tag(observed.TagTarget) != c.In.Policy.Target {

@@ -15,36 +15,37 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Waves holds what the configuration of a target demands of the FleetRollouts of its source, and all
-// these FleetRollouts by name.
+// Waves contains the demands in a target's configuration on the FleetRollouts of its source, and
+// all these FleetRollouts by name.
 type Waves struct {
 	rollout.Demand
 	Specs map[string]rollout.Spec
 }
 
-// Demand adds to the policy what is missing from the waves of a change.
+// Demand adds to the policy the demands on waves that a change does not meet.
 func (p *Policy) Demand(unmet map[string]string) {
 	if len(unmet) == 0 {
 		return
 	}
 	all := maps.Clone(unmet)
-	maps.Copy(all, p.Unmet) // what Git writes too few of comes first
+	maps.Copy(all, p.Unmet) // entries about too few waves in Git take precedence
 	p.Unmet = all
 }
 
-// Way bounds how far a pool may be rolled to what Git wants. A pool that no FleetRollout governs may
-// be rolled whole. A governed pool starts nothing beyond its permit. The permit is for one hash of
-// the launch configuration. What the pool then still misses is a wait and no drift.
+// Way limits how much of a pool may be rolled to the desired configuration. A pool that no
+// FleetRollout governs may be rolled whole. A governed pool starts nothing beyond its permit. The
+// permit is for one hash of the launch configuration. The part of the pool that is left waits, and
+// is no drift.
 type Way struct {
 	Governed bool
 	Hash     string
 	Permit   rollout.Permit
-	// Still is the hash of an earlier change that was stopped and that is still in what Git
-	// wants.
+	// Still is the hash of an earlier change that was stopped and that the desired state still
+	// contains.
 	Still string
 }
 
-// WayTo returns the way of a pool to the configuration that hash identifies and values describe.
+// WayTo returns the Way of a pool to the configuration that hash identifies and values describe.
 func (in Input) WayTo(pool *intent.Pool, hash func() string, values func() []rollout.Field) Way {
 	permit, governed := in.Policy.Gates.Rollouts[pool.Key.String()]
 	if !governed {
@@ -58,7 +59,7 @@ func (in Input) WayTo(pool *intent.Pool, hash func() string, values func() []rol
 	return w
 }
 
-// Share is the percentage of the pool's machines that may run what Git wants.
+// Share returns the percentage of the pool's machines that may run the desired configuration.
 func (w Way) Share() int32 {
 	switch {
 	case !w.Governed:
@@ -69,10 +70,10 @@ func (w Way) Share() int32 {
 	return w.Permit.Share
 }
 
-// Stopped reports whether what Git wants is bad for the pool.
+// Stopped reports whether the desired configuration was stopped because it is bad for the pool.
 func (w Way) Stopped() bool { return w.Governed && w.Permit.Stopped && w.Permit.Hash == w.Hash }
 
-// Hold returns the step as held until a permit allows it. A hold of another kind stays.
+// Hold returns the step as held until a permit allows it. A step with another hold is unchanged.
 func (w Way) Hold(s step.Step) step.Step {
 	if s.Held != "" {
 		return s
@@ -90,7 +91,7 @@ func (w Way) Hold(s step.Step) step.Step {
 	return s
 }
 
-// Wait returns the text of a held step's wait: for what, until when, and who can end it.
+// Wait explains why a held step waits, until when, and who can end it.
 func (w Way) Wait() string {
 	unknown := "waits until its place in the waves of " + cmp.Or(strings.Join(w.Permit.Rollouts, " and "), "its FleetRollout") + " is decided, in the next pass"
 	if w.unrecorded() {
@@ -102,13 +103,13 @@ func (w Way) Wait() string {
 	return cmp.Or(w.Permit.Wait, unknown)
 }
 
-// unrecorded reports whether nobody has recorded anything of the pool.
+// unrecorded reports whether no record of the pool exists yet.
 func (w Way) unrecorded() bool {
 	return w.Permit.Hash == "" && w.Permit.Seq == 0 && len(w.Permit.Rollouts) > 0 && w.Permit.Wait != ""
 }
 
-// Report returns the state of a governed pool, as far as it follows from the pool's machines.
-// members are the instances of the group, or of the groups behind the nodegroup.
+// Report returns the state of a governed pool, as far as the pool's machines show it. members are
+// the instances of the group, or of the groups behind the nodegroup.
 func (w Way) Report(in Input, pool *intent.Pool, members []observed.Instance, fresh func(observed.Instance) bool) rollout.Pool {
 	p := NewGoverned(in, pool)
 	p.Hash, p.Still = w.Hash, w.Still
@@ -131,7 +132,8 @@ func (w Way) Report(in Input, pool *intent.Pool, members []observed.Instance, fr
 	return p
 }
 
-// NewGoverned returns a governed pool for which nothing but its place is known.
+// NewGoverned returns a governed pool with its names, place and source of node readiness, without a
+// hash.
 func NewGoverned(in Input, pool *intent.Pool) rollout.Pool {
 	p := rollout.Pool{
 		ID: rollout.ID{Target: in.Policy.Target, Pool: pool.Key.String()}, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name,
@@ -148,14 +150,14 @@ func NewGoverned(in Input, pool *intent.Pool) rollout.Pool {
 	return p
 }
 
-// settlesWithin is the time after a machine has joined in which a change of its node's readiness is
-// part of the joining.
+// settlesWithin is the time after a machine has joined in which a change of its node's readiness
+// counts as part of joining.
 const settlesWithin = time.Minute
 
-// waiting is a machine that is not ready. Since is when it was launched, or when a node that
-// was Ready ceased to be; it is zero if unknown, as AWS reports when a machine was
-// launched only in an answer of its own. A machine of a warm pool was launched long before it
-// was wanted.
+// waiting returns the entry of a machine that is not ready. Since is the launch time, or the time
+// when a Ready node stopped being Ready. It is zero if unknown, because AWS returns launch times
+// only in a separate call. The launch time of a machine from a warm pool is not used, as the
+// machine was launched long before it was needed.
 func waiting(state *observed.State, memory Memory, now time.Time, nodes *Nodes, pool *intent.Pool, i observed.Instance) rollout.Machine {
 	m := rollout.Machine{Instance: i.ID, Why: i.LifecycleState, Since: state.Launched[i.ID]}
 	warm := pool.Group != nil && pool.Group.Options.WarmPool != nil
@@ -183,9 +185,8 @@ func waiting(state *observed.State, memory Memory, now time.Time, nodes *Nodes, 
 	return m
 }
 
-// unready sorts a pool's machines by how long they wait, and says what is wrong with the
-// pool where one has been in service without a Ready node for too long: its rollout is
-// no success, whatever AWS says.
+// unready sorts a pool's machines by waiting time. It sets Failed if one has been in service
+// without a Ready node for too long: such a rollout has failed, even if AWS reports success.
 func unready(memory Memory, now time.Time, p *rollout.Pool) {
 	f := &p.Facts
 	slices.SortFunc(f.Waiting, func(a, b rollout.Machine) int {
@@ -209,7 +210,7 @@ func unknownLast(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// NoteActivities reports recent failed launches of the governed pools' groups to the conductor, the
+// NoteActivities gives the conductor the recent failed launches of the governed pools' groups,
 // newest first. weir reads them from AWS after planning.
 func (in Input) NoteActivities(governed []rollout.Pool) {
 	for i := range in.Set.Pools {
@@ -239,10 +240,10 @@ func (in Input) NoteActivities(governed []rollout.Pool) {
 	}
 }
 
-// causesTold is the number of failed launches whose text from AWS a report contains.
+// causesTold is the number of failed launches for which a report contains AWS's text.
 const causesTold = 3
 
-// GroupsOf are the names of a pool's groups: its own, or those behind its nodegroups.
+// GroupsOf returns the names of a pool's groups: its own, or those behind its nodegroups.
 func (in Input) GroupsOf(pool *intent.Pool) []string {
 	if pool.Group != nil {
 		return []string{pool.Group.Name}

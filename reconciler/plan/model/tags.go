@@ -14,7 +14,7 @@ const tagKubernetesCluster = "kubernetes.io/cluster/"
 
 const DeleteDrain = "drain"
 
-// putOwnTags adds the tags that mark a pool's resource as this target's.
+// putOwnTags adds the tags that mark a resource as a pool's of this target.
 func (p Policy) putOwnTags(tags map[string]string, pool *intent.Pool) {
 	tags[observed.TagOwner], tags[observed.TagTarget], tags[observed.TagSource], tags[observed.TagPool] = p.Instance, p.Target, p.Source, pool.Key.String()
 	if pool.PruneDisabled {
@@ -25,22 +25,21 @@ func (p Policy) putOwnTags(tags map[string]string, pool *intent.Pool) {
 // Ownership gives the owner of a resource, according to its tags.
 type Ownership struct {
 	Ours bool
-	// Why names the owner if the resource is not ours.
+	// Why explains whose the resource is if it is not ours.
 	Why string
-	// remedy says what a person can do about that, where more is known than that
-	// the pool may be renamed.
+	// remedy describes what a person can do, if there is more advice than to rename the pool.
 	remedy string
 }
 
-// Owns decides whether a resource with these tags may be changed for this
-// target. A resource of another target of the instance is ours as well (it is
-// retagged), unless that target still wants it, or cannot be asked: whole says
-// that every target of the account and region could.
+// Owns decides whether weir may change a resource with these tags for this target. A resource of
+// another target of the instance is ours as well, and weir changes its tags, unless that target
+// still wants it or may want it. whole reports whether every target of the account and region
+// rendered completely.
 func (p Policy) Owns(tags map[string]string, wantedBy string, whole bool) Ownership {
 	return ownership(p, tags, valueItself, wantedBy, whole)
 }
 
-// valueItself is the value of a tag that is nothing but that.
+// valueItself returns the value of a tag that is a plain string.
 func valueItself(v string) string { return v }
 
 func valueOfGroup(t observed.GroupTag) string { return t.Value }
@@ -73,10 +72,10 @@ func ownership[T any](p Policy, tags map[string]T, value func(T) string, wantedB
 	return Ownership{Ours: true}
 }
 
-// unlisted reports whether a target may be one of a source that cannot be read.
+// unlisted reports whether a target may belong to a source that cannot be read.
 func (p Policy) unlisted(target string) bool {
 	return !p.Listed[target] && slices.ContainsFunc(p.Unlisted, func(pattern string) bool {
-		fits, _ := path.Match(pattern, target) // names hold no character that a pattern has but *
+		fits, _ := path.Match(pattern, target) // names contain no special character of patterns
 		return fits
 	})
 }
@@ -100,14 +99,13 @@ func (p Policy) AllTags(pool *intent.Pool, manifest map[string]string) map[strin
 	return out
 }
 
-// MissingTags returns the wanted tags that observed lacks or holds with another value,
-// and the keys that weir put there and Git no longer wants. Other tags that weir does
-// not want are foreign and stay.
+// MissingTags returns the wanted tags that are missing or have another value in AWS, and the keys
+// that weir wrote there and Git no longer wants. All other tags are foreign and stay.
 func MissingTags(want, have map[string]string) (put map[string]string, remove []string) {
 	return missingTags(want, have, valueItself)
 }
 
-// MissingGroupTags is MissingTags of the tags of a group.
+// MissingGroupTags is MissingTags for the tags of a group.
 func MissingGroupTags(want map[string]string, have map[string]observed.GroupTag) (put map[string]string, remove []string) {
 	return missingTags(want, have, valueOfGroup)
 }

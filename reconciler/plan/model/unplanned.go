@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Bears reports whether a resource has the pool's name, or the name that derives from its
-// launch configuration.
+// Bears reports whether a resource has the pool's name, or a name that derives from its launch
+// configuration.
 func Bears(u *intent.Unplanned, c Claim, tags map[string]string) bool {
 	switch c.Resource {
 	case step.ManagedNodegroup:
@@ -24,14 +24,14 @@ func Bears(u *intent.Unplanned, c Claim, tags map[string]string) bool {
 	return slices.Contains(u.Names, c.Name)
 }
 
-// Keeps reports whether what stands in a target's manifests keeps a resource that carries
+// Keeps reports whether an unplanned entry of a target's manifests protects a resource that carries
 // the target's tags.
 func Keeps(u *intent.Unplanned, c Claim, tags map[string]string) bool {
 	pool := tags[observed.TagPool]
 	return pool != "" && slices.Contains(u.Pools, pool) || Bears(u, c, tags)
 }
 
-// derives reports whether the tag of a launch template says that it derives from a launch
+// derives reports whether, according to its tag, a launch template derives from a launch
 // configuration of the entry.
 func derives(u *intent.Unplanned, tag string) bool {
 	namespace, name, ok := strings.Cut(tag, "/")
@@ -40,12 +40,13 @@ func derives(u *intent.Unplanned, tag string) bool {
 	})
 }
 
-// cutName is a derived name that was too long: a hash of the whole stands for its end.
+// cutName matches a derived name that was too long: its end is replaced by a hash of the whole
+// name.
 var cutName = regexp.MustCompile(`^(.+)-[0-9a-f]{8}$`)
 
-// derivesCut reports whether a truncated derived name may be that of a launch configuration: after
-// a cluster's name, it continues like the launch configuration's name, as far as both go. It may
-// also match another launch configuration, whose template then stays as well.
+// derivesCut reports whether a truncated derived name may belong to a launch configuration: after a
+// cluster's name, it continues with the configuration's name, as far as the shorter of the two
+// goes. It may also match another launch configuration, whose template is then kept as well.
 func derivesCut(config, name string) bool {
 	m := cutName.FindStringSubmatch(name)
 	if m == nil || len(name) != intent.MaxTemplateName {
@@ -59,8 +60,8 @@ func derivesCut(config, name string) bool {
 	return false
 }
 
-// Standing returns what stands in the manifests of the target and keeps one of its
-// resources, nil where nothing does. Of pools of other targets the name alone counts.
+// Standing returns the unplanned entry of the manifests that protects one of the target's
+// resources, nil for none. Entries of other targets protect it by name only.
 func (in Input) Standing(c Claim, tags map[string]string) *intent.Unplanned {
 	for i := range in.Unplanned {
 		if u := &in.Unplanned[i]; Keeps(u, c, tags) {
@@ -75,8 +76,8 @@ func (in Input) Standing(c Claim, tags map[string]string) *intent.Unplanned {
 	return nil
 }
 
-// Earlier is the revision to which a pool ("namespace/name") is held, nil where the
-// followed one is planned.
+// Earlier returns the earlier revision to which a pool ("namespace/name") is held, nil if the
+// followed revision is planned.
 func (in Input) Earlier(pool string) *Fallback {
 	if in.Policy.Fallback != nil {
 		return in.Policy.Fallback

@@ -7,27 +7,27 @@ import (
 )
 
 const (
-	// askSoonest is the part of AskEvery that lies between two questions at least.
+	// askSoonest divides AskEvery: weir waits at least AskEvery/12 between two reads of a refresh.
 	askSoonest = 12
-	// weir reads a refresh whose machines make progress only every askAnyway times AskEvery. It
-	// reads an ended refresh every askEnded times AskEvery, as that stays the same unless another
-	// refresh starts.
+	// If the machines make progress, weir reads their refresh only every askAnyway times AskEvery.
+	// It reads an ended refresh every askEnded times AskEvery, as that stays the same unless
+	// another refresh starts.
 	askAnyway, askEnded = 5, 10
 )
 
-// Watched holds the facts of a group's newest instance refresh from one pass to the
-// next: what AWS last said of it, and what the machines have shown since.
+// Watched contains the facts of a group's newest instance refresh from one pass to the next: AWS's
+// last answer about it, and the progress of the machines since.
 type Watched struct {
 	Group   string
 	Refresh observed.Refresh
-	// Left is the number of machines still to be replaced, out of Total. Total is 0 where they do
-	// not give it. New counts the machines of the new configuration, whether they are in service yet
-	// or not.
+	// Left is the number of machines that are still to be replaced, out of Total. Total is 0 if the
+	// machines do not show that. New counts the machines of the new configuration, including those
+	// that are not in service yet.
 	Left, Total, New int32
-	// Set says that the group itself is set to the wanted configuration.
+	// Set reports whether the group itself is set to the wanted configuration.
 	Set bool
 	// MovedAt is the time of the machines' last progress. ShownAt is the time when they showed that
-	// AWS's last answer is outdated, zero where they show nothing.
+	// AWS's last answer is outdated. It is zero if they do not show that.
 	MovedAt, ShownAt time.Time
 }
 
@@ -38,9 +38,9 @@ func (in Input) Interval() time.Duration {
 	return in.AskEvery
 }
 
-// Due reports whether AWS is to be asked about the refresh again. Progress of the
-// machines makes it due at once; while AWS does not report that progress, each wait is
-// as long as the delay so far: a warm-up or a bake takes seconds or half an hour.
+// Due reports whether weir must read the refresh again. Progress of the machines makes a read due
+// at once. While AWS does not report that progress, each wait is as long as the delay so far,
+// because a warm-up or a bake takes seconds or half an hour.
 func (w Watched) Due(now time.Time, every time.Duration) bool {
 	r := w.Refresh
 	since, shown := now.Sub(r.ReadAt), !w.ShownAt.IsZero()
@@ -56,8 +56,8 @@ func (w Watched) Due(now time.Time, every time.Duration) bool {
 	return quiet >= every || since >= askAnyway*every
 }
 
-// Shown is a refresh as far as it has come: what AWS said of it, or the machines
-// where they are further.
+// Shown returns a refresh with its progress: according to AWS, or to the machines if they are
+// further.
 func (w Watched) Shown(r observed.Refresh) observed.Refresh {
 	if !r.Moving() || w.Total <= 0 {
 		return r

@@ -36,8 +36,8 @@ func Strip(v any) (out any, something bool) {
 	return v, v != nil
 }
 
-// UserDataField is the field of a change of user data as a whole; the changes of
-// its parts have fields below it.
+// UserDataField is the field of a change of user data as a whole. Changes of its parts have fields
+// below it.
 const UserDataField = "userData"
 
 const (
@@ -47,8 +47,8 @@ const (
 	wordsValue = 40
 )
 
-// ChangeWords says in a line which fields change, from what to what. Of user data
-// it says which parts.
+// ChangeWords describes in one line which fields change, and from which to which value. For user
+// data it names the parts.
 func ChangeWords(changes []step.Change) string {
 	var out, parts []string
 	left, userData := 0, false
@@ -78,8 +78,8 @@ func ChangeWords(changes []step.Change) string {
 	return strings.Join(out, "; ")
 }
 
-// transitionWords leaves out what would be cut inside of an ARN, which then reads like
-// another one.
+// transitionWords returns the old and the new value. It omits them if an ARN would be truncated,
+// because a truncated ARN can look like another one.
 func transitionWords(ch step.Change) string {
 	from, to := ValueWords(ch.From), ValueWords(ch.To)
 	for _, words := range []string{from, to} {

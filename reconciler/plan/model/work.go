@@ -11,21 +11,21 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Result collects what planning adds to a plan. It only grows: a caller that may not want
-// a part makes it in a fork, and takes or drops it.
+// Result collects the results of planning. It only grows: a caller that may not want a part makes
+// it in a fork, and then adds or drops it.
 type Result struct {
 	Steps []step.Step
 	Diags diag.List
 	Needs observed.Needs
-	// Conflicts are steps that stand for names that somebody else uses. They are all that
-	// is left of a result that is blocked: it holds an error.
+	// Conflicts lists steps for names that somebody else uses. A blocked result, which has an
+	// error, keeps only these.
 	Conflicts []step.Step
 	Blocked   bool
-	// Adopts says that something is taken over.
+	// Adopts reports whether a step adopts a resource.
 	Adopts bool
 }
 
-// Take adds what another result holds.
+// Take adds everything in another result.
 func (r *Result) Take(o Result) {
 	r.Steps, r.Conflicts = append(r.Steps, o.Steps...), append(r.Conflicts, o.Conflicts...)
 	r.Diags = append(r.Diags, o.Diags...)
@@ -33,13 +33,13 @@ func (r *Result) Take(o Result) {
 	r.Blocked, r.Adopts = r.Blocked || o.Blocked, r.Adopts || o.Adopts
 }
 
-// Note records a diagnostic about the pool's infrastructure object. Positions
-// are attached by the caller, who can ask the render.
+// Note records a diagnostic about the pool's infrastructure object. The caller adds positions, as
+// it can ask the render.
 func (r *Result) Note(sev diag.Severity, pool *intent.Pool, path intent.Path, code, summary, detail string) {
 	r.NoteAt(sev, pool.Infrastructure, path, code, summary, detail)
 }
 
-// NoteAt is note about another object of the pool.
+// NoteAt is Note for another object of the pool.
 func (r *Result) NoteAt(sev diag.Severity, object intent.ObjectRef, path intent.Path, code, summary, detail string) {
 	r.Diags = append(r.Diags, diag.Diagnostic{
 		Severity: sev, Code: code, Summary: summary, Detail: cmp.Or(detail, diag.Hint(code)),
@@ -47,12 +47,12 @@ func (r *Result) NoteAt(sev diag.Severity, object intent.ObjectRef, path intent.
 	})
 }
 
-// Blockf records an error that keeps the pool from being planned.
+// Blockf records an error that prevents planning of the pool.
 func (r *Result) Blockf(pool *intent.Pool, path intent.Path, code, summary, detail string) {
 	r.blockAt(pool.Infrastructure, path, code, summary, detail)
 }
 
-// blockAt is blockf about another object of the pool.
+// blockAt is Blockf for another object of the pool.
 func (r *Result) blockAt(object intent.ObjectRef, path intent.Path, code, summary, detail string) {
 	r.Blocked = true
 	r.NoteAt(diag.Error, object, path, code, summary, detail)
@@ -64,11 +64,11 @@ func (r *Result) Step(pool *intent.Pool, s step.Step) {
 	r.Steps = append(r.Steps, s)
 }
 
-// CodeConflict is the diagnostic of a name that somebody else uses.
+// CodeConflict is the diagnostic code for a name that somebody else uses.
 const CodeConflict = "conflict"
 
-// Conflict records that a wanted name belongs to a resource that is not ours. Nothing
-// of the pool runs.
+// Conflict records that a wanted name belongs to a resource of somebody else. No step of the pool
+// runs.
 func (r *Result) Conflict(pool *intent.Pool, kind step.Resource, name string, o Ownership) {
 	remedy := cmp.Or(o.remedy, "rename the pool or remove the existing resource")
 	r.Blockf(pool, nil, CodeConflict, "the "+string(kind)+" "+name+" exists and is not touched: "+o.Why, remedy)
@@ -77,7 +77,7 @@ func (r *Result) Conflict(pool *intent.Pool, kind step.Resource, name string, o 
 	})
 }
 
-// Unread blocks the pool where err says that something of it could not be read.
+// Unread blocks the pool if err reports that weir could not read a part of it.
 func (r *Result) Unread(pool *intent.Pool, what string, err *observed.Error) bool {
 	if err == nil {
 		return false
@@ -87,40 +87,41 @@ func (r *Result) Unread(pool *intent.Pool, what string, err *observed.Error) boo
 	return true
 }
 
-// Work is the planning of one pool, or of what pools share: what it reads, and the
-// result so far.
+// Work is the planning of one pool, or of a template that pools share: its input, and the result so
+// far.
 type Work struct {
 	In *Input
-	// Hold holds the planned steps.
+	// Hold is the hold on all planned steps.
 	Hold step.Hold
-	// Pool is the pool of the work, nil for a template that pools share. Pools are all
-	// pools of the target.
+	// Pool is the pool of the work, nil for a template that pools share. Pools contains all pools
+	// of the target.
 	Pool  *PoolPlan
 	Pools PoolPlans
-	// Replacing are the pools whose nodegroups are being replaced, by EKS cluster. Resolved
-	// are the images of the versions that the plan makes, by what Git says of them. All
-	// work on a target shares both.
+	// Replacing maps each EKS cluster to the pool whose nodegroup is being replaced. Resolved maps
+	// the SourceHash of each version that the plan makes to its image. All work on a target shares
+	// both maps.
 	Replacing map[string]string
 	Resolved  map[string]ReviewedImage
-	// Said are the diagnostics of the work that this one is part of.
+	// Said lists the diagnostics of the work that this one is part of.
 	Said diag.List
-	// Contested says that no further version is made: something undoes each rollout.
+	// Contested is set if something undoes each rollout. The planner then makes no further version.
 	Contested bool
-	// Levels says that the pool's launch configuration decides which kubelet its machines
-	// have.
+	// Levels reports whether the pool's launch configuration decides the kubelet version of its
+	// machines.
 	Levels bool
 	Result
 }
 
-// Fork begins a part of the work, with a separate result. It knows what was taken over
-// before it. Facts about the pool are facts, whatever becomes of the part.
+// Fork starts a part of the work, with a separate result. The part sees the diagnostics and
+// adoptions so far. Facts that it sets in Pool stay, even if the caller drops the result.
 func (c *Work) Fork() *Work {
 	part := *c
 	part.Said, part.Result = append(slices.Clip(c.Said), c.Diags...), Result{Adopts: c.Adopts}
 	return &part
 }
 
-// Version is a version of a template. Where it is yet to be read, it is asked for.
+// Version returns a version of a template. If the version is unread and may exist, Version adds it
+// to Needs.
 func (r *Result) Version(t observed.Template, number int64) (v observed.TemplateVersion, read bool) {
 	v, read = t.Versions[number]
 	if !read && number > 0 && !t.Missing[number] {
