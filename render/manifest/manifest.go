@@ -10,8 +10,8 @@ import (
 // Options of Intents. The zero value is usable.
 type Options = derive.Options
 
-// Intents decodes and checks objects and derives what AWS should hold. A pool with an error is left
-// out of the set; all other pools are complete. It returns all faults in a fixed order.
+// Intents decodes and checks objects and derives the desired state of AWS. A pool with an error is not in the
+// set; all other pools are complete. It returns all faults in a fixed order.
 func Intents(objects []kinds.Object, o Options) (intent.Set, []kinds.Fault) {
 	found := &kinds.Faults{}
 	x := kinds.NewIndex(objects, found)
@@ -22,17 +22,17 @@ func Intents(objects []kinds.Object, o Options) (intent.Set, []kinds.Fault) {
 	return set, found.List
 }
 
-// Decoded is one object by itself, without the other objects of its render.
+// Decoded is a single decoded object.
 type Decoded struct {
-	// Spec is the object's spec with its defaults, as JSON has it: maps, lists,
-	// text, int64, float64 and bool. Members that weir ignores are left out.
+	// Spec is the object's spec with defaults, as JSON values: maps, lists, strings, int64, float64 and bool.
+	// It does not contain members that weir ignores.
 	Spec map[string]any
-	// Faults holds the faults of decoding and of the rules for the object alone.
+	// Faults are the faults of decoding, and of the rules for a single object.
 	Faults []kinds.Fault
 }
 
-// Decode decodes, defaults and checks one object of a kind that weir reads; ok
-// is false for any other.
+// Decode decodes and checks an object and fills in its defaults. ok is false for a kind that weir does not
+// read.
 func Decode(o kinds.Object) (out Decoded, ok bool) {
 	if out.Spec, ok = kinds.Values(o); !ok {
 		return Decoded{}, false

@@ -34,7 +34,7 @@ type Annotated struct {
 
 func AnnotationPath(key string) intent.Path { return path("metadata", "annotations", key) }
 
-// annotation finds a key in the first object that has it.
+// annotation returns the value of a key in the first object that has the key.
 func annotation(objects []Annotated, key string) (value string, in Annotated, ok bool) {
 	for _, o := range objects {
 		if v, ok := o.Meta.Annotations[key]; ok {
@@ -44,7 +44,7 @@ func annotation(objects []Annotated, key string) (value string, in Annotated, ok
 	return "", Annotated{}, false
 }
 
-// annotatedWord reads an annotation that must be one of some words.
+// annotatedWord returns the value of an annotation that must be one of words.
 func annotatedWord(objects []Annotated, key, hint string, words ...string) (value string, ok bool) {
 	v, in, ok := annotation(objects, key)
 	if ok && !slices.Contains(words, v) {
@@ -53,8 +53,8 @@ func annotatedWord(objects []Annotated, key, hint string, words ...string) (valu
 	return v, ok
 }
 
-// ReadAnnotations reads weir's annotations of a pool, from its infrastructure
-// object first and then from its MachinePool.
+// ReadAnnotations reads weir's annotations of a pool. It prefers the annotations of the infrastructure object
+// to those of the MachinePool.
 func ReadAnnotations(objects []Annotated, p *intent.Pool) {
 	if _, ok := annotatedWord(objects, AnnotationPrune, `it must be "disabled"`, "disabled"); ok {
 		p.PruneDisabled = true
@@ -92,6 +92,6 @@ func ReadAnnotations(objects []Annotated, p *intent.Pool) {
 	}
 }
 
-// maxVersions is the greatest number of versions to keep: EC2's quota of
-// versions for a launch template is 10,000, with the newest and the next.
+// maxVersions is the maximum number of versions to keep. EC2's quota is 10,000 versions of a launch template.
+// The newest version and the next one also count.
 const maxVersions = 9998

@@ -47,11 +47,11 @@ type AWSManagedControlPlaneSpec struct {
 	UpgradePolicy              string                `json:"upgradePolicy" in:"v1beta2"`
 }
 
-// currentNetwork is a Network in the form of v1beta2, for every version of the control plane, as in
-// CAPA.
+// currentNetwork is a Network in the v1beta2 format. As in CAPA, every version of the control plane uses this
+// format.
 type currentNetwork Network
 
-// DecodeYAML reads a Network of v1beta2.
+// DecodeYAML decodes a Network in the v1beta2 format.
 func (v *currentNetwork) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path) {
 	version := d.Version
 	d.Version = "v1beta2"
@@ -59,7 +59,7 @@ func (v *currentNetwork) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Pa
 	d.Version = version
 }
 
-// Show is a Network of v1beta2.
+// Show returns the Network in the v1beta2 format.
 func (v currentNetwork) Show(string) any { return language.Show(Network(v), "v1beta2", strings.Clone) }
 
 func (*currentNetwork) schema(of schemer) *Schema {

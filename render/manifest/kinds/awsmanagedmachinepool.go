@@ -58,29 +58,27 @@ func (AWSManagedMachinePoolSpec) unknownHint(name string) string {
 	return ""
 }
 
-// AMIType is EKS's kind of image.
+// AMIType is EKS's amiType.
 type AMIType string
 
-// IsAL2 says that the image is Amazon Linux 2, which EKS has for no Kubernetes
-// version from 1.33 on.
+// IsAL2 reports whether the image is Amazon Linux 2. EKS has no such image for Kubernetes 1.33 and newer.
 func (t AMIType) IsAL2() bool {
 	return slices.Contains([]AMIType{"AL2_x86_64", "AL2_x86_64_GPU", "AL2_ARM_64"}, t)
 }
 
-// Disks are the volumes of an image: their device names, and the GiB that each must have
-// at least.
+// Disks are the device names of an image's volumes, and the minimum size of each in GiB.
 type Disks struct {
 	Root    string
 	RootGiB int64
-	// Data is the device that holds containers and images where that is not Root.
+	// Data is the device for containers and images if this is not Root.
 	Data    string
 	DataGiB int64
 }
 
-// Disks returns the disks of EKS's own images, because weir does not look up the image if EKS
-// chooses it; ok is false for CUSTOM. Sources: the device mappings of the images that EKS
-// publishes, "Bottlerocket" in its user guide, and EKS's answer to a smaller volume. The snapshot
-// of Amazon Linux 2 has fewer GiB than the volume that its image requests.
+// Disks returns the disks of EKS's own images. weir does not look up the image if EKS chooses it. ok is false
+// for CUSTOM. Sources: the device mappings of the images that EKS publishes, "Bottlerocket" in its user
+// guide, and EKS's answer to a smaller volume. The snapshot of Amazon Linux 2 is smaller than the volume that
+// its image requests.
 func (t AMIType) Disks() (d Disks, ok bool) {
 	switch t.Family() {
 	case FamilyAL2:
@@ -128,15 +126,15 @@ type NodeRepairConfig struct {
 	Enabled *bool `json:"enabled" default:"false"`
 }
 
-// ManagedImage says that a managed pool's image comes from its launch template:
-// an id, a written lookup, or CUSTOM. Otherwise EKS chooses it.
+// ManagedImage reports whether the image of a managed pool comes from its launch template: an id, a written
+// lookup, or CUSTOM. Otherwise EKS chooses it.
 func ManagedImage(s *AWSManagedMachinePoolSpec) bool {
 	lt := s.AWSLaunchTemplate
 	return lt != nil && (lt.AMI.ID != nil || lt.AMI.EKSLookupType != nil || s.AMIType == "CUSTOM" ||
 		lt.ImageLookupFormat != "" || lt.ImageLookupOrg != "" || lt.ImageLookupBaseOS != "")
 }
 
-// ImageFamily is a family of EKS images. Each is bootstrapped in its own way.
+// ImageFamily is a family of EKS images. Every family has its own way of bootstrapping.
 type ImageFamily string
 
 const (
@@ -146,7 +144,7 @@ const (
 	FamilyWindows      ImageFamily = "Windows"
 )
 
-// EKSFamily is the family of the images that are looked up among EKS's, or "".
+// EKSFamily returns the family of an image that is looked up among EKS's images, or "".
 func EKSFamily(image intent.Lookup) ImageFamily {
 	switch {
 	case image.Kind != intent.ImageForEKS:
@@ -167,8 +165,8 @@ func (t AMIType) Family() ImageFamily {
 	return ""
 }
 
-// Architecture returns the architecture of the images of an amiType, or "" for CUSTOM. It is part
-// of their names: AMITypes of EKS's API.
+// Architecture returns the architecture of the images of an amiType, or "" for CUSTOM. The name of an amiType
+// contains it (AMITypes in EKS's API).
 func (t AMIType) Architecture() string {
 	switch {
 	case t == "CUSTOM" || t == "":

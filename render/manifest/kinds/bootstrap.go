@@ -71,8 +71,7 @@ type KubeadmPartition struct {
 	DiskLayout []userdata.PartitionSpec `json:"diskLayout"`
 }
 
-// These have names of their own because an embedded Filesystem would hide the
-// field of that name.
+// These aliases exist because an embedded Filesystem would hide the field of the same name.
 type (
 	filesystem = userdata.Filesystem
 	partition  = userdata.Partition
@@ -258,7 +257,7 @@ type SecretData struct {
 	StringData map[string]string `json:"stringData"`
 }
 
-// UserData is the setup as user data has it.
+// UserData converts the setup to the form of package userdata.
 func (s *DiskSetup) UserData() *userdata.DiskSetup {
 	if s == nil {
 		return nil
@@ -275,7 +274,7 @@ func (s *DiskSetup) UserData() *userdata.DiskSetup {
 	return out
 }
 
-// UserData is the setup as user data has it.
+// UserData converts the setup to the form of package userdata.
 func (s *KubeadmDiskSetup) UserData() *userdata.DiskSetup {
 	if s == nil {
 		return nil
@@ -294,7 +293,7 @@ func (s *KubeadmDiskSetup) UserData() *userdata.DiskSetup {
 
 var BootstrapPath = path("spec", "template", "spec", "bootstrap")
 
-// Value returns one key, stringData over data, as the API server merges them.
+// Value returns the value of a key. stringData has priority over data, as in the API server.
 func (s *SecretData) Value(key string) (string, bool) {
 	if v, ok := s.StringData[key]; ok {
 		return v, true

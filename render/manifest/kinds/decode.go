@@ -13,24 +13,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// language describes the language of manifests. A member of a struct of package intent is read as
-// its row in package field says, every other field as its tags say.
+// language describes how manifests are decoded. A member of a struct in package intent is decoded by its row
+// in package field, and every other field by its tags.
 var language = &strict.Language{Tag: "json", Whole: "the object", Code: "unknown-field", Kubernetes: true, Refine: ofRow, Hint: hint}
 
-// limitsText holds what Cluster API's and CAPA's schemas say about values and
-// their sizes, a line each: kind, version, path, name=bound, where a path has []
-// for a position and {} for a key of a mapping. The oracle module writes it. Tags
-// of fields are for defaults, and for what weir says better or more strictly.
+// limitsText has the limits of values and sizes in the schemas of Cluster API and CAPA. Every line has kind,
+// version, path and name=bound. In a path, [] stands for a position and {} for a key of a mapping. The oracle
+// module writes the file. Tags of fields contain only defaults, and checks that are stricter or have better
+// messages.
 //
 //go:embed limits.txt
 var limitsText string
 
 var allLimits = sync.OnceValue(func() map[string]*strict.Limits { return strict.ParseLimits(limitsText) })
 
-// limitsOf returns the limits of a kind in a version, nil for one without.
+// limitsOf returns the limits of a kind in a version, or nil.
 func limitsOf(kind, version string) *strict.Limits { return allLimits()[kind+" "+version] }
 
-// Decode reads an object into the value v points to, and fills its defaults.
+// Decode decodes an object into the value that v points to, and fills in defaults.
 func Decode(o Object, to *Faults, v any) {
 	version := Version(o.Ref.APIVersion)
 	d := &strict.Decoder{Language: language, Version: version, Limits: limitsOf(o.Ref.Kind, version), Secret: slices.Contains(mayHoldSecrets, o.Ref.Kind), Report: func(f strict.Fault) {
@@ -42,8 +42,8 @@ func Decode(o Object, to *Faults, v any) {
 	}
 }
 
-// ofRow adds what a row says of a field. Of an embedded struct of the intent those are
-// left out that PoolOptions does not set.
+// ofRow adds the properties of a field's row. For an embedded struct of the intent it returns false if
+// PoolOptions does not set the field.
 func ofRow(owner reflect.Type, sf reflect.StructField, f *strict.Field) bool {
 	step, ok := rows.At(owner, sf.Name)
 	if !ok {
@@ -55,7 +55,7 @@ func ofRow(owner reflect.Type, sf reflect.StructField, f *strict.Field) bool {
 	f.Name = step.Key
 	r := step.Row
 	if r == nil {
-		return true // it holds the members of rows
+		return true // a struct whose members have rows
 	}
 	if r.Values != "" {
 		f.Enum = strings.Split(r.Values, "|")
@@ -74,7 +74,7 @@ func ofRow(owner reflect.Type, sf reflect.StructField, f *strict.Field) bool {
 	return true
 }
 
-// hint says what to write in place of an unknown field.
+// hint returns the text to write in place of an unknown field.
 func hint(t reflect.Type, name string) string {
 	if of, ok := reflect.Zero(t).Interface().(interface{ unknownHint(string) string }); ok {
 		return of.unknownHint(name)
@@ -82,18 +82,18 @@ func hint(t reflect.Type, name string) string {
 	return rows.Refused(t, name)
 }
 
-// hasField says that YAML of the struct type T may have the key.
+// hasField reports whether the struct type T has a field with the given YAML key.
 func hasField[T any](name string) bool {
 	return slices.ContainsFunc(language.Fields(reflect.TypeFor[T]()), func(f strict.Field) bool { return f.Name == name })
 }
 
-// Anything is a value of any shape that weir does not look at.
+// Anything is a value of any form that weir ignores.
 type Anything struct{}
 
-// DecodeYAML reads nothing.
+// DecodeYAML ignores the value.
 func (*Anything) DecodeYAML(*strict.Decoder, *yaml.Node, intent.Path) {}
 
-// Show leaves it out.
+// Show omits the value.
 func (Anything) Show(string) any { return nil }
 
 // Has reports whether an object writes a value other than null at p.
@@ -102,12 +102,11 @@ func (o Object) Has(p ...string) bool {
 	return n != nil && !strict.IsNull(n)
 }
 
-// At is the node of a field, nil where it is not written.
+// At returns the node of a field, or nil if it is not written.
 func (o Object) At(p ...string) *yaml.Node { return strict.At(o.Node, p...) }
 
-// Values is an object's spec with its defaults, as JSON has it: maps, lists, text,
-// int64, float64 and bool. Members that weir ignores are left out. ok is false for an
-// object of a kind that weir does not read.
+// Values returns an object's spec with defaults, as JSON values: maps, lists, strings, int64, float64 and
+// bool. It does not contain members that weir ignores. ok is false for a kind that weir does not read.
 func Values(o Object) (spec map[string]any, ok bool) {
 	k, ok := findKind(known(), o.Ref)
 	if !ok || k.use != read {

@@ -6,13 +6,13 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// defaulted is a spec that has defaults beyond those of its fields' tags: what
-// CAPA's admission webhooks fill, where the tags hold what its schemas fill.
+// defaulted is a spec that needs defaults in addition to the tags of its fields. The tags have the defaults
+// of CAPA's schemas. setDefaults fills in the defaults of CAPA's admission webhooks.
 type defaulted interface {
 	setDefaults(ref intent.ObjectRef)
 }
 
-// defaultSeconds is CAPA's replacement for a cooldown or warm-up under a second.
+// defaultSeconds is CAPA's replacement for a cooldown or warm-up of less than a second.
 const defaultSeconds = 300
 
 func (s *AWSMachinePoolSpec) setDefaults(intent.ObjectRef) {
@@ -21,7 +21,7 @@ func (s *AWSMachinePoolSpec) setDefaults(intent.ObjectRef) {
 			*v = defaultSeconds * time.Second
 		}
 	}
-	// With UnencryptedUserData the document itself says its version.
+	// With UnencryptedUserData, the Ignition document itself contains its version.
 	if i := s.Ignition; i != nil && i.Version == "" && i.StorageType != "UnencryptedUserData" {
 		i.Version = "2.3"
 	}
@@ -37,7 +37,7 @@ func (s *AWSManagedMachinePoolSpec) setDefaults(ref intent.ObjectRef) {
 	}
 }
 
-// controllerIdentity is the identity of a cluster that names none.
+// controllerIdentity returns the identity of a cluster that names none.
 func controllerIdentity() *IdentityReference {
 	return &IdentityReference{Kind: "AWSClusterControllerIdentity", Name: "default"}
 }

@@ -10,25 +10,24 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Fault is one finding about a rendered object. It knows the object and the
-// field, but not the file and line that wrote them.
+// Fault is a finding about a rendered object. It has the object and the field, but no file and line.
 type Fault struct {
 	Severity diag.Severity
 	// Code is stable and in kebab case.
 	Code    string
 	Summary string
 	Detail  string
-	// Ref and Path name the field. A path that does not exist in the object is
-	// a field that is missing; its nearest parent is the place to show.
+	// Ref and Path identify the field. If the field is missing in the object, its nearest existing parent is
+	// shown.
 	Ref  intent.ObjectRef
 	Path intent.Path
-	// Key says that the fault is about the mapping key, not about its value.
+	// Key is true if the fault is about the mapping key, not about its value.
 	Key bool
 	// Related are other fields that help to understand the fault.
 	Related []RelatedField
 }
 
-// RelatedField is a second field that a fault is about.
+// RelatedField is another field that a fault refers to.
 type RelatedField struct {
 	Ref     intent.ObjectRef
 	Path    intent.Path
@@ -43,7 +42,7 @@ func (f Fault) Diagnostic() diag.Diagnostic {
 	}
 }
 
-// Faults collects findings. The zero value is empty and ready.
+// Faults collects findings. The zero value is ready to use.
 type Faults struct {
 	List []Fault
 }
@@ -54,7 +53,7 @@ func (fs *Faults) HasErrors() bool {
 	return slices.ContainsFunc(fs.List, func(f Fault) bool { return f.Severity == diag.Error })
 }
 
-// Reporter reports about one object.
+// Reporter adds faults about one object.
 type Reporter struct {
 	Ref intent.ObjectRef
 	To  *Faults
@@ -76,21 +75,21 @@ func (r Reporter) Info(p intent.Path, code, summary, detail string) {
 	r.Report(diag.Info, p, code, summary, detail)
 }
 
-// Unsupported reports a part of the format that this version does not carry.
+// Unsupported reports a part of the format that this version of weir does not support.
 func (r Reporter) Unsupported(p intent.Path, what, detail string) {
 	r.Error(p, "not-supported", what+" is not supported by this version", detail)
 }
 
-// path builds a field path.
+// path returns a field path.
 func path(elems ...string) intent.Path { return elems }
 
-// Overlap says that one path is the other or above it.
+// Overlap reports whether the paths are equal or one is a parent of the other.
 func Overlap(a, b intent.Path) bool {
 	n := min(len(a), len(b))
 	return slices.Equal(a[:n], b[:n])
 }
 
-// SortFaults puts faults in a fixed order: by object, then field, then code.
+// SortFaults sorts faults by object, then field, then code.
 func SortFaults(list []Fault) {
 	slices.SortStableFunc(list, func(a, b Fault) int {
 		return cmp.Or(
@@ -100,11 +99,11 @@ func SortFaults(list []Fault) {
 	})
 }
 
-// OneOf lists words for a sentence: "a, b or c".
+// OneOf joins words for a sentence: "a, b or c".
 func OneOf(words []string) string {
 	var quoted []string
 	for _, w := range words {
-		if w != "" { // which is as good as to leave the field out
+		if w != "" { // empty means the same as a missing field
 			quoted = append(quoted, fmt.Sprintf("%q", w))
 		}
 	}

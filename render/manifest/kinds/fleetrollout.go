@@ -28,7 +28,6 @@ type FleetRolloutSpec struct {
 	Gates []intent.RolloutGate `json:"gates"`
 }
 
-// Intent returns the intent of the object.
 func (s *FleetRolloutSpec) Intent(ref intent.ObjectRef) intent.FleetRollout {
 	return intent.FleetRollout{
 		Key: KeyOf(ref), Object: ref, Selector: s.Selector, Waves: s.Waves, BakeTime: s.BakeTime, MaxMachines: s.MaxMachines,

@@ -37,8 +37,8 @@ type LabelRequirement struct {
 	Values   []string `json:"values"`
 }
 
-// Allows reports whether the clusters of a namespace may use the identity, and
-// whether that is known: weir does not know the labels of namespaces.
+// Allows reports whether the clusters of a namespace may use the identity. known is false if that depends on
+// labels of the namespace, which weir cannot read.
 func (a *AllowedNamespaces) Allows(namespace string) (allowed, known bool) {
 	if a == nil {
 		return false, true

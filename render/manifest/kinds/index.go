@@ -33,7 +33,7 @@ type Index struct {
 	NodeadmConfigs        Table[NodeadmConfigSpec]
 	PoolOptions           Table[PoolOptionsSpec]
 	FleetRollouts         Table[FleetRolloutSpec]
-	UnreadOptions         []string // the namespaces of PoolOptions in a version that is not known
+	UnreadOptions         []string // the namespaces of PoolOptions in an unknown version
 	Secrets               map[intent.Key]Object
 	Ignored               []intent.Ignored
 	// Misread are the objects that weir would read if their kind or apiVersion were
@@ -44,7 +44,7 @@ type Index struct {
 // Table holds the objects of one kind by namespace and name.
 type Table[S any] map[intent.Key]*Decoded[S]
 
-// Sorted returns the objects in order of their keys.
+// Sorted returns the objects, sorted by key.
 func (t Table[S]) Sorted() []*Decoded[S] {
 	out := make([]*Decoded[S], 0, len(t))
 	for _, o := range t {
@@ -115,7 +115,7 @@ func NewIndex(objects []Object, to *Faults) *Index {
 	return x
 }
 
-// accepts reports kinds and versions that are not read.
+// accepts reports whether an object is read. It adds a fault for kinds and versions that weir does not read.
 func (x *Index) accepts(k kind, ref intent.ObjectRef, r Reporter) bool {
 	switch {
 	case k.use == refused:
@@ -136,11 +136,10 @@ func (x *Index) accepts(k kind, ref intent.ObjectRef, r Reporter) bool {
 	return true
 }
 
-// aside is the least number of objects that one goroutine decodes: fewer take less time than
-// starting it.
+// aside is the minimum number of objects for a goroutine. To decode fewer takes less time than to start one.
 const aside = 64
 
-// addAll decodes objects of kinds in parallel, and puts them into their tables in order.
+// addAll decodes objects of the given kinds in parallel, and adds them to their tables in order.
 func (x *Index) addAll(objects []Object, of []string) {
 	into := make([]func(), len(objects))
 	part := max(aside, (len(objects)-1)/runtime.GOMAXPROCS(0)+1)
@@ -158,7 +157,7 @@ func (x *Index) addAll(objects []Object, of []string) {
 	}
 }
 
-// decode decodes an object of a kind. What it returns puts it into its table.
+// decode decodes an object. The returned function adds it to its table.
 func (x *Index) decode(kind string, o Object) (put func()) {
 	switch kind {
 	case "MachinePool":
@@ -183,8 +182,8 @@ func (x *Index) decode(kind string, o Object) (put func()) {
 	case "AWSManagedControlPlane":
 		return in(x, x.ControlPlanes, KeyOf(o.Ref), o)
 	case "AWSClusterRoleIdentity":
-		// Identities are known by name alone, also where a namespace
-		// transformer gave them one.
+		// Identities are cluster-scoped, so the namespace is ignored. A namespace transformer may have set
+		// one.
 		return in(x, x.Roles, intent.Key{Name: o.Ref.Name}, o)
 	case "AWSClusterControllerIdentity":
 		return in(x, x.Controllers, intent.Key{Name: o.Ref.Name}, o)
@@ -204,14 +203,13 @@ func (x *Index) decode(kind string, o Object) (put func()) {
 	return func() {}
 }
 
-// in decodes an object. It returns a function that puts the object into a table, and its faults into
-// the index.
+// in decodes an object. The returned function adds the object to a table, and its faults to the index.
 func in[S any](x *Index, t Table[S], key intent.Key, o Object) (put func()) {
 	out, found := decodeObject[S](o)
 	return func() { t[key], x.Faults.List = out, append(x.Faults.List, found...) }
 }
 
-// decodeObject reads one object and finds its faults.
+// decodeObject decodes an object and returns its faults.
 func decodeObject[S any](o Object) (*Decoded[S], []Fault) {
 	out := &Decoded[S]{Source: o}
 	var found Faults

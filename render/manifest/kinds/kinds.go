@@ -1,14 +1,14 @@
-// Package kinds defines the objects that weir reads: a Go type for each kind, decoding with
-// defaults, the JSON Schemas of the same types, and an index of all objects of a render.
+// Package kinds defines the objects that weir reads: a Go type for each kind, decoding with defaults, JSON
+// Schemas of the same types, and an index of all objects of a render.
 //
-// A spec is a struct; its fields' tags contain the key, the versions that have it, the default and
-// whether it is required. The oracle writes limits.txt, which has the limits of CAPA's schemas.
-// Members of AWS's that PoolOptions sets are the intent's own structs, by their rows in
-// render/field, so that no field is declared twice. The package also contains the parts of an
-// object outside its spec that more than one package needs: annotations, the keys that name a
-// launch template, Kubernetes versions, the names that CAPA makes.
+// A spec is a struct. The tags of a field have its key, the versions that have it, its default, and whether
+// it is required. The oracle module writes limits.txt, which has the limits of CAPA's schemas. For AWS
+// members that PoolOptions sets, the structs of package intent and their rows in render/field are used, so
+// that no field is declared twice. The package also has everything outside of a spec that several packages
+// need: annotations, the keys that name a launch template, Kubernetes versions, and the names that CAPA
+// generates.
 //
-// Nothing here checks two fields together; rules does.
+// This package does not check combinations of fields. Package rules does.
 package kinds
 
 import (
@@ -30,29 +30,29 @@ const (
 	GroupWeir           = "weir.dev"
 )
 
-// use says what weir does with a kind.
+// use is how weir treats a kind.
 type use int
 
 const (
-	ignored  use = iota // not weir's
+	ignored  use = iota // not a kind of weir
 	read                // decoded, checked and used
-	onDemand            // decoded where another object refers to it
+	onDemand            // decoded if another object refers to it
 	refused             // never accepted
-	later               // known, not carried by this version
+	later               // recognized, but not supported by this version
 )
 
-// kind is a kind that weir knows.
+// kind is a kind that weir recognizes.
 type kind struct {
 	group, name string
 	versions    []string
 	use         use
-	// object is the Go type of the whole object, nil for kinds that are not read.
+	// object is the Go type of the whole object, or nil if the kind is not read.
 	object reflect.Type
 }
 
 var betaVersions = []string{"v1beta1", "v1beta2"}
 
-// known are all kinds that weir knows.
+// known returns all kinds that weir recognizes.
 var known = sync.OnceValue(func() []kind {
 	return []kind{
 		{groupCluster, "MachinePool", betaVersions, read, reflect.TypeFor[Decoded[MachinePoolSpec]]()},
@@ -78,8 +78,7 @@ var known = sync.OnceValue(func() []kind {
 	}
 })
 
-// findKind returns what weir knows about an object's kind; ok is false for a
-// kind that is not weir's.
+// findKind returns the entry of an object's kind. ok is false for a kind that weir does not recognize.
 func findKind(known []kind, ref intent.ObjectRef) (kind, bool) {
 	i := slices.IndexFunc(known, func(k kind) bool { return k.group == ref.Group() && k.name == ref.Kind })
 	if i < 0 {
@@ -88,25 +87,24 @@ func findKind(known []kind, ref intent.ObjectRef) (kind, bool) {
 	return known[i], true
 }
 
-// Version returns the part of an apiVersion after the group.
+// Version returns the part of an apiVersion after the slash.
 func Version(apiVersion string) string {
 	return apiVersion[strings.LastIndex(apiVersion, "/")+1:]
 }
 
-// Reads reports whether weir reads every object of a kind, so that its variables
-// must all have values. Secrets and ConfigMaps are not among them: they hold
-// scripts with ${…} of their own.
+// Reads reports whether weir reads all objects of a kind, so that their variables must have values. This
+// excludes Secrets and ConfigMaps, which often contain scripts with their own ${…}.
 func Reads(ref intent.ObjectRef) bool {
 	k, ok := findKind(known(), ref)
 	return ok && k.use == read
 }
 
-// mayHoldSecrets are the kinds that user data is made of: secrets belong there, and weir
-// shows nothing of these objects.
+// mayHoldSecrets are the kinds that user data is made from. Secrets are expected there, and weir shows
+// nothing of these objects.
 var mayHoldSecrets = []string{"KubeadmConfig", "EKSConfig", "NodeadmConfig", "Secret", "ConfigMap"}
 
-// Plain reports whether weir reads an object and makes no user data of it: every user with read
-// access to AWS can read its fields, and plans show them.
+// Plain reports whether weir reads an object and makes no user data from it. Everybody with read access to
+// AWS can read its fields, and plans show them.
 func Plain(ref intent.ObjectRef) bool {
 	return !slices.Contains(mayHoldSecrets, ref.Kind) && Reads(ref)
 }

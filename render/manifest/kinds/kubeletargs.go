@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kubeletArgs are kubeletExtraArgs: a mapping in v1beta1, a list of names and
-// values, in which a name may come again, in v1beta2.
+// kubeletArgs are kubeletExtraArgs. In v1beta1 this is a mapping, in v1beta2 a list of names and values in
+// which a name may repeat.
 type kubeletArgs []userdata.Arg
 
 // kubeletArg is one argument in v1beta2.
@@ -21,7 +21,7 @@ type kubeletArg struct {
 	Value string `json:"value" check:"required"`
 }
 
-// DecodeYAML reads either form.
+// DecodeYAML decodes both forms.
 func (v *kubeletArgs) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path) {
 	if d.Version != "v1beta2" {
 		var m map[string]string
@@ -43,7 +43,7 @@ func (v *kubeletArgs) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path)
 	}
 }
 
-// Show is the form of a version.
+// Show returns the form of the given version.
 func (v kubeletArgs) Show(version string) any {
 	if v == nil {
 		return nil

@@ -11,9 +11,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// SSMPrefix begins an ami.id that names an SSM parameter, with or without a
-// version or label behind it (ImageId of RequestLaunchTemplateData in EC2's API).
-// weir resolves it, so that a rollout is planned and every version has one image.
+// SSMPrefix is the prefix of an ami.id that names an SSM parameter. A version or label may follow the name
+// (ImageId of RequestLaunchTemplateData in EC2's API). weir resolves the parameter, so that a new image is a
+// planned rollout and every version has a fixed image.
 const SSMPrefix = intent.ParameterPrefix
 
 // ImageVariable matches what an imageLookupFormat may contain between double braces. CAPA accepts
@@ -80,7 +80,7 @@ func (LaunchTemplate) unknownHint(name string) string {
 	return machineOnly(name)
 }
 
-// machineOnly explains fields that CAPA's AWSMachine has and its pools have not.
+// machineOnly explains fields of CAPA's AWSMachine that its pools do not have.
 func machineOnly(name string) string {
 	switch name {
 	case "cpuOptions", "networkInterfaces", "networkInterfaceType", "assignPrimaryIPv6", "publicIP",
@@ -131,8 +131,8 @@ func IsLaunchConfig(kind string) bool {
 	return kind == KindLaunchConfig || kind == KindLaunchConfigTemplate
 }
 
-// DecodeYAML accepts what the type's fields accept, and for a bare string, which
-// a published example of CAPA shows, says what to write.
+// DecodeYAML decodes a reference. For a bare string, which an example of CAPA has, it reports what to write
+// instead.
 func (v *AWSResourceReference) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path) {
 	if s, ok := strict.Text(n); ok {
 		d.Error(n, p, "wrong-type", p.String()+" must be a mapping, not text", "write `- id: "+s+"` instead of `- "+s+"`")

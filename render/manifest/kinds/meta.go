@@ -35,15 +35,15 @@ type head struct {
 type Decoded[S any] struct {
 	head
 	Spec S `json:"spec"`
-	// source is the object as rendered; broken says that decoding or checking
-	// it found an error, so that nothing is derived from it.
+	// Source is the object as rendered. Broken is true if decoding or a rule found an error; nothing is then
+	// derived from the object.
 	Source Object
 	Broken bool
-	// unread are the fields that could not be decoded.
+	// Unread are the fields that could not be decoded.
 	Unread []intent.Path
 }
 
-// setDefaults fills what the tags of the spec's fields do not say.
+// setDefaults fills in the defaults that are not in the tags of the spec's fields.
 func (o *Decoded[S]) setDefaults(ref intent.ObjectRef) {
 	if s, ok := any(&o.Spec).(defaulted); ok {
 		s.setDefaults(ref)

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// Misread is an object whose kind or apiVersion resembles one that weir reads.
+// Misread is an object whose kind or apiVersion is a likely misspelling of one that weir reads.
 type Misread struct {
 	Object
-	// Meant is the kind that weir reads.
+	// Meant is the correct name of the kind.
 	Meant string
 }
 
@@ -28,13 +28,13 @@ func IsPoolKind(kind string) bool {
 
 const kindMachinePool = "MachinePool"
 
-// mostEdits bounds the letters by which a misspelled kind or group differs from the right one.
+// mostEdits bounds the number of letters by which a misspelled kind or group may differ from the correct one.
 const mostEdits = 2
 
-// mostGroupEdits is the same for the group of a kind whose name no other project has.
+// mostGroupEdits is the same bound for the group of a kind whose name only Cluster API and CAPA use.
 const mostGroupEdits = 4
 
-// NearPoolKind returns the infrastructure pool that a misspelled kind most likely means.
+// NearPoolKind returns the infrastructure pool kind that a misspelled kind resembles.
 func NearPoolKind(kind string) (string, bool) {
 	for _, k := range []intent.PoolKind{intent.GroupPool, intent.NodegroupPool} {
 		if kind != string(k) && similar(kind, string(k)) {
@@ -48,15 +48,14 @@ func similar(a, b string) bool {
 	return nearest.Distance(strings.ToLower(a), strings.ToLower(b), mostEdits+1) <= mostEdits
 }
 
-// spelling finds the kinds that misspelled ones mean.
+// spelling finds the kinds that misspelled names resemble.
 type spelling struct {
 	known []kind
-	// found are earlier answers, by apiVersion and kind. A kind without a name is none.
+	// found caches earlier results by apiVersion and kind. A kind without a name means that none was found.
 	found map[[2]string]kind
 }
 
-// find returns the kind that an object most likely means. ok is false for a kind that resembles
-// none that weir reads.
+// find returns the kind that an object's kind resembles. ok is false if it resembles no kind that weir reads.
 func (s spelling) find(ref intent.ObjectRef) (kind, bool) {
 	id := [2]string{ref.APIVersion, ref.Kind}
 	k, known := s.found[id]
@@ -75,9 +74,9 @@ func (s spelling) match(group, name string) kind {
 			}
 			switch {
 			case exact && inFamily(group):
-				return k // in another group of Cluster API's
+				return k // another group of Cluster API
 			case exact && group == "" && name != "Cluster":
-				return k // the group is missing; other projects have a Cluster
+				return k // the group is missing; not for Cluster, which other projects have too
 			case exact && name != "Cluster" && nearest.Distance(group, k.group, mostGroupEdits+1) <= mostGroupEdits:
 				return k
 			case (exact || similar(name, k.name)) && similar(group, k.group):
@@ -88,12 +87,12 @@ func (s spelling) match(group, name string) kind {
 	return kind{}
 }
 
-// inFamily reports whether a group is one of Cluster API's.
+// inFamily reports whether a group is a group of Cluster API.
 func inFamily(group string) bool {
 	return group == groupCluster || strings.HasSuffix(group, "."+groupCluster)
 }
 
-// misread reports an object whose kind or apiVersion is misspelled, and keeps it.
+// misread reports and records an object whose kind or apiVersion is misspelled.
 func (x *Index) misread(meant kind, o Object, r Reporter) {
 	at, written, want := path("kind"), o.Ref.Kind, meant.name
 	if o.Ref.Kind == meant.name {
@@ -107,7 +106,7 @@ func (x *Index) misread(meant kind, o Object, r Reporter) {
 	x.keep(meant, o)
 }
 
-// keep notes an object that weir would read if its kind, group or version were right.
+// keep records an object that weir would read if its kind, group or version were right.
 func (x *Index) keep(meant kind, o Object) {
 	if meant.use != read {
 		return
@@ -118,14 +117,13 @@ func (x *Index) keep(meant kind, o Object) {
 	}
 }
 
-// clusterKinds are the kinds from which the names, tags and networks of all pools of a
-// cluster derive.
+// clusterKinds are the kinds that set the names, tags and networks of all pools of a cluster.
 var clusterKinds = map[string]bool{
 	"Cluster": true, "AWSCluster": true, "AWSManagedCluster": true, "AWSManagedControlPlane": true, "AWSClusterRoleIdentity": true, "AWSClusterControllerIdentity": true,
 }
 
-// ClusterMisread returns the misread object that pools of the namespace may need for their cluster,
-// or nil. Identities have no namespace.
+// ClusterMisread returns a misread object that may be part of the cluster of pools in the namespace, or nil.
+// Identities have no namespace.
 func (x *Index) ClusterMisread(namespace string) *Misread {
 	for i := range x.Misread {
 		if m := &x.Misread[i]; clusterKinds[m.Meant] && (m.Ref.Namespace == namespace || m.Ref.Namespace == "" || strings.HasSuffix(m.Meant, "Identity")) {
@@ -135,8 +133,7 @@ func (x *Index) ClusterMisread(namespace string) *Misread {
 	return nil
 }
 
-// Text returns the text of a field of an object that was not decoded, "" where there is
-// none.
+// Text returns the text of a field of an object that was not decoded, or "".
 func (o Object) Text(p ...string) string {
 	n := o.At(p...)
 	if n == nil || n.Value == "" {

@@ -11,10 +11,9 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// Keys by which a pool names a launch template that it brings along, and says
-// what its machines cost. They stand in annotations or labels of the pool's
-// infrastructure object. Each of the first three may end in a dot and an
-// architecture, and is then about the instance types of that architecture.
+// Keys for a launch template that the pool does not declare, and for its capacity type. They are annotations
+// or labels of the pool's infrastructure object. The first three may end in a dot and an architecture, and
+// then apply to the instance types of that architecture.
 const (
 	OwnTemplatePrefix = "node.k8s.aws/"
 
@@ -24,7 +23,7 @@ const (
 	OwnCapacity = "capacity-type"
 )
 
-// OwnArchitectures returns the possible suffixes of the keys; the first stands for all types.
+// OwnArchitectures returns the possible suffixes of the keys. The first one, "", means all types.
 func OwnArchitectures() []string { return []string{"", ".arm64", ".x86_64"} }
 
 func ownKeyNames() []string {
@@ -35,7 +34,7 @@ func ownKeyNames() []string {
 	return out
 }
 
-// OwnKey is the value of a key and the field that has it.
+// OwnKey is the value of a key and its field.
 type OwnKey struct {
 	Value string
 	At    intent.Path
@@ -44,8 +43,8 @@ type OwnKey struct {
 // OwnKeys are the keys of a pool, without their prefix.
 type OwnKeys map[string]OwnKey
 
-// ReadOwnKeys reads the keys of a pool from its annotations and its labels, which
-// must not contradict each other.
+// ReadOwnKeys reads the keys of a pool from its annotations and labels. It reports contradictions between the
+// two.
 func ReadOwnKeys(r Reporter, m Meta) OwnKeys {
 	out := OwnKeys{}
 	for _, part := range []struct {
@@ -76,12 +75,12 @@ func ReadOwnKeys(r Reporter, m Meta) OwnKeys {
 	return out
 }
 
-// otherArchitectureNames maps other names for EC2's architectures, such as those of Go and Debian:
-// by its letters alone, amd64 is nearer to arm64 than to x86_64.
+// otherArchitectureNames maps other names of architectures, such as those of Go and Debian, to EC2's names.
+// Without it, a spelling correction would turn amd64 into arm64 rather than x86_64.
 var otherArchitectureNames = strings.NewReplacer(".amd64", ".x86_64", ".x64", ".x86_64", ".x86-64", ".x86_64", ".aarch64", ".arm64")
 
-// unknownOwnKey reports a key that is likely misspelt. The prefix is not weir's,
-// so any other key belongs to another program.
+// unknownOwnKey reports a key that is likely misspelled. The prefix is not only weir's, so any other key may
+// belong to another program.
 func unknownOwnKey(r Reporter, at intent.Path, key, name string) {
 	near := nearest.Word(otherArchitectureNames.Replace(name), ownKeyNames())
 	if near == "" && !strings.HasPrefix(name, "launch-template") {
@@ -94,8 +93,8 @@ func unknownOwnKey(r Reporter, at intent.Path, key, name string) {
 	r.To.Add(Fault{Code: "unknown-annotation", Summary: "unknown key " + key, Detail: detail, Ref: r.Ref, Path: at, Key: true})
 }
 
-// Named is the key that names the template of an architecture, and whether it
-// does so by id.
+// Named returns the key that names the template of an architecture. byID is true if the key has the
+// template's id.
 func (k OwnKeys) Named(suffix string) (key OwnKey, byID, ok bool) {
 	if key, ok = k[OwnName+suffix]; ok {
 		return key, false, true
@@ -104,7 +103,7 @@ func (k OwnKeys) Named(suffix string) (key OwnKey, byID, ok bool) {
 	return key, ok, ok
 }
 
-// NamesTemplate is the first key that names a template.
+// NamesTemplate returns the first key that names a template.
 func (k OwnKeys) NamesTemplate() (OwnKey, bool) {
 	for _, suffix := range OwnArchitectures() {
 		if key, _, ok := k.Named(suffix); ok {
@@ -114,13 +113,13 @@ func (k OwnKeys) NamesTemplate() (OwnKey, bool) {
 	return OwnKey{}, false
 }
 
-// BringsTemplate says that a pool names a launch template of its own.
+// BringsTemplate reports whether a pool names a foreign launch template.
 func BringsTemplate(m Meta) bool {
 	_, ok := ReadOwnKeys(Reporter{To: &Faults{}}, m).NamesTemplate()
 	return ok
 }
 
-// TemplateVersionOf is a version as AWS writes it.
+// TemplateVersionOf returns a version in AWS's spelling.
 func TemplateVersionOf(s string) (version string, ok bool) {
 	switch strings.ToLower(strings.TrimPrefix(s, "$")) {
 	case "latest":
@@ -132,7 +131,7 @@ func TemplateVersionOf(s string) (version string, ok bool) {
 	return s, err == nil && n > 0 && strconv.FormatInt(n, 10) == s
 }
 
-// EKSCapacity is spec.capacityType for a value of the key.
+// EKSCapacity returns spec.capacityType for a value of the key.
 func EKSCapacity(value string) string {
 	if value == "on-demand" {
 		return "onDemand"
@@ -140,8 +139,8 @@ func EKSCapacity(value string) string {
 	return value
 }
 
-// ByArchitecture says that a pool brings a template for one architecture, so that
-// its instance types may have several.
+// ByArchitecture reports whether a pool names a template for a single architecture. Its instance types may
+// then have several architectures.
 func ByArchitecture(m Meta) bool {
 	k := ReadOwnKeys(Reporter{To: &Faults{}}, m)
 	return slices.ContainsFunc(OwnArchitectures()[1:], func(suffix string) bool { _, _, ok := k.Named(suffix); return ok })

@@ -35,8 +35,7 @@ type TemplateOptions struct {
 	intent.TemplateData
 }
 
-// inPool says of a member of AWS's that the pool's own object sets it, and how; "" where
-// it does not.
+// inPool returns a hint if the pool's own object sets a member of AWS's API, and "" otherwise.
 func inPool(of rows.Kind, member string) string {
 	if at, ok := rows.InPool(of, member); ok {
 		return "write spec." + at.String() + " in the pool"
@@ -76,7 +75,7 @@ func (t *TemplateOptions) ReservationGroup() string {
 	return ""
 }
 
-// AddTo writes the options into template data.
+// AddTo adds the options to template data.
 func (t *TemplateOptions) AddTo(out *intent.TemplateData) {
 	if arn := t.ReservationGroup(); arn != "" {
 		c := intent.CapacityReservation{}
@@ -98,7 +97,7 @@ func (t *TemplateOptions) AddTo(out *intent.TemplateData) {
 	}
 }
 
-// leaveOutEmpty takes out of an interface what says nothing.
+// leaveOutEmpty removes empty parts of an interface.
 func leaveOutEmpty(n *intent.NetworkInterface) {
 	if c := n.ConnectionTrackingSpecification; c != nil && *c == (intent.ConnectionTracking{}) {
 		n.ConnectionTrackingSpecification = nil

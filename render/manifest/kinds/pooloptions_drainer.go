@@ -19,10 +19,9 @@ type DrainerOptions struct {
 	OnDeadline string `json:"onDeadline" enum:"proceed|abandon" default:"proceed"`
 }
 
-// OptionsDrainer is the field in which a pool requests the drainer.
+// OptionsDrainer is the field that enables the drainer for a pool.
 var OptionsDrainer = path("spec", "drainer")
 
-// Intent returns the intent of the options.
 func (o *DrainerOptions) Intent() intent.Drainer {
 	return intent.Drainer{Timeout: int32(o.Timeout / time.Second), Abandon: o.OnDeadline == "abandon"}
 }

@@ -81,7 +81,7 @@ func (RefreshOptions) unknownHint(name string) string {
 	return inPool(rows.Refresh, name)
 }
 
-// Whole has AWS's defaults filled in where a member is sent whole.
+// Whole returns the options with AWS's defaults in members that are sent as a whole.
 func (g *GroupOptions) Whole() intent.GroupOptions {
 	out := g.GroupOptions
 	if m := out.MetricsCollection; m != nil && m.Metrics == nil {
@@ -95,8 +95,7 @@ func (g *GroupOptions) Whole() intent.GroupOptions {
 
 var OptionsGroup = path("spec", "autoScalingGroup")
 
-// GroupMetrics are the metrics of a group: EnableMetricsCollection in the API
-// reference of Auto Scaling.
+// GroupMetrics returns the metrics of a group: EnableMetricsCollection in the API reference of Auto Scaling.
 func GroupMetrics() []string {
 	return []string{
 		"GroupAndWarmPoolDesiredCapacity", "GroupAndWarmPoolTotalCapacity", "GroupDesiredCapacity", "GroupInServiceCapacity", "GroupInServiceInstances",
@@ -111,7 +110,7 @@ var (
 	latticeGroupARN = regexp.MustCompile(`^arn:[^:]+:vpc-lattice:[^:]*:[^:]*:targetgroup/.+`)
 )
 
-// SourceType returns the type of a traffic source by its identifier.
+// SourceType derives the type of a traffic source from its identifier.
 func SourceType(identifier string) string {
 	switch {
 	case targetGroupARN.MatchString(identifier):

@@ -37,11 +37,11 @@ type Schema struct {
 	Of string `json:"-"`
 }
 
-// SchemaVersion names one version of a kind.
+// SchemaVersion identifies a version of a kind.
 type SchemaVersion struct{ APIVersion, Kind string }
 
-// Schemas returns the schemas of all objects that weir reads, in all versions
-// that it reads. Fields that the other versions have are not in them.
+// Schemas returns the schemas of all versions of all kinds that weir reads. A schema contains only the fields
+// of its version.
 func Schemas() map[SchemaVersion]*Schema {
 	out := map[SchemaVersion]*Schema{}
 	for _, k := range known() {
@@ -57,13 +57,13 @@ func Schemas() map[SchemaVersion]*Schema {
 	return out
 }
 
-// schemer describes types in a version of their fields.
+// schemer makes schemas for one version.
 type schemer struct{ version string }
 
-// described is a type that reads a node in its own way and describes its valid values.
+// described is a type with its own decoder, which provides its schema.
 type described interface{ schema(of schemer) *Schema }
 
-// schema describes what the decoder takes for a type.
+// schema returns the schema of the values that the decoder accepts for a type.
 func (in schemer) schema(t reflect.Type) *Schema {
 	if s, ok := reflect.New(t).Interface().(described); ok {
 		return s.schema(in)
@@ -110,7 +110,7 @@ func (in schemer) structSchema(t reflect.Type) *Schema {
 	return out
 }
 
-// constrain adds what limits a field.
+// constrain adds the limits and the default of a field.
 func (in schemer) constrain(s *Schema, f strict.Field) {
 	s.Refused = f.Later
 	if f.Default != nil {
@@ -119,7 +119,7 @@ func (in schemer) constrain(s *Schema, f strict.Field) {
 	s.limit(&f.Limit)
 }
 
-// limit adds a limit to a schema; of two, the stricter.
+// limit adds limits to a schema. If it already has one, the stricter limit wins.
 func (s *Schema) limit(l *strict.Limit) {
 	s.Minimum, s.Maximum = stricter(s.Minimum, l.Minimum, 1), stricter(s.Maximum, l.Maximum, -1)
 	for field, bound := range map[*int64]*int64{&s.MinLength: l.MinLength, &s.MaxLength: l.MaxLength, &s.MinItems: l.MinItems,
@@ -136,7 +136,7 @@ func (s *Schema) limit(l *strict.Limit) {
 	}
 }
 
-// limitSchema adds limits to a schema and to its parts.
+// limitSchema adds limits to a schema and its parts.
 func limitSchema(s *Schema, l *strict.Limits) {
 	if l == nil || s == nil {
 		return
@@ -149,8 +149,8 @@ func limitSchema(s *Schema, l *strict.Limits) {
 	limitSchema(s.AdditionalProperties, l.At("{}"))
 }
 
-// stricter returns the bound that leaves less: the larger with sign 1, the
-// smaller with sign -1.
+// stricter returns the stricter of two bounds: the larger one if sign is 1, and the smaller one if sign is
+// -1.
 func stricter(a, b *int64, sign int64) *int64 {
 	if a == nil || (b != nil && *b*sign > *a*sign) {
 		return b

@@ -6,15 +6,15 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// TypeField is an instance type and the field that names it.
+// TypeField is an instance type and its field.
 type TypeField struct {
 	At   intent.Path
 	Name string
-	// replaced says that overrides take its place, so that it is not launched.
+	// replaced is true if overrides replace the type, so that it is not launched.
 	replaced bool
 }
 
-// GroupTypes are the instance types that a group pool names.
+// GroupTypes returns the instance types in the manifest of a group pool.
 func GroupTypes(s *AWSMachinePoolSpec) []TypeField {
 	var overrides []Override
 	if s.MixedInstancesPolicy != nil {
@@ -27,7 +27,7 @@ func GroupTypes(s *AWSMachinePoolSpec) []TypeField {
 	return out
 }
 
-// NodegroupTypes are the instance types that a managed pool names.
+// NodegroupTypes returns the instance types in the manifest of a managed pool.
 func NodegroupTypes(s *AWSManagedMachinePoolSpec) []TypeField {
 	var out []TypeField
 	if t := intent.Value(s.InstanceType); t != "" {
@@ -46,7 +46,7 @@ func templateType(lt *LaunchTemplate, replaced bool) []TypeField {
 	return []TypeField{{path("spec", "awsLaunchTemplate", "instanceType"), lt.InstanceType, replaced}}
 }
 
-// Launched leaves out what overrides replace.
+// Launched returns the types that are not replaced by overrides.
 func Launched(types []TypeField) []TypeField {
 	return slices.DeleteFunc(slices.Clone(types), func(t TypeField) bool { return t.replaced || t.Name == "" })
 }

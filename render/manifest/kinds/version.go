@@ -10,12 +10,10 @@ import (
 // kubeVersion is Cluster API's pattern for a Kubernetes version, without the v.
 var kubeVersion = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-0-9a-zA-Z_.+]*)$`)
 
-// eksVersion is the pattern of AWSManagedControlPlane.spec.version: the patch
-// may be missing.
+// eksVersion is the pattern of AWSManagedControlPlane.spec.version. The patch version is optional.
 var eksVersion = regexp.MustCompile(`^v?(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*))?$`)
 
-// Kubernetes is a Kubernetes version. Text has the form v1.31.2; the zero value
-// is "not written".
+// Kubernetes is a Kubernetes version. Text has the form v1.31.2. The zero value means "not written".
 type Kubernetes struct {
 	Text         string
 	Major, Minor int
@@ -34,7 +32,7 @@ func ParseKubernetes(s string) (Kubernetes, bool) {
 	return Kubernetes{Text: "v" + strings.TrimPrefix(s, "v"), Major: major, Minor: minor}, true
 }
 
-// ParseEKS reads a control plane's version.
+// ParseEKS parses a control plane's version.
 func ParseEKS(s string) (Kubernetes, bool) {
 	m := eksVersion.FindStringSubmatch(s)
 	if m == nil {
@@ -55,5 +53,5 @@ func (k Kubernetes) Short() string {
 	return fmt.Sprintf("%d.%d", k.Major, k.Minor)
 }
 
-// LacksAL2 says that EKS has no Amazon Linux 2 image for the version.
+// LacksAL2 reports whether EKS has no Amazon Linux 2 image for the version.
 func (k Kubernetes) LacksAL2() bool { return k.Known() && (k.Major > 1 || k.Minor >= 33) }
