@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// replicas returns a MachinePool's size by Cluster API's rule: the written size, else
-// the autoscaler's lower bound if both of its bounds are annotated, else 1.
+// replicas returns a MachinePool's size by the rule of Cluster API: the written size, or the autoscaler's
+// lower bound if annotations set both bounds, or 1.
 func replicas(o *kinds.Decoded[kinds.MachinePoolSpec], r kinds.Reporter) intent.Number {
 	if o.Spec.Replicas != nil {
 		return intent.Number{Value: *o.Spec.Replicas, Written: true}

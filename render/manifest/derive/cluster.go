@@ -11,13 +11,13 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/rules"
 )
 
-// cluster holds what pools need of their cluster, as far as the render knows it.
+// cluster has the values of a cluster that its pools need, as far as the render has them.
 type cluster struct {
 	key intent.Key
-	// known says that the Cluster object is in the render.
+	// known is true if the Cluster object is in the render.
 	known bool
-	// eks says that the control plane is an EKS cluster, guessed where the
-	// control plane is not in the render.
+	// eks is true if the control plane is an EKS cluster. If the control plane is not in the render, eks is a
+	// guess and guessed is true.
 	eks     bool
 	guessed bool
 	broken  bool
@@ -39,7 +39,7 @@ type cluster struct {
 	topology         bool
 }
 
-// tagName is the <cluster> of tag keys.
+// tagName returns the <cluster> in tag keys.
 func (c *cluster) tagName() string {
 	if c.eks {
 		return c.eksName
@@ -47,7 +47,7 @@ func (c *cluster) tagName() string {
 	return c.key.Name
 }
 
-// intent returns the cluster as a value.
+// intent returns the cluster's intent.
 func (c *cluster) intent() intent.Cluster {
 	out := intent.Cluster{
 		Key: c.key, TagName: c.tagName(), EKSName: c.eksName, ControlPlaneName: c.controlPlaneName, ControlPlaneVersion: c.version.Text,
@@ -61,8 +61,8 @@ func (c *cluster) intent() intent.Cluster {
 			id = s.ID
 		}
 		edge := s.ZoneType != nil && *s.ZoneType != "availability-zone"
-		// Without an id it is a subnet that CAPA would make; edge zones take no
-		// pools. Both are found by tags, or not used.
+		// A subnet without an id is one that CAPA would create. Edge zones have no pools. weir finds such
+		// subnets by tags, or does not use them.
 		if id != "" && !edge {
 			out.Network.Subnets = append(out.Network.Subnets, intent.Subnet{ID: id, Zone: s.AvailabilityZone, Public: s.IsPublic})
 		}
@@ -70,7 +70,7 @@ func (c *cluster) intent() intent.Cluster {
 	return out
 }
 
-// hostPort is the endpoint of the API server, as host or host:port.
+// hostPort returns the endpoint of the API server, as host or host:port.
 func (c *cluster) hostPort() string {
 	if c.endpoint.Host == "" || c.endpoint.Port == 0 {
 		return c.endpoint.Host
@@ -78,8 +78,8 @@ func (c *cluster) hostPort() string {
 	return c.endpoint.Host + ":" + strconv.Itoa(int(c.endpoint.Port))
 }
 
-// cluster returns the cluster of a pool. One that is not in the render is known
-// by its name only: its manifests may live in another directory.
+// cluster returns the cluster of a pool. If it is not in the render, only its name is known, because its
+// manifests may be in another directory.
 func (b *Builder) cluster(key intent.Key, needsEKS bool, r kinds.Reporter) *cluster {
 	if c, ok := b.clusters[key]; ok {
 		return c
@@ -94,7 +94,7 @@ func (b *Builder) cluster(key intent.Key, needsEKS bool, r kinds.Reporter) *clus
 	return c
 }
 
-// readClusters reads every Cluster of the render.
+// readClusters reads all Clusters of the render.
 func (b *Builder) readClusters() {
 	for _, o := range b.index.Clusters.Sorted() {
 		c := b.readCluster(o)
@@ -130,8 +130,8 @@ func (b *Builder) readCluster(o *kinds.Decoded[kinds.ClusterSpec]) *cluster {
 	return c
 }
 
-// managedControlPlaneRef finds the reference to an EKS control plane. Older
-// manifests have it in infrastructureRef, too.
+// managedControlPlaneRef returns the reference to an EKS control plane. Older manifests have it in
+// infrastructureRef.
 func managedControlPlaneRef(s *kinds.ClusterSpec) (*kinds.ObjectReference, intent.Path) {
 	for _, c := range []struct {
 		ref *kinds.ObjectReference
@@ -184,7 +184,7 @@ func (b *Builder) readSelfManaged(c *cluster, r kinds.Reporter, ref *kinds.Objec
 	b.common(c, aws.Reporter(b.faults), s.ImageLookup, s.AdditionalTags, s.Network, s.Region, s.ControlPlaneEndpoint, s.IdentityRef)
 }
 
-// common takes what AWSCluster and AWSManagedControlPlane have alike.
+// common reads the fields that AWSCluster and AWSManagedControlPlane share.
 func (b *Builder) common(c *cluster, r kinds.Reporter, lookup kinds.ImageLookup, tags map[string]string, n kinds.Network, region string, e kinds.Endpoint, id *kinds.IdentityReference) {
 	before := len(b.faults.List)
 	rules.CheckTags(r, path("spec", "additionalTags"), tags)
@@ -202,7 +202,7 @@ func (b *Builder) common(c *cluster, r kinds.Reporter, lookup kinds.ImageLookup,
 	c.broken = c.broken || fresh.HasErrors()
 }
 
-// identity returns the role that a cluster's identity assumes.
+// identity returns the role of a cluster's identity.
 func (b *Builder) identity(r kinds.Reporter, id *kinds.IdentityReference) string {
 	at := path("spec", "identityRef")
 	switch id.Kind {

@@ -10,10 +10,9 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// checkClusterKnown reports a pool whose Cluster is not in the render although
-// the render has others, so that its name is likely misspelt, and one whose
-// Cluster the build gave another name. A render without any Cluster is fine:
-// clusters may be declared elsewhere.
+// checkClusterKnown reports a pool whose Cluster is not in the render although the render has other Clusters.
+// The name is then likely misspelled. It also reports a pool whose Cluster the build renamed. A render
+// without any Cluster is fine, as another directory may declare clusters.
 func (b *Builder) checkClusterKnown(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	kind := intent.PoolKind(mp.Spec.Template.Spec.InfrastructureRef.Kind)
 	key := intent.Key{Namespace: mp.Key().Namespace, Name: mp.Spec.ClusterName}
@@ -47,5 +46,5 @@ func (b *Builder) checkClusterKnown(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	r.Warn(at, "cluster-not-in-render", fmt.Sprintf("Cluster %s is not in the render, but other clusters are", key), detail)
 }
 
-// sizeOrder sorts parts of user data, the largest first.
+// sizeOrder compares parts of user data, with the largest part first.
 func sizeOrder(a, b part) int { return cmp.Or(cmp.Compare(b.size, a.size), slices.Compare(a.at, b.at)) }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// groupPool fills a pool of kind AWSMachinePool.
+// groupPool derives a pool of kind AWSMachinePool.
 func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]) {
 	s := &o.Spec
 	bootstrap := d.Source.Spec.Template.Spec.Bootstrap.ConfigRef
@@ -56,8 +56,8 @@ func (b *Builder) groupPool(d *draft, o *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	d.NoteGroup(s)
 }
 
-// groupSubnets looks up a group's subnets: those that are named, otherwise those of the pool's
-// zones, otherwise those of the MachinePool's failure domains.
+// groupSubnets returns the lookup of a group's subnets: the named subnets, or the subnets of the pool's
+// zones, or the subnets of the MachinePool's failure domains.
 func (d *draft) groupSubnets(s *kinds.AWSMachinePoolSpec) intent.Lookup {
 	l := intent.Lookup{Kind: intent.Subnets, Cluster: d.ClusterKey}
 	var ids []string
@@ -85,7 +85,7 @@ func filtersOf(ref kinds.AWSResourceReference) []intent.Filter {
 	return out
 }
 
-// mixed fills the defaults of AWS, which are CAPA's as well.
+// mixed fills in the defaults, which AWS and CAPA share.
 func mixed(m *kinds.MixedInstancesPolicy) *intent.MixedInstances {
 	if m == nil {
 		return nil
@@ -101,16 +101,16 @@ func mixed(m *kinds.MixedInstancesPolicy) *intent.MixedInstances {
 	return out
 }
 
-// refresh adds to what PoolOptions says of refreshes what the pool does, which can name
-// CAPA's one strategy alone.
+// refresh adds the refresh preferences of the pool to the preferences in its PoolOptions. The pool can only
+// name the one strategy that CAPA has.
 func refresh(s *kinds.AWSMachinePoolSpec, out intent.Refresh) intent.Refresh {
 	field.FromPool(field.Refresh, s, &out)
 	out.Strategy = cmp.Or(out.Strategy, "Rolling")
 	return out
 }
 
-// processes lists the declared scaling processes: all of them with `all`, less
-// those that are declared running.
+// processes returns the declared scaling processes. With `all`, these are all processes except for the ones
+// that are declared running.
 func processes(s *kinds.SuspendProcesses) []intent.Process {
 	if s == nil {
 		return nil

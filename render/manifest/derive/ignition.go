@@ -8,8 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
-// ignition writes a KubeadmConfig as Ignition, in the version that the pool's
-// spec.ignition names.
+// ignition writes a KubeadmConfig as Ignition, in the version in the pool's spec.ignition.
 func (w *writer) ignition(d *draft, in userdata.Kubeadm, s *kinds.KubeadmConfigSpec, r kinds.Reporter) string {
 	var o userdata.Ignition
 	if s.Ignition != nil && s.Ignition.ContainerLinuxConfig != nil {
@@ -49,9 +48,9 @@ func (w *writer) ignition(d *draft, in userdata.Kubeadm, s *kinds.KubeadmConfigS
 	return text
 }
 
-// checkIgnitionStorage refuses a pool whose user data should go to a bucket: weir puts it
-// into the launch template, where more people can read it. Where the manifest leaves the
-// choice open, it gets that.
+// checkIgnitionStorage refuses a pool that requests a bucket for its user data. weir puts user data into the
+// launch template, which more people can read. If the manifest does not request a storage, weir uses the
+// launch template.
 func (d *draft) checkIgnitionStorage(i *kinds.Ignition) {
 	if i.StorageType == "ClusterObjectStore" {
 		d.AtPool.Error(path("spec", "ignition", "storageType"), "ignition-object-store",

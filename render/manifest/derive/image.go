@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// CAPA's own values, where nothing is written.
+// CAPA's default values.
 const (
 	defaultImageFormat = "capa-ami-{{.BaseOS}}-?{{.K8sVersion}}-*"
 	defaultImageOrg    = "819546954734"
@@ -23,17 +23,18 @@ func expandImageFormat(format, baseOS string, v kinds.Kubernetes) string {
 	})
 }
 
-// imageQuestion holds the inputs of a request for an image.
+// imageQuestion has the inputs of an image lookup.
 type imageQuestion struct {
 	template     *kinds.LaunchTemplate
 	cluster      *cluster
 	version      kinds.Kubernetes
 	instanceType string
-	// pool and infrastructure report about MachinePool and pool object.
+	// pool and infrastructure report about the MachinePool and the pool object.
 	pool, infrastructure kinds.Reporter
 }
 
-// image looks up the pool's image and, if one is pinned, the newest of its family.
+// image sets the lookup of the pool's image. If an image is pinned, it also sets the lookup of the newest
+// image of its family.
 func (d *draft) image(q imageQuestion) {
 	if l, ok := q.lookup(); ok {
 		d.LaunchTemplate.Image = l
@@ -48,15 +49,15 @@ func (d *draft) image(q imageQuestion) {
 	if unpinned.AMI.ID = nil; d.Remembered != intent.FamilyLookup {
 		unpinned.AMI.ID = &d.Remembered
 	}
-	// A lookup that nobody requested is no fault of the manifests.
+	// This lookup only serves proposals, so its faults are not reported.
 	q.template, q.pool.To, q.infrastructure.To = &unpinned, &kinds.Faults{}, &kinds.Faults{}
 	if l, ok := q.lookup(); ok {
 		d.Family = l
 	}
 }
 
-// lookup returns the lookup by which CAPA finds a pool's image. ok is false if
-// something is missing, which is then reported.
+// lookup returns the lookup with which CAPA finds a pool's image. ok is false if a value is missing. The
+// fault is then reported.
 func (q imageQuestion) lookup() (l intent.Lookup, ok bool) {
 	lt, p := q.template, path("spec", "awsLaunchTemplate")
 	if lt.AMI.ID != nil {

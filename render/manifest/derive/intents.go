@@ -1,13 +1,11 @@
-// Package derive makes intents of objects that were decoded and checked: names and tags
-// as CAPA gives them, groups, nodegroups, launch templates and user data, and questions
-// for AWS where the manifests leave something to it.
+// Package derive makes intents from decoded and checked objects: names and tags like CAPA's, groups,
+// nodegroups, launch templates and user data, and lookups for values that only AWS knows.
 //
-// Builder holds what pools of one render share: clusters, launch templates that several
-// pools use, the names that are taken. A draft is one pool on its way: it has faults of
-// its own, and joins the set if none is an error. A pool that is valid and cannot be
-// planned, because something is missing that Git alone does not say, is in the set with
-// the reason why it is blocked. Options are read after the pool, and a member that both
-// say is a fault.
+// Builder has the data that pools of one render share: clusters, shared launch templates, and the AWS names
+// in use. A draft is a pool during derivation. It has its own faults, and joins the set if none of them is an
+// error. A valid pool that cannot be planned, because Git does not have a value that it needs, is in the set
+// with the reason why it is blocked. Options are read after the pool. A member that both the pool and its
+// options set is a fault.
 package derive
 
 import (
@@ -22,33 +20,32 @@ import (
 
 // Options of Intents. The zero value is usable.
 type Options struct {
-	// Renamed reports whether the build gave an object of a kind another name than the files do,
-	// and which. It gives the hint for a reference that a name prefix left dangling. Nil knows of
-	// no renaming.
+	// Renamed reports whether the build renamed an object of a kind, and returns the new name. It provides
+	// the hint for a reference that a name prefix broke. If it is nil, nothing was renamed.
 	Renamed func(kind, oldName string) (newName string, ok bool)
-	// Partial accepts a base: a render that holds MachinePools alone, or infrastructure
-	// pools alone. Elsewhere a pool without its other half is an error.
+	// Partial accepts a base: a render that has only MachinePools, or only infrastructure pools. Otherwise a
+	// pool without its other half is an error.
 	Partial bool
-	// AnySize accepts user data that is larger than EC2 takes.
+	// AnySize accepts user data that exceeds EC2's limit.
 	AnySize bool
-	// Judged says how the text of a Secret is judged that user data is taken from. Nil
-	// judges each by its text.
+	// Judged returns how to check the text of a Secret with user data. If it is nil, every text is checked as
+	// it is.
 	Judged func(secret intent.ObjectRef) Judgement
-	// Refused reports the objects whose pools are left out for a fault that is reported
-	// elsewhere; nil leaves none out.
+	// Refused reports objects whose pools are left out because of a fault that the caller reports. If it is
+	// nil, no pool is left out.
 	Refused func(intent.ObjectRef) bool
 }
 
-// Judgement describes how to check the text of user data. The zero value checks it by its text.
+// Judgement describes how to check the text of user data. The zero value means to check the text as it is.
 type Judgement struct {
-	// Format is the format that the text is said to have; empty detects it.
+	// Format is the format to assume. If it is empty, the format is detected.
 	Format string
-	// AnyForm accepts a text in any format.
+	// AnyForm accepts any text.
 	AnyForm bool
 }
 
-// New puts the launch templates that pools share where one of their own would
-// be. No later stage changes the objects.
+// New returns a Builder. It copies shared launch templates to the fields of the pools' own templates. No
+// later stage changes the objects.
 func New(x *kinds.Index, o Options) *Builder {
 	all := objects{index: x, renamed: o.Renamed}
 	b := &Builder{objects: all, partial: o.Partial && halves(x), writer: writer{objects: all, anySize: o.AnySize, judged: o.Judged, known: map[intent.UserData]userData{}}, faults: x.Faults, refused: o.Refused,
@@ -57,7 +54,7 @@ func New(x *kinds.Index, o Options) *Builder {
 	return b
 }
 
-// Intents returns what AWS should hold, of objects that were checked.
+// Intents derives the desired state of AWS from checked objects.
 func (b *Builder) Intents() intent.Set {
 	b.readClusters()
 	b.readPoolOptions()
@@ -79,7 +76,7 @@ func (b *Builder) Intents() intent.Set {
 	return b.set
 }
 
-// objects holds the objects of the render, and the objects that the build renamed.
+// objects has the objects of the render, and the renames of the build.
 type objects struct {
 	index   *kinds.Index
 	renamed func(kind, oldName string) (newName string, ok bool)
@@ -93,27 +90,27 @@ type Builder struct {
 	refused  func(intent.ObjectRef) bool
 	// used maps infrastructure objects to the MachinePool that refers to them.
 	used map[intent.ObjectRef]intent.ObjectRef
-	// awsNames maps "kind name" of AWS resources to what wants them.
+	// awsNames maps "kind name" of AWS resources to the field that claims the name.
 	awsNames map[string]claim
-	// poolOptions are the PoolOptions by the pool that they are for; strayOptions are
-	// the namespaces with a PoolOptions whose pool is unknown.
+	// poolOptions has the PoolOptions by pool. strayOptions has the namespaces with a PoolOptions whose pool
+	// is unknown.
 	poolOptions  map[poolID]*kinds.Decoded[kinds.PoolOptionsSpec]
 	strayOptions map[string]bool
 	writer       writer
-	// launchConfigs are the launch templates that pools share; nil knows of none.
+	// launchConfigs are the shared launch templates, or nil.
 	launchConfigs *launchConfigs
-	// partial says that a pool without its other half is no error.
+	// partial accepts a pool without its other half.
 	partial bool
 	set     intent.Set
 }
 
-// claim is the field that gives an AWS resource of a pool its name.
+// claim is the field that sets the name of a pool's AWS resource.
 type claim struct {
 	pool, ref intent.ObjectRef
 	path      intent.Path
 }
 
-// pool derives one pool from its MachinePool.
+// pool derives the pool of a MachinePool.
 func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	r := mp.Reporter(b.faults)
 	checkGroup(b.faults, mp)
@@ -127,7 +124,7 @@ func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 			if !mp.Broken && !infra.Broken {
 				b.build(mp, func(d *draft) { b.groupPool(d, infra) })
 			} else if c := mp.Spec.Template.Spec.Bootstrap.ConfigRef; c != nil && c.Kind == "KubeadmConfig" && !kinds.BringsTemplate(infra.Metadata) {
-				// Report it now, and not after all other faults are fixed.
+				// Report this now, not only after all other faults are fixed.
 				if v, ok := kinds.ParseKubernetes(mp.Spec.Template.Spec.Version); ok {
 					rules.CheckKubeadmVersion(r, v)
 				}
@@ -143,7 +140,7 @@ func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 			return
 		}
 	case ref.Kind == "":
-		return // reported by decoding
+		return // decoding reported it
 	default:
 		otherInfrastructure(r, at, ref.Kind)
 		return
@@ -154,8 +151,8 @@ func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	b.dangling(r, at.Join("name"), &ref, halfPair(b.partial), "reference-not-found", "")
 }
 
-// otherInfrastructure reports a MachinePool whose infrastructure is of a kind that weir
-// does not read: another provider's, or a mistake.
+// otherInfrastructure reports a MachinePool with an infrastructure kind that weir does not read. It belongs
+// to another provider, or the kind is a mistake.
 func otherInfrastructure(r kinds.Reporter, at intent.Path, kind string) {
 	const pools = "the pools of AWS are AWSMachinePool and AWSManagedMachinePool"
 	if meant, ok := kinds.NearPoolKind(kind); ok {
@@ -169,8 +166,8 @@ func otherInfrastructure(r kinds.Reporter, at intent.Path, kind string) {
 	r.Info(at.Join("kind"), "pool-not-ours", fmt.Sprintf("%s is left alone: its infrastructure is a %s", r.Ref, kind), "")
 }
 
-// checkGroup reports a reference to a pool of AWS that names another API group: Cluster
-// API finds nothing there.
+// checkGroup reports a reference to an AWS pool kind with the wrong API group. Cluster API would not find the
+// object.
 func checkGroup(faults *kinds.Faults, mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 	ref := &mp.Spec.Template.Spec.InfrastructureRef
 	group := groupOf(ref)
@@ -185,7 +182,7 @@ func checkGroup(faults *kinds.Faults, mp *kinds.Decoded[kinds.MachinePoolSpec]) 
 	mp.Broken = true
 }
 
-// groupOf is the API group that a reference names, empty where it names none.
+// groupOf returns the API group in a reference, or "".
 func groupOf(ref *kinds.ObjectReference) string {
 	if ref.APIGroup != "" {
 		return ref.APIGroup
@@ -193,7 +190,7 @@ func groupOf(ref *kinds.ObjectReference) string {
 	return intent.ObjectRef{APIVersion: ref.APIVersion}.Group()
 }
 
-// halfPair returns the severity for a pool without its other half.
+// halfPair returns the severity of the fault for a pool without its other half.
 func halfPair(partial bool) diag.Severity {
 	if partial {
 		return diag.Warning
@@ -201,7 +198,7 @@ func halfPair(partial bool) diag.Severity {
 	return diag.Error
 }
 
-// claimInfrastructure reports two MachinePools that share one infrastructure object.
+// claimInfrastructure reports an infrastructure object that two MachinePools refer to.
 func (b *Builder) claimInfrastructure(infra intent.ObjectRef, r kinds.Reporter, at intent.Path) {
 	if first, taken := b.used[infra]; taken {
 		r.To.Add(kinds.Fault{Code: "shared-infrastructure", Summary: fmt.Sprintf("%s and %s both refer to %s", first, r.Ref, infra),
@@ -212,7 +209,7 @@ func (b *Builder) claimInfrastructure(infra intent.ObjectRef, r kinds.Reporter, 
 	b.used[infra] = r.Ref
 }
 
-// unused reports pool objects that no MachinePool refers to.
+// unused reports infrastructure pools that no MachinePool refers to.
 func (b *Builder) unused() {
 	var refs []intent.ObjectRef
 	for _, o := range b.index.Pools {
@@ -241,7 +238,7 @@ func (b objects) dangling(r kinds.Reporter, at intent.Path, ref *kinds.ObjectRef
 	r.Report(s, at, code, fmt.Sprintf("%s %q, to which %s refers, is not in the render", ref.Kind, ref.Name, r.Ref), detail)
 }
 
-// pathSlashes writes a path as kustomize's field specifications do.
+// pathSlashes returns a path in the form of kustomize's field specifications.
 func pathSlashes(p intent.Path) string {
 	out := ""
 	for i, e := range p {
@@ -253,12 +250,12 @@ func pathSlashes(p intent.Path) string {
 	return out
 }
 
-// draft is a pool that is being derived, with all of its cluster.
+// draft is a pool during derivation, with its cluster.
 type draft struct {
 	rules.Derived
 	cluster *cluster
 	version kinds.Kubernetes
-	// broken says that the pool is left out for a fault that was reported elsewhere.
+	// broken is true if the pool is left out for a fault that was reported elsewhere.
 	broken bool
 }
 
@@ -289,12 +286,12 @@ func (b *Builder) build(mp *kinds.Decoded[kinds.MachinePoolSpec], fill func(*dra
 	b.faults.List = append(b.faults.List, d.Faults.List...)
 }
 
-// refuses reports whether an object of a pool is refused.
+// refuses reports whether one of a pool's objects is refused.
 func refuses(refused func(intent.ObjectRef) bool, d *draft) bool {
 	return refused != nil && (refused(d.MachinePool) || refused(d.Infrastructure) || refused(d.Bootstrap))
 }
 
-// identify sets what both kinds take from their infrastructure object.
+// identify sets the fields that both kinds take from their infrastructure object.
 func (b *Builder) identify(d *draft, infra intent.ObjectRef, meta kinds.Meta, kind intent.PoolKind, needsEKS bool) {
 	d.Kind, d.Infrastructure = kind, infra
 	d.AtPool = kinds.Reporter{Ref: infra, To: d.Faults}
@@ -305,7 +302,7 @@ func (b *Builder) identify(d *draft, infra intent.ObjectRef, meta kinds.Meta, ki
 	kinds.ReadAnnotations([]kinds.Annotated{{Reporter: d.AtPool, Meta: meta}, {Reporter: d.AtMachinePool, Meta: d.Source.Metadata}}, &d.Pool)
 }
 
-// bound limits the size to its bounds.
+// bound moves the size into its bounds.
 func (d *draft) bound(low, high int32) {
 	n := min(max(d.Replicas.Value, low), high)
 	if n == d.Replicas.Value {
@@ -318,7 +315,7 @@ func (d *draft) bound(low, high int32) {
 	d.Replicas.Value = n
 }
 
-// claimName reports two pools that want one AWS resource.
+// claimName reports two pools that use the same name for an AWS resource.
 func (b *Builder) claimName(d *draft, kind, name string, c claim) {
 	id := kind + " " + name
 	if first, taken := b.awsNames[id]; taken && first.pool != c.pool {
@@ -330,8 +327,8 @@ func (b *Builder) claimName(d *draft, kind, name string, c claim) {
 	b.awsNames[id] = c
 }
 
-// zones returns the zones in the pool's own object, or otherwise the failure domains of its
-// MachinePool, for a lookup.
+// zones returns the zones for a lookup: those of the pool's own object, or the failure domains of its
+// MachinePool.
 func (d *draft) zones(own []string) string {
 	if joined := intent.JoinList(own); joined != "" {
 		return joined
@@ -341,5 +338,5 @@ func (d *draft) zones(own []string) string {
 	return joined
 }
 
-// path builds a field path.
+// path returns a field path.
 func path(elems ...string) intent.Path { return elems }

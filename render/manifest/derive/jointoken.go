@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
-// fetchToken makes the nodes of a pool fetch the join token that weir keeps, and with
-// it what else the manifests leave open about the API server. Whether weir keeps one
-// is up to the target's configuration, so planning decides.
+// fetchToken makes the nodes of a pool fetch the join token that weir maintains, and the values about the API
+// server that the manifests do not set. The target's configuration decides if weir maintains a token, so the
+// planner checks that.
 func (d *draft) fetchToken(join *userdata.Join, at intent.Path, by string, r kinds.Reporter) {
 	join.Fetched = &userdata.FetchedToken{
 		Parameter: intent.PlaceholderJoinParameter, Region: intent.PlaceholderRegion,
@@ -22,9 +22,9 @@ func (d *draft) fetchToken(join *userdata.Join, at intent.Path, by string, r kin
 			"Else write bootstrapToken.token or file under "+at.String()+", or name a Secret in bootstrap.dataSecretName")
 }
 
-// fetchesBy returns the program with which the nodes of a pool fetch their token. It is curl for
-// nodes that read Ignition, because such images have no AWS CLI. It is empty if the looked-up image
-// name belongs to a distribution without it that reads cloud-init.
+// fetchesBy returns the program that the nodes use to fetch their token. It is curl for nodes with Ignition,
+// because their images have no AWS CLI. It is empty if the name of the looked-up image is one
+// of Flatcar or Bottlerocket, which do not have it either.
 func (d *draft) fetchesBy(format string) string {
 	if format == "ignition" {
 		return "curl 7.75 or newer"

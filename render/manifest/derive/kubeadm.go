@@ -11,11 +11,11 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
-// kubeadmData writes the cloud-config of a worker that joins by kubeadm.
+// kubeadmData returns the cloud-config of a worker that joins with kubeadm.
 func (w *writer) kubeadmData(d *draft, o *kinds.Decoded[kinds.KubeadmConfigSpec], r kinds.Reporter) intent.UserData {
 	s := &o.Spec
 	rules.CheckKubeadmVersion(d.AtMachinePool, d.version)
-	minor := max(d.version.Minor, userdata.Minimum) // so that what else is wrong is found with it
+	minor := max(d.version.Minor, userdata.Minimum) // with a valid minor version, the other faults are found too
 	rules.CheckKubeadm(r, s, kinds.Version(o.APIVersion), minor)
 	in := userdata.Kubeadm{BootCommands: s.BootCommands, PreCommands: s.PreKubeadmCommands, PostCommands: s.PostKubeadmCommands, Verbosity: s.Verbosity}
 	var secret bool
@@ -43,9 +43,8 @@ func (w *writer) kubeadmData(d *draft, o *kinds.Decoded[kinds.KubeadmConfigSpec]
 	return out
 }
 
-// discover fills how a node finds and trusts the control plane. The node fetches the
-// values that the manifests leave open, if its image has a program for that; else they
-// block the pool.
+// discover sets how a node finds and trusts the control plane. If the image has a program to fetch the values
+// that the manifests do not set, the node fetches them. Otherwise missing values block the pool.
 func (d *draft) discover(in *userdata.Kubeadm, from *kinds.JoinConfiguration, fetchesBy string, r kinds.Reporter) {
 	at := path("spec", "joinConfiguration", "discovery")
 	join, disc := &in.Join, from.Discovery
@@ -83,7 +82,7 @@ func (d *draft) discover(in *userdata.Kubeadm, from *kinds.JoinConfiguration, fe
 	d.joinLacks(at, missing, r)
 }
 
-// joinLacks blocks the pool if something is missing without which no node joins.
+// joinLacks blocks the pool if values are missing that nodes need to join.
 func (d *draft) joinLacks(at intent.Path, missing []string, r kinds.Reporter) {
 	if len(missing) > 0 {
 		d.block(at, r, "kubeadm-join-incomplete", fmt.Sprintf("the nodes of %s cannot join: %s is missing: %s", d.MachinePool, at, strings.Join(missing, ", ")),
@@ -91,8 +90,8 @@ func (d *draft) joinLacks(at intent.Path, missing []string, r kinds.Reporter) {
 	}
 }
 
-// discoveryFile adds the kubeconfig that discovery reads, after the files of the
-// configuration, as Cluster API does.
+// discoveryFile adds the kubeconfig for discovery, after the other files of the configuration, as Cluster API
+// does.
 func (d *draft) discoveryFile(in *userdata.Kubeadm, file string, k *kinds.DiscoveryKube, r kinds.Reporter) {
 	at := path("spec", "joinConfiguration", "discovery", "file", "kubeConfig")
 	if k.User == nil || (k.User.AuthProvider == nil) == (k.User.Exec == nil) {
@@ -125,7 +124,7 @@ func (d *draft) discoveryFile(in *userdata.Kubeadm, file string, k *kinds.Discov
 	in.Files = append(in.Files, written)
 }
 
-// joinOf copies what does not depend on the cluster.
+// joinOf copies the settings that do not depend on the cluster.
 func joinOf(j *kinds.JoinConfiguration, minor int) userdata.Join {
 	n := j.NodeRegistration
 	out := userdata.Join{
@@ -142,7 +141,7 @@ func joinOf(j *kinds.JoinConfiguration, minor int) userdata.Join {
 		out.PatchesDirectory = j.Patches.Directory
 	}
 	if t := j.Discovery.Timeout; t != nil {
-		// Cluster API takes whole seconds, for the same member in both versions.
+		// Cluster API accepts only whole seconds for this member, in both versions.
 		out.Timeouts.TLSBootstrap = t.Truncate(time.Second).String()
 	}
 	if t := j.Timeouts; t != nil {

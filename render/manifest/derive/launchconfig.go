@@ -9,22 +9,22 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// launchConfigs are the launch templates that pools of a render share.
+// launchConfigs are the shared launch templates of a render.
 type launchConfigs struct {
-	// uses are the pool objects that name one.
+	// uses has the references by pool object.
 	uses map[intent.ObjectRef]*launchConfigUse
-	// derived are the AWSLaunchConfigs, by their template's name.
+	// derived has the AWSLaunchConfigs by the name of their launch template.
 	derived map[string]*derivedConfig
 	claims  *Builder
 }
 
-// launchConfigUse is a pool object's reference, found.
+// launchConfigUse is the resolved reference of a pool object.
 type launchConfigUse struct {
 	config intent.LaunchConfig
 }
 
-// newLaunchConfigs finds what pools refer to and puts it where a launch template
-// of their own would be, so that the same rules and derivations hold for both.
+// newLaunchConfigs resolves the references of pools. It copies each shared launch template to the field of
+// the pool's own template, so that the same rules and derivations apply to both.
 func newLaunchConfigs(b *Builder) *launchConfigs {
 	l := &launchConfigs{uses: map[intent.ObjectRef]*launchConfigUse{}, derived: map[string]*derivedConfig{}, claims: b}
 	used := map[intent.ObjectRef]bool{}
@@ -64,12 +64,12 @@ func refsOf[S any](t kinds.Table[S]) []intent.ObjectRef {
 	return out
 }
 
-// launchConfig finds what a pool's launchConfigRef names. The template is nil where the
-// pool names no template, or where something is wrong, which it then reports.
+// launchConfig resolves a pool's launchConfigRef. It returns nil if the pool has none, or if it reported a
+// fault.
 func (b *Builder) launchConfig(r kinds.Reporter, pool kinds.Object, ref *kinds.LaunchConfigRef, used map[intent.ObjectRef]bool) (*launchConfigUse, *kinds.LaunchTemplate) {
 	at := path("spec", "launchConfigRef")
 	if ref == nil || ref.Name == "" || ref.Kind != kinds.KindLaunchConfig && ref.Kind != kinds.KindLaunchConfigTemplate {
-		return nil, nil // the fault was reported
+		return nil, nil // the fault was already reported
 	}
 	var found intent.ObjectRef
 	var meta kinds.Meta
@@ -104,8 +104,7 @@ func (b *Builder) launchConfig(r kinds.Reporter, pool kinds.Object, ref *kinds.L
 	return u, &out
 }
 
-// noteOwnAnnotations reports annotations that say how a launch template is kept
-// on a pool without a template of its own.
+// noteOwnAnnotations reports annotations about a launch template on a pool that has no template of its own.
 func noteOwnAnnotations(r kinds.Reporter, m kinds.Meta) {
 	for _, key := range []string{kinds.AnnotationKeepVersions, kinds.AnnotationAMIPolicy, kinds.AnnotationImageFamily} {
 		if _, ok := m.Annotations[key]; ok {
@@ -115,9 +114,9 @@ func noteOwnAnnotations(r kinds.Reporter, m kinds.Meta) {
 	}
 }
 
-// withoutForbidden leaves out what EKS takes from no launch template: "Customize
-// managed nodes with launch templates" in its user guide. Group pools may need
-// it in the same declaration, so it is no error.
+// withoutForbidden removes the fields that EKS forbids in a launch template ("Customize managed nodes with
+// launch templates" in its user guide). This is not an error, because group pools with the same declaration
+// may need the fields.
 func withoutForbidden(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) *kinds.LaunchTemplate {
 	out := *lt
 	leave := func(field string, written bool, detail string) {

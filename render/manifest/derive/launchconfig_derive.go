@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// configKey holds the common properties of pools that share an EC2 launch template. All other
-// differences, such as the Kubernetes version, tags and bootstrap configuration, make another
-// version of it and no other template.
+// configKey has the properties that pools with the same EC2 launch template share. All other differences,
+// such as the Kubernetes version, tags and bootstrap configuration, result in another version of the same
+// template.
 type configKey struct {
 	Cluster intent.Key
 	Source  intent.ObjectRef
@@ -28,15 +28,15 @@ type derivedConfig struct {
 	first intent.ObjectRef
 }
 
-// templateKinds end the names of launch templates, by the kind of the pools that
-// use them: a group and a nodegroup cannot use the same one.
+// templateKinds are the suffixes of launch template names, by kind of pool. A group and a nodegroup cannot
+// use the same template.
 var templateKinds = map[intent.PoolKind]string{intent.GroupPool: "group", intent.NodegroupPool: "nodegroup"}
 
-// shares reports whether the pool shares its launch template.
+// shares reports whether the pool uses a shared launch template.
 func (l *launchConfigs) shares(d *draft) bool { return l != nil && l.uses[d.Infrastructure] != nil }
 
-// name fills the pool's LaunchConfig and returns the launch template's name: that
-// of an AWSLaunchConfig which is written, else one made of the key.
+// name sets the pool's LaunchConfig and returns the launch template's name. It is the name of a written
+// AWSLaunchConfig, or a name made from the key.
 func (l *launchConfigs) name(d *draft) string {
 	u := l.uses[d.Infrastructure]
 	key := configKey{Cluster: d.ClusterKey, Source: u.config.Source, Kind: d.Kind}
@@ -67,7 +67,7 @@ func (l *launchConfigs) name(d *draft) string {
 	return name
 }
 
-// differences names the parts in which two keys differ.
+// differences returns the names of the parts in which two keys differ.
 func (k configKey) differences(o configKey) string {
 	var out []string
 	if k.Cluster != o.Cluster {
@@ -81,8 +81,7 @@ func (k configKey) differences(o configKey) string {
 
 var notInTemplateName = regexp.MustCompile(`[^a-zA-Z0-9().\-/_]`)
 
-// derivedName makes a name that EC2 takes. Where it is not the whole name, a hash
-// of that is its end.
+// derivedName returns a name that EC2 accepts. A name that had to be changed ends in a hash of the original.
 func derivedName(name string) string {
 	fits := notInTemplateName.ReplaceAllString(name, "-")
 	if fits == name && len(name) <= kinds.MaxTemplateName {
@@ -93,13 +92,13 @@ func derivedName(name string) string {
 	return fits[:min(len(fits), kinds.MaxTemplateName-len(hash))] + hash
 }
 
-// moveFaults moves the faults of pools about the fields of a shared launch template to the object
-// that has the fields, and drops duplicates.
+// moveFaults moves faults about fields of a shared launch template from the pools to the object that has the
+// fields, and removes duplicates.
 func (l *launchConfigs) moveFaults(to *kinds.Faults) {
 	if len(l.uses) == 0 {
 		return
 	}
-	of := map[intent.ObjectRef]intent.ObjectRef{} // pool objects, by both of a pool's objects
+	of := map[intent.ObjectRef]intent.ObjectRef{} // by the infrastructure object and by the MachinePool
 	for infra := range l.uses {
 		of[infra] = infra
 		if mp, ok := l.claims.used[infra]; ok {
@@ -137,7 +136,7 @@ func (l *launchConfigs) moveFaults(to *kinds.Faults) {
 	to.List = out
 }
 
-// jsonOf encodes values that hold strings, numbers and booleans only.
+// jsonOf encodes values that contain only strings, numbers and booleans.
 func jsonOf(v any) []byte {
 	out, err := json.Marshal(v)
 	if err != nil {

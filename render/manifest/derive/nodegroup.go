@@ -17,7 +17,7 @@ import (
 // nodegroupName matches the nodegroup names that EKS accepts.
 var nodegroupName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
-// nodegroupPool fills a pool of kind AWSManagedMachinePool.
+// nodegroupPool derives a pool of kind AWSManagedMachinePool.
 func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) {
 	s := &o.Spec
 	b.identify(d, o.Ref(), o.Metadata, intent.NodegroupPool, true)
@@ -59,8 +59,8 @@ func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 	b.managedTemplate(d, o, tags)
 }
 
-// roleChecks asks whether the node role is as the manifest declares it. Cluster API Provider
-// AWS makes such a role; weir makes and changes none.
+// roleChecks returns lookups that check whether the node role matches the manifest. Cluster API Provider AWS
+// would create such a role. weir neither creates nor changes roles.
 func roleChecks(role intent.Lookup, s *kinds.AWSManagedMachinePoolSpec) (out []intent.Lookup) {
 	check := func(kind intent.LookupKind, declared string) {
 		if declared != "" {
@@ -73,7 +73,7 @@ func roleChecks(role intent.Lookup, s *kinds.AWSManagedMachinePoolSpec) (out []i
 	return out
 }
 
-// capacityTypes are EKS's words for those of spec.capacityType.
+// capacityTypes maps spec.capacityType to EKS's capacity types.
 func capacityTypes() map[string]string {
 	return map[string]string{"onDemand": "ON_DEMAND", "spot": "SPOT"}
 }
@@ -81,7 +81,7 @@ func capacityTypes() map[string]string {
 func (b *Builder) nodegroupName(d *draft, o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) string {
 	name, at := o.Spec.EKSNodegroupName, path("spec", "eksNodegroupName")
 	if !o.Source.Has("spec", "eksNodegroupName") {
-		at = path("metadata", "name") // which the generated name comes from
+		at = path("metadata", "name") // the generated name is based on it
 	}
 	if !nodegroupName.MatchString(name) {
 		d.AtPool.Error(at, "bad-name", fmt.Sprintf("%q is not a valid name for a nodegroup", name), "EKS takes up to 63 letters, digits, - and _")
@@ -90,8 +90,8 @@ func (b *Builder) nodegroupName(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 	return name
 }
 
-// scale sets bounds and size. A bound that is not written makes room for the
-// wanted size, because EKS demands both.
+// scale sets size and bounds. EKS requires both bounds, so a missing bound gets the value that allows the
+// desired size.
 func (d *draft) scale(n *intent.Nodegroup, s *kinds.Scaling) {
 	if s == nil {
 		s = &kinds.Scaling{}
@@ -131,8 +131,8 @@ func (d *draft) nodegroupSubnets(n *intent.Nodegroup, s *kinds.AWSManagedMachine
 	}
 }
 
-// remoteAccess opens SSH to the written security groups and the cluster's own; with no group at all
-// EKS would open it to the world, which only `public` permits.
+// remoteAccess allows SSH from the written security groups and the cluster's own group. Without any group,
+// EKS would allow SSH from everywhere. Only `public` permits that.
 func (d *draft) remoteAccess(n *intent.Nodegroup, s *kinds.AWSManagedMachinePoolSpec) {
 	a := s.RemoteAccess
 	if a == nil {
@@ -146,7 +146,7 @@ func (d *draft) remoteAccess(n *intent.Nodegroup, s *kinds.AWSManagedMachinePool
 		return
 	}
 	n.RemoteAccess.SourceSecurityGroups = slices.Clone(a.SourceSecurityGroups)
-	// The security group that EKS makes for a cluster is in its description.
+	// The description of an EKS cluster contains the security group that EKS created for it.
 	n.RemoteAccessGroups = []intent.Lookup{{Kind: intent.EKSCluster, Name: n.ClusterName, Cluster: d.ClusterKey}}
 	if d.cluster.bastion {
 		n.RemoteAccessGroups = append(n.RemoteAccessGroups, d.groupsTagged(
@@ -159,7 +159,7 @@ func (d *draft) groupsTagged(filters ...intent.Filter) intent.Lookup {
 	return intent.Lookup{Kind: intent.SecurityGroupsByFilter, Cluster: d.ClusterKey, Filters: intent.JoinFilters(filters)}
 }
 
-// checkAL2 refuses Amazon Linux 2 where EKS has no such image. It is also the default.
+// checkAL2 refuses Amazon Linux 2, which is also the default, for Kubernetes versions without such an image.
 func (d *draft) checkAL2(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) {
 	v := d.version
 	if !v.Known() {
@@ -176,9 +176,8 @@ func (d *draft) checkAL2(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) {
 		"write spec.amiType: AL2023_x86_64_STANDARD, or AL2023_ARM_64_STANDARD")
 }
 
-// managedTemplate fills the launch template of a managed pool. EKS chooses the
-// image unless the manifest does, and attaches the cluster's security group
-// unless the template names groups.
+// managedTemplate derives the launch template of a managed pool. EKS chooses the image unless the manifest
+// does. It attaches the cluster's security group unless the template has groups.
 func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], tags map[string]string) {
 	s, lt := &o.Spec, o.Spec.AWSLaunchTemplate
 	controlPlane := cmp.Or(d.cluster.controlPlaneName, d.ClusterKey.Name)
@@ -189,7 +188,7 @@ func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMac
 	}
 	if kinds.ManagedImage(s) {
 		d.image(imageQuestion{lt, d.cluster, d.imageVersion(), lt.InstanceType, d.AtMachinePool, d.AtPool})
-		// EKS takes neither with an image in the template.
+		// EKS accepts neither of them together with an image in the template.
 		d.Nodegroup.AMIType, d.Nodegroup.Version = "", ""
 	} else if t.RootDevice {
 		disks, _ := s.AMIType.Disks()
@@ -201,9 +200,8 @@ func (b *Builder) managedTemplate(d *draft, o *kinds.Decoded[kinds.AWSManagedMac
 	}
 }
 
-// checkMerge reports user data into which EKS could not merge its own, as it
-// does where it chooses the image: it wants MIME, and for Bottlerocket TOML. anyForm
-// accepts a broken one.
+// checkMerge reports user data that EKS cannot merge with its own. EKS merges user data if it chooses the
+// image, and requires MIME, or TOML for Bottlerocket. anyForm accepts invalid user data.
 func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec, anyForm bool) {
 	data, family := &d.LaunchTemplate.UserData, s.AMIType.Family()
 	at := kinds.BootstrapPath.Join("dataSecretName")
@@ -228,7 +226,8 @@ func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec, anyForm bool) {
 	}
 }
 
-// imageVersion is the version for an image lookup: the pool's, else the control plane's.
+// imageVersion returns the Kubernetes version for an image lookup: the pool's version, or the control
+// plane's.
 func (d *draft) imageVersion() kinds.Kubernetes {
 	if d.version.Known() {
 		return d.version
@@ -236,8 +235,8 @@ func (d *draft) imageVersion() kinds.Kubernetes {
 	return d.cluster.version
 }
 
-// unusedBootstrap notes bootstrap data that CAPA ignores as well, of a pool that brings
-// its own launch template or is a managed one without any.
+// unusedBootstrap notes bootstrap data that CAPA also ignores: of a pool with a foreign launch template, or
+// of a managed pool without a template.
 func (b *Builder) unusedBootstrap(d *draft, brings bool) {
 	at := path("spec", "template", "spec", "bootstrap")
 	boot := d.Source.Spec.Template.Spec.Bootstrap
@@ -257,8 +256,8 @@ func (b *Builder) unusedBootstrap(d *draft, brings bool) {
 	}
 }
 
-// bootstrapWritesNothing reports that a configuration exists and has an empty spec, as CAPA's
-// templates have for managed pools.
+// bootstrapWritesNothing reports whether a configuration exists and has an empty spec, as in CAPA's templates
+// for managed pools.
 func bootstrapWritesNothing(index *kinds.Index, namespace string, ref *kinds.ObjectReference) bool {
 	key := intent.Key{Namespace: namespace, Name: ref.Name}
 	empty := func(o kinds.Object) bool {

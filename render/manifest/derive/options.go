@@ -13,12 +13,11 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// poolID names a pool object.
+// poolID identifies a pool object.
 type poolID struct{ namespace, kind, name string }
 
-// readPoolOptions finds the pools that PoolOptions are for. If it cannot find one, no pool of the
-// namespace without options is derived: any of them might be the one, and would roll without its
-// options.
+// readPoolOptions maps PoolOptions to their pools. If the pool of a PoolOptions is unknown, no pool of the
+// namespace without options is derived. Each of them could be the pool, and would roll without its options.
 func (b *Builder) readPoolOptions() {
 	b.poolOptions, b.strayOptions = map[poolID]*kinds.Decoded[kinds.PoolOptionsSpec]{}, map[string]bool{}
 	for _, namespace := range b.index.UnreadOptions {
@@ -58,8 +57,7 @@ func (b *Builder) readPoolOptions() {
 	}
 }
 
-// poolVersion is the apiVersion of an object that PoolOptions may name and that is
-// known to be there.
+// poolVersion returns the apiVersion of an object that PoolOptions may name. The object must exist.
 func poolVersion(index *kinds.Index, id poolID) string {
 	key := intent.Key{Namespace: id.namespace, Name: id.name}
 	switch id.kind {
@@ -73,11 +71,10 @@ func poolVersion(index *kinds.Index, id poolID) string {
 	return index.ManagedPools[key].Ref().APIVersion
 }
 
-// sections maps the parts of PoolOptions to the resources that they set.
+// sections maps the parts of PoolOptions to the resources that they configure.
 var sections = map[string]field.Kind{"launchTemplate": field.Template, "autoScalingGroup": field.Group, "nodegroup": field.Nodegroup}
 
-// relateToPool shows, next to a member that belongs into the pool, the place at which the pool sets
-// it.
+// relateToPool adds the field of the pool to a fault about a member that must be set there.
 func relateToPool(faults *kinds.Faults, index *kinds.Index, o *kinds.Decoded[kinds.PoolOptionsSpec], pool intent.ObjectRef) {
 	source, config := poolSource(index, pool), intent.LaunchConfig{Source: pool}
 	for i := range faults.List {
@@ -110,16 +107,14 @@ func poolSource(index *kinds.Index, pool intent.ObjectRef) kinds.Object {
 	return index.ManagedPools[key].Source
 }
 
-// applyPoolOptions adds to a pool what its PoolOptions says, and what those say of
-// the launch template that it shares.
+// applyPoolOptions adds a pool's PoolOptions to the pool, and the PoolOptions of its shared launch template.
 func (b *Builder) applyPoolOptions(d *draft) {
 	if d.Group == nil && d.Nodegroup == nil {
-		return // the missing part was reported
+		return // the missing part was already reported
 	}
 	options := func(ref intent.ObjectRef) *kinds.Decoded[kinds.PoolOptionsSpec] {
 		o, ok := b.poolOptions[poolID{ref.Namespace, ref.Kind, ref.Name}]
-		// Their own faults have been reported; the other faults are reported all the
-		// same.
+		// Faults of the options were already reported. The faults of the pool are reported as well.
 		d.broken = d.broken || ok && o.Broken || !ok && b.strayOptions[ref.Namespace]
 		return o
 	}
@@ -130,7 +125,7 @@ func (b *Builder) applyPoolOptions(d *draft) {
 		applyNodegroupOptions(b.index, d, o)
 		applyDrainer(d, o)
 		if d.Group != nil {
-			d.CheckRetention() // the drainer's hook counts, too
+			d.CheckRetention() // depends also on the drainer's hook
 		}
 	}
 	if d.LaunchConfig == nil || d.LaunchTemplate == nil {
@@ -144,7 +139,7 @@ func (b *Builder) applyPoolOptions(d *draft) {
 	}
 }
 
-// applyTemplateOptions adds what the options say of the pool's launch template.
+// applyTemplateOptions adds the options of the pool's launch template.
 func (b *Builder) applyTemplateOptions(d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
 	t := o.Spec.LaunchTemplate
 	if t == nil || reflect.ValueOf(*t).IsZero() {
@@ -166,7 +161,7 @@ func (b *Builder) applyTemplateOptions(d *draft, o *kinds.Decoded[kinds.PoolOpti
 	b.addTemplateOptions(d, t)
 }
 
-// addTemplateOptions adds options to a launch template, of the pool's own or shared.
+// addTemplateOptions adds options to a launch template, which may be shared.
 func (b *Builder) addTemplateOptions(d *draft, t *kinds.TemplateOptions) {
 	if d.Kind == intent.NodegroupPool {
 		t = optionsForEKS(d, t)
@@ -179,9 +174,9 @@ func (b *Builder) addTemplateOptions(d *draft, t *kinds.TemplateOptions) {
 	d.coreGroups(t)
 }
 
-// coreGroups gives the cluster's security groups to network interfaces of a
-// managed pool that name none: EKS adds its own only to templates without network
-// interfaces, and the nodes could not join with the VPC's default group.
+// coreGroups sets the cluster's security groups on network interfaces of a managed pool that have no groups.
+// EKS adds its own groups only to templates without network interfaces, and nodes cannot join with the
+// default group of the VPC.
 func (d *draft) coreGroups(t *kinds.TemplateOptions) {
 	core := intent.Lookup{Kind: intent.CoreSecurityGroups, Cluster: d.ClusterKey}
 	bare := slices.ContainsFunc(t.NetworkInterfaces, func(n intent.NetworkInterface) bool { return len(n.Groups) == 0 })
@@ -190,8 +185,8 @@ func (d *draft) coreGroups(t *kinds.TemplateOptions) {
 	}
 }
 
-// templateForOptions gives a managed pool without awsLaunchTemplate a template
-// that holds its options and nothing else: all other things stay as EKS has them.
+// templateForOptions gives a managed pool without awsLaunchTemplate a template that contains only its
+// options. EKS decides everything else.
 func (b *Builder) templateForOptions(d *draft) {
 	s := &b.index.ManagedPools[kinds.KeyOf(d.Infrastructure)].Spec
 	controlPlane := cmp.Or(d.cluster.controlPlaneName, d.ClusterKey.Name)
@@ -207,10 +202,9 @@ func (b *Builder) templateForOptions(d *draft) {
 	}
 }
 
-// optionsForEKS refuses what EKS refuses in the launch template of a nodegroup:
-// LaunchTemplateSpecification in its API reference, and "Customize managed nodes with
-// launch templates" in its user guide. Fields that group pools with the same template
-// may need are left out.
+// optionsForEKS refuses options that EKS forbids in the launch template of a nodegroup:
+// LaunchTemplateSpecification in its API reference, and "Customize managed nodes with launch templates" in
+// its user guide. It removes fields that group pools with the same template may need.
 func optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.TemplateOptions {
 	out := *t
 	refuse := func(at intent.Path, detail string) {
@@ -238,8 +232,8 @@ func optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.TemplateOptions {
 	return &out
 }
 
-// checkOverlap reports options that say once more, or exclude, what the pool says, or
-// what declares the launch template that it shares.
+// checkOverlap reports options that repeat or exclude fields of the pool, or fields of the object that
+// declares its shared launch template.
 func checkOverlap(index *kinds.Index, d *draft, t *kinds.TemplateOptions) {
 	lt := path("spec", "awsLaunchTemplate")
 	has := func(field string) bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// applyDrainer has the machines of a pool drained. It comes after the group's options,
-// which say what becomes of those that are given up.
+// applyDrainer adds the drainer to a pool. It must run after the group's options, which have the policy for
+// abandoned machines.
 func applyDrainer(d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
 	if o.Spec.Drainer == nil {
 		return

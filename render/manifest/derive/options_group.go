@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// groupName returns the name of a pool's group, which no other pool may want: the one in
-// its PoolOptions, else its own.
+// groupName returns the name of a pool's group: the name in its PoolOptions, or the name of the pool. It
+// reports a name that another pool uses.
 func (b *Builder) groupName(d *draft, pool intent.ObjectRef) string {
 	if o := b.poolOptions[poolID{pool.Namespace, pool.Kind, pool.Name}]; o != nil {
 		if g := o.Spec.AutoScalingGroup; g != nil && g.Name != "" {
@@ -21,7 +21,7 @@ func (b *Builder) groupName(d *draft, pool intent.ObjectRef) string {
 	return pool.Name
 }
 
-// applyGroupOptions adds to a pool what its PoolOptions says of its group.
+// applyGroupOptions adds the group options of a pool's PoolOptions.
 func applyGroupOptions(index *kinds.Index, d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
 	g := o.Spec.AutoScalingGroup
 	if g == nil {
@@ -46,7 +46,7 @@ func applyGroupOptions(index *kinds.Index, d *draft, o *kinds.Decoded[kinds.Pool
 	}
 }
 
-// mixOptions adds to the pool's mixed instances policy. If the pool has none, the options make it.
+// mixOptions adds options to the pool's mixed instances policy. If the pool has none, they become the policy.
 func mixOptions(d *draft, pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *kinds.MixedOptions) {
 	if m == nil {
 		return
@@ -63,7 +63,7 @@ func mixOptions(d *draft, pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *kind
 		if n := v.SpotInstancePools; n != nil && policy.SpotAllocationStrategy != "lowest-price" {
 			d.OptionsExclude(at.Join("instancesDistribution", "spotInstancePools"), path("spec", "mixedInstancesPolicy", "instancesDistribution", "spotAllocationStrategy"),
 				"only lowest-price spreads over a number of pools")
-		} else if n != nil && *n != 2 { // the default, which intents leave out
+		} else if n != nil && *n != 2 { // 2 is the default, which intents omit
 			policy.SpotInstancePools = *n
 		}
 	}
@@ -87,8 +87,8 @@ func mixOptions(d *draft, pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *kind
 	d.CheckPolicy(pool, policy, at)
 }
 
-// withoutPriorities makes other strategies of the defaults that rank instance types:
-// where these are found by their attributes, Auto Scaling has other defaults.
+// withoutPriorities replaces default strategies that rank instance types. If a policy selects types by
+// attributes, Auto Scaling has other defaults.
 func withoutPriorities(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances) {
 	distribution := path("spec", "mixedInstancesPolicy", "instancesDistribution")
 	for field, strategy := range map[string]*string{"onDemandAllocationStrategy": &m.OnDemandAllocationStrategy, "spotAllocationStrategy": &m.SpotAllocationStrategy} {

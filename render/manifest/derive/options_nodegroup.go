@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/rules"
 )
 
-// applyNodegroupOptions adds to a pool what its PoolOptions says of its nodegroup.
+// applyNodegroupOptions adds the nodegroup options of a pool's PoolOptions.
 func applyNodegroupOptions(index *kinds.Index, d *draft, o *kinds.Decoded[kinds.PoolOptionsSpec]) {
 	n := o.Spec.Nodegroup
 	if n == nil {
@@ -36,7 +36,7 @@ func applyNodegroupOptions(index *kinds.Index, d *draft, o *kinds.Decoded[kinds.
 	d.nodegroupWarming(pool, n.WarmPoolConfig)
 }
 
-// nodegroupTypes takes the list of instance types, which excludes a single one.
+// nodegroupTypes sets the list of instance types, which excludes spec.instanceType.
 func (d *draft) nodegroupTypes(pool *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], n *kinds.NodegroupOptions) {
 	if len(n.InstanceTypes) == 0 {
 		return
@@ -66,8 +66,8 @@ func templateTypeName(lt *kinds.LaunchTemplate) string {
 	return lt.InstanceType
 }
 
-// nodegroupWarming takes the warm pool: "Use warm pools with managed node groups"
-// in EKS's user guide, and WarmPoolConfig in its API reference.
+// nodegroupWarming sets the warm pool: "Use warm pools with managed node groups" in EKS's user guide, and
+// WarmPoolConfig in its API reference.
 func (d *draft) nodegroupWarming(pool *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], w *intent.NodegroupWarmPool) {
 	if w == nil {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// ownTemplate sets the launch template that a pool brings along, which has to
-// boot the instance types; ok is false where it brings none.
+// ownTemplate sets a pool's foreign launch template, which must be able to boot the instance types. It
+// returns false if the pool names none.
 func (d *draft) ownTemplate(m kinds.Meta, types []kinds.TypeField) bool {
 	k := kinds.ReadOwnKeys(kinds.Reporter{To: &kinds.Faults{}}, m)
 	names, order := map[string][]string{}, []string{}
@@ -31,7 +31,7 @@ func (d *draft) ownTemplate(m kinds.Meta, types []kinds.TypeField) bool {
 	}
 	d.ForeignTemplate = foreignTemplate(k, "", names[""])
 	for _, suffix := range order {
-		if d.ForeignTemplate == nil { // the group itself needs one
+		if d.ForeignTemplate == nil { // the group itself needs a template
 			d.ForeignTemplate = foreignTemplate(k, suffix, names[suffix])
 		} else {
 			d.ForeignOverrides = append(d.ForeignOverrides, *foreignTemplate(k, suffix, names[suffix]))
@@ -45,9 +45,8 @@ func (d *draft) ownTemplate(m kinds.Meta, types []kinds.TypeField) bool {
 	return kinds.BringsTemplate(m)
 }
 
-// foreignTypes adds to the questions about a group's templates the instance types
-// that launch from them, now that the PoolOptions has added its own: an override
-// with a template or an image of its own does not.
+// foreignTypes adds the instance types that launch from a group's templates to the template lookups. It runs
+// after PoolOptions added types. An override with its own template or image does not count.
 func (d *draft) foreignTypes() {
 	if d.ForeignTemplate != nil && d.Nodegroup != nil && len(d.Nodegroup.InstanceTypes) > 0 {
 		d.ForeignTemplate.Lookup.InstanceType = intent.JoinList(d.Nodegroup.InstanceTypes)
@@ -75,7 +74,7 @@ func (d *draft) foreignTypes() {
 	d.ForeignTemplate.Lookup.InstanceType = intent.JoinList(types)
 }
 
-// noOwnTemplate reports an instance type for which the pool brings no template.
+// noOwnTemplate reports an instance type for which the pool names no template.
 func (d *draft) noOwnTemplate(k kinds.OwnKeys, t kinds.TypeField) {
 	named, ok := k.NamesTemplate()
 	if !ok {
@@ -89,7 +88,7 @@ func (d *draft) noOwnTemplate(k kinds.OwnKeys, t kinds.TypeField) {
 		Detail: detail, Ref: d.Infrastructure, Path: t.At, Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: named.At, Message: "the template of another architecture"}}})
 }
 
-// foreignTemplate returns the template that the keys of an architecture name, or nil without one.
+// foreignTemplate returns the template that the keys of an architecture name, or nil.
 func foreignTemplate(k kinds.OwnKeys, suffix string, types []string) *intent.ForeignTemplate {
 	key, byID, ok := k.Named(suffix)
 	if !ok {
@@ -106,13 +105,13 @@ func foreignTemplate(k kinds.OwnKeys, suffix string, types []string) *intent.For
 	}
 	if written {
 		out.VersionField = version.At
-		out.Lookup.Version, _ = kinds.TemplateVersionOf(version.Value) // checked before
+		out.Lookup.Version, _ = kinds.TemplateVersionOf(version.Value) // already checked
 	}
 	return out
 }
 
-// ownCapacity applies the capacity type of a pool's keys: to a group as a share
-// of on-demand instances, to a nodegroup as EKS's own field.
+// ownCapacity applies the capacity type in a pool's keys. For a group this is the fraction of on-demand
+// instances, for a nodegroup EKS's own field.
 func (d *draft) ownCapacity(m kinds.Meta) {
 	c, ok := kinds.ReadOwnKeys(kinds.Reporter{To: &kinds.Faults{}}, m)[kinds.OwnCapacity]
 	if !ok {

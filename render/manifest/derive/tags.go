@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// mostTags bounds the tags of a cluster that its pools get: four times AWS's limit, so that each
-// pool is refused for them, without a million copies.
+// mostTags bounds the number of cluster tags that are copied to its pools. It is four times AWS's limit, so
+// that each pool still gets the fault about too many tags, without a million copies.
 const mostTags = 200
 
 func fewTags(tags map[string]string) map[string]string {
@@ -23,7 +23,7 @@ func fewTags(tags map[string]string) map[string]string {
 	return out
 }
 
-// additionalTags merges a pool's tags over its cluster's.
+// additionalTags merges the tags of a pool and its cluster. The pool's tags have priority.
 func additionalTags(c *cluster, pool map[string]string) map[string]string {
 	out := maps.Clone(c.tags)
 	if out == nil {
@@ -33,8 +33,8 @@ func additionalTags(c *cluster, pool map[string]string) map[string]string {
 	return out
 }
 
-// capaTags are the tags that CAPA puts on a pool's resources: the name, which
-// additional tags may replace, then those, then ownership and role.
+// capaTags returns the tags that CAPA puts on a pool's resources: the name, then additional tags, which may
+// replace it, then ownership and role.
 func capaTags(name, cluster string, additional map[string]string) map[string]string {
 	out := map[string]string{"Name": name}
 	maps.Copy(out, additional)
@@ -44,7 +44,7 @@ func capaTags(name, cluster string, additional map[string]string) map[string]str
 	return out
 }
 
-// specifications tags the instances and volumes that a template launches.
+// specifications returns the tags of the instances and volumes that a template launches.
 func specifications(tags map[string]string) []intent.TemplateTagSpecification {
 	var list []intent.Tag
 	for _, k := range slices.Sorted(maps.Keys(tags)) {

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// launchTemplate fills a pool's launch template, but for its image and user data.
-// Its security groups are those that the manifest adds.
+// launchTemplate derives a pool's launch template, without image and user data. Its security groups are only
+// those that the manifest adds.
 func (b *Builder) launchTemplate(d *draft, lt *kinds.LaunchTemplate, name string, additional map[string]string, instanceType string) {
 	p := path("spec", "awsLaunchTemplate")
 	if b.launchConfigs.shares(d) {
@@ -43,7 +43,7 @@ func (b *Builder) launchTemplate(d *draft, lt *kinds.LaunchTemplate, name string
 	d.LaunchTemplate = out
 }
 
-// profile accepts an ARN; CAPA passes it as a name, which fails.
+// profile returns an instance profile by name or ARN. CAPA passes an ARN as a name, which fails.
 func profile(s string) *intent.InstanceProfile {
 	if strings.HasPrefix(s, "arn:") {
 		return &intent.InstanceProfile{ARN: s}
@@ -51,8 +51,8 @@ func profile(s string) *intent.InstanceProfile {
 	return &intent.InstanceProfile{Name: s}
 }
 
-// volumes lists the root volume first, if there is one. Its device name is left
-// to the image, also where an exported manifest carries one.
+// volumes returns the root volume, if there is one, and then the other volumes. The image decides the root
+// volume's device name, even if an exported manifest has one.
 func volumes(lt *kinds.LaunchTemplate) []intent.BlockDeviceMapping {
 	var out []intent.BlockDeviceMapping
 	if lt.RootVolume != nil {
@@ -77,7 +77,8 @@ func ebs(v *kinds.Volume) intent.Ebs {
 	return out
 }
 
-// market infers spot from spotMarketOptions; on demand sends nothing.
+// market returns the options for a capacity block or for spot instances, and nil for on-demand instances.
+// spotMarketOptions alone also mean spot.
 func market(lt *kinds.LaunchTemplate) *intent.MarketOptions {
 	switch {
 	case lt.MarketType == "CapacityBlock":
@@ -100,8 +101,8 @@ func reservation(lt *kinds.LaunchTemplate) *intent.CapacityReservation {
 	return &intent.CapacityReservation{Preference: preferences[lt.CapacityReservationPreference], TargetID: intent.Value(lt.CapacityReservationID)}
 }
 
-// metadata carries what CAPA sends. httpProtocolIpv6 goes along only where it is
-// enabled: EC2 then reads it back, and its default reads back as absent.
+// metadata returns the options that CAPA sends. It includes httpProtocolIpv6 only if this is enabled, because
+// EC2 returns no value for its default.
 func metadata(m *intent.MetadataOptions) *intent.MetadataOptions {
 	if m == nil || m.HTTPProtocolIPv6 == "enabled" {
 		return m

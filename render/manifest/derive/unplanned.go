@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// halves reports whether a render holds one half of its pools only, as a base may:
-// MachinePools of AWS without an infrastructure pool, or the other way round.
+// halves reports whether a render has only one half of its pools, as a base may: MachinePools for AWS without
+// infrastructure pools, or the reverse.
 func halves(x *kinds.Index) bool {
 	machinePools, infrastructure := 0, len(x.Pools)+len(x.ManagedPools)
 	for _, mp := range x.MachinePools {
@@ -21,8 +21,8 @@ func halves(x *kinds.Index) bool {
 	return machinePools == 0 && len(x.MachinePools) == 0 || infrastructure == 0
 }
 
-// useMisread notes the infrastructure pools to which misspelled MachinePools refer: one
-// mistake is one finding.
+// useMisread marks the infrastructure pools of misspelled MachinePools as used, so that one mistake is one
+// finding.
 func (b *Builder) useMisread() {
 	for i := range b.index.Misread {
 		m := &b.index.Misread[i]
@@ -41,7 +41,7 @@ func (b *Builder) useMisread() {
 
 var infrastructureName = path("spec", "template", "spec", "infrastructureRef", "name")
 
-// unplanned lists the objects of the render that are in no pool of the set.
+// unplanned returns the objects of the render that are in no pool of the set.
 func (b *Builder) unplanned() []intent.Unplanned {
 	u := &unplanned{b: b, planned: map[intent.ObjectRef]bool{}, by: map[intent.Key]int{}, errors: map[intent.ObjectRef]bool{}}
 	for _, f := range b.faults.List {
@@ -86,15 +86,15 @@ func (b *Builder) unplanned() []intent.Unplanned {
 	return u.out
 }
 
-// unplanned collects the objects that are in no pool.
+// unplanned collects objects that are in no pool.
 type unplanned struct {
 	b       *Builder
 	planned map[intent.ObjectRef]bool
-	// by are the places in out of infrastructure pools, by namespace and name, to which a
-	// MachinePool refers or whose name it has.
+	// by has the indexes in out by namespace and name of the infrastructure pools that a MachinePool refers
+	// to, or shares its name with.
 	by  map[intent.Key]int
 	out []intent.Unplanned
-	// errors are the objects with an error.
+	// errors has the objects with an error.
 	errors map[intent.ObjectRef]bool
 }
 
@@ -131,10 +131,10 @@ func (u *unplanned) machinePool(o kinds.Object, cluster, kind, name string, boot
 	u.out = append(u.out, out)
 }
 
-// names adds what AWS's resources of an infrastructure pool may be called.
+// names adds the possible names of the AWS resources of an infrastructure pool.
 func (u *unplanned) names(out *intent.Unplanned, infra intent.Key) {
 	out.Names = append(out.Names, infra.Name)
-	for _, o := range u.b.index.PoolOptions { // also broken ones, of any kind
+	for _, o := range u.b.index.PoolOptions { // also broken ones
 		if name := o.Source.Text(kinds.OptionsGroup.Join("name")...); name != "" && o.Key().Namespace == infra.Namespace && o.Source.Text("spec", "poolRef", "name") == infra.Name {
 			out.Names = append(out.Names, name)
 		}

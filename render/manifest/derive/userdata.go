@@ -16,16 +16,16 @@ import (
 // writer writes the user data of pools.
 type writer struct {
 	objects
-	// known holds the user data of the pools, each once; bytes is the size of their texts.
+	// known has all distinct user data of the pools. bytes is the total size of the texts.
 	known map[intent.UserData]userData
 	bytes int
-	// anySize accepts user data that is larger than EC2 takes.
+	// anySize accepts user data that exceeds EC2's limit.
 	anySize bool
 	// judged is Options.Judged.
 	judged func(intent.ObjectRef) Judgement
 }
 
-// judgement describes how to check the text of a Secret.
+// judgement returns how to check the text of a Secret.
 func (w *writer) judgement(secret intent.ObjectRef) (j Judgement) {
 	if w.judged != nil {
 		j = w.judged(secret)
@@ -33,13 +33,13 @@ func (w *writer) judgement(secret intent.ObjectRef) (j Judgement) {
 	return j
 }
 
-// userData fills the user data of a pool's launch template.
+// userData sets the user data of a pool's launch template.
 func (w *writer) userData(d *draft) {
 	boot := d.Source.Spec.Template.Spec.Bootstrap
 	var data intent.UserData
 	switch {
 	case boot.DataSecretName != nil && *boot.DataSecretName == "" && boot.ConfigRef == nil:
-		return // written and empty: the nodes need none
+		return // written and empty, so the nodes need no user data
 	case boot.ConfigRef != nil && intent.Value(boot.DataSecretName) != "" && w.writesConfig(d.Key.Namespace, boot.ConfigRef):
 		d.AtMachinePool.Info(kinds.BootstrapPath.Join("dataSecretName"), "not-carried", kinds.BootstrapPath.Join("dataSecretName").String()+" has no effect: "+boot.ConfigRef.Kind+" "+boot.ConfigRef.Name+" says the user data",
 			"Cluster API writes the name of the Secret that it makes there; remove it, or the configRef to use a Secret of your own")
@@ -58,22 +58,21 @@ func (w *writer) userData(d *draft) {
 	d.LaunchTemplate.UserData = one.UserData
 }
 
-// merged reports whether EKS merges its own user data into the pool's: it does where it
-// chooses the image.
+// merged reports whether EKS merges its own user data into the pool's. It does if it chooses the image.
 func (d *draft) merged() bool { return d.Nodegroup != nil && d.Nodegroup.AMIType != "" }
 
-// userData is user data with what keeps EC2 from taking it, if anything does.
+// userData is user data and the reason why EC2 would refuse it, or "".
 type userData struct {
 	intent.UserData
 	tooLarge string
 }
 
-// maxTexts bounds the bytes of user data in one render, each counted once: 2,000 pools with EC2's
-// maximum, twice. A bootstrap configuration is written out for each of its pools, and may compress
-// to a hundredth.
+// maxTexts bounds the bytes of distinct user data in one render. It is enough for 2,000 pools with twice
+// EC2's maximum. A bootstrap configuration is expanded for each of its pools, and may compress to a
+// hundredth.
 const maxTexts = 64 << 20
 
-// oneOf returns the same text for equal user data, so that it is checked once for all pools.
+// oneOf returns the stored copy of equal user data, so that it is checked only once for all pools.
 func (w *writer) oneOf(data intent.UserData) userData {
 	one, known := w.known[data]
 	if known {
@@ -91,15 +90,13 @@ func (w *writer) oneOf(data intent.UserData) userData {
 	return one
 }
 
-// block adds a reason why the pool cannot be planned although it is valid. It
-// is a warning here; planning makes an error of it.
+// block adds a reason why a valid pool cannot be planned. It is a warning here, and an error in plans.
 func (d *draft) block(at intent.Path, r kinds.Reporter, code, summary, detail string) {
 	r.Warn(at, code, summary, detail)
 	d.Blocked = append(d.Blocked, r.To.List[len(r.To.List)-1].Diagnostic())
 }
 
-// writesConfig reports whether the bootstrap configuration that ref names is in the
-// render.
+// writesConfig reports whether the bootstrap configuration of ref is in the render.
 func (w *writer) writesConfig(namespace string, ref *kinds.ObjectReference) bool {
 	key := intent.Key{Namespace: namespace, Name: ref.Name}
 	switch ref.Kind {
@@ -113,7 +110,7 @@ func (w *writer) writesConfig(namespace string, ref *kinds.ObjectReference) bool
 	return false
 }
 
-// configData writes the user data of a bootstrap configuration.
+// configData returns the user data of a bootstrap configuration.
 func (w *writer) configData(d *draft, ref *kinds.ObjectReference) intent.UserData {
 	key, at := intent.Key{Namespace: d.Key.Namespace, Name: ref.Name}, kinds.BootstrapPath.Join("configRef")
 	switch ref.Kind {
@@ -144,8 +141,8 @@ func (w *writer) configData(d *draft, ref *kinds.ObjectReference) intent.UserDat
 	return intent.UserData{}
 }
 
-// fromConfig derives user data from a configuration, unless it is broken: its
-// own fault is reported, and the pool is dropped with it.
+// fromConfig derives user data from a configuration. If the configuration is broken, its own fault was
+// reported and the pool is dropped.
 func fromConfig[S any](w *writer, d *draft, o *kinds.Decoded[S], write func(*draft, *kinds.Decoded[S], kinds.Reporter) intent.UserData) intent.UserData {
 	d.Bootstrap = o.Ref()
 	if o.Broken {
@@ -155,7 +152,7 @@ func fromConfig[S any](w *writer, d *draft, o *kinds.Decoded[S], write func(*dra
 	return write(d, o, o.Reporter(d.Faults))
 }
 
-// secretData takes user data from a rendered Secret.
+// secretData returns user data from a rendered Secret.
 func (w *writer) secretData(d *draft, name string) intent.UserData {
 	at := kinds.BootstrapPath.Join("dataSecretName")
 	value, ok := w.secretValue(d.AtMachinePool, at, d.Key.Namespace, name, "value")
@@ -190,7 +187,7 @@ func (w *writer) secretData(d *draft, name string) intent.UserData {
 	return intent.UserData{Text: value, Format: format, Secret: true}
 }
 
-// secretValue returns one key of a Secret, or reports why it cannot.
+// secretValue returns the value of a key in a Secret, or reports a fault.
 func (w *writer) secretValue(r kinds.Reporter, at intent.Path, namespace, name, key string) (string, bool) {
 	s, ok := w.readSecret(r, at, namespace, name)
 	if !ok {
@@ -203,8 +200,7 @@ func (w *writer) secretValue(r kinds.Reporter, at intent.Path, namespace, name, 
 	return value, ok
 }
 
-// readSecret decodes a Secret that something refers to. Secrets that nothing refers to
-// do not concern weir.
+// readSecret decodes a Secret that another object refers to. weir ignores all other Secrets.
 func (w *writer) readSecret(r kinds.Reporter, at intent.Path, namespace, name string) (*kinds.SecretData, bool) {
 	o, ok := w.index.Secrets[intent.Key{Namespace: namespace, Name: name}]
 	if !ok {
@@ -230,7 +226,7 @@ func (w *writer) readSecret(r kinds.Reporter, at intent.Path, namespace, name st
 	return nil, false
 }
 
-// cloudInit resolves values from Secrets. secret reports whether it found any.
+// cloudInit fills in values from Secrets. secret reports whether it found any.
 func (w *writer) cloudInit(r kinds.Reporter, of *kinds.CloudInit) (out userdata.CloudInit, secret bool) {
 	out = userdata.CloudInit{NTP: of.NTP, Mounts: slices.Clone(of.Mounts)}
 	for i, f := range of.Files {
@@ -258,7 +254,7 @@ func (w *writer) cloudInit(r kinds.Reporter, of *kinds.CloudInit) (out userdata.
 	return out, secret
 }
 
-// eksData writes an EKSConfig's cloud-config.
+// eksData returns the cloud-config of an EKSConfig.
 func (w *writer) eksData(d *draft, o *kinds.Decoded[kinds.EKSConfigSpec], r kinds.Reporter) intent.UserData {
 	s := &o.Spec
 	if !d.needEKS(o.Kind) {
@@ -284,8 +280,8 @@ func (w *writer) eksData(d *draft, o *kinds.Decoded[kinds.EKSConfigSpec], r kind
 	return intent.UserData{Text: in.Text(), Format: "cloud-config", Secret: secret || s.DockerConfigJSON != nil}
 }
 
-// nodeadmData writes a NodeadmConfig's MIME document. Endpoint and CA come from
-// EKS, and so does the service CIDR where the Cluster does not write one.
+// nodeadmData returns the MIME document of a NodeadmConfig. Endpoint and CA come from EKS, and the service
+// CIDR too if the Cluster has none.
 func (w *writer) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec], r kinds.Reporter) intent.UserData {
 	s := &o.Spec
 	if !d.needEKS(o.Kind) {
@@ -318,7 +314,7 @@ func (w *writer) nodeadmData(d *draft, o *kinds.Decoded[kinds.NodeadmConfigSpec]
 		Cluster: intent.Lookup{Kind: intent.EKSCluster, Name: d.cluster.eksName, Cluster: d.ClusterKey}}
 }
 
-// needEKS reports a configuration for EKS nodes in a cluster that is not EKS's.
+// needEKS reports a configuration for EKS nodes in a cluster that is not an EKS cluster.
 func (d *draft) needEKS(kind string) bool {
 	if !d.cluster.eks {
 		d.AtMachinePool.Error(kinds.BootstrapPath.Join("configRef", "kind"), "not-eks", fmt.Sprintf("%s is for EKS nodes, but cluster %s is not an EKS cluster", kind, d.ClusterKey),

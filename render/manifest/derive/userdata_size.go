@@ -9,14 +9,14 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// part is a part of a bootstrap configuration with its size in bytes.
+// part is a part of a bootstrap configuration, with its size in bytes.
 type part struct {
 	at   intent.Path
 	size int
 }
 
-// largestParts are the parts that take most of a configuration's user data, the
-// largest first. It names sizes only: the content may be secret.
+// largestParts returns the largest parts of a configuration's user data, in descending order. It returns only
+// sizes, because the content may be secret.
 func (w *writer) largestParts(ref intent.ObjectRef) []part {
 	var all []part
 	add := func(size int, at ...string) {
@@ -65,8 +65,8 @@ func (w *writer) largestParts(ref intent.ObjectRef) []part {
 	return all[:min(3, len(all))]
 }
 
-// userDataTooLarge reports user data above EC2's limit (UserData of
-// RequestLaunchTemplateData: 16 KiB before base64), at its largest part.
+// userDataTooLarge reports user data above EC2's limit (UserData of RequestLaunchTemplateData: 16 KiB before
+// base64) at its largest part.
 func (w *writer) userDataTooLarge(d *draft, summary string) {
 	f := kinds.Fault{Code: "user-data-too-large", Summary: summary,
 		Detail: "move files out of it, to where the nodes fetch them", Ref: d.Bootstrap, Path: path("spec")}

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// checkAnnotations reports keys of weir's that are misspelt, not carried by this
-// version, or on an object where they are not read.
+// checkAnnotations reports weir's annotations that are misspelled, that this version does not support, or
+// that have no effect on their object.
 func checkAnnotations(a kinds.Annotated, pool bool) {
 	known := []string{kinds.AnnotationPrune, kinds.AnnotationDelete, kinds.AnnotationKeepVersions, kinds.AnnotationAMIPolicy, kinds.AnnotationAdopt, kinds.AnnotationReplace, kinds.AnnotationImageFamily}
 	coming := []string{kinds.AnnotationArchitecture}
@@ -22,7 +22,7 @@ func checkAnnotations(a kinds.Annotated, pool bool) {
 		at := kinds.AnnotationPath(key)
 		switch {
 		case key == kinds.AnnotationArchitecture && kinds.BringsTemplate(a.Meta) && pool && a.Ref.Kind != "MachinePool":
-			// one excludes the other, which is said there
+			// checkOwnKeys reports that one excludes the other
 		case slices.Contains(coming, key):
 			a.Unsupported(at, "annotation "+key, "")
 		case !slices.Contains(known, key):

@@ -10,9 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// CheckBootstrapArgs notes arguments of the kubelet that do not arrive as they
-// are written: the script of the image puts them into a line of a systemd unit,
-// which is cut at white space.
+// CheckBootstrapArgs notes kubelet arguments that do not reach the kubelet unchanged. The script of the image
+// writes them to a line of a systemd unit, which is split at white space.
 func CheckBootstrapArgs(r kinds.Reporter, s *kinds.EKSConfigSpec) {
 	for _, name := range slices.Sorted(maps.Keys(s.KubeletExtraArgs)) {
 		if at := path("spec", "kubeletExtraArgs", name); strings.ContainsAny(name+s.KubeletExtraArgs[name], " \t\r\n'\"\\") {
@@ -21,7 +20,7 @@ func CheckBootstrapArgs(r kinds.Reporter, s *kinds.EKSConfigSpec) {
 	}
 }
 
-// WarnInactive notes the one member of a user that cloud-init does not take.
+// WarnInactive notes the only member of a user that cloud-init does not support.
 func WarnInactive(r kinds.Reporter, users []kinds.User) {
 	for i, u := range users {
 		if u.Inactive != nil && *u.Inactive {
@@ -31,12 +30,11 @@ func WarnInactive(r kinds.Reporter, users []kinds.User) {
 	}
 }
 
-// checkBootstrapFitsImage reports a bootstrap configuration that the image does
-// not understand: "Customize managed nodes with launch templates" in the user
-// guide of EKS. An EKSConfig runs /etc/eks/bootstrap.sh, which Amazon Linux 2
-// alone has; a NodeadmConfig is read by nodeadm, which Amazon Linux 2023 alone
-// has; Bottlerocket reads TOML. A warning, for a command of one's own or an image
-// in disguise may make up for it, except where EKS refuses the user data.
+// checkBootstrapFitsImage reports a bootstrap configuration that does not work on the image: "Customize
+// managed nodes with launch templates" in the user guide of EKS. An EKSConfig needs /etc/eks/bootstrap.sh,
+// which only Amazon Linux 2 has. A NodeadmConfig needs nodeadm, which only Amazon Linux 2023 has.
+// Bottlerocket needs TOML. Because a custom command or a custom image may still work, this is a warning,
+// unless EKS refuses the user data.
 func (d *Derived) checkBootstrapFitsImage(family kinds.ImageFamily) {
 	kind := d.Bootstrap.Kind
 	if family == "" || kind == "" {
@@ -60,10 +58,10 @@ func imageAdvice(kind intent.PoolKind, family kinds.ImageFamily) string {
 	return "write spec.awsLaunchTemplate.ami.eksLookupType: AmazonLinux2023"
 }
 
-// image holds what manifests tell about the operating system of an image.
+// image is the information in the manifests about the operating system of an image.
 type image struct {
 	family kinds.ImageFamily // of the amiType
-	name   string            // by which it is looked up, in lower case
+	name   string            // the name in the lookup, in lower case
 }
 
 func imageOf(nodegroup *intent.Nodegroup, lt *intent.LaunchTemplate) (i image) {
@@ -80,14 +78,13 @@ func (i image) named(part string) bool { return strings.Contains(i.name, part) }
 
 func (i image) windows() bool { return i.family == kinds.FamilyWindows || i.named("windows") }
 
-// cloudInit reports whether cloud-init reads the user data, as far as is known.
+// cloudInit reports whether cloud-init is known to read the user data.
 func (i image) cloudInit() bool {
 	return i.family == kinds.FamilyAL2023 || i.family == kinds.FamilyAL2 || i.named("ubuntu") || i.named("amazon")
 }
 
-// CheckReader warns of user data in a format that the pool's image does not read, based on an
-// amiType or the name by which an image is looked up. They are warnings: a custom image may do what
-// its family does not.
+// CheckReader warns of user data in a format that the pool's image does not read. It checks the amiType, or
+// the name in the image lookup. A custom image may differ from its family, so this is a warning.
 func (d *Derived) CheckReader(data intent.UserData) {
 	if data.Text == "" {
 		return

@@ -16,7 +16,7 @@ import (
 // dnsName is the pattern of object names.
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// checkName reports a name that Kubernetes would not take.
+// checkName reports a name that Kubernetes does not accept.
 func checkName(r kinds.Reporter) {
 	if r.Ref.Name != "" && (len(r.Ref.Name) > 253 || !dnsName.MatchString(r.Ref.Name)) {
 		r.Error(path("metadata", "name"), "bad-name", fmt.Sprintf("%q is not a valid name for a Kubernetes object", r.Ref.Name),
@@ -28,8 +28,7 @@ func checkName(r kinds.Reporter) {
 // prefix.
 var labelName = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
-// checkLabels reports keys of labels or annotations, and values of labels, that
-// Kubernetes would not take.
+// checkLabels reports keys of labels or annotations, and values of labels, that Kubernetes does not accept.
 func checkLabels(r kinds.Reporter, p intent.Path, m map[string]string, values bool) {
 	for _, k := range slices.Sorted(maps.Keys(m)) {
 		prefix, name, prefixed := strings.Cut(k, "/")
@@ -49,8 +48,8 @@ func checkLabels(r kinds.Reporter, p intent.Path, m map[string]string, values bo
 // well.
 var tagText = regexp.MustCompile(`^[a-zA-Z0-9\s_.:=+\-@/]*$`)
 
-// CheckTags applies CAPA's rules for additionalTags, and keeps weir's own keys
-// out of them: they say who owns a resource.
+// CheckTags applies CAPA's rules for additionalTags, and refuses weir's own keys, which record the owner of a
+// resource.
 func CheckTags(r kinds.Reporter, p intent.Path, tags map[string]string) {
 	if len(tags) > 50 {
 		r.Error(p, "too-many-tags", fmt.Sprintf("%s has %d tags; AWS takes 50", p, len(tags)), "")
@@ -74,7 +73,7 @@ func CheckTags(r kinds.Reporter, p intent.Path, tags map[string]string) {
 	}
 }
 
-// checkReferences applies the rules for lists of ids and filters. checkIDs checks the ids.
+// checkReferences applies the rules for lists of ids and filters. checkIDs checks the form of the ids.
 func checkReferences(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourceReference) {
 	for i, ref := range refs {
 		at := p.Join(intent.Index(i))
@@ -108,16 +107,16 @@ func checkHooks(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 	}
 }
 
-// spotPrice is CAPA's pattern for maxPrice, which its schema does not enforce
-// because of a slip; EC2 refuses what does not match.
+// spotPrice is CAPA's pattern for maxPrice. A mistake in CAPA's schema disables it, but EC2 refuses values
+// that do not match.
 var spotPrice = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
 
-// minSpotPrice is the lowest price that EC2 takes, in US dollars an hour: MaxPrice of
-// LaunchTemplateSpotMarketOptionsRequest in its API reference, and SpotMaxPrice of
-// InstancesDistribution in that of Auto Scaling.
+// minSpotPrice is the minimum spot price, in US dollars per hour: MaxPrice of
+// LaunchTemplateSpotMarketOptionsRequest in EC2's API reference, and SpotMaxPrice of InstancesDistribution in
+// the API reference of Auto Scaling.
 const minSpotPrice = 0.001
 
-// checkSpotPrice checks the highest price for spot machines, which may be left out.
+// checkSpotPrice checks the optional maximum price of spot instances.
 func checkSpotPrice(r kinds.Reporter, at intent.Path, price string) {
 	if price == "" {
 		return

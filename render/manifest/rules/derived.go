@@ -9,28 +9,28 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// Derived is a pool during derivation, as far as rules need it: with the object that it comes from,
-// its cluster, and faults of its own, so that one error drops only this pool.
+// Derived is a pool during derivation, with the values that rules need: its MachinePool, its cluster, and its
+// own faults, so that an error drops only this pool.
 type Derived struct {
 	intent.Pool
 	Source *kinds.Decoded[kinds.MachinePoolSpec]
-	// Cluster is nil until the pool's own object was read.
+	// Cluster is nil until the pool's own object is read.
 	Cluster *Cluster
 	Faults  *kinds.Faults
-	// These report at the pool's MachinePool, at its own object and at its PoolOptions.
+	// Reporters for the pool's MachinePool, its own object and its PoolOptions.
 	AtMachinePool, AtPool, AtOptions kinds.Reporter
 }
 
-// Cluster is the part of a pool's cluster that rules check.
+// Cluster has the values of a pool's cluster that rules check.
 type Cluster struct {
-	// TagName is part of the keys of its tags.
+	// TagName is a part of the keys of the cluster's tags.
 	TagName string
 	Region  string
 	Network kinds.Network
 }
 
-// Check checks a derived pool against its cluster and its bootstrap
-// configuration. Of a pool that could not be derived, parts are missing.
+// Check checks a derived pool against its cluster and its bootstrap configuration. Parts are missing if the
+// pool could not be derived.
 func (d *Derived) Check(x *kinds.Index) {
 	if d.Cluster == nil {
 		return
@@ -71,7 +71,7 @@ func (d *Derived) Check(x *kinds.Index) {
 	}
 }
 
-// CheckTagCount reports a resource that would carry more tags than AWS takes.
+// CheckTagCount reports a resource with more tags than AWS allows.
 func (d *Derived) CheckTagCount(tags map[string]string) {
 	n := len(tags) + ownTags
 	for _, more := range []bool{d.PruneDisabled, d.Drain, hooks(d.Group, d.Nodegroup) > 0, suspends(d.Group), d.Group != nil && d.Group.Drainer != nil, d.KeepVersions > 0, d.Nodegroup != nil} {
@@ -85,7 +85,7 @@ func (d *Derived) CheckTagCount(tags map[string]string) {
 	}
 }
 
-// hooks returns the number of lifecycle hooks that the pool declares.
+// hooks returns the number of lifecycle hooks of the pool.
 func hooks(group *intent.Group, nodegroup *intent.Nodegroup) int {
 	switch {
 	case group != nil:
@@ -101,8 +101,8 @@ func suspends(group *intent.Group) bool {
 	return group != nil && slices.ContainsFunc(group.SuspendedProcesses, func(p intent.Process) bool { return p.Suspended })
 }
 
-// Declares is the object that has a field of the pool, and where: of a launch template
-// that pools share, what declares it.
+// Declares returns the object and the path of a pool's field. For a field of a shared launch template, the
+// object is the one that declares the template.
 func (d *Derived) Declares(ofPool intent.Path) (ref intent.ObjectRef, at intent.Path) {
 	if d.LaunchConfig != nil {
 		if at, ok := d.LaunchConfig.Field(ofPool); ok {
@@ -112,8 +112,7 @@ func (d *Derived) Declares(ofPool intent.Path) (ref intent.ObjectRef, at intent.
 	return d.Infrastructure, ofPool
 }
 
-// OptionsExclude reports a field of the options and a field of the pool that
-// exclude each other.
+// OptionsExclude reports that a field of the options and a field of the pool exclude each other.
 func (d *Derived) OptionsExclude(at, ofPool intent.Path, detail string) {
 	ref, field := d.Declares(ofPool)
 	d.Faults.Add(kinds.Fault{Code: "exclusive", Summary: fmt.Sprintf("%s excludes %s of %s", at, field, ref), Detail: detail, Ref: d.AtOptions.Ref, Path: at,
@@ -126,13 +125,13 @@ const (
 	maxTagValue = 256
 )
 
-// checkTagLengths reports names of clusters and pools that do not fit into the
-// tags that CAPA and weir make of them. An Auto Scaling group's name needs no
-// check: it is its launch template's, which must be shorter.
+// checkTagLengths reports names of clusters and pools that are too long for the tags that CAPA and weir make
+// from them. The name of an Auto Scaling group needs no check, because its launch template has the same name
+// and a lower limit.
 func (d *Derived) checkTagLengths() {
 	prefix := kinds.TagCloudCluster
 	if d.LaunchTemplate != nil {
-		prefix = kinds.TagCAPACluster // the longer one, which nodegroups do not carry
+		prefix = kinds.TagCAPACluster // the longer prefix, which nodegroups do not have
 	}
 	if key := prefix + d.Cluster.TagName; len(key) > maxTagKey {
 		d.AtMachinePool.Error(path("spec", "clusterName"), "bad-tag", fmt.Sprintf("the tag key %q has %d characters; AWS takes %d", key, len(key), maxTagKey),
@@ -143,13 +142,13 @@ func (d *Derived) checkTagLengths() {
 	}
 }
 
-// ownTags is the number of tags that weir adds to those of the manifests: owner, target, source,
-// pool and the record of weir's own keys.
+// ownTags is the number of tags that weir adds to the manifests' tags: owner, target, source, pool and the
+// list of weir's own keys.
 const ownTags = 5
 
-// checkMetadataTags refuses tags that instance metadata cannot show: EC2 would refuse each launch,
-// and EKS the nodegroup. Machines always have such tags, those of the cluster, by which its cloud
-// provider finds them.
+// checkMetadataTags refuses tags that instance metadata cannot show. EC2 would refuse every launch, and EKS
+// the nodegroup. Instances always have such a tag: the cluster's tag, which the cloud provider uses to find
+// them.
 func (d *Derived) checkMetadataTags() {
 	if d.LaunchTemplate == nil {
 		return

@@ -18,9 +18,9 @@ func checkDrainer(r kinds.Reporter, d *kinds.DrainerOptions) {
 	}
 }
 
-// CheckDrainer checks the requirements of the drainer on its group: a hook of its own, and a policy
-// that retains machines if they are abandoned ("Configure instance retention" in the user guide of
-// Auto Scaling).
+// CheckDrainer checks the requirements of the drainer for its group: no other hook has the name of its hook,
+// and for abandoned machines the group has a policy that retains them ("Configure instance retention" in the
+// user guide of Auto Scaling).
 func (d *Derived) CheckDrainer() {
 	g := d.Group
 	if i := slices.IndexFunc(g.LifecycleHooks, func(h intent.LifecycleHook) bool { return h.Name == intent.DrainHook }); i >= 0 {

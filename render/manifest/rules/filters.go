@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// Filters that EC2 knows, each also with what follows a dot: the lists in
-// DescribeSubnets and DescribeSecurityGroups of its API reference.
+// Names of filters in EC2, which a dot and more text may follow: the lists in DescribeSubnets and
+// DescribeSecurityGroups of its API reference.
 var (
 	subnetFilters = []string{"availability-zone", "availabilityZone", "availability-zone-id", "availabilityZoneId", "available-ip-address-count", "cidr-block", "cidr", "cidrBlock",
 		"customer-owned-ipv4-pool", "default-for-az", "defaultForAz", "enable-dns64", "enable-lni-at-device-index", "ipv6-cidr-block-association", "ipv6-native",
@@ -31,7 +31,7 @@ func checkSubnetFilters(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourc
 	}
 }
 
-// checkFilterZones is checkZones without what holds wildcards.
+// checkFilterZones is like checkZones, but ignores lists with wildcards.
 func checkFilterZones(r kinds.Reporter, p intent.Path, zones []string) {
 	if !slices.ContainsFunc(zones, func(z string) bool { return strings.ContainsAny(z, "*?") }) {
 		checkZones(r, p, zones)
@@ -42,12 +42,11 @@ func checkGroupFilters(r kinds.Reporter, p intent.Path, refs []kinds.AWSResource
 	checkFilters(r, p, refs, groupFilters)
 }
 
-// maxFilterValues bounds the values in a request's filters: "List and filter using the CLI and API"
-// in the user guide of EC2.
+// maxFilterValues bounds the filter values in a request: "List and filter using the CLI and API" in the user
+// guide of EC2.
 const maxFilterValues = 200
 
-// checkFilters warns of filters without values and of names that EC2 does not list,
-// and reports more values than it takes.
+// checkFilters warns of filters without values and of unknown filter names. It reports too many values.
 func checkFilters(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourceReference, known []string) {
 	for i, ref := range refs {
 		for j, f := range ref.Filters {
@@ -71,8 +70,8 @@ func checkFilters(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourceRefer
 	}
 }
 
-// checkFilterVPC warns of subnets that are looked for in another VPC than the
-// cluster's, where they cannot reach its nodes.
+// checkFilterVPC warns of a lookup of subnets in another VPC than the cluster's. Nodes there cannot reach the
+// cluster's nodes.
 func (d *Derived) checkFilterVPC(p intent.Path, refs []kinds.AWSResourceReference) {
 	vpc := d.Cluster.Network.VPC.ID
 	if vpc == "" {

@@ -9,27 +9,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// idField is a field that takes the id of an AWS resource. [] stands for each item of a
-// list and {} for each value of a mapping.
+// idField is a field with the id of an AWS resource. [] stands for every item of a list and {} for every
+// value of a mapping.
 type idField struct{ field, prefix string }
 
-// idsOfTemplate lists the ids in awsLaunchTemplate. Its image may also be named by a parameter.
+// idsOfTemplate lists the ids in awsLaunchTemplate. The image may also be given by a parameter.
 var idsOfTemplate = []idField{
 	{"additionalSecurityGroups.[].id", "sg-"},
 	{"ami.id", "ami-"},
 	{"capacityReservationId", "cr-"},
 }
 
-// idsOfNetwork lists the ids in spec.network of a cluster that weir uses. The id of a subnet may
-// also be a name under which CAPA makes one.
+// idsOfNetwork lists the ids in a cluster's spec.network that weir uses. The id of a subnet may also be a
+// name, for a subnet that CAPA creates.
 var idsOfNetwork = []idField{
 	{"spec.network.vpc.id", "vpc-"},
 	{"spec.network.subnets.[].resourceID", "subnet-"},
 	{"spec.network.securityGroupOverrides.{}", "sg-"},
 }
 
-// idFields are the fields that take ids, by kind. The table of package field has those of
-// PoolOptions that stand for one member of a launch template.
+// idFields lists the fields with ids, by kind. Fields of PoolOptions for a member of a launch template are in
+// the table of package field.
 var idFields = map[string][]idField{
 	"AWSMachinePool": append([]idField{{"spec.subnets.[].id", "subnet-"}}, below("spec.awsLaunchTemplate.", idsOfTemplate)...),
 	"AWSManagedMachinePool": append([]idField{{"spec.subnetIDs.[]", "subnet-"}, {"spec.remoteAccess.sourceSecurityGroups.[]", "sg-"}},
@@ -53,7 +53,7 @@ func below(prefix string, fields []idField) []idField {
 	return out
 }
 
-// checkIDs reports the ids of an object that cannot be any: EC2 calls them malformed.
+// checkIDs reports malformed ids in an object.
 func checkIDs(r kinds.Reporter, o kinds.Object) {
 	for _, f := range idFields[o.Ref.Kind] {
 		eachText(o.Node, nil, strings.Split(f.field, "."), func(at intent.Path, id string) {
@@ -64,8 +64,8 @@ func checkIDs(r kinds.Reporter, o kinds.Object) {
 	}
 }
 
-// eachText calls found with each text at a field below a node. What is no text there was
-// reported when the object was decoded.
+// eachText calls found for every string at a field below a node. Decoding already reported values of other
+// types.
 func eachText(n *yaml.Node, at intent.Path, field []string, found func(intent.Path, string)) {
 	n = strict.Resolve(n)
 	if n == nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
-// CheckKubeadmVersion reports a pool whose version a KubeadmConfig cannot be written
-// out for.
+// CheckKubeadmVersion reports a Kubernetes version for which weir cannot write a KubeadmConfig.
 func CheckKubeadmVersion(r kinds.Reporter, v kinds.Kubernetes) {
 	at := path("spec", "template", "spec", "version")
 	switch {
@@ -25,9 +24,8 @@ func CheckKubeadmVersion(r kinds.Reporter, v kinds.Kubernetes) {
 // partitionType matches the types that Cluster API's schema accepts.
 var partitionType = regexp.MustCompile(`^(Linux|LinuxSwap|LinuxRAID|LVM|Fat32|NTFS|LinuxExtended|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`)
 
-// CheckKubeadm applies the rules of Cluster API's webhook and schema, and notes
-// what has no effect on the nodes of a pool, which are workers of Kubernetes
-// 1.minor.
+// CheckKubeadm applies the rules of Cluster API's webhook and schema. It notes fields without effect on
+// workers of Kubernetes 1.minor.
 func CheckKubeadm(r kinds.Reporter, s *kinds.KubeadmConfigSpec, version string, minor int) {
 	for _, ignored := range []struct {
 		name string
@@ -86,8 +84,7 @@ func checkPartitions(r kinds.Reporter, list []kinds.KubeadmPartition, version st
 	}
 }
 
-// checkJoin notes what the format of kubeadm before v1beta4 cannot say, and what
-// a worker does not have.
+// checkJoin notes fields that kubeadm's format before v1beta4 does not have, or that workers do not have.
 func checkJoin(r kinds.Reporter, j *kinds.JoinConfiguration, minor int) {
 	at := path("spec", "joinConfiguration")
 	if j.ControlPlane != nil {

@@ -15,8 +15,8 @@ func checkLaunchConfigTemplate(o *kinds.Decoded[kinds.AWSLaunchConfigTemplateSpe
 	checkSharedTemplate(r, path("spec", "template", "spec"), &o.Spec.Template.Spec)
 }
 
-// checkSharedTemplate applies the rules of launch templates that are independent of the pool. Rules
-// that need the pool are applied with each pool.
+// checkSharedTemplate applies the rules for launch templates that do not depend on the pool. The other rules
+// are applied for every pool.
 func checkSharedTemplate(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
 	checkReferences(r, p.Join("additionalSecurityGroups"), lt.AdditionalSecurityGroups)
 	checkVolumes(r, p, lt)

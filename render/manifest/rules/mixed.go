@@ -7,13 +7,12 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// maxOverrides bounds the instance types of a group: LaunchTemplateOverrides in the API reference
-// of Auto Scaling.
+// maxOverrides bounds the instance types of a group: LaunchTemplateOverrides in the API reference of Auto
+// Scaling.
 const maxOverrides = 40
 
-// checkMixedPolicy checks a mixed instances policy against the other fields of the pool. Duplicates
-// and the exclusion of spotMarketOptions are among CAPA's own rules, and CAPA's overrides have no
-// weights.
+// checkMixedPolicy checks a mixed instances policy against the other fields of the pool. CAPA's own rules
+// cover duplicates and the exclusion of spotMarketOptions. CAPA's overrides have no weights.
 func checkMixedPolicy(r kinds.Reporter, s *kinds.AWSMachinePoolSpec) {
 	m, p := s.MixedInstancesPolicy, path("spec", "mixedInstancesPolicy")
 	if m == nil {

@@ -18,9 +18,9 @@ const (
 	maxTaints    = 50
 )
 
-// reservedLabel reports whether EKS keeps a label for itself. It answers a request with
-// "cannot contain reserved prefixes [kubernetes.io/, k8s.io/, eks.amazonaws.com/]", but
-// takes those that a kubelet may set on itself. It takes taints with any prefix.
+// reservedLabel reports whether EKS reserves a label for itself. EKS refuses it with "cannot contain reserved
+// prefixes [kubernetes.io/, k8s.io/, eks.amazonaws.com/]", but accepts the labels that a kubelet may set on
+// itself. EKS accepts taints with any prefix.
 func reservedLabel(key string) bool {
 	prefix, _, prefixed := strings.Cut(key, "/")
 	if !prefixed || strings.HasSuffix(prefix, "node.kubernetes.io") || strings.HasSuffix(prefix, "kubelet.kubernetes.io") || prefix == "node.k8s.io" {
@@ -84,14 +84,14 @@ func checkNodegroupTaints(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 // roleName matches the role names that IAM accepts: CreateRole in its API reference.
 var roleName = regexp.MustCompile(`^[\w+=,.@-]{1,64}$`)
 
-// policyARN and rolePath are the forms of ARNs of policies, and of paths: PolicyArn of
-// AttachRolePolicy and Path of CreateRole in the API reference of IAM.
+// policyARN and rolePath match ARNs of policies, and paths: PolicyArn of AttachRolePolicy and Path of
+// CreateRole in the API reference of IAM.
 var (
 	policyARN = regexp.MustCompile(`^arn:[^:]+:iam::(aws|[0-9]{12}):policy/.+$`)
 	rolePath  = regexp.MustCompile(`^/([!-~]+/)?$`)
 )
 
-// checkRole checks the fields about the node role. Planning compares them with the role.
+// checkRole checks the fields about the node role. The planner compares them with the role.
 func checkRole(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) {
 	checkRoleName(r, s.RoleName)
 	policy := func(at intent.Path, arn string) {
@@ -138,11 +138,11 @@ const (
 	maxHookMetadata = 4000
 )
 
-// eksHooks are the hooks that EKS itself puts on the group behind a nodegroup.
+// eksHooks are the hooks that EKS puts on a nodegroup's Auto Scaling group.
 var eksHooks = []string{"Launch-LC-Hook", "Terminate-LC-Hook"}
 
-// checkNodegroupHooks refuses hooks that would replace those of EKS, by which it
-// drains the nodes of a managed pool.
+// checkNodegroupHooks refuses hooks with the names of EKS's own hooks, which drain the nodes of a managed
+// pool.
 func checkNodegroupHooks(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 	for i, h := range hooks {
 		if at := path("spec", "lifecycleHooks", intent.Index(i), "name"); slices.Contains(eksHooks, h.Name) {
@@ -153,8 +153,8 @@ func checkNodegroupHooks(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 
 var hookName = regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`)
 
-// checkHookQuotas checks lifecycle hooks by the rules of Auto Scaling. CAPA
-// accepts heartbeats that are longer than Auto Scaling documents.
+// checkHookQuotas checks lifecycle hooks by the rules of Auto Scaling. CAPA accepts heartbeat timeouts above
+// the documented maximum of Auto Scaling.
 func checkHookQuotas(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 	p := path("spec", "lifecycleHooks")
 	if len(hooks) > maxHooks {

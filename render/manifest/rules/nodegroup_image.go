@@ -10,11 +10,10 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// The rules in this file are about the images that EKS chooses for a managed pool, which
-// are known from spec.amiType.
+// The rules in this file are about the images that EKS chooses for a managed pool. spec.amiType identifies
+// them.
 
-// CheckNodegroupVolumes checks a managed pool's disks against those of the image that EKS
-// chooses.
+// CheckNodegroupVolumes checks a managed pool's disks against the disks of the image that EKS chooses.
 func (d *Derived) CheckNodegroupVolumes(s *kinds.AWSManagedMachinePoolSpec) {
 	disks, known := s.AMIType.Disks()
 	if !known || kinds.ManagedImage(s) {
@@ -46,7 +45,7 @@ func (d *Derived) CheckNodegroupVolumes(s *kinds.AWSManagedMachinePoolSpec) {
 	}
 }
 
-// rootDeviceTwice reports a further volume that has the device name of the root volume.
+// rootDeviceTwice reports a further volume with the device name of the root volume.
 func (d *Derived) rootDeviceTwice(at intent.Path, device, image string) {
 	root := path("spec", "awsLaunchTemplate", "rootVolume")
 	d.Faults.Add(kinds.Fault{Code: "duplicate", Summary: fmt.Sprintf("device %q is the root device of %s, which %s is about", device, image, root),
@@ -54,9 +53,9 @@ func (d *Derived) rootDeviceTwice(at intent.Path, device, image string) {
 		Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: root, Message: "the root volume"}}})
 }
 
-// checkDiskSize reports a volume that is smaller than the image's. EKS answers for the root
-// volume "Volume of size 10GB is smaller than snapshot". The snapshot of Bottlerocket's
-// data volume is smaller than the volume, so that one only has less room.
+// checkDiskSize reports a volume that is smaller than the volume of the image. For the root volume EKS
+// answers "Volume of size 10GB is smaller than snapshot". The snapshot of Bottlerocket's data volume is
+// smaller than the volume, so a smaller data volume works but has less space.
 func checkDiskSize(atPool kinds.Reporter, at intent.Path, size int64, device string, disks kinds.Disks, image kinds.AMIType) {
 	switch {
 	case size <= 0:
@@ -67,9 +66,8 @@ func checkDiskSize(atPool kinds.Reporter, at intent.Path, size int64, device str
 	}
 }
 
-// noteOSVolume warns of a root volume of Bottlerocket that is likely meant for containers:
-// these are on a volume of their own ("Bottlerocket" in the user guide of EKS, and "Volumes"
-// in Bottlerocket's).
+// noteOSVolume warns of a root volume of Bottlerocket that is likely meant for containers. Containers have a
+// separate volume ("Bottlerocket" in the user guide of EKS, and "Volumes" in Bottlerocket's documentation).
 func noteOSVolume(atPool kinds.Reporter, lt *kinds.LaunchTemplate) {
 	disks, _ := kinds.AMIType("BOTTLEROCKET_").Disks()
 	has := func(v kinds.Volume) bool { return v.DeviceName == disks.Data }
@@ -81,8 +79,8 @@ func noteOSVolume(atPool kinds.Reporter, lt *kinds.LaunchTemplate) {
 		fmt.Sprintf("write spec.awsLaunchTemplate.nonRootVolumes: [{deviceName: %s, size: %d}] for them, and leave rootVolume out", disks.Data, lt.RootVolume.Size))
 }
 
-// checkLookedUpVolumes checks volumes against an image that is looked up among EKS's, or by
-// a name that says Bottlerocket.
+// checkLookedUpVolumes checks volumes against an image that is looked up among EKS's images, or by a name
+// with "bottlerocket".
 func (d *Derived) checkLookedUpVolumes(lt *kinds.LaunchTemplate) {
 	image := d.LaunchTemplate.Image
 	if strings.Contains(strings.ToLower(image.Name), "bottlerocket") {
@@ -99,18 +97,17 @@ func (d *Derived) checkLookedUpVolumes(lt *kinds.LaunchTemplate) {
 	}
 }
 
-// Releases of images: "Retrieve recommended Amazon Linux AMI IDs", "Bottlerocket AMI
-// release information" and "EKS optimized Windows AMI versions" in the user guide of EKS.
-// Those of Amazon Linux begin with a Kubernetes version; those of Bottlerocket with its own.
+// Releases of images: "Retrieve recommended Amazon Linux AMI IDs", "Bottlerocket AMI release information" and
+// "EKS optimized Windows AMI versions" in the user guide of EKS. Releases of Amazon Linux start with a
+// Kubernetes version. Releases of Bottlerocket start with Bottlerocket's version.
 var (
 	releaseAmazonLinux  = regexp.MustCompile(`^([0-9]+\.[0-9]+)\.[0-9]+-20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])$`)
 	releaseBottlerocket = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+-[0-9a-f]{8}$`)
 	releaseWindows      = regexp.MustCompile(`^([0-9]+\.[0-9]+)-20[0-9]{2}\.(0[1-9]|1[0-2])\.(0[1-9]|[12][0-9]|3[01])$`)
 )
 
-// CheckAMIVersion checks the form of spec.amiVersion, and that it is for the pool's
-// Kubernetes version, empty where no manifest says one. Whether AWS has the release is
-// asked when planning.
+// CheckAMIVersion checks the form of spec.amiVersion, and that it is for the Kubernetes version, which is
+// empty if the manifests have none. The planner checks that AWS has the release.
 func (d *Derived) CheckAMIVersion(s *kinds.AWSManagedMachinePoolSpec, kubernetes string) {
 	release, at := intent.Value(s.AMIVersion), path("spec", "amiVersion")
 	if release == "" || kinds.ManagedImage(s) {

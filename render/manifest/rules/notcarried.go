@@ -5,8 +5,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// notCarried are the fields of pools that Cluster API and CAPA take, and that
-// nothing in AWS corresponds to. A finding says so where one is written.
+// notCarried returns the fields of pools that Cluster API and CAPA accept, but that have no equivalent in
+// AWS. If one is written, a finding says so.
 func notCarried(kind string) []uncarried {
 	const machines = "Auto Scaling and EKS replace the nodes of a pool, by their own timeouts and lifecycle hooks"
 	const versions = "weir makes the versions of the launch template and pins the newest"
@@ -29,7 +29,7 @@ func notCarried(kind string) []uncarried {
 	return nil
 }
 
-// uncarried is a field without effect, and why or what to write.
+// uncarried is a field without effect, and the reason or the replacement.
 type uncarried struct {
 	path   intent.Path
 	detail string
@@ -44,8 +44,7 @@ func noteUncarried(o kinds.Object, r kinds.Reporter) {
 	}
 }
 
-// NoteDelete says that a managed pool is always deleted by EKS's own rules: it
-// drains the nodes itself.
+// NoteDelete notes that weir.dev/delete has no effect on a managed pool. EKS always drains the nodes itself.
 func (d *Derived) NoteDelete() {
 	if d.Drain {
 		d.AtPool.Info(kinds.AnnotationPath(kinds.AnnotationDelete), "not-carried", "annotation "+kinds.AnnotationDelete+" has no effect on a managed pool", "EKS drains the nodes of a nodegroup before it deletes them")
@@ -53,8 +52,7 @@ func (d *Derived) NoteDelete() {
 	}
 }
 
-// NoteGroup reports fields of a group that others of its fields leave without
-// effect.
+// NoteGroup reports fields of a group that have no effect because of its other fields.
 func (d *Derived) NoteGroup(s *kinds.AWSMachinePoolSpec) {
 	lt, at := &s.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
 	if lt.AMI.ID != nil && d.Remembered == "" {
@@ -76,7 +74,7 @@ func (d *Derived) NoteGroup(s *kinds.AWSMachinePoolSpec) {
 	d.NoteSubnetType(s.AvailabilityZoneSubnetType, d.Group.Subnets)
 }
 
-// NoteSubnetType reports a type of subnet that no zones narrow.
+// NoteSubnetType reports a subnet type without effect, because no zones select the subnets.
 func (d *Derived) NoteSubnetType(kind string, asked intent.Lookup) {
 	if kind != "" && asked.SubnetType == "" {
 		d.AtPool.Info(path("spec", "availabilityZoneSubnetType"), "not-carried", "spec.availabilityZoneSubnetType has no effect: the subnets are not chosen by zone",

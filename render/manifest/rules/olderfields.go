@@ -7,11 +7,10 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// noteOlderFields notes the written fields of a managed pool that a launch template has too, and
-// what to write instead: one declaration then serves both kinds of pools. Cluster API Provider AWS
-// accepts them, so they are no error. amiType and amiVersion are not among them: with these EKS
-// chooses the image, and updates it; together with a launch template that names an image, amiType
-// has another meaning.
+// noteOlderFields notes fields of a managed pool that a launch template has too, and the replacement. A
+// launch template can serve both kinds of pools. The fields are no error, because Cluster API Provider AWS
+// accepts them. amiType and amiVersion are not among them. With these EKS chooses and updates the image, and
+// amiType has another meaning if the launch template has an image.
 func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.Reporter) {
 	s := &o.Spec
 	lt := s.AWSLaunchTemplate
@@ -31,8 +30,8 @@ func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.
 	}
 }
 
-// diskField names the field of a launch template that replaces spec.diskSize: EKS gives the size to
-// the volume that holds containers.
+// diskField returns the field of a launch template that replaces spec.diskSize. EKS applies that size to the
+// volume for containers.
 func diskField(s *kinds.AWSManagedMachinePoolSpec) string {
 	if disks, _ := s.AMIType.Disks(); disks.Data != "" {
 		return fmt.Sprintf("spec.awsLaunchTemplate.nonRootVolumes: [{deviceName: %s, size: %d}], the volume that holds containers on Bottlerocket", disks.Data, intent.Value(s.DiskSize))

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// checkPoolOptions applies the rules of EC2 that the options show by themselves:
-// RequestLaunchTemplateData in its API reference.
+// checkPoolOptions applies the rules of EC2 that concern only the options: RequestLaunchTemplateData in its
+// API reference.
 func checkPoolOptions(o *kinds.Decoded[kinds.PoolOptionsSpec], r kinds.Reporter) {
 	checkGroupOptions(r, o.Spec.AutoScalingGroup)
 	checkNodegroupOptions(r, o.Spec.Nodegroup)
@@ -46,8 +46,8 @@ func checkPlacementOptions(r kinds.Reporter, at intent.Path, p *intent.Placement
 	}
 }
 
-// checkInterfaces checks network interfaces. No two share a
-// device index on one network card, and the first of the first card is the primary one.
+// checkInterfaces checks network interfaces. The device indexes on a network card must be distinct. The first
+// interface of the first card is the primary one.
 func checkInterfaces(r kinds.Reporter, p intent.Path, list []intent.NetworkInterface) {
 	indexes := map[[2]int32]int{}
 	for i := range list {
@@ -76,7 +76,7 @@ func checkInterfaces(r kinds.Reporter, p intent.Path, list []intent.NetworkInter
 	}
 }
 
-// checkEFAOnly refuses addresses on an interface that cannot have any.
+// checkEFAOnly refuses addresses on an interface of type efa-only, which cannot have any.
 func checkEFAOnly(r kinds.Reporter, at intent.Path, n *intent.NetworkInterface, primary bool) {
 	if primary {
 		r.Error(at.Join("interfaceType"), "exclusive", at.Join("interfaceType").String()+" efa-only is not possible for the primary interface", "write efa or interface; the primary interface needs an address")

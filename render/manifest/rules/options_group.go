@@ -19,7 +19,7 @@ var (
 	versionOrAlias = regexp.MustCompile(`^([1-9][0-9]*|\$Latest|\$Default)$`)
 )
 
-// longestGroupName is the limit of Auto Scaling for the name of a group, in characters.
+// longestGroupName is Auto Scaling's limit for the name of a group, in characters.
 const longestGroupName = 255
 
 // checkGroupName applies the rules of AutoScalingGroupName in the API reference of
@@ -38,9 +38,8 @@ func checkGroupName(r kinds.Reporter, at intent.Path, name string) {
 	}
 }
 
-// checkGroupOptions applies the rules of Auto Scaling that the options show by
-// themselves: CreateAutoScalingGroup, PutWarmPool and the types that they take in its
-// API reference.
+// checkGroupOptions applies the rules of Auto Scaling that concern only the options: CreateAutoScalingGroup,
+// PutWarmPool and their types in its API reference.
 func checkGroupOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 	if g == nil {
 		return
@@ -96,7 +95,7 @@ func checkTermination(r kinds.Reporter, p intent.Path, policies []string) {
 	})
 }
 
-// checkWarmPoolOptions checks the options of a warm pool by themselves.
+// checkWarmPoolOptions applies the rules that concern only the options of a warm pool.
 func checkWarmPoolOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 	at := kinds.OptionsGroup
 	if g.WarmPool != nil && g.DeleteWarmPool {
@@ -108,7 +107,7 @@ func checkWarmPoolOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 	}
 }
 
-// each checks the items of a list: none may occur twice, and wrong returns the fault of one, or "".
+// each checks the items of a list. It reports duplicates. wrong returns the fault of an item, or "".
 func each(r kinds.Reporter, p intent.Path, list []string, wrong func(string) string) {
 	for i, v := range list {
 		at := p.Join(intent.Index(i))
@@ -215,8 +214,8 @@ func checkRefreshOptions(r kinds.Reporter, p intent.Path, o *kinds.RefreshOption
 	}
 }
 
-// CheckRetention: machines are retained when a termination hook is abandoned, and only
-// then ("Configure instance retention" in the user guide of Auto Scaling).
+// CheckRetention reports a retention policy without a termination hook that can be abandoned. Auto Scaling
+// retains instances only when such a hook is abandoned ("Configure instance retention" in its user guide).
 func (d *Derived) CheckRetention() {
 	p := d.Group.Options.InstanceLifecyclePolicy
 	if p == nil || p.RetentionTriggers == nil || p.RetentionTriggers.TerminateHookAbandon != "retain" {
@@ -230,7 +229,7 @@ func (d *Derived) CheckRetention() {
 	}
 }
 
-// CheckWarmPool: "Warm pools" in the user guide of Auto Scaling.
+// CheckWarmPool checks a warm pool against the pool: "Warm pools" in the user guide of Auto Scaling.
 func (d *Derived) CheckWarmPool(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], g *kinds.GroupOptions) {
 	w, at := g.WarmPool, kinds.OptionsGroup.Join("warmPool")
 	if w == nil {
@@ -252,7 +251,7 @@ func (d *Derived) CheckWarmPool(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], g
 	}
 }
 
-// CheckCapacityType: DesiredCapacityType in the API reference of Auto Scaling.
+// CheckCapacityType checks DesiredCapacityType (API reference of Auto Scaling).
 func (d *Derived) CheckCapacityType(g *kinds.GroupOptions) {
 	m := d.Group.MixedInstancesPolicy
 	byAttributes := m != nil && slices.ContainsFunc(m.Overrides, func(o intent.Override) bool { return o.InstanceRequirements != nil })
@@ -261,7 +260,7 @@ func (d *Derived) CheckCapacityType(g *kinds.GroupOptions) {
 	}
 }
 
-// CheckRollback: AutoRollback of RefreshPreferences in the API reference.
+// CheckRollback checks AutoRollback of RefreshPreferences (API reference of Auto Scaling).
 func (d *Derived) CheckRollback() {
 	if d.Group.MixedInstancesPolicy == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// checkMixedOptions checks the options of a mixed instances policy by themselves.
+// checkMixedOptions applies the rules that concern only the options of a mixed instances policy.
 func checkMixedOptions(r kinds.Reporter, p intent.Path, m *kinds.MixedOptions) {
 	if m == nil {
 		return
@@ -55,7 +55,7 @@ func checkOverrideOptions(r kinds.Reporter, at intent.Path, o *intent.Override) 
 	checkRequirements(r, at.Join("instanceRequirements"), o.InstanceRequirements)
 }
 
-// CheckMixedMarket is checkMixedPolicy's rule for a policy that the options make.
+// CheckMixedMarket applies the rule of checkMixedPolicy to a policy that the options create.
 func (d *Derived) CheckMixedMarket(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], at intent.Path) {
 	lt := &pool.Spec.AWSLaunchTemplate
 	for field, written := range map[string]bool{"marketType": lt.MarketType == "Spot", "spotMarketOptions": lt.SpotMarketOptions != nil} {
@@ -65,8 +65,8 @@ func (d *Derived) CheckMixedMarket(pool *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	}
 }
 
-// CheckPolicy checks a whole policy: LaunchTemplateOverrides and
-// InstancesDistribution in the API reference of Auto Scaling.
+// CheckPolicy checks the complete policy: LaunchTemplateOverrides and InstancesDistribution in the API
+// reference of Auto Scaling.
 func (d *Derived) CheckPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances, at intent.Path) {
 	overrides := at.Join("overrides")
 	weights, requirements := 0, 0
@@ -103,8 +103,8 @@ func (d *Derived) CheckPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *
 	d.checkOverrideTypes(m, overrides)
 }
 
-// checkStrategies: instance types that AWS finds by their attributes have no
-// priorities.
+// checkStrategies refuses strategies with priorities if AWS selects instance types by attributes, because
+// such types have no priorities.
 func (d *Derived) checkStrategies(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *intent.MixedInstances, at intent.Path) {
 	distribution := path("spec", "mixedInstancesPolicy", "instancesDistribution")
 	for field, strategy := range map[string]string{"onDemandAllocationStrategy": m.OnDemandAllocationStrategy, "spotAllocationStrategy": m.SpotAllocationStrategy} {
@@ -114,8 +114,8 @@ func (d *Derived) checkStrategies(pool *kinds.Decoded[kinds.AWSMachinePoolSpec],
 	}
 }
 
-// checkOverrideTypes checks the instance types of overrides that have the pool's
-// image, as checkOneArchitecture does for those of the pool.
+// checkOverrideTypes checks the instance types of overrides that use the pool's image, like
+// checkOneArchitecture for the pool's types.
 func (d *Derived) checkOverrideTypes(m *intent.MixedInstances, at intent.Path) {
 	want, first := "", ""
 	if d.LaunchTemplate != nil {

@@ -7,11 +7,11 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// maxNodegroupTypes bounds the instance types that EKS accepts: instanceTypes of CreateNodegroup in
-// its API reference.
+// maxNodegroupTypes bounds the instance types of a nodegroup: instanceTypes of CreateNodegroup in EKS's API
+// reference.
 const maxNodegroupTypes = 20
 
-// checkNodegroupOptions applies the rules of EKS that the options show by themselves.
+// checkNodegroupOptions applies the rules of EKS that concern only the options.
 func checkNodegroupOptions(r kinds.Reporter, n *kinds.NodegroupOptions) {
 	if n == nil {
 		return

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// otherKeys are keys by which other tools say what weir reads from keys of its own;
-// on nodes EKS and Karpenter say so what became of it.
+// otherKeys maps keys of other tools to weir's keys with the same meaning. EKS and Karpenter put such keys on
+// nodes.
 func otherKeys() map[string]string {
 	return map[string]string{
 		"launchTemplateName": kinds.OwnName, "launchTemplateId": kinds.OwnID, "launchTemplateVersion": kinds.OwnVersion, "capacityType": kinds.OwnCapacity,
@@ -19,7 +19,7 @@ func otherKeys() map[string]string {
 	}
 }
 
-// noteOtherKeys says of such keys that they have no effect, and what to write.
+// noteOtherKeys reports that such keys have no effect, and which keys to use instead.
 func noteOtherKeys(r kinds.Reporter, m kinds.Meta) {
 	own := kinds.ReadOwnKeys(kinds.Reporter{To: &kinds.Faults{}}, m)
 	for _, part := range []struct {

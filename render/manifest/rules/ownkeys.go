@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// checkOwnKeys applies the rules of the keys that one pool shows by itself.
+// checkOwnKeys applies the rules for a pool's launch template keys that concern only the pool object.
 func checkOwnKeys(r kinds.Reporter, m kinds.Meta, source kinds.Object) {
 	k := kinds.ReadOwnKeys(r, m)
 	noteOtherKeys(r, m)
@@ -54,7 +54,7 @@ func exclusiveKey(r kinds.Reporter, key, field intent.Path, detail string) {
 		Related: []kinds.RelatedField{{Ref: r.Ref, Path: field, Message: "the other field"}}})
 }
 
-// checkOwnKey applies the rules of the keys for one architecture.
+// checkOwnKey applies the rules for the keys of one architecture.
 func checkOwnKey(k kinds.OwnKeys, r kinds.Reporter, suffix string) {
 	name, byName := k[kinds.OwnName+suffix]
 	id, byID := k[kinds.OwnID+suffix]
@@ -80,8 +80,8 @@ func checkOwnKey(k kinds.OwnKeys, r kinds.Reporter, suffix string) {
 	}
 }
 
-// checkOwnArchitecture checks a key for one architecture: a group's overrides may
-// each have a launch template, a nodegroup has one.
+// checkOwnArchitecture checks a key for one architecture. Overrides of a group may have their own launch
+// templates, but a nodegroup has only one.
 func checkOwnArchitecture(r kinds.Reporter, key kinds.OwnKey, suffix string, source kinds.Object) {
 	if intent.PoolKind(r.Ref.Kind) != intent.GroupPool {
 		r.Error(key.At, "not-allowed", fmt.Sprintf("%s is not allowed for a managed pool: a nodegroup has one launch template", key.At), fmt.Sprintf("write it without %s, and make a pool for each architecture", suffix))
@@ -93,7 +93,7 @@ func checkOwnArchitecture(r kinds.Reporter, key kinds.OwnKey, suffix string, sou
 	}
 }
 
-// checkOwnCapacity checks the capacity type against what else says it.
+// checkOwnCapacity checks the capacity type against the other fields that set it.
 func checkOwnCapacity(r kinds.Reporter, c kinds.OwnKey, source kinds.Object) {
 	key := kinds.OwnTemplatePrefix + kinds.OwnCapacity
 	if c.Value != "on-demand" && c.Value != "spot" {
@@ -112,7 +112,7 @@ func checkOwnCapacity(r kinds.Reporter, c kinds.OwnKey, source kinds.Object) {
 	}
 }
 
-// noteOwnKeys reports the keys on an object where they are not read.
+// noteOwnKeys reports the keys on an object where they have no effect.
 func noteOwnKeys(r kinds.Reporter, m kinds.Meta) {
 	for _, name := range slices.Sorted(maps.Keys(kinds.ReadOwnKeys(kinds.Reporter{To: &kinds.Faults{}}, m))) {
 		key := kinds.OwnTemplatePrefix + name

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// checkMachinePool applies Cluster API's rules at creation.
+// checkMachinePool applies Cluster API's rules for creation.
 func checkMachinePool(o *kinds.Decoded[kinds.MachinePoolSpec], r kinds.Reporter) {
 	spec := path("spec", "template", "spec")
 	t := o.Spec.Template.Spec
@@ -47,8 +47,7 @@ func checkMachinePool(o *kinds.Decoded[kinds.MachinePoolSpec], r kinds.Reporter)
 	}
 }
 
-// checkAWSMachinePool applies CAPA's rules at creation, and two that AWS has:
-// the bounds and the refresh strategy.
+// checkAWSMachinePool applies CAPA's rules for creation, and two rules of AWS: bounds and refresh strategy.
 func checkAWSMachinePool(o *kinds.Decoded[kinds.AWSMachinePoolSpec], r kinds.Reporter) {
 	s, lt := &o.Spec, path("spec", "awsLaunchTemplate")
 	if s.LaunchConfigRef == nil && !o.Source.Has("spec", "awsLaunchTemplate") && !kinds.BringsTemplate(o.Metadata) {
@@ -102,7 +101,7 @@ func checkRefresh(r kinds.Reporter, p *kinds.RefreshPreferences) {
 	}
 }
 
-// checkImage checks what a launch template says about its image.
+// checkImage checks the image fields of a launch template.
 func checkImage(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
 	if lt.AMI.ID != nil {
 		if name, parameter := strings.CutPrefix(*lt.AMI.ID, kinds.SSMPrefix); parameter && name == "" {
@@ -114,16 +113,15 @@ func checkImage(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
 	}
 }
 
-// checkManagedPool applies CAPA's rules at creation, and those of EKS that the manifest
-// shows by itself.
+// checkManagedPool applies CAPA's rules for creation, and EKS's rules that concern only the manifest.
 func checkManagedPool(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.Reporter) {
 	s := &o.Spec
 	brings := kinds.BringsTemplate(o.Metadata)
 	if brings && !o.Source.HasContent("spec", "awsLaunchTemplate") {
-		s.AWSLaunchTemplate = nil // an empty one means absent
+		s.AWSLaunchTemplate = nil // empty means absent
 	}
 	if brings && !o.Source.Has("spec", "amiType") {
-		s.AMIType = "" // the template decides, or else EKS
+		s.AMIType = "" // the launch template or EKS decides
 	}
 	if c := s.Scaling; c != nil && c.MinSize != nil && c.MaxSize != nil && *c.MinSize > *c.MaxSize {
 		r.Error(path("spec", "scaling", "minSize"), "out-of-range", fmt.Sprintf("spec.scaling.minSize is %d, above spec.scaling.maxSize %d", *c.MinSize, *c.MaxSize), "")
@@ -189,19 +187,19 @@ func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, 
 	checkImage(r, p, lt)
 }
 
-// The checks whose names begin with crossCheck are made by no admission webhook: they check several
-// fields or objects together, or what AWS refuses according to its documentation. A certain refusal
-// is an error; a possible one is a warning, and everything else is left to planning.
+// No admission webhook makes the checks of the functions crossCheck…. They check several fields or objects
+// together, or check for values that AWS refuses according to its documentation. A certain refusal is an
+// error, and a possible one a warning. The planner checks everything else.
 
-// crossCheckMachinePool checks a MachinePool by itself. The failure domains of
-// other providers have other forms.
+// crossCheckMachinePool checks a MachinePool. It skips the failure domains of other providers, because they
+// have other forms.
 func crossCheckMachinePool(r kinds.Reporter, s *kinds.MachinePoolSpec) {
 	if kind := intent.PoolKind(s.Template.Spec.InfrastructureRef.Kind); kind == intent.GroupPool || kind == intent.NodegroupPool {
 		checkZones(r, path("spec", "failureDomains"), s.FailureDomains)
 	}
 }
 
-// crossCheckGroup checks a pool of kind AWSMachinePool by itself.
+// crossCheckGroup checks a pool of kind AWSMachinePool.
 func crossCheckGroup(r kinds.Reporter, s *kinds.AWSMachinePoolSpec, byArchitecture bool) {
 	checkMixedPolicy(r, s)
 	checkZones(r, path("spec", "availabilityZones"), s.AvailabilityZones)
@@ -215,7 +213,7 @@ func crossCheckGroup(r kinds.Reporter, s *kinds.AWSMachinePoolSpec, byArchitectu
 	}
 }
 
-// crossCheckNodegroup checks a pool of kind AWSManagedMachinePool by itself.
+// crossCheckNodegroup checks a pool of kind AWSManagedMachinePool.
 func crossCheckNodegroup(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, amiTypeWritten bool) {
 	checkNodegroupLabels(r, s)
 	checkNodegroupTaints(r, s)

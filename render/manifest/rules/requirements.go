@@ -29,7 +29,7 @@ func checkRequirements(r kinds.Reporter, p intent.Path, q *intent.InstanceRequir
 	}
 }
 
-// checkLists checks the lists, and the words that AWS knows.
+// checkLists checks the lists and their valid values.
 func checkLists(r kinds.Reporter, p intent.Path, q *intent.InstanceRequirements) {
 	for field, list := range map[string]struct{ have, known []string }{
 		"acceleratorManufacturers": {q.AcceleratorManufacturers, []string{"nvidia", "amd", "amazon-web-services", "xilinx", "habana"}},
@@ -53,8 +53,7 @@ func checkLists(r kinds.Reporter, p intent.Path, q *intent.InstanceRequirements)
 	}
 }
 
-// checkBounds checks that no minimum is above its maximum, and that those are there that AWS
-// requires.
+// checkBounds checks that no minimum exceeds its maximum, and that the bounds that AWS requires are present.
 func checkBounds(r kinds.Reporter, p intent.Path, q *intent.InstanceRequirements) {
 	for field, b := range map[string]*intent.Bounds{
 		"acceleratorCount": q.AcceleratorCount, "acceleratorTotalMemoryMiB": q.AcceleratorTotalMemoryMiB, "baselineEbsBandwidthMbps": q.BaselineEBSBandwidthMbps,

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// checkFleetRollout applies weir's own rules of waves and gates: each says one thing, and
-// none says what can never be.
+// checkFleetRollout applies weir's own rules for waves and gates. Every wave and gate must have exactly one
+// condition, and the condition must be possible.
 func checkFleetRollout(o *kinds.Decoded[kinds.FleetRolloutSpec], r kinds.Reporter) {
 	s := &o.Spec
 	if s.BakeTime < 0 {
@@ -42,7 +42,7 @@ func checkFleetRollout(o *kinds.Decoded[kinds.FleetRolloutSpec], r kinds.Reporte
 	}
 }
 
-// oneOf reports unless exactly one of some fields is written.
+// oneOf reports a fault unless exactly one of the fields is written.
 func oneOf(r kinds.Reporter, at intent.Path, fields []string, written ...bool) {
 	var are []string
 	for i, is := range written {
@@ -84,7 +84,7 @@ func checkWave(r kinds.Reporter, at intent.Path, w *intent.Wave) {
 	}
 }
 
-// checkSelector refuses an empty word, which would select nothing.
+// checkSelector refuses an empty string, which would select nothing.
 func checkSelector(r kinds.Reporter, at intent.Path, s intent.PoolSelector) {
 	for field, list := range map[string][]string{"targets": s.Targets, "namespaces": s.Namespaces} {
 		for i, text := range list {

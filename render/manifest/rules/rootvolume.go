@@ -5,8 +5,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// CheckRootVolumes: "Replace root volumes during instance refresh" in the user guide of Auto
-// Scaling. weir names the images of overrides that name none.
+// CheckRootVolumes checks the refresh strategy ReplaceRootVolume: "Replace root volumes during instance
+// refresh" in the user guide of Auto Scaling. weir sets the image of overrides that have none.
 func (d *Derived) CheckRootVolumes(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], o kinds.PoolOptionsSpec) {
 	if d.Group.Refresh.Strategy != "ReplaceRootVolume" {
 		return

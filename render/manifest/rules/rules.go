@@ -1,12 +1,11 @@
-// Package rules contains the rules for objects beyond the form of their fields. Check is for
-// objects by themselves, with the rules of the webhooks of Cluster API and CAPA, and those of AWS
-// that the object alone can break. Derived is a pool with its cluster, its image and its bootstrap
-// configuration: Derived.Check and its other methods are for faults that only show there.
+// Package rules contains the rules for objects that go beyond the form of single fields. Check applies rules
+// to single objects: the rules of the webhooks of Cluster API and CAPA, and the rules of AWS that a single
+// object can break. Derived is a pool with its cluster, its image and its bootstrap configuration.
+// Derived.Check and its other methods find faults in their combination.
 //
-// A rule names its source in its comment: the page of AWS's documentation or the operation in its
-// API reference. It changes nothing, except for CAPA's own defaults of an object that names its
-// launch template itself. It returns a code of render/diag, a sentence about the field, and what to
-// write instead.
+// The comment of a rule names its source: the page of AWS's documentation, or the operation in its API
+// reference. A rule changes nothing, except for CAPA's own defaults in an object that names a launch template
+// itself. It returns a code of render/diag, a sentence about the field, and the value to write instead.
 package rules
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// Check applies the rules that concern one object alone.
+// Check applies the rules that concern only one object.
 func Check(x *kinds.Index) {
 	for _, o := range x.MachinePools {
 		checkObject(x.Faults, o, true, checkMachinePool)
@@ -44,8 +43,8 @@ func checkTable[S any](to *kinds.Faults, t kinds.Table[S], pool bool, rules func
 	}
 }
 
-// checkObject applies the rules of one object. Findings about a field that could not be
-// read are dropped: it is the same fault again.
+// checkObject applies the rules of one object. It drops findings about fields that could not be read, because
+// decoding already reported them.
 func checkObject[S any](to *kinds.Faults, o *kinds.Decoded[S], pool bool, rules func(*kinds.Decoded[S], kinds.Reporter)) {
 	var found kinds.Faults
 	r := o.Reporter(&found)
@@ -69,5 +68,5 @@ func checkObject[S any](to *kinds.Faults, o *kinds.Decoded[S], pool bool, rules 
 	to.List = append(to.List, found.List...)
 }
 
-// path builds a field path.
+// path returns a field path.
 func path(elems ...string) intent.Path { return elems }

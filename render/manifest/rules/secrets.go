@@ -30,11 +30,11 @@ func eachScalar(n *yaml.Node, p intent.Path, visit func(p intent.Path, value str
 	}
 }
 
-// SecretValues are the values of the Secrets in a build and the tokens of its
-// KubeadmConfigs: they are not to be shown, wherever they came from. Words are
-// left out, for everything would be full of masks.
+// SecretValues returns the values of the Secrets in a build and the tokens of its KubeadmConfigs. They must
+// not be shown, whatever their source. It omits common words, because masking them would make texts
+// unreadable.
 //
-// A variable that has no value stands for itself, and hints name it.
+// A variable without a value appears as ${NAME}, and hints name it.
 func SecretValues(objects []kinds.Object) []string {
 	var out []string
 	add := func(v string) {
@@ -72,11 +72,11 @@ func SecretValues(objects []kinds.Object) []string {
 	return out
 }
 
-// reference matches what substitution leaves of a variable without a value.
+// reference matches a variable that substitution left because it has no value.
 var reference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
-// Ciphertext reports user data that holds text which SOPS has encrypted: its file
-// came without the metadata to decrypt it with, and no node could use it.
+// Ciphertext reports user data that contains text encrypted by SOPS. Its file had no metadata for decryption,
+// so no node could use the user data.
 func Ciphertext(set *intent.Set) []kinds.Fault {
 	var out []kinds.Fault
 	for i := range set.Pools {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// checkKnownTypes warns of instance types that are not among those of the AWS
-// SDK, which lists EC2's API model. AWS adds types, so it is no error.
+// checkKnownTypes warns of instance types that are not in the AWS SDK's list, which comes from EC2's API
+// model. AWS adds types, so it is no error.
 func checkKnownTypes(r kinds.Reporter, types []kinds.TypeField) {
 	for _, t := range types {
 		if t.Name != "" && !instancetypes.Known(t.Name) {
@@ -24,7 +24,7 @@ func checkKnownTypes(r kinds.Reporter, types []kinds.TypeField) {
 	}
 }
 
-// likelyTypes says what an unknown instance type may be meant to be.
+// likelyTypes returns the likely meaning of an unknown instance type.
 func likelyTypes(name string) string {
 	const newer = "; AWS may also have added it after this weir was released"
 	family, _, dotted := strings.Cut(name, ".")
@@ -41,8 +41,8 @@ func likelyTypes(name string) string {
 	return said + "see the instance types of the region" + newer
 }
 
-// nearTypes returns up to three instance types that differ from a name by at most one character,
-// those with the same beginning first.
+// nearTypes returns up to three instance types that differ from a name by at most one character. Types with
+// the same prefix come first.
 func nearTypes(name string) []string {
 	type candidate struct {
 		name             string
@@ -71,10 +71,9 @@ func nearTypes(name string) []string {
 	return out
 }
 
-// checkOneArchitecture reports a pool that would launch instances of several
-// architectures. A launch template has one image, and an image one architecture
-// (ImageId of RequestLaunchTemplateData and Architecture of Image in EC2's API);
-// CAPA's overrides cannot name another template.
+// checkOneArchitecture reports a pool that would launch instances of several architectures. A launch template
+// has one image, and an image has one architecture (ImageId of RequestLaunchTemplateData and Architecture of
+// Image in EC2's API). CAPA's overrides cannot name another template.
 func checkOneArchitecture(r kinds.Reporter, types []kinds.TypeField) {
 	first := slices.IndexFunc(types, func(t kinds.TypeField) bool { return instancetypes.Architecture(t.Name) != "" })
 	if first < 0 {
@@ -91,10 +90,9 @@ func checkOneArchitecture(r kinds.Reporter, types []kinds.TypeField) {
 	}
 }
 
-// CheckAMIType reports instance types that the images of spec.amiType do not
-// run on. EKS answers such a request with "is not a valid instance type for
-// requested amiType" (CreateNodegroup). It does not count where the launch
-// template brings an image, for then no amiType is sent.
+// CheckAMIType reports instance types that cannot run the images of spec.amiType. EKS answers such a request
+// with "is not a valid instance type for requested amiType" (CreateNodegroup). The rule does not apply if the
+// launch template has an image, because weir then sends no amiType.
 func CheckAMIType(r kinds.Reporter, pool intent.ObjectRef, s *kinds.AWSManagedMachinePoolSpec, types []kinds.TypeField, written bool) {
 	want := s.AMIType.Architecture()
 	if want == "" || kinds.ManagedImage(s) {
@@ -121,16 +119,16 @@ func CheckAMIType(r kinds.Reporter, pool intent.ObjectRef, s *kinds.AWSManagedMa
 	}
 }
 
-// gPUImages are the lookup types whose images EKS has for x86_64 only: the SSM
-// parameters in "Retrieve recommended Amazon Linux AMI IDs" of its user guide.
+// gPUImages are the lookup types with images only for x86_64: the SSM parameters in "Retrieve recommended
+// Amazon Linux AMI IDs" of EKS's user guide.
 var gPUImages = []string{"AmazonLinuxGPU", "AmazonLinux2023GPU"}
 
 // architectureWord finds an architecture in the name of an image.
 var architectureWord = regexp.MustCompile(`(?i)(arm64|aarch64|x86[_-]64|amd64)`)
 
-// checkImageArchitecture reports instance types that cannot run the looked-up image. The lookup
-// requests one architecture: that of the instance type in the launch template, or of the first
-// override. An image that is named by its id is checked when planning.
+// checkImageArchitecture reports instance types that cannot run the looked-up image. The lookup requests the
+// architecture of the instance type in the launch template, or of the first override. The planner checks an
+// image that is given by id.
 func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds.TypeField) {
 	image := d.LaunchTemplate.Image
 	if image.Kind != intent.ImageForEKS && image.Kind != intent.ImageByName {
@@ -155,15 +153,15 @@ func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds
 			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, so an image for that is looked up, but %s is launched, which is %s", at, lt.InstanceType, asked, t.Name, got),
 				Detail: "write one of the overrides' instance types here", Ref: d.Infrastructure, Path: at,
 				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: t.At, Message: t.Name + " is " + got}}})
-			return // once: each further override says the same
+			return // only once, because the finding is the same for all other overrides
 		default:
 			d.checkImageName(lt, t, got)
 		}
 	}
 }
 
-// checkImageName warns of a lookup by a name that mentions another architecture than the requested
-// one: it finds nothing, unless the name misleads.
+// checkImageName warns if the name in a lookup mentions another architecture than the requested one. The
+// lookup then finds nothing, unless the name is misleading.
 func (d *Derived) checkImageName(lt *kinds.LaunchTemplate, t kinds.TypeField, got string) {
 	for field, value := range map[string]string{"imageLookupFormat": lt.ImageLookupFormat, "imageLookupBaseOS": lt.ImageLookupBaseOS} {
 		word := architectureWord.FindString(value)

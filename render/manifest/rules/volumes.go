@@ -11,21 +11,19 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// volumeLimits are the limits of a volume type. A zero maxIOPS means that the type takes
-// no iops.
+// volumeLimits are the limits of a volume type. If maxIOPS is zero, the type does not support iops.
 type volumeLimits struct {
 	minGiB, maxGiB   int64
 	minIOPS, maxIOPS int64
-	// iopsPerGiB bounds iops by size. A volume may always have as many as baseIOPS.
+	// iopsPerGiB limits iops by size. baseIOPS is always allowed.
 	iopsPerGiB, baseIOPS int64
-	// boots says that a root volume may be of the type.
+	// boots is true if a root volume may have the type.
 	boots bool
 }
 
-// limitsOfVolumes are the volume types of EC2. Sources: VolumeType, VolumeSize, Iops and
-// Throughput of LaunchTemplateEbsBlockDeviceRequest in the API reference of EC2, and
-// "Amazon EBS volume types" in the user guide of EBS for the ratios and for which types
-// boot.
+// limitsOfVolumes has the limits of EC2's volume types. Sources: VolumeType, VolumeSize, Iops and Throughput
+// of LaunchTemplateEbsBlockDeviceRequest in the API reference of EC2. "Amazon EBS volume types" in the user
+// guide of EBS has the ratios and the types that can boot.
 var limitsOfVolumes = map[string]volumeLimits{
 	"gp2":      {minGiB: 1, maxGiB: 16384, boots: true},
 	"gp3":      {minGiB: 1, maxGiB: 65536, minIOPS: 3000, maxIOPS: 80000, iopsPerGiB: 500, baseIOPS: 3000, boots: true},
@@ -36,14 +34,13 @@ var limitsOfVolumes = map[string]volumeLimits{
 	"standard": {minGiB: 1, maxGiB: 1024, boots: true},
 }
 
-// Throughput of a gp3 volume, in MiB/s, from the same sources: one for every four iops.
+// Throughput of a gp3 volume in MiB/s, from the same sources. Every 4 iops allow 1 MiB/s.
 const (
 	minThroughput, maxThroughput = 125, 2000
 	iopsPerThroughput            = 4
 )
 
-// checkVolumes checks the volumes of a launch template. EC2 and EKS check those of a
-// managed pool by the same rules.
+// checkVolumes checks the volumes of a launch template. For a managed pool, EC2 and EKS apply the same rules.
 func checkVolumes(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
 	if lt.RootVolume != nil {
 		at := p.Join("rootVolume")
@@ -65,8 +62,8 @@ func checkVolumes(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate) {
 	}
 }
 
-// checkVolume checks one volume against the limits of its type. Without a type the image
-// or EC2 chooses one.
+// checkVolume checks a volume against the limits of its type. If it has no type, the image or EC2 chooses
+// one.
 func checkVolume(r kinds.Reporter, p intent.Path, v *kinds.Volume) {
 	checkEncryption(r, p, v)
 	limits, known := limitsOfVolumes[v.Type]
@@ -115,9 +112,8 @@ func checkThroughput(r kinds.Reporter, p intent.Path, v *kinds.Volume) {
 	}
 }
 
-// keyID is the id of a KMS key, of one region or of several: KmsKeyId of
-// LaunchTemplateEbsBlockDeviceRequest in the API reference of EC2 takes it, an alias, and
-// the ARN of either.
+// keyID and keyARN match KMS keys. A key may be regional or multi-regional. KmsKeyId of
+// LaunchTemplateEbsBlockDeviceRequest in EC2's API reference accepts an id, an alias, or the ARN of either.
 var (
 	keyID  = regexp.MustCompile(`^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})$`)
 	keyARN = regexp.MustCompile(`^arn:[^:]+:kms:[^:]+:[0-9]{12}:(key|alias)/.+$`)

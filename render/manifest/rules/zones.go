@@ -10,18 +10,17 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// The forms of names in "AWS Regions and Availability Zones": a region is words
-// and a number (eu-west-1, us-gov-east-1), a zone adds a letter, a local or
-// wavelength zone a location (us-west-2-lax-1a), and a zone's id shortens the
-// region (euw1-az2).
+// Names in "AWS Regions and Availability Zones": a region has words and a number (eu-west-1, us-gov-east-1).
+// A zone adds a letter. A local or wavelength zone adds a location (us-west-2-lax-1a). The id of a zone has a
+// short form of the region (euw1-az2).
 var (
 	regionName = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+`)
 	zoneName   = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+([a-z]|(-[a-z0-9]+)+)$`)
 	zoneID     = regexp.MustCompile(`^[a-z]+[0-9]+(-[a-z0-9]+)*-az[0-9]+$`)
 )
 
-// checkZones reports what can be no availability zone, and zones of several
-// regions: a pool is in one region (AvailabilityZones of CreateAutoScalingGroup).
+// checkZones reports invalid zone names, and zones of several regions. A pool is in one region
+// (AvailabilityZones of CreateAutoScalingGroup).
 func checkZones(r kinds.Reporter, p intent.Path, zones []string) {
 	first := ""
 	for i, z := range zones {
@@ -44,15 +43,15 @@ func checkZones(r kinds.Reporter, p intent.Path, zones []string) {
 	}
 }
 
-// edgeZone recognizes local and wavelength zones: more than a letter follows the region's number.
+// edgeZone reports whether a zone is a local or wavelength zone: more than a letter follows the region's
+// number.
 func edgeZone(zone string) bool {
 	rest := strings.TrimPrefix(zone, regionName.FindString(zone))
 	return zoneName.MatchString(zone) && strings.HasPrefix(rest, "-")
 }
 
-// checkPlacement checks the zones of a pool against its cluster: those of its own object or
-// otherwise the MachinePool's failure domains. explicit says that subnets are written in the field
-// named by what.
+// checkPlacement checks the zones of a pool against its cluster. These are the zones of its own object or the
+// MachinePool's failure domains. explicit is true if the field named by what lists subnets.
 func (d *Derived) checkPlacement(zones []string, subnetType string, explicit bool, what string) {
 	r, at := d.AtPool, path("spec", "availabilityZones")
 	if explicit {
@@ -79,8 +78,8 @@ func (d *Derived) checkPlacement(zones []string, subnetType string, explicit boo
 	}
 }
 
-// checkZoneSubnets warns of a zone for which the cluster's manifests list no
-// subnet. It is no error: the target's configuration may name other subnets.
+// checkZoneSubnets warns of a zone for which the cluster's manifests have no subnet. This is no error,
+// because the target's configuration may name other subnets.
 func (d *Derived) checkZoneSubnets(r kinds.Reporter, p intent.Path, zone, subnetType string) {
 	listed := d.Cluster.Network.Subnets
 	if len(listed) == 0 || slices.ContainsFunc(listed, func(s kinds.NetworkSubnet) bool { return s.AvailabilityZone == "" }) {
