@@ -64,15 +64,15 @@ type Set struct {
 	o Options
 	// limits are the limits that all roles of an account share.
 	limits *sdk.Limits
-	// lanes holds the limits that all scopes share when they apply.
+	// lanes contains the limits that all scopes share during an apply.
 	lanes reconciler.Lanes
 
 	mu   sync.Mutex
 	open map[reconciler.ScopeKey]*opened
 	// answered contains the time of AWS's last answer to a call of each scope.
 	answered map[reconciler.ScopeKey]time.Time
-	// known holds AWS's last answer about the account of each scope, also of forgotten scopes. So
-	// weir knows which lease a scope needs before it opens the scope again.
+	// known contains the last known account of each scope, including forgotten scopes. So weir knows which
+	// lease a scope needs before it opens the scope again.
 	known map[reconciler.ScopeKey]string
 }
 

@@ -29,16 +29,19 @@
 // Instant). The engine decides whether another member's session is dead. With etcd, etcd's own lease decides. With DynamoDB, a session is dead if its
 // counter did not change for the length of a lease on the observer's clock; a member marks it as dead before it takes a key from it.
 //
-// AWS has no fencing tokens. So three times keep two members from writing at once:
+// AWS has no fencing tokens, so three times prevent concurrent writes of two members:
 //
 //   - A write to AWS starts only if FenceBegin of the lease is left.
 //   - The fence cuts a write off FenceCut before the lease ends.
 //   - The next owner waits for Quiet after the end of the lease before it reads AWS.
 //
-// If the engine has no owner of a key on record, it may have forgotten one, and the next owner waits for the length of a lease as well. After a recorded
-// release it does not wait, because the owner had nothing in flight. Two cases remain. Bytes that the kernel has accepted may still arrive late, so the next
-// owner works such that they do no harm. And a member cannot notice that its machine stood still if no clock shows it, as when only the wall clock would and
-// somebody sets it back within the same lease.
+// If the engine has no owner of a key on record, it may have forgotten one. The next owner then waits for
+// the length of a lease as well. After a recorded release it does not wait, because the owner had nothing in
+// flight.
+//
+// Two cases remain. Bytes that the kernel has accepted may still arrive late, so the next owner works such
+// that they do no harm. And a member cannot notice that its machine stood still if no clock shows it, as
+// when only the wall clock would and somebody sets it back within the same lease.
 //
 // Reads are consistent: an answer includes everything that was committed before the read was sent. Every clock that decides something is a Clock, and every
 // other wait uses package time, so tests can simulate both.
@@ -133,10 +136,10 @@ type Epoch struct {
 	N      int64  `json:"n"`
 }
 
-// String returns the epoch as people see it.
+// Owner is the owner of a key. The zero Owner means that the key never had one.
 func (e Epoch) String() string { return fmt.Sprintf("%s/%d", e.Engine, e.N) }
 
-// Owner is the owner of a key. The zero Owner stands for a key that never had one.
+// Owner is the owner of a key. The zero Owner means that the key never had one.
 type Owner struct {
 	Key     string `json:"key"`
 	Member  string `json:"member"`

@@ -233,7 +233,7 @@ func (m *Mirror) read(ctx context.Context, old *Snapshot, mark Mark) (next *Snap
 		}
 	}
 	if same && !replaced && next.Engine == old.Engine && slices.Equal(next.Alive, old.Alive) {
-		next = old // callers see by comparison that nothing changed
+		next = old // the same pointer shows callers that nothing changed
 	}
 	return next, mark, replaced, nil
 }
@@ -317,7 +317,7 @@ func (m *Mirror) changes(ctx context.Context, since Mark) (Changes, error) {
 	return c, err
 }
 
-// list reads a page, and goes on after skipped records.
+// list reads a page, and continues after skipped records.
 func (m *Mirror) list(ctx context.Context, after string) ([]Record, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Scope is a key that somebody should own, for Place.
+// Scope is a key that some member should own, for Place.
 type Scope struct {
 	Key string
-	// Weight is its work in pools; less than 1 counts as 1.
+	// Weight is its work in pools. Values below 1 count as 1.
 	Weight int
-	// Owner names the member that owns it, or did last.
+	// Owner names the current or last owner.
 	Owner string
 	// Pinned names the member that a person chose.
 	Pinned string
@@ -20,12 +20,12 @@ type Scope struct {
 // slack is the part of the mean by which a member's load may differ from it when keys are placed.
 const slack = 4 // a quarter
 
-// Place proposes an owner for each key, by name, of the members that there are. It is rendezvous hashing with bounded
-// loads that moves nothing without a reason. A key stays with its owner; one without goes to the member with the
-// highest score for it that has room. Then, where loads are uneven, keys move, those with the highest scores first,
-// from members that have too much or to members that have too little, as long as that brings both nearer to each
-// other. So when a member goes, its own keys move and hardly any other; a new one gets its share, and all members
-// that see the same propose the same.
+// Place proposes an owner for each key, by name, among the living members. It uses rendezvous hashing with
+// bounded loads, and moves keys only for a reason. A key stays with its owner. A key without an owner goes
+// to the member with the highest score that has room. If loads are uneven, keys then move from members with
+// too much load or to members with too little, the highest scores first, as long as each move brings both
+// loads closer together. So if a member stops, hardly any key but its own moves, and a new member gets its
+// fraction. All members with the same input propose the same.
 func Place(scopes []Scope, members []string) map[string]string {
 	if len(members) == 0 {
 		return map[string]string{}
@@ -33,7 +33,7 @@ func Place(scopes []Scope, members []string) map[string]string {
 	p := &placing{loads: map[string]int{}, at: map[string]string{}}
 	p.members = slices.Compact(slices.Sorted(slices.Values(members)))
 	scopes = slices.Clone(scopes)
-	// An order that depends on no name, the same for all.
+	// The order is the same on all members, and independent of the order of names.
 	slices.SortFunc(scopes, func(a, b Scope) int {
 		return cmp.Or(cmp.Compare(score("", b.Key), score("", a.Key)), cmp.Compare(a.Key, b.Key))
 	})
@@ -58,7 +58,8 @@ func Place(scopes []Scope, members []string) map[string]string {
 	for _, s := range homeless {
 		p.put(s, p.best(s))
 	}
-	// If a member went, only its keys move: later moves even the rest, if they must.
+	// If a member stopped, move little else now. Later calls even out the remaining differences if
+	// necessary.
 	most := len(scopes) * len(scopes)
 	if slices.ContainsFunc(homeless, func(s Scope) bool { return s.Owner != "" }) {
 		most = max(1, len(scopes)/20)
@@ -94,7 +95,8 @@ func (p *placing) put(s Scope, member string) {
 func (p *placing) low(load int) bool  { return load*len(p.members)*slack < p.total*(slack-1) }
 func (p *placing) high(load int) bool { return load*len(p.members)*slack > p.total*(slack+1) }
 
-// uneven reports whether loads differ so much that moving keys pays: when one of three or more members stops, the remaining loads stay even.
+// uneven reports whether loads differ so much that moving keys is worth it. It is false after one of three
+// or more evenly loaded members stops.
 func (p *placing) uneven() bool {
 	return slices.ContainsFunc(p.members, func(m string) bool {
 		load := p.loads[m] * len(p.members) * 2
@@ -104,8 +106,9 @@ func (p *placing) uneven() bool {
 
 func (p *placing) large(s Scope) bool { return s.Weight*len(p.members)*slack > p.total }
 
-// best is the member for a key without one: the highest score of those that have too little, else of those that have room. A key that is a large part
-// of a load goes to the member with least, because evening that out later would move other keys for nothing.
+// best returns the member for a key without an owner: the highest score among members with too little load,
+// else among members with room. A key that is a large part of a load goes to the member with the smallest
+// load, because evening that out later would move other keys unnecessarily.
 func (p *placing) best(s Scope) string {
 	rank := func(m string) int {
 		switch load := p.loads[m]; {
@@ -129,7 +132,7 @@ func (p *placing) best(s Scope) string {
 	})
 }
 
-// even moves one key, or returns false. Each move brings two loads nearer to each other, so it ends.
+// even moves one key, or returns false. Each move brings two loads closer together, so repeated calls end.
 func (p *placing) even() bool {
 	byLoad := slices.Clone(p.members)
 	slices.SortFunc(byLoad, func(a, b string) int {
@@ -150,7 +153,7 @@ func (p *placing) even() bool {
 	return false
 }
 
-// move is the key to move from one member to another: that with the highest score.
+// move returns the key with the highest score to move from one member to another.
 func (p *placing) move(from, to string) (best Scope, ok bool) {
 	for _, s := range p.movable {
 		if p.at[s.Key] != from || p.loads[to]+s.Weight >= p.loads[from] {
@@ -166,10 +169,10 @@ func (p *placing) move(from, to string) (best Scope, ok bool) {
 // score is the rendezvous hash of a member and a key.
 func score(member, key string) uint64 {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(member)) // it never fails
+	_, _ = h.Write([]byte(member)) // never fails
 	_, _ = h.Write([]byte{0})
 	_, _ = h.Write([]byte(key))
-	// FNV's high bits hardly depend on the last bytes: mix them (MurmurHash3's finalizer).
+	// FNV's high bits hardly depend on the last bytes, so mix them with MurmurHash3's finalizer.
 	x := h.Sum64()
 	x = (x ^ x>>33) * 0xff51afd7ed558ccd
 	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// term is the length of a lease, from when its last answered renewal was sent.
+// term is the length of a lease, counted from the sending of its last answered renewal.
 type term struct {
 	sent Instant
 	ttl  time.Duration

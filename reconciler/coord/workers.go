@@ -12,7 +12,7 @@ type workers struct {
 	run     func(*Lease)
 	tell    func(Event)
 	avoided *avoidance
-	// draining reports whether the member must own nothing, wake starts the next step of the keeper.
+	// draining reports whether the member must own nothing. wake starts the next step of the keeper.
 	draining func() bool
 	wake     func()
 

@@ -4,12 +4,12 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Answers holds what AWS answered to the lookups of the intents. A lookup that
-// is not in it was not answered; it blocks its pool and never becomes a default.
+// Answers contains AWS's answers to the lookups of the intents. A lookup without an entry was not answered.
+// It blocks its pool and never gets a default.
 type Answers map[intent.Lookup]Answer
 
-// Answer is the answer to one lookup. Exactly the member that the lookup's kind
-// asks for is set, or Problem says why no answer exists.
+// Answer is the answer to one lookup. Either the fields for the lookup's kind are set, or Problem explains
+// why no answer exists.
 type Answer struct {
 	Image          *Image
 	Subnets        []string // sorted ids
@@ -17,20 +17,18 @@ type Answer struct {
 	Cluster        *EKSCluster
 	Template       *ForeignTemplate
 	RoleARN        string
-	// Release is that of a nodegroup's images, such as 1.34.1-20251120.
+	// Release is the release of a nodegroup's images, such as 1.34.1-20251120.
 	Release string
-	// No manifest names discovered subnets: a pool that has some keeps them, whatever
-	// appears in the network later.
+	// Discovered says that no manifest names the subnets. A pool keeps discovered subnets, even if further
+	// subnets appear in the network.
 	Discovered bool
-	// VPCs are those of the subnets or security groups, sorted, as far as they are
-	// known.
+	// VPCs lists the known VPCs of the subnets or security groups, sorted.
 	VPCs []string
-	// Lapsed are the subnets of the default VPC where that was the answer until the
-	// region got another VPC: there is a Problem then, and beside it the answer of
-	// old, which stays that of a pool whose machines are in these subnets.
+	// Lapsed lists the subnets of the default VPC, if they were the answer until the region got another VPC.
+	// Problem is then set too, but a pool with machines in these subnets keeps them.
 	Lapsed []string
-	// Problem is a sentence for the user; Code classifies it in kebab case.
-	// Warning is said although there is an answer.
+	// Problem is a sentence for the user. Code classifies it in kebab case. Warning may be set together with
+	// an answer.
 	Problem string
 	Code    string
 	Warning string
@@ -41,8 +39,8 @@ type Image struct {
 	ID           string
 	Name         string
 	Architecture string // x86_64 or arm64
-	// RootDevice is the device name of the root volume. RootSize is its size in GiB where a
-	// launch says none, and RootSnapshot the id of its snapshot, which may be smaller.
+	// RootDevice is the device name of the root volume. RootSize is its default size in GiB. RootSnapshot is
+	// the id of its snapshot, which may be smaller.
 	RootDevice   string
 	RootSize     int32
 	RootSnapshot string
@@ -54,14 +52,13 @@ type Image struct {
 type ForeignTemplate struct {
 	ID   string
 	Name string
-	// Version is the number of the version that was asked for, Latest and Default
-	// those that the aliases mean.
+	// Version is the number of the requested version. Latest and Default are the numbers of the aliases.
 	Version, Latest, Default int64
-	// Data is the version's data, without user data. Requirements says that it names
-	// instance types by their attributes.
+	// Data is the version's data without user data. Requirements says that it selects instance types by
+	// attributes.
 	Data         intent.TemplateData
 	Requirements bool
-	// Image is the image that Data names; nil if it names none.
+	// Image is the image that Data names, or nil.
 	Image *Image
 }
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 )
 
-// ErrorKind classifies a failed AWS call once, by its code; retries, exit codes,
-// metric labels and status texts all read it.
+// ErrorKind classifies a failed AWS call by its error code. Retries, exit codes, metric labels and status
+// texts are all based on it.
 type ErrorKind string
 
 // Error kinds.
@@ -21,12 +21,12 @@ const (
 	Quota        ErrorKind = "quota"
 	Invalid      ErrorKind = "invalid"
 	Cancelled    ErrorKind = "cancelled"
-	Fenced       ErrorKind = "fenced" // not sent: another weir may be the owner now, or people hold it
+	Fenced       ErrorKind = "fenced" // not sent: another member may own the scope now, or a person suspended it
 	Unknown      ErrorKind = "unknown"
 )
 
-// CodeChanged is the code of a write that weir did not send, because the resource was not
-// as the pass had observed it.
+// CodeChanged is the code of a write that weir did not send, because the resource had changed since the pass
+// observed it.
 const CodeChanged = "ChangedSinceObserved"
 
 // Error is a failed AWS call.
@@ -34,17 +34,16 @@ type Error struct {
 	Kind      ErrorKind
 	Service   string // ec2, autoscaling, eks, ssm, sts, iam
 	Operation string // CreateLaunchTemplate
-	Code      string // AWS's
+	Code      string // AWS's error code
 	Message   string
 	RequestID string
-	// Unknown is the name in a manifest that AWS does not know, zero for another
-	// failure.
+	// Unknown is the name in a manifest that AWS does not know. It is zero for other failures.
 	Unknown UnknownName
 	// Err is the cause, for errors.Is and errors.As.
 	Err error
 }
 
-// Error prints service:Operation: Code: message.
+// Error returns "service:Operation: Code: message".
 func (e *Error) Error() string {
 	s := fmt.Sprintf("%s:%s: %s", e.Service, e.Operation, e.Code)
 	if e.Message != "" {
@@ -59,7 +58,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Passes reports whether the failure is transient: nobody needs to fix anything.
+// Passes reports whether the failure is transient, so that nobody needs to fix anything.
 func (e *Error) Passes() bool {
 	switch e.Kind {
 	case Throttled, Transient, Busy, TokenClash, Cancelled, Fenced:
@@ -69,27 +68,25 @@ func (e *Error) Passes() bool {
 	return false
 }
 
-// Unread holds what AWS would not let weir read in this pass, with its refusals.
-// Its content is neither known nor absent: pools that need it are not planned, nothing
-// is deleted that might still be in use by it, and all else goes on.
+// Unread lists the resources that AWS did not let weir read in this pass, with the errors. They are neither
+// known nor absent. weir does not plan pools that need them, and deletes nothing that they might still use.
+// Everything else continues.
 type Unread struct {
-	// Clusters are EKS clusters whose nodegroups could not be listed.
+	// Clusters has EKS clusters whose nodegroups could not be listed.
 	Clusters   map[string]*Error
 	Nodegroups map[NodegroupName]*Error
-	// Updates holds nodegroups whose updates could not be read, Refreshes groups whose instance
-	// refreshes could not be read, and Versions templates whose versions could not be read, by
-	// name.
+	// Updates has nodegroups whose updates could not be read, Refreshes has groups whose instance refreshes
+	// could not be read, and Versions has templates whose versions could not be read, by name.
 	Updates   map[NodegroupName]*Error
 	Refreshes map[string]*Error
-	// Hooks are groups whose lifecycle hooks could not be read.
+	// Hooks has groups whose lifecycle hooks could not be read.
 	Hooks    map[string]*Error
 	Versions map[string]*Error
-	// VersionUsers holds the templates, by name, whose versions or users of versions could not be
-	// read.
+	// VersionUsers has templates whose versions or users of versions could not be read, by name.
 	VersionUsers map[string]*Error
 }
 
-// Nodegroup is why a nodegroup could not be read, nil if it could.
+// Nodegroup returns why a nodegroup could not be read, or nil.
 func (u Unread) Nodegroup(name NodegroupName) *Error {
 	if err := u.Nodegroups[name]; err != nil {
 		return err
@@ -97,7 +94,7 @@ func (u Unread) Nodegroup(name NodegroupName) *Error {
 	return u.Clusters[name.Cluster]
 }
 
-// Cluster reports whether anything of a cluster's nodegroups could not be read.
+// Cluster reports whether anything about a cluster's nodegroups could not be read.
 func (u Unread) Cluster(name string) bool {
 	for n := range u.Nodegroups {
 		if n.Cluster == name {

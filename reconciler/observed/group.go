@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Launches is AWS's answer about the machines that a group waits for.
+// Launches is AWS's answer about the missing machines of a group.
 type Launches struct {
-	// Failure is the newest launch that failed, zero where none did of late.
+	// Failure is the newest failed launch, zero if none failed recently.
 	Failure LaunchFailure
-	// Failed are those that failed of late, the newest first; MostFailed at most.
+	// Failed lists the recent failed launches, the newest first, at most MostFailed.
 	Failed []LaunchFailure
 	// Read is the time of AWS's answer, by AWS's clock.
 	Read time.Time
@@ -21,11 +21,11 @@ type Launches struct {
 // MostFailed is the number of a group's failed launches to remember.
 const MostFailed = 100
 
-// LaunchFailure is why AWS last failed to launch a machine of a group, in its words.
+// LaunchFailure is a failed launch of a machine, with AWS's message.
 type LaunchFailure struct {
 	Message string
 	At      time.Time
-	// Started says that the machine had started, and ended before it was in service.
+	// Started says that the machine started, but ended before it was in service.
 	Started bool
 }
 
@@ -35,10 +35,10 @@ func (i Instance) Coming() bool { return strings.HasPrefix(i.LifecycleState, "Pe
 // AwaitsHook reports whether a lifecycle hook keeps the instance out of service.
 func (i Instance) AwaitsHook() bool { return i.LifecycleState == "Pending:Wait" }
 
-// AwaitsEnd says that something is to complete a terminating lifecycle hook.
+// AwaitsEnd reports whether the instance waits until something completes its terminating lifecycle hook.
 func (i Instance) AwaitsEnd() bool { return i.LifecycleState == "Terminating:Wait" }
 
-// Lacks reports whether the group has fewer instances, on their way or in service, than it wants.
+// Lacks reports whether the group has fewer instances, starting or in service, than it wants.
 func (g Group) Lacks() bool {
 	return g.count(Instance.Counts) < g.DesiredInstances()
 }
@@ -56,10 +56,9 @@ func (g Group) count(which func(Instance) bool) (n int32) {
 	return n
 }
 
-// DesiredInstances returns the number of instances that make up the desired capacity. A group with
-// weights counts in their units, and is complete with any instances that reach it. The vCPUs or MiB
-// of an instance are unknown here, so a group in these units is complete with the instances that it
-// has.
+// DesiredInstances returns the number of instances that make up the desired capacity. A group with weights
+// counts in their units, and any instances that reach the capacity are enough. The vCPUs or MiB of an
+// instance are unknown here, so a group with these units counts as complete.
 func (g Group) DesiredInstances() int32 {
 	weights := map[string]int32{}
 	if g.MixedInstancesPolicy != nil {
@@ -88,8 +87,8 @@ func (g Group) DesiredInstances() int32 {
 	return n
 }
 
-// Leaving reports whether the instance is on its way out of its group. The
-// states are those of the Auto Scaling API's LifecycleState.
+// Leaving reports whether the instance is leaving its group. The states are those of LifecycleState in the
+// Auto Scaling API.
 func (i Instance) Leaving() bool {
 	switch i.LifecycleState {
 	case "Terminating", "Terminating:Wait", "Terminating:Proceed", "Terminated", "Detaching", "Detached",
@@ -99,14 +98,14 @@ func (i Instance) Leaving() bool {
 	return i.Retained()
 }
 
-// Retained reports whether the instance no longer counts and stays until somebody ends
-// it: its termination hook was abandoned in a group that then retains instances
+// Retained reports whether the instance no longer counts, but stays until somebody terminates it. This
+// happens after its termination hook was abandoned in a group that retains such instances
 // (InstanceLifecyclePolicy in the API reference).
 // Assumed of AWS: retained-states.
 func (i Instance) Retained() bool { return strings.HasSuffix(i.LifecycleState, ":Retained") }
 
-// StandsBy reports whether somebody took the instance out of service for a while: it is
-// no part of the capacity, and Auto Scaling leaves it alone.
+// StandsBy reports whether the instance is in standby: it is not part of the capacity, and Auto Scaling
+// leaves it alone.
 func (i Instance) StandsBy() bool {
 	return i.LifecycleState == "Standby" || i.LifecycleState == "EnteringStandby"
 }
@@ -114,47 +113,43 @@ func (i Instance) StandsBy() bool {
 // Counts reports whether the instance is part of its group's capacity, or will be.
 func (i Instance) Counts() bool { return !i.Leaving() && !i.StandsBy() }
 
-// Ready reports whether Auto Scaling counts on the instance.
+// Ready reports whether Auto Scaling counts the instance as in service.
 func (i Instance) Ready() bool { return i.LifecycleState == "InService" && i.Health == "Healthy" }
 
-// A group that names a launch template by an alias launches whatever the alias means
-// at that moment: a version that weir makes would go live at the next scale-out, while
-// its rollout is held, and AWS refuses to roll back to an alias. Such groups are
-// adopted ones, and those that were set to one by hand.
+// A group that names a launch template by an alias launches the version that the alias means at that moment.
+// So a version that weir makes would be used at the next scale-out, even while its rollout is held, and AWS
+// refuses to roll back to an alias. Only adopted groups, and groups that a person changed, use an alias.
 
 // Alias reports whether a reference follows the newest or the default version.
 func (r TemplateRef) Alias() bool {
 	return (r.ID != "" || r.Name != "") && (r.Version == "" || r.Version[0] == '$')
 }
 
-// ActivityQuery asks for a group's scaling activities once for one finding.
+// ActivityQuery requests a group's scaling activities once for one finding.
 type ActivityQuery struct {
 	Group   string
 	Finding string
 }
 
-// Activity is a scaling activity in AWS's words.
+// Activity is a scaling activity, with AWS's texts.
 type Activity struct {
 	Description string
 	Cause       string
 	At          time.Time
 }
 
-// Activities are those that were read of a group, newest first.
+// Activities are the scaling activities of a group, the newest first.
 type Activities struct {
 	List []Activity
-	// Refused says why they could not be read.
+	// Refused explains why they could not be read.
 	Refused string
 }
 
-// AWS returns one group's instance refreshes per call. Reading many changing groups in every pass
-// would use up the account's limit on reads, and a new commit would wait behind it. The machines
-// show the progress of a refresh, and they are in the pages that a pass reads anyway. weir reads
-// the refresh itself when the machines show that AWS must have more to say: the group is set to the
-// new configuration, machines went back to the old one, or a cancellation has settled. It also
-// reads it when the machines have not changed for AskEvery, and the reconciler reads it before a
-// step that uses the answer.
+// AWS returns the instance refreshes of one group per call. Reading many changing groups in every pass would
+// use up the account's limit on reads, and a new commit would have to wait. The machines show the progress
+// of a refresh, and a pass reads them anyway. So weir reads the refresh only in these cases: its group is
+// set to the new configuration, machines went back to the old one, a cancellation has settled, or the
+// machines have not changed for AskEvery. The reconciler also reads it before a step that uses the answer.
 
-// DefaultAskEvery is the time for which weir does not read a refresh whose machines show nothing
-// new.
+// DefaultAskEvery is the time for which weir does not read a refresh while its machines do not change.
 const DefaultAskEvery = time.Minute

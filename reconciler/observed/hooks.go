@@ -8,14 +8,14 @@ import (
 
 // GroupHooks is AWS's answer about a group's lifecycle hooks.
 type GroupHooks struct {
-	// Hooks are sorted by name, AWS's defaults filled in.
+	// Hooks are sorted by name, with AWS's defaults.
 	Hooks []intent.LifecycleHook
-	// ReadAtPass is false for hooks remembered from an earlier pass.
+	// ReadAtPass is false for hooks from an earlier pass.
 	ReadAtPass bool
 }
 
-// TagHooks says which lifecycle hooks of a group are weir's, in the form of
-// keyMarks: a hook that Git drops is removed, and another's hook stays.
+// TagHooks records which lifecycle hooks of a group belong to weir, in the form of KeyMarks. weir deletes
+// such a hook if Git no longer has it, and leaves all other hooks.
 const TagHooks = OwnTagPrefix + "hooks"
 
 // Auto Scaling's defaults for a lifecycle hook (API reference, PutLifecycleHook).
@@ -24,7 +24,7 @@ const (
 	defaultHookResult  = "ABANDON"
 )
 
-// HookDefaults fills in what AWS sets where a hook leaves it open.
+// HookDefaults fills in AWS's defaults for unset values.
 func HookDefaults(h intent.LifecycleHook) intent.LifecycleHook {
 	if h.HeartbeatTimeout == 0 {
 		h.HeartbeatTimeout = defaultHookTimeout

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Words names an image for people: what it is, for which architecture, and its day.
+// Words describes an image for people: kind, architecture and date.
 func (im *Image) Words() string {
 	what := im.Name
 	if of, version := im.Family(); of != "" {
@@ -21,8 +21,8 @@ var eksName = regexp.MustCompile(`^amazon-eks-(?:(gpu|arm64)-)?node-(?:(al2023)-
 // capaName matches the names of the images that Cluster API Provider AWS publishes.
 var capaName = regexp.MustCompile(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-\d+$`)
 
-// Family returns the kind of a published image, and its Kubernetes version; empty if the name
-// contains neither.
+// Family returns the kind of a published image and its Kubernetes version. Both are empty if the name is of
+// no known form.
 func (im *Image) Family() (of, version string) {
 	if m := capaName.FindStringSubmatch(im.Name); m != nil {
 		return "CAPA " + m[1], m[2]
@@ -43,8 +43,8 @@ func (im *Image) Family() (of, version string) {
 
 func (im *Image) day() string { return im.CreatedAt[:min(len("2006-01-02"), len(im.CreatedAt))] }
 
-// ImageMove says in words which image follows which: what differs has both, what does
-// not is said once. Either may be nil.
+// ImageMove describes the change from one image to another. It shows both values of what differs, and one
+// value of the rest. Either image may be nil.
 func ImageMove(from, to *Image) string {
 	switch {
 	case from == nil && to == nil:

@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// Query says what to observe in one account and region.
+// Query defines what to read in one account and region.
 type Query struct {
 	// Owner is the value of the tag weir.dev/owner.
 	Owner string
-	// EKSClusters are the clusters that intents name, sorted; the adapter adds
-	// those that groups behind owned nodegroups name.
+	// EKSClusters lists the clusters that intents name, sorted. The adapter adds the clusters of groups
+	// behind owned nodegroups.
 	EKSClusters []string
-	// Groups and Templates say whether the service is used at all: an unused
-	// service is not read.
+	// Groups and Templates say whether weir must read these resources at all.
 	Groups, Templates bool
-	// Round is the time in which each idle nodegroup is described once, evenly spread; 0 describes
-	// all of them. A changing nodegroup is described more often: after as long as it has been
-	// changing, at most AskEvery, DefaultAskEvery if 0.
+	// Round is the time in which each idle nodegroup is described once, evenly spread. Zero describes all in
+	// every pass. A changing nodegroup is described again after as long as it has been changing, at most
+	// AskEvery. AskEvery defaults to DefaultAskEvery.
 	Round    time.Duration
 	AskEvery time.Duration
-	// Moving limits the read of groups and templates. Nil lists all that the owner has.
+	// Moving limits the read of groups and templates. If it is nil, all resources of the owner are listed.
 	Moving *MovingSet
 }
 
@@ -40,46 +39,46 @@ type Listed struct {
 
 // Needs are the facts that planning found missing from a State.
 type Needs struct {
-	TemplateNames []string // to be read by name, sorted
+	TemplateNames []string // to read by name, sorted
 	GroupNames    []string
 	Nodegroups    []NodegroupName
-	// Versions are template versions whose bodies are needed.
+	// Versions lists template versions whose contents are needed.
 	Versions []TemplateRef
-	// Refreshes are groups whose newest instance refresh is needed.
+	// Refreshes lists groups whose newest instance refresh is needed.
 	Refreshes []string
-	// Polls holds groups whose newest instance refresh is known and may have changed. No step waits
-	// for the answer: if AWS's limits leave no call for a group, a later pass reads it.
+	// Polls lists groups whose newest instance refresh is known and may have changed. No step waits for the
+	// answer: if AWS's limits allow no call for a group, a later pass reads it.
 	Polls []string
-	// Hooks are groups whose lifecycle hooks are needed.
+	// Hooks lists groups whose lifecycle hooks are needed.
 	Hooks []string
-	// Activities holds groups for which weir asks why sizes or machines differ.
+	// Activities lists queries for the reasons of changed sizes or machines.
 	Activities []ActivityQuery
-	// Short holds groups whose report says why machines do not come, as far as spare calls allow.
-	// Planning does not need it.
+	// Short lists groups whose report explains why machines are missing. They are read only if AWS's limits
+	// allow it. Planning does not need them.
 	Short []string
-	// Failures holds groups whose failed launches are needed, as far as spare calls allow.
+	// Failures lists groups whose failed launches are needed. They are read only if AWS's limits allow it.
 	Failures []string
-	// Updates are nodegroups whose newest update is needed.
+	// Updates lists nodegroups whose newest update is needed.
 	Updates []NodegroupName
-	// TemplateUsers asks which groups of the whole account launch from which
-	// template: read before a template is deleted.
+	// TemplateUsers requests the groups of the whole account by launch template, before a template is
+	// deleted.
 	TemplateUsers bool
 	// Numbers lists templates whose version numbers are needed. VersionUsers lists templates whose
 	// users of versions are needed, before versions are deleted.
 	Numbers      []string
 	VersionUsers []string
-	// LaunchConfigurations lists those whose content is needed.
+	// LaunchConfigurations lists launch configurations whose contents are needed.
 	LaunchConfigurations []string
 	// Launched lists instances whose launch time is needed.
 	Launched []string
-	// Alarms lists CloudWatch alarms whose state is needed, as far as spare calls allow:
-	// State.Alarms and State.AlarmsUnknown.
+	// Alarms lists CloudWatch alarms whose states are needed (State.Alarms and State.AlarmsUnknown). They
+	// are read only if AWS's limits allow it.
 	Alarms []string
-	// Commits lists those whose relation to the followed commit is needed: Input.Relations.
+	// Commits lists commits whose relation to the followed commit is needed (Input.Relations).
 	Commits []string
 }
 
-// Empty reports whether nothing is needed of AWS.
+// Empty reports whether nothing is needed from AWS.
 func (n Needs) Empty() bool {
 	return len(n.TemplateNames)+len(n.GroupNames)+len(n.Nodegroups)+len(n.Versions)+len(n.Refreshes)+len(n.Polls)+len(n.Activities)+len(n.Hooks)+len(n.Updates)+len(n.Numbers)+len(n.VersionUsers)+len(n.Launched)+len(n.Alarms)+len(n.LaunchConfigurations) == 0 && !n.TemplateUsers
 }
@@ -115,8 +114,7 @@ func sortedUnique(s []string) []string {
 	return slices.Compact(s)
 }
 
-// Add joins the needs of several targets, except commits: each keeps those of its own
-// source.
+// Add adds the needs of another target, except commits: they belong to the target's own source.
 func (n *Needs) Add(o Needs) {
 	o.Commits = nil
 	n.Append(o)

@@ -1,13 +1,12 @@
-// Package observed holds the answers of AWS. State holds the resources of an account and region,
-// and Answers holds the answers to lookups. Absent holds names that do not exist, Unread and Error
-// what AWS refused to show. Tags say who owns a resource, and Needs names the facts that planning
-// still needs.
+// Package observed contains AWS's answers. State contains the resources of an account and region, and
+// Answers the answers to lookups. Absent lists names that do not exist, and Unread and Error describe what
+// AWS refused to show. Tags record the owner of a resource, and Needs lists the facts that planning still
+// needs.
 //
-// Everything here is a value: the reader of AWS makes it, planning compares it with what Git wants,
-// and neither changes it afterwards. Three states of a resource are distinct, because nothing may
-// be deleted or made on a guess: it exists, weir asked for it and it does not exist (Absent), and
-// weir did not ask for it, which is neither. A resource that AWS would not show (Unread) is a
-// fourth: it is unknown, and never counts as absent.
+// Everything here is a value: the reader of AWS makes it, planning compares it with Git, and neither changes
+// it afterwards. weir must not create or delete anything on a guess, so a resource has four distinct states:
+// it exists; weir read it and it does not exist (Absent); weir did not read it; AWS refused to show it
+// (Unread). The last two never count as absent.
 package observed
 
 import (
@@ -17,64 +16,62 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// State holds AWS's resources in one account and region, as far as they were read. It
-// is shared by all targets there and is not changed by planning.
+// State contains AWS's resources in one account and region, as far as they were read. All targets there
+// share it, and planning does not change it.
 type State struct {
 	Account string
 	Region  string
-	// Templates, Groups and Nodegroups hold the resources that were found, by name. For a name in
-	// Absent, weir asked and the resource does not exist. For a name in neither, weir did not ask.
+	// Templates, Groups and Nodegroups contain the resources that were found, by name. A name in Absent was
+	// read and does not exist. A name in neither was not read.
 	Templates  map[string]Template
 	Groups     map[string]Group
 	Nodegroups map[NodegroupName]Nodegroup
 	Absent     Absent
-	// Refreshes holds the newest instance refresh of the groups for which it
-	// was read, in this pass or in an earlier one of the process, by group name. A
-	// group without refreshes gives a zero ID.
+	// Refreshes has the newest instance refresh of groups, by group name, if this process has read it, now
+	// or in an earlier pass. A group without refreshes has one with an empty ID.
 	Refreshes map[string]Refresh
-	// Hooks holds the lifecycle hooks of the groups for which they were read.
+	// Hooks has the lifecycle hooks of the groups for which they were read.
 	Hooks map[string]GroupHooks
-	// Activities holds the scaling activities that were asked for.
+	// Activities has the requested scaling activities.
 	Activities map[ActivityQuery]Activities
-	// Launches holds why machines of groups do not come that are short of some.
+	// Launches explains why groups are short of machines.
 	Launches map[string]Launches
-	// Updates holds the newest update of the nodegroups for which it was read.
+	// Updates has the newest update of the nodegroups for which it was read.
 	Updates map[NodegroupName]NodegroupUpdate
-	// Clusters holds the EKS clusters whose nodegroups were listed; false
-	// means that the cluster does not exist.
+	// Clusters has the EKS clusters whose nodegroups were listed. The value false means that the cluster
+	// does not exist.
 	Clusters map[string]bool
-	// Unread holds what AWS would not let weir read.
+	// Unread lists what AWS did not let weir read.
 	Unread Unread
-	// TemplateUsers names every group of the account and region, of any owner, that launches from a
-	// template, by template id and by name. It is nil until it was read.
+	// TemplateUsers lists every group in the account and region, of any owner, that launches from a
+	// template, by template id and by name. It is nil if it was not read.
 	TemplateUsers map[string][]string
-	// VersionUsers holds the users, of any owner, of each version of a template, by the template's
-	// name: groups, active instance refreshes, nodegroups and live instances. If a template is
-	// missing, weir did not ask for it.
+	// VersionUsers lists the users, of any owner, of each version of a template, by the template's name:
+	// groups, active instance refreshes, nodegroups and live instances. A template without an entry was not
+	// read.
 	VersionUsers map[string][]VersionUser
-	// LaunchConfigurations holds the content of launch configurations that were asked for,
-	// as that of a launch template which starts the same machines. One that does not
-	// exist, or may not be read, is Unknown.
+	// LaunchConfigurations has the content of the requested launch configurations, as launch template data
+	// that starts the same machines. A launch configuration that does not exist or may not be read is
+	// Unknown.
 	LaunchConfigurations map[string]TemplateVersion
-	// Launched holds the launch times of the requested instances. An instance that no longer exists
-	// has a zero time.
+	// Launched has the launch times of the requested instances. An instance that no longer exists has a zero
+	// time.
 	Launched map[string]time.Time
-	// Alarms holds the states of those alarms of CloudWatch that were asked for, "" for one
-	// that does not exist; AlarmsUnknown says why others of them are not in it. Both are
-	// empty until alarms were asked for.
+	// Alarms has the states of the requested CloudWatch alarms; a missing alarm has "". AlarmsUnknown
+	// explains why requested alarms have no entry. Both are empty if no alarms were requested.
 	Alarms        map[string]string
 	AlarmsUnknown string
 }
 
-// VersionUser is something that uses a template's version.
+// VersionUser is a user of a template's version.
 type VersionUser struct {
-	// User names it for people, such as "the group web".
+	// User names the user for people, such as "the group web".
 	User string
 	// Version is a number, "$Latest", "$Default" or "" for the default.
 	Version string
 }
 
-// Absent holds names that were asked for one by one and do not exist.
+// Absent lists names that were read one by one and do not exist.
 type Absent struct {
 	Templates  map[string]bool
 	Groups     map[string]bool
@@ -88,12 +85,12 @@ type Template struct {
 	DefaultVersion int64
 	LatestVersion  int64
 	Tags           map[string]string
-	// Versions holds the versions that were read: they are immutable. Missing
-	// holds numbers that were asked for and do not exist (any more).
+	// Versions has the versions that were read, which never change. Missing has numbers that were read and
+	// do not exist, or no longer.
 	Versions map[int64]TemplateVersion
 	Missing  map[int64]bool
-	// Numbers holds the numbers of all existing versions, ascending; nil if weir did not read them.
-	// Contents describes the contents of weir's own versions, in the form of content.Of.
+	// Numbers lists the numbers of all existing versions, ascending. It is nil if weir did not read them.
+	// Contents has the hashes of the contents of weir's own versions, in the form of content.Of.
 	Numbers  []int64
 	Contents map[int64]string
 }
@@ -103,15 +100,13 @@ type TemplateVersion struct {
 	Number      int64
 	Description string
 	Data        intent.TemplateData
-	// Unknown says that the version holds members which weir does not know,
-	// so Data is not all of it.
+	// Unknown says that the version has members that weir does not know, so Data is incomplete.
 	Unknown bool
-	// Body is BodyHash(Data), worked out once when the version is read; with "", weir
-	// works it out where it is needed.
+	// Body is BodyHash(Data), computed when the version is read. If it is empty, Hash computes it.
 	Body string
 }
 
-// Hash is BodyHash of what the version holds.
+// Hash returns the BodyHash of the version's data.
 func (v TemplateVersion) Hash() string {
 	if v.Body != "" {
 		return v.Body
@@ -129,17 +124,16 @@ type Group struct {
 	MaxSize         int32
 	DesiredCapacity int32
 	SubnetIDs       []string // sorted
-	// GroupSettings holds all traffic sources in Options.TrafficSources;
-	// Options.DeleteWarmPool says that AWS is deleting the warm pool.
+	// GroupSettings includes all traffic sources, in Options.TrafficSources. Options.DeleteWarmPool says
+	// that AWS is deleting the warm pool.
 	intent.GroupSettings
-	// Template is the group's launch template, of the mixed instances policy
-	// where there is one.
+	// Template is the group's launch template. If the group has a mixed instances policy, it is the
+	// policy's.
 	Template TemplateRef
-	// LaunchConfiguration names what the group launches from where it has no template.
+	// LaunchConfiguration names the launch configuration of a group without a template.
 	LaunchConfiguration  string
 	MixedInstancesPolicy *intent.MixedInstances
-	// UnknownPolicy says that the mixed instances policy holds members which
-	// weir does not know.
+	// UnknownPolicy says that the mixed instances policy has members that weir does not know.
 	UnknownPolicy      bool
 	SuspendedProcesses []string // sorted
 	Tags               map[string]GroupTag
@@ -147,21 +141,20 @@ type Group struct {
 	CreatedAt          time.Time
 }
 
-// GroupTag is a tag's value on a group, and whether launches copy it.
+// GroupTag is the value of a group's tag, and whether instances get the tag.
 type GroupTag struct {
 	Value             string
 	PropagateAtLaunch bool
 }
 
-// TemplateRef names a version of a launch template. In a step, Version "" means
-// the version that an earlier step of the same plan makes. In observed state it
-// may also be "$Latest" or "$Default".
+// TemplateRef names a version of a launch template. In a step, an empty Version means the version that an
+// earlier step of the same plan makes. In observed state, Version may also be "$Latest" or "$Default".
 type TemplateRef struct {
 	ID      string `json:"id,omitempty"`
 	Name    string `json:"name,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Content stands, in a reference to a version that is yet to be made, for
-	// what it will hold: a template may get several versions in one pass.
+	// Content identifies the future content of a version that does not exist yet, because a template may get
+	// several versions in one pass.
 	Content string `json:"-"`
 }
 
@@ -170,14 +163,14 @@ type Instance struct {
 	ID             string
 	Type           string
 	Zone           string
-	LifecycleState string // Pending, InService, Terminating…, as AWS writes it
+	LifecycleState string // Pending, InService, Terminating…, in AWS's spelling
 	Health         string // Healthy or Unhealthy
 	Protected      bool   // from scale-in
 	Template       TemplateRef
 	// LaunchConfiguration names the launch configuration of an instance without a template.
 	LaunchConfiguration string
-	// ImageID is the image of a machine that has another one than its launch template
-	// version: that of an override.
+	// ImageID is the image of a machine whose image differs from its launch template version's: the image of
+	// an override.
 	// Assumed of AWS: override-images-shown.
 	ImageID string
 }
@@ -185,28 +178,26 @@ type Instance struct {
 // Refresh is an instance refresh of a group.
 type Refresh struct {
 	ID         string
-	Status     string // AWS's, such as InProgress or RollbackSuccessful
+	Status     string // AWS's status, such as InProgress or RollbackSuccessful
 	Reason     string
 	Percentage int32
-	// InstancesLeft is InstancesToUpdate.
+	// InstancesLeft is AWS's InstancesToUpdate.
 	InstancesLeft int32
-	// Template and MixedInstancesPolicy are the desired configuration, zero
-	// where the refresh was started without one.
+	// Template and MixedInstancesPolicy are the desired configuration, zero if the refresh was started
+	// without one.
 	Template             TemplateRef
 	MixedInstancesPolicy *intent.MixedInstances
 	Preferences          intent.Refresh
 	StartedAt            time.Time
 	EndedAt              time.Time
-	// ReadAt is the time when AWS reported this, or accepted the request that made it so.
+	// ReadAt is the time at which AWS reported this, or accepted the request that caused it.
 	ReadAt time.Time
-	// Earlier lists the earlier refreshes that were started within Lately before the read, as far
-	// as they are known.
+	// Earlier lists the known earlier refreshes that started within Lately before the read.
 	Earlier []Refresh
 }
 
-// Brings reports whether the refresh brings a group to a policy. A request without overrides
-// holds no empty list (convert.Refreshes says why), and AWS may answer with those that the
-// group has.
+// Brings reports whether the refresh sets a group to a policy. A request without overrides leaves them out
+// (see convert.Refreshes), so AWS may answer with the group's own overrides.
 func (r Refresh) Brings(policy *intent.MixedInstances) bool {
 	if r.MixedInstancesPolicy.Same(policy) {
 		return true
@@ -219,11 +210,11 @@ func (r Refresh) Brings(policy *intent.MixedInstances) bool {
 	return bare.Same(policy)
 }
 
-// Lately is the age up to which ended refreshes are of interest.
+// Lately is the maximum age of ended refreshes that matter.
 const Lately = time.Hour
 
-// Active reports whether the refresh still moves. The states are those of
-// the Auto Scaling API's InstanceRefreshStatus.
+// Active reports whether the refresh is in progress. The states are those of InstanceRefreshStatus in the
+// Auto Scaling API.
 func (r Refresh) Active() bool {
 	switch r.Status {
 	case "Pending", "InProgress", "Baking", "Cancelling", "RollbackInProgress":
@@ -232,7 +223,7 @@ func (r Refresh) Active() bool {
 	return false
 }
 
-// Moving reports whether the refresh is on its way to its configuration.
+// Moving reports whether the refresh is progressing towards its configuration.
 func (r Refresh) Moving() bool {
 	return r.Active() && r.Status != "Cancelling" && r.Status != "RollbackInProgress"
 }
@@ -252,7 +243,7 @@ type NodegroupName struct {
 	Name    string `json:"name"`
 }
 
-// String prints cluster/name.
+// String returns cluster/name.
 func (n NodegroupName) String() string { return n.Cluster + "/" + n.Name }
 
 // Nodegroup is an EKS managed nodegroup.
@@ -271,7 +262,7 @@ type Nodegroup struct {
 	GroupNames      []string // Auto Scaling groups behind it
 	HealthIssues    []HealthIssue
 	CreatedAt       time.Time
-	DescribedAtPass bool // false: remembered from an earlier pass
+	DescribedAtPass bool // false if from an earlier pass
 }
 
 // HealthIssue is one entry of a nodegroup's health.
@@ -288,6 +279,6 @@ type NodegroupUpdate struct {
 	Status    string // InProgress, Failed, Cancelled, Successful
 	Errors    []HealthIssue
 	CreatedAt time.Time
-	// TemplateVersion is that of its launch template to which it leads, empty for none.
+	// TemplateVersion is the launch template version that the update sets, or empty.
 	TemplateVersion string
 }

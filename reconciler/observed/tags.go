@@ -10,27 +10,26 @@ import (
 	"unicode"
 )
 
-// Tag keys that weir puts on what it owns. They stand on templates, groups and
-// nodegroups themselves, never in a template's body nor on instances.
+// The keys of weir's tags on resources that it owns. They are on templates, groups and nodegroups, never in
+// a template's data or on instances.
 const (
 	TagOwner  = "weir.dev/owner"
 	TagTarget = "weir.dev/target"
 	TagSource = "weir.dev/source"
 	TagPool   = "weir.dev/pool"
-	// TagLaunchConfig replaces TagPool on a template that pools share: the
-	// AWSLaunchConfig's namespace and name.
+	// TagLaunchConfig replaces TagPool on a template that pools share. Its value is the namespace and name
+	// of the AWSLaunchConfig.
 	TagLaunchConfig = "weir.dev/launch-config"
-	// TagPrune is "disabled" on what must not be deleted when Git drops it.
+	// TagPrune is "disabled" on resources that must not be deleted when Git no longer has them.
 	TagPrune = "weir.dev/prune"
-	// TagKeep is the number of earlier versions that a template keeps, if that is not
-	// DefaultKeepVersions, as the last pruning used it.
+	// TagKeep is the number of earlier versions that the last pruning of a template kept, if it differs from
+	// DefaultKeepVersions.
 	TagKeep = "weir.dev/keep-versions"
-	// TagKeys says which keys of the resource weir has put there for Git, in the
-	// form of keyMarks: a tag that Git drops is removed, and another's tag stays,
-	// without a record of what was applied.
+	// TagKeys records which tags of the resource weir set for Git, in the form of KeyMarks. weir removes
+	// such a tag if Git no longer has it, and leaves all other tags. No other record is necessary.
 	TagKeys = "weir.dev/tags"
-	// TagCluster names the EKS cluster on the template of a nodegroup, so that
-	// the nodegroup is looked for even when Git names the cluster no more.
+	// TagCluster names the EKS cluster on the template of a nodegroup. So weir finds the nodegroup even if
+	// Git no longer names the cluster.
 	TagCluster = "weir.dev/cluster"
 
 	TagCAPARole      = "sigs.k8s.io/cluster-api-provider-aws/role"
@@ -49,7 +48,7 @@ func WithTags(base map[string]string, more ...map[string]string) map[string]stri
 	return out
 }
 
-// GroupTags are tags of a group that its machines do not get.
+// GroupTags returns tags of a group that its instances do not get.
 func GroupTags(values map[string]string) map[string]GroupTag {
 	out := make(map[string]GroupTag, len(values))
 	for k, v := range values {
@@ -73,8 +72,8 @@ func Quote(s string) string {
 	return `"` + s + `"`
 }
 
-// ShellWord is a name of AWS as one word of a command that people copy into a shell. Names
-// of groups may hold any printable character but a colon.
+// ShellWord quotes an AWS name as one word of a shell command for people to copy. Group names may contain
+// any printable character except a colon.
 func ShellWord(name string) string {
 	if name != "" && !strings.ContainsFunc(name, func(c rune) bool {
 		return c > unicode.MaxASCII || !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("_-./@%+=,", c)
@@ -84,18 +83,18 @@ func ShellWord(name string) string {
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
 
-// A tag's value holds at most 256 characters, fewer than the keys of fifty tags. So the keys are
-// recorded as marks: a character for the length of each mark, then the marks, sorted. A mark is the
-// beginning of the key's SHA-256 in the alphabet of base64 URLs; AWS allows all of these characters
-// in a tag. Sixteen characters fit for up to fifteen keys, five for fifty: even then the chance
-// that a foreign tag matches is below one in twenty million.
+// The value of a tag has at most 256 characters, which is not enough for the keys of fifty tags. So the keys
+// are recorded as marks: one character for the length of each mark, then the marks, sorted. A mark is the
+// start of the key's SHA-256 in the base64 URL alphabet, whose characters AWS allows in tags. Up to fifteen
+// keys get marks of sixteen characters, fifty keys marks of five. Even then a foreign tag matches with a
+// probability below one in twenty million.
 const (
 	marksLimit  = 256 // characters of a tag's value
 	longestMark = 16
 	markLengths = "0123456789abcdefg"
 )
 
-// KeyMarks records the keys of tags; "0" for none.
+// KeyMarks returns a record of the keys of tags. It is "0" for no tags.
 func KeyMarks(tags map[string]string) string {
 	if len(tags) == 0 {
 		return markLengths[:1]
@@ -114,15 +113,15 @@ func KeyMarks(tags map[string]string) string {
 	return string(out)
 }
 
-// keyMark stands for a key, as long as the longest mark.
+// keyMark returns the longest mark of a key.
 func keyMark(key string) (mark [longestMark]byte) {
 	sum := sha256.Sum256([]byte(key))
 	base64.RawURLEncoding.Encode(mark[:], sum[:longestMark/4*3])
 	return mark
 }
 
-// Marked reports whether a record made by keyMarks holds key. A record that was changed
-// by hand holds as much as can be read of it.
+// Marked reports whether a record from KeyMarks contains key. If a person changed the record, Marked uses
+// its readable part.
 func Marked(record, key string) bool {
 	if record == "" || strings.HasPrefix(key, "aws:") || strings.HasPrefix(key, OwnTagPrefix) {
 		return false
@@ -141,41 +140,40 @@ func Marked(record, key string) bool {
 }
 
 const (
-	// OwnTagPrefix begins the keys of weir's own tags.
+	// OwnTagPrefix is the prefix of weir's own tags.
 	OwnTagPrefix = "weir.dev/"
-	// shortestMark is that of fifty keys; a shorter one was not made by weir.
+	// shortestMark is the length for fifty keys. weir makes no shorter marks.
 	shortestMark = 5
 )
 
-// TagAdopted stands on a group or nodegroup that was taken over, and holds what Git
-// wanted of the pool then. Taking over changes only tags; a person decides separately
-// about replacing machines. While Git wants the same, each such step is held until
-// somebody lets it run. The tag goes right before the first that does, or once a commit
-// has changed the pool. It stands in AWS, so that neither a lost state nor a second
-// weir begins what no person decided.
+// TagAdopted is on an adopted group or nodegroup. Its value identifies the pool in Git at the adoption.
+// Adoption changes only tags, and a person decides separately about replacing machines: while Git wants the
+// same, each such step is held until a person lets it run. weir removes the tag just before the first such
+// step, or after a commit has changed the pool. The tag is in AWS, so that neither a lost state nor a second
+// instance starts something that nobody approved.
 const TagAdopted = "weir.dev/adopted"
 
-// TagDelete is "drain" on a group that is scaled to zero before it is deleted: the
-// manifest with the annotation is gone by then. Without it a group is deleted with
-// its machines, as Cluster API Provider AWS does it: AWS then ends them at once and
-// drops their lifecycle actions.
+// TagDelete is "drain" on a group that weir scales to zero before it deletes the group, because the manifest
+// with the annotation no longer exists then. Without the tag, weir deletes a group together with its
+// machines, as Cluster API Provider AWS does. AWS then terminates them at once and skips their lifecycle
+// actions.
 const TagDelete = OwnTagPrefix + "delete"
 
-// TagDrainer describes how weir drains the machines of a group, in the words of intent.Drainer.Text. The
-// drainer uses what AWS holds, so weir also drains a group that Git has dropped and that is scaled
-// to zero.
+// TagDrainer describes how weir drains the machines of a group, in the form of intent.Drainer.Text. The
+// drainer reads it from AWS, so weir also drains a group that is scaled to zero because Git no longer has
+// it.
 const TagDrainer = OwnTagPrefix + "drainer"
 
 const (
-	// TagRevision is the commit that a resource's tags were last written from.
+	// TagRevision is the commit from which a resource's tags were last written.
 	TagRevision = "weir.dev/revision"
-	// TagSince is the newest version that a launch template had when it came from
-	// another weir or another repository: of the commits in the descriptions of that
-	// one and those before it, this repository knows nothing.
+	// TagSince is the newest version of a launch template at the time when it came from another instance or
+	// another repository. This repository does not know the commits in the descriptions of that version and
+	// earlier ones.
 	TagSince = "weir.dev/since-version"
 )
 
-// TagSuspended names the processes of a group that weir suspended for Git, with spaces between.
-// weir resumes a process that Git drops, and leaves a process that somebody else suspended. A
-// process that was suspended before Git declared it is somebody else's.
+// TagSuspended lists the processes of a group that weir suspended for Git, separated by spaces. weir resumes
+// such a process if Git no longer suspends it, and leaves processes that somebody else suspended, including
+// those that were suspended before Git declared them.
 const TagSuspended = OwnTagPrefix + "suspended"

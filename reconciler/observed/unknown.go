@@ -9,14 +9,14 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// UnknownName is something that a manifest names and AWS does not know.
+// UnknownName is a name in a manifest that AWS does not know.
 type UnknownName struct {
 	// Kind is one of the kinds below.
 	Kind string
 	Name string
 }
 
-// Kinds of what manifests name and weir does not make.
+// The kinds of resources that manifests name and weir does not make.
 const (
 	UnknownProfile   = "instance profile"
 	UnknownKey       = "key pair"
@@ -29,8 +29,8 @@ const (
 
 func (u UnknownName) String() string { return u.Kind + " " + u.Name }
 
-// unknownTexts are the words of EC2 and IAM, which Auto Scaling and EKS repeat
-// among their own, under one code for all.
+// unknownTexts matches messages of EC2 and IAM. Auto Scaling and EKS repeat them inside their own messages,
+// all under one error code.
 // Assumed of AWS: unknown-name-texts.
 var unknownTexts = []struct {
 	kind string
@@ -46,7 +46,7 @@ var unknownTexts = []struct {
 	{unknownPlacement, regexp.MustCompile(`[Tt]he [Pp]lacement [Gg]roup '([^']*)' (?:is unknown|does not exist)`)},
 }
 
-// FindUnknownName reads from the words of AWS which name it does not know.
+// FindUnknownName returns the name that AWS does not know according to its message.
 func FindUnknownName(message string) (UnknownName, bool) {
 	for _, t := range unknownTexts {
 		if m := t.text.FindStringSubmatch(message); m != nil {
@@ -56,8 +56,8 @@ func FindUnknownName(message string) (UnknownName, bool) {
 	return UnknownName{}, false
 }
 
-// DiagnoseUnknownName says of a refused step which field names what AWS does not know.
-// While that may have been made a moment ago it is a warning.
+// DiagnoseUnknownName returns a diagnostic for a refused step, at the field with the unknown name. If the
+// named resource may have been created just now, it is a warning.
 func DiagnoseUnknownName(pool *intent.Pool, e *Error) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "unknown-name", Summary: "AWS knows no " + e.Unknown.String(), Detail: diag.Hint("unknown-name")}
 	if e.Kind == Transient {
@@ -69,7 +69,7 @@ func DiagnoseUnknownName(pool *intent.Pool, e *Error) diag.Diagnostic {
 	return d
 }
 
-// Field returns the field of the pool's manifests that names it, and no field if that is unknown.
+// Field returns the field of the pool's manifests that contains the name, or no field if that is unknown.
 func (u UnknownName) Field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	n := pool.Nodegroup
 	switch u.Kind {
@@ -99,8 +99,8 @@ func (u UnknownName) Field(pool *intent.Pool) (intent.ObjectRef, intent.Path) {
 	return pool.Infrastructure, nil
 }
 
-// templateField returns the place of a field of the pool's launch template: in the pool, in the
-// object of several pools that it refers to, or where the pool names a template of its own.
+// templateField returns the place of a field of the pool's launch template: in the pool, in the shared
+// object to which it refers, or the name of its foreign template.
 func templateField(pool *intent.Pool, path ...string) (intent.ObjectRef, intent.Path) {
 	at := intent.Path{"spec", "awsLaunchTemplate"}.Join(path...)
 	if f := pool.ForeignTemplate; f != nil {
@@ -127,8 +127,8 @@ func securityGroupField(pool *intent.Pool, name string) (intent.ObjectRef, inten
 	return pool.Infrastructure, nil
 }
 
-// FieldNamed is the field of the pool's own object that names what AWS does not know,
-// by a failure's words; nil where they tell of none.
+// FieldNamed returns the field of the pool's own object with the name that AWS does not know, according to a
+// failure's messages. It is nil if the messages name none.
 func FieldNamed(pool *intent.Pool, words ...string) intent.Path {
 	u, ok := FindUnknownName(strings.Join(words, " "))
 	if !ok {

@@ -25,8 +25,8 @@ var ErrInUse = errors.New("the state is in use by another weir")
 
 // UnreadableError says that a file could not be used.
 type UnreadableError struct {
-	// File is the original place of the file, Aside its new place. Aside is empty if the file was
-	// only to be read, or was not there.
+	// File is the original path of the file, and Aside its new path. Aside is empty if the file was opened
+	// for reading only, or did not exist.
 	File, Aside string
 	Why         error
 }

@@ -18,8 +18,8 @@ const (
 
 // Replica is this process's copy of the records of an engine at one moment.
 type Replica interface {
-	// EngineID distinguishes the engine from every other, also from a restored backup of it; empty
-	// if unknown.
+	// EngineID distinguishes the engine from every other one, including a restored backup. It is empty if
+	// unknown.
 	EngineID() string
 	Get(key string) coord.Record
 	// List returns the records whose keys start with prefix, in any order.

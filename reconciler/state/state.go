@@ -13,7 +13,6 @@
 //
 // Users of a Store do not know its kind. In both, transactions run one after the other, and
 // each sees all earlier changes.
-// another, and each sees all earlier changes.
 package state
 
 import (

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Endpoint is the address of an endpoint in the one spelling by which it is compared: who
-// spells it otherwise means the same accounts and regions.
+// Endpoint returns the normalized address of an endpoint, for comparisons. Different spellings mean the same
+// accounts and regions.
 func Endpoint(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {

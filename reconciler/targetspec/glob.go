@@ -11,13 +11,12 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Placeholder is {1} to {9}, which stands for what the path's wildcards matched.
+// Placeholder matches {1} to {9}, which stand for the texts that the path's wildcards match.
 var Placeholder = regexp.MustCompile(`\{([1-9])\}`)
 
-// Glob is a target's path: a plain one, or one whose wildcards * and ? match
-// within one path element, as in overlays/*/nodes. A wildcard never matches the
-// dot at a name's start. Directories match; a glob whose last element ends in
-// .yaml or .yml matches files instead.
+// Glob is a target's path, with or without wildcards. The wildcards * and ? match within one path element,
+// as in overlays/*/nodes, and never match a dot at the start of a name. A glob matches directories, or files
+// if its last element ends in .yaml or .yml.
 type Glob struct {
 	elements []string
 	patterns []*regexp.Regexp // nil for an element without a wildcard
@@ -55,34 +54,34 @@ func ParseGlob(p string) (Glob, error) {
 	return g, nil
 }
 
-// isFile reports whether a target's path is that of a file.
+// isFile reports whether a target's path names a file.
 func isFile(p string) bool { return path.Ext(p) == ".yaml" || path.Ext(p) == ".yml" }
 
-// String is the path.
+// String returns the path.
 func (g Glob) String() string { return strings.Join(g.elements, "/") }
 
-// OfFiles says that it matches files, not directories.
+// OfFiles reports whether the glob matches files instead of directories.
 func (g Glob) OfFiles() bool { return g.files }
 
 // Wildcards returns the number of wildcards in the path.
 func (g Glob) Wildcards() int { return g.count }
 
-// Match is one path that a Glob stands for.
+// Match is one path that a Glob matches.
 type Match struct {
 	Path string
 	// Texts are the matches of the wildcards, in order.
 	Texts []string
 }
 
-// maxVisited bounds the names that an Expand reads: more than a commit may have.
+// maxVisited bounds the number of names that Expand reads. It is greater than a commit may have.
 const maxVisited = 500_000
 
-// ErrTooManyNames says that a path leads through more than can be looked at.
+// ErrTooManyNames says that too many names would have to be checked for a path.
 var ErrTooManyNames = fmt.Errorf("its wildcards lead through more than %d files and directories; write more of the path out", maxVisited)
 
-// Expand lists the matches of the glob in t, in order, the first most of them, and
-// counts them all. A path without wildcards is its own match, whether or not it exists.
-// An error means that t could not be read, or is too large to look through.
+// Expand returns the matches of the glob in t, in order, at most most of them, and the number of all
+// matches. A path without wildcards matches itself, even if it does not exist. An error means that t could
+// not be read, or has too many names.
 func (g Glob) Expand(t tree.Tree, most int) (matches []Match, found int, err error) {
 	if g.count == 0 {
 		return []Match{{Path: g.String()}}, 1, nil
@@ -94,8 +93,8 @@ func (g Glob) Expand(t tree.Tree, most int) (matches []Match, found int, err err
 	return x.matches, x.found, nil
 }
 
-// expansion is an Expand under way. It goes into one directory after the other, so
-// that it holds no more than its matches, however many directories there are.
+// expansion is an Expand in progress. It reads one directory after the other, so it only keeps the matches
+// in memory.
 type expansion struct {
 	glob    Glob
 	tree    tree.Tree
@@ -105,7 +104,7 @@ type expansion struct {
 	visited int
 }
 
-// below expands the elements from n on in a directory that the texts led to.
+// below expands the elements from index n on in a directory that the texts led to.
 func (x *expansion) below(dir string, texts []string, n int) error {
 	element, pattern := x.glob.elements[n], x.glob.patterns[n]
 	if pattern == nil {
@@ -160,8 +159,7 @@ func (g Glob) fits(e tree.Entry, last bool) bool {
 	return e.Mode == tree.Dir
 }
 
-// NameFor puts a match's texts into a target's name. A character that a name
-// cannot hold becomes a dash.
+// NameFor fills a match's texts into a target's name. Characters that a name must not contain become dashes.
 func NameFor(template string, m Match) string {
 	name := Placeholder.ReplaceAllStringFunc(template, func(p string) string {
 		if n := int(p[1] - '0'); n <= len(m.Texts) {
@@ -177,7 +175,7 @@ func NameFor(template string, m Match) string {
 	}, name)
 }
 
-// CleanPath is a target's path in the form of tree paths.
+// CleanPath returns a target's path in the form of tree paths.
 func CleanPath(p string) (string, error) {
 	c := path.Clean(p)
 	if path.IsAbs(c) || c == ".." || strings.HasPrefix(c, "../") || strings.Contains(p, "\\") {

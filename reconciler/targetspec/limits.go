@@ -25,10 +25,10 @@ const (
 	DefaultNodes   = 400_000
 )
 
-// MaxCount is the largest Count: far more than any machine holds.
+// MaxCount is the largest Count.
 const MaxCount = 1_000_000_000
 
-// Count is a number of things, 0 where none is written.
+// Count is a positive number of things, 0 if not set.
 type Count int
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -42,7 +42,7 @@ func (c *Count) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// WithDefaults fills in the members that are not written.
+// WithDefaults sets the defaults of unset limits.
 func (l Limits) WithDefaults() Limits {
 	for _, d := range []struct {
 		at       *Count

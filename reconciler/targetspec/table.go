@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Row is one directory's row in a target's table: each key that is written replaces the
-// target's own, and vars are added to the target's and win over them.
+// Row is a directory's row in a target's table. Each key that is set replaces the target's own. vars are
+// added to the target's and win over them.
 type Row struct {
 	// Region replaces the region of the target.
 	Region string `yaml:"region"`
@@ -35,11 +35,11 @@ type Row struct {
 	KubeconfigFile string `yaml:"kubeconfigFile"`
 }
 
-// defaultKey is the key of a directory's row where the target has none.
+// defaultKey is the key of a row if the target does not set one.
 const defaultKey = "{1}"
 
-// KeyFor is the key of the row for a directory: exactly what the wildcards stand for,
-// so that no other directory's name comes to the same.
+// KeyFor returns the key of the row for a directory. It uses the wildcards' texts unchanged, so that
+// different directories never get the same key by conversion.
 func (t *Target) KeyFor(m Match) string { return fillIn(t.Key, m.Texts) }
 
 // For returns the target for one of its directories: with its row, and with the wildcards' values
@@ -68,8 +68,8 @@ func (t *Target) For(m Match) *Target {
 	return out
 }
 
-// Rows are the target with each row of its table, by key in order; itself where it has
-// no table. Placeholders of wildcards stay as they are written.
+// Rows returns the target with each row of its table, in the order of the keys, or the target itself without
+// a table. Placeholders stay unchanged.
 func (t *Target) Rows() []*Target {
 	if t.Table == nil {
 		return []*Target{t}
@@ -81,7 +81,7 @@ func (t *Target) Rows() []*Target {
 	return out
 }
 
-// With is the target with a row, and without its table.
+// With returns the target with a row, and without its table.
 func (t *Target) With(r Row) *Target {
 	out := *t
 	out.Key, out.Table = "", nil
@@ -112,7 +112,7 @@ func (n Network) isZero() bool {
 	return n.VPCID == "" && len(n.SubnetIDs) == 0 && len(n.SecurityGroupIDs) == 0
 }
 
-// templated reports whether the target's own keys say something else of each directory.
+// templated reports whether the target's own keys depend on the directory.
 func (t *Target) templated() bool {
 	if Placeholder.MatchString(t.KubeconfigFile) {
 		return true
@@ -125,7 +125,7 @@ func (t *Target) templated() bool {
 	return slices.ContainsFunc(t.VarsFrom, func(f VarsFrom) bool { return Placeholder.MatchString(f.File + f.Path) })
 }
 
-// fillIn puts what wildcards stand for into a text.
+// fillIn replaces the placeholders in a text by the wildcards' texts.
 func fillIn(template string, texts []string) string {
 	return Placeholder.ReplaceAllStringFunc(template, func(p string) string {
 		if n := int(p[1] - '0'); n <= len(texts) {
@@ -135,8 +135,8 @@ func fillIn(template string, texts []string) string {
 	})
 }
 
-// fileFor returns the name of a file for one directory. The repository decides the directory's
-// name, so a placeholder's value fills in one part of a path and leads nowhere else.
+// fileFor returns the name of a file for one directory. The repository chooses the directory's name, so a
+// placeholder's value fills only one path element and cannot lead elsewhere.
 func fileFor(template string, standsFor func(placeholder string) string) string {
 	parts := strings.Split(template, "/")
 	for i, part := range parts {
@@ -151,8 +151,8 @@ func fileFor(template string, standsFor func(placeholder string) string) string 
 	return strings.Join(parts, "/")
 }
 
-// Files are the files on this machine that there are: of a name that holds placeholders
-// all those that it may stand for.
+// Files returns the existing files on this machine. For a name with placeholders, it returns all files that
+// may be meant.
 func (f VarsFrom) Files() []string {
 	if f.File == "" {
 		return nil
@@ -172,14 +172,14 @@ func (f VarsFrom) Files() []string {
 	}
 	found, err := filepath.Glob(pattern)
 	if err != nil {
-		return nil // a pattern of this form has no fault
+		return nil // a pattern of this form is always valid
 	}
 	return found
 }
 
 var literal = regexp.MustCompile(`[\\*?\[\]]`)
 
-// Lacks says which row a directory's table lacks, and what to write.
+// Lacks describes the missing row of a directory, and what to write.
 func (t *Target) Lacks(m Match) (summary, detail string) {
 	key := t.KeyFor(m)
 	return fmt.Sprintf("the table of the target %s has no row %q, so where the directory %s is applied to is not said", t.Name, key, m.Path),

@@ -1,14 +1,13 @@
-// Package targetspec defines the words in which an operator says where weir applies what. A
-// target is one directory of a source and one account and region that it is applied to;
-// with wildcards in its path it is one for each directory that a commit has.
+// Package targetspec defines the configuration of targets. A target is one directory of a source, and the
+// account and region to which weir applies it. A path with wildcards gives one target for each matching
+// directory of a commit.
 //
-// A commit decides which directories there are. Where each is applied to, with which
-// role and which values, it never decides: that stands in the target or in its Table, by
-// what the wildcards matched, and a directory without a row has no target. So nothing
-// that comes from a match leads to another row, or out of a directory of this machine.
+// Commits decide which directories exist. They never decide where a directory is applied, or with which role
+// and values: the target or its Table does, by the texts that the wildcards match. A directory without a row
+// has no target. So no text from a match leads to another row, or out of a directory on this machine.
 //
-// The keys of the configuration are in the tags: package config reads targets from YAML
-// and reports their errors, and this package gives their meaning.
+// The struct tags have the keys of the configuration. Package config reads targets from YAML and reports
+// errors. This package defines their meaning.
 package targetspec
 
 import (
@@ -27,13 +26,13 @@ const (
 	Report  = "report"
 )
 
-// When a plan of a target is applied.
+// The values of Target.Apply.
 const (
 	Always     = "always"
 	AsReviewed = "as-reviewed"
 )
 
-// DefaultSSMPrefix is below where join tokens are kept in the parameter store.
+// DefaultSSMPrefix is the default prefix of join tokens in the parameter store.
 const DefaultSSMPrefix = "/weir"
 
 // Target is one directory of a source that weir applies to one AWS account and region. A path with
@@ -158,9 +157,9 @@ type Prune struct {
 	Limit Limit `yaml:"limit"`
 }
 
-// Limit is a number of pools, or a share of them.
+// Limit is a number of pools or a percentage of them.
 type Limit struct {
-	// Percent is 1 to 100, or 0 where Count says how many.
+	// Percent is 1 to 100, or 0 if Count is set.
 	Percent int
 	Count   int
 }
@@ -183,7 +182,7 @@ func (l *Limit) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// String is the limit as a configuration writes it.
+// String returns the limit in the form of the configuration.
 func (l Limit) String() string {
 	if l.Percent > 0 {
 		return fmt.Sprintf("%d%%", l.Percent)
@@ -205,12 +204,10 @@ func (r *Rollouts) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// defaultPrunePercent is the percentage of its pools that a pass may delete of a target without a
-// setting.
+// defaultPrunePercent is the default percentage of a target's pools that one pass may delete.
 const defaultPrunePercent = 20
 
-// SetDefaults fills in open members, and makes names of files absolute, which are
-// relative to base.
+// SetDefaults sets the defaults of unset fields, and resolves relative file names against base.
 func (t *Target) SetDefaults(base string) {
 	t.Path = cmp.Or(t.Path, ".")
 	t.Mode = cmp.Or(t.Mode, Correct)
@@ -241,7 +238,7 @@ func (t *Target) SetDefaults(base string) {
 	}
 }
 
-// Absolute makes names of files absolute, which are relative to base.
+// Absolute makes relative file names absolute. They are relative to base.
 func Absolute(base string, paths ...*string) {
 	for _, p := range paths {
 		if *p == "" || filepath.IsAbs(*p) {

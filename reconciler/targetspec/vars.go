@@ -10,11 +10,11 @@ import (
 	"github.com/weir-gitops/weir/render/values"
 )
 
-// maxVars is the size of the largest file with values that is read.
+// maxVars bounds the size of a file with values, in bytes.
 const maxVars = 4 << 20
 
-// ReadVars reads a file with values for variables: a YAML mapping of texts, or
-// lines KEY=VALUE with blank lines and lines that start with # between them.
+// ReadVars reads a file with values for variables: a YAML mapping of strings, or lines KEY=VALUE. It ignores
+// blank lines and lines that start with #.
 func ReadVars(file string) (map[string]string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -34,7 +34,7 @@ func ReadVars(file string) (map[string]string, error) {
 	return vars, nil
 }
 
-// ReadOnce is ReadVars that reads no file twice.
+// ReadOnce returns a function like ReadVars that reads each file only once.
 func ReadOnce() func(file string) (map[string]string, error) {
 	type answer struct {
 		vars map[string]string
@@ -51,17 +51,16 @@ func ReadOnce() func(file string) (map[string]string, error) {
 	}
 }
 
-// Values are a target's values for variables.
+// Values contains a target's values for variables.
 type Values struct {
 	Vars map[string]string
-	// Secret are the names, sorted, of those that are secret.
+	// Secret lists the names of secret variables, sorted.
 	Secret []string
 }
 
-// Values are the target's values for variables: those of its files, the later
-// over the earlier, and over them those of the configuration itself. Files of the
-// repository are read where it is rendered, and a file whose name still holds a
-// placeholder is passed over.
+// Values returns the target's values for variables. A later file wins over an earlier one, and vars win over
+// files. Values skips files of the repository, which are read during the render, and files whose names still
+// have a placeholder.
 func (t *Target) Values(read func(file string) (map[string]string, error)) (Values, error) {
 	v := Values{Vars: map[string]string{}}
 	secret := map[string]bool{}
@@ -88,7 +87,7 @@ func (t *Target) Values(read func(file string) (map[string]string, error)) (Valu
 	return v, nil
 }
 
-// Hidden are all values of the files that are marked as secret, of whichever directory.
+// Hidden returns all values of the files that are marked as secret, for all directories.
 func (t *Target) Hidden(read func(file string) (map[string]string, error)) []string {
 	var out []string
 	for _, from := range t.VarsFrom {
@@ -96,7 +95,7 @@ func (t *Target) Hidden(read func(file string) (map[string]string, error)) []str
 			if !from.Secret {
 				break
 			}
-			if vars, err := read(file); err == nil { // else who uses it says so
+			if vars, err := read(file); err == nil { // otherwise the user of the file reports the error
 				out = append(out, slices.Collect(maps.Values(vars))...)
 			}
 		}
@@ -104,10 +103,9 @@ func (t *Target) Hidden(read func(file string) (map[string]string, error)) []str
 	return out
 }
 
-// ValuePaths are the files of the repository that hold values for the target, which is
-// the directory or the file at a path: below the source's root, the later over the
-// earlier. The configuration's own values win over them all, so that no commit changes
-// them.
+// ValuePaths returns the files of the repository with values for the target at the path of. The paths are
+// relative to the source's root, and a later file wins over an earlier one. The configuration's own values
+// win over all of them, so that no commit changes them.
 func (t *Target) ValuePaths(of string) []string {
 	var out []string
 	dir := of

@@ -6,16 +6,14 @@ import (
 	"strings"
 )
 
-// Dependencies are those of names that the target self waits for, which a path
-// with the match m gave: what its dependsOn says, {n} standing for what the path's
-// wildcards matched. Where an entry stands for self too, only the entries before it
-// matter, so that a list puts targets of one path in order: with [canary], all but
-// canary wait for canary.
+// Dependencies returns the names that the target self waits for, according to dependsOn. m is the match of
+// its path, whose texts replace {n}. If an entry matches self, only the entries before it count. So one list
+// can order the targets of a path: with [canary], all targets except canary wait for canary.
 func (t *Target) Dependencies(self string, m Match, names []string) []string {
 	var out []string
 	for _, entry := range t.DependsOn {
 		if !strings.Contains(entry, "*") {
-			// One that nothing gives is waited for: a commit may bring it.
+			// The target waits even for an unknown name, because a commit may add it.
 			name := NameFor(entry, m)
 			if name == self {
 				break
@@ -46,11 +44,10 @@ func wildcard(entry string, m Match) *regexp.Regexp {
 	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$")
 }
 
-// Overlap reports whether two patterns, in which * and {n} stand for any text,
-// share a name.
+// Overlap reports whether two patterns match a common name. In a pattern, * and {n} match any text.
 func Overlap(a, b string) bool {
 	x, y := Placeholder.ReplaceAllString(a, "*"), Placeholder.ReplaceAllString(b, "*")
-	// reach[i][j] says that some text goes with x[:i] and with y[:j].
+	// reach[i][j] says that some text matches both x[:i] and y[:j].
 	reach := make([][]bool, len(x)+2)
 	for i := range reach {
 		reach[i] = make([]bool, len(y)+2)

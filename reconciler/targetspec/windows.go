@@ -40,13 +40,13 @@ type Window struct {
 	Timezone string `yaml:"timezone"`
 }
 
-// Weekdays are the days as a window names them, in the order of time.Weekday.
+// Weekdays lists the names of days in a window, in the order of time.Weekday.
 var Weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 // Clock is a time of day in minutes since midnight.
 type Clock int
 
-// ClockPattern is that of a Clock.
+// ClockPattern matches a Clock.
 var ClockPattern = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$`)
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -55,16 +55,16 @@ func (c *Clock) UnmarshalText(b []byte) error {
 	if !ClockPattern.MatchString(text) {
 		return fmt.Errorf("%q is not a time of day; write it like 09:30", text)
 	}
-	hours, _ := strconv.Atoi(text[:2]) // digits, as the pattern says
+	hours, _ := strconv.Atoi(text[:2]) // the pattern guarantees digits
 	minutes, _ := strconv.Atoi(text[3:])
 	*c = Clock(hours*60 + minutes)
 	return nil
 }
 
-// String is the time as a configuration writes it.
+// String returns the time in the form of the configuration.
 func (c Clock) String() string { return fmt.Sprintf("%02d:%02d", int(c)/60, int(c)%60) }
 
-// Words says when it is, such as "allow mon, tue 09:00 to 17:00 Europe/Berlin".
+// Words describes the window, such as "allow mon, tue 09:00 to 17:00 Europe/Berlin".
 func (w Window) Words() string {
 	days := "every day"
 	if len(w.Days) > 0 {
@@ -94,8 +94,8 @@ func (t *Target) Calendar() ([]calendar.Window, error) {
 	return out, nil
 }
 
-// Zone is the window's time zone. A name for this machine's own zone is refused: the
-// same configuration would mean another time elsewhere.
+// Zone returns the window's time zone. It rejects "Local", because the same configuration would mean another
+// time on another machine.
 func (w Window) Zone() (*time.Location, error) {
 	if w.Timezone == "Local" {
 		return nil, errors.New("name the place itself")

@@ -11,24 +11,23 @@ import (
 // DisruptionBudget is a PodDisruptionBudget, with the fields that the Eviction API uses.
 type DisruptionBudget struct {
 	Namespace, Name string
-	// Counted says that the cluster has counted the pods for what the budget says now: until
-	// then no pod goes.
+	// Counted says that the cluster has counted the pods for the budget's current spec. Until then the
+	// budget allows no eviction.
 	Counted bool
-	// Allowed is the number of pods that may go now: of the Expected pods, Healthy are healthy and
-	// Needed must be.
+	// Allowed is the number of pods that may be evicted now. Of the Expected pods, Healthy are healthy and
+	// Needed must be healthy.
 	Allowed, Healthy, Needed, Expected int32
-	// FreesUnready says that pods which are not Ready may always be evicted.
+	// FreesUnready says that pods that are not Ready may always be evicted.
 	FreesUnready bool
-	// Why is the reason why the cluster could not count, empty for none.
+	// Why is the reason for which the cluster could not count, or empty.
 	Why string
 
-	// selects is the label selector of its pods, as the API takes it; none says that it
-	// selects no pod.
+	// selects is the label selector of its pods, in the form of the API. none says that it selects no pod.
 	selects string
 	none    bool
 }
 
-// String prints namespace/name.
+// String returns namespace/name.
 func (b DisruptionBudget) String() string { return b.Namespace + "/" + b.Name }
 
 func budgetOf(o *policyv1.PodDisruptionBudget) DisruptionBudget {
@@ -42,8 +41,8 @@ func budgetOf(o *policyv1.PodDisruptionBudget) DisruptionBudget {
 			b.Why = clip(c.Message)
 		}
 	}
-	// Without a selector it is for no pod; with an empty one for all of the namespace, and
-	// an empty text asks for these.
+	// A budget without a selector selects no pod. An empty selector selects all pods of the namespace, as an
+	// empty text does in the API.
 	s, err := metav1.LabelSelectorAsSelector(o.Spec.Selector)
 	if b.none = err != nil || o.Spec.Selector == nil; !b.none {
 		b.selects = s.String()
@@ -51,8 +50,8 @@ func budgetOf(o *policyv1.PodDisruptionBudget) DisruptionBudget {
 	return b
 }
 
-// Blocks reports whether the budget keeps a pod that it selects from being evicted now: the
-// rules are those of the Eviction API.
+// Blocks reports whether the budget prevents the eviction of a pod that it selects. It uses the rules of the
+// Eviction API.
 func (b DisruptionBudget) Blocks(p Pod) bool {
 	switch {
 	case p.Finished || p.Pending || !p.GoneBy.IsZero():

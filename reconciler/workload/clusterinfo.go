@@ -14,18 +14,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ClusterInfo holds the data that a node needs beside a token to find and trust the API
-// server.
+// ClusterInfo contains the data, besides a token, that a node needs to find and trust the API server.
 type ClusterInfo struct {
 	// Endpoint is the API server's host and port.
 	Endpoint string
-	// CAHashes are the values for kubeadm's caCertHashes, sorted: "sha256:" and the
-	// hash of a CA certificate's public key.
+	// CAHashes are the values of kubeadm's caCertHashes, sorted: "sha256:" and the hash of a CA
+	// certificate's public key.
 	CAHashes []string
 }
 
-// ClusterInfo reads the ConfigMap kube-public/cluster-info, which kubeadm makes
-// and from which a joining node learns the same by itself.
+// ClusterInfo reads the ConfigMap kube-public/cluster-info. kubeadm makes it, and a joining node reads it
+// too.
 func (c *Cluster) ClusterInfo(ctx context.Context) (ClusterInfo, error) {
 	data, err := c.ConfigMap(ctx, "kube-public", "cluster-info")
 	if err != nil {
@@ -43,7 +42,7 @@ func readClusterInfo(text string) (info ClusterInfo, problem string) {
 	if err != nil || len(raw.Clusters) == 0 {
 		return info, "its key kubeconfig is not a kubeconfig with a cluster"
 	}
-	cluster := raw.Clusters[slices.Min(slices.Collect(maps.Keys(raw.Clusters)))] // there is one, without a name
+	cluster := raw.Clusters[slices.Min(slices.Collect(maps.Keys(raw.Clusters)))] // it has one cluster, with an empty name
 	u, err := url.Parse(cluster.Server)
 	if err != nil || u.Hostname() == "" {
 		return info, "its cluster has no server"

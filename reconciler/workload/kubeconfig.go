@@ -17,10 +17,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// kubeconfigLimit bounds a kubeconfig and the files that it names, in bytes.
+// kubeconfigLimit bounds the size of a kubeconfig and of each file that it names, in bytes.
 const kubeconfigLimit = 1 << 20
 
-// Kubeconfig is the current context of a kubeconfig, checked.
+// Kubeconfig is the checked current context of a kubeconfig.
 type Kubeconfig struct {
 	file             string
 	server           *url.URL
@@ -31,7 +31,7 @@ type Kubeconfig struct {
 	token, tokenFile string
 }
 
-// BadKubeconfig is an error in a kubeconfig, with what to do. It never quotes it.
+// BadKubeconfig is an error in a kubeconfig, with what to do. It never quotes the kubeconfig.
 type BadKubeconfig struct {
 	File            string
 	Summary, Advice string
@@ -46,11 +46,10 @@ func (k *Kubeconfig) fault(summary, advice string) *BadKubeconfig {
 	return &BadKubeconfig{File: k.file, Summary: summary, Advice: advice}
 }
 
-// Load reads a kubeconfig file. It takes client certificates, tokens and token
-// files; exec plugins, auth providers, passwords, impersonation and an unverified
-// connection are refused, since nothing in a configuration may run code and no
-// credential may go to a server that is not known. Its error is a
-// *BadKubeconfig, or about reading the file.
+// Load reads a kubeconfig file. It accepts client certificates, tokens and token files. It rejects exec
+// plugins, auth providers, passwords, impersonation and unverified connections: a configuration must not run
+// code, and credentials must not go to an unverified server. Its error is a *BadKubeconfig, or an error of
+// reading the file.
 func Load(file string) (*Kubeconfig, error) {
 	text, err := readFile(file)
 	if err != nil {
@@ -59,12 +58,12 @@ func Load(file string) (*Kubeconfig, error) {
 	return Parse(file, text)
 }
 
-// Parse is Load of a text that came from file.
+// Parse is like Load, for the text of a file.
 func Parse(file string, text []byte) (*Kubeconfig, error) {
 	k := &Kubeconfig{file: file}
 	raw, err := clientcmd.Load(text)
 	if err != nil {
-		// The error of the decoder quotes what it does not like.
+		// The decoder's error quotes the invalid text.
 		return nil, k.fault("it is not the YAML of a kubeconfig: its kind is not Config, or data in it is not base64", "write it with kubectl config view --raw --minify --flatten")
 	}
 	context := raw.Contexts[raw.CurrentContext]
@@ -87,7 +86,7 @@ func Parse(file string, text []byte) (*Kubeconfig, error) {
 	return k, nil
 }
 
-// ID changes with anything that a client is made of.
+// ID returns a text that changes with anything that a client depends on.
 func (k *Kubeconfig) ID() string {
 	h := sha256.New()
 	proxy := ""
@@ -98,7 +97,7 @@ func (k *Kubeconfig) ID() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// hidden are the credentials in the kubeconfig.
+// hidden returns the credentials in the kubeconfig.
 func (k *Kubeconfig) hidden() []string {
 	out := []string{k.token, string(k.key), base64.StdEncoding.EncodeToString(k.key)}
 	if k.proxy != nil {
@@ -158,7 +157,7 @@ func (k *Kubeconfig) takeUser(u *api.AuthInfo) error {
 		return k.fault("the user's token has white space in it", "write it in one line")
 	}
 	if u.TokenFile != "" {
-		// As kubectl has it, the file wins over the token.
+		// As in kubectl, the file wins over the token.
 		k.token, k.tokenFile = "", k.relative(u.TokenFile)
 	}
 	if len(k.certificate) == 0 && k.token == "" && k.tokenFile == "" {
@@ -167,9 +166,9 @@ func (k *Kubeconfig) takeUser(u *api.AuthInfo) error {
 	return nil
 }
 
-// data is the content of a member, or of the file that its sibling names.
+// data returns the inline content of a field, or the content of the file that its sibling names.
 func (k *Kubeconfig) data(name string, inline []byte, file string) ([]byte, error) {
-	if len(inline) > 0 { // which wins over the file, as kubectl has it
+	if len(inline) > 0 { // wins over the file, as in kubectl
 		return inline, nil
 	}
 	if file == "" {
@@ -182,7 +181,7 @@ func (k *Kubeconfig) data(name string, inline []byte, file string) ([]byte, erro
 	return out, nil
 }
 
-// relative resolves a path as kubectl does: below the kubeconfig's directory.
+// relative resolves a path relative to the kubeconfig's directory, as kubectl does.
 func (k *Kubeconfig) relative(path string) string {
 	if filepath.IsAbs(path) {
 		return path

@@ -20,10 +20,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Secret is a v1 Secret. Printing one shows its name and nothing of its data.
+// Secret is a v1 Secret. Printing it shows its name, but none of its data.
 type Secret struct {
 	Namespace, Name string
-	UID             string // "" before it is made
+	UID             string // "" before it is created
 	Type            string
 	Labels          map[string]string
 	Annotations     map[string]string
@@ -40,18 +40,17 @@ func (s Secret) GoString() string { return s.String() }
 // Node is a v1 Node.
 type Node struct {
 	Name, UID string
-	// ProviderID is the machine as the cloud provider names it, such as
-	// aws:///eu-west-1a/i-0123456789abcdef0; empty until that has been set.
+	// ProviderID is the cloud provider's name of the machine, such as aws:///eu-west-1a/i-0123456789abcdef0.
+	// It is empty until it has been set.
 	ProviderID string
-	// Ready says that the condition Ready is True; ReadySince is when that
-	// condition last changed, zero for none.
+	// Ready says that the condition Ready is True. ReadySince is the last change of that condition, or zero.
 	Ready      bool
 	ReadySince time.Time
-	// Created is the time when the machine joined.
+	// Created is the time at which the machine joined.
 	Created time.Time
-	// Why is the condition's reason and message where it is not True.
+	// Why is the reason and message of the condition if it is not True.
 	Why string
-	// Unschedulable says that it takes no further pods.
+	// Unschedulable says that it accepts no new pods.
 	Unschedulable bool
 	Annotations   map[string]string
 }
@@ -73,8 +72,8 @@ func nodeOf(o *corev1.Node) Node {
 	return n
 }
 
-// CreateSecret makes a Secret and returns it as the server stored it. A name that
-// is taken is a Conflict.
+// CreateSecret creates a Secret and returns it as the server stored it. If the name exists, the error is a
+// Conflict.
 func (c *Cluster) CreateSecret(ctx context.Context, s Secret) (Secret, error) {
 	in := corev1.Secret{Type: corev1.SecretType(s.Type), Data: s.Data, ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, Labels: s.Labels, Annotations: s.Annotations}}
 	var out corev1.Secret
@@ -89,7 +88,7 @@ func (c *Cluster) Secret(ctx context.Context, namespace, name string) (Secret, e
 	return secretOf(&out), err
 }
 
-// Secrets lists the Secrets of a namespace that carry all of the labels, by name.
+// Secrets lists the Secrets of a namespace that have all of the labels, by name.
 func (c *Cluster) Secrets(ctx context.Context, namespace string, with map[string]string) ([]Secret, error) {
 	what := "secrets in " + namespace
 	return list(what, metav1.ListOptions{LabelSelector: labels.Set(with).String()}, func(o *metav1.ListOptions) ([]Secret, string, error) {
@@ -99,8 +98,8 @@ func (c *Cluster) Secrets(ctx context.Context, namespace string, with map[string
 	})
 }
 
-// DeleteSecret deletes a Secret if it still is the one with the given uid. One
-// that is gone is no error; another of the same name is a Conflict.
+// DeleteSecret deletes a Secret if it still has the given uid. A missing Secret is no error. Another Secret
+// of the same name is a Conflict.
 func (c *Cluster) DeleteSecret(ctx context.Context, namespace, name, uid string) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(uid)}
 	err := c.do(ctx, "delete", "Secret "+namespace+"/"+name, c.rest.Delete().Namespace(namespace).Resource("secrets").Name(name).Body(&options), nil)
@@ -119,7 +118,7 @@ func (c *Cluster) Nodes(ctx context.Context) ([]Node, error) {
 	})
 }
 
-// Version is the Kubernetes version of the API server, such as "v1.33.4-eks-1a2b3c".
+// Version returns the Kubernetes version of the API server, such as "v1.33.4-eks-1a2b3c".
 func (c *Cluster) Version(ctx context.Context) (string, error) {
 	var raw runtime.Unknown
 	if err := c.do(ctx, "get", "version", c.rest.Get().AbsPath("/version"), &raw); err != nil {
@@ -139,7 +138,7 @@ func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (map[st
 	return out.Data, err
 }
 
-// clip bounds a text that is only shown.
+// clip shortens a text that is only displayed.
 func clip(text string) string {
 	const most = 200
 	if len(text) <= most {
@@ -148,17 +147,17 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// Bounds of a list: far more than a cluster has, and so little that a server that is no
-// API server cannot fill memory.
+// The bounds of a list. No cluster reaches them, and they prevent that a server that is no API server fills
+// the memory.
 const (
 	mostObjects = 50_000
 	mostPages   = 2 * mostObjects / pageSize
-	// mostInside bounds the objects and lists inside all items of an answer.
+	// mostInside bounds the number of objects and lists inside all items of an answer.
 	mostInside = 2_000_000
 )
 
-// list reads all pages of a list. A server forgets the position of the next page after five
-// minutes; then list starts again, once.
+// list reads all pages of a list. A server forgets the position of the next page after five minutes. list
+// then starts again, once.
 func list[T any](what string, o metav1.ListOptions, ask func(*metav1.ListOptions) ([]T, string, error)) ([]T, error) {
 	var out []T
 	again := false
@@ -193,11 +192,11 @@ func each[T, U any](items []T, convert func(*T) U) []U {
 	return out
 }
 
-// noJSON: something between weir and the server answered, in HTML most of the time.
+// noJSON is the error if something between weir and the server answered, usually in HTML.
 const noJSON = "the answer is not the JSON of the Kubernetes API"
 
-// do sends one request and decodes the answer into out, nil for none. Nothing is
-// sent twice: the next pass is the next try.
+// do sends one request and decodes the answer into out, which may be nil. It never retries, because the next
+// pass tries again.
 func (c *Cluster) do(ctx context.Context, verb, resource string, r *rest.Request, out runtime.Object) error {
 	// client-go's logs may quote the answer.
 	result := r.MaxRetries(0).Do(logr.NewContext(ctx, logr.Discard()))
@@ -219,8 +218,8 @@ func (c *Cluster) do(ctx context.Context, verb, resource string, r *rest.Request
 	return failed
 }
 
-// guard is below client-go: it sends the token of the moment, and it returns only
-// successes, whole and of bounded size. Everything else becomes an Error.
+// guard is the transport below client-go. It sends the current token, and returns only successful answers
+// that are complete and of bounded size. Everything else becomes an Error.
 type guard struct{ *Cluster }
 
 // RoundTrip implements http.RoundTripper.
@@ -244,20 +243,19 @@ func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, transportError(req.Context(), err)
 	case len(text) > bodyLimit:
 		return nil, &Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d MiB", bodyLimit>>20)}
-	case resp.StatusCode/100 != 2: // a redirect too: credentials go to the configured server and nowhere else
+	case resp.StatusCode/100 != 2: // includes redirects, because credentials must go only to the configured server
 		return nil, refusal(resp.StatusCode, text, req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/secrets"), append([]string{token}, g.hidden...))
 	}
 	if items, all := objectsIn(text); items > mostObjects || all > mostInside {
 		return nil, &Error{Kind: Invalid, Status: resp.StatusCode, Message: fmt.Sprintf("the answer has more than %d objects", mostObjects)}
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(text))
-	resp.Header.Set("Content-Type", runtime.ContentTypeJSON) // whatever it says it is, it is read as that
+	resp.Header.Set("Content-Type", runtime.ContentTypeJSON) // the body is decoded as JSON in any case
 	return resp, nil
 }
 
-// objectsIn counts the objects in a JSON text, and those among them that are items of
-// a list, before they are decoded: the shortest take hundreds of times the room of
-// their text.
+// objectsIn counts the objects in a JSON text, and the objects that are items of a list. It runs before
+// decoding, because decoded objects may need hundreds of times the memory of their text.
 func objectsIn(text []byte) (items, all int) {
 	depth, inText := 0, false
 	for i := 0; i < len(text); i++ {

@@ -13,32 +13,32 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Budget says that a PodDisruptionBudget does not let a pod go now.
+// Budget says that a PodDisruptionBudget does not allow the eviction of a pod now.
 const Budget Kind = "budget"
 
-// mirrored is the annotation of pods that a kubelet runs from its own files: the API
-// server only mirrors them, and they end with the machine.
+// mirrored is the annotation of static pods: a kubelet runs them from its own files, and the API server only
+// mirrors them. They end with the machine.
 const mirrored = corev1.MirrorPodAnnotationKey
 
-// Pod is a v1 Pod, with the fields that draining a node uses.
+// Pod is a v1 Pod, with the fields that draining a node needs.
 type Pod struct {
 	Namespace, Name, UID string
-	// Node is the node that it is bound to.
+	// Node is the node to which it is bound.
 	Node string
-	// Owner is the kind of what controls it, such as DaemonSet; empty for nothing.
+	// Owner is the kind of its controller, such as DaemonSet, or empty.
 	Owner  string
 	Labels map[string]string
-	// Mirror says that a kubelet runs it from a file, Finished that it has ended, Pending
-	// that it has not begun.
+	// Mirror says that a kubelet runs it from a file, Finished that it has ended, and Pending that it has
+	// not started.
 	Mirror, Finished, Pending bool
 	// Ready says that the condition Ready is True.
 	Ready bool
-	// GoneBy is the time by which it must be gone, including its grace period; zero if nobody has
-	// deleted it.
+	// GoneBy is the time by which it must be gone, including its grace period. It is zero if the pod was not
+	// deleted.
 	GoneBy time.Time
 }
 
-// String prints namespace/name.
+// String returns namespace/name.
 func (p Pod) String() string { return p.Namespace + "/" + p.Name }
 
 func podOf(o *corev1.Pod) Pod {
@@ -57,7 +57,7 @@ func podOf(o *corev1.Pod) Pod {
 	return p
 }
 
-// Pods lists the pods that are bound to a node, by name; of all nodes where it is "".
+// Pods lists the pods that are bound to a node, by name. An empty node means all pods.
 func (c *Cluster) Pods(ctx context.Context, node string) ([]Pod, error) {
 	what, o := "pods", metav1.ListOptions{}
 	if node != "" {
@@ -70,9 +70,9 @@ func (c *Cluster) Pods(ctx context.Context, node string) ([]Pod, error) {
 	})
 }
 
-// Evict asks the API server to end a pod in good order, if it still is the one with its
-// uid. One that is gone, or whose name another has by now, is done. Where a
-// PodDisruptionBudget forbids it, the error is of the kind Budget and names it.
+// Evict asks the API server to evict a pod if it still has its uid. If the pod is gone or was replaced,
+// Evict succeeds. If a PodDisruptionBudget forbids the eviction, the error has the kind Budget and names the
+// budget.
 func (c *Cluster) Evict(ctx context.Context, p Pod) error {
 	in := policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}, DeleteOptions: &metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(p.UID)}}
 	err := c.do(ctx, "evict", "Pod "+p.String(), c.rest.Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").Body(&in), nil)
@@ -82,11 +82,11 @@ func (c *Cluster) Evict(ctx context.Context, p Pod) error {
 	return err
 }
 
-// Cordon makes a node take no further pods and puts an annotation on it, if it still is
-// the one with the uid; another of its name is a Conflict.
+// Cordon makes a node unschedulable and sets an annotation on it, if it still has the uid. Another node of
+// its name is a Conflict.
 func (c *Cluster) Cordon(ctx context.Context, node, uid, annotation, value string) error {
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": uid, "annotations": map[string]string{annotation: value}}, // the uid is a condition
+		"metadata": map[string]any{"uid": uid, "annotations": map[string]string{annotation: value}}, // the uid acts as a condition
 		"spec":     map[string]any{"unschedulable": true},
 	})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 // messageLimit bounds the shown part of a server's message, in bytes.
 const messageLimit = 300
 
-// refusal converts a server's error answer, without the credentials. It could not recognise a part
-// of a credential that the bound left over.
+// refusal converts a server's error answer and removes the credentials from it. It does so before shortening
+// the message, because it could not recognize a part of a credential.
 func refusal(status int, text []byte, secret bool, credentials []string) *Error {
 	e := &Error{Status: status, Kind: Transient}
 	switch {
@@ -27,7 +27,7 @@ func refusal(status int, text []byte, secret bool, credentials []string) *Error 
 	case status == http.StatusConflict:
 		e.Kind = Conflict
 	case status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status == http.StatusGone, status >= 500:
-	default: // redirects too: this server is not the API server
+	default: // includes redirects: this server is not the API server
 		e.Kind = Invalid
 	}
 	e.Message = fmt.Sprintf("%d %s", status, http.StatusText(status))
@@ -44,7 +44,7 @@ func refusal(status int, text []byte, secret bool, credentials []string) *Error 
 	}
 	for _, cause := range said.Details.Causes {
 		if cause.Type == policyv1.DisruptionBudgetCause && status == http.StatusTooManyRequests {
-			// The message says that, the cause which budget it is.
+			// The message reports the refusal, and the cause names the budget.
 			e.Kind, said.Message = Budget, cause.Message
 		}
 	}
@@ -62,9 +62,9 @@ func refusal(status int, text []byte, secret bool, credentials []string) *Error 
 	return e
 }
 
-// unquoted reports whether a refusal to make a Secret repeats nothing of it: it is the API server's
-// own text about the caller's permission or a quota. The text of an admission webhook or policy may
-// repeat anything.
+// unquoted reports whether a refusal to create a Secret quotes nothing of it: the message is the API
+// server's own text about the caller's permission or a quota. The text of an admission webhook or policy may
+// quote anything.
 func unquoted(k Kind, message string) bool {
 	return k == Forbidden && !strings.Contains(message, "denied") &&
 		(strings.Contains(message, ` cannot create resource "secrets"`) || strings.Contains(message, "is forbidden: exceeded quota"))

@@ -1,13 +1,12 @@
-// Package workload is a client of the Kubernetes cluster that a target's machines join: Secrets for
-// the join tokens that weir keeps there, Nodes to see which machines have joined, and Pods to move
-// off machines that end. It uses client-go, with the types of the core API and of policies alone.
+// Package workload is a client of the Kubernetes cluster that a target's machines join. weir keeps join
+// tokens in its Secrets, reads Nodes to see which machines have joined, and evicts Pods from machines that
+// end. The package uses client-go, with only the types of the core and policy APIs.
 //
-// Its own part protects a process that may write to AWS. Nothing in a kubeconfig runs code: Load
-// lists what it refuses. The transport is built here and not by client-go, whose transports are
-// never closed and carry plugins; a guard on it bounds answers, follows no redirect and reads the
-// token file at each request. The typed clients of client-go send some requests again by themselves
-// and register every API group: its REST client is used directly, once for each call. No error
-// holds a credential or the value of a Secret.
+// It protects a process that may write to AWS. Nothing in a kubeconfig runs code: Load lists what it
+// rejects. The package builds its own transport, because client-go's transports are never closed and contain
+// plugins. A guard on the transport bounds answers, follows no redirects and reads the token file for each
+// request. client-go's typed clients retry some requests and register every API group, so the package uses
+// its REST client directly, once for each call. No error contains a credential or the value of a Secret.
 package workload
 
 import (
@@ -33,17 +32,16 @@ import (
 
 // Limits of a request.
 const (
-	// timeout bounds a request with the reading of its answer.
+	// timeout bounds a request, including reading its answer.
 	timeout = 15 * time.Second
 	// pageSize is the number of objects in a page of a list.
 	pageSize = 500
-	// bodyLimit bounds an answer, in bytes: a page of nodes with long lists of
-	// images has a few MiB.
+	// bodyLimit bounds an answer, in bytes. A page of nodes with long lists of images has a few MiB.
 	bodyLimit = 32 << 20
 )
 
-// Dial makes the connections of every Cluster that is opened after it was set.
-// Tests set it, to be the network themselves.
+// Dial opens the connections of every Cluster that is opened later. Tests replace it to simulate the
+// network.
 var Dial = (&net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second}).DialContext
 
 // Cluster is a workload cluster. It is safe for concurrent use.
@@ -52,17 +50,15 @@ type Cluster struct {
 	ca        []byte
 	transport *http.Transport
 	rest      *rest.RESTClient
-	// token or what tokenFile holds at the time of a request is sent as the
-	// bearer token.
+	// token is the bearer token. If tokenFile is set, its content at the time of a request is used instead.
 	token     string
 	tokenFile string
-	// hidden are the credentials that stand in the kubeconfig.
+	// hidden lists the credentials in the kubeconfig.
 	hidden []string
 }
 
-// Open reads the kubeconfig file and returns a client of the cluster that its
-// current context names. It sends nothing. Its error is one of Load's, or says
-// which part of the credentials cannot be used.
+// Open reads the kubeconfig file and returns a client of the cluster in its current context. It sends
+// nothing. Its error is one of Load's, or names the part of the credentials that cannot be used.
 func Open(file string) (*Cluster, error) {
 	c, err := Load(file)
 	if err != nil {
@@ -82,7 +78,7 @@ func (k *Kubeconfig) Open() (*Cluster, error) {
 	}
 	if len(k.certificate) > 0 {
 		pair, err := tls.X509KeyPair(k.certificate, k.key)
-		if err != nil { // the error of tls quotes neither
+		if err != nil { // the error of crypto/tls quotes neither
 			return nil, k.fault("the user's client certificate and key cannot be used: "+err.Error(), "write both in PEM, in base64, the key without a passphrase")
 		}
 		conf.Certificates = []tls.Certificate{pair}
@@ -106,7 +102,7 @@ func (k *Kubeconfig) Open() (*Cluster, error) {
 	return c, nil
 }
 
-// The types of the core API and of policies, and no others.
+// Only the types of the core and policy APIs are registered.
 var (
 	scheme = func() *runtime.Scheme {
 		s := runtime.NewScheme()
@@ -118,15 +114,15 @@ var (
 	parameters = runtime.NewParameterCodec(scheme)
 )
 
-// Server is the address of the API server, as the kubeconfig has it.
+// Server returns the address of the API server in the kubeconfig.
 func (c *Cluster) Server() string { return c.server.String() }
 
-// CA is the certificate authority of the kubeconfig in PEM, empty where it has
-// none and the system's are trusted.
+// CA returns the certificate authority of the kubeconfig in PEM. It is empty if the system's CAs are
+// trusted.
 func (c *Cluster) CA() []byte { return c.ca }
 
-// Credentials are the secret values that the client authenticates with, to be kept
-// out of whatever is shown.
+// Credentials returns the secret values with which the client authenticates, to hide them in everything that
+// is shown.
 func (c *Cluster) Credentials() []string {
 	token, err := c.bearer()
 	if err != nil {
@@ -138,12 +134,12 @@ func (c *Cluster) Credentials() []string {
 // Close closes idle connections.
 func (c *Cluster) Close() { c.transport.CloseIdleConnections() }
 
-// bearer is the token to send, empty for none.
+// bearer returns the token to send, or an empty string.
 func (c *Cluster) bearer() (string, error) {
 	if c.tokenFile == "" {
 		return c.token, nil
 	}
-	// The file is read for every request: a projected token lives for an hour.
+	// The file is read for every request, because a projected token is valid for an hour.
 	text, err := readFile(c.tokenFile)
 	if err != nil {
 		return "", &Error{Kind: Unauthorized, Message: fmt.Sprintf("read the token file of the kubeconfig: %v", err)}
@@ -155,7 +151,7 @@ func (c *Cluster) bearer() (string, error) {
 	return token, nil
 }
 
-// Kind says what a failed request means.
+// Kind classifies a failed request.
 type Kind string
 
 // Kinds of errors.
@@ -167,19 +163,19 @@ const (
 	NotFound  Kind = "not-found"
 	// Conflict: the object exists, or is another object than the expected one.
 	Conflict Kind = "conflict"
-	// Invalid requests are refused however often they are sent.
+	// Invalid: the server refuses the request, however often it is sent.
 	Invalid Kind = "invalid"
-	// Transient failures may pass: no connection, no answer in time, an overloaded
-	// or broken server.
+	// Transient: the failure may pass, such as no connection, no answer in time, or an overloaded or broken
+	// server.
 	Transient Kind = "transient"
 )
 
 // Error is a failed request.
 type Error struct {
 	Kind Kind
-	// Status is the HTTP status, 0 where there was no answer.
+	// Status is the HTTP status, or 0 without an answer.
 	Status int
-	// Verb and Resource say what was asked: "create" "secrets in kube-system".
+	// Verb and Resource describe the request, such as "create" and "secrets in kube-system".
 	Verb, Resource string
 	Message        string
 	err            error
@@ -194,10 +190,10 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap returns the cause, if it is known.
+// Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// KindOf is the kind of a failed request, empty for other errors and nil.
+// KindOf returns the kind of a failed request. It is empty for nil and for other errors.
 func KindOf(err error) Kind {
 	var e *Error
 	if errors.As(err, &e) {
@@ -206,8 +202,8 @@ func KindOf(err error) Kind {
 	return ""
 }
 
-// transportError is the failure of a request without an answer. The URL in the
-// error of net/http holds no credential, for the server's address cannot.
+// transportError converts the failure of a request without an answer. The URL in the error of net/http
+// contains no credentials, because the server's address contains none.
 func transportError(ctx context.Context, err error) *Error {
 	if ctx.Err() != nil {
 		return &Error{Kind: Transient, Message: ctx.Err().Error(), err: ctx.Err()}

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Clock is the clocks of a machine that is not alone in going wrong. Its own setting
-// comes on top of package time's clock, which goes on for everybody else.
+// Clock simulates the clocks of one machine, which may be wrong. They add an offset to the clock of package
+// time, which is right for all other machines.
 type Clock struct {
 	mu      sync.Mutex
 	start   time.Time
@@ -17,10 +17,10 @@ type Clock struct {
 	stops   int
 }
 
-// NewClock makes clocks that are right.
+// NewClock returns correct clocks.
 func NewClock() *Clock { return &Clock{start: time.Now()} }
 
-// Stop makes the machine stand still: who reads its clock, or uses a Wire of its, waits.
+// Stop makes the machine stand still. Reads of its clock and calls over its Wire then block.
 func (c *Clock) Stop() (resume func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,14 +37,14 @@ func (c *Clock) Stop() (resume func()) {
 	}
 }
 
-// Stopped says whether the machine stands still.
+// Stopped reports whether the machine stands still.
 func (c *Clock) Stopped() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stopped != nil
 }
 
-// Runs waits until the machine does.
+// Runs waits until the machine runs.
 func (c *Clock) Runs() {
 	for {
 		c.mu.Lock()
@@ -66,22 +66,22 @@ func (c *Clock) Now() coord.Instant {
 	return coord.Instant{Mono: passed + c.off.Mono, Boot: passed + c.off.Boot, Wall: time.Now().Round(0).Add(c.off.Wall.Sub(time.Time{}))}
 }
 
-// SetWall moves the wall clock.
+// SetWall shifts the wall clock.
 func (c *Clock) SetWall(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.off.Wall = c.off.Wall.Add(by)
 }
 
-// Slept says that d of the time that passed was slept through: the monotonic clock stood still.
+// Slept makes the machine have slept for the last d: its monotonic clock stood still.
 func (c *Clock) Slept(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.off.Mono -= d
 }
 
-// Paused says that the machine was not there for d: only the wall clock, set again by
-// somebody else, shows it.
+// Paused makes the machine have been suspended for the last d. Only its wall clock shows that, because
+// something else sets it.
 func (c *Clock) Paused(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

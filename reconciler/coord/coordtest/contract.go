@@ -10,27 +10,27 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Back is a back end under test.
+// Back is a back end to test.
 type Back struct {
-	// Data makes data that nobody used before.
+	// Data makes empty data.
 	Data func(t *testing.T) Data
-	// Lease is a short one: as short as the engine takes, in real time. Zero: sessions do
-	// not expire.
+	// Lease is the shortest lease that the engine accepts, in real time. Zero means that sessions do not
+	// expire.
 	Lease time.Duration
-	// In runs a case: in time that is simulated, where nothing is real.
+	// In runs a case in simulated time, if everything in it is simulated.
 	In func(t *testing.T, run func(*testing.T))
 }
 
-// Data is that of one instance.
+// Data is the data of one instance.
 type Data struct {
-	// Store opens it for one more member.
+	// Store opens the data for another member.
 	Store func(clock coord.Clock) coord.Store
-	// Wipe empties it, and Save makes a backup; nil where that cannot be.
+	// Wipe empties the data, and Save makes a backup. They are nil if the back end cannot do that.
 	Wipe func()
 	Save func() (restore func())
 }
 
-// long is a lease that does not end in a case.
+// long is a lease that does not end during a case.
 const long = 5 * time.Minute
 
 // Contract runs the cases.
@@ -63,7 +63,7 @@ func Contract(t *testing.T, b Back) {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
 			in := b.In
 			if in == nil {
-				t.Parallel() // they wait, mostly
+				t.Parallel() // the cases mostly wait
 				in = func(t *testing.T, run func(*testing.T)) { run(t) }
 			}
 			in(t, func(t *testing.T) { c.run(&world{T: t, back: b, data: b.Data(t)}) })
@@ -77,7 +77,7 @@ type world struct {
 	data Data
 }
 
-// member is one with its own wire and clocks.
+// member is a member with its own wire and clocks.
 type member struct {
 	*coord.Session
 	engine *coord.Engine
@@ -172,7 +172,7 @@ func (w *world) wantRecord(m *member, key, value string) int64 {
 	return r.Version
 }
 
-// until waits for something that the engine does in its own time.
+// until waits for a change that the engine makes in its own time.
 func (w *world) until(what string, ok func() bool) {
 	w.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {

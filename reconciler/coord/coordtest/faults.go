@@ -38,14 +38,14 @@ func lostAnswers(w *world) {
 		w.wants(err, coord.ErrConflict)
 		mark = w.changes(b, mark).Mark
 	}
-	// A lost answer to a renewal is no renewal, and no loss.
+	// A lost answer to a renewal neither renews nor loses the lease.
 	a.wire.Once("Renew", Fault{LoseAnswer: true})
 	left := a.Left()
 	if err := a.Renew(w.Context()); err == nil || errors.Is(err, coord.ErrLost) || a.Left() > left {
 		w.Errorf("renewed: %v, %s left of %s", err, a.Left(), left)
 	}
 	w.must(a.Renew(w.Context()))
-	// Nobody answers at all: it may have been written, and what follows finds out.
+	// Without any answer the write may have been done, and the next write finds out.
 	for _, f := range []Fault{{LoseRequest: true}, {LoseAnswer: true}} {
 		ctx, cancel := context.WithTimeout(w.Context(), 300*time.Millisecond)
 		a.wire.Arm(func(call string) Fault { return f })
@@ -62,11 +62,11 @@ func lostAnswers(w *world) {
 	}
 }
 
-// lateRequests arrive when their member has gone on, and must do nothing then.
+// lateRequests checks that requests have no effect if they arrive after their member has continued.
 func lateRequests(w *world) {
 	a, b := w.join("a", long), w.join("b", long)
 	late := Fault{Late: 400 * time.Millisecond}
-	// A write that is given up arrives behind the next one.
+	// A write that was given up arrives after the next one.
 	ctx, cancel := context.WithTimeout(w.Context(), 20*time.Millisecond)
 	a.wire.Once("Commit", late)
 	_, err := a.Write(ctx, put("k", "late", coord.Any))
@@ -75,7 +75,7 @@ func lateRequests(w *world) {
 	w.put(a, "k", "next", coord.Any)
 	time.Sleep(2 * late.Late)
 	w.wantRecord(b, "k", "next")
-	// A write that was refused at its second try arrives when it would not be refused.
+	// A write that was refused at its second attempt arrives when it would be accepted.
 	v := w.put(b, "there", "v", 0)
 	a.wire.Once("Commit", late)
 	_, err = a.Write(w.Context(), put("there", "late", 0))
@@ -84,7 +84,7 @@ func lateRequests(w *world) {
 	w.must(err)
 	time.Sleep(2 * late.Late)
 	w.wantRecord(b, "there", "")
-	// So does taking what somebody had.
+	// The same holds for taking a key that another member had.
 	held := w.acquire(b, "scope")
 	a.wire.Once("Commit", late)
 	_, err = a.Take(w.Context(), "scope", held)

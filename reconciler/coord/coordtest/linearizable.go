@@ -15,16 +15,16 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// scope is what the model knows of one key: its owner, and the record that owners write.
+// scope is the model's state of one key: its owner, and the record that owners write.
 type scope struct {
-	owner coord.Owner // without what is for people
+	owner coord.Owner // without the fields for people
 	value string
 }
 
 type input struct {
 	key  string
 	call string
-	seen coord.Owner // take: what is taken over; else who writes or releases
+	seen coord.Owner // take: the previous owner; else the owner that writes or releases
 	by   string      // take: the session
 	want string      // write: the value that is replaced
 	put  string
@@ -42,8 +42,8 @@ func plain(o coord.Owner) coord.Owner {
 	return o
 }
 
-// model says what one step may answer. A call that nobody answered has no end, so that it
-// may have its effect at any later time, or behind everything.
+// model decides which answers one step may have. A call without an answer has no end, so its effect may come
+// at any later time, or after everything.
 var model = porcupine.Model{
 	Init: func() any { return scope{} },
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
@@ -75,7 +75,7 @@ var model = porcupine.Model{
 			case errors.Is(o.err, coord.ErrConflict):
 				return s.owner != plain(i.seen), s
 			}
-			// A take that is unknown is looked up by who tried: its operation is recorded then.
+			// A take with an unknown result is looked up by its session, and recorded then.
 			return true, s
 		case "release":
 			if o.err == nil || unknown && owns {
@@ -101,8 +101,8 @@ var model = porcupine.Model{
 	DescribeOperation: func(in, out any) string { return fmt.Sprintf("%+v → %+v", in, out) },
 }
 
-// linearizable lets members do everything at once over wires that lose, delay and slow,
-// and asks whether there is an order in which each answer is right.
+// linearizable lets members do everything concurrently over wires that lose and delay requests. It checks
+// that an order exists in which each answer is right.
 func linearizable(w *world) {
 	const members, each = 4, 50
 	h, clean := &history{}, w.connect()
@@ -134,7 +134,7 @@ func linearizable(w *world) {
 	}
 }
 
-// roughly is a wire that loses, delays and slows some writes.
+// roughly returns a fault function that loses or delays some writes.
 func roughly(r *rand.Rand) func(call string) Fault {
 	var mu sync.Mutex
 	return func(call string) Fault {
@@ -155,14 +155,14 @@ func roughly(r *rand.Rand) func(call string) Fault {
 	}
 }
 
-// history holds the operations of all members, in a time that counts their calls and answers.
+// history contains the operations of all members. Its time counts their calls and answers.
 type history struct {
 	tick       atomic.Int64
 	mu         sync.Mutex
 	operations []porcupine.Operation
 }
 
-// add adds an operation of a member that began at call and ends now.
+// add adds an operation of a member that started at call and ends now.
 func (h *history) add(id int, in input, call int64, out output) {
 	end := h.tick.Add(1)
 	if errors.Is(out.err, coord.ErrUnknown) {
@@ -173,7 +173,7 @@ func (h *history) add(id int, in input, call int64, out output) {
 	h.operations = append(h.operations, porcupine.Operation{ClientId: id, Input: in, Call: call, Output: out, Return: end})
 }
 
-// actor is a member that reads by a wire without faults, and writes by its own.
+// actor is a member that reads over a wire without faults, and writes over its own wire.
 type actor struct {
 	*world
 	*history
@@ -184,8 +184,8 @@ type actor struct {
 	holds  map[string]coord.Owner
 }
 
-// act reads a record and its owner, and then does one of the things that a member can do. leaves
-// says that it may leave, and come back.
+// act reads a record and its owner, and then does one of a member's possible actions. leaves says that it
+// may leave and rejoin.
 func (a *actor) act(n int, leaves bool) {
 	key := fmt.Sprint("scope", a.choose.IntN(2))
 	ctx, cancel := context.WithTimeout(a.Context(), []time.Duration{30 * time.Millisecond, 10 * time.Second}[a.choose.IntN(2)])
@@ -244,11 +244,11 @@ func (a *actor) read(key string) (rec coord.Record, seen coord.Owner) {
 	return rec, seen
 }
 
-// takeOver takes a key, and looks up what became of a take without an answer.
+// takeOver takes a key, and looks up the result of a take without an answer.
 func (a *actor) takeOver(ctx context.Context, key string, seen coord.Owner) (coord.Owner, error) {
 	o, err := a.m.Take(ctx, key, seen)
 	if errors.Is(err, coord.ErrUnknown) {
-		a.must(a.m.resolveDoubts(a.world)) // one that was on its way is excluded, or was done
+		a.must(a.m.resolveDoubts(a.world)) // a take in flight is now excluded, or was done
 		if now := a.owner(a.clean, key); now.Session == a.m.ID() && now.Epoch.N > seen.Epoch.N {
 			return now, nil
 		}
@@ -256,7 +256,7 @@ func (a *actor) takeOver(ctx context.Context, key string, seen coord.Owner) (coo
 	return o, err
 }
 
-// resolveDoubts writes nothing, so that what may have been on its way is known.
+// resolveDoubts makes an empty write, after which the result of earlier writes is known.
 func (m *member) resolveDoubts(w *world) error {
 	_, err := m.Write(w.Context(), coord.Write{})
 	return err

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Load lets two members keep so many scopes for a while. Each scope writes a result of
-// size bytes as often as every says (of size 0: none), and calls during at its begin and end.
+// Load lets two members work on some scopes for the time d. Each scope writes a result of size bytes after
+// every; a size of 0 means none. Load calls during at the start and the end.
 func Load(b *testing.B, open func(member int) coord.Store, scopes int, every time.Duration, size int, d time.Duration, during func()) {
 	var all []coord.Scope
 	for i := range scopes {
@@ -52,7 +52,7 @@ func Load(b *testing.B, open func(member int) coord.Store, scopes int, every tim
 		time.Sleep(100 * time.Millisecond)
 	}
 	working.Wait()
-	time.Sleep(coord.Settle + coord.Steady + 10*time.Second) // until each has its share
+	time.Sleep(coord.Settle + coord.Steady + 10*time.Second) // until each member has its fraction
 	during()
 	time.Sleep(d)
 	during()

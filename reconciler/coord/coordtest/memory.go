@@ -1,6 +1,6 @@
-// Package coordtest is for tests. It has the contract that every back end of package
-// coord must keep, and an engine in memory. It also has a wire that loses, delays and
-// slows requests and answers, and a machine whose clocks are set, drift and sleep.
+// Package coordtest helps to test back ends and users of package coord. It has the contract that every back
+// end must keep, an engine in memory, a wire that loses and delays requests and answers, and a machine whose
+// clocks are set, drift and sleep.
 package coordtest
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Memory is an engine in memory, whose own clock is package time's. Any number of members
-// may use it, each through a Wire as a rule.
+// Memory is an engine in memory that uses the clock of package time. Any number of members may use it,
+// usually each through a Wire.
 type Memory struct {
 	mu   sync.Mutex
 	made int
@@ -39,21 +39,21 @@ type session struct {
 
 var _ coord.Store = (*Memory)(nil)
 
-// NewMemory makes an empty engine.
+// NewMemory returns an empty engine.
 func NewMemory() *Memory {
 	m := &Memory{}
 	m.Wipe()
 	return m
 }
 
-// Wipe makes it empty.
+// Wipe empties the engine.
 func (m *Memory) Wipe() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.data = data{sessions: map[string]session{}, logs: map[int]coord.Log{}, owners: map[string]coord.Owner{}, records: map[string]coord.Record{}}
 }
 
-// Save makes a backup; restore goes back to it.
+// Save makes a backup, and restore restores it.
 func (m *Memory) Save() (restore func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -68,7 +68,7 @@ func (m *Memory) Save() (restore func()) {
 	}
 }
 
-// view is the data under the lock, with sessions that have ended gone.
+// view returns the data without ended sessions. The caller holds the lock.
 func (m *Memory) view() *data {
 	for id, s := range m.data.sessions {
 		if !time.Now().Before(s.ends) {
@@ -181,7 +181,7 @@ func (m *Memory) Get(_ context.Context, keys []string) (got []coord.Record, err 
 	return got, nil
 }
 
-// memoryPage is how many records a page has: few, so that pages are turned in tests.
+// memoryPage is the number of records in a page. It is small, so that tests read several pages.
 const memoryPage = 10
 
 // List implements coord.Store.
@@ -221,5 +221,5 @@ func (m *Memory) Commit(_ context.Context, t coord.Txn) error {
 	return nil
 }
 
-// Close implements coord.Store: the data stays.
+// Close implements coord.Store. The data stays.
 func (m *Memory) Close() error { return nil }

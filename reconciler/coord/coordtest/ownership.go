@@ -111,7 +111,7 @@ func expiry(w *world) {
 		_, err := b.Take(w.Context(), "scope", held)
 		if err != nil {
 			w.wants(err, coord.ErrHeld)
-			w.alive(b) // who observes sees the session standing still
+			w.alive(b) // the observer sees that the session stands still
 		} else if left > 0 {
 			w.Fatalf("taken with %s of the lease left", left)
 		}
@@ -127,7 +127,7 @@ func expiry(w *world) {
 	w.must(b.Release(w.Context(), kept))
 }
 
-// staysDead is what a member meets whose clocks stood still: by them, its lease lives.
+// staysDead tests a member whose clocks stood still: by its own clocks, its lease is still valid.
 func staysDead(w *world) {
 	if w.back.Lease == 0 {
 		w.Skip("sessions do not expire")
@@ -189,7 +189,7 @@ func clocksApart(w *world) {
 	} {
 		a, b := w.join("a", ttl), w.join("b", ttl)
 		held := w.acquire(a, name)
-		// A wrong clock of the observer does not end the lease of another.
+		// A wrong clock of the observer does not end another member's lease.
 		w.alive(b)
 		wrong(b.clock)
 		for range 3 {
@@ -221,8 +221,8 @@ func clocksApart(w *world) {
 	w.put(a, "k", "v", 0)
 }
 
-// connectionTake takes with a new session of the same observer, whose own may have ended by
-// its clock.
+// connectionTake takes a key with a new session of the same observer, because its own session may have ended
+// by its clock.
 func (m *member) connectionTake(w *world, key string, seen coord.Owner) (coord.Owner, error) {
 	m.rejoin(w, "again", long)
 	return m.Take(w.Context(), key, seen)

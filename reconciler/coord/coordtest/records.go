@@ -27,7 +27,7 @@ func conditional(w *world) {
 	_, err = b.Write(w.Context(), coord.Write{Ops: []coord.Op{{Key: "k", Delete: true, If: coord.Any}, {Key: "never was", Delete: true, If: coord.Any}}})
 	w.must(err)
 	w.wantRecord(a, "k", "")
-	// A version is never that of what is deleted by now.
+	// A version is never the version of a deleted record.
 	if v := w.put(b, "k", "one", 0); v == v1 || v == v2 {
 		w.Errorf("version %d is used again", v)
 	}
@@ -58,7 +58,7 @@ func fenced(w *world) {
 	_, err = b.Write(w.Context(), put("k", "b", v, first))
 	w.wants(err, coord.ErrLost)
 	w.must(a.Release(w.Context(), second))
-	// Whether a version, nothing or anything must be there: an engine may go different ways to find out.
+	// The expected version may be a number, none or any: an engine may check each in its own way.
 	refused := func(value string, held ...coord.Owner) {
 		w.Helper()
 		for key, version := range map[string]int64{"k": v, "none": 0, "any": coord.Any} {
@@ -149,7 +149,7 @@ func changes(w *world) {
 	mark = w.wantChanges("one was taken", b, mark, nil, []string{"scope"})
 	w.must(a.Release(w.Context(), o))
 	mark = w.wantChanges("one was released", b, mark, nil, []string{"scope"})
-	// A later session has a slot of its own, whose log is part of it.
+	// A later session has a slot of its own, whose log is new in the mark.
 	third := w.join("c", long)
 	w.put(third, "z", "1", 0)
 	mark = w.wantChanges("another came", b, mark, []string{"z"}, nil)

@@ -9,25 +9,25 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// ErrWire is the error that a member gets from a fault.
+// ErrWire is the error that a fault returns.
 var ErrWire = errors.New("nothing came back")
 
 // Fault changes the outcome of one call; the zero Fault changes nothing.
 type Fault struct {
-	// Slow is how long the request takes to the engine.
+	// Slow is the time that the request takes to reach the engine.
 	Slow time.Duration
-	// LoseRequest: the request never arrives. LoseAnswer: the engine does it, and the answer is lost.
+	// LoseRequest drops the request. LoseAnswer drops the answer, after the engine has done the request.
 	LoseRequest, LoseAnswer bool
-	// Late: the caller gets an error for a missing answer, and the request arrives so much later.
+	// Late returns an error for a missing answer, and delivers the request after that time.
 	Late time.Duration
-	// Hang: a lost one is not told before the caller gives up.
+	// Hang delays the error of a lost request or answer until the caller gives up.
 	Hang bool
 }
 
-// Wire is between one member and its engine.
+// Wire connects one member to its engine.
 type Wire struct {
 	coord.Store
-	// Machine is the member's, if it may stand still.
+	// Machine is the member's machine, if it may stand still. It may be nil.
 	Machine *Clock
 
 	mu    sync.Mutex
@@ -39,14 +39,15 @@ type Wire struct {
 // NewWire makes a wire without faults.
 func NewWire(store coord.Store) *Wire { return &Wire{Store: store, calls: map[string]int{}} }
 
-// Arm asks fault about each call from now on, named as in coord.Store; nil for none.
+// Arm makes fault decide about each call from now on, by its name in coord.Store. A nil fault means no
+// faults.
 func (w *Wire) Arm(fault func(call string) Fault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fault = fault
 }
 
-// Once arms a fault for the next call of a name.
+// Once arms a fault for the next call with a name.
 func (w *Wire) Once(name string, f Fault) {
 	done := false
 	w.Arm(func(call string) Fault {
@@ -58,20 +59,20 @@ func (w *Wire) Once(name string, f Fault) {
 	})
 }
 
-// Cut loses every request until it is mended.
+// Cut loses every request until Mend.
 func (w *Wire) Cut() { w.Arm(func(string) Fault { return Fault{LoseRequest: true, Hang: true} }) }
 
 // Mend ends all faults.
 func (w *Wire) Mend() { w.Arm(nil) }
 
-// Calls counts the calls by name.
+// Calls returns the number of calls with a name.
 func (w *Wire) Calls(name string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls[name]
 }
 
-// Close waits for what is late, and closes the store.
+// Close waits for late requests, and closes the store.
 func (w *Wire) Close() error {
 	w.late.Wait()
 	return w.Store.Close()

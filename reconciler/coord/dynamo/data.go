@@ -14,11 +14,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// listItems is how many a page of a list has at most; DynamoDB ends it at 1 MB, too.
+// listItems is the maximum number of items in a page of a list. DynamoDB also ends a page at 1 MB.
 const listItems = 100
 
-// gets reads items at one moment between transactions, in the order of the keys; a missing
-// item is nil.
+// gets reads items of one consistent moment, in the order of the keys. A missing item is nil.
 func (s *Store) gets(ctx context.Context, keys []item) ([]item, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -38,7 +37,7 @@ func (s *Store) gets(ctx context.Context, keys []item) ([]item, error) {
 				items[i] = r.Item
 			}
 			return items, nil
-		case len(keys) > 1 && tooLarge(err): // 4 MB
+		case len(keys) > 1 && tooLarge(err): // more than 4 MB
 			first, err := s.gets(ctx, keys[:len(keys)/2])
 			if err != nil {
 				return nil, err
@@ -148,7 +147,7 @@ func (s *Store) Commit(ctx context.Context, t coord.Txn) error {
 		if err := s.transact(ctx, ops); !errors.Is(err, errCondition) {
 			return err
 		}
-		// Why not? What it depends on says so, unless that changed meanwhile.
+		// Find out which condition failed. If the data changed meanwhile, the reason may be gone.
 		c, err := s.read(ctx, t)
 		if err != nil {
 			return err
@@ -200,7 +199,7 @@ func (s *Store) writes(t coord.Txn) ([]types.TransactWriteItem, error) {
 			put.ConditionExpression, put.ExpressionAttributeNames, put.ExpressionAttributeValues = &condition, names, values
 		}
 		ops = append(ops, types.TransactWriteItem{Put: put})
-		// One in this session's own slot was there before it, and is dead.
+		// A session in this session's own slot was there earlier, and is dead.
 		if dead := taking.Dead(); dead != "" && coord.SlotOf(dead) != slot {
 			ops = append(ops, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 				TableName: &s.table, Key: slotItem(sessionKey, coord.SlotOf(dead)), ConditionExpression: aws.String("#id <> :id OR #dead = :yes"),
@@ -214,7 +213,7 @@ func (s *Store) writes(t coord.Txn) ([]types.TransactWriteItem, error) {
 	return ops, nil
 }
 
-// is is the condition that an owner is as it was seen.
+// is returns the condition that an owner has not changed since it was seen.
 func is(o coord.Owner) (condition string, names map[string]string, values item) {
 	return "#session = :session AND #engine = :engine AND #epoch = :epoch AND #released = :released",
 		map[string]string{"#session": "session", "#engine": "engine", "#epoch": "epoch", "#released": "released"},
@@ -247,7 +246,7 @@ func (s *Store) write(op coord.Op, version int64) types.TransactWriteItem {
 	}}
 }
 
-// contents are what a transaction depends on, at one moment.
+// contents has the items that a transaction depends on, at one moment.
 type contents struct {
 	items map[string]item // by partition and sort key
 	err   error

@@ -1,20 +1,19 @@
-// Package dynamo is the back end of package coord over one table of DynamoDB, on demand or
-// not, whose partition key is pk and whose sort key is sk, both texts. A table is one
-// instance's.
+// Package dynamo is the back end of package coord on one DynamoDB table. Any billing mode works. The
+// partition key is pk and the sort key is sk, both strings. A table belongs to one instance.
 //
-// DynamoDB has no leases. A session is the item of its slot, and a renewal counts it up. It
-// is dead when its count stood still for a full lease on the clock of who observes it, who
-// then marks it dead on the condition that it still stands: from then on nothing can be
-// written for it, and it cannot be renewed. Items of sessions and of owners are never
-// deleted and have no time to live: a condition on an item that is gone would say nothing.
+// DynamoDB has no leases. A session is the item of its slot, and each renewal increments the item's count. A
+// session is dead if its count did not change for a full lease on an observer's clock. The observer then
+// marks it as dead, on the condition that the count is still the same. From then on the session can neither
+// be renewed nor write. Items of sessions and owners are never deleted and have no time to live, because a
+// condition on a deleted item would prove nothing.
 //
-// A write under conditions is one TransactWriteItems, which is tried again after a conflict
-// with another transaction. Query sees a transaction item by item, so TransactGetItems, which
-// never gets between, reads what a poll told.
+// A write with conditions is one TransactWriteItems, which is retried after a conflict with another
+// transaction. Query may read part of a transaction, so TransactGetItems, which reads atomically, reads the
+// changes that a poll found.
 //
-// A table with replicas is refused: another region's copy accepts writes that this one does
-// not know of. Who uses a table looks at it once a minute, and where it has become one that is
-// refused takes, renews and writes nothing more, so that its leases end.
+// A table with replicas is refused, because another region's copy accepts writes that this one does not
+// know. Each user checks the table once a minute. If the table is no longer acceptable, the user stops
+// taking, renewing and writing, so its leases end.
 package dynamo
 
 import (
@@ -36,32 +35,33 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Attributes of the items, and the partitions they are in.
+// The attributes of the items, and their partitions.
 const (
 	partitionKey, sortKey = "pk", "sk"
 
-	// polled holds the engine's id (ENGINE), the items of sessions (session#SLOT) and logs
-	// (log#SLOT); owners and records hold each under its key.
+	// polled contains the engine's id (ENGINE), the items of sessions (session#SLOT) and logs (log#SLOT).
+	// owners and records contain items under their keys.
 	polled, owners, records = "coord", "owner", "record"
 
 	engineKey, sessionKey, logKey = "engine", "session#", "log#"
 )
 
-// Store is the data of one instance in a table.
+// Store stores the data of one instance in a table.
 type Store struct {
 	client          *dynamodb.Client
 	table, instance string
-	// tableID is part of the engine's id: a table that was restored is another one.
+	// tableID is part of the engine's id, because a restored table is another engine.
 	tableID string
 	clock   coord.Clock
 	explain func(error) error
 	calls   func(name string)
 
 	mu sync.Mutex
-	// looked is when the table was looked at, and unfit why it cannot be used since.
+	// looked is the time of the last check of the table. unfit is the reason for which it cannot be used, or
+	// nil.
 	looked coord.Instant
 	unfit  error
-	// seen is how each session was seen first with its count.
+	// seen has the first observation of each session's current count.
 	seen map[string]sighting
 }
 
@@ -72,7 +72,7 @@ type sighting struct {
 
 var _ coord.Store = (*Store)(nil)
 
-// Counting tells of each request to DynamoDB.
+// Counting makes calls receive the name of each request to DynamoDB.
 func (s *Store) Counting(calls func(name string)) { s.calls = calls }
 
 type item = map[string]types.AttributeValue
@@ -121,7 +121,7 @@ func slotKey(kind string, slot int) string { return kind + fmt.Sprintf("%02x", s
 
 func slotItem(kind string, slot int) item { return key(polled, slotKey(kind, slot)) }
 
-// query reads a partition, from a condition on the sort key; stop ends it after a page.
+// query reads a partition, with a condition on the sort key. stop ends it after a page.
 func (s *Store) query(ctx context.Context, partition, condition string, values item, limit int32, stop func() bool, each func(item) error) error {
 	in := &dynamodb.QueryInput{
 		TableName: &s.table, ConsistentRead: aws.Bool(true),
@@ -147,7 +147,7 @@ func (s *Store) query(ctx context.Context, partition, condition string, values i
 	}
 }
 
-// polledData is what Poll reads.
+// polledData is the result of a poll.
 type polledData struct {
 	engine, instance string
 	sessions         map[int]item
@@ -165,7 +165,7 @@ func (s *Store) poll(ctx context.Context) (*polledData, error) {
 			p.engine, p.instance = s.engineID(textOf(i, "id")), textOf(i, "instance")
 			return nil
 		case err != nil:
-			return nil // of a newer weir
+			return nil // written by a newer weir
 		case kind+"#" == sessionKey:
 			p.sessions[int(n)] = i
 			return nil
@@ -214,7 +214,7 @@ func (s *Store) Poll(ctx context.Context) (coord.Poll, error) {
 	return out, nil
 }
 
-// bury marks sessions dead that stood still for a full lease on this clock.
+// bury marks sessions as dead whose count did not change for a full lease on this clock.
 func (s *Store) bury(ctx context.Context, p *polledData) {
 	now := s.clock.Now()
 	var still []int
@@ -245,7 +245,7 @@ func (s *Store) bury(ctx context.Context, p *polledData) {
 			ExpressionAttributeNames:  map[string]string{"#dead": "dead", "#id": "id", "#count": "count"},
 			ExpressionAttributeValues: item{":yes": truth(true), ":id": i["id"], ":count": i["count"]},
 		})
-		if err == nil { // else it is alive, until a later poll says otherwise
+		if err == nil { // otherwise it is alive, until a later poll shows otherwise
 			p.sessions[slot] = with(maps.Clone(i), item{"dead": truth(true)})
 		}
 	}
@@ -270,7 +270,7 @@ func (s *Store) Enter(ctx context.Context, random string, m coord.Member, ttl ti
 		}
 		e := coord.Entered{TTL: ttl, Engine: p.engine}
 		for alive(p.sessions[e.Slot]) {
-			if textOf(p.sessions[e.Slot], "id") == coord.SessionID(e.Slot, random) { // by an earlier try
+			if textOf(p.sessions[e.Slot], "id") == coord.SessionID(e.Slot, random) { // by an earlier attempt
 				e.Log = p.logs[e.Slot]
 				return e, nil
 			}

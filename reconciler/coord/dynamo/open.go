@@ -22,13 +22,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/partition"
 )
 
-// Actions are the API actions that a member uses on the table.
+// Actions lists the API actions that a member uses on the table.
 var Actions = []string{
 	"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:DescribeTable", "dynamodb:GetItem",
 	"dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem",
 }
 
-// Statement is the IAM policy statement that allows them.
+// Statement returns the IAM policy statement that allows the Actions.
 func Statement(tableARN string) string {
 	data, err := json.MarshalIndent(map[string]any{"Effect": "Allow", "Action": Actions, "Resource": tableARN}, "", "  ")
 	if err != nil {
@@ -37,27 +37,27 @@ func Statement(tableARN string) string {
 	return string(data)
 }
 
-// Config says which table it is.
+// Config identifies the table.
 type Config struct {
 	Instance, Table, Region, EndpointURL string
-	// Clock is the observer's; nil for this machine's.
+	// Clock is the observer's clock. It defaults to this machine's.
 	Clock coord.Clock
 }
 
-// Open looks at the table, and fails with what to do if it cannot be used.
+// Open checks the table. Its error says what to do if the table cannot be used.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	var options []func(*config.LoadOptions) error
 	if c.Region != "" {
 		options = append(options, config.WithRegion(c.Region))
 	}
-	// One layer tries again: a session, which knows whether a write was done.
+	// Only the session retries, because it knows whether a write was done.
 	options = append(options, config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), config.WithLogger(logging.Nop{}))
 	conf, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
 		return nil, fmt.Errorf("dynamodb: %w", err)
 	}
 	client := dynamodb.NewFromConfig(conf, func(o *dynamodb.Options) {
-		o.HTTPClient = httpbody.Client{Next: o.HTTPClient} // or answers of a quick table are lost
+		o.HTTPClient = httpbody.Client{Next: o.HTTPClient} // otherwise answers of a fast table are lost
 		if c.EndpointURL != "" {
 			o.BaseEndpoint = &c.EndpointURL
 		}
@@ -68,7 +68,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return New(ctx, client, c)
 }
 
-// New is Open with a client, which does not try again.
+// New is like Open, with a client. The client must not retry.
 func New(ctx context.Context, client *dynamodb.Client, c Config) (*Store, error) {
 	if c.Clock == nil {
 		c.Clock = coord.Machine{}
@@ -89,15 +89,15 @@ func New(ctx context.Context, client *dynamodb.Client, c Config) (*Store, error)
 	return s, s.own(ctx)
 }
 
-// OtherInstanceError says that a table is somebody else's.
+// OtherInstanceError says that a table belongs to another instance.
 type OtherInstanceError struct{ Table, Has, Want string }
 
-// Error says so, and what to do.
+// Error returns both names and what to do.
 func (e *OtherInstanceError) Error() string {
 	return fmt.Sprintf("table %s belongs to instance %q, and this is instance %q: give each instance a table of its own", e.Table, e.Has, e.Want)
 }
 
-// own fails if the table is another instance's.
+// own fails if the table belongs to another instance.
 func (s *Store) own(ctx context.Context) error {
 	p, err := s.poll(ctx)
 	if err != nil {
@@ -109,8 +109,8 @@ func (s *Store) own(ctx context.Context) error {
 	return nil
 }
 
-// check says why a table cannot be used. A table that is still being created can be used soon:
-// the error is a coord.AwayError.
+// check returns why a table cannot be used. If the table is still being created, the error is a
+// coord.AwayError.
 func check(t *types.TableDescription, region string) error {
 	name := aws.ToString(t.TableName)
 	kinds := map[string]types.ScalarAttributeType{}
@@ -141,10 +141,11 @@ func check(t *types.TableDescription, region string) error {
 	return nil
 }
 
-// How often a table is looked at again that is in use, and how long one look may take: polls wait for it.
+// lookEvery is the time between checks of a table in use. lookFor bounds one check, because polls wait for
+// it.
 const lookEvery, lookFor = time.Minute, time.Second
 
-// checkTable finds out whether the table can be used still. A look that fails says nothing of the table.
+// checkTable checks whether the table can still be used. A failed check changes nothing.
 func (s *Store) checkTable(ctx context.Context) {
 	now := s.clock.Now()
 	s.mu.Lock()
@@ -169,14 +170,14 @@ func (s *Store) checkTable(ctx context.Context) {
 	s.mu.Unlock()
 }
 
-// fit fails while the table is one that would be refused.
+// fit fails while the table must not be used.
 func (s *Store) fit() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unfit
 }
 
-// create is how a table is made.
+// create describes how to create the table.
 func create(table, region string) string {
 	return fmt.Sprintf("make it with CloudFormation from deploy/coordination/table.yaml, or: aws dynamodb create-table --region %s --table-name %s --billing-mode PAY_PER_REQUEST"+
 		" --attribute-definitions AttributeName=pk,AttributeType=S AttributeName=sk,AttributeType=S --key-schema AttributeName=pk,KeyType=HASH AttributeName=sk,KeyType=RANGE", region, table)
@@ -200,13 +201,14 @@ func explain(err error, table, region string) error {
 	case throttled(err):
 		return &coord.AwayError{Err: fmt.Errorf("dynamodb: table %s is throttled: give it more capacity, or bill it on demand (aws dynamodb update-table --region %s --table-name %[1]s"+
 			" --billing-mode PAY_PER_REQUEST): %[3]w", table, region, err)}
-	case unanswered: // or not what was asked
+	case unanswered: // or with an unexpected answer
 		return &coord.AwayError{Err: fmt.Errorf("dynamodb: %w", err)}
 	}
 	return fmt.Errorf("dynamodb: %w", err)
 }
 
-// credentials names the service that had to give credentials for a call, and did not; "" where the call itself failed.
+// credentials returns the service that failed to provide credentials for a call. It is empty if the call
+// itself failed.
 func credentials(err error) string {
 	var call, giver *smithy.OperationError
 	if errors.As(err, &call) && errors.As(call.Err, &giver) {
@@ -215,10 +217,10 @@ func credentials(err error) string {
 	return ""
 }
 
-// named is an ARN in what AWS says of a refusal: of who asked, or of the table.
+// named matches an ARN in AWS's message about a refusal: the caller's or the table's.
 var named = regexp.MustCompile(`\barn:(aws[a-z-]*):`)
 
-// partitionOf is that of the table: as AWS's refusal names it, or as the region does.
+// partitionOf returns the partition of the table, from AWS's refusal or else from the region.
 func partitionOf(refusal, region string) string {
 	if m := named.FindStringSubmatch(refusal); m != nil {
 		return m[1]
@@ -226,7 +228,7 @@ func partitionOf(refusal, region string) string {
 	return partition.Of(region).ID
 }
 
-// throttled says that a call was one too many for the table, or for the account.
+// throttled reports whether a call exceeded the rate limit of the table or the account.
 func throttled(err error) bool {
 	codes := []string{"ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded", "ProvisionedThroughputExceeded", "ThrottlingError"}
 	var canceled *types.TransactionCanceledException
@@ -237,7 +239,7 @@ func throttled(err error) bool {
 	return errors.As(err, &api) && slices.Contains(codes, api.ErrorCode())
 }
 
-// tooLarge says that a read wanted more than one answer holds.
+// tooLarge reports whether a read exceeded the size limit of an answer.
 func tooLarge(err error) bool {
 	var api smithy.APIError
 	if !errors.As(err, &api) {

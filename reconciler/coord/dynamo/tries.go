@@ -12,10 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// errCondition says that a condition of a write did not hold.
+// errCondition says that a condition of a write was not met.
 var errCondition = errors.New("a condition is not met")
 
-// tried does a write until it is done, or refused for good. Where there is no time left, the last refusal says why.
+// tried repeats a write until it succeeds or is refused for good. If the time runs out, the error contains
+// the last refusal.
 func (s *Store) tried(ctx context.Context, write func() error, passing func(error) bool) error {
 	var why error
 	for tries := 0; ; tries++ {
@@ -32,7 +33,7 @@ func (s *Store) tried(ctx context.Context, write func() error, passing func(erro
 	}
 }
 
-// transact does a transaction, however often others are in its way.
+// transact does a transaction, and retries after conflicts.
 func (s *Store) transact(ctx context.Context, ops []types.TransactWriteItem) error {
 	return s.tried(ctx, func() error {
 		s.calls("TransactWriteItems")
@@ -49,7 +50,7 @@ func (s *Store) transact(ctx context.Context, ops []types.TransactWriteItem) err
 	})
 }
 
-// update changes one item, however often transactions are in its way.
+// update changes one item, and retries after conflicts with transactions.
 func (s *Store) update(ctx context.Context, in *dynamodb.UpdateItemInput) (out *dynamodb.UpdateItemOutput, err error) {
 	err = s.tried(ctx, func() error {
 		s.calls("UpdateItem")
@@ -66,14 +67,14 @@ func (s *Store) update(ctx context.Context, in *dynamodb.UpdateItemInput) (out *
 	return out, err
 }
 
-// failed says that one of the conditions did not hold, whatever else there was.
+// failed reports whether a condition was not met, whatever other reasons exist.
 func failed(c *types.TransactionCanceledException) bool {
 	return slices.ContainsFunc(c.CancellationReasons, func(r types.CancellationReason) bool {
 		return aws.ToString(r.Code) == "ConditionalCheckFailed"
 	})
 }
 
-// collided says that nothing is wrong but that others are there too.
+// collided reports whether a transaction failed only because of other requests.
 func collided(c *types.TransactionCanceledException) bool {
 	return !slices.ContainsFunc(c.CancellationReasons, func(r types.CancellationReason) bool {
 		switch aws.ToString(r.Code) {

@@ -11,8 +11,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Commit implements coord.Store. Most transactions need no read to know what they depend on; what another one reads, or finds in place of what it
-// expected, must still be of the same revisions when it writes.
+// Commit implements coord.Store. Most transactions can express all their conditions without a read.
+// Otherwise Commit reads the keys that the transaction depends on, and writes on the condition that their
+// revisions have not changed.
 func (s *Store) Commit(ctx context.Context, t coord.Txn) error {
 	writes, err := s.keys.writes(t)
 	if err != nil {
@@ -48,7 +49,7 @@ func (s *Store) Commit(ctx context.Context, t coord.Txn) error {
 	}
 }
 
-// logged is a log as this process wrote it last.
+// logged is a log as this process last wrote it.
 type logged struct {
 	session  string
 	n        int64
@@ -61,8 +62,8 @@ func (s *Store) wrote(t coord.Txn, revision int64) {
 	s.last = logged{t.Session, t.Log.N, revision}
 }
 
-// expected is what must hold of t, in comparisons that need no reading; nil where there are
-// none.
+// expected returns the conditions of t as comparisons that need no read. It returns nil if they cannot be
+// expressed that way.
 func (s *Store) expected(t coord.Txn) []clientv3.Cmp {
 	s.mu.Lock()
 	last := s.last
@@ -75,7 +76,7 @@ func (s *Store) expected(t coord.Txn) []clientv3.Cmp {
 		clientv3.Compare(clientv3.CreateRevision(s.keys.session(t.Session)), ">", 0),
 	}
 	for _, o := range t.Held {
-		owner, err := json.Marshal(o) // as it was taken
+		owner, err := json.Marshal(o) // in the form in which it was taken
 		if err != nil {
 			return nil
 		}
@@ -86,7 +87,7 @@ func (s *Store) expected(t coord.Txn) []clientv3.Cmp {
 		case coord.Any:
 		case 0:
 			ifs = append(ifs, clientv3.Compare(clientv3.CreateRevision(s.keys.record(op.Key)), "=", 0))
-		default: // a version is a part of the value
+		default: // a version is only part of the value
 			return nil
 		}
 	}
@@ -116,7 +117,7 @@ func (l layout) writes(t coord.Txn) ([]clientv3.Op, error) {
 	return writes, nil
 }
 
-// contents are what a transaction depends on, at one revision.
+// contents has the keys that a transaction depends on, at one revision.
 type contents struct {
 	s    *Store
 	keys []string
@@ -124,8 +125,8 @@ type contents struct {
 	err  error
 }
 
-// dependsOn are the keys of it. Of records the versions alone would do, but etcd has no such
-// read.
+// dependsOn returns the keys that a transaction depends on. For records the versions would be enough, but
+// etcd cannot read only a part of a value.
 func (l layout) dependsOn(t coord.Txn) []string {
 	keys := []string{l.log(coord.SlotOf(t.Session)), l.session(t.Session)}
 	for _, o := range t.Held {
@@ -158,7 +159,7 @@ func (c *contents) are(kvs []*mvccpb.KeyValue) {
 	}
 }
 
-// unchanged holds as long as nothing of it changes.
+// unchanged returns the condition that none of the keys has changed.
 func (c *contents) unchanged() (ifs []clientv3.Cmp) {
 	for _, key := range c.keys {
 		ifs = append(ifs, clientv3.Compare(clientv3.ModRevision(key), "=", c.rev(key)))

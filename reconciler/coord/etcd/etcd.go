@@ -1,17 +1,17 @@
-// Package etcd is the back end of package coord over etcd 3.4 or newer. All keys of an
-// instance begin with /weir/INSTANCE/, so that instances may share a cluster.
+// Package etcd is the back end of package coord on etcd 3.4 or newer. All keys of an instance start with
+// /weir/INSTANCE/, so that instances may share a cluster.
 //
-// A session is a key bound to a lease of etcd's: etcd alone says whether it is dead, and
-// what is written compares that the key is there. How long its holder may rely on it does
-// not come from etcd's client, whose signs of life lag behind, but from when the renewal
-// was sent (see coord.Session). Keys of owners are bound to no lease: an owner whose
-// session is gone must be told from one that released.
+// A session is a key that is bound to a lease of etcd. etcd alone decides whether the session is dead, and
+// each write has the condition that the key exists. The session counts its remaining time from the sending
+// of the renewal (see coord.Session), because the keep-alive answers of etcd's client may be late. Keys of
+// owners are bound to no lease: an owner whose session is gone must differ from an owner that released the
+// key.
 //
-// A commit is one transaction of etcd's: it writes if the log is as this process left it, and
-// owners are what they were when they were taken. Where that is not so, or says too little (of
-// versions, and of who is taken from), what it depends on is read and checked, and must still
-// be of the same revisions. The id of the engine has etcd's cluster in it, which a restore from a
-// snapshot creates new ones if requested (--initial-cluster-token).
+// A commit is one etcd transaction. It succeeds directly if the log is as this process left it, and the
+// owners are as they were taken. Otherwise, or if that is not enough (for versions, and for the session from
+// which a key is taken), Commit reads and checks what the transaction depends on, and requires the same
+// revisions when it writes. The engine's id contains etcd's cluster id. A restore from a snapshot creates a
+// new cluster id if requested (--initial-cluster-token).
 package etcd
 
 import (
@@ -34,14 +34,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// page is how many records are listed at once.
+// page is the number of records in one page of a list.
 const page = 100
 
-// Store is the data of one instance in etcd.
+// Store stores the data of one instance in etcd.
 type Store struct {
 	client *clientv3.Client
 
-	// calls counts requests, for those who want to know.
+	// calls receives the name of each request.
 	calls func(name string)
 
 	mu   sync.Mutex
@@ -56,19 +56,20 @@ type layout struct {
 
 var _ coord.Store = (*Store)(nil)
 
-// New makes a store of a client, which it closes.
+// New returns a store that uses a client, and closes it with Close.
 func New(client *clientv3.Client, instance string) *Store {
 	return &Store{client: client, keys: layout{"/weir/" + instance + "/"}, calls: func(string) {}}
 }
 
-// Counting tells of each request to etcd.
+// Counting makes calls receive the name of each request to etcd.
 func (s *Store) Counting(calls func(name string)) { s.calls = calls }
 
-// led makes an etcd member without a quorum say so at once, so that the client asks another one. Else it would hold a request until that has
-// no time left, and with it every renewal that comes there.
+// led makes an etcd member without a quorum fail at once, so that the client tries another one. Otherwise
+// that member would keep each request, including renewals, until the request's deadline.
 func led(ctx context.Context) context.Context { return clientv3.WithRequireLeader(ctx) }
 
-// ask asks the next endpoint where one has no leader, and so has done nothing. The client by itself asks again for reads alone.
+// ask repeats a request on the next endpoint if one has no leader, and so has done nothing. The client
+// itself repeats only reads.
 func (s *Store) ask(do func() error) (err error) {
 	for range s.client.Endpoints() {
 		if err = do(); !errors.Is(rpctypes.Error(err), rpctypes.ErrNoLeader) {
@@ -87,7 +88,7 @@ func (s *Store) txn(ctx context.Context, ifs []clientv3.Cmp, then, otherwise []c
 	return r, err
 }
 
-// Keys. All that Poll reads stands under one prefix.
+// The keys. Everything that Poll reads has one prefix.
 
 func (l layout) polled() string           { return l.prefix + "m/" }
 func (l layout) engine() string           { return l.polled() + "engine" }
@@ -108,7 +109,7 @@ func leaseOf(id string) (clientv3.LeaseID, error) {
 	return 0, fmt.Errorf("session %q is none", id)
 }
 
-// polledData is what Poll reads, with revisions.
+// polledData is the result of a poll, with revisions.
 type polledData struct {
 	coord.Poll
 	rev map[string]int64
@@ -167,8 +168,8 @@ func (s *Store) Poll(ctx context.Context) (coord.Poll, error) {
 	return p.Poll, nil
 }
 
-// Enter implements coord.Store. The lease's id follows from the session's, so that every
-// member can name it.
+// Enter implements coord.Store. The lease's id is derived from the session's id, so that every member can
+// name it.
 func (s *Store) Enter(ctx context.Context, random string, m coord.Member, ttl time.Duration) (coord.Entered, error) {
 	lease, err := leaseOf("." + random)
 	if err != nil {
@@ -229,7 +230,7 @@ func (s *Store) unchanged(p *polledData, key string) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(key), "=", p.rev[key])
 }
 
-// grant makes a lease of an id. It may be there by an earlier try.
+// grant makes a lease with an id. An earlier attempt may have made it already.
 func (s *Store) grant(ctx context.Context, id clientv3.LeaseID, ttl time.Duration) (time.Duration, error) {
 	seconds := int64((ttl + time.Second - 1) / time.Second)
 	var r *etcdserverpb.LeaseGrantResponse
@@ -247,10 +248,10 @@ func (s *Store) grant(ctx context.Context, id clientv3.LeaseID, ttl time.Duratio
 	return time.Duration(r.TTL) * time.Second, nil
 }
 
-// keepAlive renews a lease once. The client's own KeepAliveOnce tries again without a
-// pause while nobody answers.
+// keepAlive renews a lease once. The client's own KeepAliveOnce would retry without a pause while etcd does
+// not answer.
 func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) (time.Duration, error) {
-	ctx, cancel := context.WithCancel(ctx) // which ends the streams
+	ctx, cancel := context.WithCancel(ctx) // cancel ends the streams
 	defer cancel()
 	var r *etcdserverpb.LeaseKeepAliveResponse
 	err := s.ask(func() error {
@@ -259,7 +260,8 @@ func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) (time.Durati
 		if err == nil {
 			err = stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(id)})
 		}
-		// That a stream has ended is all that Send says of an answer that came before the question, as of a member without a leader: Recv has the answer.
+		// If an answer came before the request, such as from a member without a leader, Send reports only
+		// the end of the stream. Recv returns that answer.
 		if err == nil || errors.Is(err, io.EOF) {
 			r, err = stream.Recv()
 		}
@@ -288,7 +290,7 @@ func (s *Store) Renew(ctx context.Context, session string, m *coord.Member) (tim
 	return s.keepAlive(ctx, lease)
 }
 
-// tell writes what is new of a member.
+// tell publishes a member's changes.
 func (s *Store) tell(ctx context.Context, session string, lease clientv3.LeaseID, m coord.Member) error {
 	member, err := json.Marshal(m)
 	if err != nil {

@@ -17,33 +17,33 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Config says how etcd is reached.
+// Config configures the connection to etcd.
 type Config struct {
 	Instance string
-	// Endpoints are host:port, or addresses with http, https or unix.
+	// Endpoints are host:port, or URLs with http, https or unix.
 	Endpoints []string
-	// CertFile and KeyFile are this member's certificate, CAFile that of who signed etcd's:
-	// empty for the system's.
+	// CertFile and KeyFile are this member's certificate and key. CAFile is the CA certificate for etcd's
+	// certificates; empty means the system's CAs.
 	CertFile, KeyFile, CAFile string
-	// UsernameFile and PasswordFile hold one line each.
+	// UsernameFile and PasswordFile contain one line each.
 	UsernameFile, PasswordFile string
 }
 
 const (
-	// dialTimeout bounds an attempt to connect; a connection over which nothing comes for the
-	// other two together is given up, so that another endpoint is asked within a renewal.
+	// dialTimeout bounds an attempt to connect. A connection without traffic for aliveInterval and
+	// aliveTimeout together is closed, so that the client tries another endpoint within a renewal.
 	dialTimeout   = 2 * time.Second
 	aliveInterval = 2 * time.Second
 	aliveTimeout  = 2 * time.Second
 )
 
-// Open connects, and fails with what to do if etcd does not let this member in. It does not
-// wait for an etcd that is away.
+// Open connects. If etcd rejects this member, the error says what to do. Open does not wait for an etcd that
+// is unreachable.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	client := clientv3.Config{
 		Endpoints: c.Endpoints, DialTimeout: dialTimeout, DialKeepAliveTime: aliveInterval, DialKeepAliveTimeout: aliveTimeout,
 		PermitWithoutStream: true, Logger: zap.NewNop(),
-		// Each endpoint twice, and no more: retries until the deadline would hide the cause.
+		// Try each endpoint only twice, because retries until the deadline would hide the cause.
 		MaxUnaryRetries: uint(2 * len(c.Endpoints)),
 	}
 	if len(c.Endpoints) == 0 {
@@ -76,7 +76,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// tls is nil where no file is given and no endpoint asks for it.
+// tls returns nil if no file is configured and no endpoint needs TLS.
 func (c Config) tls() (*tls.Config, error) {
 	secure := strings.HasPrefix(strings.Join(c.Endpoints, ""), "https://")
 	if c.CertFile == "" && c.CAFile == "" && !secure {
@@ -87,7 +87,7 @@ func (c Config) tls() (*tls.Config, error) {
 		return nil, errors.New("certFile and keyFile go together")
 	}
 	if c.CertFile != "" {
-		// Read for each connection: certificates are renewed in place.
+		// The certificate is read for each connection, because certificates are renewed in place.
 		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 			return &pair, err
@@ -109,7 +109,7 @@ func (c Config) tls() (*tls.Config, error) {
 	return conf, nil
 }
 
-// refusals are answers that trying again does not change, and what to do.
+// refusals lists answers that a retry does not change, and what to do.
 var refusals = []struct {
 	err  error
 	todo string
@@ -125,7 +125,8 @@ var refusals = []struct {
 	{rpctypes.ErrGRPCNotSupportedForLearner, "the endpoint is a learner, which only copies: give endpoints of voting members"},
 }
 
-// absences are answers of members of etcd that cannot go on by themselves, and what to do. They may go away.
+// absences lists answers of etcd members that cannot continue by themselves, and what to do. They may
+// disappear.
 var absences = []struct {
 	err  error
 	todo string
@@ -134,7 +135,7 @@ var absences = []struct {
 	{rpctypes.ErrTimeout, "etcd has no quorum, or is too slow: see etcdctl endpoint status"},
 }
 
-// refuses says whether an error is one of them.
+// refuses reports whether an error is one of refusals.
 func refuses(err error) bool {
 	for _, r := range refusals {
 		if errors.Is(err, r.err) {

@@ -35,7 +35,7 @@ func decodeOwners(kvs []*mvccpb.KeyValue) (all []coord.Owner, err error) {
 	return all, nil
 }
 
-// gets reads keys at one revision; a missing key is nil.
+// gets reads keys at one revision. A missing key is nil.
 func (s *Store) gets(ctx context.Context, keys []string) ([]*mvccpb.KeyValue, error) {
 	r, err := s.txn(ctx, nil, gets(keys), nil)
 	if err != nil {
@@ -52,7 +52,7 @@ func gets(keys []string) []clientv3.Op {
 	return ops
 }
 
-// found is what the reads of a transaction gave.
+// found returns the results of a transaction's reads.
 func found(r *clientv3.TxnResponse) []*mvccpb.KeyValue {
 	kvs := make([]*mvccpb.KeyValue, len(r.Responses))
 	for i, answer := range r.Responses {
@@ -76,7 +76,7 @@ func (s *Store) OwnersOf(ctx context.Context, keys []string) ([]coord.Owner, err
 	return decodeOwners(slices.DeleteFunc(kvs, func(kv *mvccpb.KeyValue) bool { return kv == nil }))
 }
 
-// A record's value has its version in front.
+// A record's value starts with its version.
 
 func encode(value []byte, version int64) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(version))) + string(value) //nolint:gosec // versions are not negative

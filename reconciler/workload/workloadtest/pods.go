@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// everywhere stands for all namespaces.
+// everywhere means all namespaces.
 const everywhere = "*"
 
 // Pod is a pod that a test adds.
 type Pod struct {
 	Namespace, Name, Node string
 	Labels                map[string]string
-	// Owner is the kind of its controller, "" for none; Phase is Running where it is "".
+	// Owner is the kind of its controller, or "". Phase defaults to Running.
 	Owner, Phase string
 	Mirror       bool
-	// Stuck pods are not ended by their kubelet.
+	// Stuck pods are not terminated by their kubelet.
 	Stuck bool
-	// Grace is the number of seconds that it has to end. Zero means 30.
+	// Grace is the termination grace period in seconds. It defaults to 30.
 	Grace int
 	// Unready pods do not have the condition Ready.
 	Unready bool
 }
 
-// AddPod adds or replaces a pod, which gets a uid of its own.
+// AddPod adds or replaces a pod. The pod gets a new uid.
 func (s *Server) AddPod(p Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +64,7 @@ func (s *Server) RemovePod(key string) {
 	delete(s.pods, key)
 }
 
-// Pods are the names of the pods of a node that are not being deleted, sorted.
+// Pods returns the names of a node's pods that are not being deleted, sorted.
 func (s *Server) Pods(node string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Server) Evicted() []string {
 	return slices.Clone(s.evicted)
 }
 
-// Node is the annotation of a node, and whether it is cordoned.
+// Node returns the value of a node's annotation, and whether the node is cordoned.
 func (s *Server) Node(name, annotation string) (value string, cordoned bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +101,8 @@ func (s *Server) Annotate(node, annotation, value string) {
 	merge(s.nodes["/"+node], object{"metadata": object{"annotations": object{annotation: value}}})
 }
 
-// AddBudget adds or replaces a PodDisruptionBudget: of the pods with the label, so many
-// may go. A pod that is evicted uses one up.
+// AddBudget adds or replaces a PodDisruptionBudget for the pods with a label. It allows the given number of
+// evictions, and each eviction uses one up.
 func (s *Server) AddBudget(namespace, name, key, value string, allowed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func bound(o object, selector string) bool {
 	return !asked || member(o, "spec", "nodeName") == node
 }
 
-// workloads answers what is about pods, and changes of nodes; status 0 is neither.
+// workloads handles requests about pods, and changes of nodes. It returns status 0 for all other requests.
 func (s *Server) workloads(parts []string, r *http.Request, body []byte) (int, object) {
 	switch {
 	case len(parts) == 2 && parts[0] == "nodes" && r.Method == http.MethodPatch:
@@ -156,7 +156,7 @@ func (s *Server) allBudgets(r *http.Request) (int, object) {
 	return status, out
 }
 
-// endPods ends what was deleted and has had its time.
+// endPods removes deleted pods after their grace period.
 func (s *Server) endPods() {
 	for key, p := range s.pods {
 		until, deleted := member(p, "metadata", "deletionTimestamp").(string)
@@ -185,7 +185,7 @@ func (s *Server) patchNode(name string, r *http.Request, body []byte) (int, obje
 	return http.StatusOK, node
 }
 
-// merge is RFC 7396.
+// merge applies a JSON merge patch (RFC 7396).
 func merge(into, patch object) {
 	for k, v := range patch {
 		below, isObject := v.(object)
@@ -204,7 +204,7 @@ func merge(into, patch object) {
 	}
 }
 
-// evict is the Eviction subresource: it deletes a pod, as its budget lets it.
+// evict implements the Eviction subresource. It deletes a pod if its budget allows that.
 func (s *Server) evict(key, name string, body []byte) (int, object) {
 	var e struct {
 		APIVersion    string `json:"apiVersion"`

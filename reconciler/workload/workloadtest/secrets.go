@@ -16,7 +16,7 @@ func (s *Server) RemoveSecret(key string) {
 	delete(s.secrets, key)
 }
 
-// AddSecret stores a Secret from elsewhere.
+// AddSecret stores a Secret that weir did not create.
 func (s *Server) AddSecret(namespace, name, kind string, labels map[string]string, data map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *Server) Secrets() map[string]map[string]string {
 	return out
 }
 
-// all answers for the Secrets of a namespace.
+// all handles requests about the Secrets of a namespace.
 func (s *Server) all(namespace string, r *http.Request, body []byte) (int, object) {
 	switch r.Method {
 	case http.MethodGet:
@@ -121,7 +121,7 @@ func (s *Server) create(namespace string, body []byte) (int, object) {
 	return http.StatusCreated, o
 }
 
-// validLabel is Kubernetes' rule for a label's value.
+// validLabel implements Kubernetes' rule for a label's value.
 func validLabel(v string) bool {
 	alnum := func(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 	if len(v) > 63 {

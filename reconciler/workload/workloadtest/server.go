@@ -1,7 +1,6 @@
-// Package workloadtest is an API server with Secrets, Nodes, Pods, PodDisruptionBudgets
-// and one ConfigMap, for tests: it speaks the API's JSON over TLS, checks the bearer
-// token, pages its lists, evicts pods as budgets let it, and fails where a test asks for
-// it.
+// Package workloadtest is an API server for tests, with Secrets, Nodes, Pods, PodDisruptionBudgets and one
+// ConfigMap. It speaks the API's JSON over TLS, checks the bearer token, pages its lists, evicts pods within
+// their budgets, and fails as a test requests.
 package workloadtest
 
 import (
@@ -25,25 +24,25 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Token is the bearer token that the server takes.
+// Token is the bearer token that the server accepts.
 const Token = "workload-bearer-4f1c9a7be2"
 
 // Fault fails requests.
 type Fault struct {
-	// Method and Path select requests: the path's prefix, both may be empty.
+	// Method and Path select requests. Path is a prefix. Both may be empty.
 	Method, Path string
-	// Times is the number of requests that fail, all if 0.
+	// Times is the number of requests that fail. Zero means all.
 	Times int
-	// Status is answered; 0 hangs up without an answer.
+	// Status is the status of the answer. Zero closes the connection without an answer.
 	Status int
 	// After makes the request take effect before it fails.
 	After bool
-	// Body is the answer instead of a Status object, if not empty.
+	// Body replaces the Status object in the answer, if not empty.
 	Body string
-	// Delay is waited for before anything else, or until the client gives up.
+	// Delay is the time before the request is handled, unless the client gives up earlier.
 	Delay time.Duration
 
-	// skip is the number of requests that succeed before.
+	// skip is the number of requests that succeed before the first fault.
 	skip int
 }
 
@@ -56,16 +55,16 @@ type Server struct {
 	nodes   map[string]object
 	pods    map[string]object
 	budgets map[string]object
-	// ignore are pods whose kubelet does not end them.
+	// ignore lists pods that their kubelet does not terminate.
 	ignore map[string]bool
-	// evicted are the pods whose eviction was taken, as often as it was.
+	// evicted lists the pods with an accepted eviction, once for every eviction.
 	evicted []string
 	before  func(method, path string)
 	faults  []*Fault
 	log     []string
 	uid     int
 	clock   func() time.Time
-	// page is the server's own limit for a page, as a server may have one.
+	// page is the server's own limit for a page.
 	page    int
 	expired bool
 }
@@ -75,7 +74,7 @@ type object = map[string]any
 // New starts a server that ends with the test.
 func New(t testing.TB) *Server { return On(t, nil) }
 
-// On is New on a listener, nil for one of this machine.
+// On is like New, with a listener. A nil listener means one on this machine.
 func On(t testing.TB, l net.Listener) *Server {
 	s := &Server{secrets: map[string]object{}, nodes: map[string]object{}, pods: map[string]object{}, budgets: map[string]object{}, ignore: map[string]bool{}, clock: time.Now}
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
@@ -89,15 +88,15 @@ func On(t testing.TB, l net.Listener) *Server {
 	return s
 }
 
-// URL is the server's address.
+// URL returns the server's address.
 func (s *Server) URL() string { return s.http.URL }
 
-// CA is the server's certificate in PEM.
+// CA returns the server's certificate in PEM.
 func (s *Server) CA() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
 }
 
-// Kubeconfig writes a kubeconfig for the server and returns its file's name.
+// Kubeconfig writes a kubeconfig for the server and returns its file name.
 func (s *Server) Kubeconfig(t testing.TB) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -117,32 +116,31 @@ contexts:
 	return file
 }
 
-// SetClock says what time the server takes it to be.
+// SetClock sets the server's clock.
 func (s *Server) SetClock(now func() time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clock = now
 }
 
-// SetPage bounds pages to n objects, and with expires the first continued list gets the
-// answer 410.
+// SetPage bounds pages to n objects. With expires, the first request for a further page gets status 410.
 func (s *Server) SetPage(n int, expires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.page, s.expired = n, expires
 }
 
-// Before calls f ahead of each request. It is set before there are any.
+// Before makes the server call f before each request. It must be set before the first request.
 func (s *Server) Before(f func(method, path string)) { s.before = f }
 
-// Fail adds a fault; those that were added first come first.
+// Fail adds a fault. Faults apply in the order in which they were added.
 func (s *Server) Fail(f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults = append(s.faults, &f)
 }
 
-// FailAt makes the nth request from now on fail, from 1.
+// FailAt makes the nth request from now on fail, counted from 1.
 func (s *Server) FailAt(n int, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +155,7 @@ func (s *Server) Heal() {
 	s.faults = nil
 }
 
-// Log returns what was asked, as "POST /api/v1/…", and forgets it.
+// Log returns the requests since the last call, as "POST /api/v1/…".
 func (s *Server) Log() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,12 +164,12 @@ func (s *Server) Log() []string {
 	return out
 }
 
-// AddNode adds or replaces a node, which has been so since 2026 began.
+// AddNode adds or replaces a node whose Ready condition changed last on 2 January 2026.
 func (s *Server) AddNode(name, providerID, ready string) {
 	s.AddNodeSince(name, providerID, ready, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 }
 
-// AddNodeSince is AddNode with the time since when its Ready condition is as it is.
+// AddNodeSince is like AddNode, with the time of the last change of its Ready condition.
 func (s *Server) AddNodeSince(name, providerID, ready string, since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -292,7 +290,7 @@ func (s *Server) answer(r *http.Request, body []byte) (int, object) {
 	return s.one(parts[1]+"/"+parts[3], parts[3], r, body)
 }
 
-// configMap answers for one ConfigMap.
+// configMap handles requests for one ConfigMap.
 func (s *Server) configMap(key, name string) (int, object) {
 	if key == "kube-public/cluster-info" {
 		return http.StatusOK, object{"data": object{"kubeconfig": s.clusterInfo()}}
@@ -300,7 +298,7 @@ func (s *Server) configMap(key, name string) (int, object) {
 	return refuse(http.StatusNotFound, "NotFound", "configmaps %q not found", name)
 }
 
-// clusterInfo is the kubeconfig that kubeadm publishes.
+// clusterInfo returns the kubeconfig that kubeadm publishes.
 func (s *Server) clusterInfo() string {
 	return fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters:\n- cluster:\n    certificate-authority-data: %s\n    server: https://api.example.org:6443\n  name: \"\"\n",
 		base64.StdEncoding.EncodeToString(s.CA()))
