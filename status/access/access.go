@@ -1,13 +1,12 @@
 // Package access decides who may use the page and the API, and guards both.
 //
-// A Guard protects everything that the daemon serves, except webhooks, which prove themselves. For
-// each request it identifies the caller: by a bearer token, by a session that a token started in a
-// browser, or by the headers of a proxy that the configuration names. The role comes from the
-// configuration and is read again for every request; it decides which requests pass. Code behind
-// the guard calls CallerOf.
+// A Guard protects everything that the daemon serves, except webhooks, which have their own authentication.
+// For each request, it identifies the caller: by a bearer token, by a session that a token started in a
+// browser, or by the headers of a configured proxy. The caller's role is looked up in the configuration for
+// every request, and decides whether the request passes. Code behind the guard calls CallerOf.
 //
-// Tokens and secrets are read from their files at each use, are compared in constant time, and are
-// in no log and no answer.
+// Tokens and secrets are read from their files at each use and compared in constant time. They never appear
+// in a log or a response.
 package access
 
 import (
@@ -20,7 +19,7 @@ import (
 // Role is a caller's permission; each role includes those before it.
 type Role int
 
-// Roles.
+// The roles.
 const (
 	None Role = iota
 	Metrics
@@ -41,34 +40,34 @@ func roleOf(word string) Role {
 	}
 }
 
-// String is the name in the configuration.
+// String returns the name of the role in the configuration.
 func (r Role) String() string {
 	return [...]string{"none", RoleMetrics, RoleRead, RoleOperate}[r]
 }
 
-// Means is the way in which a caller proved their identity.
+// Means is the way in which a caller was authenticated.
 type Means string
 
-// Means of proving it. Nobody, the caller without proof, is unnamed.
+// The ways of authentication. Nobody means that the caller was not authenticated.
 const (
 	Nobody    Means = ""
 	ByToken   Means = "token"
 	BySession Means = "session"
 	ByProxy   Means = "proxy"
-	// ByState is a user of weir's machine who can read its state directory.
+	// ByState means a user of weir's machine who can read its state directory.
 	ByState Means = "state directory"
 )
 
-// Caller is the sender of a request. The zero value is an unknown caller without any permission.
+// Caller is the sender of a request. The zero value is an unknown caller without permissions.
 type Caller struct {
 	Name  string
 	Means Means
 	Role  Role
-	// bound identifies what the tokens of this caller's forms are bound to: a session, a user of
-	// the proxy, or a browser that has not logged in.
+	// bound identifies the owner of form tokens: a session, a user of the proxy, or a browser without a
+	// login.
 	bound string
-	// signed reads a body that the caller may send, and fails where another one was
-	// signed; nil where it was read, or needs no signature.
+	// signed reads the body of a permitted request, and returns an error if its signature does not match.
+	// It is nil if the body was already read, or needs no signature.
 	signed func(*http.Request) error
 }
 
@@ -87,19 +86,19 @@ type Policy struct {
 	// from are the addresses of the proxy.
 	from  []netip.Prefix
 	rules []Rule
-	// anonymous is the role without a login.
+	// anonymous is the role of callers without a login.
 	anonymous Role
-	// local says that programs on this machine may command without a login, and that nothing else
-	// identifies the caller.
+	// local says that programs on this machine may run commands without a login, because no callers can be
+	// identified.
 	local bool
-	// ownHost says that requests under another name than this machine's are refused.
+	// ownHost says that requests are refused if their Host header is not a name of this machine.
 	ownHost bool
-	// secure says that browsers come over TLS.
+	// secure says that browsers connect over TLS.
 	secure bool
 }
 
-// NewPolicy reads settings that have been checked. Secure says that browsers come over
-// TLS, and loopback that weir listens for this machine alone.
+// NewPolicy returns the policy for validated settings. secure says that browsers connect over TLS, and
+// loopback that weir listens only on the loopback interface.
 func NewPolicy(a Access, secure, loopback bool) *Policy {
 	p := &Policy{tokens: a.Tokens, proxy: a.Proxy, rules: a.Rules, secure: secure, local: !a.Named()}
 	for _, text := range a.Proxy.Addresses {
@@ -111,17 +110,17 @@ func NewPolicy(a Access, secure, loopback bool) *Policy {
 	case a.Anonymous == AnonymousRead:
 		p.anonymous = Read
 	case a.Anonymous == "" && !a.Named() && loopback:
-		// A page elsewhere could point its own name to this machine and read what
-		// is meant for this machine alone.
+		// A page elsewhere could point its own host name to this machine, and read data that is meant only
+		// for this machine.
 		p.anonymous, p.ownHost = Read, true
 	}
 	return p
 }
 
-// local reports whether programs on weir's own machine command without a login.
+// Local reports whether programs on weir's own machine may run commands without a login.
 func (p *Policy) Local() bool { return p.local }
 
-// roleOf is the role of a user whom the proxy names: that of the first rule that fits.
+// roleOf returns the role of a user that the proxy names, from the first matching rule.
 func (p *Policy) roleOf(user string, groups []string) Role {
 	for _, r := range p.rules {
 		if slices.Contains(r.Users, "*") || slices.Contains(r.Users, user) ||
@@ -132,7 +131,7 @@ func (p *Policy) roleOf(user string, groups []string) Role {
 	return None
 }
 
-// trusts reports whether an address is the proxy's.
+// trusts reports whether an address belongs to the proxy.
 func (p *Policy) trusts(ip netip.Addr) bool {
 	return slices.ContainsFunc(p.from, func(f netip.Prefix) bool { return f.Contains(ip) })
 }

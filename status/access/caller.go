@@ -16,8 +16,8 @@ var (
 	errTooMany  = errors.New("too many tries")
 )
 
-// caller identifies the caller of a request. The error is about a credential that does not count;
-// it contains nothing of the credential.
+// caller identifies the caller of a request. The error describes an invalid credential, and contains no
+// part of it. The duration is the time that the caller must wait.
 func (g *Guard) caller(p *Policy, r *http.Request) (Caller, time.Duration, error) {
 	through, err := p.proxied(r)
 	if err != nil {
@@ -49,9 +49,9 @@ func (g *Guard) caller(p *Policy, r *http.Request) (Caller, time.Duration, error
 	return c, 0, nil
 }
 
-// byToken finds whose token it is. An address that was wrong too often has to wait before
-// it gets an answer to another wrong token. A right one always counts: others may use the
-// same address, and a token is too long to be guessed.
+// byToken finds the owner of a token. After too many wrong tokens, an address must wait before another
+// wrong token is answered. A correct token always works, because several users may share an address, and a
+// token is too long to be guessed.
 func (g *Guard) byToken(p *Policy, r *http.Request, token string) (Caller, time.Duration, error) {
 	t, ok, faulty := p.find([]byte(token))
 	for _, err := range faulty {
@@ -68,7 +68,7 @@ func (g *Guard) byToken(p *Policy, r *http.Request, token string) (Caller, time.
 	return Caller{Name: t.Name, Means: ByToken, Role: roleOf(t.Role)}, 0, nil
 }
 
-// bySession finds whose session it is. The role is that of the configuration now.
+// bySession finds the owner of a session. The role comes from the current configuration.
 func (g *Guard) bySession(p *Policy, r *http.Request) (Caller, bool) {
 	cookie, err := r.Cookie(p.cookie(""))
 	if err != nil {
@@ -85,14 +85,14 @@ func (g *Guard) bySession(p *Policy, r *http.Request) (Caller, bool) {
 	return Caller{Name: t.Name, Means: BySession, Role: roleOf(t.Role), bound: "session\x00" + s.ID}, true
 }
 
-// runs reports whether a session has not ended. A session that would last longer than the maximum
-// was made by a clock that was ahead.
+// runs reports whether a session is still valid. It rejects a session with a lifetime above the maximum,
+// because that was created while the clock was ahead.
 func (g *Guard) runs(s session) bool {
 	left := time.Unix(s.Expires, 0).Sub(g.now())
 	return left > 0 && left <= sessionFor+time.Minute
 }
 
-// cookie is the name of a cookie. Over TLS no other host may set it.
+// cookie returns the name of a cookie. Over TLS, its prefix prevents other hosts from setting it.
 func (p *Policy) cookie(suffix string) string {
 	name := "weir"
 	if suffix != "" {
@@ -104,7 +104,7 @@ func (p *Policy) cookie(suffix string) string {
 	return name
 }
 
-// set gives the browser a cookie; a negative age takes it away.
+// set sets a cookie; a negative age deletes it.
 func (p *Policy) set(rw http.ResponseWriter, suffix, value string, age time.Duration) {
 	seconds := int(age / time.Second)
 	if age < 0 {
@@ -115,8 +115,8 @@ func (p *Policy) set(rw http.ResponseWriter, suffix, value string, age time.Dura
 	})
 }
 
-// ended are the sessions that were logged out, until they would have ended by
-// themselves. They are forgotten with the process; the cookies went with the logout.
+// ended contains the sessions that were logged out, until they would have expired. A restart forgets them,
+// but the logout has also deleted the cookies.
 type ended struct {
 	mu  sync.Mutex
 	ids map[string]time.Time

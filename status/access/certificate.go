@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Certificate is the certificate that weir shows. It is read again when one of its
-// files has changed; while they do not fit together, the one before stays.
+// Certificate is the TLS certificate of the server. It is read again when one of its files changes. While
+// the files do not match each other, the previous certificate stays in use.
 type Certificate struct {
 	log *slog.Logger
 
@@ -25,7 +25,7 @@ func OpenCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, 
 	return c, c.Set(certFile, keyFile)
 }
 
-// Set takes the certificate from other files, unless they cannot be used.
+// Set switches to a certificate in other files, unless they are invalid.
 func (c *Certificate) Set(certFile, keyFile string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,20 +41,20 @@ func (c *Certificate) Set(certFile, keyFile string) error {
 	return nil
 }
 
-// Config returns the configuration of a server: TLS 1.2 and newer, and HTTP/2.
+// Config returns the server configuration: TLS 1.2 and newer, and HTTP/2.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, GetCertificate: c.get}
 }
 
-// get is called at each handshake.
+// get returns the certificate for a TLS handshake.
 func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	seen, err := stat(c.certFile, c.keyFile)
 	if err != nil || unchanged(c.seen, seen) {
-		return c.cert, nil // a file that is being replaced is there again soon
+		return c.cert, nil // a file that is being replaced will soon exist again
 	}
-	c.seen = seen // tried only once, with any result
+	c.seen = seen // do not try the same files again
 	cert, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
 		c.log.Error("the new certificate cannot be used, and the previous one stays in use", "certFile", c.certFile, "keyFile", c.keyFile, "error", err)

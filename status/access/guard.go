@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// maxBody bounds what a request may send, in bytes.
+	// maxBody is the maximum size of a request body, in bytes.
 	maxBody = 64 << 10
-	// streamFor bounds continuous answers, so that the caller's access is checked again after it.
+	// streamFor is the maximum duration of a stream, after which the caller must be authorized again.
 	streamFor = 15 * time.Minute
-	// commandHeader is the header that each request to the API must have if it changes something:
-	// no form of a page can send it, and no script of another origin may.
+	// commandHeader is the header that each API request must have if it changes something. A form of a page
+	// cannot send it, and neither can a script of another origin.
 	commandHeader = "X-Weir-Command"
-	// actionPrefix is the path prefix of the forms of the page.
+	// actionPrefix is the path prefix of the page's forms.
 	actionPrefix = "/actions/"
 	loginPath    = "/login"
 	logoutPath   = "/logout"
 )
 
-// Guard asks everybody who they are. It is safe for concurrent use.
+// Guard authenticates and authorizes every request. It is safe for concurrent use.
 type Guard struct {
 	policy   atomic.Pointer[Policy]
 	seals    seals
@@ -47,27 +47,26 @@ type Guard struct {
 	actions  *limiter
 	networks *limiter
 	proofs   proofs
-	// uploads holds the upload limits by path; reading bounds the uploads in memory while they are
-	// checked against their signature.
+	// uploads contains the upload limits by path. reading bounds the uploads that are in memory while their
+	// signature is checked.
 	uploads map[string]int64
 	reading chan struct{}
 }
 
-// Options of a Guard.
+// Options configures a Guard.
 type Options struct {
 	// Key signs sessions and forms.
 	Key []byte
-	// Notices are the pages that a Guard shows.
+	// Notices contains the pages that a Guard shows.
 	Notices *page.Notices
 	Logger  *slog.Logger
-	// Uploads are the addresses to which readers may post bodies larger than a
-	// command's, each with its bound in bytes.
+	// Uploads maps the paths to which readers may post bodies larger than maxBody to their limits in bytes.
 	Uploads map[string]int64
-	// Now is time.Now where it is nil.
+	// Now defaults to time.Now.
 	Now func() time.Time
 }
 
-// New makes a guard that lets in whom p says.
+// New returns a guard with a policy.
 func New(p *Policy, o Options) *Guard {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -81,14 +80,14 @@ func New(p *Policy, o Options) *Guard {
 	return g
 }
 
-// Set has another policy count from now on, for sessions that have begun as well.
+// Set replaces the policy, also for existing sessions.
 func (g *Guard) Set(p *Policy) { g.policy.Store(p) }
 
-// Handler passes on to next what those who ask may do.
+// Handler returns a handler that passes authorized requests to next.
 func (g *Guard) Handler(next http.Handler) http.Handler {
 	return page.Secured(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if isAsset(r) {
-			next.ServeHTTP(rw, r) // the same for everybody, and the login needs them
+			next.ServeHTTP(rw, r) // public, and the login page needs them
 			return
 		}
 		r.Body = http.MaxBytesReader(rw, r.Body, max(maxBody, g.upload(r)))
@@ -96,15 +95,14 @@ func (g *Guard) Handler(next http.Handler) http.Handler {
 	}))
 }
 
-// isAsset reports whether a request reads what pages are made of. One written in
-// another way, such as with %2e%2e, is refused: others might take it for another
-// address.
+// isAsset reports whether a request reads an asset of the page. It rejects paths with escapes such as
+// %2e%2e, because other code might resolve them to a different address.
 func isAsset(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, "/assets/") && r.URL.RawPath == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
-// Origin returns the address that a request comes from, for rate limits and counts: the address of
-// its connection, or the address that a proxy of the configuration reports.
+// Origin returns the address that a request comes from, for rate limits and counts: the address of its
+// connection, or the address that the configured proxy reports.
 func (g *Guard) Origin(r *http.Request) netip.Addr { return g.policy.Load().origin(r) }
 
 func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -145,14 +143,14 @@ func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler
 	}
 }
 
-// pass hands on what the role allows.
+// pass forwards the request if the role allows it.
 func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 	need, sends := needOf(r), g.upload(r) > 0
 	if sends {
 		need = Read
 	}
 	if need == Operate && c.Means == Nobody && p.local && strings.HasPrefix(r.URL.Path, "/api/") {
-		next.ServeHTTP(rw, r) // it is for who takes commands to see that they come from this machine
+		next.ServeHTTP(rw, r) // package commands checks that it comes from this machine
 		return
 	}
 	switch {
@@ -189,8 +187,7 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 	next.ServeHTTP(rw, r)
 }
 
-// streamer identifies callers whose streams are counted: by name, and those without a name by
-// address.
+// streamer identifies callers to count their streams: by name, or by address if they have none.
 func streamer(p *Policy, c Caller, r *http.Request) string {
 	if c.Means == Nobody {
 		return "address\x00" + network(p.origin(r))
@@ -198,7 +195,7 @@ func streamer(p *Policy, c Caller, r *http.Request) string {
 	return "name\x00" + c.Name
 }
 
-// mayAct keeps actions to those who meant them, and to as many as people do.
+// mayAct rejects forged actions, and limits their rate.
 func (g *Guard) mayAct(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) bool {
 	if err := g.cross.Check(r); err != nil {
 		g.refuse(rw, r, http.StatusForbidden, "the request comes from a page that is not weir's", "use weir's own page")
@@ -221,7 +218,7 @@ func (g *Guard) mayAct(p *Policy, c Caller, rw http.ResponseWriter, r *http.Requ
 	return true
 }
 
-// formOf reads a form and checks that it is from a page that the same caller was shown.
+// formOf reads a form, and checks that it belongs to a page of the same caller.
 func (g *Guard) formOf(c Caller, rw http.ResponseWriter, r *http.Request) bool {
 	if err := r.ParseForm(); err != nil {
 		code := http.StatusBadRequest
@@ -239,8 +236,7 @@ func (g *Guard) formOf(c Caller, rw http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// upload returns the maximum body size in bytes of a request that is no command, or 0 if it may
-// have none.
+// upload returns the maximum body size in bytes of a request to an upload path, or 0 for any other request.
 func (g *Guard) upload(r *http.Request) int64 {
 	if r.Method != http.MethodPost {
 		return 0
@@ -248,7 +244,7 @@ func (g *Guard) upload(r *http.Request) int64 {
 	return g.uploads[r.URL.Path]
 }
 
-// needOf is the role that a request needs.
+// needOf returns the role that a request needs.
 func needOf(r *http.Request) Role {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -260,7 +256,7 @@ func needOf(r *http.Request) Role {
 	}
 }
 
-// health answers every caller; those without permission to read receive only the status.
+// health answers every caller. Callers without permission to read receive only the status code.
 func (g *Guard) health(p *Policy, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		rw.Header().Set("Allow", "GET, HEAD")
@@ -276,10 +272,10 @@ func (g *Guard) health(p *Policy, rw http.ResponseWriter, r *http.Request, next 
 	text := map[bool]string{true: "ok\n", false: "no\n"}[w.code < http.StatusBadRequest]
 	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	rw.WriteHeader(max(w.code, http.StatusOK))
-	_, _ = rw.Write([]byte(text)) // the reader is gone
+	_, _ = rw.Write([]byte(text)) // ignore a disconnected reader
 }
 
-// bare keeps the status of an answer and nothing else.
+// bare discards everything except the status code of a response.
 type bare struct {
 	header http.Header
 	code   int
@@ -300,7 +296,7 @@ func (b *bare) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// uncached forbids caching of every answer: also of errors, because http.Error removes the headers
+// uncached forbids caching of every response. It also handles errors, because http.Error removes headers
 // that were set before.
 type uncached struct{ http.ResponseWriter }
 
@@ -315,8 +311,7 @@ func (u *uncached) WriteHeader(code int) {
 // Unwrap supports http.ResponseController.
 func (u *uncached) Unwrap() http.ResponseWriter { return u.ResponseWriter }
 
-// ownName reports whether a request names this machine, by a name that no one else
-// could point here.
+// ownName reports whether a request names this machine in a way that nobody else can point here.
 func ownName(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h
@@ -325,13 +320,13 @@ func ownName(host string) bool {
 	return host == "localhost" || err == nil
 }
 
-// wantsPage reports whether a person in a browser is to read the answer.
+// wantsPage reports whether the client accepts HTML, as a browser does.
 func wantsPage(r *http.Request) bool {
 	return !strings.HasPrefix(r.URL.Path, "/api/") && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
-// unknown answers a caller without valid proof: a browser gets the login, where
-// there is one.
+// unknown answers a caller without valid credentials. A browser gets the login page, if logins are
+// possible.
 func (g *Guard) unknown(rw http.ResponseWriter, r *http.Request, p *Policy, message, hint string) {
 	if len(p.tokens) > 0 && r.Method == http.MethodGet && wantsPage(r) {
 		http.Redirect(rw, r, loginAddress(r.URL), http.StatusSeeOther)
@@ -341,15 +336,15 @@ func (g *Guard) unknown(rw http.ResponseWriter, r *http.Request, p *Policy, mess
 	g.refuse(rw, r, http.StatusUnauthorized, message, hint)
 }
 
-// wait asks a caller to come back later.
+// wait tells the caller to retry later.
 func (g *Guard) wait(rw http.ResponseWriter, r *http.Request, after time.Duration) {
 	seconds := int(math.Ceil(after.Seconds()))
 	rw.Header().Set("Retry-After", strconv.Itoa(seconds))
 	g.refuse(rw, r, http.StatusTooManyRequests, "too many requests", fmt.Sprintf("try again in %d s", seconds))
 }
 
-// refuse says no, in the form that the reader takes. Message and hint begin with a
-// small ASCII letter.
+// refuse sends an error in the format that the client accepts. message and hint must start with a
+// lower-case ASCII letter.
 func (g *Guard) refuse(rw http.ResponseWriter, r *http.Request, code int, message, hint string) {
 	if wantsPage(r) {
 		g.notices.Notice(rw, code, page.Notice{Headline: strings.ToUpper(message[:1]) + message[1:] + ".", Text: strings.ToUpper(hint[:1]) + hint[1:] + "."})
@@ -362,9 +357,9 @@ func (g *Guard) refuse(rw http.ResponseWriter, r *http.Request, code int, messag
 	body := &bytes.Buffer{}
 	enc := json.NewEncoder(body)
 	if err := enc.Encode(map[string]string{"error": message, "hint": hint}); err != nil {
-		panic("access: a refusal cannot be written: " + err.Error()) // it holds texts only
+		panic("access: a refusal cannot be written: " + err.Error()) // it contains only strings
 	}
 	rw.Header().Set("Content-Type", "application/json")
 	rw.WriteHeader(code)
-	_, _ = rw.Write(body.Bytes()) // the reader is gone
+	_, _ = rw.Write(body.Bytes()) // ignore a disconnected reader
 }

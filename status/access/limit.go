@@ -9,16 +9,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits of how often something may be tried: so many at once, and then one in so
-// long. Failed is for tokens and secrets that are wrong, by address; actions are
-// counted by who acts and by address.
+// The rate limits: a burst, and then one attempt per interval. failedLimit applies to wrong
+// tokens and secrets by address, actionLimit to actions by caller, and networkLimit to actions by address.
 var (
 	failedLimit  = limit{10, 6 * time.Second}
 	actionLimit  = limit{30, 2 * time.Second}
 	networkLimit = limit{60, time.Second}
 )
 
-// maxBuckets bounds the buckets in memory. Beyond it newcomers share one bucket.
+// maxBuckets is the maximum number of buckets in memory. Beyond that, new keys share one bucket.
 const maxBuckets = 10_000
 
 type limit struct {
@@ -26,18 +25,18 @@ type limit struct {
 	every time.Duration
 }
 
-// limiter counts by key.
+// limiter counts attempts by key.
 type limiter struct {
 	limit
 	now func() time.Time
 
 	mu      sync.Mutex
 	buckets map[string]*rate.Limiter
-	// sweepAbove is the number of buckets above which idle ones are forgotten.
+	// sweepAbove is the number of buckets above which idle buckets are deleted.
 	sweepAbove int
 }
 
-// leastSweep is the least number of buckets from which idle ones are forgotten.
+// leastSweep is the minimum of sweepAbove.
 const leastSweep = 100
 
 func newLimiter(l limit, now func() time.Time) *limiter {
@@ -59,14 +58,14 @@ func (l *limiter) bucket(key string) *rate.Limiter {
 		l.sweepAbove = min(max(leastSweep, 2*len(l.buckets)), maxBuckets)
 	}
 	if len(l.buckets) >= maxBuckets && key != "" {
-		return l.bucket("") // everybody else's
+		return l.bucket("") // the shared bucket
 	}
 	b := rate.NewLimiter(rate.Every(l.every), l.burst)
 	l.buckets[key] = b
 	return b
 }
 
-// left returns the time that a caller must wait before the next try, or 0.
+// left returns the time that a caller must wait before the next attempt, or 0.
 func (l *limiter) left(key string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,14 +76,14 @@ func (l *limiter) left(key string) time.Duration {
 	return time.Duration((1 - have) * float64(l.every))
 }
 
-// count counts one try.
+// count counts an attempt.
 func (l *limiter) count(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.bucket(key).AllowN(l.now(), 1)
 }
 
-// try counts one try unless there were too many; then it says how long to wait.
+// try counts an attempt and returns 0, or returns the time to wait if there were too many.
 func (l *limiter) try(key string) time.Duration {
 	if wait := l.left(key); wait > 0 {
 		return wait
@@ -93,8 +92,8 @@ func (l *limiter) try(key string) time.Duration {
 	return 0
 }
 
-// network is the address by which tries are counted: of IPv6 the network, as one
-// machine has as many addresses as it likes.
+// network returns the address under which attempts are counted. For IPv6 it is the /64 network, because one
+// machine can use all of its addresses.
 func network(ip netip.Addr) string {
 	if ip.Is6() {
 		if p, err := ip.Prefix(64); err == nil {

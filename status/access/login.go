@@ -10,15 +10,15 @@ import (
 	"github.com/weir-gitops/weir/status/page"
 )
 
-// saidFor is the time that a browser keeps the result of an action until a page shows it.
+// saidFor is the maximum time that a browser stores the result of an action before a page shows it.
 const saidFor = time.Minute
 
-// loginAddress leads to the login, and from there back.
+// loginAddress returns the address of the login page, which then redirects to back.
 func loginAddress(back *url.URL) string {
 	return loginPath + "?" + url.Values{"back": {back.RequestURI()}}.Encode()
 }
 
-// local is an address below weir's own, or / for any other text.
+// local returns text if it is a path on weir's own host, otherwise "/".
 func local(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || !strings.HasPrefix(text, "/") ||
@@ -28,7 +28,7 @@ func local(text string) string {
 	return u.RequestURI()
 }
 
-// login shows the form for a token, or takes it.
+// login shows the form for a token, or processes it.
 func (g *Guard) login(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) {
 	if len(p.tokens) == 0 {
 		g.refuse(rw, r, http.StatusNotFound, "no login is configured", "access in the configuration defines who may do what")
@@ -105,14 +105,14 @@ func (g *Guard) logout(p *Policy, c Caller, rw http.ResponseWriter, r *http.Requ
 	http.Redirect(rw, r, loginPath, http.StatusSeeOther)
 }
 
-// said is the result of an action, on its way to the next page.
+// said is the result of an action, stored in a cookie for the next page.
 type said struct {
 	Text  string `json:"text"`
 	Until int64  `json:"until"` // Unix seconds
 }
 
-// Say makes the browser's next page show the outcome of an action. It must be
-// called before the answer is written.
+// Say makes the browser's next page show the result of an action. It must be called before the response is
+// written.
 func (g *Guard) Say(rw http.ResponseWriter, text string) {
 	const most = 1000 // a cookie has room for 4096 bytes
 	if r := []rune(text); len(r) > most/2 {
@@ -123,7 +123,7 @@ func (g *Guard) Say(rw http.ResponseWriter, text string) {
 
 type viewerKey struct{}
 
-// forBrowser adds to a request what a page says of who reads it.
+// forBrowser adds the data about the reader that pages show to a request.
 func (g *Guard) forBrowser(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) *http.Request {
 	if strings.HasPrefix(r.URL.Path, "/api/") || r.URL.Path == "/metrics" || r.Method == http.MethodPost {
 		return r

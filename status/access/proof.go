@@ -17,35 +17,35 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// Without TLS, any user of this machine may be the listener at one of its addresses. So no token is
-// sent there. Client and daemon prove to each other that both have a key: the key of the state
-// directory, or a token. The client says hello with a nonce and its signature, the daemon answers
-// with a session and a signature of both, and the client signs its request, for that session alone.
-// An attacker between the two learns no key, and can only pass on the request, once, or drop it.
+// Without TLS, any user of this machine may be listening at one of its addresses, so no token is sent
+// there. Instead, client and daemon prove to each other that they have the same key: the key of the state
+// directory, or a token. The client sends a hello with a nonce and its signature. The daemon answers with a
+// session and a signature of both. The client then signs its request for that session. An attacker between
+// client and daemon learns no key, and can only forward the request once, or drop it.
 
 // ProofPath is the path for a hello to the daemon.
 const ProofPath = "/api/v1/proof"
 
 const (
 	proofScheme = "Weir"
-	// proofFor is the time within which a request must follow its hello. mostProofs bounds the
-	// awaited requests of one key.
+	// proofFor is the time within which a request must follow its hello. mostProofs is the maximum number
+	// of open sessions of one key.
 	proofFor   = time.Minute
 	mostProofs = 100
 )
 
-// errUnproven says that a daemon did not prove that it has the key.
+// errUnproven means that a daemon did not prove that it has the key.
 var errUnproven = errors.New("it cannot prove that it is the expected daemon, so weir sent it nothing")
 
-// Proof identifies the caller to a daemon without showing the key.
+// Proof authenticates a client to a daemon without revealing the key.
 type Proof struct {
 	key  seals
 	user string
 }
 
-// LocalProof returns a proof with the key of a state directory. It stands for the directory's
-// owner: every user who can read the directory has everything that the daemon has. ok is false if
-// the directory cannot be read.
+// LocalProof returns a proof with the key of a state directory. It authenticates the owner of the
+// directory, because any user who can read it can read all data of the daemon. ok is false if the directory
+// cannot be read.
 func LocalProof(stateDir, user string) (p Proof, ok bool) {
 	key, err := files.ReadKey(keyOf(stateDir))
 	return Proof{seals{key: key}, user}, err == nil
@@ -54,20 +54,19 @@ func LocalProof(stateDir, user string) (p Proof, ok bool) {
 // TokenProof returns a proof with a token.
 func TokenProof(token string) Proof { return Proof{key: seals{key: []byte(token)}} }
 
-// Hello is the header Authorization of a question to ProofPath.
+// Hello returns the Authorization header of a request to ProofPath.
 func (p Proof) Hello() (nonce, header string) {
 	nonce = random()
 	return nonce, proofScheme + " " + nonce + "." + text(p.key.mac("hello", []byte(nonce)))
 }
 
-// welcome is the daemon's answer.
+// welcome is the daemon's response to a hello.
 type welcome struct {
 	Session string `json:"session"`
 	Proof   string `json:"proof"`
 }
 
-// Sign checks the answer to a hello and returns the header Authorization of the
-// request that was meant.
+// Sign verifies the response to a hello, and returns the Authorization header of the actual request.
 func (p Proof) Sign(nonce string, answer []byte, method, uri string, body []byte) (header string, err error) {
 	var w welcome
 	if json.Unmarshal(answer, &w) != nil || !p.key.marks("welcome", nonce+"\x00"+w.Session, w.Proof) {
@@ -77,7 +76,7 @@ func (p Proof) Sign(nonce string, answer []byte, method, uri string, body []byte
 	return proofScheme + " " + w.Session + "." + user + "." + text(p.key.mac("request", asked(w.Session, user, method, uri, body))), nil
 }
 
-// asked returns the bytes of a request that are signed.
+// asked returns the bytes of a request to be signed.
 func asked(session, user, method, uri string, body []byte) []byte {
 	sum := sha256.Sum256(body)
 	return []byte(strings.Join([]string{session, user, method, uri, text(sum[:])}, "\x00"))
@@ -85,13 +84,13 @@ func asked(session, user, method, uri string, body []byte) []byte {
 
 func text(data []byte) string { return base64.RawURLEncoding.EncodeToString(data) }
 
-// marks reports whether a mark is that of a value.
+// marks reports whether mark is the signature of a value.
 func (s seals) marks(purpose, value, mark string) bool {
 	sum, err := base64.RawURLEncoding.DecodeString(mark)
 	return err == nil && hmac.Equal(sum, s.mac(purpose, []byte(value)))
 }
 
-// proofs are the sessions whose request is awaited.
+// proofs contains the sessions that wait for their request.
 type proofs struct {
 	mu  sync.Mutex
 	all map[string]proof
@@ -103,7 +102,7 @@ type proof struct {
 	until time.Time
 }
 
-// session returns the same session for the same hello: a hello that somebody repeats takes no room.
+// session returns the same session for the same hello, so that a repeated hello uses no memory.
 func (p *proofs) session(key []byte, nonce string, now time.Time) (session string, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +128,7 @@ func (p *proofs) session(key []byte, nonce string, now time.Time) (session strin
 	return session, true
 }
 
-// end takes a session out: it is good for one request.
+// end deletes a session, because it is valid for one request only.
 func (p *proofs) end(session string, now time.Time) (key []byte, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +137,7 @@ func (p *proofs) end(session string, now time.Time) (key []byte, ok bool) {
 	return one.key, ok && now.Before(one.until)
 }
 
-// prove answers a hello. It answers only a holder of a key that it has the key, so that no one else
+// prove answers a hello. It only proves that it has a key to clients who have that key, so that nobody else
 // learns which keys exist.
 func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 	nonce, mark, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), proofScheme+" "), ".")
@@ -160,9 +159,9 @@ func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(rw).Encode(welcome{session, text(seals{key: key}.mac("welcome", []byte(nonce+"\x00"+session)))}) // the reader may be gone
 }
 
-// keyOf finds the key that fits: that of the state directory, which cannot be
-// guessed, or a token. An address that was wrong too often has to wait before it gets an
-// answer to another wrong proof; a right one always counts.
+// keyOf finds the matching key: the key of the state directory, which cannot be guessed, or a token. After
+// too many wrong proofs, an address must wait before another wrong proof is answered. A correct proof
+// always works.
 func (g *Guard) keyOf(p *Policy, r *http.Request, fits func(seals) bool) (key []byte, wait time.Duration) {
 	if fits(g.seals) {
 		return g.seals.key, 0
@@ -186,9 +185,9 @@ func (g *Guard) keyOf(p *Policy, r *http.Request, fits func(seals) bool) (key []
 	return key, 0
 }
 
-// byProof identifies the signer of a request. The role is that of the current configuration. The
-// server reads an upload only if the caller may send it: until then the session alone identifies
-// the caller, and its holder has proved possession of the key.
+// byProof identifies the signer of a request. The role comes from the current configuration. An upload is
+// read only after its permission was checked. Until then, the session alone identifies the caller, and its
+// owner has proved that they have the key.
 func (g *Guard) byProof(p *Policy, r *http.Request, header string) (Caller, error) {
 	parts := strings.Split(header, ".")
 	if len(parts) != 3 {
@@ -203,12 +202,12 @@ func (g *Guard) byProof(p *Policy, r *http.Request, header string) (Caller, erro
 	if !bytes.Equal(key, g.seals.key) {
 		t, ok, _ := p.find(key)
 		if !ok {
-			return Caller{}, errBadToken // it was taken back in between
+			return Caller{}, errBadToken // the token was removed in between
 		}
 		c = Caller{Name: t.Name, Means: ByToken, Role: roleOf(t.Role)}
 	}
 	signed := func(r *http.Request) error {
-		body, err := io.ReadAll(r.Body) // Handler has bounded it
+		body, err := io.ReadAll(r.Body) // Handler has limited its size
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if err != nil || !(seals{key: key}).marks("request", string(asked(parts[0], parts[1], r.Method, r.URL.RequestURI(), body)), parts[2]) {
 			return errBadToken

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the proxy's headers.
+// The limits of the proxy's headers.
 const (
 	maxUser   = 256 // bytes of a user's name
 	maxGroups = 1000
@@ -22,13 +22,13 @@ var (
 	errBadGroups    = errors.New("the proxy sent invalid group names, or too many")
 )
 
-// identity reads the caller's identity from headers that a proxy has set. No user is no error.
+// identity returns the user from headers that a proxy has set. A missing user is not an error.
 func identity(h http.Header, userHeader, groupsHeader string) (user string, groups []string, err error) {
 	switch users := h.Values(userHeader); {
 	case len(users) == 0:
 		return "", nil, nil
 	case len(users) > 1:
-		// One of them may be the browser's.
+		// One of them may come from the browser.
 		return "", nil, errSeveralUsers
 	default:
 		user = strings.TrimSpace(users[0])
@@ -53,24 +53,24 @@ func identity(h http.Header, userHeader, groupsHeader string) (user string, grou
 	return user, groups, nil
 }
 
-// isName reports whether a text can stand as a name in a log and on a page.
+// isName reports whether a text is suitable as a name in a log and on a page.
 func isName(s string, most int) bool {
 	return len(s) <= most && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return !unicode.IsPrint(r) || unicode.Is(unicode.Bidi_Control, r)
 	})
 }
 
-// peer is the address that a request's connection comes from.
+// peer returns the remote address of a request's connection.
 func peer(r *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return netip.Addr{} // a socket in the file system
+		return netip.Addr{} // a Unix socket
 	}
 	return at.Addr().Unmap().WithZone("")
 }
 
-// origin returns the address that a request comes from as far as weir can know: the connection's
-// address, or the address that the proxy reports.
+// origin returns the client's address as far as weir can determine it: the address of the connection, or
+// the address that the proxy reports.
 func (p *Policy) origin(r *http.Request) netip.Addr {
 	at := peer(r)
 	if !p.trusts(at) {

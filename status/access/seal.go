@@ -14,15 +14,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// Key reads the key that sessions and forms are signed with from the state
-// directory, and makes it once. Without the file all sessions end.
+// Key reads the key for signatures of sessions and forms from the state directory, and creates it if it is
+// missing. Deleting the file ends all sessions.
 func Key(stateDir string) ([]byte, error) { return files.OpenKey(keyOf(stateDir)) }
 
 func keyOf(stateDir string) (file, what, lost string) {
 	return filepath.Join(stateDir, "session.key"), "session key", "everybody logs in again"
 }
 
-// seals signs values for one purpose each, so that none passes for another.
+// seals signs values. Each signature has a purpose, so that it is not valid for another one.
 type seals struct {
 	key []byte
 	now func() time.Time
@@ -30,24 +30,24 @@ type seals struct {
 
 func (s seals) mac(purpose string, data []byte) []byte {
 	h := hmac.New(sha256.New, s.key)
-	_, _ = h.Write([]byte(purpose + "\x00")) // a hash takes everything
+	_, _ = h.Write([]byte(purpose + "\x00")) // writing to a hash cannot fail
 	_, _ = h.Write(data)
 	return h.Sum(nil)
 }
 
-// seal is a value as a text that open takes until it has expired.
+// seal encodes a value as signed text. open accepts it until it expires.
 func (s seals) seal(purpose string, v any) string {
 	body, err := json.Marshal(v)
 	if err != nil {
-		panic("access: a value cannot be sealed: " + err.Error()) // they hold texts and numbers
+		panic("access: a value cannot be sealed: " + err.Error()) // values contain only strings and numbers
 	}
 	return base64.RawURLEncoding.EncodeToString(body) + "." + base64.RawURLEncoding.EncodeToString(s.mac(purpose, body))
 }
 
-// maxSealed bounds a text that is opened.
+// maxSealed is the maximum size of a text for open.
 const maxSealed = 4 << 10
 
-// open reads a value that seal made for the same purpose.
+// open decodes a value that seal created for the same purpose.
 func (s seals) open(purpose, text string, v any) bool {
 	if len(text) > maxSealed {
 		return false
@@ -69,19 +69,18 @@ type session struct {
 	ID      string `json:"id"`
 	Name    string `json:"name"`
 	Expires int64  `json:"expires"` // Unix seconds
-	// Mark stands for the token: where it is replaced, the session ends.
+	// Mark identifies the token. When the token is replaced, the session ends.
 	Mark []byte `json:"mark"`
 }
 
-// mark stands for a token, and reveals nothing of it without the key.
+// mark returns an identifier of a token that reveals nothing about it without the key.
 func (s seals) mark(token []byte) []byte { return s.mac("token", token) }
 
 // formFor is the time for which a form stays valid.
 const formFor = sessionFor
 
-// form is the token of a form: bound to whose page it is on, and good until the
-// end of the next half day. It is the same in each answer for hours, so a page that
-// holds one is not compressed.
+// form returns the token of a form. It is valid for one owner, until the end of the next 12-hour period. It
+// stays the same for hours, so a page that contains it must not be compressed.
 func (s seals) form(bound string, back int64) string {
 	slot := s.now().Unix()/int64(formFor/time.Second) - back
 	return base64.RawURLEncoding.EncodeToString(s.mac("form", fmt.Appendf(nil, "%d\x00%s", slot, bound)))
@@ -95,5 +94,5 @@ func (s seals) checkForm(bound, token string) bool {
 	return now || before
 }
 
-// random is a text that cannot be guessed.
+// random returns a text that cannot be guessed.
 func random() string { return rand.Text() }

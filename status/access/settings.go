@@ -13,7 +13,7 @@ const (
 	RoleOperate = "operate"
 )
 
-// Roles are all of them.
+// Roles lists all roles.
 var Roles = []string{RoleMetrics, RoleRead, RoleOperate}
 
 // Access configures who may use the page and the API. Without it weir listens only on the loopback
@@ -51,16 +51,16 @@ type Token struct {
 
 // Proxy is a proxy in front of weir that authenticates users and forwards their names.
 type Proxy struct {
-	// Addresses lists the addresses from which the proxy connects, such as 10.0.1.7 or 10.0.0.0/16.
-	// weir ignores the headers below from other addresses.
+	// Addresses lists the addresses from which the proxy connects, such as 10.0.1.7 or
+	// 10.0.0.0/16. weir ignores the headers below from other addresses.
 	Addresses []string `yaml:"addresses"`
 	// UserHeader is the header with the name of the user. The proxy must remove this header from
 	// requests of browsers.
 	UserHeader string `yaml:"userHeader"`
 	// GroupsHeader is the header with the user's groups, separated by commas.
 	GroupsHeader string `yaml:"groupsHeader"`
-	// SecretFile holds a secret of at least 32 characters that the proxy must send in secretHeader.
-	// weir reads it at each use.
+	// SecretFile holds a secret of at least 32 characters that the proxy must send in
+	// secretHeader. weir reads it at each use.
 	SecretFile string `yaml:"secretFile"`
 	// SecretHeader is the header with the secret of secretFile.
 	SecretHeader string `yaml:"secretHeader"`
@@ -101,7 +101,7 @@ func (a Access) Files() []string {
 	return slices.DeleteFunc(append(out, a.Proxy.SecretFile), func(f string) bool { return f == "" })
 }
 
-// OnLoopback reports whether an address to listen on is of this machine alone.
+// OnLoopback reports whether an address to listen on is reachable only from this machine.
 func OnLoopback(listen string) bool {
 	host, _, err := net.SplitHostPort(listen)
 	if err != nil {
@@ -111,7 +111,7 @@ func OnLoopback(listen string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// ParsePrefix reads an address, or several as CIDR.
+// ParsePrefix parses an address or a CIDR range.
 func ParsePrefix(text string) (netip.Prefix, error) {
 	if ip, err := netip.ParseAddr(text); err == nil {
 		ip = ip.Unmap().WithZone("")

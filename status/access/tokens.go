@@ -10,8 +10,8 @@ import (
 	"os"
 )
 
-// Limits of files with tokens. leastToken is the least length of a token in bytes:
-// so many cannot be guessed, nor remembered either.
+// The limits of files with tokens. leastToken is the minimum length of a token in bytes. A token of this
+// length can be neither guessed nor memorized.
 const (
 	leastToken    = 32
 	mostToken     = 1024
@@ -19,14 +19,14 @@ const (
 	tokensPerFile = 16
 )
 
-// secretsOf reads the secrets in a file, one a line. One that is too short makes the
-// whole file a fault: it was meant as a guard.
+// secretsOf reads the secrets in a file, one per line. If a secret is too short, the whole file is
+// rejected, so that a weak secret is never accepted.
 func secretsOf(file string) ([][]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile+1))
 	if err != nil {
 		return nil, err
@@ -51,14 +51,14 @@ func secretsOf(file string) ([][]byte, error) {
 	return out, nil
 }
 
-// same compares in a time that depends on neither.
+// same compares two values in constant time.
 func same(a, b []byte) bool {
 	x, y := sha256.Sum256(a), sha256.Sum256(b)
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
 }
 
-// find returns the entry of a token. It compares all tokens, so that the time does not reveal a
-// close match. faulty holds the errors of files that cannot be used.
+// find returns the entry of a token. It compares all tokens, so that the duration does not reveal a close
+// match. faulty contains the errors of unusable files.
 func (p *Policy) find(token []byte) (found Token, ok bool, faulty []error) {
 	for _, t := range p.tokens {
 		have, err := secretsOf(t.File)
@@ -74,7 +74,7 @@ func (p *Policy) find(token []byte) (found Token, ok bool, faulty []error) {
 	return found, ok, faulty
 }
 
-// all returns every token. Faulty are the files that cannot be used.
+// all returns every token. faulty contains the errors of unusable files.
 func (p *Policy) all() (tokens [][]byte, faulty []error) {
 	for _, t := range p.tokens {
 		have, err := secretsOf(t.File)
@@ -86,7 +86,7 @@ func (p *Policy) all() (tokens [][]byte, faulty []error) {
 	return tokens, faulty
 }
 
-// tokenByMark returns the token of a name if it is still the one, by its mark.
+// tokenByMark returns the token with a name, if its current mark is want.
 func (p *Policy) tokenByMark(name string, mark func(token []byte) []byte, want []byte) (Token, bool) {
 	for _, t := range p.tokens {
 		if t.Name != name {
@@ -105,7 +105,7 @@ func (p *Policy) tokenByMark(name string, mark func(token []byte) []byte, want [
 	return Token{}, false
 }
 
-// ReadToken returns the first token in a file, for who shows it.
+// ReadToken returns the first token in a file, for a client.
 func ReadToken(file string) (string, error) {
 	all, err := secretsOf(file)
 	if err != nil {

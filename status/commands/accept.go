@@ -10,20 +10,20 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
-// AcceptPath takes requests to keep what AWS has.
+// AcceptPath is the path for requests to keep the values in AWS.
 const AcceptPath = "/api/v1/accept"
 
-// AcceptRequest requests a pull request that keeps AWS's values of a pool: of all drifted fields,
-// or of named ones.
+// AcceptRequest requests a pull request that keeps AWS's values of a pool, for all drifted fields or for
+// named ones.
 type AcceptRequest struct {
-	// By names the user if nobody has proved it.
+	// By names the user if the caller is not authenticated.
 	By     string   `json:"by,omitempty"`
 	Target string   `json:"target"`
 	Pool   string   `json:"pool"`
 	Fields []string `json:"fields,omitempty"`
 }
 
-// Accepted is the pull request.
+// Accepted is the resulting pull request.
 type Accepted struct {
 	Schema string         `json:"schema"`
 	Target string         `json:"target"`
@@ -32,11 +32,11 @@ type Accepted struct {
 	URL    string         `json:"url"`
 	Branch string         `json:"branch"`
 	Fields []accept.Field `json:"fields"`
-	// More lists the steps that weir makes after the merge in addition to leaving the fields alone.
+	// More lists further steps of weir after the merge, which are not about the accepted fields.
 	More []string `json:"more"`
 }
 
-// accept answers a program.
+// accept answers an API request.
 func (h handler) accept(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	by, err := h.speaker(r)
@@ -50,7 +50,7 @@ func (h handler) accept(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if by != "" {
-		in.By = by // what the request says of itself is not heard
+		in.By = by // ignore the name in the request
 	}
 	out, _, err := h.keeps(r.Context(), in)
 	if err != nil {
@@ -79,7 +79,7 @@ func (h handler) keeps(ctx context.Context, in AcceptRequest) (out Accepted, tex
 	return out, text, nil
 }
 
-// acceptForm does that for a form of the page.
+// acceptForm handles the same request from a form of the page.
 func (h handler) acceptForm(w http.ResponseWriter, r *http.Request, by, back string) {
 	_, text, err := h.keeps(r.Context(), AcceptRequest{By: by, Target: r.PostFormValue("target"), Pool: r.PostFormValue("pool"), Fields: strings.Fields(r.PostFormValue("fields"))})
 	if err != nil {

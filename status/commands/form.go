@@ -13,8 +13,8 @@ import (
 // reconcile, accept, rollout.
 const formPrefix = "/actions/"
 
-// form executes a form of the page, and redirects back to the page. The caller has checked the user
-// and that the form is weir's.
+// form executes a form of the page, and redirects back to the page. The caller has authenticated the user
+// and verified the form.
 func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	back := below(r.PostFormValue("back"))
 	by := h.Who(r)
@@ -53,7 +53,7 @@ func (h handler) form(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back, http.StatusSeeOther)
 }
 
-// below is an address of the page, the first page where the text is not one.
+// below returns text if it is a path of the page, otherwise "/".
 func below(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(text, "/") || strings.HasPrefix(text, "//") || strings.ContainsAny(text, "\\\r\n\t") {
@@ -62,7 +62,7 @@ func below(text string) string {
 	return u.RequestURI()
 }
 
-// action describes what a command did, for use after the name of the requester.
+// action describes the effect of a command, for use after the name of the requester.
 func action(name string, in gates.Request, out gates.Answer) string {
 	switch name {
 	case "suspend":

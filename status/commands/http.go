@@ -1,7 +1,6 @@
-// Package commands receives commands of people over HTTP: from programs as an API, and from forms
-// of the page. Package gates knows what the commands mean; this package knows who may give them. A
-// program has to show by a header that it is no page of a browser. Without authentication it is
-// only accepted from this machine.
+// Package commands receives commands over HTTP: API requests from programs, and forms of the page. It
+// checks who may give commands; package gates executes them. A program must send a header that shows that
+// it is not a page in a browser. Without authentication, commands are accepted only from this machine.
 package commands
 
 import (
@@ -16,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
-// The addresses of the commands, and the header that each request must have: no
-// form of a page can send it, and no script of another origin may.
+// The paths of the commands, and the header that each request must have. A form of a page cannot send it,
+// and neither can a script of another origin.
 const (
 	SuspendPath   = "/api/v1/suspend"
 	ResumePath    = "/api/v1/resume"
@@ -30,56 +29,55 @@ const (
 
 const jsonType = "application/json"
 
-// maxRequest bounds the body of a request.
+// maxRequest is the maximum size of a request body.
 const maxRequest = 64 << 10
 
 func fault(hint, format string, args ...any) error {
 	return &gates.Fault{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// Options holds the options of the HTTP handler of commands.
+// Options configures the HTTP handler of commands.
 type Options struct {
 	Book   *gates.Recorder
 	Daemon gates.Daemon
-	// Members are the members that share the work; nil where a daemon is alone.
+	// Members gives access to the members that share the work; nil for a single daemon.
 	Members Members
-	// Rollouts executes commands about FleetRollouts; nil refuses them.
+	// Rollouts executes commands about FleetRollouts; nil rejects them.
 	Rollouts Rollouts
 	Logger   *slog.Logger
-	// Redact removes secrets from texts of people.
+	// Redact removes secrets from texts that users wrote.
 	Redact func(string) string
-	// Who returns the name of a caller who has proved who they are and that they may. An
-	// empty name stands for an unknown caller; of these, only programs on this machine may
-	// command. Nil knows no caller.
+	// Who returns the name of an authenticated and authorized caller. It returns an empty name for an
+	// unknown caller; such callers can give commands only from programs on this machine. If Who is nil, all
+	// callers are unknown.
 	Who func(*http.Request) string
-	// Plan plans a draft; nil plans nothing.
+	// Plan plans a draft; nil disables plans.
 	Plan func(context.Context, Draft) (*Planned, error)
-	// Accept opens a pull request that keeps what AWS has; nil opens none.
+	// Accept opens a pull request that keeps the values in AWS; nil disables this.
 	Accept func(context.Context, AcceptRequest) (Accepted, error)
-	// Done is called after each command that was done.
+	// Done is called after each successful command.
 	Done func(Action)
-	// Say makes the next page in the same browser show the result of a form, and Refuse shows why a
-	// form had no effect. Without them no forms are accepted.
+	// Say makes the next page in the same browser show the result of a form, and Refuse makes it show why a
+	// form had no effect. Without them, no forms are accepted.
 	Say    func(http.ResponseWriter, string)
 	Refuse func(w http.ResponseWriter, status int, wrong *gates.Fault, back string)
 }
 
-// Action is a command that was done.
+// Action is a successful command.
 type Action struct {
 	// Command is suspend, resume, approve, unapprove, reconcile, accept, drain or take.
 	Command string
 	By      string
 	Request gates.Request
-	// Targets lists the affected targets; empty for all or unknown ones.
+	// Targets lists the affected targets. It is empty if all are affected, or if they are unknown.
 	Targets []string
-	// Text says in a sentence who did what.
+	// Text describes the action in a sentence that starts with the user.
 	Text string
 }
 
 type handler struct{ Options }
 
-// Handler answers the commands, as API and as forms of the page; everything else goes
-// to next.
+// Handler serves the commands, as API and as forms of the page. It passes all other requests to next.
 func Handler(o Options, next http.Handler) http.Handler {
 	if o.Who == nil {
 		o.Who = func(*http.Request) string { return "" }
@@ -119,7 +117,7 @@ type command func(*gates.Recorder, gates.Daemon, gates.Request) (gates.Answer, e
 
 var commands = map[string]command{SuspendPath: gates.Suspend, ResumePath: gates.Resume, ApprovePath: gates.Approve, UnapprovePath: gates.Unapprove, ReconcilePath: gates.Reconcile}
 
-// api answers a program.
+// api answers an API request.
 func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do command) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	by, err := h.speaker(r)
@@ -133,7 +131,7 @@ func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do com
 		return
 	}
 	if by != "" {
-		in.By = by // what the request says of itself is not heard
+		in.By = by // ignore the name in the request
 	}
 	out, _, err := h.do(r.Context(), name, do, in)
 	if err != nil {
@@ -144,8 +142,8 @@ func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do com
 	answer(w, http.StatusOK, out)
 }
 
-// failed returns the answer to a failed command: it contains faults that people can fix, anything
-// else is in the log.
+// failed returns the response to a failed command. It contains errors that the user can fix; all other
+// errors are only in the log.
 func failed(err error) (status int, told *gates.Fault) {
 	if errors.As(err, &told) {
 		return http.StatusBadRequest, told
@@ -156,7 +154,7 @@ func failed(err error) (status int, told *gates.Fault) {
 	return http.StatusInternalServerError, &gates.Fault{Message: "the command failed", Hint: "see weir's log"}
 }
 
-// do does a command, and reports who did it.
+// do executes a command, logs it, and returns its description.
 func (h handler) do(ctx context.Context, name string, do command, in gates.Request) (gates.Answer, Action, error) {
 	in.Reason = h.Redact(in.Reason)
 	out, err := do(h.Book, h.Daemon, in)
@@ -181,15 +179,15 @@ func (h handler) do(ctx context.Context, name string, do command, in gates.Reque
 	return out, d, nil
 }
 
-// followers returns which owners have read a command, and whether it is only stored for the remaining
-// owners.
+// followers returns the names of the owners that have read a command, and reports whether other owners have
+// not read it yet, so that it is only stored for them.
 func (h handler) followers(ctx context.Context, name string, in gates.Request, out gates.Answer) (by []string, stored bool) {
 	targets := append(append([]string{}, out.Plans...), out.Reconciled...)
 	if in.Target != "" {
 		targets = append(targets, in.Target)
 	}
 	if (name == "approve" || name == "unapprove") && len(targets) == 0 {
-		return nil, true // of no plan that is known: its owner finds it once there is one
+		return nil, true // the plan is unknown here; its owner applies the command once there is such a plan
 	}
 	by, all := h.Members.Followers(ctx, targets)
 	return by, !all
@@ -208,5 +206,5 @@ func answer(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the reader is gone
+	_, _ = w.Write(append(body, '\n')) // ignore a disconnected reader
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/gates"
 )
 
-// forwarded are the headers of a proxy: what comes through one comes from
-// elsewhere, though the proxy is on this machine.
+// forwarded lists the headers of proxies. A request with one of them comes from elsewhere, even if the
+// proxy is on this machine.
 var forwarded = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
 
-// local refuses what does not come from a program on this machine: from another
-// one, through a proxy, or from a page in a browser, which may be anybody's.
+// local rejects requests that do not come from a program on this machine: from another machine, through a
+// proxy, or from a page in a browser.
 func local(r *http.Request, kind string) error {
 	const hint = "run the command on the machine on which weir runs"
 	if !fromHere(r) || slices.ContainsFunc(forwarded, func(h string) bool { return r.Header.Get(h) != "" }) {
@@ -36,7 +36,7 @@ func local(r *http.Request, kind string) error {
 	return nil
 }
 
-// program refuses what a form of a page can send as well.
+// program rejects requests that a form of a page could also send.
 func program(r *http.Request, kind string) error {
 	const hint = "use the weir command"
 	if r.Header.Get(Header) == "" {
@@ -48,8 +48,7 @@ func program(r *http.Request, kind string) error {
 	return nil
 }
 
-// fromHere reports whether a request came over the loopback interface or a socket
-// in the file system.
+// fromHere reports whether a request came over the loopback interface or a Unix socket.
 func fromHere(r *http.Request) bool {
 	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
 		return true

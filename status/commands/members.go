@@ -14,43 +14,44 @@ const (
 	TakePath  = "/api/v1/take"
 )
 
-// Move requests to move work between members.
+// Move is a request to move work between members.
 type Move struct {
-	// By names the user if nobody has proved it.
+	// By names the user if the caller is not authenticated.
 	By string `json:"by,omitempty"`
-	// Member is the member that drains or takes. If it is empty, the member that receives the
-	// command does.
+	// Member is the member that drains or takes. If it is empty, it is the member that receives the
+	// request.
 	Member string `json:"member,omitempty"`
 	// Undo ends draining.
 	Undo bool `json:"undo,omitempty"`
-	// Scope names the work to take: a key, account/region, or a target.
+	// Scope identifies the work to take: a key, account/region, or a target.
 	Scope string `json:"scope,omitempty"`
 }
 
-// Moved is the result of a move.
+// Moved is the response to a Move.
 type Moved struct {
 	Member string `json:"member"`
 	// Scope is the key of the taken work.
 	Scope string `json:"scope,omitempty"`
 	Undo  bool   `json:"undo,omitempty"`
-	// Followed says that it is done; else it is stored, and the member does it once it can.
+	// Followed says that the move is complete. Otherwise it is stored, and the member executes it as soon as
+	// it can.
 	Followed bool `json:"heeded"`
-	// Left counts what a draining member still owns.
+	// Left is the number of scopes and sources that a draining member still owns.
 	Left int `json:"left,omitempty"`
 }
 
-// Members gives access to the members of an instance. The engine stores requests to them, and each
-// member reads its own there. A *gates.Fault says what is wrong with a request.
+// Members gives access to the members of an instance. The engine stores requests, and each member reads the
+// ones for it there. Errors that describe an invalid request are of type *gates.Fault.
 type Members interface {
 	Drain(ctx context.Context, m Move) (Moved, error)
 	Take(ctx context.Context, m Move) (Moved, error)
-	// Followers waits a few seconds until the owners of targets, of all if none are named, have read
-	// what was stored before, and returns the names of those that have. all reports whether every
-	// owner has.
+	// Followers waits a few seconds until the owners of targets have read all requests that were stored
+	// before. An empty list means all owners. It returns the names of the owners that have read them. all
+	// reports whether every owner has.
 	Followers(ctx context.Context, targets []string) (by []string, all bool)
 }
 
-// move answers a program.
+// move answers an API request.
 func (h handler) move(w http.ResponseWriter, r *http.Request, name string, do func(context.Context, Move) (Moved, error)) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	by, err := h.speaker(r)
@@ -64,7 +65,7 @@ func (h handler) move(w http.ResponseWriter, r *http.Request, name string, do fu
 		return
 	}
 	if by != "" {
-		in.By = by // what the request says of itself is not heard
+		in.By = by // ignore the name in the request
 	}
 	in.By = gates.Who(in.By)
 	out, err := do(r.Context(), in)
@@ -88,8 +89,8 @@ func (h handler) move(w http.ResponseWriter, r *http.Request, name string, do fu
 	answer(w, http.StatusOK, out)
 }
 
-// speaker returns the user who commands, empty for a program on this machine that has not named
-// one.
+// speaker returns the user who gives a command, empty for a program on this machine that is not
+// authenticated.
 func (h handler) speaker(r *http.Request) (string, error) {
 	by := h.Who(r)
 	if by == "" {
@@ -98,7 +99,7 @@ func (h handler) speaker(r *http.Request) (string, error) {
 	return by, program(r, jsonType)
 }
 
-// request reads the body of a command.
+// request decodes the body of a command.
 func request(w http.ResponseWriter, r *http.Request, into any) error {
 	dec := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
 	dec.DisallowUnknownFields()
@@ -108,7 +109,7 @@ func request(w http.ResponseWriter, r *http.Request, into any) error {
 	return nil
 }
 
-// alone is a Members without other members.
+// alone implements Members for a single daemon.
 type alone struct{}
 
 // Drain implements Members.

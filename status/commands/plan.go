@@ -12,12 +12,11 @@ import (
 	"github.com/weir-gitops/weir/source/upload"
 )
 
-// PlanPath is the path that plans a work tree. The query names the repository, target and ref. The
-// first two may be repeated.
+// PlanPath is the path that plans a work tree. The query contains the repositories, targets and ref. The
+// first two parameters may be repeated.
 const PlanPath = "/api/v1/plan"
 
-// PlanWithin bounds how long such a plan takes, and sendWithin how long the tree may
-// take to get here.
+// PlanWithin is the maximum duration of such a plan, and sendWithin the maximum time to send the tree.
 const (
 	PlanWithin = 3 * time.Minute
 	sendWithin = 2 * time.Minute
@@ -26,25 +25,24 @@ const (
 // Draft is a work tree that a user sent.
 type Draft struct {
 	By string
-	// Repositories are the identities of the repository that it is of, Targets those to
-	// plan.
+	// Repositories are the identities of the repository of the tree. Targets are the targets to plan.
 	Repositories, Targets []string
-	// Archive is read once it is this draft's turn.
+	// Archive is read when it is the draft's turn.
 	Archive io.Reader
 }
 
-// Planned is the result of a draft, schema weir.dev/plans/v1 with additional fields.
+// Planned is the plan of a draft, in the schema weir.dev/plans/v1 with additional fields.
 type Planned struct {
 	Schema string       `json:"schema"`
 	Plans  []*plan.Plan `json:"plans"`
-	// Source is the source that the draft replaces, and Against its commit that the draft is
+	// Source is the source that the draft replaces. Against is the commit of the source that the draft is
 	// compared with.
 	Source  string `json:"source"`
 	Against string `json:"against"`
-	// Locations holds the locations of the targets.
+	// Locations maps targets to their accounts and regions.
 	Locations map[string]Location `json:"places"`
-	// Gone are targets that the draft takes away, Unaffected counts those that it leaves
-	// as they are, and Withheld were rendered without their secrets.
+	// Gone lists the targets that the draft removes. Unaffected is the number of targets that it does not
+	// change. Withheld lists the targets that were rendered without their secrets.
 	Gone       []string `json:"gone"`
 	Unaffected int      `json:"unaffected"`
 	Withheld   []string `json:"withheld"`
@@ -56,7 +54,7 @@ type Location struct {
 	Region  string `json:"region"`
 }
 
-// ErrBusy says that a draft has to wait for others.
+// ErrBusy means that a draft must wait for other drafts.
 var ErrBusy = errors.New("not now")
 
 // plan answers a program that sends a work tree.
@@ -72,7 +70,7 @@ func (h handler) plan(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	until := http.NewResponseController(w)
-	// A header that cannot be set stays as it is for all other answers.
+	// If the deadline cannot be set, the server's own applies.
 	_ = until.SetReadDeadline(time.Now().Add(sendWithin))
 	_ = until.SetWriteDeadline(time.Now().Add(sendWithin + 2*PlanWithin))
 	asked := r.URL.Query()
@@ -92,7 +90,7 @@ func (h handler) plan(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Retry-After", "30")
 		answer(w, http.StatusTooManyRequests, fault("try again in a minute", "%v", err))
 	case r.Context().Err() != nil:
-		// the reader is gone
+		// the client has disconnected
 	default:
 		answer(w, http.StatusInternalServerError, fault("see weir's log", "the work tree could not be planned: %s", gates.Line(h.Redact(err.Error()), 500)))
 	}

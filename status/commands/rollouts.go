@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/status/waves"
 )
 
-// The addresses of rollouts: what there is, and what people decide about one.
+// The paths that list rollouts, and act on one.
 const (
 	RolloutsPath = "/api/v1/rollouts"
 	RolloutPath  = "/api/v1/rollout"
@@ -15,26 +15,26 @@ const (
 
 // RolloutRequest requests an action on a FleetRollout.
 type RolloutRequest struct {
-	// By names the user if nobody has proved it.
+	// By names the user if the caller is not authenticated.
 	By string `json:"by,omitempty"`
 	// Do is pause, resume or abort.
 	Do     string `json:"do"`
 	Name   string `json:"name"`
 	Source string `json:"source,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Revision is the change that the user saw: if another one is rolled out by then, nothing is
-	// done. Empty means any change.
+	// Revision is the change that the user saw. If another change is being rolled out by now, nothing
+	// happens. Empty means any change.
 	Revision string `json:"revision,omitempty"`
 }
 
-// Rollouts gives access to the records of rollouts. A *gates.Fault says what is wrong with a
-// request.
+// Rollouts gives access to the records of rollouts. Errors that describe an invalid request are of type
+// *gates.Fault.
 type Rollouts interface {
 	List() (waves.List, error)
 	Do(r RolloutRequest) (waves.Rollout, error)
 }
 
-// rollouts answers a program what there is.
+// rollouts lists the rollouts for an API request.
 func (h handler) rollouts(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	list, err := h.Rollouts.List()
@@ -46,7 +46,7 @@ func (h handler) rollouts(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, list)
 }
 
-// rollout does what somebody decided about one.
+// rollout executes an action of an API request.
 func (h handler) rollout(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	by, err := h.speaker(r)
@@ -60,7 +60,7 @@ func (h handler) rollout(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if by != "" {
-		in.By = by // what the request says of itself is not heard
+		in.By = by // ignore the name in the request
 	}
 	out, _, err := h.decide(in)
 	if err != nil {
@@ -71,7 +71,7 @@ func (h handler) rollout(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, out)
 }
 
-// decide does what somebody decided, and says in a sentence who did what.
+// decide executes an action, and describes it in a sentence that starts with the user.
 func (h handler) decide(in RolloutRequest) (out waves.Rollout, text string, err error) {
 	in.By, in.Reason = gates.Who(in.By), gates.Line(h.Redact(in.Reason), 500)
 	if out, err = h.Rollouts.Do(in); err != nil {
@@ -90,7 +90,7 @@ func (h handler) decide(in RolloutRequest) (out waves.Rollout, text string, err 
 	return out, text, nil
 }
 
-// rolloutForm does what a form of the page decided about one.
+// rolloutForm executes an action of a form of the page.
 func (h handler) rolloutForm(w http.ResponseWriter, r *http.Request, by, back string) {
 	_, text, err := h.decide(RolloutRequest{
 		By: by, Do: r.PostFormValue("do"), Name: r.PostFormValue("name"), Source: r.PostFormValue("source"), Reason: r.PostFormValue("reason"), Revision: r.PostFormValue("revision"),

@@ -6,8 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// askedGauges holds the gauges whose value is computed at each scrape: how old something is, how
-// much waits.
+// askedGauges contains the gauges that are computed at each scrape: ages and queue lengths.
 type askedGauges struct {
 	m                       *Metrics
 	target, source, waiting *prometheus.Desc
@@ -51,7 +50,7 @@ func (g *askedGauges) Collect(out chan<- prometheus.Metric) {
 	}
 	queues, size := g.queues, g.historySize
 	g.m.mu.Unlock()
-	// Set before the first reading, and not changed since.
+	// queues was filled before the first scrape, and does not change afterwards.
 	for name, length := range queues {
 		out <- prometheus.MustNewConstMetric(g.waiting, prometheus.GaugeValue, float64(length()), name)
 	}
@@ -60,8 +59,7 @@ func (g *askedGauges) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// Know says which sources and targets there are. Those that nothing was heard of
-// yet grow stale from now on.
+// Know sets the sources and targets. The ages of new sources and targets start now.
 func (m *Metrics) Know(sources, targets []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,7 +72,7 @@ func (m *Metrics) Know(sources, targets []string) {
 	}
 	know(m.sourceSince, sources)
 	know(m.targetSince, targets)
-	// A counter that begins with its first event hides that event from increase().
+	// A counter that first appears with its first event hides that event from increase().
 	for _, target := range targets {
 		m.rolloutsStarted.WithLabelValues(target)
 		m.corrected.WithLabelValues(target)

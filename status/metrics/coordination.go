@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/status/members"
 )
 
-// coordination are the figures of a daemon that shares its work with others.
+// coordination contains the metrics of a daemon that shares its work with other members.
 type coordination struct {
 	left, members, owned, unowned, unownedFor, lag, refused, apart, differ *prometheus.Desc
 	view                                                                   func() members.View
@@ -42,8 +42,8 @@ func newCoordination(d *definer) *coordination {
 	return c
 }
 
-// Coordination registers functions that return the owners and the remaining time of the lease at
-// each scrape. A daemon that is not alone calls it before the first scrape.
+// Coordination registers functions that return the owners and the remaining time of the lease at each
+// scrape. A member of several must call it before the first scrape.
 func (m *Metrics) Coordination(view func() members.View, lease func() time.Duration) {
 	m.coordination.view, m.coordination.lease = view, lease
 	for _, kind := range []string{members.Scope, members.Source} {
@@ -53,7 +53,7 @@ func (m *Metrics) Coordination(view func() members.View, lease func() time.Durat
 	}
 }
 
-// Move counts something that was taken, handed over or lost.
+// Move counts a scope or source that was taken, handed over or lost.
 func (m *Metrics) Move(kind, event string) { m.coordination.moves.WithLabelValues(kind, event).Inc() }
 
 // EngineCall counts a call to the engine.

@@ -1,3 +1,3 @@
-// Package metrics keeps weir's Prometheus metrics. Labels come from the configuration
-// and the program alone, so that neither Git nor AWS can make series without end.
+// Package metrics defines weir's Prometheus metrics. Labels come only from the configuration and the
+// program, so that neither Git nor AWS can create an unlimited number of series.
 package metrics

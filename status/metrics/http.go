@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Count returns a handler that counts what next answers.
+// Count returns a handler that counts the responses of next.
 func (m *Metrics) Count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		began := m.now()
@@ -29,8 +29,7 @@ func (m *Metrics) Count(next http.Handler) http.Handler {
 	})
 }
 
-// routeClass puts a path into one of a few classes: clients choose the path, and must not choose a
-// label.
+// routeClass maps a path to one of a few classes. Clients choose the path, so it must not be a label.
 func routeClass(path string, stream bool, code int) string {
 	under := func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
 	switch {
@@ -53,7 +52,7 @@ func routeClass(path string, stream bool, code int) string {
 	}
 }
 
-// countedWriter remembers how a request was answered.
+// countedWriter records the status and size of a response.
 type countedWriter struct {
 	http.ResponseWriter
 	m      *Metrics
@@ -86,14 +85,14 @@ func (w *countedWriter) Flush() {
 	if w.code == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // what cannot be flushed is sent at the end
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // without support for flushing, data is sent at the end
 }
 
 // Unwrap supports http.ResponseController.
 func (w *countedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// ForgeTransport returns a way to the forge of a source that counts what goes over
-// it. Forge is its kind, such as "github".
+// ForgeTransport returns a transport to the forge of a source that counts requests. forge is the kind of
+// forge, such as "github".
 func (m *Metrics) ForgeTransport(forge, source string, next http.RoundTripper) http.RoundTripper {
 	return forgeTransport{m, forge, source, next}
 }
@@ -123,15 +122,15 @@ func (t forgeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// CloseIdleConnections closes those of the transport below.
+// CloseIdleConnections closes idle connections of the underlying transport.
 func (t forgeTransport) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// httpCode is a status as a label. All that is not a status of HTTP shares one
-// label: a server may answer with any number.
+// httpCode returns a status code as a label. Invalid codes share one label, because a server can send any
+// number.
 func httpCode(code int) string {
 	if http.StatusText(code) == "" {
 		return "other"
@@ -139,8 +138,8 @@ func httpCode(code int) string {
 	return strconv.Itoa(code)
 }
 
-// remaining returns the number of requests that a forge still accepts. GitHub's header begins with
-// X-, GitLab's does not.
+// remaining returns the number of requests that a forge still accepts. GitHub's header has the prefix X-,
+// GitLab's does not.
 func remaining(h http.Header) (int64, bool) {
 	for _, name := range []string{"RateLimit-Remaining", "X-RateLimit-Remaining"} {
 		if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && n >= 0 {

@@ -16,9 +16,9 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Metrics are weir's Prometheus metrics. Their number is bounded by the
-// configuration and the program alone: no label holds the name of a pool, a
-// revision, an instance id or a message, which Git and AWS may hold any number of.
+// Metrics contains weir's Prometheus metrics. The configuration and the program alone bound the number of
+// series. No label contains the name of a pool, a revision, an instance ID or a message, because Git and
+// AWS can contain any number of them.
 type Metrics struct {
 	now     func() time.Time
 	defined []Definition
@@ -75,11 +75,11 @@ type Metrics struct {
 	eventKinds   map[string]bool
 
 	mu sync.Mutex
-	// series holds the values of a second label next to a target's, by metric and target: a value
-	// that ended becomes 0, so that a graph shows it.
+	// series contains the values of a second label next to a target's, by metric and target. A value that
+	// no longer occurs is set to 0, so that graphs show its end.
 	series map[seriesKey]map[string]bool
-	// targetSince and sourceSince hold the time at which a target or source was last seen complete,
-	// or else became known.
+	// targetSince and sourceSince contain the time at which a target or source was last read completely, or
+	// the time at which it was configured if that has not happened.
 	targetSince, sourceSince map[string]time.Time
 }
 
@@ -88,7 +88,7 @@ type seriesKey struct {
 	target string
 }
 
-// Definition says what a metric is.
+// Definition describes a metric.
 type Definition struct {
 	Name   string   `json:"name"`
 	Type   string   `json:"type"` // counter, gauge or histogram
@@ -96,14 +96,14 @@ type Definition struct {
 	Labels []string `json:"labels"`
 }
 
-// Definitions returns the definitions of all metrics that begin with weir_, by name.
+// Definitions returns the definitions of all metrics with the prefix weir_, sorted by name.
 func (m *Metrics) Definitions() []Definition {
 	out := slices.Clone(m.defined)
 	slices.SortFunc(out, func(a, b Definition) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 
-// definer makes metrics, registers them and remembers their descriptions.
+// definer creates and registers metrics, and records their descriptions.
 type definer struct {
 	reg     prometheus.Registerer
 	defined []Definition
@@ -126,8 +126,8 @@ func (d *definer) gauge(name, help string, labels ...string) *prometheus.GaugeVe
 	return g
 }
 
-// histogram makes a histogram of seconds: from 5 ms to 98 s, each bucket three times the one
-// before.
+// histogram creates a histogram of seconds with buckets from 5 ms to 98 s, each three times the previous
+// one.
 func (d *definer) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
 	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: d.define("histogram", name, help, labels), Help: help, Buckets: prometheus.ExponentialBuckets(0.005, 3, 10),
@@ -136,8 +136,8 @@ func (d *definer) histogram(name, help string, labels ...string) *prometheus.His
 	return h
 }
 
-// New registers weir's metrics on reg. Version is that of the binary. It
-// panics where reg holds metrics of the same names, as prometheus.MustRegister does.
+// New registers weir's metrics on reg. version is the version of the binary. New panics if reg already
+// contains metrics with the same names, like prometheus.MustRegister.
 func New(reg prometheus.Registerer, version string) *Metrics {
 	d := &definer{reg: reg}
 	m := &Metrics{
@@ -147,8 +147,8 @@ func New(reg prometheus.Registerer, version string) *Metrics {
 		converged: d.gauge("target_converged", "Whether AWS matches Git: 1 or 0.", "target"),
 		lastPass:  d.gauge("target_last_pass_timestamp_seconds", "When the target's last pass ended, in Unix time.", "target"),
 		passes:    d.counter("passes_total", "Passes by target and result: converged, moving, held, failing or suspended.", "target", "result"),
-		// By result or stage only: ten buckets for each target would be too many
-		// series for a fleet of a thousand targets.
+		// Labelled only by result or stage: ten buckets for each target would be too many series for a
+		// fleet of a thousand targets.
 		passSeconds: d.histogram("pass_duration_seconds", "Duration of passes by result.", "result"),
 		stages:      d.histogram("stage_duration_seconds", "Duration of a pass's stages: fetch, render, resolve, observe, fill, plan, apply or status (one write to a forge).", "stage"),
 		steps:       d.counter("steps_total", "Steps by resource, verb and result.", "resource", "verb", "status"),
@@ -210,11 +210,11 @@ func (m *Metrics) StateLost(is bool) {
 	m.stateLost.Set(map[bool]float64{true: 1}[is])
 }
 
-// AWSCall is one answered call to AWS, its tries included.
+// AWSCall is one completed call to AWS, including its retries.
 type AWSCall struct {
 	Service, Operation string
 	Kind               observed.ErrorKind // empty for success
-	Throttled          int                // throttling answers of AWS
+	Throttled          int                // throttling responses of AWS
 	Duration           time.Duration
 }
 
@@ -231,17 +231,17 @@ func (m *Metrics) AWSCall(c AWSCall) {
 	}
 }
 
-// stageNames are the marks around work that are a stage.
+// stageNames are the names of work that counts as a stage.
 var stageNames = []string{"fetch", "render", "resolve", "observe", "fill", "plan", "apply", "status"}
 
-// Stage counts a piece of work that ended. Names that are no stage are left out.
+// Stage records the duration of completed work. It ignores names that are not a stage.
 func (m *Metrics) Stage(name string, took time.Duration) {
 	if slices.Contains(stageNames, name) {
 		m.stages.WithLabelValues(name).Observe(took.Seconds())
 	}
 }
 
-// Fetch counts one fetch of a source that ended at at.
+// Fetch records one fetch of a source that ended at at.
 func (m *Metrics) Fetch(source string, took time.Duration, at time.Time, err error) {
 	result := "success"
 	if err != nil {
@@ -257,24 +257,23 @@ func (m *Metrics) Fetch(source string, took time.Duration, at time.Time, err err
 	m.Stage("fetch", took)
 }
 
-// StatusWrite counts one write of a commit status; it fits commits.Options.Wrote.
+// StatusWrite counts one write of a commit status. It can be used as commits.Options.Wrote.
 func (m *Metrics) StatusWrite(forge string, state forge.CommitState, result string) {
 	m.writes.WithLabelValues(forge, string(state), result).Inc()
 }
 
-// CommentWrite counts one write of a comment on a pull request. Result is as for
-// a commit status.
+// CommentWrite counts one write of a comment on a pull request. result is as in StatusWrite.
 func (m *Metrics) CommentWrite(forge, result string) { m.comments.WithLabelValues(forge, result).Inc() }
 
-// Pulls says how many pull requests of a source are open, by state.
+// Pulls sets the numbers of open pull requests of a source, by state.
 func (m *Metrics) Pulls(source string, open map[report.PullState]int) {
 	for _, state := range []report.PullState{report.PullPlanned, report.PullUnaffected, report.PullConflict, report.PullWaiting, report.PullFailing} {
 		m.pulls.WithLabelValues(source, string(state)).Set(float64(open[state]))
 	}
 }
 
-// Images says how many pools of a source could have a newer image, and how many pull requests
-// that pin newer ones are open.
+// Images sets the number of pools of a source that could have a newer image, and the number of open pull
+// requests that pin newer images.
 func (m *Metrics) Images(source string, pools, open int) {
 	m.imagesBehind.WithLabelValues(source).Set(float64(pools))
 	m.imagePulls.WithLabelValues(source).Set(float64(open))
@@ -285,13 +284,13 @@ func (m *Metrics) PullPlan(source string, took time.Duration) {
 	m.pullSeconds.WithLabelValues(source).Observe(took.Seconds())
 }
 
-// Notification counts the outcome of an event for a receiver; it fits
-// notify.Options.Sent. Host is from the configuration.
+// Notification counts the result of an event for a receiver. It can be used as notify.Options.Sent. host
+// comes from the configuration.
 func (m *Metrics) Notification(host, result string) {
 	m.notifications.WithLabelValues(host, result).Inc()
 }
 
-// Webhook counts a webhook. Forge is empty where its kind is not known.
+// Webhook counts a webhook. forge is empty if the kind of forge is unknown.
 func (m *Metrics) Webhook(forge, result string) {
 	if forge == "" {
 		forge = "unknown"
@@ -309,7 +308,7 @@ func (m *Metrics) Reload(accepted bool) {
 	m.reloadOK.Set(ok)
 }
 
-// Events counts events, and of rollouts how they began and ended.
+// Events counts events, and the starts and results of rollouts.
 func (m *Metrics) Events(events []events.Event) {
 	for _, e := range events {
 		kind := e.Kind

@@ -33,7 +33,7 @@ func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 		severities[d.Severity.String()]++
 	}
 	m.count(m.findings, r.Target, severities)
-	// Without a plan nothing was observed, so the earlier numbers stand.
+	// Without a plan nothing was observed, so the earlier values stay.
 	if r.Plan != nil || len(r.Pools) > 0 {
 		m.countPools(r)
 	}
@@ -42,7 +42,7 @@ func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 	}
 }
 
-// heldTo returns to what a target is held, out of the possible values.
+// heldTo returns the hold of a target, as one of the possible label values.
 func heldTo(r *plan.Report) map[string]int {
 	out := map[string]int{"earlier": 0, "nothing": 0}
 	switch {
@@ -112,7 +112,7 @@ func (m *Metrics) count(of *prometheus.GaugeVec, target string, now map[string]i
 	}
 }
 
-// RemoveTarget ends the series of a target that is no longer configured.
+// RemoveTarget removes the series of a target that is no longer configured.
 func (m *Metrics) RemoveTarget(target string) {
 	m.Elsewhere(target)
 	by := prometheus.Labels{"target": target}
@@ -121,8 +121,8 @@ func (m *Metrics) RemoveTarget(target string) {
 	}
 }
 
-// Elsewhere ends the metrics of a target's state: another member passes over it now and reports it.
-// The counters of this member stay.
+// Elsewhere removes the metrics of a target's state, because another member now runs its passes and reports
+// it. The counters of this member stay.
 func (m *Metrics) Elsewhere(target string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -138,7 +138,7 @@ func (m *Metrics) Elsewhere(target string) {
 	}
 }
 
-// RemoveSource ends the series of a source that is no longer configured.
+// RemoveSource removes the series of a source that is no longer configured.
 func (m *Metrics) RemoveSource(source string) {
 	m.mu.Lock()
 	delete(m.sourceSince, source)

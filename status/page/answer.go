@@ -12,33 +12,33 @@ import (
 	"sync"
 )
 
-// leastZipped is the length in bytes from which an answer is compressed.
+// leastZipped is the minimum size in bytes of a response that is compressed.
 const leastZipped = 1400
 
 var zippers = sync.Pool{New: func() any {
-	// The fastest level: pages shrink to a tenth with it already.
+	// The fastest level already shrinks pages to a tenth.
 	z, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	if err != nil {
-		panic("status: " + err.Error()) // the level is a valid one
+		panic("status: " + err.Error()) // the level is valid
 	}
 	return z
 }}
 
-// send writes an answer, compressed where the reader takes that. The page holds no
-// secret, so its length reveals none.
+// send writes a response, compressed if the client accepts that. The response contains no secret, so its
+// length reveals none.
 func send(rw http.ResponseWriter, r *http.Request, status int, body []byte) {
 	h := rw.Header()
 	h.Add("Vary", "Accept-Encoding")
 	if len(body) < leastZipped || !takesGzip(r) {
 		rw.WriteHeader(status)
-		_, _ = rw.Write(body) // the reader is gone
+		_, _ = rw.Write(body) // ignore a disconnected reader
 		return
 	}
 	h.Set("Content-Encoding", "gzip")
 	rw.WriteHeader(status)
 	z := zippers.Get().(*gzip.Writer)
 	z.Reset(rw)
-	_, _ = z.Write(body) // the reader is gone
+	_, _ = z.Write(body) // ignore a disconnected reader
 	_ = z.Close()
 	zippers.Put(z)
 }
@@ -53,15 +53,15 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// packed is an answer in memory until its tag is known: compressed, because that reduces a list of
-// pools to a twentieth.
+// packed is a response in memory until its ETag is computed. It is compressed, because that reduces a list
+// of pools to a twentieth.
 type packed struct {
 	bytes.Buffer
 	length int
 	sum    hash.Hash
 }
 
-// pack makes the answer of a value.
+// pack encodes and compresses a value.
 func pack(v any) (*packed, error) {
 	p := &packed{sum: sha256.New()}
 	z := zippers.Get().(*gzip.Writer)
@@ -73,7 +73,7 @@ func pack(v any) (*packed, error) {
 	return p, z.Close()
 }
 
-// counter counts the bytes that it is given.
+// counter counts the written bytes.
 type counter int
 
 func (c *counter) Write(b []byte) (int, error) {
@@ -85,7 +85,7 @@ func (p *packed) send(rw http.ResponseWriter, r *http.Request) error {
 	rw.Header().Add("Vary", "Accept-Encoding")
 	if p.length >= leastZipped && takesGzip(r) {
 		rw.Header().Set("Content-Encoding", "gzip")
-		_, _ = rw.Write(p.Bytes()) // the reader is gone
+		_, _ = rw.Write(p.Bytes()) // ignore a disconnected reader
 		return nil
 	}
 	z, err := gzip.NewReader(p)
@@ -96,8 +96,7 @@ func (p *packed) send(rw http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// sendJSON writes a value for a program. A client that asks again and again learns
-// in few bytes that nothing changed.
+// sendJSON writes a value for a program. A client that polls gets only a few bytes if nothing changed.
 func (w *web) sendJSON(rw http.ResponseWriter, r *http.Request, v any) {
 	p, err := pack(v)
 	if err != nil {
@@ -116,6 +115,6 @@ func (w *web) sendJSON(rw http.ResponseWriter, r *http.Request, v any) {
 	}
 	h.Set("Content-Type", "application/json")
 	if err := p.send(rw, r); err != nil {
-		w.o.Logger.Error("an answer could not be unpacked", "error", err) // nothing of it was sent
+		w.o.Logger.Error("an answer could not be unpacked", "error", err) // nothing was sent yet
 	}
 }

@@ -22,13 +22,13 @@ func (w *web) apiPools(rw http.ResponseWriter, r *http.Request) {
 }
 
 type apiTargets struct {
-	// Held is the reason why nothing is written, missing if weir may write.
+	// Held is the reason why weir writes nothing, missing if it may write.
 	Held    string      `json:"held,omitempty"`
 	Targets []apiTarget `json:"targets"`
 }
 
-// apiTarget is a target with its last pass. Plan has the schema weir.dev/plan/v1
-// and is null without a plan; Outcomes are those of the same pass.
+// apiTarget is a target with its last pass. Plan has the schema weir.dev/plan/v1, and is null without a
+// plan. Outcomes are from the same pass.
 type apiTarget struct {
 	current.Target
 	Phase       report.Phase       `json:"phase"`
@@ -45,15 +45,15 @@ type apiTarget struct {
 	Steps       history.StepCounts `json:"steps"`
 	Outcomes    []step.Outcome     `json:"outcomes"`
 	Pools       int                `json:"pools"`
-	// PoolsAt is the time at which the pools were last seen: before LastPass if that could not read
-	// them.
+	// PoolsAt is the time at which the pools were last read. It is before LastPass if that pass could not
+	// read them.
 	PoolsAt time.Time `json:"poolsAt,omitzero"`
-	// Rendering is the commit that is still being rendered, UnansweredSince since when
-	// AWS has not answered the pass under way.
+	// Rendering is the commit that is still being rendered. UnansweredSince is the time since which the
+	// current pass has been waiting for a response from AWS.
 	Rendering       current.Rendering `json:"rendering,omitzero"`
 	UnansweredSince time.Time         `json:"unansweredSince,omitzero"`
-	// HeldTo describes how the target is held if its followed commit cannot be rendered, missing if
-	// it is not held.
+	// HeldTo describes the hold of a target whose followed commit cannot be rendered. It is missing if the
+	// target is not held.
 	HeldTo *report.Kept `json:"heldTo,omitempty"`
 }
 

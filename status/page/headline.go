@@ -9,13 +9,13 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// fleetCounts holds the numbers of the overview.
+// fleetCounts contains the numbers of the overview.
 type fleetCounts struct {
 	targets, pools int
 	by             map[report.Phase]int // targets by phase
-	// approvals counts the targets whose plans wait for one.
+	// approvals is the number of targets whose plans wait for an approval.
 	approvals int
-	// Each pool is counted in at most one of these. stale ones were not read by the last pass.
+	// Each pool is counted in at most one of these. The last pass did not read stale ones.
 	converged, rolling, scaling, stale int
 	// before is the part of desired that belongs to stale pools.
 	ready, desired, before int32
@@ -46,7 +46,7 @@ func countFleet(items []poolItem, all []current.TargetState, by map[report.Phase
 	return c
 }
 
-// headline describes the state of the fleet in one sentence; mood is the phase of that state.
+// headline describes the state of the fleet in one sentence. mood is the phase of that state.
 func (c fleetCounts) headline() (text string, mood report.Phase) {
 	switch {
 	case c.targets == 0:
@@ -67,7 +67,7 @@ func (c fleetCounts) headline() (text string, mood report.Phase) {
 	return "All pools have converged.", report.Converged
 }
 
-// moves describes what is changing, except for what the headline says.
+// moves describes the current changes, without those in the headline.
 func (c fleetCounts) moves(headline string) string {
 	var moves []string
 	if c.rolling > 0 {

@@ -13,11 +13,11 @@ type launchConfigView struct {
 	plan.LaunchConfigStatus
 	Mark   string // the CSS class of the state
 	Newest string
-	Why    string // what it waits for
+	Why    string // the reason why it waits
 	Users  []configUser
 }
 
-// configUser is a pool that uses a launch configuration, and which versions of it.
+// configUser is a pool that uses a launch configuration, with its versions.
 type configUser struct {
 	linked
 	wording.Versions

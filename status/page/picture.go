@@ -9,25 +9,24 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// The pictures of the page are inline SVG whose numbers are worked out here. Each
-// has a text that says what it shows, and the text alone is enough.
+// The pictures of the page are inline SVG with coordinates that are computed here. Each has a text
+// alternative that is sufficient without the picture.
 
-// level is a pool's level as a bar: how many instances it has ready, wants, and may
-// have at least and at most.
+// level shows the size of a pool as a bar: its ready, desired, minimum and maximum number of instances.
 type level struct {
 	Words string
 	Mark  string
-	// Positions are in a box of levelWidth.
+	// Positions are relative to a box of levelWidth.
 	Ready, Wanted, Least string
-	// Missing is the part between ready and wanted.
+	// Missing is the width of the part between ready and desired.
 	MissingAt, Missing string
-	// Cells are the lines between the instances, as a path, where there is room.
+	// Cells is a path with the lines between instances, if there is enough room.
 	Cells string
 }
 
 const (
 	levelWidth = 160
-	// mostCells bounds the instances that are drawn one by one.
+	// mostCells is the maximum number of instances that are drawn individually.
 	mostCells = 24
 )
 
@@ -53,13 +52,13 @@ func poolLevel(p plan.PoolStatus, mark report.Phase) level {
 	return l
 }
 
-// coordinate prints a length with as many digits as an eye can see.
+// coordinate formats a length with visible precision.
 func coordinate(v float64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0")
 }
 
-// mosaic is a target's pools as one small sign each, those that need attention
-// first: a shape and a colour for each mark.
+// mosaic shows a target's pools as small symbols, the ones that need attention first. Each mark has its own
+// shape and colour.
 type mosaic struct {
 	Words string
 	Parts []mosaicPart
@@ -71,7 +70,7 @@ type mosaicPart struct{ Mark, Path string }
 
 const mostSigns = 72
 
-// signs are the shapes in a box of ten by ten.
+// signs maps marks to shapes in a box of ten by ten.
 var signs = map[string]string{
 	string(report.Failing):   "M%d 5l4-4 4 4-4 4z",
 	string(report.Moving):    "M%d 9l4-8 4 8z",
@@ -107,22 +106,22 @@ func mosaicOf(counts map[string]int) mosaic {
 	return m
 }
 
-// share is a bar that shows how many of something exist, in proportion to others.
+// share is a bar whose length shows a number, in proportion to other numbers.
 type share struct {
 	Name, Note string
 	Count      int
-	Width      string // in a box of shareWidth
+	Width      string // relative to a box of shareWidth
 	Parts      []sharePart
 	Words      string
 	Current    bool
 }
 
-// sharePart is the part of a bar that is in one state.
+// sharePart is the part of a bar in one state.
 type sharePart struct{ Mark, At, Width string }
 
 const shareWidth = 200
 
-// sharesOf makes bars of counted instances, by the key that by gives them.
+// sharesOf returns bars of counted instances, grouped by the key that by returns.
 func sharesOf(list []plan.InstanceCount, order []string, by func(plan.InstanceCount) string) []share {
 	total := map[string]int{}
 	marks := map[string]map[string]int{}

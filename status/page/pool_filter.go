@@ -12,9 +12,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// poolFilter says which pools are wanted, and in which order. It comes from the
-// query of a page's address, so that a reader can keep a view and send it on. An
-// unknown value finds nothing, rather than everything.
+// poolFilter selects and sorts pools. It comes from the query of a page's URL, so that a reader can
+// bookmark and share a view. An unknown value matches nothing.
 type poolFilter struct {
 	Text   string // in the names of pool, cluster, target, account, region
 	Target string
@@ -26,24 +25,24 @@ type poolFilter struct {
 	Page   int    // from 1
 }
 
-// poolTraits are the traits by which a reader picks pools, as the page names them.
+// poolTraits are the traits by which a reader can filter pools, with their names on the page.
 var poolTraits = []choice{{"problem", "Problems"}, {"moving", "Moving"}, {"drift", "Drift"}, {"held", "Held"}}
 
-// poolSorts are the orders; the first is the one without a choice.
+// poolSorts are the orders. The first is the default.
 var poolSorts = []choice{{"", "Attention first"}, {"name", "Name"}, {"target", "Target"}, {"size", "Size"}, {"missing", "Most missing"}}
 
-// choice is a value of a query with what the page calls it.
+// choice is a value of a query parameter with its name on the page.
 type choice struct{ Value, Name string }
 
 func readPoolFilter(q url.Values) poolFilter {
-	page, _ := strconv.Atoi(q.Get("page")) // a bad number is the first page
+	page, _ := strconv.Atoi(q.Get("page")) // an invalid number means the first page
 	return poolFilter{
 		Text: strings.TrimSpace(q.Get("q")), Target: q.Get("target"), State: q.Get("state"), Phase: q.Get("phase"), Kind: q.Get("kind"),
 		Only: q.Get("only"), Sort: q.Get("sort"), Page: max(page, 1),
 	}
 }
 
-// query is the filter as a query, with what the page is about left out.
+// query returns the filter as query parameters, without the target that the page is about.
 func (f poolFilter) query() url.Values {
 	q := url.Values{}
 	for name, value := range map[string]string{
@@ -59,7 +58,7 @@ func (f poolFilter) query() url.Values {
 	return q
 }
 
-// link is the address of a page with the filter.
+// link returns the URL of a page with the filter.
 func (f poolFilter) link(path string) string {
 	if q := f.query(); len(q) > 0 {
 		return path + "?" + q.Encode()
@@ -72,25 +71,25 @@ func (f poolFilter) at(page int) poolFilter {
 	return f
 }
 
-// wantsPools reports whether the filter is about pools and not about targets alone.
+// wantsPools reports whether the filter applies to pools, not only to targets.
 func (f poolFilter) wantsPools() bool {
 	return f.Phase+f.Kind+f.Only != ""
 }
 
 func (f poolFilter) empty() bool { return f.Text+f.Target+f.State == "" && !f.wantsPools() }
 
-// poolItem is a pool with what a filter asks about it. It is made for each pool at
-// each request, and so holds no text of its own.
+// poolItem is a pool with the data for filters. It is created for each pool at each request, so it contains
+// no text of its own.
 type poolItem struct {
 	target *current.TargetState
 	pool   *plan.PoolStatus
 	mark   report.Phase
 	held   bool
-	// stale says that the last pass could not see the pool: its data is older.
+	// stale says that the last pass could not read the pool, so its data is older.
 	stale bool
 }
 
-// poolItems are the pools of targets, in the order of the targets.
+// poolItems returns the pools of targets, in the order of the targets.
 func poolItems(targets []current.TargetState) []poolItem {
 	n := 0
 	for i := range targets {
@@ -136,7 +135,7 @@ func (f poolFilter) wants(i poolItem) bool {
 		(f.Only == "" || i.is(f.Only)) && f.finds(i)
 }
 
-// finds searches the names by which a person knows a pool.
+// finds searches the names that identify a pool to readers.
 func (f poolFilter) finds(i poolItem) bool {
 	return f.Text == "" || f.findsTarget(i.target) || contains(i.pool.Name, f.Text) || contains(i.pool.Namespace, f.Text) || contains(i.pool.Cluster, f.Text) ||
 		strings.Contains(f.Text, "/") && contains(i.pool.Namespace+"/"+i.pool.Name, f.Text)
@@ -150,8 +149,7 @@ func (f poolFilter) wantsTarget(t *current.TargetState) bool {
 	return (f.Target == "" || t.Name == f.Target) && (f.State == "" || string(t.Phase) == f.State)
 }
 
-// contains searches for a text without regard to case. Most names are plain, so no
-// copy is made of them.
+// contains searches for a text, ignoring case. It avoids copies, because most names are lower-case ASCII.
 func contains(s, part string) bool {
 	if len(part) > len(s) {
 		return false
@@ -164,7 +162,7 @@ func contains(s, part string) bool {
 	return false
 }
 
-// order sorts pools as the filter says.
+// order sorts pools as the filter requires.
 func (f poolFilter) order(list []poolItem) {
 	byName := func(x, y poolItem) int {
 		return cmp.Or(cmp.Compare(x.pool.Namespace, y.pool.Namespace), cmp.Compare(x.pool.Name, y.pool.Name))

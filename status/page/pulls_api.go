@@ -12,8 +12,7 @@ type apiPulls struct {
 	Pulls []apiPull `json:"pulls"`
 }
 
-// apiPull is a pull request with the plans of the targets that it affects, each of
-// the schema weir.dev/plan/v1.
+// apiPull is a pull request with the plans of the affected targets, each in the schema weir.dev/plan/v1.
 type apiPull struct {
 	Source   string           `json:"source"`
 	Number   int64            `json:"number"`
@@ -27,7 +26,7 @@ type apiPull struct {
 	BaseSHA  string           `json:"baseSHA,omitempty"`
 	MergeSHA string           `json:"mergeSHA,omitempty"`
 	Digest   string           `json:"digest,omitempty"`
-	// Digests holds the digests by target: the digest of a plan with redacted values would differ.
+	// Digests contains the digests by target. A digest computed from a redacted plan would differ.
 	Digests    map[string]string `json:"digests"`
 	Approved   string            `json:"approved,omitempty"`
 	AsReviewed bool              `json:"asReviewed"`
@@ -38,7 +37,7 @@ type apiPull struct {
 	Unaffected int               `json:"unaffected"`
 	Differs    []string          `json:"differs"`
 	Uncompared []string          `json:"untold"`
-	// Forecast is the simulation of the change over time, of the schema weir.dev/simulation/v1.
+	// Forecast is the simulation of the change over time, in the schema weir.dev/simulation/v1.
 	Forecast *report.Forecast `json:"forecast,omitempty"`
 }
 

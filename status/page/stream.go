@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// indented writes what json.MarshalIndent with two spaces gives of v, and a newline. It encodes
-// the lists that a struct holds one element after the other: the text of ten thousand pools and
-// what the encoder makes of it on the way take two hundred megabytes.
+// indented writes the same text as json.MarshalIndent with two spaces, and a newline. It encodes the
+// elements of a struct's lists one by one, because encoding ten thousand pools at once would take two
+// hundred megabytes.
 func indented(w io.Writer, v any) error {
 	b := bufio.NewWriterSize(w, 32<<10)
 	s := reflect.ValueOf(v)
@@ -25,12 +25,12 @@ func indented(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	_ = b.WriteByte('\n') // Flush has its error
+	_ = b.WriteByte('\n') // Flush returns its error
 	return b.Flush()
 }
 
-// plainStruct reports whether a struct is written member by member, each by the name of its
-// tag, and left out at most where it is empty.
+// plainStruct reports whether a struct can be written field by field: every field has a tag with its name,
+// and at most the option to omit an empty value.
 func plainStruct(s reflect.Value) bool {
 	if _, own := s.Interface().(json.Marshaler); own {
 		return false
@@ -68,7 +68,7 @@ func field(b *bufio.Writer, v reflect.Value) error {
 	}
 	next := "[\n    "
 	for i := range v.Len() {
-		_, _ = b.WriteString(next) // the next write has its error
+		_, _ = b.WriteString(next) // the next write returns its error
 		next = ",\n    "
 		if err := encode(b, v.Index(i).Addr().Interface(), "    "); err != nil {
 			return err
@@ -78,7 +78,7 @@ func field(b *bufio.Writer, v reflect.Value) error {
 	return err
 }
 
-// encode writes a value whole, its lines after the first behind a prefix.
+// encode writes a whole value. It prefixes all lines after the first.
 func encode(b *bufio.Writer, v any, prefix string) error {
 	out, err := json.MarshalIndent(v, prefix, "  ")
 	if err != nil {

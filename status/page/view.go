@@ -14,10 +14,10 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// The types in the files view*.go are what the templates read: text that is ready
-// to be shown, and no decisions left.
+// The types in the files view*.go are the input of the templates: text that is ready to be shown, with all
+// decisions made.
 
-// views turns the contents of the state into what the templates read.
+// views converts data of the state to the input of the templates.
 type views struct {
 	current *current.State
 	o       Options
@@ -27,23 +27,22 @@ type views struct {
 type layout struct {
 	Title      string
 	Instance   string
-	Section    string // of the navigation
+	Section    string // in the navigation
 	Now        moment
 	HasMetrics bool
 	HasConfig  bool
 	HasPulls   bool
 	HasMembers bool
 	HasRolls   bool
-	// About are the targets that the page shows, whose changes it hears of; an
-	// empty list stands for all.
+	// About lists the targets that the page shows and whose changes it receives. An empty list means all.
 	About string
-	// Refused is the reason why the configuration on the disk is refused, or "".
+	// Refused is the reason why weir rejected the configuration on the disk, or "".
 	Refused string
-	// Unwritten is the reason why nothing is written, or "".
+	// Unwritten is the reason why weir writes nothing, or "".
 	Unwritten string
-	// JSON is the address of the same content for programs.
+	// JSON is the URL of the same data for programs.
 	JSON string
-	// Viewer is the reader of the page, filled in when it is rendered.
+	// Viewer is the reader of the page. It is set when the page is rendered.
 	Viewer *Viewer
 }
 
@@ -56,7 +55,7 @@ func (w *views) layout(section, title string) layout {
 	}
 }
 
-// moment is a time, exact and as a reader thinks of it.
+// moment is a time, both exact and relative to now.
 type moment struct {
 	Exact string // RFC 3339, empty for "never"
 	Words string
@@ -69,7 +68,7 @@ func momentOf(b *current.State, t time.Time) moment {
 	return moment{Exact: t.UTC().Format(time.RFC3339), Words: distance(b.Now().Sub(t))}
 }
 
-// distance prints how long ago something was, or how far ahead it is.
+// distance formats a time difference, past or future.
 func distance(d time.Duration) string {
 	switch {
 	case d > -time.Second && d < time.Second:
@@ -98,12 +97,12 @@ func span(d time.Duration) string {
 	}
 }
 
-// attention orders phases, those that need it first.
+// attention lists the phases, the ones that need attention first.
 var attention = [...]report.Phase{report.Failing, report.Moving, report.Held, report.Suspended, report.Waiting, report.Converged}
 
 func attentionRank(p report.Phase) int { return slices.Index(attention[:], p) }
 
-// filter is a choice among several, with how much it would show.
+// filter is a possible value of a filter, with the number of results.
 type filter struct {
 	Name, Link string
 	Phase      report.Phase
@@ -111,14 +110,14 @@ type filter struct {
 	Current    bool
 }
 
-// pager leads through a list that is longer than a page.
+// pager contains the links of a list with several pages.
 type pager struct {
 	Prev, Next string
 	Words      string // "101 to 200 of 10,000 pools"
 }
 
-// window cuts a list into pages: the first and the last index of the page that
-// there is nearest to the wanted one, which it returns too.
+// window splits a list into pages. It returns the first and the last index of the existing page that is
+// nearest to the wanted page, and the number of that page.
 func window(page, size, total int) (from, to, at int) {
 	at = min(max(page, 1), max(1, (total+size-1)/size))
 	return (at - 1) * size, min(at*size, total), at
@@ -138,7 +137,7 @@ func pagerOf(from, to, total, at int, noun string, link func(page int) string) p
 	return p
 }
 
-// thousands prints a number with its digits in groups.
+// thousands formats a number with groups of digits.
 func thousands(n int) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -154,21 +153,21 @@ func plural(n int, noun string) string {
 	return thousands(n) + " " + noun + "s"
 }
 
-// commitView is a commit with a link to it, where there is one.
+// commitView is a commit with a link to it, if one is available.
 type commitView struct{ Short, Subject, Link string }
 
 func commitOf(l forge.Links, sha, subject string) commitView {
 	return commitView{Short: wording.Short(sha), Subject: subject, Link: l.Commit(sha)}
 }
 
-// positionView is a position in a file, with a link to it if there is one.
+// positionView is a position in a file with a link to it, if one is available.
 type positionView struct{ Text, Link string }
 
 func positionOf(l forge.Links, sha string, p diag.Position) positionView {
 	return positionView{Text: p.String(), Link: l.File(sha, p)}
 }
 
-// linksOf are the links of a target's source.
+// linksOf returns the links of a target's source.
 func linksOf(b *current.State, source string) forge.Links { return b.Sources.Links(source) }
 
 func targetLink(name string) string { return "/targets/" + url.PathEscape(name) }
@@ -177,7 +176,7 @@ func poolLink(target, namespace, name string) string {
 	return targetLink(target) + "/pools/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
 }
 
-// keyLink is poolLink of a pool's namespace/name.
+// keyLink is poolLink for a pool's namespace/name.
 func keyLink(target, pool string) string {
 	namespace, name, ok := strings.Cut(pool, "/")
 	if !ok {
@@ -197,7 +196,7 @@ type relatedView struct {
 	Text string
 }
 
-// faultViews shows the gravest first. The positions are of a commit.
+// faultViews returns diagnostics for a page, the most serious first. sha is the commit of their positions.
 func faultViews(list diag.List, l forge.Links, sha string) []faultView {
 	var out []faultView
 	for _, d := range list {

@@ -70,7 +70,7 @@ func eventChangesOf(e events.Event, l forge.Links) []changeView {
 	return out
 }
 
-// parsePosition reads file:line:column. The file's name may contain colons too.
+// parsePosition parses file:line:column. The name of the file may contain colons.
 func parsePosition(text string) diag.Position {
 	p := diag.Position{File: text}
 	var numbers []int
@@ -113,13 +113,13 @@ type activityView struct {
 	Targets []string
 }
 
-// sinces are the spans of time to choose from.
+// sinces are the time spans to choose from.
 var sinces = []choice{{"", "Any time"}, {"1h", "Last hour"}, {"24h", "Last day"}, {"168h", "Last 7 days"}}
 
 const activityPage = 100
 
-// activityFilter reads the query of the activity's page. It is more tolerant than that of the API:
-// it ignores unknown values, and since may be a duration.
+// activityFilter parses the query of the activity page. It is more tolerant than the API: it ignores
+// unknown values, and since can be a duration.
 func (w *views) activityFilter(q url.Values) history.Filter {
 	f := history.Filter{Target: q.Get(history.ParamTarget), Pool: q.Get(history.ParamPool), Limit: activityPage + 1}
 	f.About = strings.FieldsFunc(strings.Join(q[history.ParamAbout], ","), func(r rune) bool { return r == ',' || r == ' ' })
@@ -143,10 +143,10 @@ func (w *views) activityFilter(q url.Values) history.Filter {
 	return f
 }
 
-// activityLinks makes links to the activity's page out of its present query.
+// activityLinks builds links to the activity page from its current query.
 type activityLinks struct{ url.Values }
 
-// with returns the link to the first page with another value of a parameter.
+// with returns a link to the first page with a different value of a parameter.
 func (q activityLinks) with(name, value string) string {
 	next := url.Values{}
 	for key, values := range q.Values {
@@ -163,7 +163,7 @@ func (q activityLinks) with(name, value string) string {
 	return "/activity?" + next.Encode()
 }
 
-// page returns the link to a later page, of the state at a time.
+// page returns a link to a later page. until freezes the list at a time.
 func (q activityLinks) page(skip int, until time.Time) string {
 	next := url.Values{}
 	for key, values := range q.Values {
@@ -174,7 +174,7 @@ func (q activityLinks) page(skip int, until time.Time) string {
 	return "/activity?" + next.Encode()
 }
 
-// pager describes a page that shows activityPage of n entries.
+// pager returns the pager of a page that shows activityPage of n entries.
 func (q activityLinks) pager(f history.Filter, n int) (p pager) {
 	switch {
 	case f.Skip > activityPage:
@@ -214,7 +214,7 @@ func (w *views) activityView(q url.Values) activityView {
 		v.Levels = append(v.Levels, filter{Name: strings.ToUpper(string(l[:1])) + string(l[1:]), Link: links.with(history.ParamLevel, string(l)), Phase: mark, Current: slices.Contains(f.Levels, l)})
 	}
 	if f.Until.IsZero() {
-		// The next pages show the state as of now.
+		// The next pages show the list as of now.
 		f.Until = w.current.Now()
 	}
 	n := 0
@@ -236,14 +236,13 @@ func (w *views) activityView(q url.Values) activityView {
 	return v
 }
 
-// configView is the configuration that holds.
+// configView shows the active configuration.
 type configView struct {
 	layout
 	Lines []configLine
 }
 
-// configLine is a line of YAML with its key in a field of its own, so that the page
-// can set it off.
+// configLine is a line of YAML. Its key is a separate field, so that the page can highlight it.
 type configLine struct{ Indent, Key, Value string }
 
 func (w *views) configView() configView {

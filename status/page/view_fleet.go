@@ -17,7 +17,7 @@ type indexView struct {
 	layout
 	Headline  string
 	Mood      report.Phase // of the headline
-	Moves     string       // describes what is changing
+	Moves     string       // describes the current changes
 	Figures   []figure
 	States    []filter // targets by phase
 	Traits    []filter // pools by trait
@@ -26,24 +26,24 @@ type indexView struct {
 	Total     int
 	Matches   string
 	Pager     pager
-	AllPools  string // the same as a flat list
+	AllPools  string // the URL of the same pools as a flat list
 	Sources   []sourceView
 	Runs      []runView
 	Events    []eventView
 	HasFilter bool
-	Rolls     []rolloutCard // that are under way, or stopped
+	Rolls     []rolloutCard // in progress or stopped
 }
 
 type figure struct{ Name, Value, Note string }
 
-// findForm are the fields of the form that filters pools.
+// findForm contains the fields of the form that filters pools.
 type findForm struct {
 	Action string
 	Filter poolFilter
 	Phases []choice
 	Kinds  []choice
 	Sorts  []choice
-	// Targets lists the targets to choose from, none if the page is about one.
+	// Targets lists the targets to choose from. It is empty if the page is about one target.
 	Targets []string
 	Clear   string
 }
@@ -68,9 +68,9 @@ type targetCard struct {
 
 const (
 	targetsPerPage = 40
-	// cardPools are the pools on a target's card.
+	// cardPools is the number of pools on a target's card.
 	cardPools      = 6
-	cardPoolsFound = 25 // where a filter wants some pools only
+	cardPoolsFound = 25 // if a filter selects only some pools
 	indexPools     = 150
 	shownRuns      = 15
 	shownEvents    = 15
@@ -78,7 +78,7 @@ const (
 	shownFaults    = 8
 )
 
-// group is a target with those of its pools that a filter wants.
+// group is a target with its pools that match the filter.
 type group struct {
 	target *current.TargetState
 	pools  []poolItem
@@ -126,7 +126,7 @@ func (w *views) indexView(q url.Values) indexView {
 	return v
 }
 
-// groupsOf are the targets that a filter wants, those first that need attention.
+// groupsOf returns the targets that match the filter, the ones that need attention first.
 func groupsOf(all []current.TargetState, items []poolItem, f poolFilter) []group {
 	var out []group
 	next := 0
@@ -152,7 +152,7 @@ func groupsOf(all []current.TargetState, items []poolItem, f poolFilter) []group
 	slices.SortStableFunc(out, func(x, y group) int {
 		switch f.Sort {
 		case "name", "target":
-			return 0 // as they come
+			return 0 // keep the order
 		case "size":
 			return cmp.Compare(len(y.pools), len(x.pools))
 		case "missing":
@@ -170,7 +170,7 @@ func (g group) missing() (n int32) {
 	return n
 }
 
-// targetCard draws as many pools as the page still has room for.
+// targetCard shows as many pools as fit on the rest of the page.
 func (w *views) targetCard(g group, f poolFilter, left *int) targetCard {
 	t := g.target
 	c := targetCard{targetView: w.targetView(*t), Mosaic: mosaicOf(g.counts)}
@@ -181,7 +181,7 @@ func (w *views) targetCard(g group, f poolFilter, left *int) targetCard {
 	}
 	n := min(len(g.pools), most, *left)
 	if len(g.pools)-n == 1 && *left > n {
-		n++ // a line that says so takes as much room
+		n++ // a line about one more pool would take as much room
 	}
 	*left -= n
 	for _, p := range g.pools[:n] {
@@ -193,7 +193,7 @@ func (w *views) targetCard(g group, f poolFilter, left *int) targetCard {
 	return c
 }
 
-// stateFilters choose targets by phase.
+// stateFilters returns the filters of targets by phase.
 func stateFilters(f poolFilter, by map[report.Phase]int, total int) []filter {
 	pick := func(state string) string {
 		g := f.at(1)
@@ -211,7 +211,7 @@ func stateFilters(f poolFilter, by map[report.Phase]int, total int) []filter {
 	return out
 }
 
-// traitFilters choose pools by trait; the same link also clears the choice.
+// traitFilters returns the filters of pools by trait. The same link also removes the filter.
 func traitFilters(f poolFilter, path string, items []poolItem) []filter {
 	var out []filter
 	for _, t := range poolTraits {
@@ -247,7 +247,7 @@ func findFormOf(path string, f poolFilter, items []poolItem, targets []current.T
 	for _, k := range slices.Sorted(maps.Keys(kinds)) {
 		form.Kinds = append(form.Kinds, choice{k, k})
 	}
-	// A list of more is no help to choose from: the search finds them.
+	// A longer list is not useful; the search finds targets, too.
 	if len(targets) > 1 && len(targets) <= 100 {
 		for i := range targets {
 			form.Targets = append(form.Targets, targets[i].Name)
@@ -256,7 +256,7 @@ func findFormOf(path string, f poolFilter, items []poolItem, targets []current.T
 	return form
 }
 
-// targetView is the part of a target that a card and a page show.
+// targetView is the data of a target that both its card and its page show.
 type targetView struct {
 	Name, Self, Source string
 	AccountRegion      string
@@ -271,11 +271,11 @@ type targetView struct {
 	Faults             []faultView
 	MoreFaults         int
 	Pools              int
-	PoolsAt            moment // set where the pools are older than the last pass
+	PoolsAt            moment // set if the pools are older than the last pass
 	Held               int
 	Holds              []holdView
-	HeldTo             *heldView // the followed commit cannot be rendered
-	Read               bool      // a pass has been over it
+	HeldTo             *heldView // set if the followed commit cannot be rendered
+	Read               bool      // at least one pass has read it
 	Owner              *ownerView
 }
 
@@ -300,7 +300,7 @@ func (w *views) targetView(t current.TargetState) targetView {
 			v.Error += "; " + lift
 		}
 	}
-	// Mere information is on the target's own page.
+	// Diagnostics that are only information are on the target's own page.
 	v.Faults = faultViews(slices.DeleteFunc(diagnosticsOf(r), func(d faultDiag) bool { return d.Severity == diag.Info }), l, r.Revision)
 	if n := len(v.Faults) - shownFaults; n > 0 {
 		v.Faults, v.MoreFaults = v.Faults[:shownFaults], n

@@ -11,15 +11,15 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// holdView is something that steps of a target's plan wait for.
+// holdView is a reason why steps of a target's plan wait.
 type holdView struct {
 	Words string
-	// Plan leads to the plan that waits for an approval; empty where none does.
+	// Plan is the URL of the plan that waits for an approval, or empty.
 	Plan string
 }
 
-// holdViews describes what held steps wait for, one line for each hold. A conflict is described by
-// its diagnostic.
+// holdViews describes the reasons why steps are held, one line for each hold. It omits conflicts, because
+// their diagnostics describe them.
 func holdViews(r *plan.Report, target string) []holdView {
 	if r == nil || r.Plan == nil {
 		return nil
@@ -38,16 +38,16 @@ func holdViews(r *plan.Report, target string) []holdView {
 	return out
 }
 
-// heldView is the earlier commit to which a target is held, or a note that none exists.
+// heldView shows the earlier commit at which a target is held, or that no such commit exists.
 type heldView struct {
 	*report.Kept
 	Commit commitView
 	When   moment
-	// Does describes how weir treats the target meanwhile.
+	// Does describes how weir treats the target in this state.
 	Does string
 }
 
-// heldViewOf returns nil if the target is not held.
+// heldViewOf returns nil if the target follows its commit.
 func heldViewOf(b *current.State, t *current.TargetState) *heldView {
 	h := report.KeptOf(t.Last, t.HeldSince)
 	if h == nil {
@@ -63,8 +63,8 @@ func heldViewOf(b *current.State, t *current.TargetState) *heldView {
 	return v
 }
 
-// diagnosticsOf returns a report's diagnostics, without the one about how its target is held: that
-// has its own place.
+// diagnosticsOf returns a report's diagnostics, without the one about the hold of the target, which is
+// shown separately.
 func diagnosticsOf(r *plan.Report) diag.List {
 	return slices.DeleteFunc(slices.Clone(r.Diagnostics), func(d faultDiag) bool { return r.Fallback != nil && d.Code == r.Fallback.Diagnostic().Code })
 }

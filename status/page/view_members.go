@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// membersView lists the members that share the work, and what each owns.
+// membersView lists the members that share the work, and the scopes and sources of each.
 type membersView struct {
 	layout
 	Headline string
@@ -26,7 +26,7 @@ type membersView struct {
 
 type memberView struct {
 	members.Member
-	Link  string // of its page, empty where this is it or its address is none
+	Link  string // of its page; empty for this member, or without a valid address
 	State string
 	Mark  report.Phase
 	Owns  string
@@ -42,7 +42,7 @@ type ownedView struct {
 	Targets []linked
 }
 
-// ownerView says on a target who owns it.
+// ownerView is the owner of a target.
 type ownerView struct {
 	Name  string // empty while it has no owner
 	Last  string
@@ -50,7 +50,7 @@ type ownerView struct {
 	Here  bool
 }
 
-// memberView returns the members that share the work; ok is false if a daemon is alone.
+// memberView returns the members that share the work. ok is false for a single daemon.
 func (w *views) memberView() (v members.View, ok bool) {
 	if w.o.Members == nil {
 		return members.View{Engine: members.Engine{Kind: members.Alone}, Members: []members.Member{}, Owned: []members.Owned{}}, false
@@ -59,7 +59,7 @@ func (w *views) memberView() (v members.View, ok bool) {
 	return v, v.Engine.Kind != members.Alone
 }
 
-// ownerOf is nil where a daemon is alone, or it is not known whose the target is.
+// ownerOf returns the owner of a target. It is nil for a single daemon, and if the owner is unknown.
 func (w *views) ownerOf(target string) *ownerView {
 	daemons, several := w.memberView()
 	o, known := daemons.OwnerOf(target)
@@ -167,12 +167,12 @@ func (w *web) apiMembers(rw http.ResponseWriter, r *http.Request) {
 	w.sendJSON(rw, r, daemons)
 }
 
-// standing is the state of the daemon in one answer, for who looks after it.
+// standing is the whole state of the daemon in one response, for administrators.
 type standing struct {
 	Instance string `json:"instance"`
-	// Waiting lists what the daemon still waits for, until each target had a pass.
+	// Waiting lists the conditions that the daemon still waits for, until each target has had a pass.
 	Waiting []string `json:"waiting"`
-	// Held is the reason why nothing is written, missing if weir may write.
+	// Held is the reason why weir writes nothing, missing if it may write.
 	Held string `json:"held,omitempty"`
 	members.View
 }

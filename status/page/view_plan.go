@@ -22,8 +22,8 @@ type stepView struct {
 	Changes []changeView
 	Link    string // to the pool
 	Users   []linked
-	Rolls   string // describes how it replaces instances
-	Ends    string // describes how many it replaces or ends
+	Rolls   string // describes how instances are replaced
+	Ends    string // describes how many instances are replaced or terminated
 }
 
 // linked is a name with its link.
@@ -34,7 +34,7 @@ type changeView struct {
 	At                     positionView
 }
 
-// stepViews shows the steps of a plan, made at a commit for a target.
+// stepViews returns the steps of a target's plan, based on the commit sha.
 func stepViews(steps []step.Step, l forge.Links, target, sha string) []stepView {
 	out := make([]stepView, 0, len(steps))
 	for _, s := range steps {
@@ -64,7 +64,7 @@ func stepViewOf(s step.Step, l forge.Links, target, sha string) stepView {
 	return v
 }
 
-// outcomeViews shows steps as they ended.
+// outcomeViews returns steps with their results.
 func outcomeViews(outcomes []step.Outcome, l forge.Links, target, sha string) []stepView {
 	out := make([]stepView, 0, len(outcomes))
 	for _, o := range outcomes {
@@ -97,7 +97,7 @@ func outcomeMark(s step.OutcomeStatus) string {
 	return string(report.Waiting)
 }
 
-// summaryFigures are the numbers of a plan's summary that are not zero.
+// summaryFigures returns the non-zero numbers of a plan's summary.
 func summaryFigures(s plan.Summary) []figure {
 	var out []figure
 	for _, f := range []struct {
@@ -121,14 +121,14 @@ type planPage struct {
 	Phase        report.Phase
 	Made         moment
 	Digest       string
-	NoDigest     string // why the digest is missing
+	NoDigest     string // the reason why the digest is missing
 	Figures      []figure
 	Faults       []faultView
 	Steps        []stepView
 	Held         int
-	HeldTo       *heldView // the followed commit cannot be rendered
+	HeldTo       *heldView // set if the followed commit cannot be rendered
 	Pager        pager
-	Why          string // why the plan is missing
+	Why          string // the reason why the plan is missing
 	waits        waits
 }
 
@@ -156,7 +156,7 @@ func (w *views) planPage(t current.TargetState, q url.Values) planPage {
 		v.NoDigest = "The plan was made without secrets, and cannot be approved."
 	}
 	v.Figures, v.Held = summaryFigures(r.Plan.Summary), len(r.Plan.Steps)-r.Plan.Runnable()
-	page, _ := strconv.Atoi(q.Get("page")) // a bad number is the first page
+	page, _ := strconv.Atoi(q.Get("page")) // an invalid number means the first page
 	from, to, at := window(page, stepsPerPage, len(r.Plan.Steps))
 	v.Steps = stepViews(r.Plan.Steps[from:to], l, t.Name, r.PlannedAt())
 	v.Pager = pagerOf(from, to, len(r.Plan.Steps), at, "step", func(page int) string {

@@ -15,15 +15,15 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// poolPage is all that is known of one pool.
+// poolPage contains all data about one pool.
 type poolPage struct {
 	layout
 	poolRow
 	Target        string
 	AccountRegion string
-	AsOf          moment    // set where the pool is older than the last pass
-	Fault         string    // why the last pass could not read it
-	HeldTo        *heldView // the followed commit of the target cannot be rendered
+	AsOf          moment    // set if the pool's data is older than the last pass
+	Fault         string    // the reason why the last pass could not read it
+	HeldTo        *heldView // set if the followed commit of the target cannot be rendered
 	LastEnded     *rolloutView
 	ByVersion     []share
 	ByZone        []share
@@ -34,14 +34,14 @@ type poolPage struct {
 	Machines      []machineView
 	MoreMach      int
 	Versions      []versionView
-	Configs       []string // the AWSLaunchConfigs that its template comes from
+	Configs       []string // the AWSLaunchConfigs that its template is based on
 	Plan          []stepView
 	Faults        []faultView
 	Events        []eventView
 	Activity      string
 	EventError    string
 	Governing     []governed
-	// source is the target's, and held says that nothing corrects the pool now.
+	// source is the target's source. held says that weir does not correct the pool now.
 	source string
 	held   bool
 }
@@ -51,28 +51,27 @@ type linkedCount struct {
 	Count int
 }
 
-// drainingView is a machine that is drained.
+// drainingView is a machine that is being drained.
 type drainingView struct {
 	plan.Draining
 	Began, Ends moment
-	More        int // pods that are not named
+	More        int // number of pods that are not named
 }
 
-// machineView is an instance, as its provider id says.
+// machineView is an instance, parsed from its provider ID.
 type machineView struct{ ID, Zone string }
 
-// versionView is a version of the launch template, from AWS's data and from weir's
-// event of its making.
+// versionView is a version of the launch template, from AWS's data and from the event of its creation.
 type versionView struct {
 	Number  string
 	Default bool
 	Current bool
-	Count   int // instances that run it
+	Count   int // number of instances with this version
 	Commit  commitView
 	Made    moment
 	Why     string
 	Changes []changeView
-	More    bool // there were more changes than are kept
+	More    bool // there were more changes than are stored
 }
 
 const (
@@ -81,7 +80,7 @@ const (
 	shownVersions   = 20
 )
 
-// findPool returns a target's pool.
+// findPool returns a pool of a target.
 func findPool(t *current.TargetState, namespace, name string) (*plan.PoolStatus, bool) {
 	i := slices.IndexFunc(t.Pools, func(p plan.PoolStatus) bool { return p.Namespace == namespace && p.Name == name })
 	if i < 0 {
@@ -162,7 +161,7 @@ func (v *poolPage) addInstances(p *plan.PoolStatus) {
 	v.MoreNodes = len(p.NodeRefs) - len(v.Nodes)
 }
 
-// addReport adds the part of the target's last report that is about the pool.
+// addReport adds the parts of the target's last report that are about the pool.
 func (v *poolPage) addReport(t current.TargetState, key string, l forge.Links) {
 	r := t.Last
 	if r == nil {
@@ -178,11 +177,10 @@ func keyActivity(target, pool string) string {
 	return "/activity?" + history.Filter{Target: target, Pool: pool}.Query().Encode()
 }
 
-// versionKinds are the events that make a version of a template.
+// versionKinds are the kinds of events that create a version of a template.
 var versionKinds = []string{"version-created", "template-created"}
 
-// versionViews joins AWS's data on the template's versions with the events of their
-// making.
+// versionViews combines AWS's data about the template's versions with the events of their creation.
 func versionViews(b *current.State, p *plan.PoolStatus, list []events.Event, l forge.Links) []versionView {
 	by := map[int]*versionView{}
 	at := func(n int) *versionView {
@@ -204,7 +202,7 @@ func versionViews(b *current.State, p *plan.PoolStatus, list []events.Event, l f
 	if n, err := strconv.Atoi(p.LaunchTemplateVersion); err == nil {
 		at(n).Current = true
 	}
-	for _, e := range list { // the newest first: what was made again under a number was another template's
+	for _, e := range list { // newest first; an earlier event with the same number is about an earlier template
 		n, err := strconv.Atoi(e.Facts["version"])
 		if e.Kind == "template-created" && err != nil {
 			n, err = 1, nil
@@ -215,7 +213,7 @@ func versionViews(b *current.State, p *plan.PoolStatus, list []events.Event, l f
 		v := at(n)
 		v.Made, v.Why, v.More = momentOf(b, e.Time), e.Reason, len(e.Changes) == events.EventChanges
 		if e.Kind == "template-created" {
-			v.Why = "the first version" // the reason is that the template did not exist
+			v.Why = "the first version" // the reason of the event would be that the template did not exist
 		}
 		if v.Commit.Short == "" {
 			v.Commit = commitOf(l, e.Revision, "")
@@ -250,7 +248,7 @@ func versionNumber(name string) int {
 	return n
 }
 
-// keysOf are the different values of by, sorted.
+// keysOf returns the distinct results of by, sorted.
 func keysOf(list []plan.InstanceCount, by func(plan.InstanceCount) string) []string {
 	var out []string
 	for _, c := range list {
@@ -260,7 +258,7 @@ func keysOf(list []plan.InstanceCount, by func(plan.InstanceCount) string) []str
 	return slices.Compact(out)
 }
 
-// machineOf reads aws:///zone/id.
+// machineOf parses aws:///zone/id.
 func machineOf(providerID string) machineView {
 	rest, ok := strings.CutPrefix(providerID, "aws:///")
 	zone, id, found := strings.Cut(rest, "/")

@@ -20,7 +20,7 @@ type poolRow struct {
 	Level            level
 	Rolling          *rolloutView
 	Since            moment
-	Failing          moment // since when FailureReason is reported
+	Failing          moment // the time since which FailureReason has been reported
 	Template         string
 	Drift, Held      bool
 	Stale            bool // the last pass could not read it
@@ -45,19 +45,19 @@ func (w *views) poolRow(i poolItem) poolRow {
 	return r
 }
 
-// rolloutView is a rollout as a bar.
+// rolloutView shows a rollout as a bar.
 type rolloutView struct {
 	plan.RolloutStatus
 	Pool, Link string
 	Percent    int
 	Words      string
 	Started    moment
-	// Marks are the ends of the batches as a path in a box of rolloutWidth, and
-	// Batches says how many there are, where that is known.
+	// Marks is a path with the ends of the batches, in a box of rolloutWidth. Batches describes their
+	// number. Both are empty if the batches are unknown.
 	Marks   string
 	Batches string
 	Width   string
-	Back    bool // it goes back
+	Back    bool // it is being rolled back
 }
 
 const rolloutWidth = 400
@@ -79,8 +79,8 @@ func rolloutViewOf(b *current.State, p plan.PoolStatus, r plan.RolloutStatus) ro
 	return v
 }
 
-// batches marks where each batch of an instance refresh ends. It is not known of a
-// group whose sizes are in other units than instances, nor of a nodegroup.
+// batches marks the end of each batch of an instance refresh. The batches are unknown for nodegroups, and
+// for groups whose size is not in instances.
 func (v *rolloutView) batches(p plan.PoolStatus) {
 	if p.Kind != intent.GroupPool || p.MaxReplicas == 0 {
 		return
@@ -133,7 +133,7 @@ func (w *views) poolsView(q url.Values) poolsView {
 	return v
 }
 
-// poolRows are the pools of a page's window that a filter wants.
+// poolRows returns the pools of a page that match the filter.
 func (w *views) poolRows(items []poolItem, f poolFilter, path string) ([]poolRow, pager, string) {
 	var found []poolItem
 	for _, i := range items {

@@ -48,23 +48,23 @@ type pullPage struct {
 	Unaffected   int
 	Unkept       bool
 	Targets      []pullTarget
-	WantApproval bool // it holds until it is approved
-	// Picture draws the forecast, Foreseen describes it with more details. If it is missing,
-	// Simulate may be the command that computes it.
+	WantApproval bool // it is held until it is approved
+	// Picture draws the forecast, and Foreseen describes it in more detail. If it is missing, Simulate is
+	// the command that computes it, if there is one.
 	Picture  template.HTML
 	Foreseen foreseen
 	Simulate string
-	// Unforeseen says why the simulation failed.
+	// Unforeseen is the reason why the simulation failed.
 	Unforeseen string
 }
 
-// foreseen is the forecast of a pull request, in words.
+// foreseen describes the forecast of a pull request.
 type foreseen struct {
 	Milestones, Waits, Doubts, Assumed []string
 	More                               int
 }
 
-// pullTarget is the effect of a pull request on a target.
+// pullTarget describes the effect of a pull request on a target.
 type pullTarget struct {
 	Name, Link, AccountRegion string
 	Anchor                    string
@@ -79,15 +79,15 @@ type pullTarget struct {
 	Words                     string
 }
 
-// pullSteps bounds the steps on a pull request's page, so that it still opens if the pull request
-// changes every pool of a large fleet.
+// pullSteps is the maximum number of steps on a pull request's page. It keeps the page usable for pull
+// requests that change every pool of a large fleet.
 const pullSteps = 300
 
 func pullLink(source string, number int64) string {
 	return "/pulls/" + url.PathEscape(source) + "/" + strconv.FormatInt(number, 10)
 }
 
-// pullMarks give the mark of a pull request, from the marks for targets.
+// pullMarks maps states of pull requests to the marks for targets.
 var pullMarks = map[report.PullState]report.Phase{
 	report.PullPlanned: report.Moving, report.PullUnaffected: report.Converged, report.PullConflict: report.Failing, report.PullFailing: report.Failing,
 	report.PullWaiting: report.Waiting, report.PullMerged: report.Converged, report.PullClosed: report.Waiting,

@@ -10,19 +10,19 @@ import (
 	"github.com/weir-gitops/weir/status/waves"
 )
 
-// turnView is a target that waits by the configuration.
+// turnView is a target that waits because of the configuration.
 type turnView struct {
 	linked
 	Waits string
 }
 
-// rolloutActions holds the possible actions on a FleetRollout.
+// rolloutActions contains the possible actions on a FleetRollout.
 type rolloutActions struct {
 	*Viewer
-	// Revision is the change on the page: its forms cannot stop another one.
+	// Revision is the change on the page. It prevents that a form stops a different change.
 	Name, Source, Revision, Back string
 	Paused                       *wordView
-	// Abort says that there is a change to be stopped.
+	// Abort says that there is a change that can be stopped.
 	Abort bool
 }
 
@@ -34,7 +34,7 @@ func (p rolloutPage) Actions() rolloutActions {
 	}
 }
 
-// governing are the FleetRollouts in whose waves a pool is.
+// governing returns the FleetRollouts whose waves contain a pool.
 func (w *views) governing(target, pool string) (out []governed) {
 	list, _ := w.rollouts()
 	for _, r := range list {
@@ -56,7 +56,7 @@ type governed struct {
 	Mark               report.Phase
 }
 
-// headlineOf says in a sentence how it stands.
+// headlineOf describes the state of a rollout in a sentence.
 func headlineOf(r waves.Rollout) string {
 	left := plural(int(r.Machines.Old), "machine") + " left"
 	switch r.Phase {
@@ -85,7 +85,7 @@ func headlineOf(r waves.Rollout) string {
 	return "Rolling out: " + r.At() + ", " + left + "."
 }
 
-// badView is a change that is no longer rolled out, with the pools that it was for.
+// badView is a change that is no longer rolled out, with its pools.
 type badView struct {
 	Hash, Why string
 	Fields    string
@@ -94,7 +94,7 @@ type badView struct {
 	More      int
 }
 
-// badViews groups what was stopped for the same reason.
+// badViews groups stopped changes by their reason.
 func badViews(on *current.State, list []waves.BadHash) (out []badView) {
 	for _, b := range list {
 		i := slices.IndexFunc(out, func(v badView) bool { return v.Hash == b.Hash && v.Why == b.Why && v.Fields == b.Fields })

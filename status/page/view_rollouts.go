@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/status/waves"
 )
 
-// Rollouts are the FleetRollouts of all sources.
+// Rollouts gives access to the FleetRollouts of all sources.
 type Rollouts interface {
-	// Any reports whether there is one: every page asks.
+	// Any reports whether there is a FleetRollout. Every page calls it.
 	Any() bool
 	List() (waves.List, error)
 }
@@ -40,7 +40,7 @@ type rolloutCard struct {
 	Waves              []waveView
 }
 
-// rolloutPage is all that is known of one.
+// rolloutPage contains all data about one FleetRollout.
 type rolloutPage struct {
 	layout
 	rolloutCard
@@ -66,10 +66,10 @@ type wordView struct {
 	At      moment
 }
 
-// bakeView is a bake time that runs, as a bar.
+// bakeView shows the current bake time as a bar.
 type bakeView struct {
 	Until moment
-	Width string // in a box of rolloutWidth
+	Width string // relative to a box of rolloutWidth
 	Words string
 }
 
@@ -79,18 +79,18 @@ type gateView struct {
 	Asked moment
 }
 
-// waveView is a wave, as a part of the picture and with its pools.
+// waveView is a wave, as part of the picture and with its pools.
 type waveView struct {
 	Name, Anchor string
 	State        string
 	Mark         report.Phase
 	Words        string
 	Shares       string
-	Size         string // a class that says how wide it is drawn
+	Size         string // the CSS class of its width
 	Bar          machineBar
 	Pools        []wavePool
-	Rest         []wavePool // all others, behind a fold
-	More         int        // that are not shown
+	Rest         []wavePool // all further pools, in a fold
+	More         int        // number of pools that are not shown
 }
 
 // wavePool is a pool in its wave.
@@ -103,17 +103,17 @@ type wavePool struct {
 	Waits            string
 }
 
-// machineBar shows machines by what they run, as a bar. Its words say the same.
+// machineBar shows machines by version as a bar. Its text has the same content.
 type machineBar struct {
 	Words string
 	Parts []sharePart
-	// Ends are the shares at which it waits, as a path.
+	// Ends is a path with the shares at which the rollout waits.
 	Ends string
 }
 
 const (
 	barWidth = 200
-	// openPools are shown of a wave, foldedPools behind a fold.
+	// openPools is the number of visible pools of a wave, and foldedPools the number in a fold.
 	openPools   = 6
 	foldedPools = 200
 	shownBad    = 20
@@ -157,7 +157,7 @@ var waveMarks = map[string]report.Phase{
 
 var verdictMarks = map[string]report.Phase{"pass": report.Converged, "fail": report.Failing, "unknown": report.Held}
 
-// rolloutLink is the address of a FleetRollout's page.
+// rolloutLink returns the URL of a FleetRollout's page.
 func rolloutLink(source, name string) string {
 	parts := strings.Split(name, "/")
 	for i := range parts {
@@ -166,13 +166,13 @@ func rolloutLink(source, name string) string {
 	return "/rollouts/" + url.PathEscape(source) + "/" + strings.Join(parts, "/")
 }
 
-// rollouts are all FleetRollouts; none where they cannot be read, which the list says.
+// rollouts returns all FleetRollouts, or an error that the list shows.
 func (w *views) rollouts() ([]waves.Rollout, error) {
 	list, err := w.waits()
 	return list.Rollouts, err
 }
 
-// waits are all FleetRollouts, and the targets that wait by the configuration.
+// waits returns all FleetRollouts, and the targets that wait because of the configuration.
 func (w *views) waits() (list waves.List, err error) {
 	if w.o.Rollouts == nil || !w.o.Rollouts.Any() {
 		return list, nil
@@ -183,8 +183,7 @@ func (w *views) waits() (list waves.List, err error) {
 	return list, err
 }
 
-// busyRollout reports whether people should know about a rollout: all but the idle and the finished
-// ones.
+// busyRollout reports whether a rollout needs attention: it is neither idle nor done.
 func busyRollout(r waves.Rollout) bool { return r.Phase != waves.Idle && r.Phase != waves.Done }
 
 func (w *views) rolloutsView() rolloutsView {
@@ -206,7 +205,7 @@ func (w *views) rolloutsView() rolloutsView {
 	return v
 }
 
-// busyRollouts are the cards of the start page.
+// busyRollouts returns the cards of the start page.
 func (w *views) busyRollouts() (out []rolloutCard) {
 	list, _ := w.rollouts()
 	for _, r := range list {
@@ -254,8 +253,8 @@ func waveViewOf(r waves.Rollout, n int, one waves.Wave) waveView {
 	return v
 }
 
-// sizeOf is the class of a wave's width: a wave of more machines is wider, and none is too
-// small to be read.
+// sizeOf returns the CSS class of a wave's width. A wave with more machines is wider, but every wave is
+// wide enough to be read.
 func sizeOf(n, all int32) string {
 	if all <= 0 {
 		return "s1"
@@ -302,7 +301,7 @@ func wordOf(b *current.State, word *waves.Word) *wordView {
 	return &wordView{word.By, word.Why, momentOf(b, word.At)}
 }
 
-// fill puts pools into a wave: those first that need attention, all others behind a fold.
+// fill adds pools to a wave: the ones that need attention first, and all further pools in a fold.
 func (v *waveView) fill(r waves.Rollout, n int) {
 	var all []wavePool
 	for _, p := range r.Pools {

@@ -9,69 +9,68 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// FormField is the field of every form that holds its token.
+// FormField is the name of the form field that contains the form's token.
 const FormField = "form"
 
-// Viewer is the reader of a page, and what the page offers them.
+// Viewer is the reader of a page, with the actions that the page offers.
 type Viewer struct {
-	// Name is empty without a login.
+	// Name is empty for a reader without a login.
 	Name string
 	// Operate says that the page shows the forms that change something.
 	Operate bool
-	// Form is part of each form, and proves that it is from weir's own page.
+	// Form is the token of each form. It proves that the form is from weir's own page.
 	Form string
-	// LogIn and LogOut say that there is something to log in to, or out of.
+	// LogIn and LogOut say that the reader can log in or out.
 	LogIn, LogOut bool
 	// Said is the result of the last action.
 	Said string
-	// Holds lists the suspensions that people have requested.
+	// Holds lists the requested suspensions.
 	Holds []Suspension
-	// Approvals lists the approvals in force.
+	// Approvals lists the valid approvals.
 	Approvals []Approval
-	// Accepts are the sources for which weir may propose to keep what AWS has.
+	// Accepts lists the sources for which weir may propose to keep values in AWS.
 	Accepts []string
 }
 
-// Approval lets the plan of a target run that has the digest.
+// Approval allows the plan of a target with the digest to run.
 type Approval struct {
 	Target, Digest string
-	// Text says who gave it, and what of it has begun.
+	// Text names the user who gave it, and describes what has started because of it.
 	Text string
 }
 
-// Suspension is a target, or one pool of it, that is kept as it is for a while.
+// Suspension is a target, or one pool of it, whose changes are suspended.
 type Suspension struct {
 	Target string
 	// Pool is namespace/name; empty for the whole target.
 	Pool string
-	// Text says who suspended it, until when and why.
+	// Text describes the suspension: its user, end and reason.
 	Text string
 }
 
-// readBy fills in who reads the page, for every copy of a page's layout.
+// readBy sets the reader of the page, for every copy of the page's layout.
 func (l layout) readBy(v Viewer) { *l.Viewer = v }
 
-// actionsView holds the possible actions on a page about a target or a pool.
+// actionsView contains the possible actions on a page about a target or a pool.
 type actionsView struct {
 	*Viewer
 	Target, Pool string
-	// Back is the page itself.
+	// Back is the path of the page itself.
 	Back      string
 	Suspended []Suspension
 	Approved  []Approval
-	// Digest is the digest of a plan that waits for an approval, or ""; Approval says what it waits
-	// for.
+	// Digest is the digest of a plan that waits for an approval, or "". Approval describes the wait.
 	Digest, Approval string
-	// Windows says until when steps wait for a window, empty where none does.
+	// Windows describes the end of the waits for a window. It is empty if no step waits for a window.
 	Windows string
-	// Keep says that a pull request can keep what AWS has of the pool: it has drifted, and
-	// something holds that.
+	// Keep says that a pull request can keep the values that AWS has for the pool: it has drifted, and the
+	// correction is held.
 	Keep bool
-	// Alone says that the plan is all that the page is about.
+	// Alone says that the page is about the plan only.
 	Alone bool
 }
 
-// waits holds what the steps of a target's last plan wait for.
+// waits describes the waits of the steps in a target's last plan.
 type waits struct{ digest, approval, window string }
 
 func waitsOf(t current.TargetState) (w waits) {
@@ -99,7 +98,7 @@ func (v *Viewer) suspended(target, pool string) (out []Suspension) {
 	return out
 }
 
-// approved are the approvals of the target's plans.
+// approved returns the approvals of the target's plans.
 func (v *Viewer) approved(target string) []Approval {
 	return slices.DeleteFunc(slices.Clone(v.Approvals), func(a Approval) bool { return a.Target != target })
 }

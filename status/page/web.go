@@ -22,31 +22,33 @@ var pageFiles embed.FS
 
 // Options configures the HTTP handler of the page.
 type Options struct {
-	// Metrics serves /metrics; nil leaves it out.
+	// Metrics serves /metrics; nil disables it.
 	Metrics http.Handler
-	// StaleAfter is the time without a sign of life from the reconciler after which /healthz
-	// reports it, unless a beat said that it may take longer; 0 means 10 minutes.
+	// StaleAfter is the time without a heartbeat from the reconciler after which /healthz reports a
+	// failure, unless the last heartbeat allowed more time. 0 means 10 minutes.
 	StaleAfter time.Duration
 	Logger     *slog.Logger
-	// Members returns the members that share the work of the instance; nil for a daemon that is
-	// alone.
+	// Members returns the members that share the work of the instance; nil for a single daemon.
 	Members func() members.View
-	// Rollouts are the FleetRollouts; nil where there can be none.
+	// Rollouts gives access to the FleetRollouts; nil if there cannot be any.
 	Rollouts Rollouts
-	// Viewer says who reads a page; nil shows it to everybody alike.
+	// Viewer returns the reader of a page; nil means that all readers see the same page.
 	Viewer func(*http.Request) Viewer
 }
 
-// Handler serves the page, the API below /api/v1, /healthz, /readyz and /metrics.
-// The page is the fleet at /, a list of all pools at /pools, a page for each target
-// at /targets/NAME with its plan at /targets/NAME/plan, for each pool at
-// /targets/NAME/pools/NAMESPACE/NAME, for pull requests at /pulls and
-// /pulls/SOURCE/NUMBER, FleetRollouts at /rollouts and /rollouts/SOURCE/NAMESPACE/NAME,
-// what happened at /activity, and the configuration at
-// /configuration; /members is who shares the work, and /status all of that for programs;
-// /live sends changes to open pages. It answers GET and HEAD only
-// and changes nothing. Timeouts are the server's, except that /live lasts as long
-// as a page is open, or until current.State.Live is closed.
+// Handler serves the page, the API below /api/v1, /healthz, /readyz and /metrics:
+//
+//   - / is the fleet, and /pools a list of all pools.
+//   - /targets/NAME is a target, /targets/NAME/plan its plan, and
+//     /targets/NAME/pools/NAMESPACE/NAME one of its pools.
+//   - /pulls lists pull requests, and /pulls/SOURCE/NUMBER is one of them.
+//   - /rollouts lists FleetRollouts, and /rollouts/SOURCE/NAMESPACE/NAME is one of them.
+//   - /activity lists events and passes, and /configuration shows the configuration.
+//   - /members lists the members, and /status has all of this for programs.
+//   - /live sends changes to open pages.
+//
+// It accepts only GET and HEAD, and changes nothing. The server's timeouts apply, except that /live lasts
+// as long as a page is open, or until current.State.Live is closed.
 func Handler(b *current.State, o Options) http.Handler {
 	if o.StaleAfter <= 0 {
 		o.StaleAfter = current.DefaultStaleAfter
@@ -58,7 +60,7 @@ func Handler(b *current.State, o Options) http.Handler {
 	return w.handler()
 }
 
-// load reads what pages are made of.
+// load parses the templates and assets.
 func (w *web) load() {
 	for name, kind := range map[string]string{
 		"style.css": "text/css; charset=utf-8", "live.js": "text/javascript; charset=utf-8", "icon.svg": "image/svg+xml",
@@ -102,8 +104,7 @@ type web struct {
 	started time.Time
 }
 
-// asset is an embedded file, served under a name that changes with its content, so that a browser
-// may keep it forever.
+// asset is an embedded file. Its URL contains a hash of its content, so that browsers can cache it forever.
 type asset struct {
 	path, kind string
 	body       []byte
@@ -112,7 +113,7 @@ type asset struct {
 func (w *web) addAsset(name, kind string) {
 	body, err := pageFiles.ReadFile("assets/" + name)
 	if err != nil {
-		panic("status: " + name + " is not embedded") // decided when the binary is built
+		panic("status: " + name + " is not embedded") // known when the binary is built
 	}
 	sum := sha256.Sum256(body)
 	stem, ext, _ := strings.Cut(name, ".")
@@ -125,8 +126,8 @@ func (a asset) serve(rw http.ResponseWriter, r *http.Request) {
 	send(rw, r, http.StatusOK, a.body)
 }
 
-// secured sets the headers that keep the page from being framed, sniffed, or
-// made to load or run anything that is not ours.
+// secured sets headers that forbid framing, content sniffing, and loading or running anything that is
+// not weir's own.
 func secured(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		h := rw.Header()
@@ -195,15 +196,15 @@ func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
 	w.render(rw, r, http.StatusOK, "pool", w.poolPage(t, p))
 }
 
-// nothing answers for every address that has no page.
+// nothing answers requests to unknown paths.
 func (w *web) nothing(rw http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/api/") {
 		plain(rw, http.StatusNotFound, "not found: see /api/v1/pools, /api/v1/targets, /api/v1/pulls, /api/v1/members, /api/v1/events and /api/v1/history")
 		return
 	}
 	if strings.HasPrefix(r.URL.Path, "/assets/") {
-		// Users who may see no page request assets too. A page would show our name, so they get
-		// plain text.
+		// Users without permission to see pages request assets, too. An HTML page would show the instance
+		// name, so they get plain text.
 		plain(rw, http.StatusNotFound, "not found")
 		return
 	}
@@ -214,7 +215,7 @@ func (w *web) missing(rw http.ResponseWriter, r *http.Request, headline, hint st
 	w.render(rw, r, http.StatusNotFound, "missing", missingView{layout: w.layout("", "Not found"), Headline: headline, Hint: hint, Back: back})
 }
 
-// render writes a whole page or none. Nothing on it is hidden from its reader.
+// render writes a whole page or none. It escapes hidden characters.
 func (w *web) render(rw http.ResponseWriter, r *http.Request, status int, name string, view any) {
 	if v, ok := view.(interface{ readBy(Viewer) }); ok && w.o.Viewer != nil {
 		v.readBy(w.o.Viewer(r))
@@ -240,7 +241,7 @@ func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
 func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
 	missing := w.current.Targets.Missing()
 	if _, several := w.memberView(); several && w.current.Targets.Configured() {
-		// Other members may own what is missing, or no member for a while: any member can serve.
+		// Other members may own the missing targets, or no member for a while. Any member can serve.
 		missing = nil
 	}
 	if len(missing) > 0 {
@@ -257,5 +258,5 @@ func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
 func plain(rw http.ResponseWriter, status int, text string) {
 	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	rw.WriteHeader(status)
-	_, _ = rw.Write([]byte(text + "\n")) // the reader is gone
+	_, _ = rw.Write([]byte(text + "\n")) // ignore a disconnected reader
 }

@@ -43,7 +43,7 @@ type Pull struct {
 	// Fork says that the head commit is in another repository.
 	Fork  bool
 	State PullState
-	// Reason says why the pull request waits, conflicts, fails or was closed, and what to do.
+	// Reason is the reason why the pull request waits, conflicts, fails or was closed, with the remedy.
 	Reason string
 	// Reports are the reports of the affected targets, with origins.
 	Reports []*plan.Report
@@ -61,7 +61,7 @@ type Pull struct {
 	// its steps until the approval.
 	Approved   string
 	AsReviewed bool
-	// Stale says why weir can no longer apply exactly this plan. It is "" if weir can.
+	// Stale is the reason why weir can no longer apply exactly this plan, "" if it can.
 	Stale string
 	// PlannedAt is the time of the plan. Only the page shows it, so that equal plans have equal comments.
 	PlannedAt time.Time

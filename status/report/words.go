@@ -62,7 +62,7 @@ func verb(n int) string {
 	return " wait for "
 }
 
-// movingText says what a pass without steps waits for.
+// movingText describes the changes in AWS that a pass without steps waits for.
 func movingText(r *plan.Report) string {
 	var wait []string
 	for _, p := range r.Pools {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Applied prints what an apply did to one target.
+// Applied prints the result of an apply on one target.
 func (p Printer) Applied(a Applied) {
 	p.headline(a.Last)
 	for _, o := range a.Outcomes {
@@ -55,10 +55,10 @@ func count(outcomes []step.Outcome, status step.OutcomeStatus) int {
 	return n
 }
 
-// mostUnsettled bounds the unconverged pools that are named.
+// mostUnsettled is the maximum number of unconverged pools that are named.
 const mostUnsettled = 10
 
-// unsettled names the pools that have not converged, with how they stand; "" if all have.
+// unsettled names the pools that have not converged, with their state; "" if all have.
 func unsettled(r *plan.Report) string {
 	var out []string
 	for _, s := range r.Pools {
@@ -120,8 +120,8 @@ func rollout(r plan.RolloutStatus) string {
 	return text
 }
 
-// LaunchConfigs prints a table of the launch configurations that pools share; nothing if they share
-// none.
+// LaunchConfigs prints a table of the launch configurations that pools share. It prints nothing if they
+// share none.
 func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
 	if len(configs) == 0 {
 		return
@@ -141,7 +141,7 @@ func (p Printer) LaunchConfigs(configs []plan.LaunchConfigStatus) {
 	p.table([]column{{"TARGET", 0}, {"LAUNCH CONFIG", 0}, {"READY", 1}, {"NEWEST", 2}, {"POOLS", 0}}, rows)
 }
 
-// draining says how many machines wait for their pods to go, and which pod is the first.
+// draining returns the number of machines that wait for their pods to be evicted, and the first such pod.
 func draining(s plan.PoolStatus) string {
 	if len(s.Draining) == 0 {
 		return ""

@@ -33,7 +33,7 @@ type manifestJSON struct {
 	Field  string `json:"field"`
 }
 
-// Explanation is the fields of a pool as weir.dev/explain/v1.
+// Explanation returns the fields of a pool in the schema weir.dev/explain/v1.
 func Explanation(pool intent.Key, fields []Explained) any {
 	return struct {
 		Schema string          `json:"schema"`
@@ -78,9 +78,8 @@ func (p Printer) Fields(fields []Explained) error {
 	return nil
 }
 
-// Chains prints fields with what gave them their values, the base first. Fields
-// of the pool that take their value from the same field of a manifest are shown
-// together.
+// Chains prints fields with the origins of their values, the base first. It combines fields of the pool
+// that get their value from the same field of a manifest.
 func (p Printer) Chains(fields []Explained) error {
 	type writtenField struct{ object, field, value string }
 	together := map[writtenField][]string{}
@@ -138,7 +137,7 @@ func (p Printer) chain(f Explained) error {
 	return nil
 }
 
-// source describes where a value comes from.
+// source describes the origin of a value.
 func source(f render.Field) string {
 	switch {
 	case f.Origin.Known():
@@ -166,7 +165,7 @@ func stepValue(s kust.Step) string {
 	return shown(*s.Value)
 }
 
-// shown is a value for one line.
+// shown returns a value on one line.
 func shown(v string) string {
 	const longest = 80
 	first, rest, more := strings.Cut(v, "\n")

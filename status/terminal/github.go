@@ -39,8 +39,8 @@ func GitHub(w io.Writer, findings []diag.Finding) error {
 	return nil
 }
 
-// The runner decodes these, and in parameters a colon and a comma as well. Other
-// invisible characters are written out before.
+// The runner decodes these escapes; in parameters, it also decodes a colon and a comma. Other invisible
+// characters are already escaped.
 var (
 	data      = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	parameter = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

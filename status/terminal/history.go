@@ -45,8 +45,8 @@ func cells(texts ...string) (out []tableCell) {
 	return out
 }
 
-// moment returns a time in UTC; short if the terminal is too narrow for the pool and the commit
-// next to the full time.
+// moment formats a time in UTC. It is shortened if the terminal is too narrow for the full time, the pool
+// and the commit.
 func (p Printer) moment(t time.Time) string {
 	if p.Width > 0 && p.Width < 120 && !p.Full {
 		return t.UTC().Format("01-02 15:04:05")

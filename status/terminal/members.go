@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/status/members"
 )
 
-// Members prints who shares the work, and who owns what.
+// Members prints the members that share the work, and the owner of each scope and source.
 func (p Printer) Members(v members.View, now time.Time) {
 	var rows [][]tableCell
 	far := map[string]bool{}

@@ -15,13 +15,13 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// sign is the mark in front of a step, and its colour.
+// sign returns the symbol in front of a step, and its colour.
 func sign(v step.Verb) (mark, color string) {
 	mark = wording.Mark(v)
 	return mark, map[string]string{"+": green, "-": red, "±": yellow, "~": cyan}[mark]
 }
 
-// Plan prints what a pass would do to one target, with one write.
+// Plan prints the plan of one target, with a single write.
 func (p Printer) Plan(r *plan.Report) {
 	var all bytes.Buffer
 	defer func(w io.Writer) { _, _ = w.Write(all.Bytes()) }(p.W)
@@ -37,7 +37,7 @@ func (p Printer) Plan(r *plan.Report) {
 	p.summary(pl)
 }
 
-// stays names the pools that stay because of a fault in Git, with what AWS has of them.
+// stays names the pools that weir leaves unchanged because of an error in Git, with their resources in AWS.
 func (p Printer) stays(r *plan.Report) {
 	const most = 8
 	var said []string
@@ -105,13 +105,13 @@ func (p Printer) step(s step.Step) {
 	p.changes(s)
 }
 
-// changes prints the fields of a step in columns. On a terminal values are cut so
-// that their origins stay in sight.
+// changes prints the fields of a step in columns. On a terminal, values are truncated so that their origins
+// stay visible.
 func (p Printer) changes(s step.Step) {
 	const widest = 72
 	shown := wording.Distinct(s)
 	rows := make([][2]string, len(shown))
-	room := make([]int, len(shown)) // for the value, in characters
+	room := make([]int, len(shown)) // the width available for the value, in characters
 	var fieldWidth, valueWidth int
 	for i, c := range shown {
 		rows[i] = [2]string{wording.Clean(c.Field) + ":", wording.Whole(s.Verb, c)}
@@ -121,11 +121,11 @@ func (p Printer) changes(s step.Step) {
 		room[i] = widest
 		if p.Width > 0 && !p.Full {
 			room[i] = max(narrowest, p.Width-fieldWidth-len("       ")-originWidth(c))
-			if !wording.HasARN(rows[i][1]) { // who approves one sees all of it
+			if !wording.HasARN(rows[i][1]) { // a user who approves an ARN must see all of it
 				rows[i][1] = cut(rows[i][1], room[i])
 			}
 		}
-		// A row without an origin pushes no other origin aside.
+		// A row without an origin must not push other origins aside.
 		if n := utf8.RuneCountInString(rows[i][1]); n <= widest && originWidth(c) > 0 {
 			valueWidth = max(valueWidth, n)
 		}
@@ -139,7 +139,7 @@ func (p Printer) changes(s step.Step) {
 	}
 }
 
-// originWidth is the room that a change's origin takes behind its value.
+// originWidth returns the width of a change's origin, which follows its value.
 func originWidth(c step.Change) int {
 	if c.Origin == nil || !c.Origin.Known() {
 		return 0
@@ -151,7 +151,7 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(s)))
 }
 
-// remarks prints the findings, the gravest last: it is next to the summary.
+// remarks prints the findings, the most serious last, so that it is next to the summary.
 func (p Printer) remarks(pl *plan.Plan) {
 	folded := pl.Diagnostics.Fold()
 	slices.SortStableFunc(folded, func(a, b diag.Folded) int { return cmp.Compare(b.Severity, a.Severity) })
@@ -163,8 +163,8 @@ func (p Printer) remarks(pl *plan.Plan) {
 	}
 }
 
-// Errors is the last line of several plans: how many errors there are, and which.
-// It prints nothing for an empty list.
+// Errors prints the last line of several plans: the number of errors, and their targets, codes and objects.
+// It prints nothing if there are no errors.
 func (p Printer) Errors(reports []*plan.Report) {
 	const most = 8
 	var which []string
@@ -190,7 +190,7 @@ func (p Printer) Errors(reports []*plan.Report) {
 	p.line(p.paint(red, count), ": ", strings.Join(which, "; "), ".")
 }
 
-// summary is the last line of a target's plan.
+// summary prints the last line of a target's plan.
 func (p Printer) summary(pl *plan.Plan) {
 	if !pl.Empty() {
 		p.line("  ", summary(pl))
@@ -203,7 +203,7 @@ func (p Printer) summary(pl *plan.Plan) {
 	p.line("  ", emptyPlan(pl))
 }
 
-// nothing says what an empty plan with errors leaves undone.
+// nothing describes the consequence of an empty plan with errors.
 func nothing(pl *plan.Plan) string {
 	if n := pl.Summary.Unchanged; n > 0 {
 		return "Not everything can be planned (" + wording.Count(n, "pool") + " as wanted)"
@@ -211,12 +211,12 @@ func nothing(pl *plan.Plan) string {
 	return "Nothing can be planned"
 }
 
-// emptyPlan says that a plan is empty.
+// emptyPlan returns the text for an empty plan.
 func emptyPlan(pl *plan.Plan) string {
 	return "Nothing to do. Nothing changes: " + wording.Count(pl.Summary.Unchanged, "pool") + " as wanted."
 }
 
-// summary returns a plan's numbers of pools, and the number of held steps.
+// summary returns the numbers of pools in a plan, and the number of held steps.
 func summary(pl *plan.Plan) string {
 	s := pl.Summary
 	var parts []string

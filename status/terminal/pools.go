@@ -14,24 +14,24 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Mark is the part of a target's plan about one of its pools.
+// Mark summarizes a target's plan for one of its pools.
 type Mark struct {
-	// Held describes what holds a step, empty for nothing.
+	// Held describes the hold of a step, empty if no step is held.
 	Held  string `json:"held,omitempty"`
 	Drift bool   `json:"drift,omitempty"`
 }
 
-// Marks are the marks of pools by target and by namespace/name, and when a pass
-// last looked at each target, zero where it is now.
+// Marks contains the marks of pools by target and by namespace/name. Seen is the time at which a pass last
+// read each target, zero if a pass has just read it.
 type Marks struct {
 	Pools map[[2]string]Mark
 	Seen  map[string]time.Time
 	Now   time.Time
-	// Targets are the targets by name.
+	// Targets contains the targets by name.
 	Targets map[string]Target
 }
 
-// Add adds what a target's plan says.
+// Add adds the marks of a target's plan.
 func (m *Marks) Add(target string, steps []step.Step) {
 	if m.Pools == nil {
 		m.Pools = map[[2]string]Mark{}
@@ -53,8 +53,8 @@ func (m Marks) of(s plan.PoolStatus) Mark {
 	return m.Pools[[2]string{s.Target, s.Namespace + "/" + s.Name}]
 }
 
-// Beside lists the held steps of pools that are not among these, such as the
-// deletion of pools that Git no longer has.
+// Beside describes the held steps of pools that are not in the list, such as the deletion of pools that Git
+// no longer contains.
 func (m Marks) Beside(pools []plan.PoolStatus) []string {
 	here := map[[2]string]bool{}
 	for _, s := range pools {
@@ -70,17 +70,17 @@ func (m Marks) Beside(pools []plan.PoolStatus) []string {
 	return out
 }
 
-// Problem reports whether a pool needs a person's attention: it has failed, is
-// held, has drifted, has not converged, or could not be seen in the last pass.
+// Problem reports whether a pool needs a person's attention: it has failed, is held, has drifted, has not
+// converged, or the last pass could not read it.
 func (m Marks) Problem(s plan.PoolStatus) bool {
 	mark := m.of(s)
 	return m.Targets[s.Target].Stale || !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
 }
 
-// Target is the state of a target. Phase is the daemon's. Digest is the digest of its plan, which
-// weir approve accepts; if Failed, Diagnostics say why. Stale says that its pools are older than
-// the last pass, which could not read them. LastPass is missing if it is now. Held describes the
-// steps that something holds.
+// Target is the state of a target. Phase comes from the daemon. Digest is the digest of its plan,
+// which weir approve accepts. If Failed, Diagnostics contains the reasons. Stale means that its pools are
+// older than the last pass, which could not read them. LastPass is missing if the pass has just run. Held
+// describes the holds of its steps.
 type Target struct {
 	Name      string    `json:"name"`
 	Phase     string    `json:"phase,omitempty"`
@@ -90,14 +90,14 @@ type Target struct {
 	LastPass  time.Time `json:"lastPass,omitzero"`
 	Digest    string    `json:"digest,omitempty"`
 	Held      []string  `json:"held,omitempty"`
-	// HeldTo describes how the target is held if its followed commit cannot be rendered.
+	// HeldTo describes the hold of a target whose followed commit cannot be rendered.
 	HeldTo      *report.Kept `json:"heldTo,omitempty"`
 	Failed      bool         `json:"failed"`
 	Diagnostics diag.List    `json:"diagnostics"`
 }
 
-// Standing returns the answer of the API at /api/v1/pools, with the marks of each pool and with the
-// targets, and why nothing is written at all.
+// Standing returns the response of the API at /api/v1/pools, with the marks of each pool and with the
+// targets. held is the reason why weir writes nothing at all.
 func Standing(held string, pools []plan.PoolStatus, configs []plan.LaunchConfigStatus, m Marks, targets []Target) any {
 	type marked struct {
 		plan.PoolStatus
@@ -119,7 +119,7 @@ func Standing(held string, pools []plan.PoolStatus, configs []plan.LaunchConfigS
 	}{all, listed(configs), listed(targets), held}
 }
 
-// heldOf are the holds of a target's pools.
+// heldOf returns the holds of a target's pools.
 func (m Marks) heldOf(target string) []string {
 	var out []string
 	for key, mark := range m.Pools {
@@ -181,12 +181,12 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 	return []tableCell{plain(wording.Clean(s.Target)), plain(wording.Clean(s.Namespace + "/" + s.Name)), plain(kind), phase, ready, plain(bounds), plain(version), {seen, dim}, m.note(s)}
 }
 
-// note returns the most important remark about a pool, and what its plan adds.
+// note returns the most important remark about a pool, and the marks of its plan.
 func (m Marks) note(s plan.PoolStatus) tableCell {
 	mark := m.of(s)
 	parts := []string{note(s)}
 	if parts[0] != "" && strings.Contains(mark.Held, ", "+parts[0]) {
-		parts = nil // the hold says it
+		parts = nil // the hold already contains it
 	}
 	color := ""
 	if s.FailureMessage != "" {
@@ -221,7 +221,7 @@ func (m Marks) note(s plan.PoolStatus) tableCell {
 	return tableCell{text, color}
 }
 
-// ago is a length of time in one unit: 12s, 5m, 3h, 9d.
+// ago formats a duration with one unit: 12s, 5m, 3h, 9d.
 func ago(d time.Duration) string {
 	switch d = max(0, d); {
 	case d < time.Minute:
@@ -234,8 +234,7 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// Lines gives a line of text for each pool, by target and pool, for output that is
-// appended to.
+// Lines returns a line of text for each pool, by target and pool, for output that only appends lines.
 func (m Marks) Lines(pools []plan.PoolStatus) map[string]string {
 	out := map[string]string{}
 	for _, s := range pools {

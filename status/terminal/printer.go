@@ -1,9 +1,8 @@
-// Package terminal prints what weir found and did for the person or program at the
-// command line: plans, outcomes, diagnostics, explanations, pools and history, as text,
-// JSON, YAML, Markdown, SARIF or lines for GitHub Actions. It decides nothing. Texts of
-// others are printed without control characters and commands, so that neither a file in
-// Git nor an answer of AWS can drive the terminal, or the job that runs weir. Its
-// phrases come from package wording, which comments and the page share.
+// Package terminal prints results on the command line for people and programs: plans, outcomes,
+// diagnostics, explanations, pools and history, as text, JSON, YAML, Markdown, SARIF or commands for GitHub
+// Actions. It contains no decisions. It removes control characters and commands from text from outside, so
+// that neither a file in Git nor a response of AWS can control the terminal, or the job that runs weir. Its
+// phrases come from package wording, which comments and the page also use.
 package terminal
 
 import (
@@ -18,18 +17,19 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Printer writes text. The zero Color writes none.
+// Printer writes text. The zero Color writes no colours.
 type Printer struct {
 	W io.Writer
 	// Color uses the terminal's colours.
 	Color bool
-	// Width is the width of the terminal in characters; 0 elsewhere, where nothing is cut.
+	// Width is the width of the terminal in characters. It is 0 if the output is not a terminal; then
+	// nothing is truncated.
 	Width int
-	// Full cuts nothing on a terminal either.
+	// Full disables truncation on a terminal.
 	Full bool
 }
 
-// The colours that are used, as SGR parameters.
+// The colours, as SGR parameters.
 const (
 	red    = "31"
 	green  = "32"
@@ -46,15 +46,14 @@ func (p Printer) paint(color, s string) string {
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
 }
 
-// line prints one line. An error of the writer is that of a closed pipe or a
-// full disk, which the caller learns when it closes standard output.
+// line prints one line. It ignores errors, such as a closed pipe or a full disk: the caller gets them when
+// it closes standard output.
 func (p Printer) line(parts ...string) {
 	_, _ = fmt.Fprintln(p.W, harmless(strings.TrimRight(strings.Join(parts, ""), " ")))
 }
 
-// harmless keeps a line from being a command to GitHub Actions, which reads them from
-// the output of every step: "::" at the beginning of a line, after blanks too, or
-// "##[" anywhere.
+// harmless prevents a line from being a command to GitHub Actions, which reads commands from the output of
+// every step. A command has "::" at the start of a line, also after blanks, or "##[" anywhere.
 func harmless(line string) string {
 	blanks := line[:len(line)-len(strings.TrimLeft(line, " "))]
 	if text, ok := strings.CutPrefix(line[len(blanks):], "::"); ok {
@@ -63,7 +62,7 @@ func harmless(line string) string {
 	return strings.ReplaceAll(line, "##[", "## [")
 }
 
-// CleanText is Clean for a text of several lines.
+// CleanText is wording.Clean for a text with several lines.
 func CleanText(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
@@ -72,8 +71,7 @@ func CleanText(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Diagnostics prints a line for each diagnostic, as compilers do, with what
-// more there is to say below it.
+// Diagnostics prints a line for each diagnostic, like compilers do, with its details below.
 func (p Printer) Diagnostics(list diag.List) {
 	for _, d := range list {
 		p.diagnostic("", d)
@@ -95,7 +93,7 @@ func (p Printer) diagnostic(indent string, d diag.Diagnostic) {
 	}
 }
 
-// CountDiagnostics describes a list's size: "2 errors, 1 warning".
+// CountDiagnostics describes the size of a list: "2 errors, 1 warning".
 func CountDiagnostics(list diag.List) string {
 	var parts []string
 	for _, s := range []diag.Severity{diag.Error, diag.Warning} {
@@ -136,10 +134,9 @@ func Plans(reports []*plan.Report) any {
 
 // Applied is the result of an apply on one target, over all its passes.
 type Applied struct {
-	// First is the first pass, which planned the work; Last is the pass after
-	// which the apply ended.
+	// First is the first pass, which planned the work. Last is the pass after which the apply ended.
 	First, Last *plan.Report
-	// Outcomes holds the outcomes of all passes, in order.
+	// Outcomes contains the outcomes of all passes, in order.
 	Outcomes []step.Outcome
 }
 
@@ -148,8 +145,9 @@ type appliesJSON struct {
 	Applies []json.RawMessage `json:"applies"`
 }
 
-// Applies returns one target as weir.dev/apply/v1: the members of weir.dev/plan/v1 as in the first
-// pass, with outcomes, pools and converged added; or several as weir.dev/applies/v1.
+// Applies returns one target in the schema weir.dev/apply/v1, or several
+// in weir.dev/applies/v1. weir.dev/apply/v1 has the members of weir.dev/plan/v1 from the first pass, and
+// outcomes, pools and converged.
 func Applies(targets []Applied) (any, error) {
 	var all []json.RawMessage
 	for _, a := range targets {
@@ -168,7 +166,7 @@ func Applies(targets []Applied) (any, error) {
 func (a Applied) marshal() (json.RawMessage, error) {
 	first := a.First.Shown()
 	if a.Last != a.First {
-		// The result is what still stands at the end.
+		// Diagnostics come from the last pass.
 		with := *first
 		with.Diagnostics = a.Last.Shown().Diagnostics
 		first = &with
@@ -189,7 +187,7 @@ func (a Applied) marshal() (json.RawMessage, error) {
 	return json.RawMessage(strings.TrimSuffix(text, "}") + "," + string(rest[1:])), nil
 }
 
-// listed is a list that JSON prints as [] and not as null where it is empty.
+// listed returns a list that JSON prints as [] instead of null if it is empty.
 func listed[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -197,7 +195,7 @@ func listed[T any](list []T) []T {
 	return list
 }
 
-// Heading prints a title in bold and facts beside it.
+// Heading prints a title in bold and facts next to it.
 func (p Printer) Heading(title, facts string) {
 	if facts != "" {
 		facts = "  " + p.paint(dim, wording.Clean(facts))

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// The members of a SARIF log that weir writes; see "Static Analysis Results
-// Interchange Format (SARIF) Version 2.1.0", an OASIS standard.
+// These types contain the members of a SARIF log that weir writes; see "Static Analysis Results Interchange
+// Format (SARIF) Version 2.1.0", an OASIS standard.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -60,7 +60,7 @@ type (
 		Properties   sarifProperties   `json:"properties"`
 	}
 	sarifProperties struct {
-		// Paths are the validated paths with the fault.
+		// Paths are the validated paths with this finding.
 		Paths []string `json:"paths"`
 	}
 	sarifLocation struct {
@@ -92,9 +92,9 @@ const (
 	homepage    = "https://github.com/weir-gitops/weir"
 )
 
-// SARIF prints findings as a SARIF 2.1.0 log, with files relative to the base
-// %SRCROOT%, the repository's root. A finding without a position is shown at the
-// path that was validated, as a result without a location is shown nowhere.
+// SARIF prints findings as a SARIF 2.1.0 log, with files relative to the base %SRCROOT%, the repository's
+// root. A finding without a position gets the validated path as its location, because consumers show no
+// results without a location.
 func SARIF(w io.Writer, version string, findings []diag.Finding) error {
 	driver := sarifDriver{Name: "weir", Version: version, InformationURI: homepage, Rules: []sarifRule{}}
 	index := map[string]int{}
@@ -115,7 +115,7 @@ func SARIF(w io.Writer, version string, findings []diag.Finding) error {
 	}
 	return JSON(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{{
 		Tool: sarifTool{driver}, Results: results,
-		// yaml counts characters, whatever their number of bytes.
+		// The yaml package counts columns in characters, not in bytes.
 		ColumnKind: "unicodeCodePoints",
 		Bases:      map[string]sarifDirectory{sarifRoot: {sarifText{"The root of the repository."}}},
 	}}})
@@ -134,7 +134,7 @@ func sarifLevel(s diag.Severity) string {
 	return map[diag.Severity]string{diag.Error: "error", diag.Warning: "warning", diag.Info: "note"}[s]
 }
 
-// message is the summary and, as a second paragraph, what to do.
+// message returns the summary and, as a second paragraph, the remedy.
 func message(d diag.Diagnostic) string {
 	text := d.Summary + "."
 	if d.Object != "" && !d.Known() && !strings.Contains(d.Summary, d.Object) {
@@ -146,7 +146,7 @@ func message(d diag.Diagnostic) string {
 	return CleanText(text)
 }
 
-// locationOf returns the location that is shown for a finding.
+// locationOf returns the location to show for a finding.
 func locationOf(f diag.Finding) diag.Position {
 	if f.Known() || len(f.Paths) == 0 {
 		return f.Position
@@ -157,7 +157,7 @@ func locationOf(f diag.Finding) diag.Position {
 func physical(p diag.Position) sarifPhysical {
 	out := sarifPhysical{Artifact: sarifArtifact{URI: fileURI(p.File), BaseID: sarifRoot}}
 	if strings.HasPrefix(p.File, "/") {
-		// Outside a repository and not below the working directory.
+		// The file is neither in a repository nor below the working directory.
 		out.Artifact = sarifArtifact{URI: "file://" + fileURI(p.File)}
 	}
 	if p.Line > 0 {
@@ -166,8 +166,8 @@ func physical(p diag.Position) sarifPhysical {
 	return out
 }
 
-// fileURI is a path as a relative reference, in which a colon in the first
-// element would be taken for a scheme.
+// fileURI returns a path as a relative reference. It escapes a colon in the first element, which would
+// otherwise look like a scheme.
 func fileURI(file string) string { return (&url.URL{Path: file}).String() }
 
 func logical(d diag.Diagnostic) []sarifLogical {
@@ -187,8 +187,7 @@ func related(list []diag.Related) []sarifLocation {
 	return out
 }
 
-// fingerprint lets a consumer see that a finding is an earlier one, although the
-// lines above it have changed: it holds no line number.
+// fingerprint identifies a finding even if lines above it have changed: it contains no line number.
 func fingerprint(f diag.Finding) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{f.Code, locationOf(f).File, f.Object, f.Field, cmp.Or(f.Field, f.Summary)}, "\x00")))
 	return hex.EncodeToString(sum[:16])

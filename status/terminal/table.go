@@ -11,25 +11,25 @@ import (
 // column is one column of a table.
 type column struct {
 	head string
-	// rank says in which order columns are left out where the terminal is too
-	// narrow, the highest first; those of rank 0 stay.
+	// rank determines the order in which columns are omitted if the terminal is too narrow, the highest
+	// first. Columns with rank 0 are never omitted.
 	rank int
 }
 
-// tableCell is a text and its colour; none for the terminal's own.
+// tableCell is a text and its colour. An empty colour means the default colour of the terminal.
 type tableCell struct{ text, color string }
 
 func plain(s string) tableCell { return tableCell{text: s} }
 
-// narrowest is the least width, in characters, to which a column is cut.
+// narrowest is the minimum width of a truncated column, in characters.
 const narrowest = 10
 
-// table prints rows in columns. On a terminal it fits its width: columns are left
-// out, then the widest texts are cut. Elsewhere nothing is cut.
+// table prints rows in columns. On a terminal it fits the width: it omits columns first, and then truncates
+// the longest texts. Otherwise, nothing is truncated.
 func (p Printer) table(columns []column, rows [][]tableCell) {
 	for _, r := range rows {
 		for i := range r {
-			r[i].text = wording.Clean(r[i].text) // any server may have answered with it
+			r[i].text = wording.Clean(r[i].text) // the text may come from any server
 		}
 	}
 	shown := make([]int, len(columns))
@@ -59,7 +59,7 @@ func (p Printer) table(columns []column, rows [][]tableCell) {
 	}
 }
 
-// fitting leaves columns out and narrows others until all fit.
+// fitting omits and narrows columns until all fit.
 func fitting(columns []column, shown, widths []int, width int) []int {
 	total := func() int {
 		n := 2 * (len(shown) - 1)
@@ -68,7 +68,8 @@ func fitting(columns []column, shown, widths []int, width int) []int {
 		}
 		return n
 	}
-	// The last column says most; it may be cut to a fair part before another goes.
+	// The last column is the most informative. It is narrowed to a fair share before another column is
+	// omitted.
 	last := len(columns) - 1
 	fair := max(narrowest, width/4)
 	for total()-max(0, widths[last]-fair) > width {
@@ -98,7 +99,7 @@ func fitting(columns []column, shown, widths []int, width int) []int {
 	return shown
 }
 
-// cut shortens a text to a width in characters; the end becomes "…".
+// cut truncates a text to a width in characters, and ends it with "…".
 func cut(s string, width int) string {
 	if width < 1 || utf8.RuneCountInString(s) <= width {
 		return s

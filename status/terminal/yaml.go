@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/visible"
 )
 
-// YAML writes a JSON text as YAML: the same members in the same order, so that the
-// two forms of an output cannot differ.
+// YAML writes a JSON text as YAML with the same members in the same order, so that both formats always
+// agree.
 func YAML(text []byte) ([]byte, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -37,8 +37,8 @@ func YAML(text []byte) ([]byte, error) {
 	return []byte(visible.YAML(b.String())), nil
 }
 
-// taken are texts that the encoder leaves plain and YAML 1.1 takes for truth
-// values or for the merge of a mapping.
+// taken lists texts that the encoder does not quote, but that YAML 1.1 reads as booleans or as the merge
+// key.
 var taken = []string{"y", "n", "yes", "no", "on", "off", "<<", "="}
 
 // yamlNode reads the next JSON value.
@@ -54,7 +54,7 @@ func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 			n.Kind = yaml.SequenceNode
 		}
 		for dec.More() {
-			// A member's name is a token like any other.
+			// The name of a member is a token, too.
 			child, err := yamlNode(dec)
 			if err != nil {
 				return nil, err
@@ -76,7 +76,8 @@ func yamlNode(dec *json.Decoder) (*yaml.Node, error) {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(v)}, nil
 	case string:
 		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
-		// On one line, as in JSON; what a reader does not see escaped; and what an older YAML takes for something else.
+		// Write the text on one line, as in JSON. Quote it if it contains invisible characters, or if YAML
+		// 1.1 would read it as another type.
 		if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || visible.Hidden(r) }) || slices.Contains(taken, strings.ToLower(v)) {
 			n.Style = yaml.DoubleQuotedStyle
 		}

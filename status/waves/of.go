@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Of returns the state of a run in a record. The lists of the run may be changed. Pools holds those
-// of its source as their owners last reported them.
+// Of returns the state of a run in a record. The caller may change the lists of the result. pools contains
+// the pools of the run's source as last reported by their owners.
 func Of(source string, record *rollout.Record, run *rollout.Run, pools map[rollout.ID]rollout.Pool, now time.Time) Rollout {
 	o := &of{run: run, now: now, Rollout: Rollout{
 		Source: source, Name: run.Name, Revision: run.Revision, Began: run.Began, Ended: run.Ended, Waits: run.Wait,
@@ -64,7 +64,7 @@ func wordOf(w *rollout.Word) *Word {
 	return &Word{w.By, w.Why, w.At}
 }
 
-// pools puts members into their waves, and counts machines.
+// pools assigns members to their waves, and counts machines.
 func (o *of) pools(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 	run := o.run
 	var numbers []int
@@ -86,7 +86,7 @@ func (o *of) pools(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 		n, _ := slices.BinarySearch(numbers, m.Wave)
 		p := Pool{Target: m.Target, Pool: m.Pool, Wave: o.Waves[n].Name, Share: m.Granted, Moves: m.Reserved, wave: n}
 		report, seen := pools[m.ID]
-		// Of a pool that has faults its owner knows no more than its place.
+		// For a pool with errors, the owner reports nothing except its place.
 		seen = seen && (report.Hash != "" || report.Machines > 0)
 		counts := Machines{All: m.Machines, Old: m.Machines}
 		if m.Granted == 100 && m.Reserved == 0 {
@@ -117,7 +117,7 @@ func (o *of) pools(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 	slices.SortStableFunc(o.Pools, func(a, b Pool) int { return a.wave - b.wave })
 }
 
-// count counts the machines of a pool by what they run.
+// count counts the machines of a pool by version.
 func count(p rollout.Pool, hash string, stopped bool) Machines {
 	c := Machines{All: p.Machines}
 	if p.Hash == hash {
@@ -142,8 +142,8 @@ func (o *of) state(wave int) string {
 	return WaveNow
 }
 
-// misses marks an ended or idle run as incomplete if pools have not received its change, and lists these pools with the
-// reasons: the rollout failed or was stopped, or the target cannot be rendered or planned.
+// misses marks an ended or idle run as incomplete if pools have not received its change. It lists these
+// pools with the reasons: the rollout failed or was stopped, or the target cannot be rendered or planned.
 func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 	if o.Phase != Done && o.Phase != Idle {
 		return
@@ -161,7 +161,7 @@ func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 			why = "failed: " + p.Failed
 		case o.unheard(p, permit.Target):
 			why = "its target had not reported on the revision"
-		case p.Revision != o.Revision: // another one has come since
+		case p.Revision != o.Revision: // another change has arrived since
 		case p.Hash == "":
 			why = cmp.Or(p.Fault, "it cannot be planned")
 		case p.Pending && p.Moving == nil:
@@ -185,7 +185,7 @@ func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 	}
 }
 
-// unheard reports whether the target of a pool has still not reported what the run's revision makes of it.
+// unheard reports whether the target of a pool has not yet reported the effect of the run's revision.
 func (o *of) unheard(p rollout.Pool, target string) bool {
 	last, is := o.run.Unheard[target]
 	return is && (p.Revision == "" || p.Revision == last) && p.Revision != o.Revision
@@ -223,7 +223,7 @@ func (o *of) stands() {
 	o.BakeAhead = int64(left.Round(time.Second) / time.Second)
 }
 
-// phaseOf returns the phase of a run that does not bake.
+// phaseOf returns the phase of a run, without the phase Baking.
 func phaseOf(run *rollout.Run) string {
 	switch {
 	case run.Stopped != nil:
@@ -240,7 +240,7 @@ func phaseOf(run *rollout.Run) string {
 	return Running
 }
 
-// laterBakes adds up the bakes after the present one: those of later shares and waves.
+// laterBakes adds up the bake times after the current one, of later shares and waves.
 func (o *of) laterBakes() (left time.Duration) {
 	run := o.run
 	waves := map[int]bool{}
@@ -265,7 +265,7 @@ func (o *of) laterBakes() (left time.Duration) {
 	return left
 }
 
-// advice lists what people can do.
+// advice lists possible actions of users.
 func (o *of) advice() (out []string) {
 	goes := o.goesOn()
 	if o.run.Paused != nil {
@@ -300,7 +300,7 @@ func (o *of) advice() (out []string) {
 	return append(out, "A commit that changes the stopped fields"+o.stoppedFields()+" restarts the rollout at the first wave. Other commits do not.", retry+" tries the same change again.")
 }
 
-// stoppedFields names what the stopped change set, where all of its pools have that in common.
+// stoppedFields names the fields that the stopped change set, if they are the same for all of its pools.
 func (o *of) stoppedFields() string {
 	fields := ""
 	for _, b := range o.Bad {
@@ -312,11 +312,12 @@ func (o *of) stoppedFields() string {
 	return " (" + fields + ")"
 }
 
-// mostNamed bounds the pools that an advice names.
+// mostNamed is the maximum number of pools that a line of advice names.
 const mostNamed = 3
 
-// goesOn describes the rollouts that AWS continues although the run is paused or stopped. During a pause these are
-// all started rollouts, up to their shares. After a stop these are the updates of nodegroups, which cannot be cancelled.
+// goesOn describes the rollouts that AWS continues although the run is paused or stopped. During a pause,
+// these are all started rollouts, up to their shares. After a stop, these are the updates of nodegroups,
+// which cannot be cancelled.
 func (o *of) goesOn() []string {
 	if o.run.Paused == nil && o.run.Stopped == nil {
 		return nil
@@ -345,7 +346,7 @@ func (o *of) goesOn() []string {
 	return []string{text + "up to " + itoa(int(left)) + " machines are still replaced, of " + named + "."}
 }
 
-// asks says what a gate asks, in a few words.
+// asks describes the condition of a gate in a few words.
 func asks(g intent.RolloutGate) string {
 	switch {
 	case g.NodesReady != nil:
@@ -371,7 +372,7 @@ func asks(g intent.RolloutGate) string {
 	return ""
 }
 
-// duration prints 10m0s as 10m.
+// duration formats 10m0s as 10m.
 func duration(d time.Duration) string {
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -384,7 +385,7 @@ func duration(d time.Duration) string {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// badHash shows a stopped change.
+// badHash describes a stopped change.
 func badHash(b *rollout.Bad) BadHash {
 	bad := BadHash{Target: b.Target, Pool: b.Pool, Why: b.Why, At: b.At, Fields: b.Names()}
 	if bad.Fields == "" {

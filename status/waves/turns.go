@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Turn is the wait of a target for its turn by the configuration, independent of FleetRollouts: for
-// a target that it depends on, or for the limit of concurrent rollouts in an account and region.
+// Turn describes a target that waits because of the configuration, independent of FleetRollouts: for a
+// target that it depends on, or for the limit of concurrent rollouts in an account and region.
 type Turn struct {
 	Target string `json:"target"`
 	// Hold is wave or rollout-limit.
@@ -19,19 +19,18 @@ type Turn struct {
 	Steps int    `json:"steps"`
 	// Pools lists the pools of the steps.
 	Pools []string `json:"pools"`
-	// Waits says what they wait for, until when, and who or what ends it.
+	// Waits describes the reason and end of the wait.
 	Waits string `json:"waits"`
 }
 
-// Turns returns the turns of the last passes over targets, by target. Texts are those of the
-// reports.
+// Turns returns the turns in the last reports of targets, by target. Its texts come from the reports.
 func Turns(reports []*plan.Report) []Turn {
 	out := []Turn{}
 	for _, r := range reports {
 		if r.Plan == nil {
 			continue
 		}
-		// A FleetRollout's own waits stand with it.
+		// The state of the FleetRollout already contains its own waits.
 		steps := slices.DeleteFunc(slices.Clone(r.Plan.Steps), func(s step.Step) bool {
 			return s.Held != step.HeldRolloutLimit && (s.Held != step.HeldWave || s.HeldEnds != model.EarlierEnds)
 		})

@@ -1,6 +1,6 @@
-// Package waves says how FleetRollouts stand. The page, the API and the command line show
-// its values, so that all say the same. They are made of the record, which any member of an
-// instance reads, and of what owners last reported of the pools.
+// Package waves describes the state of FleetRollouts. The page, the API and the command line all show its
+// values. They are computed from the record, which every member of an instance can read, and from the
+// owners' last reports of the pools.
 package waves
 
 import (
@@ -11,15 +11,14 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// List are the FleetRollouts of all sources.
+// List contains the FleetRollouts of all sources.
 type List struct {
 	Rollouts []Rollout `json:"rollouts"`
-	// Turns are the targets that wait by the configuration: dependsOn and
-	// maxConcurrentRollouts.
+	// Turns lists the targets that wait because of dependsOn or maxConcurrentRollouts in the configuration.
 	Turns []Turn `json:"turns"`
 }
 
-// Phases.
+// The phases of a FleetRollout.
 const (
 	Idle      = "Idle"
 	Gathering = "Gathering"
@@ -28,11 +27,11 @@ const (
 	Paused    = "Paused"
 	Stopped   = "Stopped"
 	Done      = "Done"
-	// Incomplete is a change that has ended and that some pools have not received.
+	// Incomplete means that the rollout of a change has ended, but some pools have not received it.
 	Incomplete = "Incomplete"
 )
 
-// Rollout is a FleetRollout with the change that it rolls out, or rolled out last.
+// Rollout is a FleetRollout with its current or last change.
 type Rollout struct {
 	Source string `json:"source"`
 	Name   string `json:"name"`
@@ -41,28 +40,27 @@ type Rollout struct {
 	Revision string    `json:"revision,omitempty"`
 	Began    time.Time `json:"began,omitzero"`
 	Ended    time.Time `json:"ended,omitzero"`
-	// Wave is the wave that runs, Share the percentage of its pools' machines that it
-	// replaces now.
+	// Wave is the current wave. Share is the percentage of its pools' machines that may now be replaced.
 	Wave  string `json:"wave,omitempty"`
 	Share int32  `json:"share,omitempty"`
-	// Waits says what it waits for, Do what people can do about that.
+	// Waits is the reason for a wait, and Do lists possible actions of users.
 	Waits string   `json:"waits,omitempty"`
 	Do    []string `json:"do,omitempty"`
-	// BakesFrom and BakesUntil bound the current bake time; BakeAhead is the least remaining time
-	// of all bake times together, in seconds.
+	// BakesFrom and BakesUntil are the start and end of the current bake time. BakeAhead is the minimum
+	// total of all remaining bake time, in seconds.
 	BakesFrom  time.Time `json:"bakesFrom,omitzero"`
 	BakesUntil time.Time `json:"bakesUntil,omitzero"`
 	BakeAhead  int64     `json:"bakeSecondsLeft,omitempty"`
 	Paused     *Word     `json:"paused,omitempty"`
 	Stopped    *Word     `json:"stopped,omitempty"`
 	Machines   Machines  `json:"machines"`
-	// MaxMachines bounds the machines that are replaced at a time, 0 for any number. Moves counts
-	// those that are being replaced, or may be without a further word.
+	// MaxMachines is the maximum number of machines that are replaced at the same time, 0 for no limit.
+	// Moves is the number of machines that are being replaced, or may be replaced at any time.
 	MaxMachines   int32 `json:"maxMachines,omitempty"`
 	Moves         int32 `json:"moves"`
 	Failed        int   `json:"failedPools"`
 	FailureBudget int32 `json:"failureBudget"`
-	// Waves lists the waves with pools, in their order, Empty the names of those without.
+	// Waves lists the waves with pools, in order. Empty lists the names of the waves without pools.
 	Waves []Wave       `json:"waves"`
 	Empty []string     `json:"emptyWaves,omitempty"`
 	Pools []Pool       `json:"pools"`
@@ -77,11 +75,11 @@ type Word struct {
 	At  time.Time `json:"at"`
 }
 
-// Machines counts machines by what they run.
+// Machines counts machines by version.
 type Machines struct {
 	All int32 `json:"all"`
-	// Old run what was there before, New what is rolled out; of these, Starting are not
-	// ready yet, and Failed will not be.
+	// Old is the number of machines with an earlier version, and New the number with the version of the
+	// change. Of the New ones, Starting are not ready yet, and Failed will not become ready.
 	Old      int32 `json:"old"`
 	New      int32 `json:"new"`
 	Starting int32 `json:"starting"`
@@ -92,7 +90,7 @@ func (m *Machines) add(o Machines) {
 	m.All, m.Old, m.New, m.Starting, m.Failed = m.All+o.All, m.Old+o.Old, m.New+o.New, m.Starting+o.Starting, m.Failed+o.Failed
 }
 
-// Words say how many machines run what.
+// Words describes the numbers of machines by version.
 func (m Machines) Words() string {
 	var out []string
 	for _, part := range m.Parts() {
@@ -110,7 +108,7 @@ type Part struct {
 	Count int32
 }
 
-// What machines run.
+// The names of parts.
 const (
 	PartNew      = "new"
 	PartStarting = "starting"
@@ -118,7 +116,7 @@ const (
 	PartOld      = "old"
 )
 
-// Parts returns the parts of the machines: together All.
+// Parts returns the parts of the machines. Their sum is All.
 func (m Machines) Parts() (out []Part) {
 	for _, p := range []Part{{PartNew, m.New - m.Starting - m.Failed}, {PartStarting, m.Starting}, {PartFailed, m.Failed}, {PartOld, m.Old}} {
 		if p.Count > 0 {
@@ -128,7 +126,7 @@ func (m Machines) Parts() (out []Part) {
 	return out
 }
 
-// States of waves.
+// The states of a wave.
 const (
 	WaveDone    = "done"
 	WaveNow     = "now"
@@ -136,13 +134,13 @@ const (
 	WaveStopped = "stopped"
 )
 
-// Wave is a wave that has pools.
+// Wave is a wave with at least one pool.
 type Wave struct {
 	Name string `json:"name"`
 	// State is done, now, ahead or stopped.
 	State string `json:"state"`
 	Pools int    `json:"pools"`
-	// Shares are the percentages of each pool's machines at which it waits.
+	// Shares lists the percentages of each pool's machines at which the wave waits.
 	Shares   []int32  `json:"shares,omitempty"`
 	Machines Machines `json:"machines"`
 }
@@ -152,45 +150,46 @@ type Pool struct {
 	Target string `json:"target"`
 	Pool   string `json:"pool"`
 	Wave   string `json:"wave"`
-	// Machines is the number of its machines, the next four split them by what they run; Unseen
-	// says that nobody has reported on them.
+	// Machines is the number of its machines. The next four fields count them by version. Unseen means that
+	// no report about them exists.
 	Machines int32 `json:"machines"`
 	Old      int32 `json:"old"`
 	New      int32 `json:"new"`
 	Starting int32 `json:"starting"`
 	Broken   int32 `json:"broken"`
 	Unseen   bool  `json:"unseen,omitempty"`
-	// Nodegroup says that it has no shares.
+	// Nodegroup says that the pool is a nodegroup, which has no shares.
 	Nodegroup bool `json:"nodegroup,omitempty"`
-	// Rolls says that AWS replaces machines of it now, Left how many that still are: of a
-	// nodegroup at most, as EKS does not tell how far it has come.
+	// Rolls says that AWS is replacing machines of the pool, and Left is the number of machines still to be
+	// replaced. For a nodegroup, Left is the maximum, because EKS does not report the progress.
 	Rolls bool  `json:"rolls,omitempty"`
 	Left  int32 `json:"left,omitempty"`
-	// Share is the share that may roll, Moves the number of machines that it still replaces.
+	// Share is the percentage of machines that may be replaced. Moves is the number of machines still to be
+	// replaced.
 	Share int32 `json:"share"`
 	Moves int32 `json:"moves"`
-	// Failed says why its rollout failed.
+	// Failed is the reason why its rollout failed.
 	Failed string `json:"failed,omitempty"`
 	Waits  string `json:"waits,omitempty"`
 	wave   int
 }
 
-// Counts are its machines by what they run.
+// Counts returns the numbers of its machines by version.
 func (p Pool) Counts() Machines {
 	return Machines{All: p.Machines, Old: p.Old, New: p.New, Starting: p.Starting, Failed: p.Broken}
 }
 
-// In reports whether the pool is of the n-th of the Rollout's waves.
+// In reports whether the pool belongs to the wave with index n.
 func (p Pool) In(n int) bool { return p.wave == n }
 
-// GateAnswer is the last answer of a gate.
+// GateAnswer is the last result of a gate.
 type GateAnswer struct {
 	Name string `json:"name"`
-	// Asks says what the gate asks.
+	// Asks describes the condition of the gate.
 	Asks    string `json:"asks"`
 	Verdict string `json:"verdict"`
 	What    string `json:"what,omitempty"`
-	// At is the time at which its data was read.
+	// At is the time at which the gate's data was read.
 	At time.Time `json:"at,omitzero"`
 }
 
@@ -198,17 +197,17 @@ type GateAnswer struct {
 type BadHash struct {
 	Target string `json:"target"`
 	Pool   string `json:"pool"`
-	// Hash stands for the stopped change where it has no Fields. It is not shown beside
-	// them: with a hash over user data, anybody could try which secret that holds.
+	// Hash identifies the stopped change if it has no Fields. With Fields, it is not shown: it covers user
+	// data, so anybody could use it to verify guesses of a secret in the user data.
 	Hash string    `json:"hash,omitempty"`
 	Why  string    `json:"why"`
 	At   time.Time `json:"at,omitzero"`
-	// Fields lists the fields that the stopped change set: one of them has to change before
-	// anything is rolled out to the pool again.
+	// Fields lists the fields that the stopped change set. At least one of them must change before anything
+	// is rolled out to the pool again.
 	Fields string `json:"fields,omitempty"`
 }
 
-// Nearest says what is likely meant by a name that no FleetRollout has.
+// Nearest suggests an existing FleetRollout for an unknown name.
 func (l List) Nearest(name string) string {
 	var names []string
 	for _, r := range l.Rollouts {
@@ -226,7 +225,7 @@ func (l List) Nearest(name string) string {
 	return "weir rollout list names them"
 }
 
-// Governs reports whether a pool is in one of its waves.
+// Governs reports whether a pool is in one of the rollout's waves.
 func (r Rollout) Governs(target, pool string) (Pool, bool) {
 	for _, p := range r.Pools {
 		if p.Target == target && p.Pool == pool {
@@ -236,7 +235,7 @@ func (r Rollout) Governs(target, pool string) (Pool, bool) {
 	return Pool{}, false
 }
 
-// Redacted is the rollout without what must not be shown of what others said.
+// Redacted returns the rollout with redacted texts from outside.
 func (r Rollout) Redacted(text func(string) string) Rollout {
 	r.Waits = text(r.Waits)
 	for _, w := range []**Word{&r.Paused, &r.Stopped} {
@@ -258,7 +257,7 @@ func (r Rollout) Redacted(text func(string) string) Rollout {
 	return r
 }
 
-// At says where it stands, in few words.
+// At describes the progress of the rollout in a few words.
 func (r Rollout) At() string {
 	if r.Share > 0 && r.Share < 100 {
 		return r.Wave + ", " + strconv.Itoa(int(r.Share)) + " % of each pool"

@@ -13,8 +13,8 @@ type Wait struct {
 	Hold step.Hold
 	// Steps are the steps with the same hold, reason and end.
 	Steps []step.Step
-	// Reason describes the time or the particular thing that the steps wait for. Ends says who or what ends
-	// the wait. Either may be empty.
+	// Reason describes the time or the particular thing that the steps wait for. Ends names
+	// the person or event that ends the wait. Either may be empty.
 	Reason, Ends string
 }
 
