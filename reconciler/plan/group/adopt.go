@@ -12,8 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// adoptGroup plans to take a group over, and shows it to the rest of the plan as it
-// then is.
+// adoptGroup plans the adoption of a group. g gets the tags after the adoption.
 func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *model.Ownership) bool {
 	have, want := observed.GroupTagValues(g.Tags), groupTags(*c.In, pool)
 	if g.Deleting || !c.In.MayAdopt(pool, have, want, o) {
@@ -28,7 +27,7 @@ func (c Planner) adoptGroup(pool *intent.Pool, g *observed.Group, o *model.Owner
 	return true
 }
 
-// adoption looks at a group that somebody else made: what machines of it stay.
+// adoption decides which machines stay in a group that somebody else made.
 type adoption struct {
 	planner template.Planner
 	want    *template.Want
@@ -38,9 +37,9 @@ type adoption struct {
 // keepMachines finds the machines that an adoption must not replace, and marks their versions in w.
 // Cluster API Provider AWS makes a version for each join token and replaces no machine for it. So a
 // pool's machines run many versions that differ only in user data, and some of these versions are
-// deleted since. keepMachines keeps them all as long as weir did not make the wanted version. It
-// also keeps them for weir's first version after such a one, if the two differ only in the user data
-// of a KubeadmConfig. The next change in Git is rolled out to all of them.
+// already deleted. keepMachines keeps all these machines as long as weir did not make the wanted
+// version. It also keeps them for weir's first version after such a version, if the two differ only
+// in the user data of a KubeadmConfig. The next change in Git is rolled out to all of them.
 func (a adoption) keepMachines(pool *intent.Pool, w *template.Version) {
 	if !w.Found || a.want == nil || !w.Foreign && !a.firstOfWeir(pool, *w) {
 		return
@@ -62,8 +61,8 @@ func (a adoption) keepMachines(pool *intent.Pool, w *template.Version) {
 	}
 }
 
-// firstOfWeir reports whether the wanted version is the first of weir's after one of somebody
-// else, differs from that one in the user data of a KubeadmConfig alone, and is not rolled out.
+// firstOfWeir reports whether the wanted version is weir's first one after a version of somebody
+// else, differs from that only in the user data of a KubeadmConfig, and is not rolled out.
 func (a adoption) firstOfWeir(pool *intent.Pool, w template.Version) bool {
 	stale := slices.ContainsFunc(a.have.Instances, func(i observed.Instance) bool { return !i.Leaving() && !w.Resolves(i.Template) })
 	if pool.Bootstrap.Kind != "KubeadmConfig" || !w.Made() && !stale && w.Template.DefaultVersion == w.Number {
@@ -73,9 +72,8 @@ func (a adoption) firstOfWeir(pool *intent.Pool, w template.Version) bool {
 	return read && !template.MadeByWeir(before) && template.SameMachines(before, w.Content(a.want), false)
 }
 
-// stays reports whether machines of another version of the template stay: somebody else made
-// it, and it differs in user data at most. One that is gone counts too, if it cannot have been
-// weir's.
+// stays reports whether machines of another version of the template stay: somebody else made it,
+// and it differs at most in user data. A deleted version counts too, if weir cannot have made it.
 func (a adoption) stays(w template.Version, number int64) bool {
 	v, known := a.planner.Version(w.Template, number)
 	if !known {
@@ -84,9 +82,9 @@ func (a adoption) stays(w template.Version, number int64) bool {
 	return !template.MadeByWeir(v) && template.SameMachines(v, w.Content(a.want), false)
 }
 
-// keepAlike finds machines of an adopted, undecided group that run what Git wants although another
-// launch template or a launch configuration started them. The group launches from a template of
-// weir's from now on, and these machines stay.
+// keepAlike finds machines of an adopted, undecided group that run the wanted configuration
+// although another launch template or a launch configuration started them. The group then launches
+// from weir's template, and these machines stay.
 func (a adoption) keepAlike(w *template.Version) {
 	data := w.Content(a.want)
 	for _, i := range a.have.Instances {
@@ -102,8 +100,8 @@ func (a adoption) keepAlike(w *template.Version) {
 	}
 }
 
-// startedBy returns what an instance was started from. If that is not read yet, startedBy requests
-// it.
+// startedBy returns the version or launch configuration that started an instance. It requests it if
+// it is not read yet.
 func (a adoption) startedBy(i observed.Instance, w *template.Version) (v observed.TemplateVersion, known bool) {
 	if name := i.LaunchConfiguration; name != "" {
 		if v, known = a.planner.In.State.LaunchConfigurations[name]; !known {

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// pinned are the steps of a pool's group, with one before them that pins the group to
-// the versions that it launches now, where a version is made or a rollout starts. An
-// alias that Git writes for an override stays.
+// pinned returns the steps of a pool's group. If a version is made or a rollout starts, it inserts
+// a first step that pins the group to the versions that it launches now. An alias that Git writes
+// in an override stays.
 func (c Planner) pinned(pool *intent.Pool, have observed.Group, version template.Version, steps []step.Step) []step.Step {
 	if !version.Made() && c.madeBeside(pool) == nil && !starts(steps) {
 		return steps
@@ -50,8 +50,8 @@ func (c Planner) pinned(pool *intent.Pool, have observed.Group, version template
 		return steps
 	}
 	if c.In.State.Refreshes[have.Name].Active() {
-		// AWS refuses to set a group to a version while a refresh with a configuration
-		// of its own moves: that one ends first.
+		// AWS refuses to set a group to a version during a refresh with a configuration of its own,
+		// so that refresh must end first.
 		for i := range steps {
 			steps[i].Later = !steps[i].About().EndsRefresh()
 		}
@@ -67,8 +67,8 @@ func starts(steps []step.Step) bool {
 	return slices.ContainsFunc(steps, func(s step.Step) bool { return s.About().Refresh == step.StartsRefresh })
 }
 
-// means is the number of the version that an alias stands for, 0 where that is unknown
-// or not read yet.
+// means returns the number of the version to which an alias resolves, 0 if it is unknown or not
+// read yet.
 func (c Planner) means(ref observed.TemplateRef, version template.Version) int64 {
 	if n := model.VersionOf(version.Template, ref); version.Found && n != 0 {
 		return n
@@ -80,8 +80,8 @@ func (c Planner) means(ref observed.TemplateRef, version template.Version) int64
 	return model.VersionOf(t, ref)
 }
 
-// madeBeside is the template that a pool shares where a version of it is about to be
-// made for whichever pool, nil elsewhere.
+// madeBeside returns the pool's shared template if a version of it will be made for any pool, else
+// nil.
 func (c Planner) madeBeside(pool *intent.Pool) *observed.Template {
 	if pool.LaunchConfig == nil {
 		return nil

@@ -11,29 +11,29 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// mostEarlier is the number of reported versions of a group that runs many at once.
+// mostEarlier is the number of earlier versions that weir reports for a group.
 const mostEarlier = 3
 
-// before is a version that a group was at.
+// before is an earlier version of a group.
 type before struct {
 	template observed.Template
 	number   int64
 	machines int
-	// set says that the group is set to it.
+	// set reports whether the group is set to it.
 	set bool
 }
 
-// earlier returns the versions that a group had before the version that Git wants, the most frequent
-// one among its machines first. The group's own setting is not a reliable source: AWS sets it to the
-// target of a refresh once that succeeds, so all machines may run something else by then. It decides
-// only between equally frequent versions, and where the group has no machines.
+// earlier returns the versions that a group had before the wanted version, most frequent among its
+// machines first. The group's own setting is not a reliable source: AWS sets it when a refresh
+// succeeds, and all machines may run something else by then. It decides only between equally
+// frequent versions, and for a group without machines.
 func (l launching) earlier(set bool) []rollout.Version {
 	var all []before
 	find := func(ref observed.TemplateRef) *before {
 		t := l.templateOf(ref.Name)
 		n := model.VersionOf(t, ref)
 		if n == 0 {
-			return nil // of a template that is none of weir's to choose
+			return nil // a template that weir does not choose
 		}
 		i := slices.IndexFunc(all, func(b before) bool { return b.template.ID == t.ID && b.number == n })
 		if i < 0 {
@@ -71,16 +71,16 @@ func (l launching) earlier(set bool) []rollout.Version {
 	return out
 }
 
-// versionBefore returns the report of such a version.
+// versionBefore returns the report of an earlier version.
 func (l launching) versionBefore(b before) rollout.Version {
 	t, n := b.template, b.number
 	out := rollout.Version{Template: t.Name, Number: n, Pin: l.version.PinTo(l.pool, t, n)}
-	policy := l.have.MixedInstancesPolicy // the likeliest, as AWS does not say
+	policy := l.have.MixedInstancesPolicy // the most likely one, as AWS does not return it
 	if p, known := l.policyBefore(b); known {
 		policy, out.Policy, out.Plain = p, p, p == nil
 	}
 	if policy.Same(l.pool.Group.MixedInstancesPolicy) {
-		policy = l.pool.Group.MixedInstancesPolicy // as hashes that were stopped have it
+		policy = l.pool.Group.MixedInstancesPolicy // hashes of stopped changes use Git's form
 	}
 	if body := l.version.BodyOf(t, n); body != "" {
 		out.Hash = hashOf(body, policy)
@@ -88,8 +88,8 @@ func (l launching) versionBefore(b before) rollout.Version {
 	return out
 }
 
-// policyBefore is the mixed instances policy that went with a version: the group's, or that
-// of the newest refresh that led there.
+// policyBefore returns the mixed instances policy that the group had with a version: the group's
+// own, or the policy of the newest refresh to that version.
 func (l launching) policyBefore(b before) (policy *intent.MixedInstances, known bool) {
 	if b.set {
 		return l.have.MixedInstancesPolicy, !l.have.UnknownPolicy

@@ -1,10 +1,10 @@
-// Package group plans Auto Scaling groups: their members, hooks, processes and tags, and
-// instance refreshes.
+// Package group plans Auto Scaling groups: their members, hooks, processes and tags, and instance
+// refreshes.
 //
-// A setting of a group that Git does not name stays as it is found, and so does what
-// others have set. A new launch configuration reaches machines by an instance refresh,
-// which AWS writes to the group only where it succeeds; whether one is due follows from
-// what the instances run, so that no crash loses one (roll.go).
+// Settings that Git does not name, and settings of other owners, stay as they are in AWS. A new
+// launch configuration reaches machines by an instance refresh, and AWS writes it to the group only
+// if the refresh succeeds. Whether a refresh is due follows from the configurations that the
+// instances run, so no crash loses one (roll.go).
 package group
 
 import (
@@ -52,7 +52,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 		part.Note(diag.Info, pool, nil, "group-deleting", "the group "+g.Name+" is being deleted; weir creates it again afterwards", "")
 	default:
 		if subnets.Discovered && len(have.SubnetIDs) > 0 {
-			subnets.Subnets = have.SubnetIDs // no manifest names them, so those in AWS stay
+			subnets.Subnets = have.SubnetIDs // no manifest names subnets, so the group keeps its own
 		}
 		own := adoption{part.Planner, want, have}
 		own.keepMachines(pool, &version)
@@ -120,13 +120,13 @@ func (c Planner) noteBeside(pool *intent.Pool, have observed.Group) {
 	}
 }
 
-// desiredSize is the wanted size inside the bounds.
+// desiredSize returns the wanted size, within the bounds.
 func desiredSize(pool *intent.Pool) int32 {
 	return min(max(pool.Replicas.Value, pool.Group.MinSize), pool.Group.MaxSize)
 }
 
-// firstSize is the size that a group is made with: where another manages it and no
-// manifest names one, the smallest, as Auto Scaling takes it.
+// firstSize returns the size of a new group. If something else manages the size and no manifest
+// sets one, it is the minimum, which is also Auto Scaling's default.
 func firstSize(pool *intent.Pool) int32 {
 	if pool.ReplicasManagedExternally && !pool.Replicas.Written {
 		return pool.Group.MinSize
@@ -197,8 +197,8 @@ func (c Planner) createGroup(pool *intent.Pool, version template.Version, subnet
 	c.updateMetrics(pool, observed.Group{})
 }
 
-// updateGroup plans everything of an existing group but its launch
-// configuration. Fields that weir does not own keep their observed values.
+// updateGroup plans all changes of an existing group except its launch configuration. Fields
+// that weir does not own keep their observed values.
 func (c Planner) updateGroup(l launching, subnets []string) {
 	pool, have, version, g := l.pool, l.have, l.version, l.pool.Group
 	u := step.UpdateGroup{Name: g.Name}
@@ -211,7 +211,7 @@ func (c Planner) updateGroup(l launching, subnets []string) {
 	}
 	set("minSize", have.MinSize, g.MinSize, &u.MinSize)
 	set("maxSize", have.MaxSize, g.MaxSize, &u.MaxSize)
-	// A written number is held; a default set the size at creation only.
+	// weir corrects a size that Git writes. A default sets the size only at creation.
 	if want := desiredSize(pool); pool.Replicas.Written && !pool.ReplicasManagedExternally && want != have.DesiredCapacity {
 		u.DesiredCapacity = new(want)
 		changes = append(changes, model.ReplicasChange(pool, have.DesiredCapacity, want))
@@ -222,7 +222,7 @@ func (c Planner) updateGroup(l launching, subnets []string) {
 	}
 	direct := l.updatesDirectly() && !l.runsWanted()
 	way := l.wayOf()
-	mends := !way.Stopped() && len(have.Instances) > 0 && !pool.Group.Refresh.Disable // what it is set to exists no more
+	mends := !way.Stopped() && len(have.Instances) > 0 && !pool.Group.Refresh.Disable // the version of the group no longer exists
 	if direct && way.Share() < 100 && !mends {
 		held := l.launchChanges()
 		c.Step(pool, way.Hold(step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: g.Name, Reason: model.Reason(held), Changes: held, Toward: toward(pool, version),
@@ -239,7 +239,7 @@ func (c Planner) updateGroup(l launching, subnets []string) {
 			s.Toward = toward(pool, version)
 		}
 		if ends {
-			s.Seen = step.SeenGroup(have).ToRoll(nil, nil) // the tags come later
+			s.Seen = step.SeenGroup(have).ToRoll(nil, nil) // the tag steps come later
 		}
 		c.Step(pool, s)
 	}
@@ -258,21 +258,21 @@ func (c Planner) updateGroupTags(pool *intent.Pool, have observed.Group) {
 		Changes: model.TagChanges(pool, put, remove, observed.GroupTagValues(have.Tags)), Do: step.TagGroup{Group: have.Name, Put: observed.GroupTags(put), Remove: remove}})
 }
 
-// seenToRoll returns the state that a group must have right before machines are replaced, which is
-// after its tags are corrected.
+// seenToRoll returns the state that the group must have right before machines are replaced. Tags
+// are corrected before that.
 func (r *roll) seenToRoll() *step.Seen {
 	return step.SeenGroup(r.have).ToRoll(model.MissingGroupTags(groupTags(*r.In, r.pool), r.have.Tags))
 }
 
-// A step's changes show the values that it sends from the manifests. People approve them, and they
-// tell a request that AWS refused from a request that Git has corrected. Members with the usual
-// value are not shown.
+// A step's changes show the values that it sends from the manifests. People approve these values.
+// They also distinguish a request that AWS refused from one that was corrected in Git. Members with
+// the usual value are not shown.
 
-// usualStrategy is the strategy of a refresh where no manifest sets one.
+// usualStrategy is the strategy of a refresh if no manifest sets one.
 const usualStrategy = "Rolling"
 
-// newMembers are the changes that a new group's members are beside its sizes,
-// subnets and launch configuration.
+// newMembers returns the changes for a new group, except its sizes, subnets and launch
+// configuration.
 func (c Planner) newMembers(pool *intent.Pool, group observed.Group) []step.Change {
 	g := pool.Group
 	out := newSettings(pool, true)
@@ -283,7 +283,7 @@ func (c Planner) newMembers(pool *intent.Pool, group observed.Group) []step.Chan
 	return append(out, model.NewTags(pool, c.In.UsualTags(pool, g.Name, tags), tags)...)
 }
 
-// preferenceChanges say how a rollout goes where Git says anything of it.
+// preferenceChanges returns the refresh preferences in Git as a change, nil if Git sets none.
 func preferenceChanges(pool *intent.Pool, r intent.Refresh) []step.Change {
 	r.Disable = false
 	if r.Strategy == usualStrategy {

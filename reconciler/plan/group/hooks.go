@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// hookMarks is the value of TagHooks for hooks of these names.
+// hookMarks returns the value of TagHooks for hooks of these names.
 func hookMarks(names []string) string {
 	tags := map[string]string{}
 	for _, n := range names {
@@ -28,9 +28,9 @@ func hookNames(hooks []intent.LifecycleHook) []string {
 }
 
 // UpdateHooks plans the lifecycle hooks of a group. It puts declared hooks that are missing or
-// differ, removes hooks that Git once declared and has dropped, and leaves all other hooks. Reading
-// hooks takes one call per group. So weir reads them only where the pool declares some, and again in
-// this pass before it writes any.
+// differ, removes hooks that Git declared earlier and no longer does, and leaves all other hooks.
+// Reading hooks takes one call per group, so weir reads them only if the pool declares some, and
+// again in this pass before it writes any.
 func (c Planner) UpdateHooks(pool *intent.Pool, g observed.Group, declared []intent.LifecycleHook) {
 	tag, recorded := g.Tags[observed.TagHooks]
 	if len(declared) == 0 && !recorded || g.Deleting {
@@ -50,8 +50,8 @@ func (c Planner) UpdateHooks(pool *intent.Pool, g observed.Group, declared []int
 	}
 }
 
-// hookSteps are in an order that can stop anywhere: a hook is recorded before it
-// is made, and removed before its record is.
+// hookSteps returns the steps in an order that can be interrupted anywhere: a hook is recorded
+// before it is made, and removed before its record.
 func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.LifecycleHook) []step.Step {
 	names := hookNames(declared)
 	var dropped []intent.LifecycleHook
@@ -78,7 +78,7 @@ func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.
 			continue
 		}
 		reason := "the lifecycle hook " + want.Name + " differs"
-		if clears { // PutLifecycleHook leaves alone what it is not sent
+		if clears { // PutLifecycleHook keeps members that the request omits
 			steps = append(steps, hookStep(pool, group, reason+" and must be created again",
 				[]step.Change{hookChange(pool, want.Name, hookValue(have[i]), nil)}, step.DeleteHook{Group: group, Name: want.Name}))
 		}
@@ -98,8 +98,8 @@ func hookSteps(pool *intent.Pool, group, record string, declared, have []intent.
 	return steps
 }
 
-// RecordingHooks returns want with the record of the declared hooks, if the group has no such record
-// yet. An existing record also says which hooks were dropped.
+// RecordingHooks returns want with the record of the declared hooks, if the group has no such
+// record yet. An existing record is kept, because it also names hooks that Git no longer declares.
 func RecordingHooks(want, have map[string]string, declared []intent.LifecycleHook) map[string]string {
 	if _, recorded := have[observed.TagHooks]; recorded || len(declared) == 0 {
 		return want
@@ -111,7 +111,8 @@ func recordHooks(pool *intent.Pool, group, from, to string) step.Step {
 	return recordStep(pool, group, observed.TagHooks, "lifecycleHooks", "the record of weir's lifecycle hooks differs", from, to)
 }
 
-// recordStep writes the tag of a group that records what weir has set of a field.
+// recordStep returns a step that writes the tag of a group in which weir records its own settings
+// of a field.
 func recordStep(pool *intent.Pool, group, tag, field, why, from, to string) step.Step {
 	t := step.TagGroup{Group: group, Remove: []string{tag}}
 	if to != "" {
@@ -133,8 +134,8 @@ func hookChange(pool *intent.Pool, field string, from, to any) step.Change {
 	return ch
 }
 
-// drains refuses a drainer that cannot exist: machines would wait for it without end, or lose their
-// pods because another cluster has no node for them.
+// drains refuses a drainer that cannot work: machines would wait for it forever, or lose their pods
+// because another cluster has no node for them.
 func (c Planner) drains(pool *intent.Pool) {
 	if pool.Group.Drainer == nil {
 		return
@@ -157,8 +158,8 @@ func (c Planner) drains(pool *intent.Pool) {
 	}
 }
 
-// hookChanges compares two hooks of one name, defaults filled in. clears reports that a member must
-// be cleared, which AWS does only if the hook is recreated.
+// hookChanges compares two hooks of the same name, with defaults filled in. clears reports whether
+// a member must be cleared, which AWS does only if the hook is recreated.
 func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []step.Change, clears bool) {
 	text := func(member, from, to string) {
 		if from != to {
@@ -177,5 +178,5 @@ func hookChanges(pool *intent.Pool, have, want intent.LifecycleHook) (changes []
 	return changes, clears
 }
 
-// hookValue is a hook as the JSON value of a Change.
+// hookValue returns a hook as the JSON value of a Change.
 func hookValue(h intent.LifecycleHook) any { return model.PlainJSON(observed.HookDefaults(h)) }

@@ -13,18 +13,17 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// weir holds the settings of a group that Git declares, and leaves all others as it
-// finds them. It also leaves a member of PoolOptions that was declared once and is no
-// more: AWS keeps no record of who set it.
+// For a group, weir sets the settings that Git declares, and leaves all others unchanged. It also
+// leaves a setting that PoolOptions no longer declares, because AWS keeps no record of its owner.
 
 func optionChange(pool *intent.Pool, member string, from, to any) step.Change {
 	return step.Change{Field: "autoScalingGroup." + member, From: model.PlainJSON(from), To: model.PlainJSON(to),
 		Object: pool.Options, Path: intent.Path{"spec", "autoScalingGroup", member}}
 }
 
-// newSettings are the changes that the settings of a new group are, those of the pool or
-// those of its PoolOptions. Options that its creation does not send have steps of their
-// own.
+// newSettings returns the changes for the settings of a new group: the pool's own settings if
+// ofPool is set, else those in its PoolOptions. Options that the creation request does not contain
+// have separate steps.
 func newSettings(pool *intent.Pool, ofPool bool) []step.Change {
 	var out []step.Change
 	for _, m := range field.GroupMembers() {
@@ -35,7 +34,7 @@ func newSettings(pool *intent.Pool, ofPool bool) []step.Change {
 	return out
 }
 
-// changedSettings puts the settings that differ into u and says what they were.
+// changedSettings puts the settings that differ into u and returns the changes.
 func changedSettings(pool *intent.Pool, have *observed.Group, u *step.UpdateGroup) []step.Change {
 	var out []step.Change
 	wanted, found := &pool.Group.GroupSettings, &have.GroupSettings
@@ -70,9 +69,8 @@ func skipChanges(pool *intent.Pool) []step.Change {
 	return []step.Change{optionChange(pool, "skipZonalShiftValidation", nil, *skip)}
 }
 
-// takesUnit reports whether a group can measure its capacity in a unit already: other
-// units than instances need a policy that chooses types by their attributes, which a
-// rollout brings.
+// takesUnit reports whether the group can already measure its capacity in a unit. Units other than
+// instances need a policy that chooses types by attributes, which arrives with a rollout.
 func takesUnit(unit string, have observed.Group, u *step.UpdateGroup) bool {
 	return unit == "units" || byAttributes(have.MixedInstancesPolicy) || byAttributes(u.MixedInstancesPolicy)
 }
@@ -81,7 +79,8 @@ func byAttributes(m *intent.MixedInstances) bool {
 	return m != nil && slices.ContainsFunc(m.Overrides, func(o intent.Override) bool { return o.InstanceRequirements != nil })
 }
 
-// unordered sorts what has no order. A group's instances are always checked by EC2.
+// unordered sorts lists whose order does not matter. EC2 health checks apply to every group, so it
+// always adds EC2.
 func unordered(s intent.GroupSettings) intent.GroupSettings {
 	if o := &s.Options; o.HealthCheckType != "" {
 		kinds := slices.DeleteFunc(strings.Split(o.HealthCheckType, ","), func(k string) bool { return k == "EC2" || k == "" })
@@ -100,7 +99,7 @@ func unordered(s intent.GroupSettings) intent.GroupSettings {
 	return s
 }
 
-// updateSeparately plans the options that have calls of their own.
+// updateSeparately plans the options that have separate API calls.
 func (c Planner) updateSeparately(pool *intent.Pool, have observed.Group) {
 	o := &pool.Group.Options
 	if reflect.ValueOf(*o).IsZero() {
@@ -122,16 +121,17 @@ func (c Planner) updateSeparately(pool *intent.Pool, have observed.Group) {
 
 func (c Planner) putWarmPool(pool *intent.Pool, have observed.Group) {
 	want := pool.Group.Options.WarmPool
-	// Auto Scaling accepts no warm pool together with a mixed instances policy, so a dropped policy
-	// must be gone first, which may take a rollout. Nor does it change a warm pool during a refresh;
-	// what Git no longer wants of a refresh is cancelled meanwhile.
+	// Auto Scaling accepts no warm pool together with a mixed instances policy. So a policy that
+	// was removed from Git must be gone first, which may take a rollout. Auto Scaling also does not
+	// change a warm pool during a refresh. If the refresh is no longer wanted, weir cancels it
+	// meanwhile.
 	later := have.MixedInstancesPolicy != nil && pool.Group.MixedInstancesPolicy == nil || c.In.State.Refreshes[have.Name].Active()
 	c.Step(pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: pool.Group.Name, Reason: "its warm pool differs", Later: later,
 		Changes: []step.Change{optionChange(pool, "warmPool", have.Options.WarmPool, want)},
 		Do:      step.PutWarmPool{Group: pool.Group.Name, WarmPool: *want, New: have.Options.WarmPool == nil}})
 }
 
-// updateMetrics holds the metrics that are collected to those declared.
+// updateMetrics enables and disables metrics so that exactly the declared ones are collected.
 // Assumed of AWS: warm-pool-metrics.
 func (c Planner) updateMetrics(pool *intent.Pool, have observed.Group) {
 	want := pool.Group.Options.MetricsCollection
@@ -150,8 +150,8 @@ func (c Planner) updateMetrics(pool *intent.Pool, have observed.Group) {
 		Changes: []step.Change{optionChange(pool, "metricsCollection", have.Options.MetricsCollection, want)}, Do: s})
 }
 
-// updateTraffic holds the load balancers and target groups of the kinds that are
-// declared to those declared.
+// updateTraffic attaches and detaches load balancers and target groups so that they match the
+// declared ones. It leaves kinds alone of which none is declared.
 func (c Planner) updateTraffic(pool *intent.Pool, have observed.Group) {
 	o := &pool.Group.Options
 	s := step.SetTrafficSources{Group: have.Name, SkipZonalShiftValidation: o.SkipZonalShiftValidation}

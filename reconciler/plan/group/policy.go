@@ -8,10 +8,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// ofOverride reports whether an instance runs the launch template that an
-// override of the policy names for it. Of a template that is named by $Latest or
-// $Default any version will do: it is not the pool's own, so no move of these rolls it
-// out.
+// ofOverride reports whether an instance runs the launch template that an override of the policy
+// names for it. If the override names $Latest or $Default, any version matches: the template is not
+// the pool's own, so a new version of it causes no rollout.
 func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
 	if policy == nil {
 		return false
@@ -36,16 +35,17 @@ func ofOverride(policy *intent.MixedInstances, i observed.Instance) bool {
 	return false
 }
 
-// runs reports whether a machine runs the launch configuration that Git wants, whatever its
-// type: the version, or an override's template, and the image.
+// runs reports whether a machine runs the wanted launch configuration, whatever its type: the
+// version, or an override's template, and the image.
 func runs(policy *intent.MixedInstances, version template.Version, i observed.Instance) bool {
 	return (version.Runs(i.Template) || version.Alike[i.ID] || ofOverride(policy, i)) && hasImage(policy, version, i)
 }
 
-// hasImage reports whether a machine has the image that an override names for it, or else
-// its launch template's. Which one the name of a parameter means is AWS's to know.
+// hasImage reports whether a machine has the image that an override names for it, or else its
+// launch template's image. If the override names a parameter, only AWS knows the image, and every
+// image matches.
 func hasImage(policy *intent.MixedInstances, version template.Version, i observed.Instance) bool {
-	known := false // whether the policy says anything of the machine's type
+	known := false // whether an override applies to the machine's type
 	if policy != nil {
 		for _, o := range policy.Overrides {
 			if o.InstanceType != "" && o.InstanceType != i.Type {
@@ -65,9 +65,8 @@ func hasImage(policy *intent.MixedInstances, version template.Version, i observe
 	return !known && (i.ImageID == "" || i.ImageID == version.Image || version.Image == "")
 }
 
-// wantedTypes are the instance types that the pool's group may launch, empty where they
-// are unknown: where AWS chooses them by attributes, and where the pool brings its
-// launch template along.
+// wantedTypes returns the instance types that the pool's group may launch. It is empty if they are
+// unknown: AWS chooses them by attributes, or the pool brings its launch template along.
 func wantedTypes(pool *intent.Pool) []string {
 	var own string
 	if t := pool.LaunchTemplate; t != nil {
@@ -96,7 +95,7 @@ func wantedTypes(pool *intent.Pool) []string {
 	return out
 }
 
-// rest is a refresh without what triedWith compares.
+// rest returns a refresh without the preferences that triedWith compares itself.
 func rest(r intent.Refresh) intent.Refresh {
 	r.Disable, r.Strategy, r.InstanceWarmup, r.MinHealthyPercentage, r.MaxHealthyPercentage = false, "", nil, nil, nil
 	if len(r.CheckpointPercentages) == 0 {

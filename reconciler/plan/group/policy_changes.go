@@ -12,15 +12,15 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// usualPolicy holds the values that AWS uses for missing members of an InstancesDistribution (API
-// reference of Auto Scaling).
+// usualPolicy contains the values that AWS uses for missing members of an InstancesDistribution
+// (API reference of Auto Scaling).
 var usualPolicy = intent.MixedInstances{
 	OnDemandAllocationStrategy: "prioritized", OnDemandPercentageAboveBaseCapacity: 100, SpotAllocationStrategy: "lowest-price",
 }
 
-// policyChanges lists what of a mixed instances policy differs, member by member
-// and override by override. A new one is compared with AWS's defaults, so that a usual
-// value is not shown. Two that differ never give an empty list.
+// policyChanges lists the differences between mixed instances policies, member by member and
+// override by override. It compares a new policy with AWS's defaults, so that usual values are not
+// shown. For different policies the list is never empty.
 func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Change {
 	const policy = "mixedInstancesPolicy"
 	switch {
@@ -47,15 +47,15 @@ func policyChanges(pool *intent.Pool, from, to *intent.MixedInstances) []step.Ch
 		out = append(out, ch)
 	}
 	out = append(out, overrideChanges(pool, policy+".overrides", before.Overrides, to.Overrides)...)
-	if len(out) == 0 { // usual in every member
+	if len(out) == 0 { // all members have the usual value
 		out = append(out, model.InfraChange(pool, policy, nil, model.PlainJSON(to)))
 	}
 	return out
 }
 
-// overrideChanges pairs overrides by what they select, as inserting an override before others does
-// not change these. Their order is AWS's priority: a different order among the remaining overrides
-// is shown too.
+// overrideChanges pairs overrides by their instance types, because inserting an override before
+// others does not change these. The order of overrides is their priority in AWS, so a different
+// order among the remaining overrides is a change too.
 func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override) []step.Change {
 	a, b := overrideKeys(from), overrideKeys(to)
 	var out []step.Change
@@ -88,7 +88,7 @@ func overrideChanges(pool *intent.Pool, field string, from, to []intent.Override
 	return out
 }
 
-// ofOptions is a change of what PoolOptions declares of a policy.
+// ofOptions returns a change of a policy member that PoolOptions declares.
 func ofOptions(pool *intent.Pool, ch step.Change) step.Change {
 	if pool.Options == (intent.ObjectRef{}) {
 		return ch
@@ -97,8 +97,8 @@ func ofOptions(pool *intent.Pool, ch step.Change) step.Change {
 	return ch
 }
 
-// overrideKeys names overrides by their instance types. A type that occurs twice,
-// and requirements of types, are distinguished by their position among their like.
+// overrideKeys identifies overrides by their instance types. Equal types, and overrides with
+// requirements, get a number in order.
 func overrideKeys(list []intent.Override) []string {
 	seen := map[string]int{}
 	out := make([]string, len(list))
@@ -112,7 +112,7 @@ func overrideKeys(list []intent.Override) []string {
 	return out
 }
 
-// overrideValue is an override as people say it: most are an instance type alone.
+// overrideValue returns an override for display: the instance type if it has nothing else.
 func overrideValue(o intent.Override) any {
 	if o == (intent.Override{InstanceType: o.InstanceType}) {
 		return o.InstanceType

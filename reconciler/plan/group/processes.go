@@ -15,7 +15,7 @@ func suspendedMarks(processes []string) string {
 	return strings.Join(slices.Compact(slices.Sorted(slices.Values(processes))), " ")
 }
 
-// SuspendedByWeir are the processes of a group that weir suspended.
+// SuspendedByWeir returns the suspended processes of a group that weir suspended.
 func SuspendedByWeir(g observed.Group) []string {
 	return slices.DeleteFunc(strings.Fields(g.Tags[observed.TagSuspended].Value), func(p string) bool { return !slices.Contains(g.SuspendedProcesses, p) })
 }
@@ -30,8 +30,8 @@ func declaredSuspended(g *intent.Group) []string {
 	return out
 }
 
-// updateProcesses plans the processes of a group, in an order that can stop anywhere:
-// one is recorded before it is suspended, and resumed before its record goes.
+// updateProcesses plans the processes of a group, in an order that can be interrupted anywhere: a
+// process is recorded before it is suspended, and resumed before its record is removed.
 func (c Planner) updateProcesses(pool *intent.Pool, have observed.Group) {
 	s := step.SetProcesses{Group: have.Name}
 	var changes []step.Change
@@ -71,7 +71,7 @@ func (c Planner) updateProcesses(pool *intent.Pool, have observed.Group) {
 	c.recordProcesses(pool, have.Name, recorded, suspendedMarks(record))
 }
 
-// recordProcesses plans the tag's new value, which it returns.
+// recordProcesses plans the tag's new value, and returns it.
 func (c Planner) recordProcesses(pool *intent.Pool, group, from, to string) string {
 	if from != to {
 		c.Step(pool, recordStep(pool, group, observed.TagSuspended, "suspendProcesses", "the record of the processes that weir suspends differs", from, to))
@@ -79,8 +79,8 @@ func (c Planner) recordProcesses(pool *intent.Pool, group, from, to string) stri
 	return to
 }
 
-// takingProcesses is the tags that an adopted group is to get, with the record of
-// the processes that its former owner suspended for the same manifests.
+// takingProcesses returns the tags for an adopted group, with a record of the processes that its
+// former owner suspended for the same manifests.
 func takingProcesses(want map[string]string, have observed.Group, pool *intent.Pool) map[string]string {
 	_, recorded := have.Tags[observed.TagSuspended]
 	taken := slices.DeleteFunc(declaredSuspended(pool.Group), func(p string) bool { return !slices.Contains(have.SuspendedProcesses, p) })
@@ -90,13 +90,13 @@ func takingProcesses(want map[string]string, have observed.Group, pool *intent.P
 	return observed.WithTags(want, map[string]string{observed.TagSuspended: suspendedMarks(taken)})
 }
 
-// CodeProcessSuspended is the diagnostic of a suspended process that keeps machines
-// from being replaced, started or ended.
+// CodeProcessSuspended is the diagnostic code for a suspended process that prevents machines from
+// being replaced, started or ended.
 const CodeProcessSuspended = "process-suspended"
 
-// nameSuspensions says which suspended processes of a group are in the way of a
-// rollout (user guide of Auto Scaling, "Understand how suspending processes affects
-// other processes"), or of its coming to its size, and who can end that.
+// nameSuspensions reports the suspended processes of a group that block a rollout (user guide of
+// Auto Scaling, "Understand how suspending processes affects other processes") or a change of its
+// size, and who can resume them.
 func (c Planner) nameSuspensions(pool *intent.Pool, g observed.Group, rolls bool) {
 	if len(g.SuspendedProcesses) == 0 {
 		return

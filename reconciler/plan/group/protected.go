@@ -9,8 +9,8 @@ import (
 )
 
 // noteProtected warns of machines that are protected from scale-in and that a rollout would
-// replace: by default AWS waits an hour for somebody to end the protection, and then fails
-// the refresh (ScaleInProtectedInstances of RefreshPreferences).
+// replace. By default AWS waits an hour for somebody to end the protection, and then fails the
+// refresh (ScaleInProtectedInstances of RefreshPreferences).
 func (r *roll) noteProtected() {
 	follows := "the rollout waits until somebody ends the protection, and fails after an hour"
 	switch r.pool.Group.Refresh.ScaleInProtectedInstances {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// whyRoll says which machines make a refresh due.
+// whyRoll describes the machines that make a refresh due.
 func whyRoll(have observed.Group, version template.Version, versions, types int) string {
 	of := " of " + strconv.Itoa(len(have.Instances)) + " instances "
 	switch {
@@ -23,10 +23,10 @@ func whyRoll(have observed.Group, version template.Version, versions, types int)
 	return strconv.Itoa(versions) + of + "do not run version " + version.Version()
 }
 
-// replaces says how many machines a refresh replaces, whether it may end any, and in words
-// what is not plain from the machines that made it due. Skip matching leaves those alone
-// that have the wanted version, type and image: a change of how types are chosen then
-// replaces none. Which machines match requirements of types, only AWS knows.
+// replaces returns the number of machines that a refresh replaces, whether it may end any, and a
+// text if that does not follow from the machines that made it due. Skip matching leaves machines
+// alone that have the wanted version, type and image. So a change in the choice of types replaces
+// none. If types are chosen by requirements, only AWS knows which machines match.
 func (l launching) replaces(g *governed, due int) (machines int, ends bool, how string) {
 	if skip := l.pool.Group.Refresh.SkipMatching; skip != nil && !*skip && !g.Governed {
 		for _, i := range l.have.Instances {

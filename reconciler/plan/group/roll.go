@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// situation is the state of a group and its newest instance refresh relative to the launch
-// configuration that Git wants.
+// situation is the state of a group and its newest instance refresh relative to the wanted launch
+// configuration.
 type situation string
 
 const (
@@ -36,36 +36,38 @@ const (
 	due          situation = "machines have to be replaced"
 )
 
-// facts holds the facts that decide the situation of a group. They follow from what the instances
-// run: so no crash between making a version and starting its refresh loses the refresh.
+// facts contains the facts that decide the situation of a group. They follow from the
+// configurations that the instances run, so a crash between making a version and starting its
+// refresh does not lose the refresh.
 type facts struct {
-	// set says that the group is set to the wanted launch configuration; versions and types
+	// set reports whether the group is set to the wanted launch configuration. versions and types
 	// count the machines that do not run it (see stale).
 	set             bool
 	versions, types int
-	// disabled says that Git allows no refresh, stopped that the change was found bad.
+	// disabled reports whether Git disables refreshes, and stopped whether the change was found
+	// bad.
 	disabled, stopped bool
-	// direct says that an update writes the configuration to the group.
+	// direct reports whether an update writes the configuration to the group.
 	direct bool
-	// unreadable and read say whether the refreshes are known. latest is the newest one;
-	// same says that it leads to the wanted configuration.
+	// unreadable and read report whether weir could read the refreshes. latest is the newest
+	// refresh. same reports whether it leads to the wanted configuration.
 	unreadable, read, same bool
 	latest                 observed.Refresh
-	// undone says that something undid rollouts to the wanted configuration too often.
+	// undone reports whether something undid rollouts to the wanted configuration too often.
 	undone bool
 	// ended is the end of a refresh that weir does not try again, empty if it may.
 	ended situation
-	// updatable says that an update alone can set the group to the wanted configuration.
+	// updatable reports whether an update alone can set the group to the wanted configuration.
 	updatable bool
 }
 
 // left counts the machines that a refresh would replace.
 func (f facts) left() int { return f.versions + f.types }
 
-// synced reports whether the group needs no further machine of another configuration.
+// synced reports whether the group needs no further change of its configuration or machines.
 func (f facts) synced() bool { return f.set && (f.left() == 0 || f.disabled) && !f.stopped }
 
-// situation classifies the facts; the first case that fits decides.
+// situation returns the first situation that matches the facts.
 func (f facts) situation() situation {
 	switch {
 	case f.synced() && f.latest.Moving() && !f.same && f.left() == 0:
@@ -96,8 +98,8 @@ func (f facts) situation() situation {
 	return due
 }
 
-// launching is the launch configuration that Git wants for the machines of a group, beside what
-// the group has.
+// launching combines the launch configuration that Git wants for a group's machines with the actual
+// group.
 type launching struct {
 	planner template.Planner
 	pool    *intent.Pool
@@ -105,7 +107,7 @@ type launching struct {
 	version template.Version
 }
 
-// roll is the work on the launch configuration of a group.
+// roll plans the change of a group's launch configuration.
 type roll struct {
 	Planner
 	facts
@@ -113,7 +115,7 @@ type roll struct {
 	g governed
 }
 
-// rollGroup decides whether machines of the group are replaced.
+// rollGroup decides whether machines of the group are replaced, and plans the steps for that.
 func (c Planner) rollGroup(l launching) {
 	r := c.newRoll(l)
 	r.act(r.situation())
@@ -144,15 +146,15 @@ func (c Planner) newRoll(l launching) roll {
 	return r
 }
 
-// endOf returns how a refresh to the wanted configuration ended, empty if trying again makes sense.
-// Repeating a failed refresh without a reason would loop without end. AWS keeps the history, so a
-// restart does not forget.
+// endOf returns how a refresh to the wanted configuration ended, empty if weir may try again.
+// Repeating a failed refresh without a reason would never end. AWS keeps the history, so a restart
+// does not forget the failure.
 func (r *roll) endOf(latest observed.Refresh) situation {
 	switch {
 	case latest.Failed():
 		return failed
 	case latest.Status == "Cancelled" && r.In.Memory.Cancelled[latest.ID]:
-		return "" // weir did that, for something that is no longer wanted
+		return "" // weir cancelled it because another configuration was wanted
 	case latest.Status == "Cancelled":
 		return cancelled
 	case r.set:
@@ -182,13 +184,14 @@ func (r *roll) act(is situation) {
 	}
 }
 
-// actOnMachines plans the steps for a situation in which machines do not run what Git wants.
+// actOnMachines plans the steps for a situation in which machines do not run the wanted
+// configuration.
 func (r *roll) actOnMachines(is situation) {
 	switch is {
 	case stopped:
 		r.stop()
 		if (!r.set || r.left() > 0) && !r.disabled && len(r.have.Instances) > 0 {
-			r.start() // which is held
+			r.start() // the step is held
 		}
 	case underWay:
 		r.noteProtected()
@@ -200,8 +203,8 @@ func (r *roll) actOnMachines(is situation) {
 		r.Undone(r.pool, "the group "+r.have.Name, r.rolloutID(), r.displaced())
 		r.g.report.Failed = "it was rolled to what Git wants repeatedly, and something changed it back every time"
 	case otherRefresh:
-		// Also one to the wanted version that is being cancelled: wanted again
-		// after something else was wanted in between.
+		// It may also be a refresh to the wanted version that is being cancelled, because another
+		// version was wanted in between.
 		r.supersede(r.latest, r.same || r.set)
 	case failed, cancelled, incomplete:
 		r.noteEnd(is)
@@ -216,7 +219,7 @@ func (r *roll) actOnMachines(is situation) {
 	}
 }
 
-// noteEnd describes how a refresh ended that weir does not try again.
+// noteEnd reports the end of a refresh that weir does not try again.
 func (r *roll) noteEnd(is situation) {
 	of := "the instance refresh " + r.latest.ID + " of " + r.have.Name
 	again := Again(*r.In, "the pool's launch configuration")
@@ -234,15 +237,15 @@ func (r *roll) noteEnd(is situation) {
 	}
 }
 
-// setGroup sets the group to the wanted configuration by an update: it was set to another
-// version, and nothing runs that yet; or it has overrides that Git dropped, which only an
-// update removes.
+// setGroup sets the group to the wanted configuration by an update. The group is set to a version
+// that no machine runs, or it has overrides that are no longer in Git, which only an update
+// removes.
 func (r *roll) setGroup() {
 	changes := r.launchChanges()
 	r.Step(r.pool, step.Step{Verb: step.Update, Resource: step.AutoScalingGroup, Name: r.have.Name, Reason: model.Reason(changes), Changes: changes, Toward: toward(r.pool, r.version),
 		Do: step.UpdateGroup{Name: r.have.Name, Template: new(r.version.Ref), MixedInstancesPolicy: r.pool.Group.MixedInstancesPolicy}})
-	// This goes before the growth of the group: machines launched until then would have to be
-	// replaced.
+	// This step comes before the group grows. Otherwise the machines launched in between would have
+	// to be replaced.
 	last := len(r.Steps) - 1
 	r.Steps = slices.Concat(r.Steps[last:], r.Steps[:last])
 }
@@ -271,7 +274,7 @@ func (r *roll) start() {
 	}, &r.g))
 }
 
-// rolloutID identifies the rollout to what Git wants, or to the share of it that is allowed.
+// rolloutID identifies the rollout to the wanted configuration, or to the permitted share of it.
 func (r *roll) rolloutID() string {
 	id := toward(r.pool, r.version)
 	if share := r.g.Share(); r.g.Governed && share < 100 {
@@ -280,8 +283,8 @@ func (r *roll) rolloutID() string {
 	return id
 }
 
-// displaced counts the refreshes to the wanted configuration that one to another
-// configuration followed.
+// displaced counts the refreshes to the wanted configuration that were followed by a refresh to
+// another one.
 func (r *roll) displaced() int {
 	wanted := func(one observed.Refresh) bool {
 		return r.version.Resolves(one.Template) && one.Brings(r.pool.Group.MixedInstancesPolicy)

@@ -13,12 +13,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// updatesDirectly reports whether a new launch configuration is written to the
-// group itself: where rollouts are off, and where nothing runs that could roll.
-// Everywhere else the refresh carries it, because AWS then writes it to the
-// group only on success, and a rollback returns to what ran before.
-// Nor is there anything to return to where the version that the group is set to
-// exists no more: until it is set to another, it can launch nothing.
+// updatesDirectly reports whether an update writes a new launch configuration to the group itself:
+// if rollouts are off, or if no machine runs. Otherwise a refresh carries the configuration,
+// because AWS then writes it to the group only on success, and a rollback returns to the previous
+// one. A rollback is also impossible if the group's version no longer exists. Such a group can
+// launch nothing until it is set to another version.
 func (l launching) updatesDirectly() bool {
 	if l.pool.Group.Refresh.Disable || len(l.have.Instances) == 0 {
 		return true
@@ -38,9 +37,9 @@ func (l launching) runsWanted() bool {
 	return l.version.Resolves(l.have.Template) && !l.have.UnknownPolicy && l.have.MixedInstancesPolicy.Same(l.pool.Group.MixedInstancesPolicy)
 }
 
-// stale counts the instances that a refresh would replace: those that do not run
-// the wanted version and those of an instance type that is no longer wanted, which
-// skip matching replaces too. An adopted group keeps what it had before.
+// stale counts the instances that a refresh would replace: instances that do not run the wanted
+// version, and instances whose type is no longer wanted, which skip matching replaces too. An
+// adopted group keeps its instance types.
 // Assumed of AWS: skip-matching-types.
 func (l launching) stale() (versions, types int) {
 	policy := l.pool.Group.MixedInstancesPolicy
@@ -65,9 +64,9 @@ func toward(pool *intent.Pool, version template.Version) string {
 	return version.Refreshed(pool.Group.MixedInstancesPolicy)
 }
 
-// supersede cancels a running refresh whose configuration is no longer wanted. The new one starts
-// once AWS reports that the old one has ended. A refresh that AWS rolls back runs to its end where
-// nothing better is possible: the wanted configuration is the failed one, or settled says that it is
+// supersede cancels a running refresh whose configuration is no longer wanted. The new refresh
+// starts once AWS reports that the old one has ended. A rollback by AWS runs to its end only if
+// nothing better is possible: settled reports that the wanted configuration is the failed one, or
 // the one to which the group returns.
 // Assumed of AWS: rollback-is-cancelled.
 func (r *roll) supersede(running observed.Refresh, settled bool) {
@@ -90,8 +89,7 @@ func (r *roll) supersede(running observed.Refresh, settled bool) {
 	})
 }
 
-// Again says what makes weir try a second time what ended badly: a change of what, or a
-// command.
+// Again returns the text that a change of what, or a command, makes weir try again after a failure.
 func Again(in model.Input, what string) string {
 	if in.Policy.OwnTargetOnly {
 		return "; a change of " + what + " tries again, and so does weir apply PATH --retry"
@@ -107,7 +105,7 @@ func triedWith(tried, want intent.Refresh) bool {
 		same(tried.MaxHealthyPercentage, want.MaxHealthyPercentage) && same(tried.InstanceWarmup, want.InstanceWarmup) && field.Holds(reflect.ValueOf(rest(want)), reflect.ValueOf(rest(tried)), reflect.Value{})
 }
 
-// launchChanges says what of the launch configuration changes.
+// launchChanges returns the changes of the launch configuration.
 func (l launching) launchChanges() []step.Change {
 	var out []step.Change
 	if !l.version.Resolves(l.have.Template) {

@@ -7,12 +7,13 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// replaceRootVolume is the strategy of a refresh by which machines stay and get new root
-// volumes of the wanted image. Nothing is launched, so it needs no room beside the group.
+// replaceRootVolume is the strategy of a refresh in which machines stay and get new root volumes of
+// the wanted image. It launches nothing, so it needs no additional capacity.
 const replaceRootVolume = "ReplaceRootVolume"
 
-// withImages returns the pool with the launch template's image in overrides that name no image: AWS
-// replaces root volumes only by the images of overrides. Other pools stay unchanged.
+// withImages returns the pool with the launch template's image in overrides that name no image,
+// because AWS replaces root volumes only by the images of overrides. It returns pools with another
+// strategy unchanged.
 func withImages(pool *intent.Pool, image string) *intent.Pool {
 	m := pool.Group.MixedInstancesPolicy
 	if pool.Group.Refresh.Strategy != replaceRootVolume || m == nil || image == "" {
@@ -29,8 +30,8 @@ func withImages(pool *intent.Pool, image string) *intent.Pool {
 	return &p
 }
 
-// strategy returns the strategy of a refresh for a pool that wants new root volumes, and the plan's
-// note about it if the refresh replaces machines.
+// strategy returns the strategy of a refresh for a pool that wants new root volumes, and a note for
+// the plan.
 func (l launching) strategy(g *governed) (name, note string) {
 	if why := l.launchesAnew(g); why != "" {
 		return usualStrategy, "; new machines are launched, as " + why
@@ -38,8 +39,8 @@ func (l launching) strategy(g *governed) (name, note string) {
 	return replaceRootVolume, "; they get new root volumes in place"
 }
 
-// launchesAnew says why AWS would not replace root volumes for a change, "" where it would:
-// the image alone may change, and all machines must run what the group is set to.
+// launchesAnew explains why AWS would not replace root volumes for a change, "" if it would: only
+// the image may change, and all machines must run the version to which the group is set.
 // Assumed of AWS: root-volume-versions.
 func (l launching) launchesAnew(g *governed) string {
 	before, after := l.have.MixedInstancesPolicy, l.pool.Group.MixedInstancesPolicy

@@ -12,19 +12,19 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// A share of a group that a FleetRollout governs is an instance refresh of its own. It skips what
-// matches, and the last of its checkpoints is the share, so AWS ends it there: as long as nobody
-// allows more, nothing changes, whether weir runs or not. AWS then sets the group to the new
-// version, so machines that it launches from then on, to grow or in place of unhealthy ones, are of
+// The share of a group that a FleetRollout permits is rolled out by a separate instance refresh.
+// The refresh skips matching machines, and its last checkpoint is the share, so AWS ends it there.
+// Until more is permitted, nothing changes, whether weir runs or not. AWS then sets the group to
+// the new version, so machines that it launches later, to grow or to replace unhealthy ones, run
 // that version.
 // Assumed of AWS: refresh-ends-at-its-last-checkpoint.
 // Assumed of AWS: checkpoints-count-the-group.
 //
-// Where AWS takes no refresh that ends below 100 %, the adapter starts one that waits at the
+// If AWS does not accept a refresh that ends below 100 %, the adapter starts one that waits at the
 // share for as long as AWS can wait, and weir ends it there.
 
-// wayOf returns how far a pool may be rolled. The hash covers the launch body and the mixed
-// instances policy: another policy replaces machines as well.
+// wayOf returns how much of the pool may be rolled. The hash covers the launch body and the mixed
+// instances policy, because another policy replaces machines as well.
 func (l launching) wayOf() model.Way {
 	return l.planner.In.WayTo(l.pool, func() string { return hashOf(l.version.Body(), l.pool.Group.MixedInstancesPolicy) }, func() []rollout.Field { return l.values() })
 }
@@ -36,7 +36,7 @@ func hashOf(body string, policy *intent.MixedInstances) string {
 	return content.ShortHash([]byte(body), content.Canonical(policy))
 }
 
-// preferences are those of a refresh up to a share.
+// preferences returns the preferences of a refresh up to the permitted share.
 func (l launching) preferences(way model.Way) intent.Refresh {
 	r, share := l.pool.Group.Refresh, way.Share()
 	if !way.Governed {
@@ -57,8 +57,9 @@ func (l launching) preferences(way model.Way) intent.Refresh {
 // mostAlarms is the number of alarms that a refresh may name.
 const mostAlarms = 10
 
-// alarms returns the alarms that end a refresh: Git's, and those that gates read, which thus stop
-// the change while no conductor runs. AWS refuses the name of an alarm that does not exist.
+// alarms returns the alarms that end a refresh: the alarms in Git, and the alarms that gates read.
+// So these stop the change even while no conductor runs. AWS refuses names of alarms that do not
+// exist.
 func (l launching) alarms(own *intent.AlarmSpecification, way model.Way) *intent.AlarmSpecification {
 	var names []string
 	if own != nil {
@@ -75,7 +76,7 @@ func (l launching) alarms(own *intent.AlarmSpecification, way model.Way) *intent
 	return &intent.AlarmSpecification{Alarms: names}
 }
 
-// shareOf returns how far a refresh goes, and whether it waits there for more.
+// shareOf returns the share at which a refresh ends, and whether it waits there instead of ending.
 func shareOf(pool *intent.Pool, r intent.Refresh) (share int32, waits bool) {
 	switch n := len(r.CheckpointPercentages); {
 	case n == 0:
@@ -87,15 +88,15 @@ func shareOf(pool *intent.Pool, r intent.Refresh) (share int32, waits bool) {
 	}
 }
 
-// governed holds the facts that decide a governed group's rollout.
+// governed contains the facts that decide a governed group's rollout.
 type governed struct {
 	model.Way
 	report rollout.Pool
-	// serving counts the machines of what Git wants that are in service.
+	// serving counts the machines with the wanted configuration that are in service.
 	serving int32
 }
 
-// govern sees how a group stands in its waves.
+// govern determines the state of a group in its waves.
 func (l launching) govern(left int, set, same bool) (g governed) {
 	g.Way = l.wayOf()
 	if !g.Governed {
@@ -136,14 +137,14 @@ func (l launching) templateOf(name string) observed.Template {
 	return l.planner.In.State.Templates[name]
 }
 
-// reached reports whether as many machines as the permit allows run what Git wants.
+// reached reports whether as many machines as the permit allows run the wanted configuration.
 func (g *governed) reached() bool {
 	share := g.Share()
 	return g.Governed && share < 100 && g.report.New >= rollout.Need(g.report.Machines, share)
 }
 
-// over says why a refresh that leads to what Git wants ends now, "" to let it be: it waits
-// at its share, or goes beyond it.
+// over explains why a refresh to the wanted configuration must end now, "" if it may continue: it
+// waits at its share, or has exceeded it.
 func (g *governed) over(pool *intent.Pool, r observed.Refresh) string {
 	if !g.Governed {
 		return ""
@@ -161,20 +162,20 @@ func (g *governed) over(pool *intent.Pool, r observed.Refresh) string {
 	return ""
 }
 
-// cancelled reports whether a refresh was cancelled because it had come to its share.
+// cancelled reports whether a refresh was cancelled because it had reached its share.
 func (g *governed) cancelled(pool *intent.Pool, r observed.Refresh) bool {
 	share, _ := shareOf(pool, r.Preferences)
 	return g.Governed && r.Status == "Cancelled" && share < 100 && g.report.New >= rollout.Need(g.report.Machines, share)
 }
 
-// tried reports whether a refresh ran with the preferences that Git writes now, whatever
-// its share was.
+// tried reports whether a refresh ran with the preferences that are now in Git, whatever its share
+// was.
 func (l launching) tried(r observed.Refresh, g *governed) bool {
 	want := l.preferences(g.Way)
 	if g.Governed {
 		want.CheckpointPercentages, want.CheckpointDelay = nil, nil
 		if own, had := l.pool.Group.Refresh.AlarmSpecification, r.Preferences.AlarmSpecification; own == nil || had != nil && !slices.ContainsFunc(own.Alarms, func(name string) bool { return !slices.Contains(had.Alarms, name) }) {
-			want.AlarmSpecification = had // gates ask about others at other times
+			want.AlarmSpecification = had // gates read different alarms at different times
 		}
 		share, _ := shareOf(l.pool, r.Preferences)
 		if r.Status == "Successful" && share < 100 || g.cancelled(l.pool, r) {
@@ -184,7 +185,7 @@ func (l launching) tried(r observed.Refresh, g *governed) bool {
 	return triedWith(r.Preferences, want)
 }
 
-// shared narrows the start of a refresh to the share that is allowed, or holds it.
+// shared limits the start of a refresh to the permitted share, or holds it.
 func (l launching) shared(s step.Step, g *governed) step.Step {
 	if !g.Governed {
 		return s

@@ -24,24 +24,24 @@ const (
 	rollBack    stopSituation = "machines are replaced by what they were before"
 )
 
-// stopFacts holds the facts that decide the situation of a stopped group.
+// stopFacts contains the facts that decide the situation of a stopped group.
 type stopFacts struct {
-	// latest is the newest refresh; same says that it leads to the change.
+	// latest is the newest refresh. same reports whether it leads to the stopped change.
 	latest observed.Refresh
 	same   bool
-	// set says that the group is set to the change, and bad counts the machines of it.
+	// set reports whether the group is set to the change. bad counts the machines that run it.
 	set bool
 	bad int
-	// returns says that there is a version to go back to. triedBack says that the newest
-	// refresh led there and that nobody asked to try again.
+	// returns reports whether there is a version to go back to. triedBack reports whether the
+	// newest refresh led to that version and nobody has requested another attempt.
 	returns, triedBack bool
-	// undone says that something undid the way back too often.
+	// undone reports whether something undid the way back too often.
 	undone bool
-	// disabled says that Git allows no refresh.
+	// disabled reports whether Git disables refreshes.
 	disabled bool
 }
 
-// situation classifies the facts; the first case that fits decides.
+// situation returns the first situation that matches the facts.
 func (f stopFacts) situation() stopSituation {
 	switch {
 	case f.latest.Moving() && f.same:
@@ -60,8 +60,8 @@ func (f stopFacts) situation() stopSituation {
 	return rollBack
 }
 
-// stop plans what becomes of a group whose wanted launch configuration was found bad: its
-// refresh ends, and where the FleetRollout says so its machines go back to what they were.
+// stop plans the steps for a group whose wanted launch configuration was found bad: its refresh
+// ends and, if the FleetRollout requires it, its machines return to the previous version.
 func (r *roll) stop() {
 	f := stopFacts{latest: r.latest, disabled: r.disabled, bad: r.bad()}
 	f.same = r.same || r.stoppedBefore(&r.g, f.latest.Template)
@@ -97,13 +97,13 @@ func (r *roll) stop() {
 	r.noteStopped(f.bad, f.set)
 }
 
-// stopStep is a step that belongs to the end of the change.
+// stopStep returns a step that belongs to the stop of the change.
 func (r *roll) stopStep(reason string, do step.Action) step.Step {
 	return step.Step{Verb: step.Rollout, Resource: step.AutoScalingGroup, Name: r.have.Name, Disruptive: true, Stops: true, Seen: r.seenToRoll(), Reason: reason, Do: do}
 }
 
-// endRefresh ends the refresh to the change. AWS takes the machines back by itself where the
-// group still has what they go back to.
+// endRefresh ends the refresh to the change. AWS rolls the machines back itself if the group is
+// still set to the version to which they return.
 func (r *roll) endRefresh(f stopFacts, back step.StartRefresh) {
 	why := "the change is stopped: the instance refresh " + f.latest.ID
 	if f.returns && sameRef(r.have.Template, back.Template) && r.have.MixedInstancesPolicy.Same(back.MixedInstancesPolicy) {
@@ -115,7 +115,7 @@ func (r *roll) endRefresh(f stopFacts, back step.StartRefresh) {
 	r.Step(r.pool, r.stopStep(why+" ends", step.CancelRefresh{Group: r.have.Name, RefreshID: f.latest.ID}))
 }
 
-// bad counts the machines of the change.
+// bad counts the machines that run the stopped change.
 func (r *roll) bad() (n int) {
 	wanted := wantedTypes(r.pool)
 	for _, i := range r.have.Instances {
@@ -127,7 +127,7 @@ func (r *roll) bad() (n int) {
 	return n
 }
 
-// back is the configuration to which machines of a stopped change go.
+// back returns the configuration to which machines of a stopped change return.
 func (r *roll) back(to *rollout.Version) (step.StartRefresh, bool) {
 	if to == nil {
 		return step.StartRefresh{}, false
@@ -150,7 +150,7 @@ func (r *roll) back(to *rollout.Version) (step.StartRefresh, bool) {
 
 func sameRef(a, b observed.TemplateRef) bool { return a.ID == b.ID && a.Version == b.Version }
 
-// noteStopped reports the state of a group with a stopped change, and what it launches.
+// noteStopped reports the state of a group with a stopped change, and which version it launches.
 func (r *roll) noteStopped(bad int, set bool) {
 	text := "version " + r.version.Version() + " of " + r.have.Name + " " + r.g.Wait()
 	if bad > 0 || set {

@@ -17,10 +17,10 @@ func (l launching) fields() []rollout.Field {
 	return l.withPolicy(l.planner.Fields().WantedFields(l.pool, l.version), l.pool.Group.MixedInstancesPolicy)
 }
 
-// values are the fields among which a stopped change is looked for.
+// values returns the fields that weir searches for a stopped change.
 func (l launching) values() []rollout.Field {
 	out := append(l.fields(), l.planner.Fields().Values(l.version)...)
-	if policy := l.pool.Group.MixedInstancesPolicy; policy != nil { // records of earlier releases have overrides as a whole
+	if policy := l.pool.Group.MixedInstancesPolicy; policy != nil { // records of earlier releases contain whole overrides
 		for _, o := range policy.Overrides {
 			out = append(out, l.planner.Fields().Field(overrides, "mixedInstancesPolicy.overrides", o))
 		}
@@ -30,8 +30,8 @@ func (l launching) values() []rollout.Field {
 
 const overrides = "mixedInstancesPolicy.overrides" + rollout.List
 
-// withPolicy are the fields of a launch template and a policy. Where the policy names instance types, that of the
-// template is not used.
+// withPolicy returns the fields of a launch template and a policy. If the policy names instance
+// types, the template's type is not used.
 func (l launching) withPolicy(of []rollout.Field, policy *intent.MixedInstances) []rollout.Field {
 	if len(typesOf(policy)) > 0 {
 		of = slices.DeleteFunc(of, func(f rollout.Field) bool { return f.Key == template.InstanceTypes })
@@ -39,7 +39,7 @@ func (l launching) withPolicy(of []rollout.Field, policy *intent.MixedInstances)
 	return append(of, l.policyFields(policy, nil)...)
 }
 
-// typesOf are the instance types that a policy names.
+// typesOf returns the instance types that a policy names.
 func typesOf(policy *intent.MixedInstances) (out []string) {
 	if policy != nil {
 		for _, o := range policy.Overrides {
@@ -51,7 +51,7 @@ func typesOf(policy *intent.MixedInstances) (out []string) {
 	return out
 }
 
-// policyFields are those of a policy. What it says of a type is left out where the type is one of bare.
+// policyFields returns the fields of a policy. For a type in bare, it returns only the type.
 func (l launching) policyFields(policy *intent.MixedInstances, bare []string) (out []rollout.Field) {
 	if policy == nil {
 		return nil
@@ -80,8 +80,9 @@ func (l launching) policyFields(policy *intent.MixedInstances, bare []string) (o
 	return out
 }
 
-// change returns the difference between an earlier version of the group and what Git wants. For a
-// new instance type it reports only the type: another weight of the type is no other change.
+// change returns the difference between an earlier version of the group and the wanted
+// configuration. For a new instance type it reports only the type, so another weight of the type
+// counts as the same change.
 func (l launching) change(from rollout.Version) []rollout.Field {
 	policy := from.Policy
 	if policy == nil && !from.Plain {
@@ -101,8 +102,8 @@ func (l launching) change(from rollout.Version) []rollout.Field {
 	return l.planner.Fields().Reordered(l.version, t, from.Number)
 }
 
-// stoppedBefore reports whether ref is the stopped version, though Git now wants another version
-// that still contains the stopped change.
+// stoppedBefore reports whether ref is the stopped version, and Git now wants another version that
+// still contains the stopped change.
 func (l launching) stoppedBefore(g *governed, ref observed.TemplateRef) bool {
 	if g.Still == "" {
 		return false

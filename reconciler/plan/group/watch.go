@@ -7,24 +7,24 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
-// progress is the state of a refresh as a pass sees it.
+// progress is the state of a refresh as a pass observes it.
 type progress struct {
-	// set says that the group is set to the wanted configuration, and left counts
-	// machines that are not of it. They measure the refresh where it leads there.
+	// set reports whether the group is set to the wanted configuration. left counts machines that
+	// do not run it. measured reports whether the refresh leads to that configuration, so that both
+	// show its progress.
 	set      bool
 	left     int
 	measured bool
-	// fresh counts machines of the wanted version; ends says that all are as they are
-	// at a refresh's end.
+	// fresh counts machines of the wanted version. ends reports whether the machines look as after
+	// the end of a refresh.
 	fresh int
 	ends  bool
 }
 
-// progressOf completes the progress of a refresh with what the machines do beside
-// running the wanted version.
+// progressOf adds to the progress of a refresh the facts that the machines show in addition.
 func (l launching) progressOf(r observed.Refresh, p progress) progress {
-	// Of the machines, done ones are of the wanted version and in service, tried ones
-	// of the refresh's own.
+	// staying counts the machines that stay, done those in service with the wanted version, and
+	// tried those with the refresh's version.
 	staying, done, tried, settled := 0, 0, 0, true
 	for _, i := range l.have.Instances {
 		ready := i.LifecycleState == "InService"
@@ -57,12 +57,12 @@ func (l launching) progressOf(r observed.Refresh, p progress) progress {
 	return p
 }
 
-// watch remembers how the newest refresh stands, and asks AWS about it where that is due.
+// watch records the state of the newest refresh, and requests a read of it if one is due.
 func (r *roll) watch(p progress) {
 	before, now := r.In.Memory.Refreshes[r.have.Name], r.In.Began
 	if before.Refresh.ID != r.latest.ID {
 		before = model.Watched{Left: int32(p.left), Total: int32(p.left), New: int32(p.fresh), Set: p.set, MovedAt: now}
-		if r.latest.Percentage < 100 { // it may have come some way already
+		if r.latest.Percentage < 100 { // it may have replaced machines already
 			before.Total = max(before.Total, r.latest.InstancesLeft*100/(100-r.latest.Percentage))
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// configStep plans UpdateNodegroupConfig: none or one step.
+// configStep plans UpdateNodegroupConfig. It returns at most one step.
 func (w wantNodegroup) configStep(have observed.Nodegroup) []step.Step {
 	u := step.UpdateNodegroupConfig{NodegroupName: have.NodegroupName}
 	changes := append(w.scale(have, &u), w.settings(have, &u)...)
@@ -31,8 +31,8 @@ func (w wantNodegroup) configStep(have observed.Nodegroup) []step.Step {
 }
 
 // settings plans the members of a nodegroup that UpdateNodegroupConfig changes, by the table:
-// those that Git says and AWS has otherwise. A structure of AWS's is sent whole: what Git does
-// not say of it stays as AWS has it.
+// members that Git sets and that differ in AWS. A structure is sent as a whole, with AWS's values
+// for the members that Git does not set.
 func (w wantNodegroup) settings(have observed.Nodegroup, u *step.UpdateNodegroupConfig) (changes []step.Change) {
 	want, got := w.pool.Nodegroup.NodegroupSettings, have.NodegroupSettings
 	plainWant, plainGot := want, got
@@ -64,13 +64,13 @@ func (w wantNodegroup) settings(have observed.Nodegroup, u *step.UpdateNodegroup
 	return changes
 }
 
-// same reports whether two values of a member mean the same to AWS.
+// same reports whether two values of a member are equal for AWS.
 func same(m *field.Member, want, have reflect.Value) bool {
 	text := func(v reflect.Value) string { return string(content.Canonical(m.Found(m.Complete(v)).Interface())) }
 	return text(want) == text(have)
 }
 
-// changeable are the members of a nodegroup that UpdateNodegroupConfig changes.
+// changeable returns the members of a nodegroup that UpdateNodegroupConfig changes.
 func (wantNodegroup) changeable() (out []*field.Member) {
 	for _, m := range field.NodegroupMembers() {
 		if m.Call == field.UpdateNodegroup && !m.Replaces {
@@ -119,8 +119,8 @@ func (w wantNodegroup) taints(want, have []intent.Taint, u *step.UpdateNodegroup
 	return []step.Change{model.InfraChange(w.pool, "taints", taintText(have), taintText(want))}
 }
 
-// sizes holds those that are written and keeps the remaining ones as observed, moved only
-// as far as the bounds ask.
+// sizes returns the sizes that Git sets. All other sizes stay as observed, unless the bounds
+// require a change.
 func (w wantNodegroup) sizes(have observed.Nodegroup) (minSize, maxSize, desired int32) {
 	pool, n := w.pool, w.pool.Nodegroup
 	minSize, maxSize, desired = have.MinSize, have.MaxSize, have.DesiredSize
@@ -142,7 +142,7 @@ func (w wantNodegroup) sizes(have observed.Nodegroup) (minSize, maxSize, desired
 	return minSize, maxSize, min(max(desired, minSize), maxSize)
 }
 
-// scale puts the sizes into u where one of them differs.
+// scale puts the sizes into u if one of them differs.
 func (w wantNodegroup) scale(have observed.Nodegroup, u *step.UpdateNodegroupConfig) []step.Change {
 	minSize, maxSize, desired := w.sizes(have)
 	changes := sizeChanges(w.pool, have, minSize, maxSize, desired)
@@ -152,7 +152,7 @@ func (w wantNodegroup) scale(have observed.Nodegroup, u *step.UpdateNodegroupCon
 	return changes
 }
 
-// sizeChanges are those of the three sizes that differ.
+// sizeChanges returns the changes of the three sizes that differ.
 func sizeChanges(pool *intent.Pool, have observed.Nodegroup, minSize, maxSize, desired int32) []step.Change {
 	return slices.DeleteFunc([]step.Change{
 		model.InfraChange(pool, "scaling.minSize", have.MinSize, minSize),
@@ -185,7 +185,7 @@ func updateText(u intent.UpdateConfig) any {
 	return u.MaxUnavailable
 }
 
-// updateConfig is sent whole; a strategy that no manifest names stays.
+// updateConfig is sent as a whole. A strategy that no manifest names stays.
 func (w wantNodegroup) updateConfig(have observed.Nodegroup, u *step.UpdateNodegroupConfig) (changes []step.Change) {
 	want, got := w.pool.Nodegroup.UpdateConfig, have.UpdateConfig
 	if strategy := want.UpdateStrategy; strategy == "" {
@@ -193,7 +193,7 @@ func (w wantNodegroup) updateConfig(have observed.Nodegroup, u *step.UpdateNodeg
 	} else if from := cmp.Or(got.UpdateStrategy, "DEFAULT"); from != strategy {
 		changes = append(changes, optionsChange(w.pool, "updateConfig.updateStrategy", from, strategy))
 	} else {
-		got.UpdateStrategy = strategy // EKS leaves its default out
+		got.UpdateStrategy = strategy // EKS omits its default
 	}
 	if want == got {
 		return changes
@@ -205,8 +205,9 @@ func (w wantNodegroup) updateConfig(have observed.Nodegroup, u *step.UpdateNodeg
 	return changes
 }
 
-// unbounded makes a warm pool's request clear a bound: EKS keeps what a request leaves out, so
-// a capacity that is no longer wanted is taken away by name, as Auto Scaling demands.
+// unbounded makes the request for a warm pool clear a bound that is no longer wanted. EKS keeps a
+// value that the request omits, so the capacity is cleared by an explicit value, as in Auto
+// Scaling.
 // Assumed of AWS: nodegroup-warm-pool-capacity.
 func unbounded(want, have *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
 	if want.MaxGroupPreparedCapacity != nil || have == nil || have.MaxGroupPreparedCapacity == nil || want.Enabled == nil || !*want.Enabled {
@@ -227,7 +228,7 @@ func withoutBound(p *intent.NodegroupWarmPool) *intent.NodegroupWarmPool {
 	return &out
 }
 
-// optionsChange is a change of a text or a switch that the pool's PoolOptions say.
+// optionsChange returns a change of a text or a switch that the pool's PoolOptions set.
 func optionsChange(pool *intent.Pool, field string, from, to any) step.Change {
 	at := intent.Path{"nodegroup"}.Join(model.FieldPath(field)...)
 	return step.Change{Field: at.String(), From: from, To: to, Object: pool.Options, Path: intent.Path{"spec"}.Join(at...)}

@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// bounds returns the sizes to create a nodegroup with: where old is set, it replaces
-// that one, which also says what Git leaves open.
+// bounds returns the sizes for a new nodegroup. If it replaces old, sizes that Git does not set
+// come from old.
 func (w wantNodegroup) bounds(old *observed.Nodegroup) (minSize, maxSize, desired int32) {
 	n := w.pool.Nodegroup
 	if old != nil {
@@ -34,8 +34,8 @@ func (c Planner) createNodegroup(w wantNodegroup) {
 		Instances: int(ng.DesiredSize), Changes: append(creationChanges(w, ng), model.NewTags(w.pool, c.In.UsualTags(w.pool, "", ng.Tags), ng.Tags)...), Rollout: model.Made, Do: step.CreateNodegroup{Nodegroup: ng}})
 }
 
-// newNodegroup is the request to EKS; old is the nodegroup that it replaces, nil for
-// none.
+// newNodegroup returns the nodegroup to request from EKS. old is the nodegroup that it replaces,
+// nil for none.
 func (c Planner) newNodegroup(w wantNodegroup, name string, old *observed.Nodegroup) (ng observed.Nodegroup, ok bool) {
 	n := w.pool.Nodegroup
 	if s := w.cluster.Status; s != "" && s != "ACTIVE" && s != "UPDATING" {
@@ -51,8 +51,8 @@ func (c Planner) newNodegroup(w wantNodegroup, name string, old *observed.Nodegr
 		NodeRole:      w.role, SubnetIDs: w.subnets, MinSize: minSize, MaxSize: maxSize, DesiredSize: desired,
 		NodegroupSettings: n.NodegroupSettings, Tags: w.tags(c.In.Policy),
 	}
-	// EKS refuses what the template's image or body already decides
-	// (CreateNodegroup's documentation of amiType, version and diskSize).
+	// EKS refuses values that the template's image or content already decides (CreateNodegroup's
+	// documentation of amiType, version and diskSize).
 	if w.hasImage {
 		ng.AMIType, ng.Version, ng.ReleaseVersion = "", "", ""
 	}
@@ -67,7 +67,7 @@ func (c Planner) newNodegroup(w wantNodegroup, name string, old *observed.Nodegr
 	return ng, true
 }
 
-// creationChanges are the fields of a new nodegroup.
+// creationChanges returns the fields of a new nodegroup as changes.
 func creationChanges(w wantNodegroup, ng observed.Nodegroup) []step.Change {
 	changes := []step.Change{
 		model.InfraChange(w.pool, "scaling.minSize", nil, ng.MinSize), model.InfraChange(w.pool, "scaling.maxSize", nil, ng.MaxSize),
@@ -89,8 +89,8 @@ func creationChanges(w wantNodegroup, ng observed.Nodegroup) []step.Change {
 	return append(changes, w.newMembers(ng)...)
 }
 
-// creatable refuses to make a nodegroup on another Kubernetes version than its
-// control plane's: CreateNodegroup takes no other.
+// creatable refuses to create a nodegroup on a Kubernetes version older than its control plane's:
+// CreateNodegroup accepts only the control plane's version.
 func (c Planner) creatable(w wantNodegroup) bool {
 	n := w.pool.Nodegroup
 	wanted, has := model.MinorOf(n.Version), model.MinorOf(w.cluster.Version)
@@ -125,7 +125,7 @@ func (c Planner) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
 	}
 	ra.SourceSecurityGroups = slices.Compact(slices.Sorted(slices.Values(groups)))
 	if len(ra.SourceSecurityGroups) == 0 && len(n.RemoteAccessGroups) > 0 {
-		// EKS takes an empty list for the whole Internet.
+		// EKS treats an empty list as the whole Internet.
 		c.Blockf(w.pool, intent.Path{"spec", "remoteAccess"}, "remote-access-open", "no security group was found that may log in, and an empty list would open SSH to everybody",
 			"name remoteAccess.sourceSecurityGroups, or write remoteAccess.public: true")
 		return nil
@@ -133,8 +133,8 @@ func (c Planner) remoteAccess(w wantNodegroup) *intent.RemoteAccess {
 	return &ra
 }
 
-// newMembers are the changes that a new nodegroup's members are beside its sizes,
-// subnets, version, machines and tags.
+// newMembers returns the changes for a new nodegroup, except its sizes, subnets, version, machines
+// and tags.
 func (w wantNodegroup) newMembers(ng observed.Nodegroup) []step.Change {
 	pool := w.pool
 	out := []step.Change{model.InfraChange(pool, "roleName", nil, ng.NodeRole)}
@@ -153,7 +153,7 @@ func (w wantNodegroup) newMembers(ng observed.Nodegroup) []step.Change {
 	return out
 }
 
-// newUpdateConfig leaves out EKS's default of one machine at a time.
+// newUpdateConfig omits EKS's default of one machine at a time.
 func (w wantNodegroup) newUpdateConfig(u intent.UpdateConfig) (out []step.Change) {
 	if u.MaxUnavailable != 1 || u.MaxUnavailablePercentage != 0 {
 		out = append(out, model.InfraChange(w.pool, "updateConfig", nil, updateText(u)))

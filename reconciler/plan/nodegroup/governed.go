@@ -14,12 +14,12 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// EKS rolls a nodegroup from one end to the other, and has no way to stop that. So a
-// nodegroup that a FleetRollout governs is rolled as a whole, once it may be, and what is
-// under way when a change is stopped is named with what it will still replace.
+// EKS always rolls a whole nodegroup and cannot stop. So if a FleetRollout governs a nodegroup, it
+// is rolled as a whole once that is permitted. If a change is stopped, weir reports the update in
+// progress and the number of machines that it will still replace.
 
-// wayOf returns how far the pool may be rolled. The hash covers what an update or a replacement
-// changes on its machines; sizes, labels and taints are not part of it.
+// wayOf returns how much of the pool may be rolled. The hash covers everything that an update or a
+// replacement changes on its machines; sizes, labels and taints are not part of it.
 func (c Planner) wayOf(w wantNodegroup) model.Way {
 	return c.In.WayTo(w.pool, func() string {
 		body := ""
@@ -30,7 +30,7 @@ func (c Planner) wayOf(w wantNodegroup) model.Way {
 	}, func() []rollout.Field {
 		out := append(c.fields(w), c.Fields().Values(w.version)...)
 		for _, t := range w.instanceTypes() {
-			out = append(out, c.Fields().Field("nodegroup.instanceType"+rollout.List, "instanceType", t)) // as records of earlier releases have it
+			out = append(out, c.Fields().Field("nodegroup.instanceType"+rollout.List, "instanceType", t)) // records of earlier releases use this key
 		}
 		return out
 	})
@@ -49,7 +49,7 @@ func (c Planner) fields(w wantNodegroup) (out []rollout.Field) {
 	return append(out, nodegroupValues{version, n.ReleaseVersion, w.role, n.CapacityType, n.AMIType, accessText(w.access), n.DiskSize, w.writtenSubnets(), w.instanceTypes()}.fields(c.Fields())...)
 }
 
-// nodegroupValues holds the values of a nodegroup outside its launch template.
+// nodegroupValues contains the values of a nodegroup outside its launch template.
 type nodegroupValues struct {
 	version, release, role, capacity, ami, access string
 	disk                                          int32
@@ -80,8 +80,8 @@ func (v nodegroupValues) fields(of template.Fields) (out []rollout.Field) {
 	return out
 }
 
-// change returns the differences between a nodegroup and what Git wants. A member that Git leaves to
-// EKS never differs.
+// change returns the differences between a nodegroup and its desired state. A member that Git
+// leaves to EKS never differs.
 func (c Planner) change(w wantNodegroup, have observed.Nodegroup) []rollout.Field {
 	wanted := c.fields(w)
 	from := nodegroupValues{strconv.Itoa(model.MinorOf(have.Version)), have.ReleaseVersion, have.NodeRole, have.CapacityType, have.AMIType, accessText(have.RemoteAccess), have.DiskSize, have.SubnetIDs, have.InstanceTypes}.fields(c.Fields())
@@ -102,13 +102,13 @@ func (c Planner) change(w wantNodegroup, have observed.Nodegroup) []rollout.Fiel
 	return c.Fields().Reordered(w.version, t, model.VersionOf(t, have.Template))
 }
 
-// hashOf is the hash of what Git wants with the launch template's content as given.
+// hashOf returns the hash of the desired state with the given content of the launch template.
 func (w wantNodegroup) hashOf(body string) string {
 	n := w.pool.Nodegroup
 	return content.ShortHash([]byte(body), content.Canonical([]any{n.Version, n.ReleaseVersion, w.immutableFields()}))
 }
 
-// allowed are steps that replace machines: held until the whole nodegroup may be rolled.
+// allowed returns steps that replace machines, held until the whole nodegroup may be rolled.
 func (c Planner) allowed(w wantNodegroup, steps []step.Step) []step.Step {
 	way := c.wayOf(w)
 	if way.Share() >= 100 {
@@ -120,7 +120,7 @@ func (c Planner) allowed(w wantNodegroup, steps []step.Step) []step.Step {
 	return steps
 }
 
-// reportGoverned says how a governed pool stands, once its steps are planned.
+// reportGoverned records the state of a governed pool, once its steps are planned.
 func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) {
 	way := c.wayOf(w)
 	if !way.Governed {
@@ -128,7 +128,7 @@ func (c Planner) reportGoverned(w wantNodegroup, standing []observed.Nodegroup) 
 	}
 	pending := slices.ContainsFunc(c.Steps, func(s step.Step) bool { return s.Verb == step.Rollout || s.Verb == step.Replace })
 	moving := moving(c.In, w, way, standing)
-	// Of an update that has failed no step is planned, and EKS goes back to what there was.
+	// After a failed update no step is planned, and EKS returns to the old values.
 	fresh := !pending && moving == nil && (len(standing) == 0 || w.runs(standing[0]))
 	p := way.Report(*c.In, w.pool, c.In.InstancesOf(w.pool), func(observed.Instance) bool { return fresh })
 	p.Whole, p.Pending, p.Moving = true, pending || moving != nil, moving
@@ -171,8 +171,8 @@ func (w wantNodegroup) runs(have observed.Nodegroup) bool {
 	return w.hasImage || (n.Version == "" || model.MinorOf(n.Version) == model.MinorOf(have.Version)) && (n.ReleaseVersion == "" || n.ReleaseVersion == have.ReleaseVersion)
 }
 
-// earlier are the versions of the launch template that a nodegroup comes to, by an update that
-// nobody can stop, and has, where these are others than it is to have.
+// earlier returns the versions of the launch template that a nodegroup has, or receives by an
+// update that nobody can stop, except the wanted version.
 func earlier(in *model.Input, w wantNodegroup, n observed.Nodegroup) (out []rollout.Version) {
 	if !w.hasTemplate {
 		return nil
@@ -192,8 +192,8 @@ func earlier(in *model.Input, w wantNodegroup, n observed.Nodegroup) (out []roll
 	return out
 }
 
-// noteSize warns of a nodegroup that is rolled at once where a FleetRollout would let a group
-// of its size go on only after a first share.
+// noteSize warns of a nodegroup that is rolled at once although a FleetRollout would roll a group
+// of its size in shares.
 func (c Planner) noteSize(w wantNodegroup, p rollout.Pool) {
 	for _, f := range c.In.Set.Rollouts {
 		if !rollout.Selects(f.Selector, p) {
@@ -213,8 +213,8 @@ func (c Planner) noteSize(w wantNodegroup, p rollout.Pool) {
 	}
 }
 
-// moving returns what EKS is doing to the machines of the pool, nil for nothing. EKS's status of a
-// nodegroup does not give the progress.
+// moving returns EKS's current work on the pool's machines, nil for none. EKS's status of a
+// nodegroup does not show the progress.
 func moving(in *model.Input, w wantNodegroup, way model.Way, standing []observed.Nodegroup) *rollout.Move {
 	for _, n := range standing {
 		beside := len(standing) > 1 && (n.Status == "CREATING" || n.Status == "DELETING")

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// immutable is a field of a nodegroup that differs and that EKS cannot change in
-// place: UpdateNodegroupConfig and UpdateNodegroupVersion take no such member.
+// immutable is a field of a nodegroup that differs and that EKS cannot change in place: it is
+// missing in UpdateNodegroupConfig and UpdateNodegroupVersion.
 type immutable struct {
 	field string
 	// path is the manifest field.
@@ -40,7 +40,7 @@ func (w wantNodegroup) immutables(have observed.Nodegroup) []immutable {
 	return d.found
 }
 
-// differences collects what differs of a nodegroup.
+// differences collects the fields of a nodegroup that differ.
 type differences struct {
 	w     wantNodegroup
 	n     *intent.Nodegroup
@@ -93,7 +93,7 @@ func (d *differences) machines(have observed.Nodegroup) {
 	d.field(d.w.hasImage && have.AMIType != "" && !custom, "amiType", have.AMIType, template.CustomImage)
 }
 
-// immutableReason says in a few words why a nodegroup is replaced.
+// immutableReason describes briefly why a nodegroup is replaced.
 func immutableReason(differs []immutable) string {
 	fields := make([]string, 0, len(differs))
 	for _, d := range differs {
@@ -104,7 +104,7 @@ func immutableReason(differs []immutable) string {
 	return "EKS cannot change in place: " + strings.Join(fields, ", ")
 }
 
-// accessText describes the remote access; EKS shows an empty block where access is off.
+// accessText describes the remote access. EKS returns an empty block if access is off.
 func accessText(a *intent.RemoteAccess) string {
 	if a == nil || a.EC2SSHKey == "" {
 		return ""

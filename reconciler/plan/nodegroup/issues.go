@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
-// issueHints say what to do about the codes that EKS has for a nodegroup's health
-// and for a failed update: Issue and ErrorDetail in its API reference, and
-// "Troubleshoot problems with Amazon EKS clusters and nodes" in its user guide.
+// issueHints maps EKS's codes for a nodegroup's health and for a failed update to advice. Sources
+// are Issue and ErrorDetail in EKS's API reference, and "Troubleshoot problems with Amazon EKS
+// clusters and nodes" in its user guide.
 var issueHints = map[string]string{
 	"AccessDenied":                             "let the node role and EKS's service-linked role AWSServiceRoleForAmazonEKSNodegroup do what the message names, and map the node role in the cluster (an access entry of type EC2_LINUX, or aws-auth)",
 	"AdmissionRequestDenied":                   "an admission webhook of the cluster refused the request: let it through",
@@ -61,12 +61,13 @@ var issueHints = map[string]string{
 	"VpcIdNotFound":                            "the cluster's VPC is gone",
 }
 
-// IssueHint is "" for a code that is unknown, EKS's own code Unknown among them.
+// IssueHint returns advice about an issue, "" for an unknown code, including EKS's own code
+// Unknown.
 func IssueHint(i observed.HealthIssue) string {
 	return cmp.Or(launch.Hint(i.Message), issueHints[i.Code])
 }
 
-// healthHint is the hint for the first issue that has one.
+// healthHint returns the hint for the first issue that has one.
 func healthHint(issues []observed.HealthIssue) string {
 	for _, i := range issues {
 		if hint := IssueHint(i); hint != "" {
@@ -76,7 +77,8 @@ func healthHint(issues []observed.HealthIssue) string {
 	return ""
 }
 
-// healthCause identifies the cause of a nodegroup's health issues, whichever machines EKS names.
+// healthCause identifies the cause of a nodegroup's health issues, regardless of the machines that
+// EKS names.
 func healthCause(issues []observed.HealthIssue) string {
 	var out []string
 	for _, i := range issues {

@@ -1,8 +1,8 @@
 // Package nodegroup plans EKS managed nodegroups: their updates, which EKS runs one at a time, and
-// their replacement where EKS cannot change a field in place.
+// their replacement if EKS cannot change a field in place.
 //
-// weir writes only tags and lifecycle hooks of the groups that EKS makes behind a nodegroup (package
-// group).
+// Of the groups that EKS makes behind a nodegroup, weir writes only tags and lifecycle hooks
+// (package group).
 package nodegroup
 
 import (
@@ -71,8 +71,7 @@ func (c Planner) Plan(pool *intent.Pool, want *template.Want) {
 	c.Take(part.Result)
 }
 
-// wanted is the wanted nodegroup with its lookups answered, as far as they do not concern its
-// launch template.
+// wanted returns the wanted nodegroup with its lookups answered, except for its launch template.
 func (c Planner) wanted(pool *intent.Pool) (w wantNodegroup, ok bool) {
 	n := pool.Nodegroup
 	cluster, ok := c.Answer(pool, n.Cluster)
@@ -85,14 +84,14 @@ func (c Planner) wanted(pool *intent.Pool) (w wantNodegroup, ok bool) {
 		return w, false
 	}
 	for _, l := range n.RoleChecks {
-		c.Answer(pool, l) // which notes what differs
+		c.Answer(pool, l) // Answer reports differences as warnings
 	}
 	c.OneVPC(pool, subnets)
 	return wantNodegroup{pool: pool, role: role.RoleARN, subnets: subnets.Subnets, discovered: subnets.Discovered, cluster: cluster.Cluster}, !c.Blocked
 }
 
-// versionOf completes what is wanted with the version of the launch template, if there is one.
-// known is false if the version is yet to be found.
+// versionOf adds the version of the launch template to w, if there is one. known is false while the
+// version is unknown.
 func (c Planner) versionOf(w *wantNodegroup, want *template.Want, standing []observed.Nodegroup) (known bool) {
 	if want == nil && w.pool.ForeignTemplate == nil {
 		return true
@@ -107,8 +106,9 @@ func (c Planner) versionOf(w *wantNodegroup, want *template.Want, standing []obs
 	return known
 }
 
-// nameBehind names the groups behind nodegroups, and asks again for nodegroups that a step is
-// about to change: the memory may be out of date, their owners included.
+// nameBehind reports suspended processes of the groups behind nodegroups. It also requests
+// nodegroups again that a step is about to change, because the cached ones may be outdated,
+// including their owners.
 func (c Planner) nameBehind(w wantNodegroup, standing []observed.Nodegroup) {
 	for _, n := range standing {
 		group.Planner{Planner: c.Planner}.NameBehind(w.pool, n)
@@ -118,8 +118,8 @@ func (c Planner) nameBehind(w wantNodegroup, standing []observed.Nodegroup) {
 	}
 }
 
-// standing returns the pool's nodegroups and blocks the pool where one of them is
-// not the target's to change.
+// standing returns the pool's nodegroups. It blocks the pool if the target must not change one of
+// them.
 func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
 	claim := model.Claim{Resource: step.ManagedNodegroup, Name: pool.Nodegroup.Name, Cluster: pool.Nodegroup.ClusterName}
 	out := c.In.NodegroupsOf(pool)
@@ -131,8 +131,8 @@ func (c Planner) standing(pool *intent.Pool) []observed.Nodegroup {
 	return out
 }
 
-// existingNodegroups plans a pool that has nodegroups: the nodegroup that matches Git is the pool's,
-// and it has replaced the rest. If none matches, one must be replaced.
+// existingNodegroups plans a pool that has nodegroups. The nodegroup that matches Git is the
+// pool's, and it has replaced all others. If none matches, one must be replaced.
 func (c Planner) existingNodegroups(w wantNodegroup, standing []observed.Nodegroup) {
 	serving := standing[0]
 	c.Pool.Release = model.Release{Version: serving.Version, Name: serving.ReleaseVersion}
@@ -156,7 +156,7 @@ func (c Planner) existingNodegroups(w wantNodegroup, standing []observed.Nodegro
 	case serving.Status == "ACTIVE", serving.Status == "DEGRADED":
 	case (serving.Status == "CREATE_FAILED" || serving.Status == "DELETE_FAILED") && w.pool.AllowReplace:
 	default:
-		c.updateNodegroup(w, serving) // it moves: what EKS makes of it comes first
+		c.updateNodegroup(w, serving) // it is changing; weir waits for EKS
 		return
 	}
 	c.replace(w, standing, differs)
@@ -170,14 +170,15 @@ type wantNodegroup struct {
 	role                  string
 	subnets               []string
 	cluster               *observed.EKSCluster
-	// discovered says that no manifest names the subnets.
+	// discovered is set if no manifest names the subnets.
 	discovered bool
-	// access lists the keys and security groups that may log in, without a launch template.
+	// access contains the keys and security groups that may log in. It is used only without a
+	// launch template.
 	access *intent.RemoteAccess
 }
 
-// writtenSubnets are the subnets that a nodegroup must have, nil where no manifest
-// names them: those that it has stay then.
+// writtenSubnets returns the subnets that a nodegroup must have. It is nil if no manifest names
+// them; an existing nodegroup then keeps its subnets.
 func (w wantNodegroup) writtenSubnets() []string {
 	if w.discovered {
 		return nil
@@ -185,7 +186,7 @@ func (w wantNodegroup) writtenSubnets() []string {
 	return w.subnets
 }
 
-// instanceTypes are those that the nodegroup itself names.
+// instanceTypes returns the types that the nodegroup itself names.
 func (w wantNodegroup) instanceTypes() []string {
 	if t := w.pool.Nodegroup.InstanceType; t != "" {
 		return []string{t}
@@ -197,9 +198,8 @@ func (w wantNodegroup) tags(p model.Policy) map[string]string {
 	return p.AllTags(w.pool, w.pool.Nodegroup.Tags)
 }
 
-// updateNodegroup plans the config and version updates of an existing
-// nodegroup. EKS runs one update at a time, so of two only the first runs in
-// this pass.
+// updateNodegroup plans the config and version updates of an existing nodegroup. EKS runs one
+// update at a time, so if both are due, only the first runs in this pass.
 func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 	pool := w.pool
 	put, remove := model.MissingTags(w.tags(c.In.Policy), have.Tags)
@@ -216,7 +216,7 @@ func (c Planner) updateNodegroup(w wantNodegroup, have observed.Nodegroup) {
 		c.failedNodegroup(w, have)
 		return
 	default:
-		return // it moves: looked at again after a delay
+		return // it is changing; a later pass plans it again
 	}
 	if have.Status == "DEGRADED" {
 		text := "the nodegroup " + have.Name + " is DEGRADED: " + HealthText(have.HealthIssues)
@@ -249,9 +249,8 @@ func (w wantNodegroup) fingerprint() string {
 	return content.ShortHash(content.Canonical(w.pool.Nodegroup), content.Canonical(w.pool.Replicas), []byte(w.version.Version()))
 }
 
-// failedBefore reports whether the update that is due was tried for this very
-// intent and failed: EKS then shows the old values again, and trying on would
-// never end.
+// failedBefore reports whether weir already tried the update for exactly this intent and it failed.
+// EKS then shows the old values again, and weir would retry forever.
 func (c Planner) failedBefore(w wantNodegroup, have observed.Nodegroup) bool {
 	started, tried := c.In.Memory.Started[have.NodegroupName]
 	if !tried || started.Fingerprint != w.fingerprint() || c.In.Memory.Refusals.Retry[w.pool.Key.String()] {
@@ -293,11 +292,11 @@ func HealthText(issues []observed.HealthIssue) string {
 	return strings.Join(out, ", ")
 }
 
-// tagGroupsBehind puts weir's and CAPA's tags on the groups that EKS made for
-// the nodegroup, so that the owner read of groups finds them, and keeps the
-// lifecycle hooks. Nothing else of such a group is ever touched. The owner's tags
-// come first, in one call with the record of the hooks: who may write only their own
-// resources may write the rest then.
+// tagGroupsBehind puts weir's and CAPA's tags on the groups that EKS made for the nodegroup, so
+// that the read of groups by owner finds them. It also plans their lifecycle hooks. weir changes
+// nothing else of such a group. The owner's tags come first, in one call with the record of the
+// hooks: an IAM policy that allows writes only to resources with these tags then allows the later
+// writes.
 // Assumed of AWS: groups-behind-nodegroups.
 func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 	if have.Status == "DELETING" {
@@ -320,8 +319,8 @@ func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 		if put, remove := model.MissingTags(want, values); len(put)+len(remove) > 0 {
 			t := step.TagGroup{Group: name, Put: map[string]observed.GroupTag{}, Remove: remove}
 			for k, v := range put {
-				// CAPA propagates the tags of a nodegroup's group at launch;
-				// weir's own mark the group only.
+				// CAPA propagates the tags of a nodegroup's group at launch. weir's own tags mark
+				// only the group.
 				t.Put[k] = observed.GroupTag{Value: v, PropagateAtLaunch: !strings.HasPrefix(k, observed.OwnTagPrefix)}
 			}
 			if a := c.In.Policy.Adoption; a.Asked && a.From != "" && values[observed.TagOwner] == a.From {
@@ -335,8 +334,8 @@ func (c Planner) tagGroupsBehind(w wantNodegroup, have observed.Nodegroup) {
 	}
 }
 
-// updated stands for what an update of a nodegroup brings it to. One commit may need
-// several, a minor version of Kubernetes each.
+// updated identifies the result of an update of a nodegroup. One commit may need several updates,
+// one for each minor version of Kubernetes.
 func (w wantNodegroup) updated(u step.UpdateNodegroupVersion) string {
 	return content.ShortHash([]byte(w.sum()), content.Canonical([]any{w.pool.Nodegroup, u.Version, u.ReleaseVersion, u.Template != nil}))
 }
@@ -353,8 +352,8 @@ func (w wantNodegroup) sum() string {
 	return ""
 }
 
-// adoptNodegroup plans to take a nodegroup over. Its tags must be those of this pass: the
-// memory may be out of date.
+// adoptNodegroup plans the adoption of a nodegroup. It requests the nodegroup again unless this
+// pass has read it, because cached tags may be outdated.
 func (c Planner) adoptNodegroup(pool *intent.Pool, n *observed.Nodegroup, o *model.Ownership) bool {
 	want := c.In.Policy.AllTags(pool, pool.Nodegroup.Tags)
 	if n.Status == "DELETING" || !c.In.MayAdopt(pool, n.Tags, want, o) {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// unreadNodegroups blocks the pool where one of its nodegroups might be among
-// those that AWS does not let weir read.
+// unreadNodegroups blocks the pool if a nodegroup that AWS does not let weir read may be one of the
+// pool's.
 func (c Planner) unreadNodegroups(pool *intent.Pool) bool {
 	n := pool.Nodegroup
 	name := observed.NodegroupName{Cluster: n.ClusterName, Name: n.Name}
@@ -28,8 +28,8 @@ func (c Planner) unreadNodegroups(pool *intent.Pool) bool {
 	return false
 }
 
-// askBehind asks for nodegroups of the pool that are not in the state although
-// a group behind them is: a list of nodegroups may be out of date.
+// askBehind requests nodegroups of the pool that are missing from the state although a group behind
+// them exists. A list of nodegroups may be outdated.
 func (c Planner) askBehind(pool *intent.Pool) {
 	for _, group := range c.In.Index.Behind[pool.Key.String()] {
 		g := c.In.State.Groups[group]
@@ -42,7 +42,7 @@ func (c Planner) askBehind(pool *intent.Pool) {
 	}
 }
 
-// replace plans the next steps if no nodegroup of the pool matches Git. standing holds all its
+// replace plans the next steps if no nodegroup of the pool matches Git. standing contains all its
 // nodegroups, the serving one first.
 func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs []immutable) {
 	serving := standing[0]
@@ -76,8 +76,8 @@ func (c Planner) replace(w wantNodegroup, standing []observed.Nodegroup, differs
 	c.leave(w, standing[:1], false, name.Name)
 }
 
-// leave plans the end of nodegroups of the pool that another one has replaced, or
-// does once it is up.
+// leave plans the deletion of nodegroups that another nodegroup of the pool has replaced, or will
+// replace once it is ACTIVE.
 func (c Planner) leave(w wantNodegroup, old []observed.Nodegroup, up bool, by string) {
 	why := "it is deleted once " + by + " is ACTIVE"
 	if up {
@@ -112,15 +112,14 @@ func (c Planner) replacing(pool *intent.Pool) string {
 	switch {
 	case other == pool.Key.String():
 		return ""
-	case other == "" && c.Hold == "": // a held one does not go on
+	case other == "" && c.Hold == "": // a held pool makes no progress
 		c.Replacing[cluster] = pool.Key.String()
 	}
 	return other
 }
 
-// replacementName is the name of a nodegroup with what EKS cannot change, as Git
-// wants it. A name that one of the pool has already, which differs all the same, is
-// passed over.
+// replacementName returns the name of a nodegroup with the wanted immutable fields. It skips a name
+// that the pool already uses for a nodegroup that differs.
 func replacementName(in *model.Input, w wantNodegroup, differs []immutable) observed.NodegroupName {
 	n := w.pool.Nodegroup
 	fields := w.immutableFields()
@@ -143,7 +142,7 @@ func (w wantNodegroup) immutableFields() map[string]any {
 	}
 }
 
-// refuseImmutable says, field by field, what would need a replacement.
+// refuseImmutable reports each field that would need a replacement.
 func (c Planner) refuseImmutable(w wantNodegroup, have observed.Nodegroup, differs []immutable) {
 	for _, d := range differs {
 		summary := "EKS cannot change " + d.field + " of the nodegroup " + have.Name + " in place (it is " + observed.Quote(d.from) + ", wanted " + observed.Quote(d.to) + ")"

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// replaceChanges are the differences of a replacement from the nodegroup before it:
-// first why it is made, then every other difference between the two as new nodegroups.
-// So no member can be sent that only a creation tells.
+// replaceChanges returns the differences between a replacement and the old nodegroup: first the
+// fields that require the replacement, then all other fields of a creation. So every value that the
+// creation request sends is shown.
 func (w wantNodegroup) replaceChanges(old, ng observed.Nodegroup, differs []immutable) []step.Change {
 	changes := sizeChanges(w.pool, old, ng.MinSize, ng.MaxSize, ng.DesiredSize)
 	for _, d := range differs {
@@ -61,8 +61,7 @@ func valueOf(changes []step.Change, field string) any {
 	return changes[i].To
 }
 
-// ownRecord reports whether the field is a tag that follows from others, or that
-// AWS sets.
+// ownRecord reports whether the field is a tag that derives from other tags, or that AWS sets.
 func ownRecord(field string) bool {
 	p := model.FieldPath(field)
 	return len(p) == 2 && p[0] == "tags" && (p[1] == observed.TagKeys || strings.HasPrefix(p[1], "aws:"))
@@ -91,13 +90,13 @@ func (w wantNodegroup) comparable(n, ng observed.Nodegroup) observed.Nodegroup {
 	if accessText(n.RemoteAccess) == "" {
 		n.RemoteAccess = nil
 	}
-	if w.hasImage { // which decides these
+	if w.hasImage { // the image decides these
 		n.AMIType, n.Version = "", ""
 	} else {
 		n.Version = cmp.Or(n.Version, w.cluster.Version)
 	}
 	if ng.Template.Name != "" {
-		// The template decides these, where the nodegroup does not name them.
+		// If the nodegroup does not set these, the template decides them.
 		n.DiskSize, n.RemoteAccess = 0, nil
 		return n
 	}

@@ -12,12 +12,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// versionSteps plan UpdateNodegroupVersion. Everything that one call can carry goes
-// into one, so that a commit rolls the nodes once: the template version, the
-// Kubernetes version (one minor at a time), and the release version where Git pins
-// one. EKS takes the newest release where a call names none, so a pinned one is always
-// named. A Kubernetes version above the control plane's is a held step of its own:
-// nothing else waits for it.
+// versionSteps plans UpdateNodegroupVersion. One call contains everything that it can, so that a
+// commit rolls the nodes once: the template version, the Kubernetes version (one minor at a time),
+// and the release version if Git pins one. EKS takes the newest release if a call names none, so
+// the call always names a pinned one. A Kubernetes version above the control plane's becomes a
+// separate held step, so nothing else waits for it.
 func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps []step.Step) {
 	pool, n := w.pool, w.pool.Nodegroup
 	u := step.UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: n.Force}
@@ -37,7 +36,7 @@ func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps [
 			waiting = append(waiting, c.awaitVersion(w, have, next))
 			next, last, u.ReleaseVersion = "", false, have.ReleaseVersion
 		}
-		// EKS goes to the control plane's version where a call names none.
+		// If a call names no version, EKS uses the control plane's.
 		// Assumed of AWS: unchanged-version-is-taken.
 		u.Version = have.Version
 		if next != "" {
@@ -59,7 +58,7 @@ func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps [
 	}
 	why := model.Reason(changes)
 	if u.ReleaseVersion != "" && u.ReleaseVersion == have.ReleaseVersion {
-		// It stays, where EKS would otherwise take the newest.
+		// The release version stays. Without it in the call, EKS would take the newest.
 		changes = append(changes, model.InfraChange(pool, "amiVersion", have.ReleaseVersion, u.ReleaseVersion))
 	}
 	if u.Force {
@@ -69,8 +68,8 @@ func (c Planner) versionSteps(w wantNodegroup, have observed.Nodegroup) (steps [
 		Instances: int(have.DesiredSize), Changes: changes, Do: u, Fingerprint: w.fingerprint(), Rollout: w.updated(u), Toward: w.toward()}}, waiting...)
 }
 
-// awaitVersion is the step to a Kubernetes version that the control plane has not
-// reached. Other changes are planned once it has.
+// awaitVersion returns the held step to a Kubernetes version that the control plane has not
+// reached. Other changes are planned afterwards.
 func (c Planner) awaitVersion(w wantNodegroup, have observed.Nodegroup, next string) step.Step {
 	why := "the control plane is on Kubernetes " + w.cluster.Version
 	c.Note(diag.Info, w.pool, nil, "waits-for-control-plane",
@@ -80,8 +79,8 @@ func (c Planner) awaitVersion(w wantNodegroup, have observed.Nodegroup, next str
 		Do: step.UpdateNodegroupVersion{NodegroupName: have.NodegroupName, Force: w.pool.Nodegroup.Force, Version: next}, Fingerprint: w.fingerprint(), Toward: w.toward()}
 }
 
-// nextVersion is the Kubernetes version to go to next, "" to stay. ok is false
-// where Git asks for what EKS cannot do.
+// nextVersion returns the next Kubernetes version to update to, "" for no update. ok is false if
+// EKS does not support the wanted update.
 func (c Planner) nextVersion(w wantNodegroup, have observed.Nodegroup) (next string, ok bool) {
 	pool, n := w.pool, w.pool.Nodegroup
 	switch wanted, has := model.MinorOf(n.Version), model.MinorOf(have.Version); {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// drains reports whether the orphan is a group that weir deletes by draining.
+// drains reports whether the orphan is a group that is drained before its deletion.
 func (c *orphans) drains(o orphan) (observed.Group, bool) {
 	if o.claim.Resource != step.AutoScalingGroup || o.tags[observed.TagDelete] != model.DeleteDrain {
 		return observed.Group{}, false
@@ -20,16 +20,15 @@ func (c *orphans) drains(o orphan) (observed.Group, bool) {
 	return c.in.State.Groups[o.claim.Name], true
 }
 
-// byForce reports whether the deletion of a group ends machines: those that it has,
-// is about to have, or keeps in its warm pool. A group that is drained has none.
+// byForce reports whether the deletion of a group ends machines: machines that it has, will have,
+// or keeps in its warm pool. A group that drains first has none.
 func byForce(g observed.Group) bool {
 	return g.Tags[observed.TagDelete].Value != model.DeleteDrain && (len(g.Instances) > 0 || g.DesiredCapacity > 0 || g.Options.WarmPool != nil)
 }
 
-// deletionChanges show how a group goes: who approves one of an empty group, or one
-// that drains, has not approved that machines are ended at once. They are the same for
-// all steps of draining, and held steps carry them too, so that one approval is for the
-// whole.
+// deletionChanges shows how a group is deleted. An approval for an empty group, or for one that
+// drains, must not allow ending machines at once. The changes are the same for all steps of
+// draining and also for held steps, so one approval covers them all.
 func deletionChanges(g observed.Group) []step.Change {
 	switch {
 	case g.Tags[observed.TagDelete].Value == model.DeleteDrain:
@@ -40,9 +39,9 @@ func deletionChanges(g observed.Group) []step.Change {
 	return nil
 }
 
-// protected reports whether AWS would not let the orphan go, and says so: a group that
-// is protected from it, whose protection weir never lowers. Nothing of it is changed,
-// for a group that is drained and then stays would be the worst of both.
+// protected reports whether AWS would refuse the deletion, and adds a diagnostic. weir never lowers
+// the protection of a group. It also does not drain such a group, because an empty group that
+// cannot be deleted would be worse.
 func (c *orphans) protected(o orphan) bool {
 	if o.claim.Resource != step.AutoScalingGroup {
 		return false
@@ -72,22 +71,22 @@ func retains(g observed.Group) bool {
 	return p != nil && p.RetentionTriggers != nil && p.RetentionTriggers.TerminateHookAbandon == "retain"
 }
 
-// drainBegun reports whether a group is set to hold no machine.
+// drainBegun reports whether the group's sizes are set to zero.
 func drainBegun(g observed.Group) bool {
 	return g.MinSize == 0 && g.MaxSize == 0 && g.DesiredCapacity == 0
 }
 
-// drain replaces the deletion of an orphan that is deleted by draining with the next action: set its
-// sizes to zero, wait for its machines, or delete it. AWS holds the progress, so it continues after
-// any interruption. It returns false if nothing is left to do but to report what the machines wait
-// for.
+// drain replaces the deletion of an orphan that drains first with the next action: set its sizes to
+// zero, wait for its machines, or delete it. The progress is in AWS, so it continues after any
+// interruption. It returns false if nothing is left to do except to report why machines stay.
 func (c *orphans) drain(o orphan, s *step.Step) bool {
 	g, drains := c.drains(o)
 	switch {
 	case !drains:
 		return true
 	case g.Options.WarmPool != nil && !g.Options.DeleteWarmPool:
-		// Before its machines, which might otherwise go there instead of ending.
+		// The warm pool goes first, because machines might otherwise return there instead of
+		// ending.
 		s.Reason += "; its warm pool is deleted before it"
 		s.Do = step.DeleteWarmPool{Group: g.Name}
 		return true
@@ -112,10 +111,9 @@ func (c *orphans) drain(o orphan, s *step.Step) bool {
 	return true
 }
 
-// drainWaits says what keeps the machines of a drained group from going, "" where
-// nothing does. Scale-in spares protected machines and those on standby, and does
-// not happen while the process Terminate is suspended. Others have set up all of these
-// for a reason that weir does not know.
+// drainWaits explains why machines of a drained group stay, "" if nothing keeps them. Scale-in
+// spares protected machines and machines on standby, and stops while the process Terminate is
+// suspended. Somebody else set these up for a reason that weir does not know.
 func drainWaits(g observed.Group) string {
 	var kept, standby, retained []string
 	staying := 0
@@ -147,9 +145,9 @@ func drainWaits(g observed.Group) string {
 	return ""
 }
 
-// hasMachines reports whether the orphan counts against the limit of deletions of a
-// target that still has pools. The rest of a deletion that was within the limit does
-// not count again: a template whose machines are gone, a group that is drained.
+// hasMachines reports whether the orphan counts against the limit of deletions of a target that
+// still has pools. The remaining parts of an earlier deletion do not count again: a template whose
+// machines are gone, a group that is drained.
 func (c *orphans) hasMachines(o orphan) bool {
 	if o.claim.Resource == step.LaunchTemplate {
 		return false

@@ -8,14 +8,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// findOrphans lists this target's unwanted resources: groups and nodegroups
-// first, a template only once nothing of its pool is left that uses it.
+// findOrphans lists this target's unwanted resources: first groups and nodegroups, then templates.
+// The deletion of a template waits until nothing launches from it.
 func (c *orphans) findOrphans() []orphan {
 	mine := c.in.Mine()
 	return slices.Concat(c.groups(mine.Groups), c.nodegroups(mine.Nodegroups), c.templates(mine.Templates))
 }
 
-// newOrphan is an unwanted resource with the step that deletes it.
+// newOrphan returns an unwanted resource with the step that deletes it.
 func (c *orphans) newOrphan(claim model.Claim, tags map[string]string, s step.Step) orphan {
 	s.Resource, s.Name, s.Pool, s.Verb, s.Reason = claim.Resource, claim.Name, tags[observed.TagPool], step.Delete, "Git does not want it"
 	s.Disruptive = s.Instances > 0

@@ -1,9 +1,10 @@
-// Package orphan plans what becomes of resources that carry the target's tags and that
-// nothing in Git wants: they stay, are drained, or are deleted.
+// Package orphan plans the future of resources that carry the target's tags and that nothing in Git
+// wants: they stay, are drained, or are deleted.
 //
-// Something is deleted only where pruning is on, its tag weir.dev/prune does not forbid it,
-// every target of the account and region renders whole, and no more pools go at once than
-// the target's limit. Where one of these is unknown, it stays, and a diagnostic says so.
+// weir deletes a resource only if pruning is on, its tag weir.dev/prune does not forbid it, every
+// target of the account and region renders completely, and the number of deleted pools is within
+// the target's limit. If one of these is unknown, the resource stays, and a diagnostic explains
+// why.
 package orphan
 
 import (
@@ -24,28 +25,28 @@ import (
 type orphan struct {
 	claim model.Claim
 	pool  string
-	// config is the AWSLaunchConfig of a template that pools shared.
+	// config is the AWSLaunchConfig of a shared template, empty for other resources.
 	config string
-	// now is the name that the pool's group or nodegroup has in Git instead.
+	// now is the name in Git of the pool's group or nodegroup, if it differs from the orphan's.
 	now  string
 	tags map[string]string
 	step step.Step
 }
 
-// orphans is the planning of what nothing in Git wants.
+// orphans plans resources that nothing in Git wants.
 type orphans struct {
 	in model.Input
-	// pools are those of the set, as they were planned.
+	// pools contains the plans of the set's pools.
 	pools model.PoolPlans
 	model.Result
 }
 
-// Plan plans what becomes of resources that nothing in Git wants. They are
-// deleted only where pruning is on, only while every render in the account and
-// region is whole, and only within the target's limit.
+// Plan plans the future of resources that nothing in Git wants. They are deleted only if pruning is
+// on, every render in the account and region is complete, and the target's limit allows it.
 //
-// Nothing that stands in the manifests is an orphan, however broken it is, nor is anything
-// of a target with a fault: what its followed revision wants of AWS is not known.
+// A resource that the manifests mention is no orphan, even if the manifests are broken. A target
+// with a fault has no orphans either, because the desired state of its followed revision is
+// unknown.
 func Plan(in model.Input, pools model.PoolPlans) model.Result {
 	c := &orphans{in: in, pools: pools}
 	if in.Policy.Fault != "" || in.Policy.Prune.Silent {
@@ -57,12 +58,11 @@ func Plan(in model.Input, pools model.PoolPlans) model.Result {
 	return c.Result
 }
 
-// stands reports whether a resource is kept by what stands in the manifests. What is
-// wrong there is reported elsewhere; where nothing is wrong, a finding says why the
-// resource stays.
+// stands reports whether the manifests protect a resource. Faults in them are reported elsewhere.
+// If there is no fault, a finding explains why the resource stays.
 func (c *orphans) stands(claim model.Claim, tags map[string]string) bool {
 	if p := c.pools.Named(tags[observed.TagPool]); p != nil && p.Fault != "" {
-		return true // the pool is in Git, and where its resources are to be is not known
+		return true // the pool is in Git, and the names of its resources are unknown
 	}
 	u := c.in.Standing(claim, tags)
 	if u == nil {
@@ -108,14 +108,14 @@ func (c *orphans) plan(found []orphan) {
 	}
 }
 
-// beyondLimit reports whether more pools would be deleted than the target's limit allows, and
-// says so.
+// beyondLimit reports whether more pools would be deleted than the target's limit allows, and adds
+// a diagnostic.
 func (c *orphans) beyondLimit(found []orphan, spared map[model.Claim]bool) bool {
 	prune := c.in.Policy.Prune
 	pools, emptied := map[string]bool{}, len(c.in.Set.Pools) == 0
 	for _, o := range found {
 		if c.limited(o) && (emptied || c.hasMachines(o)) {
-			pools[cmp.Or(o.pool, o.claim.Name)] = true // without its tag, each is a pool of its own
+			pools[cmp.Or(o.pool, o.claim.Name)] = true // a resource without the tag counts as a pool
 		}
 	}
 	owned := len(c.atStake(spared))
@@ -137,7 +137,7 @@ func (c *orphans) beyondLimit(found []orphan, spared map[model.Claim]bool) bool 
 	return true
 }
 
-// delete plans that an orphan goes. refused says that too many would.
+// delete plans the deletion of an orphan. refused reports whether the limit is exceeded.
 func (c *orphans) delete(o orphan, refused bool) {
 	s := o.step
 	s.Held = c.holdOrphan(o, refused)
@@ -153,9 +153,9 @@ func (c *orphans) delete(o orphan, refused bool) {
 	}
 }
 
-// confirmed reports whether everything that a delete must know was read in this
-// pass, and asks for it otherwise: whose a nodegroup is now, and which groups of
-// other owners launch from a template.
+// confirmed reports whether weir has read in this pass everything that a deletion needs, and
+// requests it otherwise: the current owner of a nodegroup, and groups of other owners that launch
+// from a template.
 func (c *orphans) confirmed(o orphan) bool {
 	switch o.claim.Resource {
 	case step.ManagedNodegroup:
@@ -199,13 +199,13 @@ func (c *orphans) holdOrphan(o orphan, refused bool) step.Hold {
 	return ""
 }
 
-// limited reports whether the orphan counts against the limit. An allowed orphan does not count, nor
-// does a replaced one, nor a template that pools shared, which is not a pool.
+// limited reports whether the orphan counts against the limit. An allowed orphan does not count,
+// nor does a replaced one, nor a shared template, which is not a pool.
 func (c *orphans) limited(o orphan) bool {
 	return o.config == "" && !c.in.Policy.Prune.Allowed[o.pool] && !c.in.Policy.Prune.Granted[o.pool] && c.in.Pool(o.pool) == nil
 }
 
-// clusterOf runs test on the clusters of the render whose tag the orphan has.
+// clusterOf reports whether test is true for a cluster of the render whose tag the orphan has.
 func (c *orphans) clusterOf(o orphan, test func(paused, topology bool) bool) bool {
 	for _, cl := range c.in.Set.Clusters {
 		if _, tagged := o.tags[observed.TagClusterPrefix+cl.TagName]; tagged && test(cl.Paused, cl.Topology) {
@@ -218,9 +218,9 @@ func (c *orphans) clusterOf(o orphan, test func(paused, topology bool) bool) boo
 	return false
 }
 
-// maybeTopology reports whether the orphan may belong to a cluster of the render
-// that uses a ClusterClass. The names in a ClusterClass are unknown, most of all the
-// EKS cluster, so only what visibly belongs to another cluster is not.
+// maybeTopology reports whether the orphan may belong to a cluster of the render that uses a
+// ClusterClass. The names in a ClusterClass are unknown, above all the EKS cluster's. So every
+// orphan may, unless its tags show another cluster.
 func (c *orphans) maybeTopology(o orphan) bool {
 	if c.clusterOf(o, func(_, topology bool) bool { return topology }) {
 		return true
@@ -229,7 +229,7 @@ func (c *orphans) maybeTopology(o orphan) bool {
 		!c.clusterOf(o, func(_, topology bool) bool { return !topology })
 }
 
-// keepProtected takes out what must stay whatever Git says.
+// keepProtected removes the orphans that must stay regardless of Git.
 func (c *orphans) keepProtected(found []orphan) []orphan {
 	return slices.DeleteFunc(found, func(o orphan) bool {
 		switch {
@@ -260,10 +260,10 @@ func (c *orphans) wanted(claim model.Claim) bool {
 	return ok
 }
 
-// atStake returns the pools that the target owns in AWS; the limit is a fraction of them. As with
-// the pools that count against the limit, a pool with only a template left does not count, nor does
-// a pool whose group is going: earlier deletions would raise the limit. Nor does an orphan that is
-// spared whatever the limit is.
+// atStake returns the pools that the target owns in AWS. The limit is a fraction of them. Like the
+// pools that count against the limit, they exclude pools with only a template left and pools whose
+// group is being deleted, as earlier deletions would otherwise raise the limit. They also exclude
+// orphans that stay regardless of the limit.
 func (c *orphans) atStake(spared map[model.Claim]bool) map[string]bool {
 	out := map[string]bool{}
 	mine := c.in.Mine()
@@ -282,9 +282,9 @@ func (c *orphans) atStake(spared map[model.Claim]bool) map[string]bool {
 	return out
 }
 
-// UnknownTargets reports the instance's resources whose target or source the configuration
-// no longer names. They are reported and never deleted: nothing shows any more what that
-// target wanted. known holds the configured targets of the account and region.
+// UnknownTargets reports the instance's resources whose target or source is no longer in the
+// configuration. weir never deletes them, because their desired state is unknown. known is the set
+// of the configured targets of the account and region.
 func UnknownTargets(s *observed.State, p model.Policy, known map[string]bool) diag.List {
 	var out diag.List
 	note := func(r step.Resource, name string, tag func(string) string) {
@@ -318,8 +318,8 @@ func UnknownTargets(s *observed.State, p model.Policy, known map[string]bool) di
 	return out.Sorted()
 }
 
-// brought reports whether a pool brings the template along: it stays then, even
-// if it has tags of ours.
+// brought reports whether a pool brings the template along. Such a template stays, even with our
+// tags.
 func brought(in model.Input, t observed.Template) bool {
 	if in.Fleet.Brought[t.Name] || in.Fleet.Brought[t.ID] {
 		return true

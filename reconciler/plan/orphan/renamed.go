@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// renamedTo is the name that Git gives the group or nodegroup of a pool, empty where the
-// pool is not in Git or has none of the kind.
+// renamedTo returns the name of a pool's group or nodegroup in Git. It is empty if the pool is not
+// in Git or has no resource of the kind.
 func (c *orphans) renamedTo(r step.Resource, pool string) string {
 	switch p := c.in.Pool(pool); {
 	case p == nil:
@@ -22,7 +22,7 @@ func (c *orphans) renamedTo(r step.Resource, pool string) string {
 	return ""
 }
 
-// unwanted says why Git does not want the orphan.
+// unwanted explains why Git does not want the orphan.
 func (o *orphan) unwanted() string {
 	if o.now != "" {
 		return "the pool has the " + string(o.claim.Resource) + " " + o.now + " in Git"
@@ -30,8 +30,8 @@ func (o *orphan) unwanted() string {
 	return "Git no longer wants it"
 }
 
-// keepsRenamed reports whether the orphan is what its pool had under an earlier name, and
-// the pool does not allow weir to replace it.
+// keepsRenamed reports whether the orphan is the resource of a pool under an earlier name, and the
+// pool does not allow weir to replace it.
 func (c *orphans) keepsRenamed(o orphan) bool {
 	if o.now == "" || c.in.Pool(o.pool).AllowReplace {
 		return false
@@ -41,10 +41,10 @@ func (c *orphans) keepsRenamed(o orphan) bool {
 	return true
 }
 
-// stillServing reports whether the orphan still does the work of a pool that Git wants
-// under another name. If Git does not write the size, an autoscaler may have made the old
-// group larger than the new one starts. The old group is then deleted once the new group has
-// as many machines in service, within its maximum.
+// stillServing reports whether the orphan still does the work of a pool that has another name in
+// Git. If Git does not set the size, an autoscaler may have made the old group larger than the
+// initial size of the new one. weir then deletes the old group once the new one has as many
+// machines in service, up to its maximum.
 func (c *orphans) stillServing(o orphan) bool {
 	pool := c.in.Pool(o.pool)
 	if pool == nil {
@@ -76,8 +76,8 @@ func (c *orphans) stillServing(o orphan) bool {
 	return ready < least
 }
 
-// replaceable reports whether the orphan is a nodegroup of a pool that some target
-// wants: planning that pool decides what becomes of it.
+// replaceable reports whether the orphan is a nodegroup of a pool that some target wants. Planning
+// that pool decides about it.
 func replaceable(in model.Input, name observed.NodegroupName) bool {
 	for i := range in.Set.Pools {
 		p := &in.Set.Pools[i]
@@ -95,8 +95,7 @@ func replaceable(in model.Input, name observed.NodegroupName) bool {
 	if !cut || target == "" || target == in.Policy.Target {
 		return false
 	}
-	// A pool of that target takes no other pool's nodegroup where it has one of its
-	// own.
+	// A pool of that target does not take over another pool's nodegroup if it has one of its own.
 	return !slices.ContainsFunc(append([]observed.NodegroupName{wanted}, in.Index.Replacements[wanted]...), func(own observed.NodegroupName) bool {
 		tags := in.State.Nodegroups[own].Tags
 		return tags[observed.TagOwner] == in.Policy.Instance && tags[observed.TagTarget] == target && tags[observed.TagPool] != in.State.Nodegroups[name].Tags[observed.TagPool]

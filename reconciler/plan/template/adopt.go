@@ -11,8 +11,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// adoptTemplate plans to take a launch template over, and shows it to the rest of the
-// plan as it then is.
+// adoptTemplate plans the adoption of a launch template. t gets the tags after the adoption.
 func (c Planner) adoptTemplate(pool *intent.Pool, want *Want, t *observed.Template, o *model.Ownership) bool {
 	if !c.In.MayAdopt(pool, t.Tags, want.tags, o) {
 		return false
@@ -23,22 +22,21 @@ func (c Planner) adoptTemplate(pool *intent.Pool, want *Want, t *observed.Templa
 }
 
 // Tags with which Cluster API Provider AWS marks the bootstrap data of a version.
-// They follow from the user data and say nothing about the machines.
+// They derive from the user data and do not affect the machines.
 const (
 	tagBootstrapSecret = "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-secret"
 	tagBootstrapHash   = "sigs.k8s.io/cluster-api-provider-aws/bootstrap-data-hash"
 )
 
-// MadeByWeir reports whether a version carries weir's hashes.
+// MadeByWeir reports whether a version's description contains weir's hashes.
 func MadeByWeir(v observed.TemplateVersion) bool {
 	_, ours := content.DescriptionHashes(v.Description)
 	return ours
 }
 
-// SameMachines reports whether a version that weir did not make starts the same
-// machines as data does; with bootstrap their user data is compared as well.
-// A value that is AWS's default is no difference.
-// User data that is compressed is what it is unpacked.
+// SameMachines reports whether a version that weir did not make starts the same machines as data
+// does. With bootstrap, it also compares their user data, unpacked if compressed. A value that is
+// AWS's default is no difference.
 func SameMachines(v observed.TemplateVersion, data intent.TemplateData, bootstrap bool) bool {
 	if v.Unknown {
 		return false
@@ -51,16 +49,16 @@ func SameMachines(v observed.TemplateVersion, data intent.TemplateData, bootstra
 	return reflect.DeepEqual(withoutEmpty(a), withoutEmpty(b))
 }
 
-// SameButTags is SameMachines with their user data and without the tags that a launch
-// gives: those of a machine that runs are no reason to replace it.
+// SameButTags is SameMachines with user data and without the tags that a launch sets: different
+// tags are no reason to replace a running machine.
 func SameButTags(v observed.TemplateVersion, data intent.TemplateData) bool {
 	v.Data.TagSpecifications, data.TagSpecifications = nil, nil
 	return SameMachines(v, data, true)
 }
 
-// findIn finds the wanted content in the versions that may hold it, the newest first. Several
-// versions that weir did not make may hold the same; then findIn takes the version in use, so that
-// nothing moves from one to another.
+// findIn finds the wanted content in versions that may have it, newest first. If weir made none of
+// them, several may match. findIn then prefers the version in use, so that no pool moves between
+// equal versions.
 func (w *Want) findIn(t observed.Template, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) (found observed.TemplateVersion, ok bool) {
 	i := slices.IndexFunc(candidates, w.is)
 	if i < 0 {
@@ -78,7 +76,8 @@ func (w *Want) findIn(t observed.Template, candidates []observed.TemplateVersion
 	return candidates[i], true
 }
 
-// plainData returns the part of template data by which versions of different makers are compared.
+// plainData returns the part of template data that matters when versions of different makers are
+// compared.
 func plainData(d intent.TemplateData) intent.TemplateData {
 	specs := make([]intent.TemplateTagSpecification, 0, len(d.TagSpecifications))
 	for _, s := range d.TagSpecifications {
@@ -106,7 +105,7 @@ func (w *Version) Content(want *Want) intent.TemplateData {
 	return want.Data
 }
 
-// ImageAlone reports whether a version differs from the wanted one in its image at most.
+// ImageAlone reports whether a version differs from the wanted version at most in its image.
 func (w *Version) ImageAlone(v observed.TemplateVersion) bool {
 	if w.want == nil {
 		return false
@@ -126,7 +125,7 @@ func (w *Version) OwnBefore() bool {
 	return false
 }
 
-// Runs reports whether a machine of the version that ref names is as wanted.
+// Runs reports whether a machine of the version that ref names counts as up to date.
 func (w Version) Runs(ref observed.TemplateRef) bool {
 	return w.Resolves(ref) || w.Found && w.Kept[model.VersionOf(w.Template, ref)]
 }

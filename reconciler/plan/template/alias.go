@@ -16,7 +16,7 @@ func Writes(policy *intent.MixedInstances, have intent.Override) bool {
 	})
 }
 
-// About is the template, where it is there and a version of it is to be made.
+// About returns the template if it exists and a new version of it will be made, else nil.
 func (s *Shared) About() *observed.Template {
 	for _, x := range s.contents {
 		if x.Known && x.Version.Found && x.Version.Made() {
@@ -26,9 +26,9 @@ func (s *Shared) About() *observed.Template {
 	return nil
 }
 
-// awaitPins has new versions of a template that pools share wait until none of their
-// groups follows an alias of it. Each pool pins its own group; where one is held, so
-// are the versions, and what waits for them.
+// awaitPins makes new versions of a shared template wait until none of the pools' groups follows an
+// alias of it. Each pool pins its own group. If such a pool is held, the versions and the steps
+// that need them are held too.
 func (c Planner) awaitPins(s *Shared, steps []step.Step) {
 	t := s.About()
 	if t == nil {
@@ -51,8 +51,8 @@ func (c Planner) awaitPins(s *Shared, steps []step.Step) {
 	}
 }
 
-// follows reports whether the pool's own group launches what an alias of the template
-// means, by itself or by an override that Git does not write.
+// follows reports whether the pool's own group launches from an alias of the template, directly or
+// in an override that Git does not write.
 func follows(in model.Input, pool *intent.Pool, t observed.Template) bool {
 	g, found := in.State.Groups[pool.Group.Name]
 	if !found || g.Deleting || !in.GroupOwnership(g, in.Fleet.Wanted[model.Claim{Resource: step.AutoScalingGroup, Name: g.Name}]).Ours {

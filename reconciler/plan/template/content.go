@@ -12,11 +12,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// is reports whether version v holds the wanted content. A version of weir's says so by
-// the hashes in its description, and is believed if its content gives them; any other
-// is compared by content. Where the image comes from a lookup, the source hash decides:
-// while nothing but the answer changed, the version keeps its image, because a newly
-// published image must not roll a fleet by itself, unless the pool follows it.
+// is reports whether version v has the wanted content. A version that weir made names its content
+// by the hashes in its description, which must match the content. Any other version is compared by
+// content. If the image comes from a lookup, the source hash decides: as long as only the answer
+// changes, the version keeps its image. A newly published image must not roll a fleet by itself,
+// unless the pool follows it.
 func (w *Want) is(v observed.TemplateVersion) bool {
 	s, ours := content.DescriptionHashes(v.Description)
 	if !ours {
@@ -33,23 +33,22 @@ func (w *Want) named(s content.Said) bool {
 	return s.Body == w.body()
 }
 
-// mislabeled reports whether version v says that it is the wanted content and
-// holds something else: it was made by hand with a copied description.
+// mislabeled reports whether version v names the wanted content but has other content: somebody
+// made it by hand with a copied description.
 func (w *Want) mislabeled(v observed.TemplateVersion) bool {
 	s, ours := content.DescriptionHashes(v.Description)
 	return ours && w.named(s) && !w.trusted(v, s)
 }
 
-// trusted reports whether a version that names the wanted content holds it. A member
-// that AWS leaves out or fills in of its own accord is no difference. Should AWS answer
-// something else than what was sent in a way that weir does not know, the version that
-// was made for that reason confirms by its description that it is so, because otherwise
-// a version would be made at each pass.
+// trusted reports whether a version that names the wanted content has it. Members that AWS omits or
+// fills in count as equal. AWS may return other content than was sent, in a way that weir does not
+// know. weir then makes the version once more, with a confirmation of this content in its
+// description. The confirmation counts as well, because otherwise every pass would make a version.
 func (w *Want) trusted(v observed.TemplateVersion, s content.Said) bool {
 	return s.Confirmed != "" && s.Confirmed == confirmation(v, v.Number) || w.matches(v, s)
 }
 
-// matches reports whether a version that names the wanted content reads like it.
+// matches reports whether the content of a version that names the wanted content matches it.
 func (w *Want) matches(v observed.TemplateVersion, s content.Said) bool {
 	if v.Unknown {
 		return false
@@ -61,7 +60,7 @@ func (w *Want) matches(v observed.TemplateVersion, s content.Said) bool {
 	return content.BodyHash(data) == s.Body && reflect.DeepEqual(withoutEmpty(data), withoutEmpty(v.Data))
 }
 
-// with is the wanted content with the image that version v keeps.
+// with returns the wanted content with the image that version v keeps.
 func (w *Want) with(v observed.TemplateVersion) intent.TemplateData {
 	data := w.Data
 	if w.keepsImage() {
@@ -74,8 +73,8 @@ func (w *Want) with(v observed.TemplateVersion) intent.TemplateData {
 	return data
 }
 
-// confirmation is the statement of the version of the given number if it reads like v.
-// The number is part of it, so a copy of the description is not believed.
+// confirmation returns the confirmation for a version of the given number whose content reads like
+// v. It includes the number, so a copied description does not confirm another version.
 func confirmation(v observed.TemplateVersion, number int64) string {
 	known := "known"
 	if v.Unknown {
@@ -84,7 +83,7 @@ func confirmation(v observed.TemplateVersion, number int64) string {
 	return content.ShortHash([]byte(v.Hash()), []byte(known), []byte(strconv.FormatInt(number, 10)))
 }
 
-// body is BodyHash of the wanted content, with the newest image.
+// body returns BodyHash of the wanted content, with the newest image.
 func (w *Want) body() string {
 	if w.hash == "" {
 		w.hash = content.BodyHash(w.Data)
@@ -92,16 +91,15 @@ func (w *Want) body() string {
 	return w.hash
 }
 
-// published reports whether the image comes from a lookup whose answer changes with a
-// newer published image.
+// published reports whether the image comes from a lookup whose answer changes when a newer image
+// is published.
 func (w *Want) published() bool {
 	return w.lookup.Kind != "" && w.lookup.Kind != intent.ImageByID
 }
 
 func (w *Want) keepsImage() bool { return w.published() && !w.follow }
 
-// tidy drops members that hold nothing: EC2 stores none of them, so such a
-// version would read back as another.
+// tidy removes empty members: EC2 does not store them, so the version would read back differently.
 func tidy(d *intent.TemplateData) {
 	v := reflect.ValueOf(d).Elem()
 	for i := range v.NumField() {
@@ -112,8 +110,8 @@ func tidy(d *intent.TemplateData) {
 	}
 }
 
-// withoutEmpty is template data as JSON without what stands for nothing: false, 0,
-// empty texts and whatever holds only those.
+// withoutEmpty returns template data as JSON without empty values: false, 0, empty texts, and lists
+// and objects with only those.
 func withoutEmpty(d intent.TemplateData) any {
 	var generic any
 	if err := json.Unmarshal(content.BodyJSON(&d), &generic); err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// templateChanges lists the fields in which a version and a body differ, named as
-// the manifest names them.
+// templateChanges lists the fields in which a version and a body differ, with the names of the
+// manifest.
 func templateChanges(in *model.Input, pool *intent.Pool, version observed.TemplateVersion, to intent.TemplateData) []step.Change {
 	from := version.Data
 	a, b := flatten(from), flatten(to)
@@ -43,13 +43,13 @@ func templateChanges(in *model.Input, pool *intent.Pool, version observed.Templa
 			made := pool.LaunchTemplate.UserData.Mark
 			ch.From, ch.To = mask(in.Policy.DigestKey, before), mask(in.Policy.DigestKey, marked(made, after))
 			out = append(out, ch)
-			if before != "" && made == "" && !pool.LaunchTemplate.UserData.Concealed { // else names and lines would answer questions about the secrets
+			if before != "" && made == "" && !pool.LaunchTemplate.UserData.Concealed { // names and lines could reveal the secrets
 				out = append(out, partChanges(pool, before, after)...)
 			}
 			continue
 		}
 		if ch.From == nil && ch.To == true && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {
-			continue // as it is where no manifest says it
+			continue // the default
 		}
 		below, ofOptions := templatePath(key, pool.LaunchTemplate.RootDevice)
 		if ofOptions {
@@ -57,7 +57,7 @@ func templateChanges(in *model.Input, pool *intent.Pool, version observed.Templa
 		}
 		ch.Path = append(intent.Path{"spec"}, below...)
 		ch.Field = below.String()
-		// One tag of the manifest is put on instances and on volumes.
+		// weir puts one tag of the manifest on instances and on volumes.
 		if !slices.ContainsFunc(out, func(o step.Change) bool {
 			return o.Field == ch.Field && reflect.DeepEqual(o.From, ch.From) && reflect.DeepEqual(o.To, ch.To)
 		}) {
@@ -67,7 +67,7 @@ func templateChanges(in *model.Input, pool *intent.Pool, version observed.Templa
 	return out
 }
 
-// templatePath is the path below spec of the pool, or of its PoolOptions, that sets a
+// templatePath returns the path below spec of the pool, or of its PoolOptions, that sets a
 // flattened member.
 func templatePath(key string, root bool) (at intent.Path, ofOptions bool) {
 	if rest, ok := strings.CutPrefix(key, "TagSpecifications/"); ok {
@@ -85,9 +85,9 @@ func templatePath(key string, root bool) (at intent.Path, ofOptions bool) {
 	return paths[0], ofOptions
 }
 
-// flatten lists the leaves of template data by member path. Security groups are
-// one leaf, those of a network interface too, and tags are leaves by resource
-// type and key, so that an order cannot show as a difference.
+// flatten lists the leaves of template data by member path. Security groups are one leaf, also
+// those of each network interface. Tags are leaves by resource type and key. So a different order
+// never shows as a difference.
 func flatten(d intent.TemplateData) map[string]any {
 	out := map[string]any{}
 	for _, spec := range d.TagSpecifications {
@@ -134,10 +134,10 @@ func leaves(prefix string, v any, out map[string]any) {
 	}
 }
 
-// moveSecurityGroups moves the security groups into the network interfaces where there
-// are any: EC2 refuses groups of the instance beside them (SecurityGroupIds of
-// RequestLaunchTemplateData). An interface with groups of its own keeps those;
-// without any it would get the VPC's default group.
+// moveSecurityGroups moves the security groups into the network interfaces if there are any: EC2
+// refuses groups of the instance together with interfaces (SecurityGroupIds of
+// RequestLaunchTemplateData). An interface with groups of its own keeps them. Without any groups,
+// it would get the VPC's default group.
 func moveSecurityGroups(d *intent.TemplateData) {
 	if len(d.NetworkInterfaces) == 0 {
 		return
@@ -154,8 +154,8 @@ func moveSecurityGroups(d *intent.TemplateData) {
 	d.SecurityGroupIDs = nil
 }
 
-// marked is user data that holds secrets together with how it was made of them. So its
-// mask never equals that of a text in which somebody has guessed a secret.
+// marked returns user data with a mark of the secrets in it. So its mask never equals the mask of a
+// text in which somebody guessed a secret.
 func marked(mark, text string) string {
 	if mark == "" {
 		return text
@@ -163,8 +163,8 @@ func marked(mark, text string) string {
 	return mark + "\x00" + text
 }
 
-// mask stands for user data in changes: equal text gives equal marks, and without the
-// key a short secret cannot be guessed.
+// mask replaces user data in changes: equal text gives equal masks, and without the key nobody can
+// test guesses of a short secret.
 func mask(key []byte, text string) any {
 	if text == "" {
 		return nil

@@ -13,18 +13,18 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// The fields of a launch template, as a stop keeps those that the stopped change set. Their keys do not depend on the
-// order of a list, and white space of user data counts for nothing: an entry in front of a bad boot command, or one
-// more blank in it, must not make it another one.
+// Fields identify changes: a stop records the fields that the stopped change set. Their keys do not
+// depend on the order of a list, and white space of user data does not count. So an entry before a
+// bad boot command, or another blank in it, does not make it a different command.
 
-// Fields makes the fields of launch templates by which FleetRollouts tell changes apart.
+// Fields computes the fields of launch templates by which FleetRollouts distinguish changes.
 type Fields struct{ in *model.Input }
 
-// Fields makes fields of the target's launch templates.
+// Fields returns the Fields for the target's launch templates.
 func (c Planner) Fields() Fields { return Fields{c.In} }
 
-// FieldsOf are the fields of a version that a pool had: its number alone where weir has not read it, as that of a
-// template which the pool brings along.
+// FieldsOf returns the fields of a version that a pool had. If weir has not read the version, as
+// for a template that the pool brings along, the only field is its number.
 func (f Fields) FieldsOf(pool *intent.Pool, t observed.Template, number int64) []rollout.Field {
 	if v, read := t.Versions[number]; read {
 		return f.fields(pool, v.Data)
@@ -32,7 +32,7 @@ func (f Fields) FieldsOf(pool *intent.Pool, t observed.Template, number int64) [
 	return []rollout.Field{f.Field("launchTemplate", "launchTemplate", t.Name+" "+strconv.FormatInt(number, 10))}
 }
 
-// WantedFields are those of the wanted version.
+// WantedFields returns the fields of the wanted version.
 func (f Fields) WantedFields(pool *intent.Pool, w Version) []rollout.Field {
 	if w.want == nil {
 		return []rollout.Field{f.Field("launchTemplate", "launchTemplate", w.Ref.Name+" "+w.Version())}
@@ -40,7 +40,7 @@ func (f Fields) WantedFields(pool *intent.Pool, w Version) []rollout.Field {
 	return f.fields(pool, w.Content(w.want))
 }
 
-// Whole stands for the wanted user data to the letter; nil where weir does not write it.
+// Whole returns one field for the exact user data, nil if weir does not write it.
 func (f Fields) Whole(w Version) []rollout.Field {
 	if w.want == nil {
 		return nil
@@ -48,16 +48,16 @@ func (f Fields) Whole(w Version) []rollout.Field {
 	return []rollout.Field{f.Field("whole", "userData", content.Decoded(w.Content(w.want).UserData))}
 }
 
-// Values are Whole and each line: among them a stopped change is looked for. The lines are
-// there too where user data holds a secret, whose changes are recorded as a whole, so that
-// a secret beside a stopped line does not lift the stop.
+// Values returns Whole and a field for each line. weir searches them for a stopped change. Lines
+// are included even if user data contains a secret, although such a change is recorded only as a
+// whole. So a changed secret next to a stopped line does not lift the stop.
 func (f Fields) Values(w Version) []rollout.Field {
 	if w.want == nil {
 		return nil
 	}
 	out := append(f.Whole(w), f.userDataFields(content.Decoded(w.Content(w.want).UserData))...)
 	if kind := w.Content(w.want).InstanceType; kind != "" {
-		out = append(out, f.Field("InstanceType", "instanceType", kind)) // as records of earlier releases have it
+		out = append(out, f.Field("InstanceType", "instanceType", kind)) // records of earlier releases use this key
 	}
 	return out
 }
@@ -72,11 +72,11 @@ func (f Fields) Reordered(w Version, t observed.Template, number int64) []rollou
 	return f.Whole(w)
 }
 
-// InstanceTypes is the key of the instance types of the machines of a pool, wherever the manifests
-// give them: a type that moves from the template to an override is the same.
+// InstanceTypes is the key of a pool's instance types, wherever the manifests name them. A type
+// that moves from the template to an override stays the same.
 const InstanceTypes = "instanceTypes" + rollout.Choices
 
-// InstanceType is the field of a type that a pool's machines may have, which the manifest says in name.
+// InstanceType returns the field of an instance type that the manifest sets in name.
 func (f Fields) InstanceType(name, instanceType string) rollout.Field {
 	return f.Field(InstanceTypes, name, instanceType)
 }
@@ -93,14 +93,14 @@ func (f Fields) fields(pool *intent.Pool, data intent.TemplateData) (out []rollo
 		if key == "UserData" {
 			text := content.Decoded(data.UserData)
 			if pool.LaunchTemplate != nil && pool.LaunchTemplate.UserData.Mark != "" {
-				out = append(out, f.Field(key, "userData", text)) // a mark for each line would answer guesses
+				out = append(out, f.Field(key, "userData", text)) // with a mark for each line, anybody could test guesses of the secret
 				continue
 			}
 			out = append(out, f.userDataFields(text)...)
 			continue
 		}
 		if value == nil || value == "" || value == false || value == float64(0) || value == true && strings.HasSuffix(key, ".Ebs.DeleteOnTermination") {
-			continue // AWS keeps none of these, or fills them in
+			continue // AWS drops these values, or sets them itself
 		}
 		path, _ := templatePath(key, root)
 		name, at := path.String(), fieldKey(key, data)
@@ -122,7 +122,7 @@ func (f Fields) fields(pool *intent.Pool, data intent.TemplateData) (out []rollo
 
 var position = regexp.MustCompile(`\[(\d+)\]`)
 
-// fieldKey is a member's path with what identifies an element in place of its position.
+// fieldKey returns a member's path with an element's identity in place of its position.
 func fieldKey(key string, data intent.TemplateData) string {
 	if strings.HasPrefix(key, "TagSpecifications/") {
 		return key // keys of tags may hold brackets
@@ -143,7 +143,7 @@ func fieldKey(key string, data intent.TemplateData) string {
 	return key[:at[0]] + "[" + id + "]" + position.ReplaceAllString(key[at[1]:], rollout.List)
 }
 
-// userDataFields are the lines of user data, each in its part.
+// userDataFields returns the lines of user data, each with its part.
 func (f Fields) userDataFields(text string) (out []rollout.Field) {
 	for _, p := range userDataParts(text) {
 		name := p.name
@@ -155,7 +155,7 @@ func (f Fields) userDataFields(text string) (out []rollout.Field) {
 			section = "text"
 		}
 		if position.MatchString("[" + entry) {
-			entry = "" // commands are known by what they are, wherever they stand
+			entry = "" // commands are identified by their text, not by their position
 		}
 		for line := range strings.Lines(p.text) {
 			if words := strings.Join(strings.Fields(line), " "); words != "" {
@@ -166,5 +166,5 @@ func (f Fields) userDataFields(text string) (out []rollout.Field) {
 	return out
 }
 
-// plainSection are names of sections that may stand in a record: any other may be secret.
+// plainSection matches names of sections that may appear in a record. Any other name may be secret.
 var plainSection = regexp.MustCompile(`^[a-z][a-z0-9_./-]{0,40}$`)

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// foreignVersion is the version of a launch template that the pool brings along.
-// Nothing of such a template is ever planned to change: it belongs to another, whatever
-// its tags say. inUse are the versions that the group or nodegroup has.
+// foreignVersion returns the version of a launch template that the pool brings along. weir never
+// plans changes of such a template: it belongs to somebody else, regardless of its tags. inUse
+// lists the versions that the group or nodegroup has.
 func (c Planner) foreignVersion(pool *intent.Pool, inUse []observed.TemplateRef) (w Version, ok bool) {
 	f := pool.ForeignTemplate
 	a, ok := c.Answer(pool, f.Lookup)
@@ -39,9 +39,9 @@ func (c Planner) foreignVersion(pool *intent.Pool, inUse []observed.TemplateRef)
 	return w, !c.Blocked
 }
 
-// WithForeignOverrides is a pool whose policy names, for the instance types of
-// one architecture, the version of the launch template that it brings along for
-// them. ok is false where a template cannot be used, which blocks the pool.
+// WithForeignOverrides returns the pool with a launch template version in each override that has a
+// foreign template, which a pool may bring along for the instance types of one architecture. ok is
+// false if a template cannot be used, which blocks the pool.
 func (c Planner) WithForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok bool) {
 	if len(pool.ForeignOverrides) == 0 {
 		return pool, true
@@ -68,8 +68,8 @@ func (c Planner) WithForeignOverrides(pool *intent.Pool) (out *intent.Pool, ok b
 	return &p, !c.Blocked
 }
 
-// overrideTemplate is the launch template that a group has for the first of some
-// instance types.
+// overrideTemplate returns the launch template that a group has for the first override with one of
+// some instance types.
 func overrideTemplate(in model.Input, group string, types []string) observed.TemplateRef {
 	m := in.State.Groups[group].MixedInstancesPolicy
 	if m == nil {
@@ -89,8 +89,8 @@ type foreign struct {
 	pool *intent.Pool
 }
 
-// noteMoved says that an alias means another version than the pool has: that is
-// why a rollout is due although nothing changed in Git.
+// noteMoved reports that an alias now resolves to a version other than the pool's. This is why a
+// rollout is due although nothing changed in Git.
 func (o foreign) noteMoved(f *intent.ForeignTemplate, t *observed.ForeignTemplate, has observed.TemplateRef) {
 	alias := f.Lookup.Version
 	if alias != intent.LatestVersion && alias != intent.DefaultVersion {
@@ -116,8 +116,8 @@ func (o foreign) notUsable(t *observed.ForeignTemplate, path intent.Path, why, d
 	o.work.Blockf(o.pool, path, "template-not-usable", "version "+strconv.FormatInt(t.Version, 10)+" of the launch template "+t.Name+" cannot be used: "+why, detail)
 }
 
-// usableByGroup applies what Auto Scaling asks of a launch template:
-// CreateAutoScalingGroup and LaunchTemplateSpecification in its API reference.
+// usableByGroup applies Auto Scaling's rules for a launch template: CreateAutoScalingGroup and
+// LaunchTemplateSpecification in its API reference.
 func (o foreign) usableByGroup(f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
 	policy := o.pool.Group.MixedInstancesPolicy
 	o.launchable(f, t)
@@ -135,7 +135,7 @@ func (o foreign) usableByGroup(f *intent.ForeignTemplate, t *observed.ForeignTem
 	}
 }
 
-// launchable applies what EC2 asks when it launches.
+// launchable applies EC2's rules at launch.
 func (o foreign) launchable(f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
 	if keys := t.Data.HiddenTags(); len(keys) > 0 {
 		o.notUsable(t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+strings.Join(keys, ", ")+": EC2 refuses each launch", "make a version with InstanceMetadataTags disabled, or without these tags")
@@ -177,8 +177,8 @@ func (o foreign) usableByNodegroup(t *observed.ForeignTemplate) {
 // CustomImage is EKS's amiType of a nodegroup whose launch template has the image.
 const CustomImage = "CUSTOM"
 
-// VersionChanges says how a pool comes from one launch template version to
-// another. Where the pool brings its template, a manifest field is behind it.
+// VersionChanges returns the changes of a pool from one launch template version to another. If the
+// pool brings its template, they come from a manifest field.
 func VersionChanges(pool *intent.Pool, have observed.TemplateRef, want Version) []step.Change {
 	version := step.Change{Field: "launchTemplate.version", From: model.OrNil(have.Version), To: want.Version()}
 	name := step.Change{Field: "launchTemplate.name", From: model.OrNil(have.Name), To: cmp.Or(want.Template.Name, want.Ref.Name), Object: pool.Infrastructure}
@@ -188,7 +188,7 @@ func VersionChanges(pool *intent.Pool, have observed.TemplateRef, want Version) 
 		version.Object, version.Path = pool.Infrastructure, f.Field()
 	case pool.LaunchConfig != nil:
 		name.Path = intent.Path{"spec", "launchConfigRef"}
-	case have.Name == "": // the template's name follows from the pool's
+	case have.Name == "": // the template's name derives from the pool's
 		return []step.Change{version}
 	}
 	if name.To == have.Name {

@@ -34,17 +34,17 @@ func keptBefore(tags map[string]string) int64 {
 	return n
 }
 
-// pruning holds the facts that decide a template's pruning: the wanted versions, whether one more
-// version is about to be made, and what pools have in AWS.
+// pruning contains the facts that decide which versions are deleted: the wanted versions, whether
+// another version is about to be made, and the versions that pools have in AWS.
 type pruning struct {
 	wanted []int64
 	makes  bool
 	inUse  []observed.TemplateRef
 }
 
-// prune plans the deletion of versions beyond the number to keep, oldest first. It is due if a
+// prune plans the deletion of versions beyond the number to keep, oldest first. It does so if a
 // version is about to be made, or if the number to keep is lower than the number in the template's
-// tag, so an idle fleet costs no read. weir reads which versions are in use before it deletes any.
+// tag. So an idle fleet costs no read. weir reads which versions are in use before it deletes any.
 // prune requests both reads as needs, and the plan is computed again with their answers.
 func (c Planner) prune(pool *intent.Pool, want *Want, t observed.Template, p pruning) {
 	keep := int64(want.keep)
@@ -87,8 +87,8 @@ func (c Planner) prune(pool *intent.Pool, want *Want, t observed.Template, p pru
 	}
 }
 
-// surplusVersions are the versions beside the wanted ones that are not among the newest
-// keep and that nothing uses, ascending.
+// surplusVersions returns, ascending, the versions that are not wanted, not among the newest keep
+// other versions, and not in use.
 func surplusVersions(numbers, wanted []int64, keep int, used map[int64]bool) []int64 {
 	others := slices.DeleteFunc(slices.Clone(numbers), func(n int64) bool { return slices.Contains(wanted, n) })
 	if len(others) <= keep {

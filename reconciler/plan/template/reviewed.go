@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// chooseImage says which image the version has where AWS publishes newer ones: the one
-// that was reviewed; else, in a commit's own plan, the pool's present one where only
-// the published image has moved; else the newest.
+// chooseImage selects the image of a version if AWS publishes newer ones: the reviewed image.
+// Without a review, a commit's own plan keeps the pool's present image if only the published image
+// has changed. Otherwise it is the newest image.
 func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
 	if c.In.Earlier(pool.Key.String()) != nil {
 		w.follow, w.keeps = false, true
@@ -42,8 +42,8 @@ func (c Planner) chooseImage(pool *intent.Pool, w *Want) {
 	}
 }
 
-// asksAsBefore reports whether the followed commit already makes the pool follow the
-// image that it would get now: then a proposal does not cause that it moves.
+// asksAsBefore reports whether the followed commit already makes the pool follow the same image. A
+// move to that image is then not caused by the proposal.
 func asksAsBefore(in model.Input, pool *intent.Pool) bool {
 	now := in.Answers[pool.LaunchTemplate.Image].Image
 	return now != nil && slices.ContainsFunc(in.Base.Pools, func(b intent.Pool) bool {
@@ -64,7 +64,7 @@ func asksAsBefore(in model.Input, pool *intent.Pool) bool {
 	})
 }
 
-// BaseImages are the lookups of images that the followed commit's pools ask and follow.
+// BaseImages returns the image lookups that pools of the followed commit follow.
 func BaseImages(set *intent.Set) []intent.Lookup {
 	var out []intent.Lookup
 	for i := range set.Pools {
@@ -76,8 +76,8 @@ func BaseImages(set *intent.Set) []intent.Lookup {
 	return out
 }
 
-// keepPresent gives a version that is to be made the image that the pool has: that of
-// the newest version of weir's, else of one in use.
+// keepPresent gives a new version the image that the pool has: the image of the newest version
+// that weir made, else of a version in use.
 func (w *Want) keepPresent(t observed.Template, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) {
 	if !w.keeps {
 		return
@@ -91,8 +91,8 @@ func (w *Want) keepPresent(t observed.Template, candidates []observed.TemplateVe
 	}
 }
 
-// noteImage says what a version that is made has to do with a review, and keeps what a
-// review of this plan has to remember.
+// noteImage reports how the image of a new version relates to a review. It also records the image
+// for a review of this plan.
 func (c Planner) noteImage(pool *intent.Pool, want *Want) {
 	if !want.published() || want.newest == nil {
 		return
@@ -128,8 +128,8 @@ func named(id, words string) string {
 	return id + " (" + words + ")"
 }
 
-// noteReviewed notes of pools whose version is there that a newer image is left to a later plan,
-// and that AWS holds what was reviewed, or as much of it as can be had.
+// noteReviewed notes, for pools whose version exists, whether a newer image is left to a later
+// plan, and whether AWS has the reviewed image, if that is still usable.
 func noteReviewed(all model.PoolPlans, pools []*intent.Pool, want *Want, v observed.TemplateVersion) {
 	if want.follows && want.newest != nil && want.newest.ID != v.Data.ImageID {
 		for _, p := range pools {
@@ -145,9 +145,9 @@ func noteReviewed(all model.PoolPlans, pools []*intent.Pool, want *Want, v obser
 	}
 }
 
-// noteUnkept says what EC2 keeps otherwise of a version that was made twice for that
-// reason. Where it holds more than was asked for, or writes it in other letters, that is
-// worth knowing; where it does not hold what Git asks for, the pool is not as Git says.
+// noteUnkept reports how EC2 changed the content of a version that weir made a second time for that
+// reason. It is a warning if EC2 added content or changed the case of letters. It is an error if a
+// value in Git is missing.
 func (c Planner) noteUnkept(pool *intent.Pool, want *Want, t observed.Template, v observed.TemplateVersion) {
 	s, ours := content.DescriptionHashes(v.Description)
 	if !ours || s.Confirmed == "" || want.matches(v, s) {

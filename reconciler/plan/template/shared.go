@@ -14,38 +14,37 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Shared is the launch template of an AWSLaunchConfig, planned once for
-// all pools that use it. Pools that need other content run other versions of it.
+// Shared is the launch template of an AWSLaunchConfig, planned once for all pools that use it. If
+// pools need different content, they run different versions of it.
 type Shared struct {
 	Config *intent.LaunchConfig
-	// Users are the pools of the target that name it, in order.
+	// Users lists the target's pools that name it, in order.
 	Users    []*intent.Pool
 	contents []*SharedContent
 	Of       map[intent.Key]*SharedContent
-	// tags are those that all of them give the template, and adopt says that one of
-	// them may take it over.
+	// tags contains the tags on which all of them agree. adopt reports whether one of them may
+	// adopt the template.
 	tags  map[string]string
 	adopt bool
-	// problem says why none of the pools can be planned.
+	// problem explains why none of the pools can be planned.
 	problem string
-	// Hold keeps versions from being made, and the pools' steps that need them.
+	// Hold is the hold on making versions, and on the pools' steps that need them.
 	Hold       step.Hold
 	HoldReason string
 }
 
-// SharedContent is the content that some of the pools want of a shared template: one
-// version.
+// SharedContent is one version of a shared template: the content that some of the pools want.
 type SharedContent struct {
 	users []*intent.Pool
 	want  *Want
-	// Version is the wanted one; Known is false where it cannot be said yet.
+	// Version is the wanted version. Known is false while it is unknown.
 	Version Version
 	Known   bool
-	// problem says why its pools cannot be planned.
+	// problem explains why its pools cannot be planned.
 	problem string
 }
 
-// LaunchConfigsOf are the AWSLaunchConfigs of a set, in order of their keys.
+// LaunchConfigsOf returns the AWSLaunchConfigs of a set, in the order of their keys.
 func LaunchConfigsOf(set *intent.Set) []*Shared {
 	byKey := map[string]*Shared{}
 	for i := range set.Pools {
@@ -68,7 +67,7 @@ func LaunchConfigsOf(set *intent.Set) []*Shared {
 
 func (s *Shared) Key() string { return s.Config.Key.String() }
 
-// Pools are the keys of the users.
+// Pools returns the keys of the users.
 func (s *Shared) Pools() []string { return keysOf(s.Users) }
 
 func keysOf(pools []*intent.Pool) []string {
@@ -79,9 +78,8 @@ func keysOf(pools []*intent.Pool) []string {
 	return out
 }
 
-// AsPool is a pool that stands for the AWSLaunchConfig: its template is that of
-// the users, which want the same, and diagnostics about it name the object that
-// declares it.
+// AsPool returns a pool that stands for the AWSLaunchConfig. Its template is the one that the given
+// users want, and diagnostics about it name the object that declares it.
 func (s *Shared) AsPool(users []*intent.Pool) *intent.Pool {
 	p := *users[0]
 	p.Key = intent.Key{Namespace: step.OwnerOfConfig + s.Config.Key.Namespace, Name: s.Config.Key.Name}
@@ -92,8 +90,8 @@ func (s *Shared) AsPool(users []*intent.Pool) *intent.Pool {
 	return &p
 }
 
-// roughKey differs between most launch templates, so that only those which may be equal
-// are compared.
+// roughKey differs between most launch templates, so only templates with equal keys are compared in
+// full.
 type roughKey struct {
 	userData intent.UserData
 	image    intent.Lookup
@@ -101,8 +99,7 @@ type roughKey struct {
 	tags     int
 }
 
-// split puts the users that want the same together. Those that cannot be planned
-// are in none.
+// split groups the users by wanted content. It skips users that cannot be planned.
 func (s *Shared) split() {
 	alike := map[roughKey][]*SharedContent{}
 	for _, u := range s.Users {
@@ -136,7 +133,7 @@ func (c Planner) PlanShared(s *Shared) model.Result {
 	s.join()
 	switch {
 	case len(s.contents) == 0 || len(c.In.Fleet.Contested[model.Claim{Resource: step.LaunchTemplate, Name: s.Users[0].LaunchTemplate.Name}]) > 0:
-		return c.Result // each pool says so
+		return c.Result // each pool reports it
 	case !slices.ContainsFunc(s.Users, func(p *intent.Pool) bool { return !c.In.Policy.Adoption.Skips(p) }):
 		return c.Result
 	case c.In.BeingMade(s.Users[0]) != "":
@@ -165,8 +162,7 @@ func (c Planner) PlanShared(s *Shared) model.Result {
 	return c.Result
 }
 
-// answer asks the lookups of the wanted content. Where one has no answer, the pools
-// wait that need it, and no other steps.
+// answer looks up the wanted content. If a lookup has no answer, only the pools that need it wait.
 func (s *Shared) answer(c Planner) (r model.Result) {
 	for _, x := range s.contents {
 		part := c.Fork()
@@ -180,7 +176,7 @@ func (s *Shared) answer(c Planner) (r model.Result) {
 			x.problem = firstError(part.Diags)
 		}
 		s.Attribute(x.users, "", nil, part.Diags)
-		for _, d := range part.Diags { // what all of them wait for is said once
+		for _, d := range part.Diags { // a problem of all of them is reported once
 			if !slices.ContainsFunc(r.Diags, func(o diag.Diagnostic) bool { return reflect.DeepEqual(o, d) }) {
 				r.Diags = append(r.Diags, d)
 			}
@@ -189,7 +185,7 @@ func (s *Shared) answer(c Planner) (r model.Result) {
 	return r
 }
 
-// refsOf are the template versions that a pool has in AWS.
+// refsOf returns the template versions that a pool has in AWS.
 func refsOf(in model.Input, p *intent.Pool) []observed.TemplateRef {
 	if p.Nodegroup != nil {
 		var refs []observed.TemplateRef
@@ -201,13 +197,13 @@ func refsOf(in model.Input, p *intent.Pool) []observed.TemplateRef {
 	return in.InUse(in.State.Groups[p.Group.Name])
 }
 
-// Attribute makes steps and diagnostics those of an AWSLaunchConfig: under its name,
-// for the users given, with the fields of the object that declares it.
+// Attribute assigns steps and diagnostics to the AWSLaunchConfig: under its name, for the given
+// users, with the fields of the object that declares it.
 func (s *Shared) Attribute(users []*intent.Pool, hold step.Hold, steps []step.Step, diags []diag.Diagnostic) {
 	for i := range steps {
 		st := &steps[i]
 		if st.LaunchConfig != "" {
-			continue // that of a version, for the pools that want it
+			continue // a step that makes a version, for the pools that want it
 		}
 		st.Pool, st.LaunchConfig, st.Pools, st.Wanted = "", s.Key(), keysOf(users), users[0]
 		if st.Held == "" {
@@ -242,11 +238,11 @@ func firstError(diags []diag.Diagnostic) string {
 	return ""
 }
 
-// CodeConfigNotReady is the diagnostic of a pool whose shared template is not
-// there and cannot be made.
+// CodeConfigNotReady is the diagnostic code for a pool whose shared template does not exist and
+// cannot be made.
 const CodeConfigNotReady = "launch-config-not-ready"
 
-// contentOf is the content that a pool wants of the template that it shares.
+// contentOf returns the content that a pool wants of its shared template.
 func (c Planner) contentOf(pool *intent.Pool) *SharedContent {
 	return c.Shared[pool.LaunchConfig.Key.String()].Of[pool.Key]
 }
@@ -266,7 +262,7 @@ func (c Planner) TemplateOf(pool *intent.Pool) (*Want, bool) {
 	return x.want, x.want != nil && problem == ""
 }
 
-// Common is the version that all pools run and want; ok is false where they differ.
+// Common returns the version that all pools run and want. ok is false if they differ.
 func (s *Shared) Common(pools model.PoolPlans) (common Version, ok bool) {
 	for _, u := range s.Users {
 		p := pools.Of(u.Key)

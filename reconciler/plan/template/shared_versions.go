@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// versionsOf plans the versions of a shared template: one for each content that
-// its pools want, found among those that exist, else made.
+// versionsOf plans the versions of a shared template: for each content that its pools want, it
+// finds an existing version or makes one.
 func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 	wants := wantedOf(c.In, s)
 	if len(wants) == 0 {
@@ -70,8 +70,8 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 	c.makeShared(s, missing, t, candidates)
 }
 
-// wantedOf returns the contents that pools want of a shared template. The version that runs in this
-// pass is made first, so that its number is the one shown.
+// wantedOf returns the contents that pools want of a shared template. Contents without a hold come
+// first, so that versions made in this pass get the numbers that the plan shows.
 func wantedOf(in *model.Input, s *Shared) []*SharedContent {
 	wants := slices.DeleteFunc(slices.Clone(s.contents), func(x *SharedContent) bool { return x.want == nil })
 	held := func(x *SharedContent) bool { return in.HoldOfAll(x.users) != "" }
@@ -86,11 +86,10 @@ func inUseBy(in *model.Input, users []*intent.Pool) (refs []observed.TemplateRef
 	return slices.DeleteFunc(refs, func(r observed.TemplateRef) bool { return r == observed.TemplateRef{} })
 }
 
-// find says which version holds what each of some pools wants, and which contents
-// no version holds. Of several that do, the one is taken that such a pool has, so
-// that nothing moves between equal versions, else the newest: which was made and not
-// rolled out, or to which the pools come back. read is false while something of the
-// template is yet to be read.
+// find looks for a version with each wanted content, and returns the contents that no version has.
+// If several versions match, it prefers one that a pool with this content already has, so that no
+// pool moves between equal versions. Otherwise it takes the newest, which was made and not rolled
+// out yet, or to which the pools return. read is false while a needed version is not read yet.
 func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedContent, candidates []observed.TemplateVersion) (missing []*SharedContent, all []observed.TemplateVersion, read bool) {
 	may := mayHold(candidates)
 	for _, x := range wants {
@@ -141,15 +140,15 @@ func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedCon
 				x.Version, x.Known = x.want.have(t, v), true
 				return true
 			}
-			candidates = append(candidates, v) // it says what it does not hold
+			candidates = append(candidates, v) // its description does not match its content
 		}
 		return false
 	})
 	return missing, candidates, read
 }
 
-// mayHold says which of some versions may hold a content: those that name it, and those
-// that weir did not make, in their order.
+// mayHold returns a function that selects the versions that may have a content, newest first:
+// versions whose description names it, and versions that weir did not make.
 func mayHold(versions []observed.TemplateVersion) func(*Want) []observed.TemplateVersion {
 	bySource, byBody := map[string][]observed.TemplateVersion{}, map[string][]observed.TemplateVersion{}
 	var foreign []observed.TemplateVersion
@@ -172,8 +171,8 @@ func mayHold(versions []observed.TemplateVersion) func(*Want) []observed.Templat
 	}
 }
 
-// makeShared plans the versions that no template has yet, each once. A template
-// that is not there is made with the first of them.
+// makeShared plans the missing versions, each once. If the template does not exist, the first
+// version creates it.
 func (c Planner) makeShared(s *Shared, missing []*SharedContent, t observed.Template, candidates []observed.TemplateVersion) {
 	number := t.LatestVersion
 	there := candidates
@@ -206,7 +205,7 @@ func (c Planner) makeShared(s *Shared, missing []*SharedContent, t observed.Temp
 			return true
 		})
 		if len(candidates) == 0 {
-			candidates = append(candidates, made) // what the next one is compared with
+			candidates = append(candidates, made) // the next version is compared with it
 		}
 		s.Attribute(users, part.Hold, part.Steps, nil)
 		c.Take(part.Result)

@@ -20,7 +20,7 @@ func (w Version) Sum() string {
 	return w.want.body()
 }
 
-// Body is the hash of what the version holds, its image as AWS resolved it.
+// Body returns the hash of the version's content, with the image as AWS resolved it.
 func (w Version) Body() string {
 	if v, read := w.Template.Versions[w.Number]; read && !w.Made() {
 		if s, ours := content.DescriptionHashes(v.Description); ours {
@@ -34,7 +34,7 @@ func (w Version) Body() string {
 	return w.want.body()
 }
 
-// BodyOf is that hash of another version, empty where it was not read.
+// BodyOf returns that hash for another version, empty if it was not read.
 func (w Version) BodyOf(t observed.Template, n int64) string {
 	other := Version{Ref: observed.TemplateRef{Name: t.Name, Version: strconv.FormatInt(n, 10)}, Number: n, Template: t}
 	if _, read := t.Versions[n]; !read && (!w.Foreign || t.ID != w.Template.ID) {
@@ -43,8 +43,9 @@ func (w Version) BodyOf(t observed.Template, n int64) string {
 	return other.Body()
 }
 
-// PinTo returns what to write in Git for a pool to get an earlier version n again, if that differs
-// from the wanted version only in what AWS answered to a lookup; empty for any other version.
+// PinTo returns the value to write in Git to get an earlier version n of a pool again, if that
+// version differs from the wanted one only in AWS's answer to a lookup. It is empty for any other
+// version.
 func (w Version) PinTo(pool *intent.Pool, t observed.Template, n int64) string {
 	if n == 0 || n == w.Number || t.Name != w.Template.Name {
 		return ""

@@ -1,11 +1,11 @@
 // Package template plans EC2 launch templates: which version a pool's machines should run, whether
 // it exists, and how a new version differs.
 //
-// A version is found by its content, never by its number. Its description, if weir made it, holds
-// the hash of what was sent and the hash of what Git says before its image is looked up (package
-// content). As long as the second is the same, the version keeps its image, so that a newly
-// published image rolls no fleet by itself. A description is believed only if the version reads like
-// it; others may have copied it.
+// Versions are found by content, never by number. The description of a version that weir made
+// contains two hashes: one of the content sent to EC2, and one of the content in Git before its
+// image is looked up (package content). As long as the second hash is the same, the version keeps
+// its image, so a newly published image alone rolls no fleet. weir believes a description only if
+// the version's content matches it, as others may have copied it.
 //
 // A pool's template has one of three owners: the pool itself, an AWSLaunchConfig that several pools
 // share (Shared, planned once before its pools), or somebody else (a foreign template, which weir
@@ -28,9 +28,9 @@ import (
 // Planner plans launch templates.
 type Planner struct {
 	*model.Work
-	// Shared are the templates that pools share, by the key of the AWSLaunchConfig.
+	// Shared maps keys of AWSLaunchConfigs to the templates that pools share.
 	Shared map[string]*Shared
-	// Images are the canonical forms of images that pools name, each worked out once.
+	// Images caches the canonical forms of image lookups.
 	Images map[intent.Lookup][]byte
 }
 
@@ -41,38 +41,37 @@ func (c Planner) Fork() Planner {
 
 // Version is the template version that a pool's machines should run.
 type Version struct {
-	// Ref has no Version where a step of this plan makes it.
+	// Ref has no Version if a step of this plan makes it.
 	Ref observed.TemplateRef
-	// Number is the version's number, predicted where it is yet to be made.
+	// Number is the version's number, predicted if the version does not exist yet.
 	Number int64
 	// Template is the observed template; Found is false if weir must create it.
 	Template observed.Template
 	Found    bool
-	// Foreign says that the wanted content is in a version which weir did not make.
-	// TakenOver and Kept are as the planner of groups finds them.
+	// Foreign reports whether the wanted content is in a version that weir did not make. TakenOver
+	// and Kept are set by the planner of groups.
 	Foreign, TakenOver bool
-	// HasImage says that the version is of a template which the pool brings along,
-	// and names an image.
+	// HasImage reports whether the version belongs to a template that the pool brings along, and
+	// names an image.
 	HasImage bool
 	// Image is the version's image, empty if it names none or is unknown.
 	Image string
 	Kept  map[int64]bool
-	// Alike are instances, by id, that run the same from what somebody else made: another
-	// launch template, a launch configuration.
+	// Alike is the set of instance ids that run the same configuration from another source: another
+	// launch template or a launch configuration.
 	Alike map[string]bool
-	// want is the content of the version; nil if somebody else makes the template.
+	// want is the content of the version, nil if somebody else makes the template.
 	want *Want
 }
 
 func (w Version) Made() bool { return w.Ref.Version == "" }
 
-// Version is the number as AWS writes it.
+// Version returns the number as AWS writes it.
 func (w Version) Version() string { return strconv.FormatInt(w.Number, 10) }
 
-// Plan plans a pool's launch template and says which version of it is
-// wanted. inUse are versions that the group or nodegroup has: content that it
-// already has needs no new version. ok is false where the wanted version cannot
-// be said yet or at all.
+// Plan plans a pool's launch template and returns the wanted version. inUse lists versions that the
+// group or nodegroup has. If one of them has the wanted content, no new version is needed. ok is
+// false if the wanted version is unknown.
 func (c Planner) Plan(pool *intent.Pool, want *Want, inUse []observed.TemplateRef) (w Version, ok bool) {
 	w, ok = c.version(pool, want, inUse)
 	if ok && want != nil {
@@ -127,7 +126,7 @@ func (c Planner) version(pool *intent.Pool, want *Want, inUse []observed.Templat
 	return c.makeVersion(pool, want, t, t.LatestVersion+1, candidates, inUse), true
 }
 
-// have is a wanted version that exists.
+// have returns the Version for an existing version.
 func (w *Want) have(t observed.Template, v observed.TemplateVersion) Version {
 	return Version{want: w, Template: t, Found: true, Foreign: !MadeByWeir(v), Number: v.Number, Ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(v.Number, 10)}}
 }
@@ -144,8 +143,8 @@ func (c Planner) tagTemplate(pool *intent.Pool, want *Want, t observed.Template)
 	})
 }
 
-// makeVersion plans a new version. It is compared with what the machines have:
-// the version that is in use, or the newest where that one is not known.
+// makeVersion plans a new version. Its changes are relative to the version in use, or to the newest
+// version if that is unknown.
 func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template, number int64, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) Version {
 	before := observed.TemplateVersion{Number: t.LatestVersion}
 	if len(candidates) > 0 {
@@ -180,15 +179,15 @@ func (c Planner) makeVersion(pool *intent.Pool, want *Want, t observed.Template,
 		Changes: changes,
 		Do: step.CreateLaunchTemplateVersion{
 			Template: observed.TemplateRef{ID: t.ID, Name: t.Name}, Description: description, Data: want.Data,
-			// The observed state is part of the token: the same content wanted again after
-			// another version came between is another request.
+			// The token includes the observed latest version: the same content, wanted again after
+			// another version, is a new request.
 			Token: content.ShortHash([]byte(t.ID), []byte(strconv.FormatInt(t.LatestVersion, 10)), []byte(description), content.Canonical(want.Data)),
 		},
 	})
 	return Version{want: want, Template: t, Found: t.ID != "", Number: number, Ref: observed.TemplateRef{ID: t.ID, Name: t.Name, Content: content.Of(description)}}
 }
 
-// noteNewerImage says that a newer image is published than the wanted version has.
+// noteNewerImage reports that a newer image is published than the wanted version has.
 func (c Planner) noteNewerImage(pool *intent.Pool, want *Want, t observed.Template, wanted observed.TemplateVersion) {
 	if !want.published() || want.newest == nil || pool.FollowImages && c.In.Base != nil {
 		return
@@ -203,8 +202,8 @@ func (c Planner) noteNewerImage(pool *intent.Pool, want *Want, t observed.Templa
 	}
 }
 
-// noteForeignVersion says that the newest version is not weir's and that the wanted
-// ones stay.
+// noteForeignVersion reports that somebody else made the newest version, and that the pool stays on
+// the wanted versions.
 func (c Planner) noteForeignVersion(pool *intent.Pool, t observed.Template, wants []*Want, wanted []int64) {
 	newest, read := t.Versions[t.LatestVersion]
 	if !read || slices.Contains(wanted, newest.Number) {
@@ -222,8 +221,8 @@ func (c Planner) noteForeignVersion(pool *intent.Pool, t observed.Template, want
 	}
 }
 
-// candidates are the versions whose content may be the wanted one: the newest,
-// then those in use. read is false while one of them is yet to be read.
+// candidates returns the versions that may have the wanted content: the newest, then the versions
+// in use. read is false while one of them is not read yet.
 func (c Planner) candidates(t observed.Template, inUse []observed.TemplateRef) (out []observed.TemplateVersion, read bool) {
 	numbers := []int64{t.LatestVersion}
 	for _, ref := range inUse {
@@ -242,8 +241,8 @@ func (c Planner) candidates(t observed.Template, inUse []observed.TemplateRef) (
 	return out, read
 }
 
-// description is the version description of the wanted content, with a
-// confirmation where the version has one to give.
+// description returns the version description for the wanted content, with a confirmation if there
+// is one.
 func (w *Want) description(c content.Commit, confirmation string) string {
 	hashes := w.body() + ":" + w.source
 	if w.source == "" {
@@ -270,8 +269,8 @@ func (c Planner) createTemplate(pool *intent.Pool, want *Want) Version {
 	return Version{want: want, Number: 1, Ref: observed.TemplateRef{Name: want.name, Content: content.Of(description)}}
 }
 
-// newTemplateChanges are the fields of a new template. Its changes show only the tags
-// that its machines do not get too: those are among the version's.
+// newTemplateChanges returns the fields of a new template. It shows only the template's tags that
+// its machines do not get, because the version's fields include those.
 func newTemplateChanges(in *model.Input, pool *intent.Pool, want *Want) []step.Change {
 	usual := in.UsualTags(pool, want.name, want.tags)
 	for _, spec := range want.Data.TagSpecifications {
@@ -279,7 +278,7 @@ func newTemplateChanges(in *model.Input, pool *intent.Pool, want *Want) []step.C
 			usual[t.Key] = t.Value
 		}
 	}
-	for _, key := range []string{observed.TagLaunchConfig, observed.TagCluster} { // the template's name and the pool's cluster, which the digest holds
+	for _, key := range []string{observed.TagLaunchConfig, observed.TagCluster} { // derived from the template's name and the pool's cluster, which are in the digest
 		usual[key] = want.tags[key]
 	}
 	return slices.Concat(templateChanges(in, pool, observed.TemplateVersion{}, want.Data), model.NewTags(pool, usual, want.tags))
@@ -309,8 +308,8 @@ func (c Planner) MoveDefault(pool *intent.Pool, w Version) {
 	})
 }
 
-// movesDefault reports whether the default version has to move to the wanted one.
-// Where nothing was rolled out, it stays as it was found.
+// movesDefault reports whether the default version must move to the wanted version. If nothing was
+// rolled out, it stays.
 func (w Version) movesDefault() bool {
 	return w.Found && !w.Made() && !w.Foreign && !w.TakenOver && w.Template.DefaultVersion != w.Number
 }
@@ -330,8 +329,8 @@ func (w Version) Resolves(ref observed.TemplateRef) bool {
 	return ref.Version == w.Version()
 }
 
-// Outlived reports whether a reference means a version, or a template of the same
-// name, that exists no more.
+// Outlived reports whether a reference is to a version, or to a template of the same name, that no
+// longer exists.
 func (w Version) Outlived(ref observed.TemplateRef) bool {
 	if !w.Found || ref.ID != w.Template.ID {
 		return ref.Name == w.Ref.Name && ref.ID != ""
@@ -339,9 +338,8 @@ func (w Version) Outlived(ref observed.TemplateRef) bool {
 	return w.Template.Missing[model.VersionOf(w.Template, ref)]
 }
 
-// unproven reports whether the default version of a launch template stays where it is
-// because machines that run the wanted one have not become Ready: AWS calls a rollout
-// a success once they are in service.
+// unproven reports whether the default version stays because machines that run the wanted version
+// are not Ready yet. AWS reports a rollout as successful once they are in service.
 func unproven(of *model.Work, pool *intent.Pool, w Version) bool {
 	if !w.movesDefault() {
 		return false

@@ -21,14 +21,14 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// userDataMax bounds the unpacked size of compressed user data.
+// userDataMax is the limit of bytes of unpacked user data.
 const userDataMax = 1 << 20
 
-// part is a piece of user data that changes by itself: a file, a unit, a command.
+// part is a piece of user data that can change alone: a file, a unit, a command.
 type part struct{ name, text string }
 
-// partChanges says which parts of user data change and by how many lines, and never
-// their content: user data holds join tokens and other secrets.
+// partChanges lists the changed parts of user data with the numbers of changed lines. It never
+// shows their content, because user data contains join tokens and other secrets.
 func partChanges(pool *intent.Pool, from, to string) []step.Change {
 	before, after := userDataParts(from), userDataParts(to)
 	byName := func(list []part) map[string]part {
@@ -86,13 +86,12 @@ func lineChanges(from, to string) (more, fewer int) {
 	return more, fewer
 }
 
-// userDataParts splits user data by the formats that machines boot from:
-// cloud-config, MIME documents of several, Ignition, Bottlerocket's TOML and
-// scripts. Anything else, or a broken text, is one part. Names are unique.
+// userDataParts splits user data by its format: cloud-config, a MIME document, Ignition,
+// Bottlerocket's TOML or a script. Any other or broken text is one part. Names are unique.
 func userDataParts(text string) []part {
 	if unpacked, err := gzip.NewReader(strings.NewReader(text)); err == nil {
 		var b bytes.Buffer
-		// The readable part of a broken one is compared.
+		// If the data is broken, its readable part is compared.
 		_, _ = io.Copy(&b, io.LimitReader(unpacked, userDataMax))
 		text = b.String()
 	}
@@ -111,7 +110,7 @@ func userDataParts(text string) []part {
 	return parts
 }
 
-// shortName keeps a name that user data gives fit for a line.
+// shortName shortens a name from user data to fit in a line.
 func shortName(name string) string {
 	const most = 100
 	if r := []rune(content.Printable(name)); len(r) > most {
@@ -120,7 +119,7 @@ func shortName(name string) string {
 	return content.Printable(name)
 }
 
-// mimeParts splits a MIME document, and those parts of it that can be split.
+// mimeParts splits a MIME document, and its parts if they can be split.
 func mimeParts(text string) ([]part, bool) {
 	head, body, found := strings.Cut(strings.ReplaceAll(text, "\r\n", "\n"), "\n\n")
 	if !found {
@@ -165,7 +164,7 @@ func mimeParts(text string) ([]part, bool) {
 	}
 }
 
-// wholeText names user data that is not split.
+// wholeText is the name of user data that is not split.
 const wholeText = "text"
 
 func plainParts(text string) []part {
@@ -189,9 +188,8 @@ func plainParts(text string) []part {
 	return out
 }
 
-// yamlParts splits cloud-config by its keys, and its lists by entry: a file by its
-// path, a user by the name, anything else by its position. Aliases stay as they are
-// written, so none can blow up.
+// yamlParts splits cloud-config by its keys, and lists by entry: a file by its path, a user by
+// name, any other entry by position. YAML aliases are not expanded, so they cannot blow up.
 func yamlParts(text string) []part {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
@@ -229,8 +227,8 @@ func yamlText(n *yaml.Node) string {
 	return string(b)
 }
 
-// ignitionParts splits an Ignition document: files and the like by path, units and
-// users by name.
+// ignitionParts splits an Ignition document: files, directories and links by path, units and users
+// by name.
 func ignitionParts(text string) []part {
 	var doc map[string]map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {

@@ -19,27 +19,26 @@ import (
 type Want struct {
 	name   string
 	Data   intent.TemplateData
-	source string // SourceHash; empty until needed where the image is fixed
+	source string // SourceHash; empty until needed if the image is fixed
 	lookup intent.Lookup
 	root   bool
 	tags   map[string]string
-	keep   int32 // earlier versions that stay
-	// follow says that a newly published image is wanted; otherwise a version
-	// keeps the image that it has until something else changes.
+	keep   int32 // number of earlier versions to keep
+	// follow is set if a newly published image must be used. Otherwise a version keeps its image
+	// until something else changes.
 	follow bool
-	// newest is the image that AWS publishes now; nil where a manifest names the image.
-	// was is the version in a reviewed plan, and keeps says that a new version takes the
-	// image that the pool has.
+	// newest is the image that AWS publishes now, nil if a manifest names the image. was is the
+	// image in a reviewed plan. keeps is set if a new version takes the image that the pool has.
 	newest *observed.Image
 	was    *model.ReviewedImage
 	keeps  bool
-	// follows says that the pool follows images, whether or not this plan does.
+	// follows reports whether the pool follows images, regardless of this plan.
 	follows bool
-	hash    string // BodyHash of data, once it was needed
+	hash    string // BodyHash of Data, empty until needed
 }
 
-// template answers the lookups of the pool's template. ok is false where one
-// has no answer; the pool is then blocked.
+// template answers the lookups of the pool's template. If a lookup has no answer, ok is false and
+// the pool is blocked.
 func (c Planner) template(pool *intent.Pool) (want *Want, ok bool) {
 	t := pool.LaunchTemplate
 	w := &Want{name: t.Name, Data: t.Data, lookup: t.Image, root: t.RootDevice, follow: pool.FollowImages, follows: pool.FollowImages}
@@ -120,14 +119,14 @@ func (w *Want) setImage(im *observed.Image) {
 	}
 }
 
-// bootstrap makes the user data of a pool.
+// bootstrap builds the user data of a pool.
 type bootstrap struct {
 	work *model.Work
 	pool *intent.Pool
 }
 
-// userData is the bootstrap data as EC2 is sent it, its placeholders filled from
-// the EKS cluster.
+// userData returns the bootstrap data in the form for EC2, with placeholders filled from the EKS
+// cluster.
 func (b bootstrap) userData(u intent.UserData) ([]byte, bool) {
 	text, ok := b.userDataText(u)
 	if !ok {
@@ -137,7 +136,7 @@ func (b bootstrap) userData(u intent.UserData) ([]byte, bool) {
 	switch {
 	case tooLarge != "" && u.AnySize: // a plan that nobody applies
 		return []byte(text), true
-	case tooLarge != "" && u.Mark != "": // its size would tell that of its secrets
+	case tooLarge != "" && u.Mark != "": // its size would reveal the size of its secrets
 		tooLarge = fmt.Sprintf("the user data is larger than EC2 takes, which is %d bytes", intent.UserDataLimit)
 		fallthrough
 	case tooLarge != "":
@@ -168,7 +167,8 @@ func (b bootstrap) userDataText(u intent.UserData) (string, bool) {
 	).Replace(u.Text), true
 }
 
-// fetches fills where a pool's machines fetch their join token into its user data.
+// fetches fills the user data with the parameter from which a pool's machines fetch their join
+// token.
 func (b bootstrap) fetches(text string) (string, bool) {
 	if b.work.In.Policy.JoinTokens.Prefix == "" {
 		b.work.Blockf(b.pool, nil, "join-token-not-kept", "the nodes of pool "+b.pool.Key.String()+" cannot join: "+b.pool.Bootstrap.String()+" has no join token, and weir keeps none for the target",
@@ -192,8 +192,8 @@ func (b bootstrap) fetches(text string) (string, bool) {
 	return strings.NewReplacer(intent.PlaceholderJoinParameter, name, intent.PlaceholderRegion, b.work.In.Policy.Region).Replace(text), true
 }
 
-// profileNote says what the machines of a pool need to fetch their token: before
-// there are any, or as long as nothing can allow it.
+// profileNote reports which permission the machines of a pool need to fetch their token. It does so
+// before the template exists, or as long as nothing can grant the permission.
 func (b bootstrap) profileNote(parameter string) {
 	at := intent.Path{"spec", "awsLaunchTemplate", "iamInstanceProfile"}
 	resource := "ssm:GetParameter on parameter " + parameter
