@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Rule describes a code.
+// Rule describes a diagnostic code.
 type Rule struct {
 	// Code is stable across releases, in kebab case.
 	Code string
-	// Severities lists the severities that it is reported with, gravest first.
+	// Severities lists the severities that the code is reported with, most severe first.
 	Severities []Severity
-	// Short describes it: one sentence without a full stop.
+	// Short is a description in one sentence without a full stop.
 	Short string
-	// Help says what to do, in sentences.
+	// Help is advice in full sentences.
 	Help string
 }
 
-// rule is a line of the registry: a code, its severities by their first letters
-// (e, w, i), its meaning and what to do.
+// rule is an entry of the registry: a code, its severities by their first letters (e, w, i), its meaning and
+// the advice.
 type rule struct{ code, severities, short, help string }
 
-// group is a part of the registry with its heading in the document.
+// group is a part of the registry with a heading for the document.
 type group struct {
 	title string
 	rules []rule
@@ -57,13 +57,13 @@ func Rules() []Rule {
 	return out
 }
 
-// RuleOf returns what there is to know about a code.
+// RuleOf returns the rule of a code.
 func RuleOf(code string) (Rule, bool) {
 	r, ok := byCode[code]
 	return r, ok
 }
 
-// Levels is the severities in words: "error" or "error, warning".
+// Levels returns the severities as words: "error" or "error, warning".
 func (r Rule) Levels() string {
 	var words []string
 	for _, s := range r.Severities {
@@ -72,10 +72,10 @@ func (r Rule) Levels() string {
 	return strings.Join(words, ", ")
 }
 
-// Hint returns the advice of a code's rule, empty for an unknown code.
+// Hint returns the advice of a code's rule. It is empty for an unknown code.
 func Hint(code string) string { return byCode[code].Help }
 
-// Hinted gives each diagnostic without a Detail the Hint of its code.
+// Hinted returns the list with the Hint of its code in each diagnostic without a Detail.
 func (l List) Hinted() List {
 	out := append(List(nil), l...)
 	for i := range out {

@@ -1,6 +1,6 @@
-// Package diag holds diagnostics about what a user wrote: a severity, a stable
-// code, a sentence, and the position in the source file that is at fault.
-// It imports the standard library only, and every package may import it.
+// Package diag defines diagnostics about files that a user wrote: a severity, a stable code, a sentence, and
+// the position of the fault in the source file. It imports only the standard library, so every package may
+// import it.
 package diag
 
 import (
@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// Severity says what a diagnostic does to the run that found it.
+// Severity is the effect of a diagnostic on the run that found it.
 type Severity int
 
-// Severities, gravest first.
+// Severities, most severe first.
 const (
-	// Error stops the pool or the target that it concerns.
+	// Error stops the affected pool or target.
 	Error Severity = iota
 	// Warning is shown, and the run continues.
 	Warning
@@ -23,7 +23,7 @@ const (
 	Info
 )
 
-// String returns the lower-case word used in text and JSON output.
+// String returns the lower-case word for text and JSON output.
 func (s Severity) String() string {
 	switch s {
 	case Error:
@@ -35,10 +35,10 @@ func (s Severity) String() string {
 	}
 }
 
-// MarshalText writes the severity's word, so JSON carries "error", not 0.
+// MarshalText returns the severity as a word, so that JSON contains "error" instead of 0.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads the word that MarshalText writes.
+// UnmarshalText parses the output of MarshalText.
 func (s *Severity) UnmarshalText(text []byte) error {
 	for _, v := range []Severity{Error, Warning, Info} {
 		if v.String() == string(text) {
@@ -49,10 +49,8 @@ func (s *Severity) UnmarshalText(text []byte) error {
 	return fmt.Errorf("parse severity: unknown word %q", text)
 }
 
-// Position is a place in a source file. The zero value means "unknown", which
-// is said rather than guessed. File is relative to the tree's root and uses
-// slashes; Line and Column count from 1, and 0 means that only the file (or
-// only the line) is known.
+// Position is a place in a source file. The zero value means "unknown". File is relative to the tree's root
+// and uses slashes. Line and Column start at 1. A 0 means that only the file or only the line is known.
 type Position struct {
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
@@ -62,7 +60,7 @@ type Position struct {
 // Known reports whether at least the file is known.
 func (p Position) Known() bool { return p.File != "" }
 
-// String prints file:line:column, without the unknown parts.
+// String returns file:line:column without the unknown parts.
 func (p Position) String() string {
 	switch {
 	case p.File == "":
@@ -86,15 +84,15 @@ func (p Position) compare(q Position) int {
 	return p.Column - q.Column
 }
 
-// Related is a second position that helps to understand a diagnostic, such as
-// the place that set the value it collides with.
+// Related is a second position that helps to understand a diagnostic, for example the place of a conflicting
+// value.
 type Related struct {
 	Position
 	Message string `json:"message"`
 }
 
-// Diagnostic is one finding. Summary is one sentence without a full stop;
-// Detail may say more and how to mend it.
+// Diagnostic is a finding. Summary is one sentence without a full stop. Detail may add an explanation and a
+// fix.
 type Diagnostic struct {
 	Severity Severity `json:"severity"`
 	// Code is stable across releases, in kebab case.
@@ -104,14 +102,14 @@ type Diagnostic struct {
 	Position
 	Related []Related `json:"related,omitempty"`
 
-	// Object and Field name what is at fault in the rendered manifests
-	// ("AWSMachinePool default/web", "spec.maxSize"), for a reader whose
-	// position is unknown, and for a caller that looks the position up.
+	// Object and Field identify the fault in the rendered manifests ("AWSMachinePool default/web",
+	// "spec.maxSize"). They serve readers if the position is unknown, and callers that search for the
+	// position.
 	Object string `json:"object,omitempty"`
 	Field  string `json:"field,omitempty"`
 }
 
-// Located is the summary with its place before it, where that is known.
+// Located returns the summary, with the position before it if that is known.
 func (d Diagnostic) Located() string {
 	if d.Known() {
 		return d.Position.String() + ": " + d.Summary
@@ -119,7 +117,7 @@ func (d Diagnostic) Located() string {
 	return d.Summary
 }
 
-// String prints the diagnostic on one line, as a compiler does.
+// String returns the diagnostic on one line, in the form of compiler messages.
 func (d Diagnostic) String() string {
 	var b strings.Builder
 	if d.Known() {
@@ -140,11 +138,11 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// List is a set of diagnostics. The zero value is an empty list.
+// List is a list of diagnostics. The zero value is an empty list.
 type List []Diagnostic
 
-// Sorted returns the list in order of position, then severity, then text, with
-// exact duplicates dropped: overlays that share a base find the same fault.
+// Sorted returns the list in order of position, severity and text. It removes exact duplicates, because
+// overlays with a common base have the same faults.
 func (l List) Sorted() List {
 	out := append(List(nil), l...)
 	sort.SliceStable(out, func(i, j int) bool { return out[i].less(out[j]) })
@@ -176,7 +174,7 @@ func (d Diagnostic) less(e Diagnostic) bool {
 	return false
 }
 
-// HasErrors reports whether at least one diagnostic is an Error.
+// HasErrors reports whether any diagnostic is an Error.
 func (l List) HasErrors() bool {
 	for _, d := range l {
 		if d.Severity == Error {
@@ -186,7 +184,7 @@ func (l List) HasErrors() bool {
 	return false
 }
 
-// Count returns how many diagnostics have severity s.
+// Count returns the number of diagnostics with severity s.
 func (l List) Count(s Severity) int {
 	n := 0
 	for _, d := range l {
@@ -197,8 +195,7 @@ func (l List) Count(s Severity) int {
 	return n
 }
 
-// Err returns nil if no diagnostic is an Error, and otherwise an error whose
-// text is the errors, a line each.
+// Err returns nil if no diagnostic is an Error. Otherwise it returns an error with one line for each Error.
 func (l List) Err() error {
 	var errs []error
 	for _, d := range l {

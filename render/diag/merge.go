@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Finding is a diagnostic with the paths that were validated and have it:
-// overlays that share a base find the same fault.
+// Finding is a diagnostic and the validated paths that have it. Overlays with a common base have the same
+// faults.
 type Finding struct {
 	Diagnostic
 	Paths []string `json:"paths"`
 }
 
-// identity holds the properties by which two diagnostics are the same. The object is part of it
-// only without a known position: the same line of a shared base is one fault however many rendered
-// objects it reaches.
+// identity has the properties that make two diagnostics equal. It includes the object only if the position is
+// unknown. A line of a shared base is one fault, even if many rendered objects contain it.
 type identity struct {
 	at            Position
 	code, summary string
@@ -31,9 +30,8 @@ func (d Diagnostic) identity() identity {
 	return id
 }
 
-// Merge puts the diagnostics of several paths together: each once, in the order
-// of Sorted, with the paths that have it in the order that they were given. The
-// lists are parallel to the paths.
+// Merge combines the diagnostics of several paths. It returns each diagnostic once, in the order of Sorted,
+// with its paths in the given order. lists[i] belongs to paths[i].
 func Merge(paths []string, lists []List) []Finding {
 	var all List
 	has := map[identity][]string{}
@@ -54,16 +52,15 @@ func Merge(paths []string, lists []List) []Finding {
 	return out
 }
 
-// Folded is a diagnostic that stands for those that are equal but for the object
-// that they are about.
+// Folded is a diagnostic that represents all diagnostics that differ only in their object.
 type Folded struct {
 	Diagnostic
-	// Others are the objects of the further ones, in their order.
+	// Others are the objects of the other diagnostics, in order.
 	Others []string
 }
 
-// Fold puts warnings and notes that differ only in their object and place into
-// the first of them. Errors stay as they are: each has a place to mend.
+// Fold merges warnings and notes that differ only in object and place into the first one. Errors stay
+// separate, because each of them has its own place to fix.
 func (l List) Fold() []Folded {
 	type kind struct {
 		severity              Severity
@@ -89,8 +86,7 @@ func (l List) Fold() []Folded {
 	return out
 }
 
-// Also names the objects of those that were folded, the first few of many; empty
-// if there is only one.
+// Also lists the objects of the merged diagnostics, at most a few of them. It is empty if there was only one.
 func (f Folded) Also() string {
 	const most = 5
 	switch n := len(f.Others); {

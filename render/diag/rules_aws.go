@@ -1,6 +1,6 @@
 package diag
 
-// awsRules lists the rules of checks that compare manifests with AWS's documentation.
+// awsRules lists the codes of checks against AWS's documentation.
 var awsRules = []rule{
 	{"another-vpc", "w", "a pool looks for subnets in another VPC than its cluster's", "Name the cluster's VPC, or remove the filter."},
 	{"architecture-mismatch", "ew", "an instance type has another architecture than the pool's image", "Choose an image or an instance type of the other architecture, as the message says."},

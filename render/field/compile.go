@@ -10,27 +10,27 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Step is one element on the way to members: a field of a struct of the intent.
+// Step is an element on the path to members: a field of a struct in package intent.
 type Step struct {
-	// Key is the name in a manifest of PoolOptions.
+	// Key is the name in a PoolOptions manifest.
 	Key string
-	// Row is the row of this member; nil for parents of the members of rows.
+	// Row is the row of this member. It is nil for a parent of members that have rows.
 	Row *Row
-	// OfOptions says that PoolOptions sets it, or some of its members.
+	// OfOptions is true if PoolOptions sets the member, or some members below it.
 	OfOptions bool
 }
 
-// compiled is the table, resolved against the structs of the intent once.
+// compiled is the table after its rows were resolved against the structs of package intent.
 type compiled struct {
 	rows    map[Kind][]*Row
 	members map[Kind]*node
-	// steps holds the steps to any row's member, by the struct that has the field.
+	// steps has the steps to the members of all rows, by the struct that has the field.
 	steps map[reflect.Type]map[string]*Step
-	// refused says why, by the struct that would have a member, and its key.
+	// refused has the reasons for refused members, by the struct and the key that the member would have.
 	refused map[reflect.Type]map[string]string
 }
 
-// node is an element of the paths of rows.
+// node is an element in the paths of rows.
 type node struct {
 	row   *Row
 	below map[string]*node
@@ -100,7 +100,7 @@ func (c *compiled) enter(t reflect.Type, key string, r *Row, last bool) reflect.
 	return f.Type
 }
 
-// refuse notes why members are refused.
+// refuse records the reasons for refused members.
 func (c *compiled) refuse(why map[string]string, root reflect.Type) {
 	for member, text := range why {
 		in, path := root, elements(member)
@@ -124,7 +124,7 @@ func (c *compiled) refuse(why map[string]string, root reflect.Type) {
 	}
 }
 
-// memberIndex finds a field of a struct by AWS's name of it.
+// memberIndex returns the index of a struct's field with the given AWS name.
 func memberIndex(t reflect.Type, name string) int {
 	for i := range t.NumField() {
 		if strings.EqualFold(JSONKey(t.Field(i)), name) {
@@ -134,17 +134,16 @@ func memberIndex(t reflect.Type, name string) int {
 	return -1
 }
 
-// JSONKey is the key of a struct's field in JSON, "" without one.
+// JSONKey returns the JSON key of a struct's field, or "".
 func JSONKey(f reflect.StructField) string {
 	key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	return key
 }
 
-// Rows are the rows of a kind, by their names in AWS.
+// Rows returns the rows of a kind, by name in AWS.
 func Rows(of Kind) []*Row { return table().rows[of] }
 
-// At returns what the table knows of a struct's field; ok is false where no row has
-// it on its way.
+// At returns the step of a struct's field. ok is false if the field is not on the path of any row.
 func At(t reflect.Type, name string) (s Step, ok bool) {
 	if found := table().steps[t][name]; found != nil {
 		return *found, true
@@ -152,17 +151,17 @@ func At(t reflect.Type, name string) (s Step, ok bool) {
 	return Step{}, false
 }
 
-// Refused explains why a struct of the intent has no member of AWS's, by the key that a manifest would
-// have; "" if no reason is recorded.
+// Refused returns the reason why a struct of package intent has no member with the given manifest key. It is
+// "" if no reason is recorded.
 func Refused(t reflect.Type, key string) string { return table().refused[t][key] }
 
-// Refusals are the members of AWS's that a kind cannot have, each with why.
+// Refusals returns the AWS members that a kind cannot have, with the reasons.
 func Refusals(of Kind) map[string]string {
 	return map[Kind]map[string]string{Template: refusedTemplate}[of]
 }
 
-// Find returns the row of a member, whose path has the intent's keys and positions;
-// below a list of texts every position is of its row.
+// Find returns the row of a member. The path has the keys of the intent, and positions. A position in a list
+// of strings belongs to the row of the list.
 func Find(of Kind, member intent.Path) (r *Row, ok bool) {
 	at := table().members[of]
 	if at == nil {
@@ -184,8 +183,8 @@ func Find(of Kind, member intent.Path) (r *Row, ok bool) {
 	return at.row, at.row != nil
 }
 
-// Fields returns the paths below spec that may set a member, the likeliest first, and
-// whether they are of PoolOptions. Only there does a struct have a path of its own.
+// Fields returns the paths below spec that may set a member, the most likely first. ofOptions reports whether
+// they are paths of PoolOptions.
 func Fields(of Kind, member intent.Path) (paths []intent.Path, ofOptions bool) {
 	r, ok := Find(of, member)
 	switch {
@@ -200,8 +199,8 @@ func Fields(of Kind, member intent.Path) (paths []intent.Path, ofOptions bool) {
 	return []intent.Path{withPositions(elements(r.OptionsField()), member)}, true
 }
 
-// withPositions gives the lists of a path the positions that a member has. A list of
-// texts that the path does not go into keeps its own.
+// withPositions fills in the positions of a member for the lists in a path. It appends remaining positions,
+// for an item in a list of strings.
 func withPositions(path, member intent.Path) intent.Path {
 	positions := slices.DeleteFunc(slices.Clone(member), func(e string) bool { return !strings.HasPrefix(e, "[") })
 	for i, e := range path {

@@ -1,22 +1,19 @@
-// Package field is the table of the fields of a pool that map to one member of AWS's API each. A
-// field is one row here and one member of a struct in package intent; everything else follows from
-// the two.
+// Package field has the table of pool fields that map to exactly one member of AWS's API. A field is a row of
+// this table and a member of a struct in package intent. Everything else is derived from these two.
 //
-// Terms. A row is of a kind: of a launch template's data, of an Auto Scaling group or of a
-// nodegroup. Its member is the place of the value in the intent, by the keys of the intent's JSON,
-// which are AWS's names. Its sources are the fields of manifests that set it: of the pool's object,
-// under names that Cluster API Provider AWS chose, or of PoolOptions, with AWS's name in lower
-// camel case.
+// Terms. Every row has a kind: the data of a launch template, an Auto Scaling group, or a nodegroup. Its
+// member is the path of the value in the intent, with the JSON keys of the intent, which are AWS's names. Its
+// sources are the fields of manifests that set it. They are fields of the pool's object, with names from
+// Cluster API Provider AWS, or a field of PoolOptions, with AWS's name in lower camel case.
 //
-// A structure, map or list that AWS's request changes as a whole, or item by item, has a Block in
-// addition to the rows of its members.
+// A structure, map or list that AWS changes as a whole or item by item also has a Block.
 //
-// Rules. A row describes one field by itself and nothing else: it contains no conditions, no
-// expressions and no functions. A field that depends on another one, on an answer of AWS or on the
-// order of calls is code, and its row says so in Special. It is then in the documentation, in
-// origins and in changes like any other, and the code that Special names converts it.
+// Rules. A row describes one field and nothing else. It has no conditions, expressions or functions. A field
+// that depends on another field, on an answer of AWS, or on the order of calls needs code, and its row names
+// the code in Special. Such a field still appears in the documentation, in origins and in changes. The code
+// that Special names converts it.
 //
-// The table is not the emulator's: that imitates AWS, and would agree with a mistake.
+// The emulator does not use this table. It imitates AWS, and would otherwise repeat the table's mistakes.
 package field
 
 import (
@@ -26,7 +23,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Kind says what has the member of a row.
+// Kind is the AWS structure that has the member of a row.
 type Kind string
 
 // The kinds of rows.
@@ -37,69 +34,67 @@ const (
 	Nodegroup Kind = "Nodegroup"          // intent.NodegroupSettings
 )
 
-// Row is one field.
+// Row describes a field.
 type Row struct {
 	Of Kind
-	// AWS is the path of the member as AWS spells it, with [] for each item of a list.
+	// AWS is the path of the member in AWS's spelling, with [] for each item of a list.
 	AWS string
-	// Member is the path of the intent's member where it is not that of AWS's. The
-	// first letter of a key may be lower case there.
+	// Member is the path of the intent's member if it differs from AWS. The first letter of a key may be
+	// lower case.
 	Member string
-	// Pool are the fields below spec of the pool that may set it, the likeliest first,
-	// separated by |. Without any it is PoolOptions that sets it; - where neither does.
+	// Pool lists the fields below the pool's spec that may set the member, the most likely first, separated
+	// by |. If it is empty, PoolOptions sets the member. "-" means that neither sets it.
 	Pool string
 
-	// The valid values, within those of the member's type. Fields of the pool have the limits of
-	// their own schema, in package manifest.
+	// Limits in addition to the limits of the member's type. Fields of the pool have the limits of their own
+	// schema, in package manifest.
 	Required bool
-	Values   string // the only texts, separated by |
-	Begins   string // how a text begins: arn: or the prefix of an id, sg-
+	Values   string // the only valid values, separated by |
+	Begins   string // prefix of the value: arn:, or the prefix of an id such as sg-
 	Min, Max *int64
-	Default  string // where no manifest writes it
-	// Absent is the value that AWS assumes for an absent member.
+	Default  string // if no manifest has the field
+	// Absent is the value that AWS uses if the member is absent.
 	Absent string
 
-	// By is the call that changes it; "" for the usual one of its kind.
+	// By is the API call that changes the member. "" means the usual call of the kind.
 	By string
-	// Replaces says that a change replaces machines or what has the member.
+	// Replaces is true if a change replaces machines or the resource that has the member.
 	Replaces bool
-	// Doc says of it what its name in AWS does not.
+	// Doc adds information that AWS's name does not convey.
 	Doc string
-	// Special says which code converts, compares or fills the member, and why.
+	// Special names the code that converts, compares or fills in the member, and the reason.
 	Special string
 }
 
-// Block is a row for a whole structure, map or list, which AWS's request does not change member by
-// member. The rows of its members follow from the same first name. A manifest without the block
-// does not change it.
+// Block describes a structure, map or list that AWS does not change member by member. The rows of its members
+// have the same first name. weir changes nothing in it if the manifest does not have it.
 type Block struct {
 	Form Form
-	// Switch is the member of a structure that says whether there is any such thing. While
-	// it is false, the other members mean nothing.
+	// Switch is the boolean member of a structure that enables it. If it is false, the other members have no
+	// effect.
 	Switch string
-	// Absent holds the values that AWS assumes for absent members of a structure, as JSON of the
-	// intent.
+	// Absent has the values that AWS uses for absent members of a structure, as JSON of the intent.
 	Absent string
 }
 
-// Form describes how AWS's request changes a block.
+// Form is the way in which AWS's request changes a block.
 type Form string
 
 // Forms of blocks.
 const (
-	// Whole: the request holds all members of the structure.
+	// Whole requests contain all members of the structure.
 	Whole Form = "whole"
-	// ByItem: the request holds the items to add or change, and those to remove.
+	// ByItem requests contain the items to add or change, and the items to remove.
 	ByItem Form = "by item"
 )
 
-// member is the path of the intent's member.
+// member returns the path of the intent's member.
 func (r *Row) member() string { return cmp.Or(r.Member, r.AWS) }
 
-// OfPool reports whether the pool's own object sets the field, and not PoolOptions.
+// OfPool reports whether the pool's own object sets the field. If not, PoolOptions does.
 func (r *Row) OfPool() bool { return r.Pool != "" }
 
-// PoolFields are the paths below spec of the pool's object that may set the field.
+// PoolFields returns the paths below the pool's spec that may set the field.
 func (r *Row) PoolFields() []string {
 	if r.Pool == "" || r.Pool == "-" {
 		return nil
@@ -107,7 +102,7 @@ func (r *Row) PoolFields() []string {
 	return strings.Split(r.Pool, "|")
 }
 
-// OptionsField is the path below spec of PoolOptions that sets the field.
+// OptionsField returns the path below the spec of PoolOptions that sets the field.
 func (r *Row) OptionsField() string {
 	parts := strings.Split(r.AWS, ".")
 	for i, p := range parts {
@@ -116,15 +111,15 @@ func (r *Row) OptionsField() string {
 	return section(r.Of) + "." + strings.Join(parts, ".")
 }
 
-// Call is the call that changes the field.
+// Call returns the API call that changes the field.
 func (r *Row) Call() string {
 	return cmp.Or(r.By, map[Kind]string{Template: "CreateLaunchTemplateVersion", Group: UpdateGroup, Refresh: "StartInstanceRefresh", Nodegroup: UpdateNodegroup}[r.Of])
 }
 
-// Key returns the spelling in manifests of AWS's name of a member.
+// Key returns the manifest spelling of a member's AWS name.
 func Key(name string) string { return strings.ToLower(name[:1]) + name[1:] }
 
-// section is the part of PoolOptions that is about a kind.
+// section returns the part of PoolOptions for a kind.
 func section(of Kind) string {
 	return map[Kind]string{Template: "launchTemplate", Group: "autoScalingGroup", Refresh: "autoScalingGroup.refreshPreferences", Nodegroup: "nodegroup"}[of]
 }

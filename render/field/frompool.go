@@ -8,11 +8,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// FromPool copies what a pool's own object says of a kind's members into settings of the
-// intent: both are pointers to structs, spec to the object's. It widens and narrows
-// numbers, whose range is checked when they are decoded, and makes seconds of a duration.
-// Of several fields that set a member the first that is written counts. Members of list
-// items are left out, and so is what package manifest converts by the word of its row.
+// FromPool copies the values of a kind's members from a pool's spec to the settings of the intent. Both
+// arguments are pointers to structs. It converts number types, whose range decoding has checked, and converts
+// durations to seconds. If several fields set a member, the first one that is written counts. It skips
+// members of list items, and members that package manifest converts according to Special.
 func FromPool(of Kind, spec, settings any) {
 	for _, r := range Rows(of) {
 		if strings.Contains(r.AWS, "[]") || strings.HasPrefix(r.Special, "manifest:") {
@@ -28,8 +27,8 @@ func FromPool(of Kind, spec, settings any) {
 	}
 }
 
-// reach returns the value at a path below a struct. It creates missing pointers on the way if grow
-// is set, and otherwise reports that nothing is there.
+// reach returns the value at a path below a struct. If grow is true, it creates nil pointers on the path.
+// Otherwise ok is false if a pointer is nil.
 func reach(v reflect.Value, path intent.Path, grow bool) (reflect.Value, bool) {
 	for i := 0; ; {
 		if v.Kind() == reflect.Pointer {
@@ -50,7 +49,7 @@ func reach(v reflect.Value, path intent.Path, grow bool) (reflect.Value, bool) {
 	}
 }
 
-// carry writes a value into one of another type that holds the same.
+// carry copies a value to a variable of another type that can represent it.
 func carry(from, to reflect.Value) {
 	switch {
 	case from.Type() == reflect.TypeFor[time.Duration]():

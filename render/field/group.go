@@ -1,14 +1,14 @@
 package field
 
-// group lists the members of an Auto Scaling group that its pool sets: intent.GroupSettings. AWS's
-// API reference of CreateAutoScalingGroup documents the default of an absent member.
+// group lists the members of an Auto Scaling group in intent.GroupSettings that its pool sets. The defaults
+// of absent members are from the API reference of CreateAutoScalingGroup.
 var group = []Row{
 	{AWS: "DefaultCooldown", Pool: "defaultCoolDown", Default: "300", Absent: "300", Doc: "in seconds"},
 	{AWS: "DefaultInstanceWarmup", Pool: "defaultInstanceWarmup", Default: "300", Absent: "-1", Doc: "in seconds"},
 	{AWS: "CapacityRebalance", Pool: "capacityRebalance", Default: "false", Absent: "false"},
 }
 
-// groupOptions lists the members that PoolOptions sets: intent.GroupOptions.
+// groupOptions lists the members in intent.GroupOptions, which PoolOptions sets.
 var groupOptions = []Row{
 	{AWS: "AvailabilityZoneDistribution.CapacityDistributionStrategy", Required: true, Values: "balanced-only|balanced-best-effort|reservations-then-balanced", Absent: "balanced-best-effort"},
 	{AWS: "AvailabilityZoneImpairmentPolicy.ImpairedZoneHealthCheckBehavior", Values: "ReplaceUnhealthy|IgnoreUnhealthy", Absent: "ReplaceUnhealthy"},
@@ -43,7 +43,7 @@ var groupOptions = []Row{
 	{AWS: "DeleteWarmPool", By: "DeleteWarmPool", Special: "plan: it says that there is to be no warm pool"},
 }
 
-// refresh are the members of an instance refresh: intent.Refresh.
+// refresh lists the members of intent.Refresh, the preferences of an instance refresh.
 var refresh = []Row{
 	{AWS: "AlarmSpecification.Alarms", Required: true},
 	{AWS: "AutoRollback"},

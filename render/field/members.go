@@ -11,39 +11,38 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Operations that send most members of their kind.
+// Operations that send most members of a kind.
 const (
 	createGroup     = "CreateAutoScalingGroup"
 	UpdateGroup     = "UpdateAutoScalingGroup"
 	UpdateNodegroup = "UpdateNodegroupConfig"
 )
 
-// Member is a member of the requests and answers of AWS about a kind, which rows of the
-// same first name make up, and its place in a struct of settings: what Git declares, what
-// AWS has and what a request changes are of one type, in which an absent member was not
-// declared, is not set, or stays as it is.
+// Member is a top-level member in AWS's requests and answers about a kind. Rows with the same first name form
+// a member. It also has the member's place in a struct of settings. The same struct type serves for the
+// settings in Git, in AWS and in requests. An absent member is not declared, not set, or not changed.
 type Member struct {
-	// AWS is the name, and Field the manifest's field below spec, which changes name.
+	// AWS is AWS's name. Field is the manifest's field below spec that changes the member.
 	AWS, Field string
-	// OfPool says that the pool's own object sets it, and not PoolOptions.
+	// OfPool is true if the pool's own object sets the member. If not, PoolOptions does.
 	OfPool bool
-	// Call is the call that changes it.
+	// Call is the API call that changes the member.
 	Call string
-	// Special says that code of its own compares or converts it.
+	// Special is true if separate code compares or converts the member.
 	Special bool
-	// Replaces says that a change replaces what has the member.
+	// Replaces is true if a change replaces the resource that has the member.
 	Replaces bool
-	// Path is the position in requests and answers, with AWS's names.
+	// Path is the path in requests and answers, with AWS's names.
 	Path []string
-	// Block describes how it is changed as a whole; nil for a single member.
+	// Block describes how the member is changed as a whole. It is nil for a scalar member.
 	Block   *Block
 	index   []int
-	normal  reflect.Value // where no manifest writes it
-	missing reflect.Value // what AWS takes an absent one for
+	normal  reflect.Value // if no manifest has the field
+	missing reflect.Value // the value that AWS uses if it is absent
 }
 
-// GroupMembers returns the members of an Auto Scaling group, in intent.GroupSettings, in the order
-// of the rows.
+// GroupMembers returns the members of an Auto Scaling group, in intent.GroupSettings, in the order of the
+// rows.
 var GroupMembers = sync.OnceValue(func() []*Member { return membersOf[intent.GroupSettings](Group) })
 
 // NodegroupMembers returns the members of a managed nodegroup, in intent.NodegroupSettings.
@@ -59,7 +58,7 @@ var NodegroupMembers = sync.OnceValue(func() []*Member {
 	return members
 })
 
-// GroupMember are GroupMembers by their names in AWS.
+// GroupMember returns GroupMembers by AWS name.
 var GroupMember = sync.OnceValue(func() map[string]*Member { return byName(GroupMembers()) })
 
 func byName(members []*Member) map[string]*Member {
@@ -70,12 +69,12 @@ func byName(members []*Member) map[string]*Member {
 	return out
 }
 
-// Of is the member in the struct that settings points to.
+// Of returns the member's field in the struct that settings points to.
 func (m *Member) Of(settings any) reflect.Value {
 	return reflect.ValueOf(settings).Elem().FieldByIndex(m.index)
 }
 
-// OfCreation reports whether the call that makes the resource sends the member.
+// OfCreation reports whether the call that creates the resource sends the member.
 func (m *Member) OfCreation() bool {
 	switch m.Call {
 	case UpdateGroup, createGroup, "AttachTrafficSources":
@@ -84,13 +83,13 @@ func (m *Member) OfCreation() bool {
 	return false
 }
 
-// IsDefault reports whether a value goes without saying.
+// IsDefault reports whether a value is empty or the default.
 func (m *Member) IsDefault(v reflect.Value) bool {
 	return v.IsZero() || m.normal.IsValid() && reflect.DeepEqual(v.Interface(), m.normal.Interface())
 }
 
-// Found returns the value in AWS, or the value that AWS assumes if it is absent. A block with a
-// switch may be absent.
+// Found returns the value in AWS. If it is absent, Found returns the value that AWS uses, except for a block
+// with a switch.
 func (m *Member) Found(v reflect.Value) reflect.Value {
 	if v.IsZero() && m.missing.IsValid() && (m.Block == nil || m.Block.Switch == "") {
 		return m.missing
@@ -98,14 +97,14 @@ func (m *Member) Found(v reflect.Value) reflect.Value {
 	return v
 }
 
-// Holds reports whether the found value holds all of the wanted one. An absent value
-// means AWS's default; if the default is unknown, any value matches an absent one.
+// Holds reports whether the value in AWS has all parts of the desired value. An absent value means AWS's
+// default. If the default is unknown, any value matches an absent one.
 func (m *Member) Holds(want, found reflect.Value) bool {
 	return want.IsZero() || Holds(want, found, m.missing)
 }
 
-// Holds compares as Member.Holds does; missing is the value that AWS assumes for an absent one, and
-// the zero Value if that is unknown.
+// Holds compares like Member.Holds. missing is the value that AWS uses for an absent one, or the zero Value
+// if that is unknown.
 func Holds(want, found, missing reflect.Value) bool {
 	if missing.IsValid() && absent(found) {
 		found = missing
@@ -141,9 +140,8 @@ func Holds(want, found, missing reflect.Value) bool {
 	return want.Equal(found)
 }
 
-// Complete returns a value with AWS's defaults in place of its absent members. For a value that
-// means the same as an absent one it returns the zero Value. So two values with the same meaning
-// are equal.
+// Complete returns a value with AWS's defaults for absent members. If the value means the same as an absent
+// one, it returns the zero Value. So values with the same meaning are equal.
 func (m *Member) Complete(v reflect.Value) reflect.Value {
 	none := reflect.Zero(v.Type())
 	switch {
@@ -169,8 +167,8 @@ func (m *Member) Complete(v reflect.Value) reflect.Value {
 	return out
 }
 
-// absent reports whether a value stands for nothing: a number or a boolean never does,
-// for behind a pointer 0 and false were written, or are set in AWS.
+// absent reports whether a value is unset. Numbers and booleans are never absent, because their pointer was
+// not nil.
 func absent(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Bool, reflect.Int32:
@@ -179,8 +177,8 @@ func absent(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// membersOf puts the rows of a kind together that have the first name in common, and
-// finds their places in the struct T, or in one below it.
+// membersOf combines the rows of a kind that have the same first name, and finds their fields in the struct T
+// or below it.
 func membersOf[T any](of Kind) []*Member {
 	var out []*Member
 	for _, r := range Rows(of) {
@@ -206,7 +204,7 @@ func membersOf[T any](of Kind) []*Member {
 	return out
 }
 
-// settingOf is the field of a struct, or of one below it, that has AWS's name.
+// settingOf returns the field with the given AWS name in a struct or in a struct below it.
 func settingOf(t reflect.Type, name string) reflect.StructField {
 	if i := memberIndex(t, name); i >= 0 {
 		return t.Field(i)
@@ -223,7 +221,7 @@ func settingOf(t reflect.Type, name string) reflect.StructField {
 	panic("field: " + t.String() + " has no member " + name)
 }
 
-// put writes a text at a path of a value of type t, and creates the value for the first text.
+// put sets the string at a path of a value of type t. It creates the value for the first string.
 func put(v *reflect.Value, t reflect.Type, path []string, text string) {
 	if text == "" {
 		return

@@ -1,7 +1,7 @@
 package field
 
-// nodegroup lists the members of an EKS managed nodegroup: intent.NodegroupSettings. EKS changes
-// most changeable members in requests of their own form.
+// nodegroup lists the members of an EKS managed nodegroup in intent.NodegroupSettings. EKS has separate
+// request structures for most members that can change.
 var nodegroup = []Row{
 	{AWS: "AmiType", Pool: "amiType", Replaces: true, Special: "plan: an image in the launch template excludes it"},
 	{AWS: "ReleaseVersion", Pool: "amiVersion", By: "UpdateNodegroupVersion"},
@@ -34,8 +34,8 @@ var nodegroup = []Row{
 	{AWS: "WarmPoolConfig.ReuseOnScaleIn", Member: "WarmPool.ReuseOnScaleIn"},
 }
 
-// nodegroupBlocks are the members that UpdateNodegroupConfig changes as a whole or item by
-// item, by their names in the intent.
+// nodegroupBlocks has the members that UpdateNodegroupConfig changes as a whole or item by item, by name in
+// the intent.
 var nodegroupBlocks = map[string]Block{
 	"Labels":        {Form: ByItem},
 	"Taints":        {Form: ByItem},

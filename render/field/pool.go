@@ -6,8 +6,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// beside lists members that the pool's own object sets and that are no rows, because its field does
-// not map to one of them alone: by AWS's name as a manifest would spell it.
+// beside lists members without rows that the pool's own object sets. Their fields in the pool do not map to
+// exactly one member. Keys are AWS's names in lower camel case.
 var beside = map[Kind]map[string]string{
 	Template: {
 		"blockDeviceMappings": "awsLaunchTemplate.rootVolume", "instanceMarketOptions": "awsLaunchTemplate.spotMarketOptions",
@@ -24,8 +24,8 @@ var beside = map[Kind]map[string]string{
 	},
 }
 
-// InPool is the field below spec of the pool's object that sets a member of AWS's, whose
-// path is spelt as in PoolOptions; ok is false where the pool has no such field.
+// InPool returns the field below the pool's spec that sets an AWS member, whose path is spelled as in
+// PoolOptions. ok is false if the pool has no such field.
 func InPool(of Kind, member string) (field intent.Path, ok bool) {
 	if f := beside[of][member]; f != "" {
 		return elements(f), true

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// template is RequestLaunchTemplateData. Any change of it is a new version of the
-// launch template, which machines run once they are replaced.
+// template lists the members of RequestLaunchTemplateData. Every change results in a new version of the
+// launch template, which machines run after they are replaced.
 var template = []Row{
 	{AWS: "BlockDeviceMappings[].DeviceName", Pool: "awsLaunchTemplate.nonRootVolumes[].deviceName", Special: "plan: the root volume's is the image's"},
 	{AWS: "BlockDeviceMappings[].Ebs.DeleteOnTermination", Pool: "awsLaunchTemplate.nonRootVolumes[].DeleteOnTermination", Special: "manifest: Cluster API Provider AWS has volumes deleted with their instance"},
@@ -96,7 +96,7 @@ var template = []Row{
 	{AWS: "UserData", Pool: "-", Special: "userdata: made of the bootstrap configuration"},
 }
 
-// refusedTemplate are members of AWS's that no pool can have, each with why.
+// refusedTemplate lists the AWS members that no pool can have, with the reasons.
 var refusedTemplate = map[string]string{
 	"BlockDeviceMappings[].Ebs.EbsCardIndex":             volumes,
 	"BlockDeviceMappings[].Ebs.SnapshotId":               volumes,
@@ -129,8 +129,8 @@ const (
 	zones   = "the pool's subnets and zones decide where its instances run"
 )
 
-// TemplateFields is Fields of a launch template's data, whose first volume is the
-// pool's rootVolume where it has one.
+// TemplateFields is like Fields for the data of a launch template. If the pool has a rootVolume, that is the
+// first volume.
 func TemplateFields(member intent.Path, rootVolume bool) (paths []intent.Path, ofOptions bool) {
 	paths, ofOptions = Fields(Template, member)
 	for i, p := range paths {

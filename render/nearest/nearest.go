@@ -1,9 +1,9 @@
-// Package nearest finds what a misspelt word most likely means.
+// Package nearest finds the likely meaning of a misspelled word.
 package nearest
 
 import "strings"
 
-// Word returns the candidate that a misspelt word most likely means, or "".
+// Word returns the candidate that is most similar to a misspelled word, or "".
 func Word(word string, candidates []string) string {
 	best, bestDistance := "", max(2, len(word)/3)+1
 	for _, c := range candidates {
@@ -17,7 +17,7 @@ func Word(word string, candidates []string) string {
 	return best
 }
 
-// Distance is the Levenshtein distance, or limit if it is at least that.
+// Distance returns the Levenshtein distance, or limit if the distance is not smaller.
 func Distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit || len(a) > 200 {
 		return limit

@@ -7,10 +7,10 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// converter turns what the decoder takes into JSON Schema.
+// converter converts decoder schemas to JSON Schema.
 type converter struct{ Options }
 
-// object is the schema of a whole object.
+// object returns the schema of a whole object.
 func (c converter) object(k Kind, s *kinds.Schema) Node {
 	out := c.convert(s, true)
 	out["title"] = k.Name + " " + k.apiVersion()
@@ -24,8 +24,8 @@ func (c converter) object(k Kind, s *kinds.Schema) Node {
 	return out
 }
 
-// convert returns the schema of a field. Null stands for a field that is not
-// written, unless the field is required.
+// convert returns the schema of a field. Null is accepted for a field that is not required, and means that
+// the field is not written.
 func (c converter) convert(s *kinds.Schema, required bool) Node {
 	out := Node{}
 	switch s.Type {
@@ -52,11 +52,11 @@ func (c converter) convert(s *kinds.Schema, required bool) Node {
 	return out
 }
 
-// members is the schema of a struct or a map.
+// members returns the schema of a struct or a map.
 func (c converter) members(s *kinds.Schema) Node {
 	out := Node{"type": "object"}
 	if s.Properties == nil {
-		// The value of a key may be null, which is an empty one.
+		// Null for a key means an empty value.
 		out["additionalProperties"] = c.convert(s.AdditionalProperties, false)
 	} else {
 		props := Node{}
@@ -70,7 +70,7 @@ func (c converter) members(s *kinds.Schema) Node {
 			out["required"] = s.Required
 		}
 		if c.Partial {
-			// $patch, $retainKeys and such.
+			// directives such as $patch and $retainKeys
 			out["patternProperties"] = Node{`^\$`: Node{}}
 		}
 	}
@@ -80,11 +80,11 @@ func (c converter) members(s *kinds.Schema) Node {
 	return out
 }
 
-// Duration is the pattern of what Go reads as a length of time.
+// Duration is the pattern of durations that Go can parse.
 const Duration = `^[-+]?(0|((\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h))+)$`
 
-// scalar is the schema of a text, a number or a boolean. Where not every text is
-// taken, one with a variable is as well.
+// scalar returns the schema of a string, number or boolean. If only certain values are valid, a string with a
+// variable is accepted as well.
 func scalar(s *kinds.Schema) Node {
 	out := Node{"type": s.Type}
 	if s.Enum != nil {
@@ -102,7 +102,7 @@ func scalar(s *kinds.Schema) Node {
 		out["pattern"] = s.Pattern
 	}
 	if s.Format == "duration" {
-		// The format of that name in JSON Schema is another one.
+		// JSON Schema defines "duration" differently.
 		out["pattern"] = Duration
 	}
 	if s.Type == "string" && len(out) == 1 {
@@ -117,7 +117,7 @@ func bound(n Node, name string, value int64) {
 	}
 }
 
-// orNull has null taken as well.
+// orNull adds null to the accepted values.
 func orNull(n Node) Node {
 	if list, ok := n["anyOf"].([]any); ok {
 		n["anyOf"] = append(list, Node{"type": "null"})

@@ -1,14 +1,12 @@
-// Package schema writes JSON Schemas for the manifests that weir reads, so that
-// editors complete and check them and other validators know them. They are made
-// from what the decoder takes.
+// Package schema writes JSON Schemas for the manifests that weir reads, so that editors and other validators
+// can check them. The schemas are made from the types of the decoder.
 //
-// The dialect is draft-07: yaml-language-server, which most editors use, knows
-// no newer one, and kubeconform knows them all. The schemas are for files in a
-// repository, before variables have their values: where a number, a boolean or a
-// text of a certain form is wanted, a text with ${VAR} in it is as good.
+// The dialect is draft-07. yaml-language-server, which most editors use, supports no newer one, and
+// kubeconform supports all of them. The schemas are for files in a repository, whose variables are not
+// substituted yet. So a string with ${VAR} is accepted in place of a number, a boolean, or a string of a
+// certain form.
 //
-// They are not stricter than weir validate, and less strict where JSON Schema
-// cannot say it.
+// The schemas accept everything that weir validate accepts, and more if JSON Schema cannot express a rule.
 package schema
 
 import (
@@ -27,11 +25,11 @@ const Draft = "http://json-schema.org/draft-07/schema#"
 // Node is a JSON object of a schema.
 type Node = map[string]any
 
-// Kind is one version of a kind that weir reads.
+// Kind is a version of a kind that weir reads.
 type Kind struct{ Group, Version, Name string }
 
-// Path returns the path of a kind's schema below a directory of schemas. It is the layout that
-// {{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json names in kubeconform.
+// Path returns the path of a kind's schema below a directory of schemas. The layout is the template
+// {{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json of kubeconform.
 func (k Kind) Path() string {
 	return k.Group + "/" + strings.ToLower(k.Name) + "_" + k.Version + ".json"
 }
@@ -40,13 +38,12 @@ func (k Kind) apiVersion() string { return k.Group + "/" + k.Version }
 
 // Options of schemas.
 type Options struct {
-	// Partial makes schemas for patches and for bases that an overlay completes:
-	// nothing but apiVersion and kind is required, and the directives of a
-	// strategic merge patch are taken.
+	// Partial makes schemas for patches and for bases that an overlay completes. Only apiVersion and kind are
+	// required, and the directives of a strategic merge patch are accepted.
 	Partial bool
 }
 
-// Kinds returns the kinds that there are schemas of, sorted.
+// Kinds returns the kinds that have schemas, sorted.
 func Kinds() []Kind {
 	var out []Kind
 	for v := range kinds.Schemas() {
@@ -59,7 +56,7 @@ func Kinds() []Kind {
 	return out
 }
 
-// Of returns the schema of one kind as a document of its own.
+// Of returns the schema of a kind as a separate document.
 func Of(k Kind, o Options) (Node, error) {
 	s, ok := kinds.Schemas()[kinds.SchemaVersion{APIVersion: k.apiVersion(), Kind: k.Name}]
 	if !ok {
@@ -70,8 +67,7 @@ func Of(k Kind, o Options) (Node, error) {
 	return out, nil
 }
 
-// Union returns one schema for files that hold objects of several kinds. An
-// object of a kind that is not among them is accepted.
+// Union returns one schema for files with objects of several kinds. It accepts objects of all other kinds.
 func Union(list []Kind, o Options) (Node, error) {
 	defs := definitions()
 	all := kinds.Schemas()
@@ -88,7 +84,7 @@ func Union(list []Kind, o Options) (Node, error) {
 		id := [2]string{k.Group, k.Name}
 		versions[id] = append(versions[id], k.apiVersion())
 	}
-	// A version of such a kind that weir does not read is a fault, too.
+	// For these kinds, versions that weir does not read are faults.
 	for _, k := range list {
 		id := [2]string{k.Group, k.Name}
 		if known := versions[id]; known != nil && known[0] == k.apiVersion() {
@@ -99,12 +95,12 @@ func Union(list []Kind, o Options) (Node, error) {
 	return Node{"$schema": Draft, "title": "Objects that weir reads", "type": "object", "allOf": rules, "definitions": defs}, nil
 }
 
-// is tells objects of a kind.
+// is returns a schema that matches objects of a kind.
 func is(apiVersion Node, kind string) Node {
 	return Node{"properties": Node{"apiVersion": apiVersion, "kind": Node{"const": kind}}, "required": []string{"apiVersion", "kind"}}
 }
 
-// Marshal writes a schema as indented JSON, always with the same bytes.
+// Marshal returns a schema as indented JSON. Equal schemas result in equal bytes.
 func Marshal(n Node) ([]byte, error) {
 	out, err := json.MarshalIndent(n, "", "  ")
 	return append(out, '\n'), err

@@ -7,26 +7,25 @@ import (
 	"sync"
 )
 
-// Finder finds the values of sets in texts, in every form that outputs have. It finds many of them
-// in one pass, and uses little more memory than the forms themselves, unlike the tries of
-// strings.Replacer: decrypted scripts are long. The cost to add or remove a set depends on that set
-// only. It is safe for concurrent use; nil and the zero value find nothing.
+// Finder finds the values of sets in texts, in all forms that outputs use. It finds many of them in one pass,
+// and needs little more memory than the forms themselves. strings.Replacer's tries would need much more,
+// because decrypted scripts are long. The cost of adding or removing a set depends only on that set. A Finder
+// is safe for concurrent use. Nil and the zero value find nothing.
 type Finder struct {
 	mu     sync.RWMutex
-	values map[string]int // how many sets have each
-	forms  map[string]int // how many values have each
-	// begins reports, for the first two bytes of a text, whether any form begins so, including
-	// removed forms; lengths holds the lengths of the forms, the longest first, by their first
-	// bytes.
+	values map[string]int // number of sets with each value
+	forms  map[string]int // number of values with each form
+	// begins reports whether any form, including removed forms, starts with the given two bytes. lengths has
+	// the lengths of the forms by their first bytes, in descending order.
 	begins  [1 << 10]uint64
 	lengths map[head][]length
-	// most is the highest number of forms since the maps were made, because maps never shrink.
+	// most is the maximum number of forms since the maps were made. Maps never shrink.
 	most int
 }
 
 type head [leastValue]byte
 
-// length is the length of as many forms.
+// length is a length and the number of forms that have it.
 type length struct{ of, forms int }
 
 // Finder returns a finder of the set's values.
@@ -39,7 +38,7 @@ func (s *Set) Finder() *Finder {
 	return f
 }
 
-// Add makes the Finder find the values of a set.
+// Add adds the values of a set.
 func (f *Finder) Add(s *Set) {
 	if s == nil {
 		return
@@ -62,7 +61,7 @@ func (f *Finder) Add(s *Set) {
 	f.most = max(f.most, len(f.forms))
 }
 
-// indexStart notes how a form begins.
+// indexStart records the start of a form.
 func (f *Finder) indexStart(form string) {
 	pair := uint16(form[0])<<8 | uint16(form[1])
 	f.begins[pair>>6] |= 1 << (pair & 63)
@@ -79,7 +78,7 @@ func headOf(form string) head { return head([]byte(form[:leastValue])) }
 
 func byLength(l length, of int) int { return of - l.of }
 
-// Remove takes the values of a set out that was added.
+// Remove removes the values of a set that was added.
 func (f *Finder) Remove(s *Set) {
 	if s == nil {
 		return
@@ -101,7 +100,7 @@ func (f *Finder) Remove(s *Set) {
 	f.shrink()
 }
 
-// end takes back what begin has noted.
+// end reverts indexStart.
 func (f *Finder) end(form string) {
 	h, list := headOf(form), f.lengths[headOf(form)]
 	at, _ := slices.BinarySearchFunc(list, len(form), byLength)
@@ -114,7 +113,7 @@ func (f *Finder) end(form string) {
 	}
 }
 
-// shrink gives back what many values have taken that are gone.
+// shrink makes new, smaller maps after most forms were removed.
 func (f *Finder) shrink() {
 	const few = 100
 	if f.most <= few || f.most/4 < len(f.forms) {
@@ -130,7 +129,7 @@ func (f *Finder) shrink() {
 	}
 }
 
-// Len is the number of values that are looked for.
+// Len returns the number of values.
 func (f *Finder) Len() int {
 	if f == nil {
 		return 0
@@ -140,7 +139,7 @@ func (f *Finder) Len() int {
 	return len(f.values)
 }
 
-// Redact returns the text with Mask in place of every value.
+// Redact replaces every value in the text with Mask.
 func (f *Finder) Redact(text string) string {
 	if f == nil || text == "" {
 		return text
@@ -162,9 +161,9 @@ func (f *Finder) Redact(text string) string {
 	return b.String()
 }
 
-// In reports whether a field's text gives a value away. One that looks like a
-// word or a number, such as the user name in an encrypted file, counts only where
-// it is the whole text; every other one wherever it stands, also in base64.
+// In reports whether a field's text reveals a value. A value that looks like a word or a number, such as a
+// user name in an encrypted file, counts only if it is the whole text. All other values count anywhere in the
+// text, also in base64.
 func (f *Finder) In(text string) bool {
 	if f == nil {
 		return false
@@ -194,7 +193,7 @@ func (f *Finder) In(text string) bool {
 	return false
 }
 
-// next returns where the first form begins at or after a place, and ends.
+// next returns the start and end of the first form at or after a position.
 func (f *Finder) next(text string, from int) (start, end int, ok bool) {
 	if len(f.values) == 0 {
 		return 0, 0, false

@@ -1,14 +1,13 @@
-// Package secret finds secret values in texts: to refuse a field that contains one, and to keep
-// them out of everything that is shown. It imports only packages that import nothing else of weir,
-// and every package may import it.
+// Package secret finds secret values in texts. weir refuses fields that contain one, and removes them from
+// all output. It imports only packages that import nothing else of weir, and every package may import it.
 //
-// The values that count. The finder ignores white space around a value. A value counts only if it
-// has at least 6 bytes and is neither a boolean nor null: anything shorter is in too many texts by
-// chance, and too easy to guess to be protected by silence. In a value with several lines, each
-// line with at least 16 bytes counts too, and what follows the colon or equals sign of a line.
+// White space around a value is ignored. A value counts only if it has at least 6 bytes and is neither a
+// boolean nor null. Shorter values occur in too many texts by chance, and are too easy to guess. In a value
+// with several lines, each line of at least 16 bytes counts too, and so does the text after a line's colon or
+// equals sign.
 //
-// It is found unchanged; in base64 of both alphabets, also as a part of something longer; and
-// escaped for URLs, JSON, HTML and Go.
+// The finder recognizes a value that is unchanged, in base64 of both alphabets, also inside a longer text, or
+// escaped for URLs, JSON, HTML or Go.
 package secret
 
 import (
@@ -24,11 +23,10 @@ import (
 	"github.com/weir-gitops/weir/render/visible"
 )
 
-// Mask is shown in place of a secret value.
+// Mask replaces secret values in output.
 const Mask = "(redacted)"
 
-// Least sizes in bytes: of a value, of a line of a longer value, and of the text behind a line's
-// colon.
+// Minimum sizes in bytes: of a value, of a line in a longer value, and of the text after a line's colon.
 const (
 	leastValue  = 6
 	leastLine   = 16
@@ -37,10 +35,10 @@ const (
 
 // Set is a set of secret values. It is immutable; nil is the empty set.
 type Set struct {
-	values []string // as they were given, trimmed, sorted
+	values []string // as given, trimmed, sorted
 }
 
-// New returns the set of those values that count.
+// New returns the set of all given values that count.
 func New(values ...string) *Set {
 	var kept []string
 	for _, v := range values {
@@ -55,8 +53,7 @@ func New(values ...string) *Set {
 	return &Set{values: slices.Compact(kept)}
 }
 
-// Union returns the set of all values of the sets; it is one of them where that has
-// all values.
+// Union returns the set of all values of the sets. If one of the sets has all values, Union returns it.
 func Union(sets ...*Set) *Set {
 	var all []string
 	for _, s := range sets {
@@ -84,7 +81,7 @@ func isSecret(v string) bool {
 	return len(v) >= leastValue
 }
 
-// Equal reports whether two sets hold the same values.
+// Equal reports whether two sets have the same values.
 func (s *Set) Equal(o *Set) bool {
 	if s == nil || o == nil {
 		return s.Len() == o.Len()
@@ -92,7 +89,7 @@ func (s *Set) Equal(o *Set) bool {
 	return slices.Equal(s.values, o.values)
 }
 
-// Len is the number of values that are looked for.
+// Len returns the number of values.
 func (s *Set) Len() int {
 	if s == nil {
 		return 0
@@ -100,17 +97,17 @@ func (s *Set) Len() int {
 	return len(s.values)
 }
 
-// Word reports whether a value is a word, a name, a version or a small number: so
-// likely to be in other texts by chance that it says nothing.
+// Word reports whether a value is a word, a name, a version or a small number. Such a value is so common that
+// its occurrence in a text reveals nothing.
 func Word(v string) bool { return len(v) < longestWord && word.MatchString(v) }
 
 // word matches texts that are likely to occur by chance: a word, a name, a version, a small number.
 var word = regexp.MustCompile(`^([a-z]+([._/-][a-z]+)*|[A-Z][a-z]+|v?[0-9]{1,7}|v?[0-9]+(\.[0-9]+)+)$`)
 
-// longestWord is the size from which no value is taken for a word.
+// longestWord is the length from which a value never counts as a word.
 const longestWord = 20
 
-// formsOf are all forms of a value and of its parts.
+// formsOf returns all forms of a value and its parts.
 func formsOf(v string) []string {
 	var out []string
 	for _, part := range parts(v) {
@@ -120,7 +117,7 @@ func formsOf(v string) []string {
 	return slices.DeleteFunc(slices.Compact(out), func(form string) bool { return len(form) < leastValue })
 }
 
-// parts are a value and what of it may be quoted alone.
+// parts returns a value and the parts of it that may be quoted alone.
 func parts(v string) []string {
 	out := []string{v}
 	if !strings.Contains(v, "\n") {
@@ -128,7 +125,7 @@ func parts(v string) []string {
 	}
 	for line := range strings.Lines(v) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "-----") { // the head of a PEM block says nothing
+		if strings.HasPrefix(line, "-----") { // the header of a PEM block is not secret
 			continue
 		}
 		if len(line) >= leastLine {
@@ -144,15 +141,15 @@ func parts(v string) []string {
 	return out
 }
 
-// encoded are the forms of a value in base64: as a whole, and as a part of
-// something longer, where only the characters in the middle are its own.
+// encoded returns the forms of a value in base64: alone, and inside a longer text. In the latter case only
+// the characters in the middle depend on the value alone.
 func encoded(v string) []string {
 	var out []string
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		out = append(out, enc.EncodeToString([]byte(v)))
 		for before := range 3 {
 			text := enc.EncodeToString(append(make([]byte, before), v...))
-			from := []int{0, 2, 3}[before] // these hold bits of the previous bytes
+			from := []int{0, 2, 3}[before] // these characters contain bits of the previous bytes
 			to := (before + len(v)) * 8 / 6
 			if to-from >= leastMember {
 				out = append(out, text[from:to])
@@ -162,11 +159,11 @@ func encoded(v string) []string {
 	return out
 }
 
-// unescaped matches texts that are the same in all escaped forms.
+// unescaped matches texts that are equal in all escaped forms.
 var unescaped = regexp.MustCompile(`^[A-Za-z0-9._~-]*$`)
 
-// escaped are the forms of a value in URLs, JSON, HTML and Go's quotes, also with what
-// a reader does not see written out.
+// escaped returns the forms of a value in URLs, JSON, HTML and Go's quotes, also with invisible characters
+// written out.
 func escaped(v string) []string {
 	if unescaped.MatchString(v) {
 		return []string{v}

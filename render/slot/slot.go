@@ -1,6 +1,6 @@
-// Package slot distributes a few slots among callers. A caller waits in a queue until it gets a
-// slot. Callers of a higher class come first; within a class the sources take turns, so that a
-// source with much work delays other sources only by the work that is already running.
+// Package slot distributes a few slots among callers. A caller waits in a queue for a slot. Callers of a
+// higher class come first. Within a class the sources take turns. So a source with much work delays other
+// sources only until its running work is finished.
 package slot
 
 import (
@@ -13,12 +13,11 @@ import (
 // Class orders callers. A lower one comes first.
 type Class int
 
-// Classes of callers.
+// Classes of callers, highest first.
 const (
-	// Followed is work for a commit that is applied.
+	// Followed is work for a commit that weir applies.
 	Followed Class = iota
-	// Earlier is work for a target whose followed commit cannot be applied: it looks for
-	// an earlier commit.
+	// Earlier is the search for an earlier commit, for a target whose followed commit cannot be applied.
 	Earlier
 	// Proposed is work for a pull request or a draft.
 	Proposed
@@ -28,22 +27,21 @@ const (
 // higher class needs the slot.
 var ErrPreempted = errors.New("other work comes first")
 
-// Caller says for whom a slot is.
+// Caller identifies the user of a slot.
 type Caller struct {
 	// Source takes turns with other sources. Commands without sources leave it empty.
 	Source string
 	Class  Class
 }
 
-// Queue shares out slots. New makes one.
+// Queue distributes slots. New creates one.
 type Queue struct {
 	o Options
 
 	mu      sync.Mutex
 	running []*Slot
 	waiting []*Slot // in order of arrival
-	// turns counts the slots that were given, and last is the count at which a source
-	// got its newest one.
+	// turns counts the granted slots. last has the count of each source's most recent slot.
 	turns int
 	last  map[string]int
 }
@@ -52,19 +50,18 @@ type Queue struct {
 type Options struct {
 	// Slots bounds the callers that run concurrently.
 	Slots int
-	// Reserved slots are never given to the class Proposed.
+	// Reserved is the number of slots that the class Proposed cannot get.
 	Reserved int
-	// PerSource bounds the slots of one source; 0 is no bound.
+	// PerSource limits the slots of a source. 0 means no limit.
 	PerSource int
-	// Preempt ends the context of a Proposed slot if a caller of another class has to
-	// wait.
+	// Preempt ends the context of a Proposed slot if a caller of a higher class has to wait.
 	Preempt bool
 }
 
 // New returns a queue with all slots free.
 func New(o Options) *Queue { return &Queue{o: o, last: map[string]int{}} }
 
-// Slot is the right to run. Leave gives it back.
+// Slot is the right to run, until Leave.
 type Slot struct {
 	queue   *Queue
 	caller  Caller
@@ -73,8 +70,8 @@ type Slot struct {
 	evicted bool
 }
 
-// Enter waits for a slot, or for the end of ctx. The context that it returns ends with
-// ctx, with Leave, and with ErrPreempted.
+// Enter waits for a slot or the end of ctx. The returned context ends with ctx, with Leave, or with the cause
+// ErrPreempted.
 func (q *Queue) Enter(ctx context.Context, c Caller) (context.Context, *Slot, error) {
 	own, s := q.slot(ctx, c)
 	q.mu.Lock()
@@ -89,7 +86,7 @@ func (q *Queue) Enter(ctx context.Context, c Caller) (context.Context, *Slot, er
 	q.mu.Lock()
 	q.waiting = slices.DeleteFunc(q.waiting, func(w *Slot) bool { return w == s })
 	q.mu.Unlock()
-	s.Leave() // it may have been given meanwhile
+	s.Leave() // the slot may have been granted meanwhile
 	return nil, nil, context.Cause(ctx)
 }
 
@@ -111,7 +108,7 @@ func (q *Queue) slot(ctx context.Context, c Caller) (context.Context, *Slot) {
 	return own, &Slot{queue: q, caller: c, given: make(chan struct{}), end: end}
 }
 
-// Leave gives the slot back. A second call does nothing.
+// Leave returns the slot. Further calls do nothing.
 func (s *Slot) Leave() {
 	q := s.queue
 	q.mu.Lock()
@@ -121,21 +118,21 @@ func (s *Slot) Leave() {
 	q.share()
 }
 
-// Running counts the callers that have a slot.
+// Running returns the number of callers that have a slot.
 func (q *Queue) Running() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.running)
 }
 
-// Waiting counts the callers that wait.
+// Waiting returns the number of callers that wait.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.waiting)
 }
 
-// share gives free slots to waiting callers. The caller holds mu.
+// share grants free slots to waiting callers. The caller holds mu.
 func (q *Queue) share() {
 	for {
 		next := q.next()
@@ -157,7 +154,7 @@ func (q *Queue) give(s *Slot) {
 	close(s.given)
 }
 
-// next returns the caller that gets the next slot, or nil if none can.
+// next returns the waiting caller that gets the next slot, or nil if none can.
 func (q *Queue) next() *Slot {
 	var best *Slot
 	for _, s := range q.waiting {
@@ -168,7 +165,7 @@ func (q *Queue) next() *Slot {
 	return best
 }
 
-// before reports whether s comes before a caller that arrived earlier.
+// before reports whether s has priority over a caller that arrived earlier.
 func (q *Queue) before(s, earlier *Slot) bool {
 	if s.caller.Class != earlier.caller.Class {
 		return s.caller.Class < earlier.caller.Class
@@ -176,7 +173,7 @@ func (q *Queue) before(s, earlier *Slot) bool {
 	return q.last[s.caller.Source] < q.last[earlier.caller.Source]
 }
 
-// fits reports whether there is a slot that s may have.
+// fits reports whether a slot is free that s may have.
 func (q *Queue) fits(s *Slot) bool {
 	proposed, own := 0, 0
 	for _, r := range q.running {
@@ -192,7 +189,7 @@ func (q *Queue) fits(s *Slot) bool {
 		(q.o.PerSource == 0 || own < q.o.PerSource)
 }
 
-// preempt ends as many Proposed slots as callers of other classes wait for.
+// preempt ends Proposed slots, as many as other callers wait for.
 func (q *Queue) preempt() {
 	need := 0
 	for _, s := range q.waiting {

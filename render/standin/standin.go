@@ -1,13 +1,12 @@
-// Package standin makes random stand-ins for secret texts, from a key of the process.
+// Package standin makes random stand-ins for secret texts, with a key of the process.
 //
-// A build sees stand-ins only. So nothing that it decides (which patch applies, what a selector
-// finds, the order of objects, a hash, whether it fails) depends on a secret. Afterwards Put
-// replaces the stand-ins by the texts, in places where a text is allowed.
+// A build sees only stand-ins. So none of its decisions depends on a secret: which patch applies, what a
+// selector matches, the order of objects, a hash, or an error. Afterwards Put replaces the stand-ins with the
+// secret texts, in fields that may contain secrets.
 //
-// All stand-ins have the same form: Length lower-case letters and digits, the first one a letter.
-// That is a text for YAML, a name for Kubernetes, a value for a file of variables, and base64. The
-// same secret has the same stand-in as long as the process runs, and another one in the next
-// process.
+// All stand-ins have the same form: Length lower-case letters and digits, the first one a letter. Such a text
+// is valid as a YAML string, a Kubernetes name, a value in a file of variables, and base64. A secret has the
+// same stand-in until the process ends, and another one in the next process.
 package standin
 
 import (
@@ -24,11 +23,11 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Length is the length of a stand-in, in bytes: a multiple of 3 and of 4, so that neither it nor
-// its base64 needs padding.
+// Length is the length of a stand-in in bytes. It is a multiple of 3 and of 4, so that neither the stand-in
+// nor its base64 form needs padding.
 const Length = 48
 
-// headLength is the length in bytes of the prefix that all stand-ins of a process share.
+// headLength is the length in bytes of the common prefix of all stand-ins of a process.
 const headLength = 12
 
 // process returns the key of the process and the prefix of its stand-ins.
@@ -59,48 +58,45 @@ func letters(key []byte, of string, n int) string {
 
 // Text is a secret text.
 type Text struct {
-	// ID identifies the secret, and is the same in every process. It is derived from
-	// public data, such as the encrypted text.
+	// ID identifies the secret in all processes. It is derived from public data, such as the encrypted text.
 	ID string
-	// Value is the text.
+	// Value is the secret text.
 	Value string
-	// Tag is its type in YAML, such as !!int; empty where its text decides, as that of a
-	// variable does.
+	// Tag is the YAML type, such as !!int. If it is empty, the text decides the type, as for variables.
 	Tag string
-	// Literal is the value as a YAML file holds it, where the text of the whole file
-	// becomes a value; else empty.
+	// Literal is the value in YAML syntax, for a file whose text becomes a value. Otherwise it is empty.
 	Literal string
 }
 
-// StandIn is the stand-in of a secret with an ID.
+// StandIn returns the stand-in of the secret with the given ID.
 func StandIn(id string) string {
 	return process().head + letters(process().key, "id\x00"+id, Length-headLength)
 }
 
-// Other returns a decoy for a secret with an ID: it has the form of a stand-in, and no text in common
-// with the secret's own.
+// Other returns a decoy for the secret with the given ID. It has the form of a stand-in, and shares no text
+// with the real one.
 func Other(id string) string { return "v" + letters(process().key, "other\x00"+id, Length-1) }
 
-// Holds reports whether a text holds a stand-in of this process, whole or cut behind its
-// first characters.
+// Holds reports whether a text contains a stand-in of this process. The stand-in may be cut off after its
+// prefix.
 func Holds(text string) bool { return strings.Contains(text, process().head) }
 
-// Index returns the position of the first stand-in of this process in a text, whole or cut behind its
-// first characters, or -1 if it has none.
+// Index returns the position of the first stand-in of this process in a text, or -1. The stand-in may be cut
+// off after its prefix.
 func Index(text []byte) int { return bytes.Index(text, []byte(process().head)) }
 
-// Set holds the secret texts of one build. The zero value and nil are empty. It is safe
-// for concurrent use once everything was added.
+// Set has the secret texts of a build. The zero value and nil are empty. It is safe for concurrent use after
+// the last Add.
 type Set struct {
 	texts   map[string]Text // by stand-in
 	windows map[[window]byte]struct{}
 }
 
-// window is the length of the shortest piece of a stand-in that is recognized. A text
-// has such a piece by chance once in 10^12 times.
+// window is the length of the shortest recognized piece of a stand-in. A text contains such a piece by chance
+// with a probability of 10^-12.
 const window = 8
 
-// Add adds a text, and returns its stand-in.
+// Add adds a text and returns its stand-in.
 func (s *Set) Add(t Text) string {
 	standIn := StandIn(t.ID)
 	if s.texts == nil {
@@ -113,7 +109,7 @@ func (s *Set) Add(t Text) string {
 	return standIn
 }
 
-// learn notes the pieces of a stand-in, as it is and in base64 at each place.
+// learn records the pieces of a stand-in: unchanged, and in base64 at every offset.
 func (s *Set) learn(standIn string) {
 	add := func(text string) {
 		for i := 0; i+window <= len(text); i++ {
@@ -127,7 +123,7 @@ func (s *Set) learn(standIn string) {
 	}
 }
 
-// Len is the number of texts.
+// Len returns the number of texts.
 func (s *Set) Len() int {
 	if s == nil {
 		return 0
@@ -135,15 +131,13 @@ func (s *Set) Len() int {
 	return len(s.texts)
 }
 
-// Touches reports whether a text holds a stand-in or a piece of one, as it is or in
-// base64.
+// Touches reports whether a text contains a stand-in or a piece of one, unchanged or in base64.
 func (s *Set) Touches(text string) bool {
 	at, _ := s.piece(text, 0)
 	return at >= 0
 }
 
-// piece returns the position and length of the first piece of a stand-in at or after a place, or -1
-// if none follows.
+// piece returns the position and length of the first piece of a stand-in at or after a position, or -1.
 func (s *Set) piece(text string, from int) (at, length int) {
 	if s.Len() == 0 {
 		return -1, 0
@@ -165,7 +159,7 @@ func (s *Set) piece(text string, from int) (at, length int) {
 	return -1, 0
 }
 
-// In returns the texts whose stand-ins occur unchanged in a text, each of them once.
+// In returns the texts whose complete stand-ins are in a text. It returns each of them once.
 func (s *Set) In(text string) (out []Text) {
 	if s.Len() == 0 {
 		return nil
@@ -180,7 +174,7 @@ func (s *Set) In(text string) (out []Text) {
 	}
 }
 
-// Mask replaces each stand-in in a text, and each piece of one, with secret.Mask.
+// Mask replaces every stand-in and every piece of one in a text with secret.Mask.
 func (s *Set) Mask(text string) string {
 	at, length := s.piece(text, 0)
 	if at < 0 {
@@ -195,20 +189,19 @@ func (s *Set) Mask(text string) string {
 	return out.String() + text[from:]
 }
 
-// Found says what Put found.
+// Found is the result of Put.
 type Found int
 
-// What a text may hold.
+// Results of Put.
 const (
 	None  Found = iota // no stand-in
-	Whole              // it is one stand-in
-	Part               // it contains stand-ins together with other text
-	Cut                // it holds a piece of a stand-in: nothing was put in
+	Whole              // the text is a single stand-in
+	Part               // the text contains stand-ins and other text
+	Cut                // the text contains a piece of a stand-in, and was not changed
 )
 
-// Put replaces stand-ins in a text with their secret texts. If the text is base64 of a text
-// with stand-ins, Put replaces them in the decoded text and encodes the result. If it finds Cut, it
-// returns the text unchanged.
+// Put replaces stand-ins in a text with their secret texts. If the text is base64 of a text with stand-ins,
+// Put replaces them in the decoded text and encodes the result. If the result is Cut, the text is unchanged.
 func (s *Set) Put(text string) (string, Found) {
 	return s.exchange(text, func(t Text) (string, string) { return t.Value, t.Literal })
 }
@@ -257,7 +250,7 @@ func (s *Set) exchange(text string, with func(Text) (value, literal string)) (st
 	}
 }
 
-// next is the first whole stand-in of a text with what stands around it.
+// next returns the first complete stand-in of a text, and the text before and after it.
 func (s *Set) next(text string) (before string, t Text, after string, ok bool) {
 	for from := 0; ; {
 		i := strings.Index(text[from:], process().head)
@@ -272,7 +265,7 @@ func (s *Set) next(text string) (before string, t Text, after string, ok bool) {
 	}
 }
 
-// Base64 is base64 as kustomize writes it in Secrets: in lines, where it is long.
+// Base64 encodes a text like kustomize does in Secrets: in lines if it is long.
 func Base64(text string) string {
 	const line = 70
 	encoded := base64.StdEncoding.EncodeToString([]byte(text))

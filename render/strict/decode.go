@@ -13,14 +13,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of one document: how deep it may nest, and how many nodes it may have with its
-// aliases expanded.
+// Limits of a document: its nesting depth, and its number of nodes after aliases are expanded.
 const (
 	maxDepth = 100
 	maxNodes = 200_000
 )
 
-// Decode reads a document into the value that v points to, which is empty before.
+// Decode decodes a document into the value that v points to, which must be empty.
 func (d *Decoder) Decode(n *yaml.Node, v any) {
 	d.visit(nil, n)
 	if n = d.resolve(n, nil); n != nil {
@@ -28,13 +27,13 @@ func (d *Decoder) Decode(n *yaml.Node, v any) {
 	}
 }
 
-// Read reads a node into the value that v points to, for a Value that checks the node first. The
+// Read decodes a node into the value that v points to. It is for a Value that checks the node first. The
 // node's limits are checked once, after the Value has read it.
 func (d *Decoder) Read(n *yaml.Node, v any, p intent.Path) {
 	d.typed(n, reflect.ValueOf(v).Elem(), p)
 }
 
-// resolve follows an alias, or refuses it: nil after a fault.
+// resolve follows an alias. It returns nil after it reported a fault.
 func (d *Decoder) resolve(n *yaml.Node, p intent.Path) *yaml.Node {
 	switch to := Resolve(n); {
 	case !d.Kubernetes && (n.Kind == yaml.AliasNode || n.Anchor != ""):
@@ -48,8 +47,7 @@ func (d *Decoder) resolve(n *yaml.Node, p intent.Path) *yaml.Node {
 	}
 }
 
-// value reads a resolved node into v and checks it against the limits of v's field and
-// against those of the schema.
+// value decodes a resolved node into v. It checks the limits of v's field and the limits of the schema.
 func (d *Decoder) value(n *yaml.Node, v reflect.Value, p intent.Path, own *Limit) {
 	if d.depth >= maxDepth {
 		d.Error(n, p, "wrong-type", named(d.Whole, p)+" is nested too deeply", "")
@@ -63,14 +61,14 @@ func (d *Decoder) value(n *yaml.Node, v reflect.Value, p intent.Path, own *Limit
 	before := d.faults
 	d.typed(n, v, p)
 	if n.Kind == yaml.ScalarNode && d.faults > before {
-		return // it is another fault of the same value
+		return // it would be another fault of the same value
 	}
 	if d.limit(own, n, p) && d.Limits != nil {
 		d.limit(&d.Limits.Limit, n, p)
 	}
 }
 
-// below runs read with the limits of one of the elements below.
+// below runs read with the limits of the first of the elements that has limits.
 func (d *Decoder) below(read func(), elements ...string) {
 	around := d.Limits
 	d.Limits = around.At(elements...)
@@ -78,7 +76,7 @@ func (d *Decoder) below(read func(), elements ...string) {
 	d.Limits = around
 }
 
-// typed reads a resolved node by the type of v.
+// typed decodes a resolved node by the type of v.
 func (d *Decoder) typed(n *yaml.Node, v reflect.Value, p intent.Path) {
 	switch of := v.Addr().Interface().(type) {
 	case Value:
@@ -101,7 +99,7 @@ func (d *Decoder) typed(n *yaml.Node, v reflect.Value, p intent.Path) {
 		v.Set(reflect.New(v.Type().Elem()))
 		d.typed(n, v.Elem(), p)
 		if n.Kind == yaml.ScalarNode && d.faults > before {
-			v.SetZero() // unreadable, which is not the same as zero
+			v.SetZero() // an unreadable value is not the same as zero
 		}
 	case reflect.Struct:
 		d.structure(n, v, p)
@@ -141,7 +139,7 @@ func (d *Decoder) structure(n *yaml.Node, v reflect.Value, p intent.Path) {
 		case f.Later:
 			d.Error(item, at, "not-supported", at.String()+" is not supported by this version", "")
 		case IsNull(item):
-			written[name] = false // an explicit null is an absent field
+			written[name] = false // an explicit null means an absent field
 		default:
 			d.below(func() { d.value(item, v.FieldByIndex(f.Index), at, &f.Limit) }, name, "{}")
 		}
@@ -153,8 +151,7 @@ func (d *Decoder) structure(n *yaml.Node, v reflect.Value, p intent.Path) {
 	}
 }
 
-// each visits the entries of a mapping. It reports a key that is no text, and a key that is written
-// twice.
+// each visits the entries of a mapping. It reports keys that are not strings, and duplicate keys.
 func (d *Decoder) each(n *yaml.Node, p intent.Path, visit func(name string, key, item *yaml.Node)) {
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content) && !d.spent(); i += 2 {
@@ -172,7 +169,8 @@ func (d *Decoder) each(n *yaml.Node, p intent.Path, visit func(name string, key,
 	}
 }
 
-// unknown reports a key that no field has, or only the field i of another version.
+// unknown reports an unknown key, or a key that only another version has. In the latter case i is the index
+// of its field.
 func (d *Decoder) unknown(t reflect.Type, fields []Field, i int, key *yaml.Node, at intent.Path) {
 	unknown := strings.ReplaceAll(d.Code, "-", " ")
 	if i >= 0 {
@@ -198,8 +196,8 @@ func (d *Decoder) unknown(t reflect.Type, fields []Field, i int, key *yaml.Node,
 	d.keyError(key, at, d.Code, unknown+" "+at.String(), detail)
 }
 
-// absent fills the default of a field that is not written, or reports it missing. A
-// struct that is not written is read as an empty one.
+// absent sets the default of a field that is not written, or reports a missing required field. A missing
+// struct is decoded like an empty one.
 func (d *Decoder) absent(f *Field, around *yaml.Node, v reflect.Value, p intent.Path) {
 	switch {
 	case f.Default != nil:
@@ -259,7 +257,7 @@ func (d *Decoder) mapping(n *yaml.Node, v reflect.Value, p intent.Path) {
 	})
 }
 
-// free copies a node into maps with text keys, slices and scalars.
+// free converts a node to maps with string keys, slices and scalars.
 func (d *Decoder) free(n *yaml.Node, p intent.Path) (out any) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -283,7 +281,7 @@ func (d *Decoder) free(n *yaml.Node, p intent.Path) (out any) {
 	return freeScalar(n)
 }
 
-// Resolve follows aliases. It returns nil for a chain without an end.
+// Resolve follows aliases. It returns nil for an endless chain.
 func Resolve(n *yaml.Node) *yaml.Node {
 	for i := 0; n != nil && n.Kind == yaml.AliasNode; i++ {
 		if i > maxDepth {
@@ -294,12 +292,12 @@ func Resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// IsNull reports whether a node says nothing.
+// IsNull reports whether a node is null.
 func IsNull(n *yaml.Node) bool {
 	return n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// At is the node of a field below n, with aliases followed; nil where it is not written.
+// At returns the node of a field below n, or nil. It follows aliases.
 func At(n *yaml.Node, p ...string) *yaml.Node {
 	n = Resolve(n)
 	for _, name := range p {

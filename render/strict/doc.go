@@ -1,44 +1,52 @@
-// Package strict reads YAML into Go values and finds every fault in one go, each with its
-// path, its line and its column. Configurations and manifests are both read by it.
+// Package strict decodes YAML into Go values and finds all faults in one pass, each with its path, line and
+// column. weir's configuration and manifests are both decoded by it.
 //
-// Terms. A language says how documents of one sort are written: which struct tag holds a
-// field's key, what a key and a document are called in messages, and whether scalars are
-// read as Kubernetes reads them. A decoder reads one document of a language, in one
-// version of its fields. A limit bounds a value: a range, a length, a pattern, a list of
-// words. Limits stand in the tags of a field, in what the language adds to it (Refine),
-// or in a tree by path, which Cluster API's schemas give. A Value is a type that reads a
-// node in its own way.
+// # Terms
 //
-// It refuses:
-//   - a key that no field has, with the nearest name that one has; a field of another
-//     version of the document; a field that this version of weir does not carry
-//   - a key that is written twice, which parsers settle in favour of either
-//   - a value of another type: a list for a mapping, a number for text, text in quotes
-//     for a number, an empty item of a list
-//   - what is outside of a limit, and a required field that is missing
-//   - a document that is empty, too large, nested too deeply or one of several, more
-//     nodes than maxNodes once its aliases are followed, and an alias without an end
+// A language defines how documents are written: the struct tag with a field's key, the words for a key and a
+// document in messages, and whether scalars are read like in Kubernetes. A decoder decodes one document of a
+// language, in one version of its fields. A limit restricts a value: a range, a length, a pattern, a list of
+// words. Limits come from the tags of a field, from the language (Refine), or from a tree by path, which is
+// made from Cluster API's schemas. A Value is a type with its own decoding.
 //
-// It goes on after a fault. One value has one fault at most from its type and its limits,
-// and a field that is null is a field that is not written.
+// # Refused documents
 //
-// Two languages. Kubernetes types a scalar that has no quotes by YAML 1.1: yes and off
-// are booleans there, 3.0 is a whole number, and the API server refuses a number where a
-// field is text. A manifest is read so, for what weir takes must be what a management
-// cluster would take. kustomize has resolved its anchors, mostly; those that are left are
-// followed. A configuration is written for weir alone. Any single value is text, as it
-// is written, so that an account may stand without quotes and keep its zeros; true and
-// false are the only booleans. An anchor is refused, as what a program may do should
-// stand where it is read.
+// The decoder refuses:
+//   - an unknown key, with the most similar known key; a field of another version of the document; a field
+//     that this version of weir does not support
+//   - a duplicate key, for which parsers use either value
+//   - a value of another type: a list for a mapping, a number for a string, a quoted string for a number, an
+//     empty item in a list
+//   - a value outside of a limit, and a missing required field
+//   - a document that is empty, too large, nested too deeply or one of several
+//   - more than maxNodes nodes after aliases are expanded, and an endless alias
 //
-// Secrets. A value may have come out of an encrypted file or a variable. The decoder says
-// which type it has and never what it is; an error of a type's own UnmarshalText may
-// quote it, so a type that holds secrets must not. A limit's message quotes the value,
-// since people find a misspelt word sooner when they see it, unless Secret is set.
+// It continues after a fault. Type and limits of a value result in at most one fault. A null field counts as
+// not written.
 //
-// Why no library does this. encoding/json, sigs.k8s.io/yaml and yaml.v3's KnownFields
-// stop at the first fault or give no column; the Kubernetes API server's structural
-// schemas know no positions, and a JSON Schema validator speaks of a document that has
-// been parsed, after keys that came twice and YAML 1.1's booleans are gone. yaml.v3's
-// nodes hold what is needed: style, tag, line and column, in the order of the file.
+// # Two languages
+//
+// Kubernetes reads unquoted scalars by YAML 1.1: yes and off are booleans, 3.0 is an integer. The API server
+// refuses a number for a string field. Manifests are read in this way, so that weir accepts the same
+// manifests as a management cluster. kustomize has resolved most anchors, and the decoder follows the
+// remaining ones.
+//
+// The configuration is only for weir. Every scalar can be a string as it is written, so an account number
+// needs no quotes and keeps its zeros. true and false are the only booleans. Anchors are refused, because
+// permissions must be readable in the place where they apply.
+//
+// # Secrets
+//
+// A value may come from an encrypted file or a variable. The decoder reports the type of a value, never the
+// value. The error of a type's own UnmarshalText may quote the value, so a type for secrets must not do that.
+// Messages about limits quote the value, which helps to find a misspelled word, unless Secret is set.
+//
+// # Why no library does this
+//
+//   - encoding/json, sigs.k8s.io/yaml and yaml.v3's KnownFields stop at the first fault or report no column.
+//   - The structural schemas of the Kubernetes API server have no positions.
+//   - A JSON Schema validator works on the parsed document, in which duplicate keys and the booleans of YAML
+//     1.1 are no longer visible.
+//
+// The nodes of yaml.v3 have all that is needed: style, tag, line and column, in the order of the file.
 package strict

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Parse reads the one document in content, which may have at most most bytes. It returns nil after
-// a fault that leaves no document.
+// Parse parses the single document in content, which may have up to most bytes. It returns nil if a fault
+// leaves no document.
 func (d *Decoder) Parse(content []byte, most int) *yaml.Node {
 	if len(content) > most {
 		d.Error(nil, nil, "too-large", fmt.Sprintf("%s has %d bytes, more than %d", d.Whole, len(content), most), "")

@@ -20,8 +20,9 @@ type Field struct {
 	Name  string
 	Index []int
 	Limit
-	Default *string // nil without one
-	// Required says that it is, in the version RequiredOnly or, without one, in all.
+	Default *string // nil if there is none
+	// Required is true if the field is required in the version RequiredOnly, or in all versions if that is
+	// empty.
 	Required     bool
 	RequiredOnly string
 	Versions     []string
@@ -38,7 +39,7 @@ func (f *Field) In(version string) bool {
 	return f.Versions == nil || slices.Contains(f.Versions, version)
 }
 
-// Fields returns the fields of a struct type, those of embedded structs included.
+// Fields returns the fields of a struct type, including fields of embedded structs.
 func (l *Language) Fields(t reflect.Type) []Field {
 	if table, ok := l.fields.Load(t); ok {
 		return table.([]Field)
@@ -85,7 +86,7 @@ func newField(sf reflect.StructField, name string) Field {
 	return f
 }
 
-// versions returns the versions that a tag names, nil for all.
+// versions returns the versions in a field's tag, or nil for all versions.
 func versions(sf reflect.StructField) []string {
 	if in := sf.Tag.Get("in"); in != "" {
 		return strings.Split(in, ",")
@@ -93,7 +94,7 @@ func versions(sf reflect.StructField) []string {
 	return nil
 }
 
-// setDefault writes a default, which is text in the tag, into a field.
+// setDefault sets a field to the default in its tag.
 func setDefault(v reflect.Value, text string) {
 	if v.Kind() == reflect.Pointer {
 		v.Set(reflect.New(v.Type().Elem()))

@@ -10,40 +10,39 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Language says how documents of one sort are written.
+// Language defines how documents are written.
 type Language struct {
-	// Tag is the struct tag that holds a field's key, such as json.
+	// Tag is the struct tag with a field's key, such as json.
 	Tag string
 	// Whole names a whole document in messages, such as "the object".
 	Whole string
-	// Code is the code of a key that there is not, such as unknown-field: its words
-	// begin the message too.
+	// Code is the code for unknown keys, such as unknown-field. The message starts with its words.
 	Code string
-	// Kubernetes reads as its API server does: see the package comment. Without it any
-	// single value is text, as it is written, and anchors are refused.
+	// Kubernetes reads documents like the Kubernetes API server; see the package comment. If it is false,
+	// every scalar is valid as a string, and anchors are refused.
 	Kubernetes bool
-	// Refine adds properties of a field that are not in its tags; false leaves the field out.
+	// Refine adds properties of a field that are not in its tags. If it returns false, the field is ignored.
 	Refine func(owner reflect.Type, sf reflect.StructField, f *Field) bool
-	// Hint says what to write in place of an unknown key; "" where it knows nothing.
+	// Hint returns the text to write in place of an unknown key, or "".
 	Hint func(of reflect.Type, key string) string
 
 	fields sync.Map // of []Field, by reflect.Type
 }
 
-// Fault is one finding.
+// Fault is a finding.
 type Fault struct {
-	// Code is stable: duplicate-key, wrong-type and the like.
+	// Code is stable, for example duplicate-key or wrong-type.
 	Code, Summary, Detail string
-	// Path is the place of the value, or of the missing value.
+	// Path is the path of the value, which may be missing.
 	Path intent.Path
-	// Key says that the fault is about the key in a mapping and not about its value.
+	// Key is true if the fault is about the key in a mapping, not about its value.
 	Key bool
-	// Node is the node to show: the value, the key, or the node that misses a key. It is nil if the
-	// faulty text is not YAML.
+	// Node is the node to show: the value, the key, or the mapping that misses a key. It is nil if the text
+	// is not YAML.
 	Node *yaml.Node
 }
 
-// In is the fault as a diagnostic about a file.
+// In returns the fault as a diagnostic about a file.
 func (f Fault) In(file string) diag.Diagnostic {
 	pos := diag.Position{File: file}
 	if f.Node != nil {
@@ -52,25 +51,25 @@ func (f Fault) In(file string) diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Error, Code: f.Code, Summary: f.Summary, Detail: f.Detail, Position: pos}
 }
 
-// Value is a type that reads a node in its own way. The node is no alias. It is null only if it is
-// the whole document.
+// Value is a type with its own decoding. The node is never an alias. It is null only if it is the whole
+// document.
 type Value interface {
 	DecodeYAML(d *Decoder, n *yaml.Node, p intent.Path)
 }
 
-// Decoder reads one document.
+// Decoder decodes a document.
 type Decoder struct {
 	*Language
-	// Version is the version of the document: fields of other versions are unknown in it.
+	// Version is the version of the document. Fields of other versions are unknown.
 	Version string
-	// Limits holds the limits of the schema, in addition to the limits of the fields; nil for none.
+	// Limits are the limits of the schema, in addition to the limits of the fields. It may be nil.
 	Limits *Limits
-	// Secret keeps every value out of the messages.
+	// Secret keeps all values out of messages.
 	Secret bool
-	// Report takes each fault.
+	// Report is called with each fault.
 	Report func(Fault)
-	// Visit, if any, sees where each path stands: at its value, or at its key where a
-	// mapping has any keys.
+	// Visit, if not nil, is called with the node of every path: the value, or the key if the value is in a
+	// mapping.
 	Visit func(p intent.Path, n *yaml.Node)
 
 	faults, depth, nodes int
@@ -85,8 +84,8 @@ func (d *Decoder) keyError(n *yaml.Node, p intent.Path, code, summary, detail st
 	d.report(Fault{Code: code, Summary: summary, Detail: detail, Path: p, Node: n, Key: true})
 }
 
-// report passes a fault on, unless the document is too large. A fault costs more than a
-// node: an alias may stand for very many of them.
+// report reports a fault unless the document is too large. A fault costs more than a node, because aliases
+// can repeat a node very often.
 func (d *Decoder) report(f Fault) {
 	d.faults++
 	if d.spend(f.Node, 20) {
@@ -94,7 +93,7 @@ func (d *Decoder) report(f Fault) {
 	}
 }
 
-// spend takes from the bound on nodes, and reports whether there is room left.
+// spend subtracts from the limit of nodes, and reports whether any are left.
 func (d *Decoder) spend(n *yaml.Node, nodes int) bool {
 	if d.spent() {
 		return false
@@ -107,7 +106,7 @@ func (d *Decoder) spend(n *yaml.Node, nodes int) bool {
 
 func (d *Decoder) spent() bool { return d.nodes > maxNodes }
 
-// quoted is a value for a message, with a space before it; "" where it may be a secret.
+// quoted returns a value for a message, with text before it. It returns "" if the value may be secret.
 func quoted(isSecret bool, before string, value any) string {
 	if isSecret {
 		return ""
@@ -115,7 +114,7 @@ func quoted(isSecret bool, before string, value any) string {
 	return fmt.Sprintf(before, value)
 }
 
-// named is a path for the start of a sentence.
+// named returns a path for the start of a sentence.
 func named(whole string, p intent.Path) string {
 	if len(p) == 0 {
 		return whole

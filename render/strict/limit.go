@@ -13,18 +13,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limit bounds a value; nil is no bound.
+// Limit restricts a value. Nil means no limit.
 type Limit struct {
 	Minimum, Maximum, MinLength, MaxLength, MinItems, MaxItems, MinProperties *int64
 
 	Pattern *regexp.Regexp
 	Enum    []string
-	// Also says what else is wrong with a text, and with each text of a list: a fault
-	// with a code and words.
+	// Also is a further check of a string, or of every string in a list. It returns a fault with a code and a
+	// message.
 	Also func(p intent.Path, text string) (f Fault, bad bool)
 }
 
-// set takes a bound as limits are written, such as maxLength=5.
+// set sets a limit in the form maxLength=5.
 func (l *Limit) set(name, value string) {
 	switch name {
 	case "pattern":
@@ -45,14 +45,14 @@ func (l *Limit) set(name, value string) {
 	*bound = &n
 }
 
-// Limits is a tree of limits by the elements of a path: names, [] for the items of a
-// list and {} for the values of a mapping.
+// Limits is a tree of limits by path element: names, [] for the items of a list and {} for the values of a
+// mapping.
 type Limits struct {
 	Limit
 	below map[string]*Limits
 }
 
-// At is the first of some elements that is below, nil for none.
+// At returns the limits below the first of the elements that has some, or nil.
 func (l *Limits) At(elements ...string) *Limits {
 	if l == nil {
 		return nil
@@ -65,8 +65,8 @@ func (l *Limits) At(elements ...string) *Limits {
 	return nil
 }
 
-// ParseLimits reads lines of kind, version, path and name=bound, and returns the limits
-// by "kind version". In a path, [] stands for a position and {} for a key of a mapping.
+// ParseLimits parses lines of kind, version, path and name=bound. It returns the limits by "kind version". In
+// a path, [] stands for a position and {} for a key of a mapping.
 func ParseLimits(text string) map[string]*Limits {
 	out := map[string]*Limits{}
 	for line := range strings.Lines(text) {
@@ -96,7 +96,7 @@ func ParseLimits(text string) map[string]*Limits {
 	return out
 }
 
-// limit checks a node that was read, and reports whether it is within the limit.
+// limit checks a decoded node, and reports whether it is within the limit.
 func (d *Decoder) limit(l *Limit, n *yaml.Node, p intent.Path) bool {
 	before := d.faults
 	switch n.Kind {
@@ -120,7 +120,7 @@ func (d *Decoder) limit(l *Limit, n *yaml.Node, p intent.Path) bool {
 	return d.faults == before
 }
 
-// written counts the fields of a mapping that are not null.
+// written returns the number of fields in a mapping that are not null.
 func written(n *yaml.Node) (count int) {
 	for i := 1; i < len(n.Content); i += 2 {
 		if !IsNull(Resolve(n.Content[i])) {
@@ -151,7 +151,7 @@ func (d *Decoder) worded(l *Limit, text string, n *yaml.Node, p intent.Path) {
 		}
 		summary := fmt.Sprintf("%s cannot be %q", p, text)
 		if d.Secret {
-			summary = p.String() + " has an unknown value" // which may come from a variable
+			summary = p.String() + " has an unknown value" // the value may come from a variable
 		}
 		d.Error(n, p, "bad-enum", summary, detail)
 	}
@@ -190,11 +190,11 @@ func count(n int64, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// oneOf lists words for a sentence: "a, b or c".
+// oneOf joins words for a sentence: "a, b or c".
 func oneOf(words []string) string {
 	var quoted []string
 	for _, w := range words {
-		if w != "" { // which is as good as to leave the field out
+		if w != "" { // empty means the same as a missing field
 			quoted = append(quoted, strconv.Quote(w))
 		}
 	}

@@ -13,25 +13,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Words that YAML 1.1, which Kubernetes reads, takes for booleans when unquoted.
+// Unquoted words that are booleans in YAML 1.1, which Kubernetes uses.
 var (
 	trueWords  = []string{"true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"}
 	falseWords = []string{"false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"}
 )
 
-// isPlain reports whether a scalar is unquoted, so that its type is guessed.
+// isPlain reports whether a scalar is unquoted, so that its type depends on its text.
 func isPlain(n *yaml.Node) bool {
 	quoted := yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle | yaml.TaggedStyle
 	return n.Style&quoted == 0
 }
 
-// boolean reads a scalar as the language reads a boolean.
+// boolean parses a boolean by the rules of the language.
 func boolean(kubernetes bool, n *yaml.Node) (value, ok bool) {
 	value, ok = boolOf(n)
 	return value, ok && (kubernetes || n.ShortTag() == "!!bool")
 }
 
-// boolOf reads a scalar as Kubernetes reads a boolean.
+// boolOf parses a boolean by the rules of Kubernetes.
 func boolOf(n *yaml.Node) (value, ok bool) {
 	if n.Kind != yaml.ScalarNode || (!isPlain(n) && n.ShortTag() != "!!bool") {
 		return false, false
@@ -45,7 +45,7 @@ func boolOf(n *yaml.Node) (value, ok bool) {
 	return false, false
 }
 
-// Text reads a scalar as Kubernetes reads text: it refuses a number or a boolean.
+// Text parses a string by the rules of Kubernetes, which refuses numbers and booleans.
 func Text(n *yaml.Node) (string, bool) {
 	if n.Kind != yaml.ScalarNode {
 		return "", false
@@ -60,7 +60,7 @@ func Text(n *yaml.Node) (string, bool) {
 	return "", false
 }
 
-// textIn reads a scalar as the language reads text.
+// textIn parses a string by the rules of the language.
 func textIn(kubernetes bool, n *yaml.Node) (string, bool) {
 	if kubernetes {
 		return Text(n)
@@ -68,7 +68,7 @@ func textIn(kubernetes bool, n *yaml.Node) (string, bool) {
 	return n.Value, n.Kind == yaml.ScalarNode
 }
 
-// intOf reads a scalar as a whole number.
+// intOf parses an integer.
 func intOf(n *yaml.Node) (int64, bool) {
 	if n.Kind != yaml.ScalarNode {
 		return 0, false
@@ -87,7 +87,7 @@ func intOf(n *yaml.Node) (int64, bool) {
 	return 0, false
 }
 
-// floatOf reads a scalar as a number that is finite.
+// floatOf parses a finite number.
 func floatOf(n *yaml.Node) (float64, bool) {
 	if tag := n.ShortTag(); n.Kind != yaml.ScalarNode || tag != "!!int" && tag != "!!float" {
 		return 0, false
@@ -156,8 +156,7 @@ func (d *Decoder) duration(n *yaml.Node, into *time.Duration, p intent.Path) {
 	*into = parsed
 }
 
-// WrongType reports a node of another type than is wanted. It never quotes the value,
-// which may be a secret.
+// WrongType reports a node that has another type than want. It never quotes the value, which may be secret.
 func (d *Decoder) WrongType(n *yaml.Node, p intent.Path, want string) {
 	detail := ""
 	if want == "text" && n.Kind == yaml.ScalarNode && isPlain(n) {

@@ -10,14 +10,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Shown is a type that is written in its own way: as another value, or a *yaml.Node; nil
-// for nothing.
+// Shown is a type with its own output form. Show returns another value, a *yaml.Node, or nil for no output.
 type Shown interface{ Show(version string) any }
 
-// Show returns a value as YAML that would decode to it, with the fields that decoding has. It
-// returns nil for a value without content: in a configuration this is an empty value; in a
-// manifest, where empty may differ from absent, it is an absent one. Every text passes through
-// text.
+// Show returns YAML that decodes to the value, with only the fields that decoding has. It returns nil for a
+// value without content. In a configuration this is an empty value. In a manifest, where empty may differ
+// from absent, it is an absent value. The function text converts every string.
 func (l *Language) Show(v any, version string, text func(string) string) *yaml.Node {
 	return shower{l, version, text}.node(reflect.ValueOf(v))
 }
@@ -98,7 +96,7 @@ func (s shower) entries(v reflect.Value) (out []*yaml.Node) {
 	return out
 }
 
-// entry returns the value of a key that is always shown.
+// entry returns the node of a map entry's value, which is always shown.
 func (s shower) entry(v reflect.Value) *yaml.Node {
 	n := s.node(v)
 	switch {
@@ -112,7 +110,7 @@ func (s shower) entry(v reflect.Value) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 }
 
-// word is a single value.
+// word returns the node of a scalar.
 func (s shower) word(word string, v reflect.Value) *yaml.Node {
 	if v.Type() == reflect.TypeFor[time.Duration]() && !s.Kubernetes {
 		for _, zero := range []string{"m0s", "h0m"} { // 1h0m0s is 1h
@@ -123,9 +121,9 @@ func (s shower) word(word string, v reflect.Value) *yaml.Node {
 	}
 	switch {
 	case v.Kind() != reflect.String:
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: word} // a number or a time is no text
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: word} // a number or a time is not a string
 	case s.Kubernetes:
-		return text(s.text(word), yaml.DoubleQuotedStyle) // where yes is a boolean
+		return text(s.text(word), yaml.DoubleQuotedStyle) // quoted, because yes would be a boolean
 	}
 	return text(s.text(word), 0)
 }

@@ -9,12 +9,12 @@ import (
 	"unicode/utf8"
 )
 
-// UndecodableHint says what to do about what Undecodable finds.
+// UndecodableHint is the advice for a fault of Undecodable.
 const UndecodableHint = "Write the file in UTF-8, without control characters."
 
-// Undecodable finds the first byte that YAML in UTF-8 cannot contain, because the parser does not
-// report its position. The line is 0 if no such byte exists, or if the text is UTF-16 by its byte
-// order mark.
+// Undecodable returns the position of the first byte that YAML in UTF-8 cannot contain, because the parser
+// does not report it. line is 0 if there is no such byte, or if a byte order mark shows that the text is
+// UTF-16.
 func Undecodable(text []byte) (line, column int, summary string) {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return 0, 0, ""
@@ -32,20 +32,20 @@ func Undecodable(text []byte) (line, column int, summary string) {
 
 var (
 	syntaxLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
-	// parserError matches the messages that come with the line before the one at
-	// fault: the library adds one to the lines of its scanner only.
+	// parserError matches messages with a line number that is one too small. The library adds one only to the
+	// lines of its scanner.
 	parserError   = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or '[\]}]'|<)|^found (duplicate|incompatible|undefined)`)
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 )
 
-// SyntaxError takes the line out of the message of the parser, which names none where
-// that is the first.
+// SyntaxError extracts the line from a message of the parser. A message without a line is about the first
+// line.
 func SyntaxError(err error, text []byte) (line int, summary string) {
 	first, _, _ := strings.Cut(err.Error(), "\n")
 	m := syntaxLine.FindStringSubmatch(first)
 	if a := unknownAnchor.FindStringSubmatch(m[2]); a != nil {
 		if before, _, ok := bytes.Cut(text, []byte("*"+a[1])); ok {
-			return bytes.Count(before, []byte("\n")) + 1, "an alias names no anchor" // the name may be a secret that begins with *
+			return bytes.Count(before, []byte("\n")) + 1, "an alias names no anchor" // the name may be a secret that starts with *
 		}
 	}
 	line, convErr := strconv.Atoi(m[1])

@@ -1,6 +1,5 @@
-// Package comments takes the comments of types and fields out of Go sources, for
-// the descriptions in schemas. It is used by tests, which keep what it finds in
-// a file that the program embeds.
+// Package comments extracts the comments of types and fields from Go sources, for the descriptions in
+// schemas. Tests use it and write its output to a file that the program embeds.
 package comments
 
 import (
@@ -17,10 +16,9 @@ import (
 	"strings"
 )
 
-// Table returns a line for each commented struct type in the Go files of some
-// directories that has fields with a struct tag of the kind named by tag, and for
-// each such field: "Type text" and "Type.key text", sorted. In a text
-// the key stands for the Go name.
+// Table returns the comments of struct types in the Go files of some directories. It includes types that have
+// fields with the struct tag tag. For each type it has a line "Type text", and for each tagged field a line
+// "Type.key text", sorted. In a text, the key replaces the field's Go name.
 func Table(tag string, dirs ...string) (string, error) {
 	found := map[string]string{}
 	for _, dir := range dirs {
