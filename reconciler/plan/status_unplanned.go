@@ -232,7 +232,7 @@ func (v *faulty) resources() []resource {
 	return out
 }
 
-// status returns the status of a pool of which weir knows only the resources in AWS.
+// status returns the status of a pool if weir knows only its resources in AWS.
 func (v *faulty) status(pool *intent.Pool) PoolStatus {
 	s := PoolStatus{
 		Name: pool.Key.Name, Namespace: pool.Key.Namespace, Cluster: pool.ClusterKey.Name, Target: v.in.Policy.Target,

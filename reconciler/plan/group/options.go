@@ -151,7 +151,7 @@ func (c Planner) updateMetrics(pool *intent.Pool, have observed.Group) {
 }
 
 // updateTraffic attaches and detaches load balancers and target groups so that they match the
-// declared ones. It leaves kinds alone of which none is declared.
+// declared ones. It leaves a kind alone if Git does not declare it.
 func (c Planner) updateTraffic(pool *intent.Pool, have observed.Group) {
 	o := &pool.Group.Options
 	s := step.SetTrafficSources{Group: have.Name, SkipZonalShiftValidation: o.SkipZonalShiftValidation}
