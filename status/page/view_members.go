@@ -44,7 +44,7 @@ type ownedView struct {
 
 // ownerView is the owner of a target.
 type ownerView struct {
-	Name  string // empty while it has no owner
+	Name  string // empty if the target has no owner
 	Last  string
 	Since moment
 	Here  bool

@@ -28,7 +28,7 @@ func (l *comments) obeyApprove(ctx context.Context, k *openPull, c forge.Comment
 	if p.Unkept {
 		all = slices.Sorted(maps.Values(k.Digests))
 	}
-	if earlier { // what an earlier process showed stands on the forge
+	if earlier { // the forge still shows what an earlier process wrote
 		p = report.Pull{State: k.State, Stale: k.Stale, HeadSHA: k.Head, Digest: k.Digest}
 		all = slices.Sorted(maps.Values(k.Digests))
 	}
@@ -72,17 +72,17 @@ func (l *comments) obeyApprove(ctx context.Context, k *openPull, c forge.Comment
 	return l.answer(ctx, k, c, forge.Done, "", false)
 }
 
-// from returns the name of a pull request in approvals.
+// from returns the identifier of a pull request in approvals.
 func (l *comments) from(k *openPull) string { return fmt.Sprintf("%s#%d", l.Source, k.Number) }
 
-// showApproval records a new or withdrawn approval of the plan, and shows it.
+// showApproval records and shows that the plan was approved, or that its approval was withdrawn.
 func (l *comments) showApproval(k *openPull) {
 	switch p := k.shown; {
 	case p.State != report.PullPlanned:
 		l.save(k) // the next plan shows it
 	case p.Unkept:
 		l.save(k)
-		k.asked = true // to be shown
+		k.asked = true // so that it is shown
 	default:
 		l.pulls.show(k, p)
 	}
@@ -169,7 +169,7 @@ func (l *comments) unread(ctx context.Context, k *openPull, c forge.Comment, dig
 			continue
 		}
 		found = true
-		// Forges count whole seconds: the order of two texts of the same second is unknown.
+		// Forges store whole seconds, so the order of two texts from the same second is unknown.
 		if intact && strings.Contains(own.Body, report.DigestMarker(digest)) && own.UpdatedAt.Before(c.CreatedAt) {
 			return "", nil
 		}
@@ -185,7 +185,7 @@ func (l *comments) unread(ctx context.Context, k *openPull, c forge.Comment, dig
 	}
 }
 
-// hexOnly drops all characters that are not in a digest.
+// hexOnly drops all characters that cannot be in a digest.
 func hexOnly(r rune) rune {
 	if r >= '0' && r <= '9' || r >= 'a' && r <= 'f' {
 		return r

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// overlap is the period of comments that is read again: forges' clocks and lists are not exact,
-	// and each comment is acted on once.
+	// overlap is the period of comments that is read again, because the clocks and lists of forges are not
+	// exact. Each comment is still handled only once.
 	overlap = 2 * time.Minute
-	// between is the least time between two replies on one pull request.
+	// between is the minimum time between two replies on one pull request.
 	between = time.Minute
-	// holdUp bounds how long a comment with missing data on the forge delays the comments after it:
-	// its author may be gone, and a forge may never return data about them.
+	// holdUp is the maximum time that a comment with missing data on the forge delays later comments. Its
+	// author may have been deleted, and the forge may never return the data.
 	holdUp = 30 * time.Minute
-	// fullList is the highest number of comments that a forge lists. mostMarks bounds the comments
-	// by users without permission that are marked at one poll: outsiders must not use up the
-	// forge's hourly rate limit.
+	// fullList is the maximum number of comments that a forge lists. mostMarks is the maximum number of
+	// comments by users without permission that get a reaction per poll, so that outsiders cannot use up
+	// the forge's hourly rate limit.
 	fullList, mostMarks = 1000, 20
 )
 
@@ -36,8 +36,7 @@ const helpText = "Commands are the first line of a comment:\n\n" +
 	"- `weir help` shows this\n\n" +
 	"Planning and approving need write access to this repository."
 
-// comments reads the comments on open pull requests, and executes the commands in them. Run alone
-// uses it.
+// comments reads the comments on open pull requests, and executes the commands in them. Only Run uses it.
 type comments struct {
 	records
 	log     *slog.Logger
@@ -45,8 +44,8 @@ type comments struct {
 	pulls   *pullRequests
 	listing *listing
 
-	// levels holds the permissions of users that were read at this poll. marks counts the comments
-	// by users without permission that were marked at this poll.
+	// levels contains the permissions of users that were read during this poll. marks is the number of
+	// comments by users without permission that got a reaction during this poll.
 	levels map[string]forge.Level
 	marks  int
 }
@@ -75,21 +74,21 @@ func (l *comments) read(ctx context.Context) error {
 			continue
 		}
 		if again, err := l.act(ctx, k, c, from); again {
-			return err // the next poll reads this comment and the later ones
+			return err // the next poll reads this comment and later ones again
 		}
 	}
 	if len(list) < fullList {
 		l.pulls.readAll()
 	}
 	newest := newestOf(list, since)
-	// Without new comments the next request is the same, so that the forge can answer "not modified".
+	// Repeat the same request while there are no new comments, so that the forge can answer "not modified".
 	if newest.Equal(since) {
 		return nil
 	}
 	return l.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, l.Source, newest) })
 }
 
-// newestOf returns the time from which comments are read next.
+// newestOf returns the time from which the next read starts.
 func newestOf(list []forge.Comment, since time.Time) time.Time {
 	newest, last := since, time.Time{}
 	for _, c := range list {
@@ -101,8 +100,8 @@ func newestOf(list []forge.Comment, since time.Time) time.Time {
 		}
 	}
 	if len(list) >= fullList {
-		// There are more. If so many were made in a short time, reading them again would never come
-		// to an end.
+		// There are more. If there are many in a short time, reading with overlap would never get past
+		// them.
 		if last = last.Add(overlap); last.After(newest) {
 			newest = last
 		}
@@ -110,11 +109,11 @@ func newestOf(list []forge.Comment, since time.Time) time.Time {
 	return newest
 }
 
-// act acts on a comment by a user. again says that the comment must be read again.
+// act handles a comment by a user. again says that the comment must be read again.
 func (l *comments) act(ctx context.Context, k *openPull, c forge.Comment, from time.Time) (again bool, err error) {
 	handle := l.obey
 	if c.ID <= k.Comment || c.CreatedAt.Before(from) {
-		handle = l.answerEdited // it is listed because something happened to it since
+		handle = l.answerEdited // it is listed because something happened to it later
 	}
 	if err := handle(ctx, k, c); ctx.Err() != nil || passing(err) && l.Now().Before(c.CreatedAt.Add(holdUp)) {
 		return true, err
@@ -128,14 +127,14 @@ func (l *comments) act(ctx context.Context, k *openPull, c forge.Comment, from t
 	return false, nil
 }
 
-// passing reports whether an error of a forge is temporary.
+// passing reports whether an error from a forge is temporary.
 func passing(err error) bool {
 	var e *forgehttp.Error
 	return errors.As(err, &e) && e.Fault == forgehttp.FaultBusy || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// obey executes the command in a comment, if it has one. An error comes from the forge: the comment
-// is read again.
+// obey executes the command in a comment, if it contains one. After an error, which comes from the forge,
+// the comment is read again.
 func (l *comments) obey(ctx context.Context, k *openPull, c forge.Comment) error {
 	command, ok := forge.ParseCommand(c.Body)
 	if !ok {
@@ -191,8 +190,8 @@ func (l *comments) do(ctx context.Context, k *openPull, c forge.Comment, command
 	}
 }
 
-// answer adds a reaction to a comment, and replies if text is not empty. With seldom it replies at
-// most once a minute on a pull request.
+// answer adds a reaction to a comment, and replies if text is not empty. With seldom, it replies at most
+// once a minute on a pull request.
 func (l *comments) answer(ctx context.Context, k *openPull, c forge.Comment, r forge.Reaction, text string, seldom bool) error {
 	if err := l.Forge.React(ctx, k.Number, c.ID, r); err != nil {
 		l.log.Warn("comment is not acknowledged", "error", err)
@@ -207,16 +206,16 @@ func (l *comments) answer(ctx context.Context, k *openPull, c forge.Comment, r f
 	return nil
 }
 
-// current reads a pull request at the moment of a command. It reports whether weir had seen its
-// head before the comment: by the order of its reads, and by the forge's clock, because the forge
-// may report a comment late.
+// current reads a pull request when a command is executed. It reports whether weir had read its head before
+// the comment was written. This is based on the order of weir's reads and on the forge's clock, because the
+// forge may report a comment late.
 func (l *comments) current(ctx context.Context, k *openPull, c forge.Comment) (bool, error) {
 	pr, err := l.Forge.Pull(ctx, k.Number)
 	if err != nil {
 		return false, err
 	}
 	if pr.State != forge.Open || !l.Follows("refs/heads/"+pr.BaseRef) {
-		l.listing.again() // and the next poll sees it to its end
+		l.listing.again() // the next poll then reads the whole list
 		return false, nil
 	}
 	known := pr.HeadSHA == k.Seen && k.ReadAt == k.Seen && !c.CreatedAt.Before(k.SeenAt)
@@ -230,7 +229,7 @@ func (l *comments) obeyPlan(ctx context.Context, k *openPull, c forge.Comment) e
 		return err
 	}
 	if k.Reported {
-		l.Display.Again(l.Source, k.Number) // the plan may be the same, and its comment gone
+		l.Display.Again(l.Source, k.Number) // the plan may be unchanged, but its comment deleted
 	}
 	waits := k.wait(l.Policy) != ""
 	switch {

@@ -14,51 +14,51 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// remembered bounds the commits whose plans are remembered.
+// remembered is the maximum number of commits whose plans are in memory.
 const remembered = 64
 
-// commits holds the commits that the source followed, with their plans.
+// commits contains the commits that the source followed, with their plans.
 type commits struct {
 	records
 
-	mu sync.Mutex // guards what follows
-	// known holds them by revision, order the oldest first. The evicted ones are still in the state
-	// directory. begun says that this process followed a commit, even if the source was already
-	// there.
+	mu sync.Mutex // guards the fields below
+	// known contains the commits by revision, and order their revisions, the oldest first. Commits that
+	// were dropped from known are still in the state directory. begun says that this process has followed a
+	// commit, even if the source was already there.
 	known   map[string]*commit
 	order   []string
 	evicted []int64
 	begun   bool
 }
 
-// commit is the knowledge of a commit that the source reached.
+// commit contains the data about a commit that the source reached.
 type commit struct {
 	keptCommit
-	// number orders commits as the source reached them, seen is the time at which this process
-	// reached this one.
+	// number orders commits as the source reached them. seen is the time at which this process reached this
+	// one.
 	number int64
 	seen   time.Time
-	// unsure says that an earlier process may have applied a part of it.
+	// unsure says that an earlier process may have applied part of the commit.
 	unsure bool
-	// awaited are the touched targets that were not planned yet.
+	// awaited are the touched targets that have not been planned yet.
 	awaited map[string]bool
-	// unsaved says that the state directory knows less.
+	// unsaved says that the state directory does not have all of the data.
 	unsaved bool
 }
 
-// keptCommit is a commit as the state directory stores it.
+// keptCommit is a commit in the state directory.
 type keptCommit struct {
 	Revision string `json:"revision"`
 	Parent   string `json:"parent,omitempty"`
-	// Tree is the hash of its tree, and Before the previous commit of the source; "" if unknown.
+	// Tree is the hash of its tree, and Before the previous commit of the source. They are "" if unknown.
 	Tree   string `json:"tree,omitempty"`
 	Before string `json:"before,omitempty"`
-	// Touched holds the targets that it changes, and Followed says that they are known. Began says
-	// that weir started with the commit, so that Touched holds all targets.
+	// Touched lists the targets that the commit changes. Followed says that this list is complete. Began
+	// says that weir started at the commit, so that Touched contains all targets.
 	Followed bool     `json:"followed,omitempty"`
 	Began    bool     `json:"began,omitempty"`
 	Touched  []string `json:"touched,omitempty"`
-	// Plans holds the first plan of each target at the commit. Reviewed holds, by target, the digests
+	// Plans contains the first plan of each target at the commit. Reviewed contains, by target, the digests
 	// that the merged pull requests showed.
 	Plans    map[string]applied  `json:"plans,omitempty"`
 	Reviewed map[string][]string `json:"reviewed,omitempty"`
@@ -66,21 +66,21 @@ type keptCommit struct {
 
 var keptCommits = state.Bucket[keptCommit]{Name: "pull-commits"}
 
-// applied is the first plan of a target at a commit. A plan with a fault has no digest.
+// applied is the first plan of a target at a commit. A plan with an error has no digest.
 type applied struct {
 	Digest  string       `json:"digest,omitempty"`
 	Empty   bool         `json:"empty,omitempty"`
 	Summary plan.Summary `json:"summary,omitzero"`
 	Holding plan.Holding `json:"holding,omitzero"`
 	Fault   string       `json:"fault,omitempty"`
-	// With is the later commit that it was planned with, "" for none; Unsure says that
-	// a part of it may have been applied before.
+	// With is the later commit that the plan also contains, "" for none. Unsure says that part of the plan
+	// may have been applied before.
 	With   string `json:"with,omitempty"`
 	Unsure bool   `json:"unsure,omitempty"`
 }
 
-// add records the plan of a pass, and reports whether it did. It leaves out a plan that failed for a
-// reason outside of the commit: a later pass can plan the target.
+// add records the plan of a pass, and reports whether it did. It ignores a plan that failed for a reason
+// outside of the commit, because a later pass can plan the target.
 func (c *commit) add(r *plan.Report) bool {
 	a := applied{Unsure: c.unsure}
 	switch {
@@ -104,8 +104,8 @@ func (c *commit) add(r *plan.Report) bool {
 	return true
 }
 
-// follow sets the targets that the commit changes. It never adds a target: a new process, and a
-// reloaded configuration, report all targets as changed.
+// follow sets the targets that the commit changes. It never adds a target later, because a new process and
+// a reloaded configuration report all targets as changed.
 func (c *commit) follow(touched []string) {
 	if c.Followed {
 		still := make(map[string]bool, len(c.Touched))
@@ -131,15 +131,15 @@ func (c *commit) await() {
 	}
 }
 
-// missing returns the touched targets without a report.
+// missing returns the touched targets that have no report yet.
 func (c *commit) missing() []string { return slices.Sorted(maps.Keys(c.awaited)) }
 
-// complete reports whether the plans of all changed targets are known. Targets are reported one
-// after the other: the first reports say nothing of the missing ones.
+// complete reports whether the plans of all changed targets are recorded. Targets are reported one after
+// another, so the first reports do not include all of them.
 func (c *commit) complete() bool { return c.Followed && len(c.awaited) == 0 }
 
-// note records the plan of a pass for its commit, and for earlier commits at which the target was not
-// planned. It reports whether there was a plan to record.
+// note records the plan of a pass for its commit, and for earlier commits whose plan of the target is
+// missing. It reports whether it recorded anything.
 func (l *commits) note(r *plan.Report) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +184,7 @@ func (l *commits) commit(revision string) *commit {
 	return c
 }
 
-// follow records the current commit of the source, and reports whether it is new.
+// follow records the current commit of the source, and reports whether the commit is new.
 func (l *commits) follow(base *fleet.Base) (fresh bool) {
 	now := base.View(l.Source).Snapshot
 	if now.Revision == "" {
@@ -227,10 +227,10 @@ func (c commit) clone() commit {
 	return c
 }
 
-// bringing returns the first commit of the source that contains another commit, or "" if the source
-// has not reached one yet. The source may reach several commits at once.
+// bringing returns the first commit of the source that contains another commit, or "" if the source has not
+// reached such a commit. The source may reach several commits at once.
 func (l *commits) bringing(ctx context.Context, what string) (found string, err error) {
-	const most = 8 // bounds the commits that are checked after main was moved away from it again
+	const most = 8 // the maximum number of commits to check after main was moved away again
 	l.mu.Lock()
 	known, order := l.known[what] != nil, slices.Clone(l.order)
 	l.mu.Unlock()
@@ -251,7 +251,7 @@ func (l *commits) bringing(ctx context.Context, what string) (found string, err 
 	return found, nil
 }
 
-// save writes the changed entries, so that a later process can compare a merge that this process has
+// save writes the changed entries, so that a later process can compare merges that this process has
 // applied.
 func (l *commits) save() {
 	l.mu.Lock()
@@ -282,8 +282,8 @@ func (l *commits) save() {
 	})
 }
 
-// read reads the entries of an earlier process. That process may have applied a part of changes whose
-// plans it did not record.
+// read reads the entries of an earlier process. That process may have applied part of changes whose plans
+// it did not record.
 func (l *commits) read() error {
 	return l.DB.View(func(tx *state.Tx) error {
 		l.known, l.order = map[string]*commit{}, nil
@@ -302,8 +302,8 @@ func (l *commits) read() error {
 	})
 }
 
-// reviewedAt records the plans of a pull request that a commit merged, because the pull request itself
-// is about to be forgotten.
+// reviewedAt records the plans of a pull request for the commit that merged it, before the pull request
+// itself is forgotten.
 func (l *commits) reviewedAt(revision string, r reviewed) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -322,5 +322,6 @@ func (l *commits) reviewedAt(revision string, r reviewed) {
 	}
 }
 
-// reportedBy returns the time by which a forge has reported the pull request that a commit merged.
+// reportedBy returns the time by which the forge should have reported the pull request that a commit
+// merged.
 func (l *commits) reportedBy(revision string) time.Time { return l.at(revision).seen.Add(reporting) }

@@ -12,19 +12,19 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// merge describes how a merge was applied, as far as weir knows.
+// merge describes the application of a merge, as far as weir can tell.
 type merge struct {
-	// commit is the commit of the source that contains the merge, head the merged head.
+	// commit is the commit of the source that contains the merge, and head the merged head.
 	commit
 	head string
-	// alone says that nothing came with it but the pull request.
+	// alone says that the commit contains only the pull request.
 	alone bool
 	// explains reports whether another pull request showed a target's plan.
 	explains func(target, digest string) bool
 }
 
-// findings holds the differences between the plan of a merge and the plan that was shown, and what
-// weir cannot compare.
+// findings lists the differences between the plan of a merge and the plan that was shown, and the parts
+// that weir cannot compare.
 type findings struct{ differs, uncompared []string }
 
 // compare compares the first plans after a merge with the plans that were shown.
@@ -62,8 +62,8 @@ func targetsOf(r reviewed, m merge) []string {
 	return slices.Compact(all)
 }
 
-// agreement is the relation between a target's first plan after a merge and what the review showed.
-// The texts are for tests and readers of the code; compareTarget words them for users.
+// agreement is the relation between a target's first plan after a merge and the reviewed plan. These texts
+// are for tests and readers of the code; compareTarget has the texts for users.
 type agreement string
 
 const (
@@ -86,7 +86,7 @@ const (
 	otherPlan      agreement = "the plan is not the reviewed one"
 )
 
-// planFacts holds the facts that decide the agreement of a target.
+// planFacts contains the facts that determine the agreement of a target.
 type planFacts struct {
 	// planned: there is a first plan after the merge. touched: the commit changes the target.
 	planned, touched bool
@@ -102,7 +102,7 @@ type planFacts struct {
 	together, began, explained bool
 }
 
-// agreement classifies the facts; the first case that fits decides.
+// agreement classifies the facts. The first matching case wins.
 func (f planFacts) agreement() agreement {
 	switch {
 	case !f.planned && f.touched:
@@ -131,7 +131,7 @@ func (f planFacts) agreement() agreement {
 	return otherPlan
 }
 
-// unshown classifies the facts of a target that the review did not show.
+// unshown classifies the facts of a target that was not in the reviewed plan.
 func (f planFacts) unshown() agreement {
 	switch {
 	case f.empty:
@@ -150,13 +150,13 @@ func (f planFacts) unshown() agreement {
 	return changedUnshown
 }
 
-// holdsComparable reports whether the held steps can be compared with those that the review showed.
+// holdsComparable reports whether the held steps can be compared with those in the reviewed plan.
 func (f planFacts) holdsComparable() bool {
 	return f.planned && f.shown && !f.failed && !f.unsure && (f.same || !f.together)
 }
 
-// compareTarget returns, for one target, how its plan differs from the plan that was shown, and
-// what weir cannot compare.
+// compareTarget returns, for one target, the differences between its plan and the plan that was shown, and
+// the parts that weir cannot compare.
 func compareTarget(r reviewed, m merge, target string) (differs, uncompared []string) {
 	a, planned := m.Plans[target]
 	digest, comparable := r.Digests[target]
@@ -203,7 +203,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 	return differs, uncompared
 }
 
-// heldOtherwise says that the held steps differ from those that were shown.
+// heldOtherwise describes how the held steps differ from the ones in the reviewed plan.
 func heldOtherwise(before, now plan.Holding) string {
 	shown, is := heldText(before), heldText(now)
 	switch {
@@ -218,7 +218,7 @@ func heldOtherwise(before, now plan.Holding) string {
 	}
 }
 
-// heldText counts held steps.
+// heldText describes numbers of held steps.
 func heldText(h plan.Holding) string {
 	n := 0
 	var why []string
@@ -236,7 +236,7 @@ func heldText(h plan.Holding) string {
 	}
 }
 
-// words describe what a plan does.
+// words summarizes a plan.
 func words(s plan.Summary) string {
 	var parts []string
 	for _, p := range []struct {

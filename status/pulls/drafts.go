@@ -13,24 +13,25 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// besideDrafts bounds the drafts of all users that are planned in parallel.
+// besideDrafts is the maximum number of drafts, of all users, that are planned in parallel.
 const besideDrafts = 2
 
 var (
-	// ErrBusy says that a draft must wait: its user, or too many users, plan another draft now.
+	// ErrBusy means that a draft must wait, because its user, or too many users, are planning another
+	// draft.
 	ErrBusy = errors.New("others are being planned")
-	// ErrEarly says that the sources were not read yet, so that a draft has no base.
+	// ErrEarly means that the sources were not read yet, so that a draft has no base.
 	ErrEarly = errors.New("the sources were not read yet")
-	// ErrRoleless says that no role for plans is configured.
+	// ErrRoleless means that no role for plans is configured.
 	ErrRoleless = errors.New("there is no role for plans")
 )
 
-// Drafts plans changes that users have not pushed yet. It plans them like a pull request from a fork:
-// only with roles for plans, and without secrets. It shares the turns of pull requests.
+// Drafts plans changes that users have not pushed yet. It plans them like a pull request from a fork: only
+// with roles for plans, and without secrets. It shares the slots of pull requests.
 type Drafts struct {
 	Accounts fleet.Accounts
 	Turns    *Turns
-	// Within bounds the time of one plan.
+	// Within is the timeout of one plan.
 	Within time.Duration
 
 	mu sync.Mutex
@@ -81,14 +82,14 @@ func (d *Drafts) Trusted(ctx context.Context, base *fleet.Base, p fleet.Proposal
 	opening, opened := context.WithTimeout(ctx, answering)
 	review.Open(opening, d.Accounts)
 	opened()
-	for i := range review.Batches { // the caller reads what was seen
+	for i := range review.Batches { // the caller uses the observed state
 		review.Batches[i].Inputs = &reconciler.PassInputs{}
 	}
 	reports := review.Plan(func(b reconciler.Batch) []*plan.Report { return d.Turns.pass(ctx, b) })
 	return review, reports, nil
 }
 
-// review renders a draft when it is its turn. A draft that needs much memory waits until no other such
+// review renders a draft when a slot is free. A draft that needs much memory waits until no other such
 // render is running.
 func (d *Drafts) review(ctx context.Context, base *fleet.Base, p fleet.Proposal) (review *fleet.Review, err error) {
 	p.Light = true
@@ -103,7 +104,7 @@ func (d *Drafts) review(ctx context.Context, base *fleet.Base, p fleet.Proposal)
 		if !d.Turns.takeHeavy() {
 			return nil, ErrBusy
 		}
-		defer func() { <-d.Turns.heavy }() // until it is rendered, once
+		defer func() { <-d.Turns.heavy }() // until the render ends
 		p.Light = false
 	}
 }

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// mostActed bounds the commands of a pull request that are remembered.
+	// mostActed is the maximum number of recorded commands of a pull request.
 	mostActed = 64
-	// guarded is the least time between two times that weir rewrites its comment because somebody
-	// edited it, unless a command needs it.
+	// guarded is the minimum time between two rewrites of weir's comment after edits by others, unless a
+	// command needs one.
 	guarded = time.Minute
 )
 
 const editedText = "This comment was edited after it was written, so weir does not act on it, because not only its author can edit it. Write a new comment."
 
-// acted is a command that weir acted on, or answered.
+// acted is a command that weir executed or answered.
 type acted struct {
 	Comment int64  `json:"comment"`
 	Command string `json:"command"`
@@ -31,8 +31,8 @@ type acted struct {
 
 func commandText(c forge.Command) string { return strings.TrimSpace(string(c.Name) + " " + c.Digest) }
 
-// note remembers a command that was executed or answered. After a temporary error it does not: the
-// comment is read again.
+// note records a command that was executed or answered. It does not record it after a temporary error,
+// because the comment is then read again.
 func (l *comments) note(k *openPull, c forge.Comment, command forge.Command, err error) error {
 	if passing(err) {
 		return err
@@ -45,7 +45,7 @@ func (l *comments) note(k *openPull, c forge.Comment, command forge.Command, err
 	return err
 }
 
-// level returns a user's permission. It is read once for all comments of a poll.
+// level returns a user's permission. It is read once per poll.
 func (l *comments) level(ctx context.Context, user string) (forge.Level, error) {
 	if level, known := l.levels[user]; known {
 		return level, nil
@@ -57,9 +57,9 @@ func (l *comments) level(ctx context.Context, user string) (forge.Level, error) 
 	return level, err
 }
 
-// doubt explains why a comment's text may not be the original text of its author, or returns "" if it
-// is. The forge confirms the original text. If the forge does not show edits, a webhook confirms it
-// that reported the same text when the comment was written.
+// doubt returns the reason why a comment's text may not be the original text of its author, or "" if it is.
+// The forge can confirm the original text. If the forge does not show edits, a webhook confirms the text if
+// it reported the same text when the comment was written.
 func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
 	heardEdited, heardSame := l.Heard.of(c)
 	if heardEdited {
@@ -78,8 +78,8 @@ func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
 	return "", nil
 }
 
-// answerEdited answers a comment that an edit turned into a command, or into another command. weir has
-// read the comment before, or it is older than the comments that weir reads.
+// answerEdited answers a comment that an edit turned into a command, or into a different command. The
+// comment was read before the edit, or it is older than the comments that weir reads.
 func (l *comments) answerEdited(ctx context.Context, k *openPull, c forge.Comment) error {
 	command, ok := forge.ParseCommand(c.Body)
 	before := slices.IndexFunc(k.Acted, func(a acted) bool { return a.Comment == c.ID })
@@ -92,7 +92,7 @@ func (l *comments) answerEdited(ctx context.Context, k *openPull, c forge.Commen
 		return err
 	}
 	if edits, err := l.Forge.Edits(ctx, c); err != nil || edits != forge.Edited && !heard {
-		return err // without one, something else happened to it
+		return err // without an edit, the comment is listed for another reason
 	}
 	text := editedText
 	if level < forge.Write {
@@ -102,7 +102,7 @@ func (l *comments) answerEdited(ctx context.Context, k *openPull, c forge.Commen
 }
 
 // lacks answers a command that weir cannot execute because its token has no permission for a
-// required read. It answers once per pull request and reason. Any other error is returned.
+// required read. It answers once per pull request and reason. It returns any other error.
 func (l *comments) lacks(ctx context.Context, k *openPull, c forge.Comment, err error) error {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultDenied {
@@ -112,7 +112,7 @@ func (l *comments) lacks(ctx context.Context, k *openPull, c forge.Comment, err 
 	return l.once(ctx, k, c, "weir cannot act on comments here: "+refusal.Message+".")
 }
 
-// once refuses a comment. It does not repeat the last such answer on the pull request.
+// once answers that a comment is refused. It does not repeat the last such answer on the pull request.
 func (l *comments) once(ctx context.Context, k *openPull, c forge.Comment, text string) error {
 	said := text
 	if k.Refused == text {
@@ -137,7 +137,7 @@ func (l *comments) guard(k *openPull, c forge.Comment) {
 func (l *comments) restore(k *openPull) {
 	l.Display.Again(l.Source, k.Number)
 	if k.shown.State == "" || k.shown.Unkept {
-		k.asked = true // the next plan is shown
+		k.asked = true // show the next plan
 		return
 	}
 	l.pulls.show(k, k.shown)

@@ -31,7 +31,7 @@ func newScene(review *fleet.Review) *scene {
 	return s
 }
 
-// pass plans a batch, and adds the inputs of the plans to the scene.
+// pass plans a batch, and adds the inputs of its plans to the scene.
 func (s *scene) pass(ctx context.Context, turns *Turns, b reconciler.Batch) []*plan.Report {
 	b.Inputs = &reconciler.PassInputs{}
 	reports := turns.pass(ctx, b)
@@ -41,7 +41,7 @@ func (s *scene) pass(ctx context.Context, turns *Turns, b reconciler.Batch) []*p
 	return reports
 }
 
-// mostForeseen bounds the approximate number of pools in a simulation. In a pass over the copy,
+// mostForeseen is the approximate maximum number of pools in a simulation. In a pass over the copy,
 // machinesPerPool machines cost as much as one pool.
 const (
 	mostForeseen    = 200
@@ -72,10 +72,10 @@ func (s *scene) size() (n int) {
 	return n
 }
 
-// foresee computes what a plan would do over time, on a copy of its inputs in this process: it
-// reads nothing from AWS, and no account waits for it. A plan that equals the shown one keeps its
-// forecast. If the simulation fails, the forecast says why; if it takes too long, it says what to
-// run. It never prevents a plan from being shown.
+// foresee simulates a plan over time, on a copy of its inputs in this process. It reads nothing from AWS,
+// and does not delay other work on an account. A plan that equals the shown one keeps its forecast. If the
+// simulation fails, the forecast contains the reason. If it takes too long, the forecast contains a command
+// to run. It never prevents a plan from being shown.
 func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *report.Forecast) {
 	does := slices.ContainsFunc(of.Reports, func(r *plan.Report) bool { return r.Plan != nil && !r.Plan.Empty() })
 	if p.Policy.Forecast == Never || of.State != report.PullPlanned || !does {
@@ -113,7 +113,7 @@ func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *
 	case bound.Err() != nil:
 		return large
 	case err != nil:
-		if !errors.Is(err, simulate.ErrNothing) { // the plan says why AWS was not read
+		if !errors.Is(err, simulate.ErrNothing) { // the plan contains the reason why AWS was not read
 			p.Logger.Warn("cannot show what a pull request would do over time", "source", p.Source, "pull", p.was.Number, "error", err)
 		}
 		return &report.Forecast{Command: large.Command, Failed: err.Error()}
@@ -121,8 +121,8 @@ func (p *planning) foresee(ctx context.Context, s *scene, of report.Pull) (out *
 	return &report.Forecast{Timeline: t.Brief()}
 }
 
-// looked returns the time of the last read from AWS, to the second: AWS reports no finer times, and
-// the result of a plan does not depend on fractions.
+// looked returns the time of the last read from AWS, in whole seconds: AWS reports no finer times, and
+// plans do not depend on fractions.
 func looked(stages []simulate.Stage) (at time.Time) {
 	for _, st := range stages {
 		for _, r := range st.Reports {

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// label records whether the label allows the head. A label that was set when the head was first seen
-// was set for another head: it must be removed and set again to allow this one.
+// label records whether the label permits planning the head. A label that was already set when the head was
+// first seen was meant for another head. It must be removed and set again to permit this one.
 func (r *openPull) label(p Policy, fresh bool) {
 	if !r.pr.Fork || !slices.Contains(p.Forks.AllowBy, ByLabel) {
 		return
@@ -22,9 +22,9 @@ func (r *openPull) label(p Policy, fresh bool) {
 	}
 }
 
-// wait explains why a pull request is not planned, or returns "" if it must be planned.
+// wait returns the reason why a pull request is not planned, or "" if it must be planned.
 func (r *openPull) wait(p Policy) string {
-	// A permission of an earlier configuration does not stay valid.
+	// A permission given under an earlier configuration does not stay valid.
 	if r.Allowed != "" && r.Allowed == r.pr.HeadSHA && (!r.pr.Fork || len(p.Forks.AllowBy) > 0) {
 		return ""
 	}
@@ -47,11 +47,11 @@ func (r *openPull) wait(p Policy) string {
 	}
 }
 
-// forksOff is the reason why a pull request from a fork is not planned if the configuration permits
-// nobody to allow it.
+// forksOff is the reason why a pull request from a fork is not planned if the configuration allows nobody
+// to permit it.
 const forksOff = "pull requests from forks are not planned here: push its branch to this repository, or set pullRequests.forks.allowBy"
 
-// forksText is the answer to the comment weir plan if comments do not allow a plan.
+// forksText is the answer to the comment weir plan if comments cannot permit a plan.
 func forksText(p Policy) string {
 	if len(p.Forks.AllowBy) == 0 {
 		return "P" + forksOff[1:] + "."
@@ -59,7 +59,7 @@ func forksText(p Policy) string {
 	return "Pull requests from forks are not planned for a comment here: the configuration does not allow it. The label " + p.Forks.Label + ", set after this push, makes weir plan this commit."
 }
 
-// allows reports whether the comment weir plan can allow a plan of the pull request.
+// allows reports whether the comment weir plan can permit a plan of the pull request.
 func (r *openPull) allows(p Policy) bool {
 	return !r.pr.Fork || slices.Contains(p.Forks.AllowBy, ByComment)
 }

@@ -6,19 +6,19 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// mostHeard bounds the comments whose texts are remembered.
+// mostHeard is the maximum number of comments whose texts are in memory.
 const mostHeard = 1024
 
-// Heard remembers the newest texts of comments that webhooks reported. A webhook contains a comment
-// as its author wrote it, and a moment later the forge may have another text. The remembered text
-// is compared with what is read, and never obeyed. The zero value is ready.
+// Heard stores the newest texts of comments that webhooks reported. A webhook contains a comment as its
+// author wrote it; a moment later, the text on the forge may be different. The stored text is only compared
+// with the text that is read from the forge, and never executed. The zero value is ready to use.
 type Heard struct {
 	mu    sync.Mutex
 	texts map[int64]forge.Heard
 	order []int64
 }
 
-// add remembers a text. An edit stays remembered, even if later reports differ.
+// add stores a text. An edit stays recorded, even if later reports differ.
 func (h *Heard) add(c forge.Heard) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -37,8 +37,8 @@ func (h *Heard) add(c forge.Heard) {
 	h.texts[c.ID], h.order = c, append(h.order, c.ID)
 }
 
-// of returns what was reported about a comment: that it was edited before it was read, or that its
-// text is unchanged since it was written. Both are false if nothing was reported.
+// of reports whether a comment was edited before it was read, or whether its text is unchanged since it was
+// written. Both are false if nothing was reported.
 func (h *Heard) of(c forge.Comment) (edited, same bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

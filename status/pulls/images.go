@@ -14,28 +14,28 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// A merge applies the images that a plan on its pull request showed. They are stored by the
-// properties that select them. So it does not matter how the pull request was merged, with which
-// others, and whether the forge has reported it yet.
+// A merge applies the images that a plan on its pull request showed. They are stored by the properties that
+// select them. So the images are found even if the forge has not reported the merge yet, however the pull
+// request was merged, and whichever pull requests were merged with it.
 
 const (
 	// imagesFor is the time for which a plan's images are valid.
 	imagesFor = 14 * 24 * time.Hour
-	// imagesOf bounds the template versions of one pull request whose images are kept, imagesMerged
-	// the merged pull requests whose images are kept.
+	// imagesOf is the maximum number of template versions of one pull request whose images are stored.
+	// imagesMerged is the maximum number of merged pull requests whose images are stored.
 	imagesOf, imagesMerged = 20_000, 256
 )
 
-// imageRecord holds the images that a pull request's plan resolved.
+// imageRecord contains the images that a pull request's plan resolved.
 type imageRecord struct {
 	Number int64 `json:"number"`
-	// Merged says that the forge has reported the merge, or Git shows it.
+	// Merged says that the forge has reported the merge, or that Git shows it.
 	Merged bool `json:"merged,omitempty"`
-	// At is the time of the plan, MergedAt the time at which the end of the pull request was
-	// recorded.
+	// At is the time of the plan. MergedAt is the time at which the end of the pull request was recorded.
 	At       time.Time `json:"at"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
-	// Targets maps, by target, the other contents of a version to the index of its image in Images.
+	// Targets maps, for each target, the remaining content of a version to the index of its image in
+	// Images.
 	Images  []model.ReviewedImage     `json:"images"`
 	Targets map[string]map[string]int `json:"targets"`
 }
@@ -72,14 +72,14 @@ func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageReco
 	return out
 }
 
-// images holds the images that plans showed, by pull request. The state directory is written first,
-// and its contents are then used.
+// images contains the images that plans showed, by pull request. Changes are written to the state directory
+// before they are used.
 type images struct {
 	records
-	// changing is locked to change the records and the state directory together.
+	// changing must be locked to change the records and the state directory together.
 	changing state.Turn
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	byPull map[int64]imageRecord
 }
 
@@ -91,8 +91,8 @@ func (m *images) of(number int64) (imageRecord, bool) {
 	return r, known
 }
 
-// put writes records, and deletes empty ones. An empty record of an open pull request stays, because
-// weir must keep applying the images that its plan showed first.
+// put writes records, and deletes empty ones. It keeps an empty record of an open pull request,
+// because weir must keep applying the images that its plan showed first.
 func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) error) {
 	over := func(r imageRecord) bool { return len(r.Targets) == 0 && (r.At.IsZero() || !r.MergedAt.IsZero()) }
 	written := m.write(func(tx *state.Tx) error {
@@ -124,8 +124,8 @@ func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) erro
 	}
 }
 
-// keep stores the images of a plan that is about to be shown. It ignores plans of forks: anybody can
-// make one, and plan the same content again, so their images are never applied.
+// keep stores the images of a plan that is about to be shown. It ignores plans of forks: anybody can create
+// one, and plan the same content again, so their images are never applied.
 func (m *images) keep(k *openPull, p report.Pull) {
 	if p.State != report.PullPlanned || p.Stale != "" || k.pr.Fork {
 		return
@@ -134,19 +134,19 @@ func (m *images) keep(k *openPull, p report.Pull) {
 	defer m.changing.Unlock()
 	before, known := m.of(k.Number)
 	if known && (before.isMerged() || before.At.Equal(k.planned)) {
-		return // merged, or shown once more: the images that weir applies stay the same
+		return // merged, or shown again: the images to apply stay the same
 	}
 	next := imagesOfPlans(k.Number, k.planned, p.Reports)
 	if len(next.Targets) == 0 {
-		next.At = time.Time{} // nothing to keep
+		next.At = time.Time{} // there is nothing to store
 	}
 	if known || len(next.Targets) > 0 {
 		m.put(map[int64]imageRecord{k.Number: next})
 	}
 }
 
-// leave updates the images of a pull request in the transaction that forgets it. The images of a
-// merged pull request stay until they expire.
+// leave updates the images of a pull request in the transaction that forgets it. The images of a merged
+// pull request stay until they expire.
 func (m *images) leave(k *openPull, forget func(*state.Tx) error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -160,8 +160,8 @@ func (m *images) leave(k *openPull, forget func(*state.Tx) error) {
 	m.put(changed, forget)
 }
 
-// merge records that the forge or Git shows a pull request as merged. If several plans showed images
-// for the same content, weir applies the images of the merged one.
+// merge records that a pull request is merged, according to the forge or Git. If several plans showed
+// images for the same content, weir applies the images of the merged one.
 func (m *images) merge(number int64) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
@@ -187,15 +187,15 @@ func (m *images) read() error {
 	return nil
 }
 
-// give adds to a target the images that plans of its source's pull requests showed. It includes pull
-// requests that are still open, because they may be merged already and forges report that late. doubt
-// says that the images of open pull requests differ.
+// give adds the images that plans of its source's pull requests showed to a target. It includes open pull
+// requests, because forges may report a merge late. doubt says that the images of open pull requests
+// differ.
 func (m *images) give(d *reconciler.Desired) (doubt bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d.Reviews, d.Reviewed = true, nil
 	now := m.Now()
-	open := map[string]bool{} // of the images chosen so far, those of plans that are not merged
+	open := map[string]bool{} // of the images chosen so far, the ones of unmerged plans
 	for _, r := range m.inOrder() {
 		for source, i := range r.Targets[d.Policy.Target] {
 			if i < 0 || i >= len(r.Images) {
@@ -221,8 +221,8 @@ func (m *images) give(d *reconciler.Desired) (doubt bool) {
 	return doubt
 }
 
-// inOrder returns the records in ascending order of precedence: the merged ones last, ordered among
-// themselves by the time of their plan. The caller holds mu.
+// inOrder returns the records in ascending order of precedence: the merged ones last, and otherwise by the
+// time of their plan. The caller holds mu.
 func (m *images) inOrder() []imageRecord {
 	return slices.SortedFunc(maps.Values(m.byPull), func(a, b imageRecord) int {
 		if a.isMerged() != b.isMerged() {
@@ -235,7 +235,7 @@ func (m *images) inOrder() []imageRecord {
 	})
 }
 
-// realized deletes the images that AWS now uses as they were reviewed.
+// realized deletes the images that AWS now uses as reviewed.
 func (m *images) realized(r *plan.Report) {
 	if r.Plan == nil {
 		return

@@ -7,14 +7,14 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// left is a pull request that is no longer open. handed says that this watcher has given its final
-// state to the writer of comments.
+// left is the record of a pull request that is no longer open. handed says that this watcher has passed its
+// final state to the writer of comments.
 type left struct {
 	record
 	handed bool
 }
 
-// empty reports whether nothing must be remembered.
+// empty reports whether nothing must be stored.
 func (l left) empty() bool { return l.Comment == 0 && l.Last == nil }
 
 // remember replaces the record of a pull request that is no longer open.
@@ -24,7 +24,7 @@ func (ps *pullRequests) remember(l left) {
 	}
 }
 
-// forget removes a pull request that is no longer open, and keeps what must be remembered of it.
+// forget removes a pull request that is no longer open, and stores its remaining data.
 func (ps *pullRequests) forget(k *openPull) {
 	k.drop()
 	delete(ps.open, k.Number)
@@ -43,9 +43,9 @@ func (ps *pullRequests) forget(k *openPull) {
 	ps.remember(l)
 }
 
-// lastWords drops the final states that the forge has, and sends it those that the previous owner
-// of the source could not deliver. They wait until the list of open pull requests was read, which
-// listed reports: a pull request that was opened again has not ended.
+// lastWords drops the final states that the forge already has. It sends the final states to the forge that
+// the previous owner of the source could not deliver. That waits until the list of open pull requests was
+// read, as listed reports, because a pull request that was reopened has not ended.
 func (ps *pullRequests) lastWords(listed bool) {
 	for number, l := range ps.left {
 		switch {
@@ -63,8 +63,8 @@ func (ps *pullRequests) lastWords(listed bool) {
 	}
 }
 
-// forgetComments forgets the newest comment that was read of a pull request that is no longer open,
-// once list has none of the comments that were read.
+// forgetComments forgets the newest read comment of a pull request that is no longer open, once list no
+// longer contains any of the read comments.
 func (ps *pullRequests) forgetComments(list []forge.Comment) {
 	for number, l := range ps.left {
 		if l.Comment != 0 && !slices.ContainsFunc(list, func(c forge.Comment) bool { return c.Number == number && c.ID <= l.Comment }) {

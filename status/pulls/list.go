@@ -11,32 +11,32 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// listing reads the list of open pull requests, and finds the result of pull requests that are no longer
-// in it. Run alone uses it.
+// listing reads the list of open pull requests, and determines the result of pull requests that are no
+// longer in it. Only Run uses it.
 type listing struct {
 	records
 	pulls   *pullRequests
 	commits *commits
 	images  *images
 
-	// cursor is the position of the last read, listed the time of the last try.
+	// cursor is the position of the last read, and listed the time of the last attempt.
 	cursor forge.Cursor
 	listed time.Time
-	// read is the time of the request for the list that was read last. revisit is the time of the
-	// next request, whatever read is.
+	// read is the time of the request for the last list that was read. revisit is the time of the next
+	// request, independent of read.
 	read, revisit time.Time
-	// missing counts the consecutive answers that the list does not exist.
+	// missing is the number of consecutive responses that the list does not exist.
 	missing int
 }
 
-// soon is the delay before the list is read again after the forge answered that something does not
-// exist, and mostSoon bounds these reads: the forge processes the first push for a second or two.
+// soon is the delay before the list is read again after the forge responded that something does not exist.
+// mostSoon bounds these reads. Forges process the first push for a second or two.
 const (
 	soon     = 2 * time.Second
 	mostSoon = 5
 )
 
-// early notes whether the forge had the list, and requests it again soon if it did not.
+// early records whether the forge had the list, and requests it again soon if it did not.
 func (l *listing) early(err error) {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultMissing {
@@ -89,7 +89,7 @@ func (l *listing) list(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// gone finds out what became of a pull request that is no longer open, or no longer into the followed
+// gone determines the result of a pull request that is no longer open, or no longer targets the followed
 // branch.
 func (l *listing) gone(ctx context.Context, k *openPull) error {
 	pr, err := l.Forge.Pull(ctx, k.Number)
@@ -101,7 +101,7 @@ func (l *listing) gone(ctx context.Context, k *openPull) error {
 		return nil
 	}
 	if err != nil {
-		l.again() // so that this pull request is read again even if the list stays the same
+		l.again() // read the list again even if it is unchanged
 		return err
 	}
 	follows := l.Follows("refs/heads/" + pr.BaseRef)
@@ -112,7 +112,7 @@ func (l *listing) gone(ctx context.Context, k *openPull) error {
 	}
 	switch {
 	case pr.State == forge.Open && follows:
-		l.pulls.update(pr) // the list was of another moment
+		l.pulls.update(pr) // the list was outdated
 	case follows && (pr.State == forge.Merged || byHand != ""):
 		k.drop()
 		k.pr, k.Seen, k.MergeSHA = pr, cmp.Or(pr.HeadSHA, k.Seen), cmp.Or(pr.MergeSHA, byHand)
@@ -138,8 +138,8 @@ func (l *listing) gone(ctx context.Context, k *openPull) error {
 	return nil
 }
 
-// mergedByHand returns the commit that brought the head of a closed pull request into the followed
-// branch, "" for none. Not every forge reports a pull request as merged if a person pushed the merge.
+// mergedByHand returns the commit that brought the head of a closed pull request into the followed branch,
+// "" if there is none. Not every forge reports a pull request as merged if a user pushed the merge.
 func (l *listing) mergedByHand(ctx context.Context, k *openPull, pr forge.PullRequest) (string, error) {
 	if pr.State != forge.Closed || pr.HeadSHA == "" {
 		return "", nil
@@ -150,7 +150,7 @@ func (l *listing) mergedByHand(ctx context.Context, k *openPull, pr forge.PullRe
 	}
 	r, err := k.reviewOf(ctx, l.Git, with)
 	if err != nil || r.Base == "" {
-		return "", err // the head was in the branch before
+		return "", err // the branch already contained the head
 	}
 	return with, nil
 }

@@ -19,7 +19,7 @@ import (
 type Git interface {
 	Pull(ctx context.Context, p source.PullRef) (source.Merge, error)
 	Forget(head string) error
-	// Descends reports whether a commit is another one, or descends from it.
+	// Descends reports whether a commit equals another one, or descends from it.
 	Descends(ctx context.Context, revision, from string) (bool, error)
 }
 
@@ -28,37 +28,35 @@ type Display interface {
 	// Begin shows that a new head is being planned.
 	Begin(source string, number int64, sha string)
 	Show(p report.Pull)
-	// Deliver sends the final state of a pull request to the forge, which may not have it. All
-	// other sinks have shown it before.
+	// Deliver sends the final state of a pull request to the forge, which may not have it. All other sinks
+	// have already shown it.
 	Deliver(p report.Pull)
-	// Owes reports whether the forge has not yet received the last state of a pull request that was
-	// shown.
+	// Owes reports whether the forge has not yet received the last shown state of a pull request.
 	Owes(source string, number int64) bool
-	// Written compares weir's comment on a pull request, as the forge has it, with what weir
-	// wrote last: intact if they are the same, edited if somebody else edited it since. whole
-	// says that c has its whole text.
+	// Written compares weir's comment on a pull request, as the forge shows it, with weir's last write.
+	// intact means that they are the same, and edited that another user has edited the comment since. whole
+	// says that c contains its whole text.
 	Written(source string, c forge.Comment, whole bool) (intact, edited bool)
-	// Again makes the next Show look for the comment, and write it in any case.
+	// Again makes the next Show search for the comment, and write it in any case.
 	Again(source string, number int64)
 }
 
-// Approver stores approvals with their origin: a pull request, as SOURCE#NUMBER.
+// Approver stores approvals with their origin, a pull request as SOURCE#NUMBER.
 type Approver interface {
-	// ApproveFrom approves plans: it gets the targets by the digests of their plans.
+	// ApproveFrom approves plans. plans maps the digests of plans to their targets.
 	ApproveFrom(from string, plans map[string]string, by string) error
-	// Withdraw removes the approvals from a pull request: all, or those whose digest starts with the
-	// given one.
+	// Withdraw withdraws approvals that came from a pull request: all, or the ones whose digest starts with
+	// the given one.
 	Withdraw(digest, from string) (unused []gates.Approval, begun []gates.Grant, err error)
 }
 
-// Metrics counts pull requests and their plans.
+// Metrics receives counts of pull requests and their plans.
 type Metrics interface {
 	Pulls(source string, open map[report.PullState]int)
 	PullPlan(source string, took time.Duration)
 }
 
-// Forge is the part of a forge that a Watcher reads and writes. forge.Client documents what each
-// method promises.
+// Forge is the part of a forge's client that a Watcher uses. forge.Client documents the methods.
 type Forge interface {
 	Profile() forge.Profile
 	Self(ctx context.Context) (string, error)
@@ -73,7 +71,7 @@ type Forge interface {
 	CreateComment(ctx context.Context, number int64, body string) (forge.Comment, error)
 }
 
-// Options of a Watcher.
+// Options configures a Watcher.
 type Options struct {
 	// Source is the source's name.
 	Source string
@@ -81,39 +79,40 @@ type Options struct {
 	Git    Git
 	// Follows reports whether the source follows a ref, given by its full name.
 	Follows func(ref string) bool
-	// Base is the fleet that was composed last, nil before the first time.
+	// Base returns the last composed fleet, nil before the first.
 	Base func() *fleet.Base
-	// Accounts must only be used for plans.
+	// Accounts are the accounts with roles for plans. Use them only for plans.
 	Accounts fleet.Accounts
 	Policy   Policy
 	Display  Display
 	// Redact removes secrets from a pull request that is stored.
 	Redact   report.Redact
 	Approver Approver
-	// Approved is called after approvals, and after decisions about trailers, so that a pass uses them.
+	// Approved is called after approvals, and after decisions about trailers, to start a pass that uses
+	// them.
 	Approved func()
-	// Withdrawn is called after the approval of a plan was withdrawn that was already being applied.
+	// Withdrawn is called after an approval was withdrawn from a plan that was already being applied.
 	Withdrawn func(targets []string)
 	DB        state.Store
-	// Passive says that another weir owns the source, so that this one sends no request to the
-	// forge and writes nothing. Rule and Images use the results of the owner, as Reread has read
-	// them. Run is not called.
+	// Passive says that another weir owns the source, so this one sends no request to the forge and writes
+	// nothing. Rule and Images then use the records of the owner, as read by Reread. Run must not be
+	// called.
 	Passive bool
 	// PageURL is the address of weir's page, empty for none.
 	PageURL string
 	// Marker is in every comment that shows a plan.
 	Marker string
-	// Assume holds the assumptions of the forecast of a plan. Within bounds the time to compute it:
-	// one second if 0.
+	// Assume contains the assumptions of forecasts. Within is the timeout of a forecast; 0 means one
+	// second.
 	Assume simulate.Assumptions
 	Within time.Duration
 	// Interval is the time between two polls of the forge.
 	Interval time.Duration
-	// Turns are shared by all watchers.
+	// Turns contains the slots that all watchers share.
 	Turns *Turns
 	Event func(events.Event)
-	// Heard has the texts of comments that webhooks reported. Among several daemons it outlives the
-	// Watcher; nil means that only this Watcher uses it.
+	// Heard contains the texts of comments that webhooks reported. With several daemons, it must outlive
+	// the Watcher. If it is nil, the Watcher creates its own.
 	Heard *Heard
 	// Metrics may be nil.
 	Metrics Metrics

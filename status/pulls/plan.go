@@ -15,16 +15,16 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// errSilent ends a plan that waits for AWS too long, errSlow a plan whose render takes too long.
+// errSilent ends a plan that waits for AWS too long, and errSlow a plan whose render takes too long.
 var (
 	errSilent = fmt.Errorf("AWS did not answer within %s", answering)
 	errSlow   = fmt.Errorf("its changes were not rendered within %s", rendering)
-	// errMerging delays a plan that may be of an already merged pull request.
+	// errMerging delays a plan of a pull request that may already be merged.
 	errMerging = errors.New("the forge may report in a moment that it was merged")
 )
 
-// planner plans pull requests, and follows each to its end. Run alone uses it. The plans run in
-// parallel with it.
+// planner plans pull requests, and tracks each until it ends. Only Run uses it. The plans run in parallel
+// with Run.
 type planner struct {
 	records
 	log       *slog.Logger
@@ -33,21 +33,21 @@ type planner struct {
 	commits   *commits
 	standings *standings
 	merges    *mergeCheck
-	// config is the configuration that the last round planned with.
+	// config is the configuration of the last round.
 	config *fleet.Config
 
-	// beside bounds the plans made in parallel, and under counts the current ones. finished hands
-	// their plans to Run, and has room for all.
+	// beside is the maximum number of parallel plans, and under the current number. finished passes results
+	// to Run, with room for all plans.
 	beside, under int
 	plans         sync.WaitGroup
 	finished      chan *planning
 }
 
-// wait waits for the plans under way.
+// wait waits until all plans in progress have ended.
 func (pl *planner) wait() { pl.plans.Wait() }
 
-// configured plans everything again if the configuration differs from that of the last round: the
-// properties of targets, and their inputs, are in no commit.
+// configured plans everything again if the configuration has changed since the last round, because it
+// contains properties and inputs of targets that are in no commit.
 func (pl *planner) configured(c *fleet.Config) {
 	if pl.config != nil && pl.config != c {
 		pl.pulls.planAgain()
@@ -97,7 +97,7 @@ func (pl *planner) advance(ctx context.Context, base *fleet.Base, k *openPull) t
 	case stagePlanned:
 		pl.describe(k)
 	case stageDue:
-		if pl.under < pl.beside && (!k.heavy || pl.Turns.takeHeavy()) { // else when a running plan finishes
+		if pl.under < pl.beside && (!k.heavy || pl.Turns.takeHeavy()) { // otherwise when a running plan ends
 			pl.plan(ctx, base, at, k, dirty)
 		}
 	case stageUnread, stagePlanning: // a later event continues it
@@ -116,15 +116,15 @@ func (pl *planner) describe(k *openPull) {
 	}
 }
 
-// killedText explains why weir does not plan a pull request again by itself, and what to do.
+// killedText explains that weir does not retry a plan by itself, and describes the remedy.
 const killedText = "weir was killed while it planned this commit and does not retry by itself: push another commit, or comment weir plan to try again"
 
 // plan starts a plan of a pull request against the followed commit.
 func (pl *planner) plan(ctx context.Context, base *fleet.Base, at string, k *openPull, dirty bool) {
-	// The state of the head that an earlier process showed stays until there is a newer one.
+	// The state that an earlier process showed for this head stays until there is a newer one.
 	if k.shown.HeadSHA != k.pr.HeadSHA && (!k.Reported || k.Head != k.pr.HeadSHA) {
 		pl.Display.Begin(pl.Source, k.Number, k.pr.HeadSHA)
-		k.Reported = true // so that its end is reported too, even without a plan
+		k.Reported = true // so that its end is reported, even without a plan
 	}
 	ctx, stop := context.WithCancel(ctx)
 	p := &planning{records: pl.records, k: k, was: *k, heavy: k.heavy, base: base, at: at, dirty: dirty, early: pl.listing.read.Before(pl.commits.reportedBy(at)), from: pl.Now(), began: time.Now(), stop: stop}
@@ -156,7 +156,7 @@ func (pl *planner) finish(ctx context.Context, p *planning) {
 	var moved *source.MovedError
 	switch {
 	case errors.Is(err, errMerging):
-		// The reviewed plan stays, for the merge to be compared with.
+		// The reviewed plan stays, because the merge will be compared with it.
 		pl.again(k)
 		k.tries = 0
 		if by := pl.commits.reportedBy(at); by.After(pl.Now()) {
@@ -164,7 +164,7 @@ func (pl *planner) finish(ctx context.Context, p *planning) {
 		}
 		return
 	case errors.As(err, &moved):
-		// The forge's list is older or newer than its Git repository.
+		// The forge's list and its Git repository are from different moments.
 		pl.listing.again()
 		pl.again(k)
 		return
@@ -181,7 +181,7 @@ func (pl *planner) finish(ctx context.Context, p *planning) {
 	}
 	k.base = at
 	if p.review == nil {
-		return // unchanged
+		return // the shown plan is still valid
 	}
 	k.review = p.review
 	shown.Before = pl.standings.before(shown.Reports)
@@ -193,14 +193,14 @@ func (pl *planner) finish(ctx context.Context, p *planning) {
 	pl.pulls.show(k, shown)
 }
 
-// again schedules the next try after a temporary failure, with a growing delay.
+// again schedules the next attempt after a temporary failure, with a growing delay.
 func (pl *planner) again(k *openPull) {
 	k.tries++
 	k.due = pl.Now().Add(min(pl.Interval<<min(k.tries-1, 6), 30*time.Minute))
 }
 
-// broken reports whether something other than the commit kept a target from being planned, or may
-// have: what is missing in AWS may exist later.
+// broken reports whether a cause outside of the commit kept, or may have kept, a target from being planned:
+// a resource that is missing in AWS may exist later.
 func broken(reports []*plan.Report) bool {
 	return slices.ContainsFunc(reports, func(r *plan.Report) bool { return r.Err != nil || r.Plan != nil && r.Diagnostics.HasErrors() })
 }

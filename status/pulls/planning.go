@@ -16,28 +16,28 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// planning is a plan under way. It runs in parallel with Run, on a copy, so that it delays neither
-// the other pull requests nor the next poll of this one.
+// planning is a plan in progress. It runs in parallel with Run, on a copy of the pull request, so that it
+// delays neither other pull requests nor the next poll of this one.
 type planning struct {
 	records
 	k *openPull // the pull request; only Run uses it
-	// was is the pull request at the start of the plan. The plan is made against base, at commit at.
+	// was is the pull request at the start of the plan. The plan is based on base, at commit at.
 	was   openPull
 	base  *fleet.Base
 	at    string
 	dirty bool
-	// It may miss changes after from. began is by this machine's clock.
+	// The plan may miss changes after from. began is its start by this machine's clock.
 	from, began time.Time
-	// early says that the forge may not have reported yet which pull request brought main to at.
+	// early says that the forge may not yet have reported the pull request whose merge is commit at.
 	early bool
 	stop  context.CancelFunc
-	// dropped says that the plan is no longer needed, noted that its start is recorded in the state
+	// dropped says that the plan is no longer needed. noted says that its start is recorded in the state
 	// directory.
 	dropped, noted bool
-	// heavy says that it may use much memory. Only one plan at a time may.
+	// heavy says that the plan may use much memory. Only one such plan runs at a time.
 	heavy bool
 
-	// shown, review and err are the result. Without a review the known one is still valid. slow says
+	// shown, review and err are the result. If review is nil, the known review is still valid. slow says
 	// that the render took long.
 	shown  report.Pull
 	review *fleet.Review
@@ -45,7 +45,7 @@ type planning struct {
 	err    error
 }
 
-// drop stops the plan under way, because it is no longer needed.
+// drop cancels the plan in progress, because it is no longer needed.
 func (k *openPull) drop() {
 	if k.planning != nil {
 		k.planning.dropped = true
@@ -53,7 +53,7 @@ func (k *openPull) drop() {
 	}
 }
 
-// propose makes the plan. It returns no review if the known one is still valid.
+// propose makes the plan. It returns no review if the known review is still valid.
 func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, error) {
 	defer p.survived(p)
 	defer p.lighter()
@@ -83,9 +83,9 @@ func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, err
 	return p.judge(ctx, review), review, nil
 }
 
-// mayBeMerged reports whether a pull request may be part of main already, because it changes
-// nothing any more or conflicts with main. Git shows a merge before the forge reports it, and a
-// squashed or rebased merge does not contain the head.
+// mayBeMerged reports whether main may already contain a pull request, because it no longer changes
+// anything, or conflicts with main. Git shows a merge before the forge reports it, and a squashed or
+// rebased merge does not contain the head.
 func (p *planning) mayBeMerged() bool {
 	was := p.was.reviewed
 	return p.early && was.Base != p.at && (was.State == report.PullPlanned || was.State == report.PullFailing)
@@ -98,8 +98,8 @@ func (o *Options) bring(ctx context.Context, ref source.PullRef) (source.Merge, 
 	return o.Git.Pull(ctx, ref)
 }
 
-// gives reports whether the merge of a pull request with a commit results in exactly the given tree.
-// Then the commit with that tree contains the pull request and nothing else, however it was merged.
+// gives reports whether the merge of a pull request with a commit results in exactly the given tree. Then
+// the commit with that tree contains the pull request and nothing else, by any merge method.
 func (o *Options) gives(ctx context.Context, k *openPull, upon, tree string) bool {
 	if upon == "" || tree == "" || k.Seen == "" {
 		return false
@@ -108,9 +108,9 @@ func (o *Options) gives(ctx context.Context, k *openPull, upon, tree string) boo
 	return err == nil && treeOf(m.Snapshot) == tree
 }
 
-// changes renders the targets that a merge would change, once it has a slot. A render that needs much memory is
-// stopped. It restarts here if no other such render is running. Otherwise it returns an error, and
-// the planner starts the plan again later, so that no waiting plan keeps a turn.
+// changes renders the targets that a merge would change, when a slot is free. A render that needs much
+// memory is stopped. It restarts here if no other such render is running. Otherwise, changes returns an
+// error, and the planner starts the plan again later, so that a waiting plan does not occupy a slot.
 func (p *planning) changes(ctx context.Context, m source.Merge) (*fleet.Review, error) {
 	review, err := p.render(ctx, m)
 	if p.heavy || !errors.Is(err, fleet.ErrHeavy) {
@@ -122,7 +122,7 @@ func (p *planning) changes(ctx context.Context, m source.Merge) (*fleet.Review, 
 	return p.render(ctx, m)
 }
 
-// lighter lets another plan use much memory.
+// lighter allows another plan to use much memory.
 func (p *planning) lighter() {
 	if p.heavy {
 		<-p.Turns.heavy
@@ -142,27 +142,27 @@ func (p *planning) render(ctx context.Context, m source.Merge) (review *fleet.Re
 	return review, err
 }
 
-// still reports whether the known review is still valid after the base has moved: neither the pull
-// request nor its targets read the files that changed, and the same targets are touched. It needs no
-// request to a server, because the head was fetched before.
+// still reports whether the known review is still valid after the base has changed: neither the pull
+// request nor its targets read the changed files, and the same targets are touched. It needs no request to
+// a server, because the head was already fetched.
 func (p *planning) still(ctx context.Context, ref source.PullRef) bool {
 	before := p.was.review
 	m, err := p.bring(ctx, ref)
 	if err != nil || len(m.Conflicts) > 0 || !before.Same(m.Snapshot.Tree) {
-		return false // the full plan reports why
+		return false // the full plan reports the error
 	}
 	again, err := p.changes(ctx, m)
 	return err == nil && slices.Equal(again.Touched, before.Touched) && slices.Equal(again.Gone, before.Gone) && again.Targets == before.Targets
 }
 
-// stillValid reports whether the shown plan may still be valid although the base has moved.
+// stillValid reports whether the shown plan may still be valid after the base has changed.
 func (k *openPull) stillValid(dirty bool) bool {
 	return k.review != nil && !dirty && !k.asked && k.shown.HeadSHA == k.pr.HeadSHA && k.shown.Stale == "" && k.tries == 0 &&
 		(k.shown.State == report.PullPlanned || k.shown.State == report.PullUnaffected)
 }
 
-// proposal returns a merge in the fleet's form. A fork's content is never trusted, even if a user
-// allowed its plan.
+// proposal converts a merge to the fleet's type. The content of a fork is never trusted, even if a user
+// permitted its plan.
 func (p *planning) proposal(m source.Merge) fleet.Proposal {
 	return fleet.Proposal{Source: p.Source, Snapshot: m.Snapshot, Owner: fmt.Sprintf("pull request %s %d", p.Source, p.was.Number), Untrusted: p.was.pr.Fork}
 }
@@ -195,8 +195,8 @@ func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull 
 			out.State, out.Reason = report.PullFailing, firstFault(r)
 		}
 	}
-	// A failing plan gets no digest: it cannot be approved, and its comment must not contain the digest
-	// that would approve a later plan.
+	// A failed plan gets no digest. It cannot be approved, and its comment must not contain the digest that
+	// would approve a later plan.
 	if out.State == report.PullPlanned && len(plans) == len(out.Reports) && len(plans) > 0 {
 		out.Digest = plan.CombinedDigest(plans)
 	}
@@ -204,7 +204,7 @@ func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull 
 	return out
 }
 
-// asReviewed reports whether a touched target applies its reviewed images.
+// asReviewed reports whether at least one touched target applies its reviewed images.
 func asReviewed(review *fleet.Review) bool {
 	return slices.ContainsFunc(review.Batches, func(b reconciler.Batch) bool {
 		return slices.ContainsFunc(b.Targets, func(d reconciler.Desired) bool {
@@ -213,7 +213,7 @@ func asReviewed(review *fleet.Review) bool {
 	})
 }
 
-// firstFault returns the first reason that keeps a target from being planned, on one line.
+// firstFault returns the first reason why a target cannot be planned, on one line.
 func firstFault(r *plan.Report) string {
 	if r.Err != nil {
 		return r.Target + ": " + r.Err.Error()
@@ -226,7 +226,7 @@ func firstFault(r *plan.Report) string {
 	return r.Target
 }
 
-// conflictText says why the branch cannot be merged as it is.
+// conflictText describes why the branch cannot be merged.
 func conflictText(list []source.Conflict) string {
 	const most = 5
 	var lines []string

@@ -5,8 +5,7 @@ import (
 	"slices"
 )
 
-// Words of a Policy: whether pull requests are planned, what becomes of drafts, and who
-// lets a fork's be planned.
+// The values of a Policy.
 const (
 	Always     = "always"
 	Never      = "never"
@@ -16,8 +15,7 @@ const (
 	ByLabel    = "label"
 )
 
-// DefaultForkLabel is the label that allows a plan where the configuration names
-// no other.
+// DefaultForkLabel is the label that permits a plan if the configuration does not name one.
 const DefaultForkLabel = "weir-plan"
 
 // Policy configures which pull requests weir plans.
@@ -31,8 +29,8 @@ type Policy struct {
 	// Forecast is always (the default) or never. With always, weir simulates each plan over time,
 	// for up to one second, and shows the result with the plan.
 	Forecast string `yaml:"forecast"`
-	// Forks configures who can allow a plan of a pull request from another repository. Without it
-	// weir plans none. Such a plan uses planRoleARN and has no access to secrets.
+	// Forks configures who can allow a plan of a pull request from another repository. Without
+	// it weir plans none. Such a plan uses planRoleARN and has no access to secrets.
 	Forks Forks `yaml:"forks"`
 }
 
@@ -45,7 +43,7 @@ type Forks struct {
 	Label string `yaml:"label"`
 }
 
-// SetDefaults fills in the options that are left open.
+// SetDefaults sets the options that are not set.
 func (p *Policy) SetDefaults() {
 	p.Plan, p.Drafts, p.Forecast = cmp.Or(p.Plan, Always), cmp.Or(p.Drafts, DraftsPlan), cmp.Or(p.Forecast, Always)
 	if slices.Contains(p.Forks.AllowBy, ByLabel) {

@@ -1,14 +1,13 @@
-// Package pulls plans pull requests. For each source with a forge one Watcher lists the open ones,
-// merges each with the followed commit, plans the result, and shows the plan. It reads
-// the commands in comments, and follows a pull request to its end:
+// Package pulls plans pull requests. For each source with a forge, a Watcher lists the open pull requests,
+// merges each with the followed commit, plans the result, and shows the plan. It executes commands in
+// comments, and tracks each pull request until it ends:
 //
 //	list ──▶ gate ──▶ merge ──▶ review ──▶ plan ──▶ show
 //	            ▲                 ▲ the followed commit and AWS change
 //	            └── comments: weir plan, weir approve
 //
-// The content of a pull request is input and nothing else: it is rendered and never run, planned
-// with the role for plans and never applied, and from a fork without any secret. Nothing here
-// writes to AWS.
+// The content of a pull request is only input: it is rendered but never executed. It is planned with the
+// role for plans and never applied. A fork is planned without any secret. This package never writes to AWS.
 package pulls
 
 import (
@@ -28,29 +27,28 @@ import (
 )
 
 const (
-	// within bounds one poll of the forge, and the fetch of one head.
+	// within is the timeout of one poll of the forge, and of the fetch of one head.
 	within = 2 * time.Minute
-	// rendering bounds the render of a pull request: the largest allowed changes take minutes.
+	// rendering is the timeout of the render of a pull request. The largest permitted changes take minutes.
 	rendering = 10 * time.Minute
-	// answering bounds the time that a plan waits while AWS does not answer.
+	// answering is the maximum time that a plan waits while AWS does not answer.
 	answering = time.Minute
-	// foreseeing bounds the simulation of a plan over time.
+	// foreseeing is the timeout of the simulation of a plan over time.
 	foreseeing = time.Second
-	// beside bounds the plans of one source that are made in parallel. Most of the time they wait
-	// for other systems.
+	// beside is the maximum number of parallel plans of one source. Most of the time, plans wait for other
+	// systems.
 	beside = 32
-	// reporting is the time in which a forge usually reports a merge after Git has the commit. weir
-	// handles a later report too, but until then a comment may show a plan that has no steps left.
+	// reporting is the time within which a forge usually reports a merge after Git has the commit. After a
+	// later report, everything still works, but a comment may have shown a plan without remaining steps.
 	reporting = 30 * time.Second
-	// settling is the shortest time between the starts of two plans of a pull request whose targets
-	// change.
+	// settling is the minimum time between the starts of two plans of a pull request whose targets change.
 	settling = 5 * time.Second
-	// waiting bounds the time that a merged pull request waits for its commit to be applied.
+	// waiting is the maximum time that a merged pull request waits for its commit to be applied.
 	waiting = 24 * time.Hour
 )
 
-// Watcher plans the pull requests of one source. Run does the work; the other
-// methods may be called at any time and do not block.
+// Watcher plans the pull requests of one source. Run does the work. The other methods are safe for
+// concurrent use and do not block.
 type Watcher struct {
 	o    *Options
 	log  *slog.Logger
@@ -59,20 +57,20 @@ type Watcher struct {
 	// heard says that the forge has reported a change.
 	heard atomic.Bool
 
-	// Run alone uses these.
+	// Only Run uses these.
 	pulls    *pullRequests
 	listing  *listing
 	comments *comments
 	planner  *planner
 
-	// These have locks of their own.
+	// These have their own locks.
 	standings *standings
 	commits   *commits
 	trailers  *trailers
 	images    *images
 }
 
-// New returns a watcher. It makes no request yet.
+// New returns a watcher. It sends no request yet.
 func New(o Options) (*Watcher, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -96,7 +94,7 @@ func New(o Options) (*Watcher, error) {
 	return w, errors.Join(w.pulls.read(), w.commits.read(), w.Reread())
 }
 
-// Reread reads the records that decide on the steps of targets: another weir may have changed them.
+// Reread reads the records that affect the steps of targets, because another weir may have changed them.
 func (w *Watcher) Reread() error {
 	return errors.Join(w.trailers.read(), w.images.read())
 }
@@ -130,20 +128,20 @@ func (w *Watcher) Changed(int64) {
 	w.pollSoon()
 }
 
-// Heard records the text of a comment that a webhook reported.
+// Heard stores the text of a comment that a webhook reported.
 func (w *Watcher) Heard(_ int64, comment forge.Heard) { w.o.Heard.add(comment) }
 
-// Moved informs the watcher that the source has reached another commit. It is called before any
-// report of that commit.
+// Moved tells the watcher that the source has reached another commit. It must be called before any report
+// of that commit.
 func (w *Watcher) Moved() {
 	if base := w.o.Base(); base != nil && !w.o.Passive && w.commits.follow(base) {
-		w.commits.save() // before weir applies any of it
+		w.commits.save() // before weir applies any part of it
 	}
 	w.pollSoon()
 }
 
-// Reported processes the report of a pass: it may show that AWS or the followed commit changed after
-// a plan was made, or contain the first plan at a commit.
+// Reported processes the report of a pass. The report may show that AWS or the followed commit changed
+// after a plan, or contain the first plan at a commit.
 func (w *Watcher) Reported(r *plan.Report) {
 	if r.Source != w.o.Source || w.o.Passive {
 		return
@@ -158,20 +156,20 @@ func (w *Watcher) Reported(r *plan.Report) {
 // Forget forgets a removed target.
 func (w *Watcher) Forget(target string) { w.standings.forget(target) }
 
-// Rule limits the deletions that the trailer of a target's commit allows. It is called for every
-// pass. While it is unknown which deletions count, they wait, and Options.Approved is called once it
-// is known.
+// Rule limits the deletions that the trailer of a target's commit permits. It is called in every pass.
+// While it is unknown which deletions are permitted, they wait. Options.Approved is called when that is
+// known.
 func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) { w.trailers.rule(d, commit) }
 
-// Images gives a target the images that plans of its source's pull requests showed. If these plans
-// differ, and the commit changes the target, its steps wait until it is known which pull request the
-// commit merges.
+// Images adds the images that plans of its source's pull requests showed to a target. If these plans
+// differ, and the commit changes the target, its steps wait until weir knows which pull request the commit
+// merges.
 func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
 	if !w.images.give(d) || !d.Touched || d.Policy.Gates.Waits != "" {
 		return
 	}
 	if _, known := w.trailers.ruled(commit); known {
-		w.images.give(d) // it may have become known since
+		w.images.give(d) // they may be known by now
 		return
 	}
 	d.Policy.Gates.Waits = "which pull request the commit " + wording.Short(commit.Revision) + " merges is unknown yet, and plans of several showed different images for it"
@@ -184,12 +182,12 @@ func (w *Watcher) pollSoon() {
 	}
 }
 
-// round polls everything once, starts the plans that are due, and returns the time until the next
-// poll. It waits for no plan.
+// round polls everything once, starts the plans that are due, and returns the time until the next poll. It
+// does not wait for plans.
 func (w *Watcher) round(ctx context.Context) time.Duration {
 	base := w.o.Base()
 	if base == nil || base.View(w.o.Source).Snapshot.Revision == "" {
-		return time.Second // which branch is followed may not be known yet
+		return time.Second // the followed branch may not be known yet
 	}
 	w.commits.follow(base)
 	w.commits.save()
@@ -234,7 +232,7 @@ func (w *Watcher) poll(ctx context.Context) error {
 	return errors.Join(w.listing.list(ctx), w.comments.read(ctx))
 }
 
-// login is weir's own login on the forge. Run alone calls read.
+// login is weir's own login on the forge. Only Run calls read.
 type login struct{ name atomic.Pointer[string] }
 
 // get returns the login, empty while it is unknown.

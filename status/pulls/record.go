@@ -10,58 +10,58 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// record holds what must be known of a pull request after a restart.
+// record contains the data about a pull request that must survive a restart.
 type record struct {
 	Number int64 `json:"number"`
-	// Seen is the head at the last read. Labelled reports whether the label that allows it was set
-	// from the start.
+	// Seen is the head at the last read. Labelled says that the label was already set when this head was
+	// first seen.
 	Seen     string `json:"seen"`
 	Labelled bool   `json:"labelled,omitempty"`
-	// SeenAt is the time of the pull request's last change when the head was first seen, by the
-	// forge's clock: the head is no younger.
+	// SeenAt is the time of the pull request's last change, by the forge's clock, when the head was first
+	// seen. The head was pushed no later than that.
 	SeenAt time.Time `json:"seenAt,omitzero"`
-	// ReadAt is the head that was seen before a poll that read all comments: the author of a later
-	// comment may have read it.
+	// ReadAt is the head that was seen before a poll that read all comments. The authors of later comments
+	// may have read it.
 	ReadAt string `json:"heeded,omitempty"`
-	// Allowed is the head that a user allowed to be planned.
+	// Allowed is the head whose plan a user permitted.
 	Allowed string `json:"allowed,omitempty"`
-	// Killed is the head during whose plan a process was killed.
+	// Killed is the head whose plan was running when a process was killed.
 	Killed string `json:"killed,omitempty"`
-	// Reported says that weir has shown something of it.
+	// Reported says that weir has shown a state of the pull request.
 	Reported bool `json:"told,omitempty"`
-	// reviewed is the plan that was shown last. Earlier holds earlier plans, of other heads or against
-	// other commits, the newest last. Approved is the user who approved the last plan.
+	// reviewed is the last shown plan. Earlier contains earlier plans, of other heads or against other
+	// commits, the newest last. Approved is the user who approved the last plan.
 	reviewed
 	Earlier  []reviewed `json:"earlier,omitempty"`
 	Approved string     `json:"approved,omitempty"`
-	// Comment is the newest comment that was read. Left says that the pull request is not open. It
-	// is remembered for two reasons only: forges still list its comments for a while, and its final
-	// state may not be reported yet.
+	// Comment is the newest read comment. Left says that the pull request is not open. It is stored only
+	// because forges still list its comments for a while, and because its final state may not have been
+	// reported yet.
 	Comment int64        `json:"comment,omitempty"`
 	Left    bool         `json:"left,omitempty"`
 	Last    *report.Pull `json:"last,omitempty"`
-	// Acted are the commands that weir acted on or answered, the newest last. Refused is the
-	// answer that is not repeated.
+	// Acted lists the commands that weir executed or answered, the newest last. Refused is the last
+	// refusal, which is not repeated.
 	Acted   []acted `json:"acted,omitempty"`
 	Refused string  `json:"refused,omitempty"`
-	// MergedAt is the time at which the merge was seen, MergeSHA the merge commit, "" while the
-	// forge does not report it.
+	// MergedAt is the time at which the merge was seen. MergeSHA is the merge commit, "" until the forge
+	// reports it.
 	MergeSHA string    `json:"mergeSHA,omitempty"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
 }
 
 func (r *record) merged() bool { return !r.MergedAt.IsZero() }
 
-// readTo holds the time up to which comments were read, by source.
+// readTo contains the time up to which comments were read, by source.
 var readTo = state.Bucket[time.Time]{Name: "pull-comments"}
 
 var bucket = state.Bucket[record]{Name: "pulls"}
 
-// reviewing holds the heads that are being planned. A head that is there when a process starts may have
-// killed the process before.
+// reviewing contains the heads that are being planned. If a head is present when a process starts, its plan
+// may have killed the previous process.
 var reviewing = state.Bucket[string]{Name: "pull-reviews"}
 
-// records holds the state directory's data about a source's pull requests.
+// records gives access to the stored data about a source's pull requests.
 type records struct {
 	*Options
 }
@@ -78,8 +78,8 @@ func each[V any](tx *state.Tx, of records, b state.Bucket[V], do func(key string
 	})
 }
 
-// write changes the state directory, and reports whether that succeeded. A record that cannot be
-// written stays in memory only.
+// write changes the state directory, and reports whether that succeeded. After a failure, the record stays
+// in memory only.
 func (r records) write(change func(*state.Tx) error) bool {
 	err := r.DB.Update(change)
 	if err != nil {
@@ -88,7 +88,7 @@ func (r records) write(change func(*state.Tx) error) bool {
 	return err == nil
 }
 
-// all returns the records of all pull requests. It sets Killed of those whose plan the previous process
+// all returns the records of all pull requests. It sets Killed for heads whose plan the previous process
 // did not finish.
 func (r records) all() (out []record, err error) {
 	err = r.DB.Update(func(tx *state.Tx) error {
@@ -123,8 +123,8 @@ func (r records) all() (out []record, err error) {
 	return out, err
 }
 
-// attempt records that a head is about to be planned. If that fails, the plan must not start: a plan
-// that kills the process would start again after every restart.
+// attempt records that a head is about to be planned. If that fails, the plan must not start, because a
+// plan that kills the process would start again after every restart.
 func (r records) attempt(p *planning) error {
 	if p.noted {
 		return nil
@@ -149,8 +149,7 @@ func (r records) save(k *openPull) {
 	r.write(func(tx *state.Tx) error { return bucket.Put(tx, r.key(k.Number), k.record) })
 }
 
-// since returns the time up to which comments were read. weir ignores comments from before its
-// first poll.
+// since returns the time up to which comments were read. weir ignores comments from before its first poll.
 func (r records) since() (at time.Time, err error) {
 	err = r.DB.Update(func(tx *state.Tx) error {
 		var known bool
@@ -163,7 +162,7 @@ func (r records) since() (at time.Time, err error) {
 	return at, err
 }
 
-// leave writes what must be remembered of a pull request that is no longer open.
+// leave writes the remaining data of a pull request that is no longer open.
 func (r records) leave(tx *state.Tx, l left) error {
 	if l.empty() {
 		return bucket.Delete(tx, r.key(l.Number))

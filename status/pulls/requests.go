@@ -14,18 +14,17 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// pullRequests holds the pull requests of a source that weir must know, and shows their states. Run
-// alone uses it.
+// pullRequests contains the relevant pull requests of a source, and shows their states. Only Run uses it.
 type pullRequests struct {
 	records
 	log    *slog.Logger
 	images *images
-	// open are the pull requests into the followed branch.
+	// open contains the pull requests into the followed branch.
 	open openPulls
-	// left holds the pull requests that are no longer open but must be remembered. They are not
-	// shown as open.
+	// left contains pull requests that are no longer open, but still have stored data. They are not shown
+	// as open.
 	left map[int64]left
-	// kept bounds the total size in bytes of all plans that are shown.
+	// kept is the maximum total size in bytes of all shown plans.
 	kept int
 }
 
@@ -42,7 +41,7 @@ func (o openPulls) oldestFirst() []int64 {
 	})
 }
 
-// read reads the records of an earlier process, and takes them over.
+// read reads the records of an earlier process.
 func (ps *pullRequests) read() error {
 	known, err := ps.all()
 	if err != nil {
@@ -91,7 +90,7 @@ func (ps *pullRequests) show(k *openPull, p report.Pull) {
 		k.Approved = ""
 	}
 	p.Approved, p.Unkept = k.Approved, false
-	again := len(p.Reports) > 0 && slices.Equal(p.Reports, k.shown.Reports) // with another title
+	again := len(p.Reports) > 0 && slices.Equal(p.Reports, k.shown.Reports) // with a different title only
 	p = p.Lean()
 	k.shown, k.bytes = p, p.Bytes()
 	if !again {
@@ -115,8 +114,8 @@ func (ps *pullRequests) boundPlans() {
 	}
 }
 
-// explains returns a function that reports whether another pull request showed the plan of a target:
-// one that is open, or one that the same commit merged.
+// explains returns a function that reports whether another pull request showed the plan of a target. The
+// other pull request must be open, or be merged by the same commit.
 func (ps *pullRequests) explains(k *openPull, at commit) func(target, digest string) bool {
 	return func(target, digest string) bool {
 		if slices.Contains(at.Reviewed[target], digest) {

@@ -9,11 +9,11 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// reviewed holds what was shown of a pull request. The plan of the merge is compared with it.
+// reviewed contains the shown data of a pull request. The plan of the merge is compared with it.
 type reviewed struct {
-	// State is the state that was shown, Stale the reason why it might no longer hold. Head, Base
-	// and Digest belong to the plan, Digests to its targets. Undigested lists the targets that were
-	// shown without a digest. Without a plan the base is empty.
+	// State is the shown state, and Stale the reason why it may be outdated. Head, Base and Digest belong
+	// to the plan, and Digests to its targets. Undigested lists the targets that were shown without a
+	// digest. Without a plan, Base is empty.
 	State      report.PullState  `json:"state,omitempty"`
 	Stale      string            `json:"stale,omitempty"`
 	Head       string            `json:"head,omitempty"`
@@ -21,18 +21,19 @@ type reviewed struct {
 	Digest     string            `json:"digest,omitempty"`
 	Digests    map[string]string `json:"digests,omitempty"`
 	Undigested []string          `json:"undigested,omitempty"`
-	// Held describes the held steps of each target that has some, Prunes lists the pools whose
-	// deletion was shown as allowed by the head's trailer.
+	// Held describes the held steps of targets. Prunes lists the pools whose deletion was shown as
+	// permitted by the head's trailer.
 	Held   map[string]plan.Holding `json:"held,omitempty"`
 	Prunes map[string][]string     `json:"prunes,omitempty"`
 }
 
-// mostEarlier bounds the reviews that are kept in addition to the last one. If the forge reports a
-// merge late, the merge may be part of the new plan of its own pull request.
+// mostEarlier is the maximum number of stored reviews, in addition to the last one. They are needed if the
+// forge reports a merge late: the merge may then be part of the base of a newer plan of its own pull
+// request.
 const mostEarlier = 4
 
-// note records the shown plan, for the comparison with the merge. An earlier plan that differs stays in
-// Earlier.
+// note records the shown plan, for the comparison with the merge. If the previous plan differs, it is added
+// to Earlier.
 func (k *openPull) note(p report.Pull) {
 	k.Reported = true
 	if p.State == report.PullMerged || p.State == report.PullClosed {
@@ -77,9 +78,9 @@ func put[V any](m *map[string]V, key string, v V, says bool) {
 	(*m)[key] = v
 }
 
-// reviewOf returns what was shown of a pull request before its merge commit became part of the
-// plan's base: a later plan shows what the merge left to do. A plan of the merged head comes first,
-// then any plan at all.
+// reviewOf returns the review of a pull request from before its merge commit became part of the plan's
+// base, because a later plan shows only the remaining changes. It prefers a plan of the merged head to
+// other plans.
 func (r *record) reviewOf(ctx context.Context, git Git, merge string) (reviewed, error) {
 	var found, planned *reviewed
 	for _, shown := range slices.Backward(append(slices.Clone(r.Earlier), r.reviewed)) {

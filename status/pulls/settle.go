@@ -13,7 +13,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// mergeCheck compares the applied plans of merged pull requests with the reviewed plans, and ends the pull requests.
+// mergeCheck compares the applied plans of merged pull requests with the reviewed plans, and ends the pull
+// requests.
 type mergeCheck struct {
 	records
 	log     *slog.Logger
@@ -21,8 +22,8 @@ type mergeCheck struct {
 	commits *commits
 }
 
-// compareMerge compares the applied plan with the reviewed plan once both are available, and ends a merged pull
-// request. It returns the time until it must be called again.
+// compareMerge compares the applied plan with the reviewed plan as soon as both are available, and then
+// ends the pull request. It returns the time until it must be called again.
 func (m *mergeCheck) compareMerge(ctx context.Context, base *fleet.Base, k *openPull) time.Duration {
 	over := m.Now().After(k.MergedAt.Add(waiting))
 	found, known, err := m.judge(ctx, base, k)
@@ -56,12 +57,12 @@ func (m *mergeCheck) compareMerge(ctx context.Context, base *fleet.Base, k *open
 	return m.Interval
 }
 
-// judge compares the plan of a merge with the reviewed one. known is false while it waits for the
-// forge, for the source or for plans.
+// judge compares the plan of a merge with the reviewed one. known is false while it waits for the forge,
+// the source or plans.
 func (m *mergeCheck) judge(ctx context.Context, base *fleet.Base, k *openPull) (out findings, known bool, err error) {
 	view := base.View(m.Source)
 	if k.MergeSHA == "" {
-		// The forge does not say which commit it was. Git does, if the head is in main.
+		// The forge does not report the merge commit. Git shows it if main contains the head.
 		with, err := m.commits.bringing(ctx, k.Seen)
 		if err != nil || with == "" {
 			return out, false, err
@@ -74,8 +75,8 @@ func (m *mergeCheck) judge(ctx context.Context, base *fleet.Base, k *openPull) (
 		return out, false, err
 	}
 	if with == "" {
-		// weir waits for a source that has not reached the merge yet: the forge may report it
-		// first. A source that moved elsewhere since then will not reach it.
+		// The source may not have reached the merge yet, because the forge may report it first. In
+		// that case, weir waits. A source that has since moved to another commit will not reach it.
 		now := m.commits.at(view.Snapshot.Revision)
 		gone := view.Err == nil && now.seen.After(k.MergedAt) && m.Now().After(k.MergedAt.Add(3*m.Interval))
 		if gone {
@@ -97,7 +98,7 @@ func (m *mergeCheck) judge(ctx context.Context, base *fleet.Base, k *openPull) (
 	return compare(shown, merged), true, nil
 }
 
-// unplanned names the missing plans of a merge after too long a wait.
+// unplanned describes the missing plans of a merge after too long a wait.
 func (c commit) unplanned(merge string) (out findings) {
 	for _, target := range c.missing() {
 		out.uncompared = append(out.uncompared, fmt.Sprintf("%s: it was not planned within %.0f hours of the merge", target, waiting.Hours()))
@@ -112,8 +113,8 @@ func (c commit) unplanned(merge string) (out findings) {
 	return out
 }
 
-// mergedAs returns the reviewed plan after the merge. If an earlier process made the plan, or
-// another plan replaced it, weir knows only what the record holds.
+// mergedAs returns the reviewed plan after the merge. If an earlier process made the plan, or another plan
+// replaced it, only the data in the record is available.
 func (k *openPull) mergedAs(r reviewed) report.Pull {
 	p := k.shown
 	if p.HeadSHA != r.Head || p.BaseSHA != r.Base || p.Digest != r.Digest {

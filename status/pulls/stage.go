@@ -1,6 +1,6 @@
 package pulls
 
-// stage is the state of a pull request with regard to its plan.
+// stage is the state of the planning of a pull request.
 type stage string
 
 const (
@@ -15,21 +15,21 @@ const (
 	stageDue       stage = "it must be planned"
 )
 
-// stageFacts holds the facts that decide the stage of a pull request.
+// stageFacts contains the facts that determine the stage of a pull request.
 type stageFacts struct {
 	merged, read, blocked, planning bool
-	// killed says that the plan of its head killed a process, asked that a user requests a plan.
+	// killed says that the plan of its head killed a process, and asked that a user requests a plan.
 	killed, asked bool
-	// dirty says that targets changed since the plan, settling that the last plan started less than
-	// 5 seconds ago.
+	// dirty says that targets changed since the plan, and settling that the last plan started less than 5
+	// seconds ago.
 	dirty, settling bool
-	// current says that the plan is of this head and of the followed commit.
+	// current says that the plan is based on the current head and on the followed commit.
 	current bool
-	// retry says that a time is set for the next plan, later that it has not come.
+	// retry says that a time for the next plan is set, and later that this time has not been reached.
 	retry, later bool
 }
 
-// stage classifies the facts; the first case that fits decides.
+// stage classifies the facts. The first matching case wins.
 func (f stageFacts) stage() stage {
 	switch {
 	case f.merged:

@@ -12,12 +12,12 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// standings holds the last reported state of targets, and the time at which it changed.
+// standings contains the last reported state of targets, and the time at which it changed.
 type standings struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	live  map[string]string
 	moved map[string]time.Time
-	// found holds the findings of targets at the followed commit.
+	// found contains the findings of targets at the followed commit.
 	found map[string][]string
 }
 
@@ -36,7 +36,7 @@ func (s *standings) record(r *plan.Report, now time.Time) {
 	s.live[r.Target], s.found[r.Target] = seen, report.FindingKeys(r)
 }
 
-// before returns the findings of a pull request's plans that the followed commit has too.
+// before returns the findings of a pull request's plans that the followed commit also has.
 func (s *standings) before(reports []*plan.Report) map[string][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,7 +78,7 @@ func (s *standings) dirty(k *openPull) (n int) {
 	return n
 }
 
-// standing returns everything outside Git that a plan of the target depends on.
+// standing returns all data outside of Git that a plan of the target depends on.
 func standing(r *plan.Report) string {
 	var b strings.Builder
 	if r.Err != nil {

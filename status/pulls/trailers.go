@@ -16,64 +16,65 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// A trailer that lifts the limit of deletions is a line in a commit message. The message of a merge
-// comes from the forge, or from the user who merged: no reviewer of the pull request has seen it. So on a commit that merges a pull request, the trailer allows only the deletions that
-// the plan on the pull request showed as allowed, by the trailer of its head commit. On any other
-// commit it allows what it says. Only the forge knows which of the two a commit is, maybe a moment
-// after Git has it.
+// A trailer that removes the limit of deletions is a line in a commit message. The message of a merge comes
+// from the forge or from the user who merged, so no reviewer of the pull request has seen it. On a commit
+// that merges a pull request, the trailer therefore permits only the deletions that the plan on the pull
+// request showed as permitted by the trailer of its head commit. On any other commit, it permits everything
+// that it names. Only the forge knows whether a commit merges a pull request, and possibly a moment later
+// than Git has the commit.
 
 const (
-	// late is the time after weir has first seen a commit in which it does not trust a forge that
-	// reports no merge for it.
+	// late is the time since weir first saw a commit, before which it does not rely on a forge that reports
+	// no merge for it.
 	late = 10 * time.Second
 	// asking is the time between two requests about a commit.
 	asking = 5 * time.Second
-	// merging bounds the time between the last change of a pull request and the commit that merges
-	// it. Their clocks differ.
+	// merging is the maximum time between the last change of a pull request and the commit that merges it.
+	// Their clocks differ.
 	merging = 24 * time.Hour
 )
 
-// ruling is the decision about a followed commit with a trailer, or about a commit for which plans
-// of several pull requests showed different images. It is kept as long as the commit is followed:
-// the deletions that it permits may take several passes.
+// ruling is the decision about a followed commit with a trailer, or about a commit for which plans of
+// several pull requests showed different images. It is stored as long as the commit is followed, because
+// the permitted deletions may take several passes.
 type ruling struct {
 	Revision string `json:"revision"`
-	// Pull is the pull request that the commit merges, 0 if it merges no pull request. Why says why
-	// the trailer allows nothing but Prunes: by target, the pools whose deletion was shown as
-	// allowed. Without a reason it allows everything that it says.
+	// Pull is the pull request that the commit merges, 0 if it merges none. Why is the reason why the
+	// trailer permits only Prunes: by target, the pools whose deletion was shown as permitted. If Why is
+	// empty, the trailer permits everything that it names.
 	Pull   int64               `json:"pull,omitempty"`
 	Why    string              `json:"why,omitempty"`
 	Prunes map[string][]string `json:"prunes,omitempty"`
 }
 
-// rulings holds the rulings by source.
+// rulings contains the rulings by source.
 var rulings = state.Bucket[ruling]{Name: "trailers"}
 
-// inquiry is a commit whose ruling is still open.
+// inquiry is a commit that waits for a ruling.
 type inquiry struct {
 	revision, parent, tree string
 	committed              time.Time
-	// since is the time of the first request about the commit, next the time of the next one.
+	// since is the time of the first request about the commit, and next the time of the next one.
 	since, next time.Time
 	warned      bool
 }
 
-// trailers decides which trailers of the followed commit count.
+// trailers decides which trailers of the followed commit are valid.
 type trailers struct {
 	records
 	log    *slog.Logger
-	pulls  *pullRequests // Run alone uses these
+	pulls  *pullRequests // only Run uses these
 	images *images
-	// listen makes the watcher read the merges since its last read.
+	// listen makes the watcher read new merges.
 	listen func()
 
-	mu sync.Mutex // guards what follows
-	// ruling is the last decision. inquiry is the commit that waits for one, nil for none.
+	mu sync.Mutex // guards the fields below
+	// ruling is the last decision. inquiry is the commit that waits for a ruling, nil if there is none.
 	ruling  ruling
 	inquiry *inquiry
 }
 
-// rule limits which deletions the trailer of a target's commit allows.
+// rule limits the deletions that the trailer of a target's commit permits.
 func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune := &d.Policy.Prune
 	if len(prune.Allowed) == 0 {
@@ -95,7 +96,7 @@ func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 		}
 	}
 	if left := len(prune.Allowed) - len(counts); left > 0 {
-		// A pass has diagnostics of its own.
+		// Passes do not share their diagnostics.
 		d.Diagnostics = append(slices.Clone(d.Diagnostics), diag.Diagnostic{Severity: diag.Warning, Code: "trailer-ignored",
 			Summary: fmt.Sprintf("the trailer Weir-Allow-Prune has no effect for %d of %d pools: %s", left, len(prune.Allowed), r.Why),
 			Detail:  diag.Hint("trailer-ignored")}).Sorted()
@@ -103,7 +104,7 @@ func (t *trailers) rule(d *reconciler.Desired, commit snapshot.Snapshot) {
 	prune.Allowed = counts
 }
 
-// ruled returns the ruling on a commit. If it is missing, it makes the watcher find out.
+// ruled returns the ruling on a commit. If it is missing, ruled starts an inquiry.
 func (t *trailers) ruled(commit snapshot.Snapshot) (ruling, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -129,7 +130,7 @@ func (t *trailers) read() error {
 	return nil
 }
 
-// asked returns the commit that waits for a ruling, and whether the next request is due.
+// asked returns the commit that waits for a ruling, and reports whether the next request is due.
 func (t *trailers) asked() (*inquiry, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,7 +140,7 @@ func (t *trailers) asked() (*inquiry, bool) {
 	}
 	now := t.Now()
 	if q.next = now.Add(asking); now.After(q.since.Add(2 * late)) {
-		q.next = now.Add(max(asking, t.Interval)) // a forge that does not know it for so long gets fewer requests
+		q.next = now.Add(max(asking, t.Interval)) // after so long without an answer, weir sends fewer requests
 	}
 	return q, true
 }
@@ -156,7 +157,7 @@ func (t *trailers) decided(q *inquiry, r ruling) {
 	t.Approved()
 }
 
-// inquire decides on a commit if the forge and Git have the answer by now.
+// inquire decides on a commit if the forge and Git have the required data by now.
 func (t *trailers) inquire(ctx context.Context, q *inquiry) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -171,22 +172,22 @@ func (t *trailers) inquire(ctx context.Context, q *inquiry) {
 	if !known {
 		r = ruling{Revision: q.revision, Why: fmt.Sprintf("within %.0f hours the forge has not said whether the commit merges a pull request", waiting.Hours())}
 	}
-	t.images.merge(r.Pull) // first: a reader of the ruling can then use its images
+	t.images.merge(r.Pull) // before the ruling, so that its readers can use the images
 	t.decided(q, r)
 }
 
-// origin finds the pull request that a commit merges, and returns the ruling from its plan. known is
-// false while the forge may still report a different answer.
+// origin finds the pull request that a commit merges, and returns the ruling based on its plan. known is
+// false while the forge may still report a different result.
 func (t *trailers) origin(ctx context.Context, q *inquiry) (r ruling, known bool, err error) {
 	for _, number := range t.pulls.open.numbers() {
 		k := t.pulls.open[number]
 		is := k.MergeSHA == q.revision
-		if !is && k.Seen != "" { // merged by hand
+		if !is && k.Seen != "" { // merged by a user's push
 			if is, err = q.brought(ctx, t.Git, k.Seen); err != nil {
 				return r, false, err
 			}
 		}
-		// It may be squashed or rebased, and the forge has not reported it yet.
+		// It may have been squashed or rebased, and the forge may not have reported it yet.
 		if is = is || k.Base != "" && t.gives(ctx, k, q.parent, q.tree); is {
 			shown, err := k.reviewOf(ctx, t.Git, q.revision)
 			return k.ruling(q.revision, shown), err == nil, err
@@ -207,7 +208,7 @@ func (t *trailers) origin(ctx context.Context, q *inquiry) (r ruling, known bool
 				return r, false, err
 			}
 		}
-		if is { // it was opened and merged between two polls, or long ago
+		if is { // it was opened and merged between two polls, or is old
 			return ruling{Revision: q.revision, Pull: pr.Number, Why: mergesText(pr.Number) + "no plan of it was shown"}, true, nil
 		}
 	}
@@ -217,7 +218,7 @@ func (t *trailers) origin(ctx context.Context, q *inquiry) (r ruling, known bool
 	return ruling{Revision: q.revision}, !t.Now().Before(q.since.Add(late)), nil
 }
 
-// brought reports whether the commit contains a pull request's head that its parent does not contain.
+// brought reports whether the commit contains a pull request's head and its parent does not.
 func (q *inquiry) brought(ctx context.Context, git Git, head string) (bool, error) {
 	in, err := git.Descends(ctx, q.revision, head)
 	if err != nil || !in || q.parent == "" {
@@ -227,8 +228,8 @@ func (q *inquiry) brought(ctx context.Context, git Git, head string) (bool, erro
 	return !before, err
 }
 
-// ruling returns the decision about the commit that merges a pull request: its trailer allows the
-// deletions that the plan showed as allowed.
+// ruling returns the decision about the commit that merges a pull request: its trailer permits the
+// deletions that the plan showed as permitted.
 func (k *openPull) ruling(revision string, shown reviewed) ruling {
 	r := ruling{Revision: revision, Pull: k.Number, Why: mergesText(k.Number) + "its plan did not show their deletion as allowed"}
 	if !k.Reported || shown.Head == "" || shown.Head != k.Seen {
@@ -239,12 +240,12 @@ func (k *openPull) ruling(revision string, shown reviewed) ruling {
 	return r
 }
 
-// mergesText is the beginning of the reason of a ruling.
+// mergesText is the start of the reason in a ruling.
 func mergesText(number int64) string {
 	return fmt.Sprintf("the commit merges pull request %d, and ", number)
 }
 
-// prunes returns the pools of a plan whose deletion a trailer allows.
+// prunes returns the pools of a plan whose deletion a trailer permits.
 func prunes(p *plan.Plan) []string {
 	var out []string
 	for _, s := range p.Steps {

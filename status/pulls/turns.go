@@ -11,40 +11,40 @@ import (
 )
 
 const (
-	// quickTurns bounds the reviews that are rendered in parallel. A review that takes longer than
-	// quickFor gives its turn to the next, as long as fewer than slowTurns reviews are slow: quick
-	// ones do not wait for slow ones.
+	// quickTurns is the maximum number of reviews that are rendered in parallel. A review that takes longer
+	// than quickFor passes its slot to the next review, as long as fewer than slowTurns reviews are slow.
+	// So quick reviews do not wait for slow ones.
 	quickTurns, slowTurns = 2, 6
 	quickFor              = 5 * time.Second
-	// ofSource bounds the concurrent reviews of one source. All of them may be slow: then another
-	// source still finds a quick turn.
+	// ofSource is the maximum number of concurrent reviews of one source. Even if all of them are slow, a
+	// quick slot is left for another source.
 	ofSource = slowTurns / 2
 )
 
-// Turns bounds the concurrent work for the pull requests of all sources.
+// Turns contains the slots for work on the pull requests of all sources.
 type Turns struct {
-	// sources lets sources take turns.
+	// sources gives slots to sources in turn.
 	sources     *slot.Queue
 	quick, slow chan struct{}
 	// heavy is taken by the only review that may use much memory.
 	heavy chan struct{}
-	// foresees is taken by the review that computes what its plan would do over time.
+	// foresees is taken by the review that is being simulated.
 	foresees chan struct{}
-	// quickFor is the time for which a review is quick, answering the time that a plan waits for AWS.
+	// quickFor is the time for which a review is quick. answering is the time that a plan waits for AWS.
 	quickFor, answering time.Duration
 
 	mu sync.Mutex
-	// lines holds the queues of the accounts with plans under way.
+	// lines contains the queues of the accounts with plans in progress.
 	lines map[*reconciler.Scope]*line
 }
 
-// NewTurns returns turns that are all free.
+// NewTurns returns a Turns with all slots free.
 func NewTurns() *Turns {
 	return &Turns{sources: slot.New(slot.Options{Slots: quickTurns + slowTurns, PerSource: ofSource}), quick: make(chan struct{}, quickTurns), slow: make(chan struct{}, slowTurns), heavy: make(chan struct{}, 1), foresees: make(chan struct{}, 1), quickFor: quickFor, answering: answering, lines: map[*reconciler.Scope]*line{}}
 }
 
-// render calls do when it is the source's turn, and bounds its time. long says that it took long. Work
-// that is known to be slow takes a slow turn from the start.
+// render calls do when the source has a slot, and bounds its time. long reports whether it took long. Work
+// that is known to be slow uses a slow slot from the start.
 func (t *Turns) render(ctx context.Context, source string, slow bool, do func(context.Context) error) (long bool, err error) {
 	_, turn, err := t.sources.Enter(ctx, slot.Caller{Source: source})
 	if err != nil {
@@ -80,7 +80,7 @@ func (t *Turns) render(ctx context.Context, source string, slow bool, do func(co
 	return time.Since(began) > t.quickFor, err
 }
 
-// takeHeavy takes the only turn for work that uses much memory, if it is free.
+// takeHeavy takes the only slot for work that uses much memory, and reports whether it was free.
 func (t *Turns) takeHeavy() bool {
 	select {
 	case t.heavy <- struct{}{}:
@@ -90,7 +90,7 @@ func (t *Turns) takeHeavy() bool {
 	}
 }
 
-// outgrows waits until the work is done, or until it is slow and has a slow turn, which it reports.
+// outgrows waits until the work is done (false), or until it is slow and has a slow slot (true).
 func (t *Turns) outgrows(done chan struct{}) bool {
 	timer := time.NewTimer(t.quickFor)
 	defer timer.Stop()
@@ -107,17 +107,17 @@ func (t *Turns) outgrows(done chan struct{}) bool {
 	}
 }
 
-// line queues the plans of an account, which are made one at a time.
+// line is the queue of plans in an account. One plan runs at a time.
 type line struct {
 	turn chan struct{}
-	// users and moved are guarded by Turns.mu: the number of plans in the line, and the time at
-	// which a plan last ended without being given up.
+	// Turns.mu guards users and moved. users is the number of plans in the line. moved is the time at which
+	// a plan last ended without being given up.
 	users int
 	moved time.Time
 }
 
-// pass plans a batch when no other plan of its account is running. Every plan has its full time, and
-// waits for its turn as long as the plans before it finish.
+// pass plans a batch when no other plan of its account is running. The full timeout applies to each plan. A
+// plan waits in the queue as long as the plans before it make progress.
 func (t *Turns) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
 	if b.Scope == nil {
 		return reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
@@ -165,7 +165,8 @@ func (t *Turns) leave(s *reconciler.Scope, l *line, moved bool) {
 	}
 }
 
-// wait waits for a turn. It returns false if ctx ends first, or if no plan finishes for too long.
+// wait waits until the line is free. It returns false if ctx ends first, or if no plan finishes for too
+// long.
 func (t *Turns) wait(ctx context.Context, l *line) bool {
 	timer := time.NewTimer(t.answering)
 	defer timer.Stop()
