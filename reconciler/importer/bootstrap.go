@@ -4,16 +4,16 @@ import (
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
-// Secret is a Secret that holds user data as it is.
+// Secret is a Secret with user data as it is.
 type Secret struct {
 	Name string
-	// Keys are those of Values, in order.
+	// Keys lists the keys of Values, in order.
 	Keys   []string
 	Values map[string]string
 }
 
-// bootstrap is the result for user data: the reference in the MachinePool, and the object or the
-// Secret that holds the data.
+// bootstrap is the result for user data: the reference in the MachinePool, and the object or Secret with the
+// data.
 type bootstrap struct {
 	of      map[string]any
 	objects []object
@@ -22,10 +22,9 @@ type bootstrap struct {
 
 const bootstrapAPI = "bootstrap.cluster.x-k8s.io/v1beta2"
 
-// bootstrap makes objects of the user data of a pool; why says why that may not be. A
-// document that weir or Cluster API Provider AWS wrote becomes the configuration that
-// gives it again; where texts of the user's own are in it, it is a Secret like any other,
-// unless these may be written as they are.
+// bootstrap makes objects of the user data of a pool. why explains why that is not possible. Data that weir
+// or Cluster API Provider AWS generated becomes the configuration that generates it again. If it contains
+// texts of the user's own, it becomes a Secret like other data, unless plain text is allowed.
 func (m *maker) bootstrap(key, cluster, text string) (b bootstrap, why string) {
 	if text == "" {
 		return bootstrap{of: map[string]any{"dataSecretName": ""}}, ""
@@ -46,10 +45,10 @@ func (m *maker) bootstrap(key, cluster, text string) (b bootstrap, why string) {
 	return bootstrap{of: map[string]any{"dataSecretName": key}, secret: s}, ""
 }
 
-// configuration is the kind and spec of the bootstrap configuration that gives user data
-// again, "" for none.
+// configuration returns the kind and spec of the bootstrap configuration that generates the user data again.
+// The kind is empty if none does.
 func (m *maker) configuration(cluster, text string) (kind string, spec map[string]any) {
-	if !m.state.Clusters[cluster] { // both kinds are for nodes of EKS
+	if !m.state.Clusters[cluster] { // both kinds are only for EKS nodes
 		return "", nil
 	}
 	if n, ok := userdata.ReadNodeadm(text); ok && n.ClusterName == cluster && (m.options.Plain || !n.FreeText()) {
@@ -75,7 +74,7 @@ func (m *maker) configuration(cluster, text string) (kind string, spec map[strin
 	return "EKSConfig", some(spec)
 }
 
-// some is a spec without what it does not say.
+// some returns a spec without unset values.
 func some(spec map[string]any) map[string]any {
 	out, _ := withoutAbsent(plain(spec)).(map[string]any)
 	if out == nil {
@@ -84,7 +83,7 @@ func some(spec map[string]any) map[string]any {
 	return out
 }
 
-// withoutAbsent leaves out null, empty texts, lists and maps; nil where nothing is left.
+// withoutAbsent removes null and empty texts, lists and maps. It returns nil if nothing remains.
 func withoutAbsent(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

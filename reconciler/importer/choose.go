@@ -8,22 +8,22 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Choice says what of a region is imported; the zero value says everything.
+// Choice selects the resources of a region to import. The zero value selects all.
 type Choice struct {
 	// Cluster limits the import to one cluster. A group in Groups whose tags name no cluster
 	// belongs to it.
 	Cluster string
-	// Groups and Nodegroups are names; with any, nothing else is imported.
+	// Groups and Nodegroups are names. If either is set, nothing else is imported.
 	Groups, Nodegroups []string
-	// Templates are names and ids of launch templates, and Configurations names of launch
-	// configurations: what launches from one is chosen as if it were named.
+	// Templates lists names and ids of launch templates, Configurations names of launch configurations.
+	// Groups and nodegroups that launch from one are selected too.
 	Templates, Configurations []string
-	// Tags must all be there.
+	// Tags lists tags that a resource must have, all of them.
 	Tags map[string]string
 }
 
-// Of takes out of the state what is not chosen, and out of the names those that are not
-// in the state, which it returns as errors say them.
+// Of removes unselected resources from the state. It returns the selected names that are not in the state,
+// as error messages name them.
 func (c Choice) Of(s *observed.State) (missing []string) {
 	named := len(c.Groups)+len(c.Nodegroups)+len(c.Templates)+len(c.Configurations) > 0
 	for _, name := range c.Groups {
@@ -53,12 +53,12 @@ func (c Choice) Of(s *observed.State) (missing []string) {
 	return missing
 }
 
-// launches reports whether a template is one of those that were chosen.
+// launches reports whether a template was selected.
 func (c Choice) launches(t observed.TemplateRef) bool {
 	return slices.ContainsFunc(c.Templates, func(text string) bool { return text != "" && (text == t.ID || text == t.Name) })
 }
 
-// names reports whether a text is the nodegroup's name, alone or behind its cluster's.
+// names reports whether a text names the nodegroup, with or without its cluster.
 func (c Choice) names(n observed.NodegroupName, text string) bool {
 	return (text == n.String() || text == n.Name) && (c.Cluster == "" || c.Cluster == n.Cluster)
 }

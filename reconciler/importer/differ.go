@@ -14,18 +14,18 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Difference is a field of a pool's manifests that AWS has otherwise than Git.
+// Difference is a field of a pool's manifests for which AWS and Git differ.
 type Difference struct {
-	// Object and Path say which field, and Value what AWS has, as manifests say it; nil
-	// where it has none.
+	// Object and Path identify the field. Value is AWS's value in the form of manifests, or nil if AWS has
+	// none.
 	Object intent.ObjectRef
 	Path   intent.Path
 	Value  any
-	// Why says why manifests cannot say what AWS has; Field names it then.
+	// Why explains why manifests cannot express AWS's value. Field then names the field.
 	Field, Why string
 }
 
-// Name is the field as plans name it: below spec.
+// Name returns the field in the form of plans: below spec.
 func (d Difference) Name() string {
 	if d.Why != "" {
 		return d.Field
@@ -33,10 +33,9 @@ func (d Difference) Name() string {
 	return strings.TrimPrefix(d.Path.String(), "spec.")
 }
 
-// Differences returns the differences between what Git wants of a pool and what AWS has, as far as
-// the changes of its plan are about them: what weir leaves alone anyway is no difference. Import's
-// field table describes both sides. Removals come first, as some fields exclude each other. image
-// is the image of the version that the pool wants.
+// Differences returns the differences between Git and AWS for a pool, as far as its plan changes them. It
+// leaves out differences that weir ignores anyway. The field table of import describes both sides. Removals
+// come first, because some fields exclude each other. image is the image of the version that the pool wants.
 func Differences(pool *intent.Pool, changes []step.Change, s *observed.State, image string) []Difference {
 	d := differ{pool: pool, changes: changes, maker: maker{state: *s}, covered: map[int]bool{}}
 	switch {
@@ -58,8 +57,8 @@ func Differences(pool *intent.Pool, changes []step.Change, s *observed.State, im
 	return d.out
 }
 
-// OwnMark reports whether a change is of a tag that weir, or a tool before it, keeps for
-// itself: no manifest says it.
+// OwnMark reports whether a change is about a tag that weir or an earlier tool maintains itself. No manifest
+// contains it.
 func OwnMark(ch step.Change) bool {
 	p, err := intent.ParsePath(ch.Field)
 	if err != nil || len(p) != 2 || p[0] != "tags" {
@@ -79,7 +78,7 @@ func rank(d Difference) int {
 	return 0
 }
 
-// cannotSay is why a change of a plan is not written into manifests.
+// cannotSay returns why a change of a plan cannot be written into manifests.
 func cannotSay(ch step.Change) string {
 	switch name := ch.Field; {
 	case strings.HasPrefix(name, "tags"):
@@ -99,11 +98,11 @@ type differ struct {
 	maker   maker
 	pool    *intent.Pool
 	changes []step.Change
-	covered map[int]bool // changes that a difference is about
+	covered map[int]bool // changes that a difference covers
 	out     []Difference
 }
 
-// add adds a difference if the plan has a change of it.
+// add adds a difference if the plan has a change of the field.
 func (d *differ) add(object intent.ObjectRef, at intent.Path, value any) {
 	about := false
 	for i, ch := range d.changes {
@@ -116,8 +115,8 @@ func (d *differ) add(object intent.ObjectRef, at intent.Path, value any) {
 	}
 }
 
-// About reports whether a change of a plan is about a field of manifests, or about what
-// holds it, or about a part of it.
+// About reports whether a change of a plan is about a field of manifests, about a part of it, or about a
+// section that contains it.
 func About(ch step.Change, object intent.ObjectRef, at intent.Path) bool {
 	p := ch.Path
 	if tag, is := strings.CutPrefix(ch.Field, "tags"); is && len(p) == 0 { // a removed tag names no object
@@ -125,7 +124,7 @@ func About(ch step.Change, object intent.ObjectRef, at intent.Path) bool {
 			p = intent.Path{"spec", "additionalTags"}.Join(rest[1:]...)
 		}
 	} else if ch.Object != object {
-		// What a plan shows of a mixed instances policy names the pool, also where options say it.
+		// A plan attributes changes of a mixed instances policy to the pool, even if PoolOptions set it.
 		if object.Kind != "PoolOptions" || len(at) < 3 {
 			return false
 		}
@@ -142,8 +141,8 @@ func (d *differ) put(object intent.ObjectRef, at intent.Path, value any) {
 	d.out = append(d.out, Difference{Object: object, Path: slices.Clone(at), Value: value})
 }
 
-// along reports whether one of two paths leads to the other. Positions in lists count for
-// nothing: what a plan shows of a list is often about the whole.
+// along reports whether one of two paths is a prefix of the other. Positions in lists are ignored, because a
+// plan often shows a list as a whole.
 func along(a, b intent.Path) bool {
 	for i := range min(len(a), len(b)) {
 		if strings.HasPrefix(a[i], "[") || strings.HasPrefix(b[i], "[") {
@@ -156,8 +155,8 @@ func along(a, b intent.Path) bool {
 	return true
 }
 
-// differences calls found for each field in which two values differ. Lists are gone
-// through where they are equally long; hooks are known by their names.
+// differences calls found for each field in which two values differ. It compares the items of lists of equal
+// length, and matches hooks by name.
 func differences(at intent.Path, want, have any, found func(intent.Path, any)) {
 	if reflect.DeepEqual(want, have) {
 		return
@@ -196,7 +195,7 @@ func differences(at intent.Path, want, have any, found func(intent.Path, any)) {
 	found(at, have)
 }
 
-// compare adds what differs of the pool's own object and of its options.
+// compare adds the differences of the pool's own object and of its options.
 func (d *differ) compare(want, have words) {
 	spec := intent.Path{"spec"}
 	sections(want, have)
@@ -204,7 +203,8 @@ func (d *differ) compare(want, have words) {
 	differences(spec, plain(want.options), plain(have.options), func(at intent.Path, v any) { d.add(d.pool.Options, at, v) })
 }
 
-// sections has both sides have the same sections of options, as none is one field.
+// sections gives both sides the same option sections, because differences would treat a missing section as
+// one field.
 func sections(want, have words) {
 	for _, sides := range [][2]words{{want, have}, {have, want}} {
 		for section := range sides[0].options {
@@ -215,12 +215,12 @@ func sections(want, have words) {
 	}
 }
 
-// words holds the manifests' fields of a pool.
+// words contains a pool's fields in the form of manifests.
 type words struct{ spec, options map[string]any }
 
 func newWords() words { return words{map[string]any{}, map[string]any{}} }
 
-// from gives what AWS has for each change of a field.
+// from returns AWS's value for a changed field.
 func (d *differ) from(name string) (v any, ok bool) {
 	i := slices.IndexFunc(d.changes, func(ch step.Change) bool { return ch.Field == name })
 	if i < 0 {
@@ -239,7 +239,7 @@ func (d *differ) group(g *observed.Group, image string) {
 	a, _ := want.spec["mixedInstancesPolicy"].(map[string]any)
 	b, _ := have.spec["mixedInstancesPolicy"].(map[string]any)
 	if b != nil && b["overrides"] == nil && len(g.MixedInstancesPolicy.Overrides) > 0 && d.pool.Options.Kind == "" {
-		delete(a, "overrides") // only PoolOptions could say those of AWS, and the pool has none
+		delete(a, "overrides") // only PoolOptions can express AWS's overrides, and the pool has none
 	}
 	want.spec["minSize"], have.spec["minSize"] = p.MinSize, g.MinSize
 	want.spec["maxSize"], have.spec["maxSize"] = p.MaxSize, g.MaxSize
@@ -261,8 +261,8 @@ func (d *differ) group(g *observed.Group, image string) {
 	d.template(g.Template, image)
 }
 
-// hooks compares the hooks of the manifests, and the hooks that weir has put there, even if
-// somebody took them out of Git.
+// hooks compares the hooks in the manifests and the hooks that weir made, even if they were removed from
+// Git.
 func (d *differ) hooks(declared, there []intent.LifecycleHook, record string, want, have words) {
 	list := func(in []intent.LifecycleHook, of func(intent.LifecycleHook) bool) any {
 		var out []intent.LifecycleHook
@@ -283,7 +283,7 @@ func (d *differ) hooks(declared, there []intent.LifecycleHook, record string, wa
 	})
 }
 
-// tags are those of the user that the plan changes, on both sides.
+// tags returns the user's tags that the plan changes, on both sides.
 func (d *differ) tags(want, have map[string]string) (a, b map[string]any) {
 	of := func(tags map[string]string) map[string]any {
 		out := additionalTags(tags)

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// template compares what is launched, where the plan changes that.
+// template compares the launch templates, if the plan changes them.
 func (d *differ) template(ref observed.TemplateRef, image string) {
 	launching := d.launching()
 	if len(launching) == 0 {
@@ -47,7 +47,7 @@ func (d *differ) template(ref observed.TemplateRef, image string) {
 	}
 }
 
-// launching are the places of the changes that concern what is launched.
+// launching returns the indexes of the changes to the launch template.
 func (d *differ) launching() (out []int) {
 	for i, ch := range d.changes {
 		if strings.HasPrefix(ch.Field, "launchTemplate.") || strings.HasPrefix(ch.Field, "awsLaunchTemplate") || len(ch.Path) > 1 && ch.Path[1] == "launchTemplate" {
@@ -57,15 +57,15 @@ func (d *differ) launching() (out []int) {
 	return out
 }
 
-// sides are the launch template as Git wants it and a version of it as manifests would say it,
-// or why they cannot.
+// sides returns the launch template in Git and an existing version, both in the form of manifests, or why
+// manifests cannot express the version.
 func (d *differ) sides(t *intent.LaunchTemplate, ref observed.TemplateRef, image string) (wanted, has words, why string) {
 	v, why := d.maker.known(source{ref: ref})
 	wanted, has = newWords(), newWords()
 	data := t.Data
 	data.ImageID = cmp.Or(image, data.ImageID)
 	if v.Data.ImageID == image || t.Image == (intent.Lookup{}) {
-		v.Data.ImageID, data.ImageID = "", "" // the lookup stays
+		v.Data.ImageID, data.ImageID = "", "" // the lookup remains
 	}
 	data.BlockDeviceMappings, v.Data.BlockDeviceMappings = ending(data.BlockDeviceMappings), slices.Clone(v.Data.BlockDeviceMappings)
 	if t.RootDevice && len(v.Data.BlockDeviceMappings) > 0 {
@@ -85,7 +85,7 @@ func (d *differ) sides(t *intent.LaunchTemplate, ref observed.TemplateRef, image
 	return wanted, has, ""
 }
 
-// ending has volumes end with their machine where nothing says otherwise, as weir sends it.
+// ending sets volumes without a setting to end with their machine, as weir sends them.
 func ending(list []intent.BlockDeviceMapping) []intent.BlockDeviceMapping {
 	out := slices.Clone(list)
 	for i := range out {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/field"
 )
 
-// elsewhere are the rows that fields does not write, each with why. A test compares it
+// elsewhere lists the rows of the table that fields does not write, each with the reason. A test compares it
 // with the table.
 var elsewhere = map[field.Kind]map[string]string{
 	field.Group: {
@@ -32,8 +32,8 @@ var elsewhere = map[field.Kind]map[string]string{
 	},
 }
 
-// fields writes the members of settings, which are of a kind, where manifests have them:
-// into the pool's spec and into that of its PoolOptions. Both are changed.
+// fields writes the members of settings of a kind where manifests have them: into the pool's spec and the
+// spec of its PoolOptions. It changes both.
 func fields(of field.Kind, settings any, spec, options map[string]any) {
 	tree := plain(settings)
 	for _, r := range field.Rows(of) {
@@ -57,7 +57,7 @@ func fields(of field.Kind, settings any, spec, options map[string]any) {
 	}
 }
 
-// converted is a value in the words that Cluster API Provider AWS has for it.
+// converted returns a value in the spelling of Cluster API Provider AWS.
 func converted(of field.Kind, member string, v any) any {
 	switch {
 	case of == field.Template:
@@ -72,7 +72,7 @@ func converted(of field.Kind, member string, v any) any {
 	return v
 }
 
-// plain is a value as maps, lists, texts and numbers, by the keys of its JSON.
+// plain returns a value as maps, lists, texts and numbers, by its JSON keys.
 func plain(v any) any {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -85,7 +85,7 @@ func plain(v any) any {
 	return numbers(out)
 }
 
-// numbers has integers in place of json.Number.
+// numbers replaces json.Number by integers.
 func numbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -106,10 +106,10 @@ func numbers(v any) any {
 	return v
 }
 
-// split is A.B[].C as A, B, [] and C.
+// split splits A.B[].C into A, B, [] and C.
 func split(path string) []string { return strings.Split(strings.ReplaceAll(path, "[]", ".[]"), ".") }
 
-// collect calls found for each value at a path, with the positions in the lists on it.
+// collect calls found for each value at a path, with the positions in the lists along it.
 func collect(v any, path []string, at []int, found func([]int, any)) {
 	if len(path) == 0 {
 		found(at, v)
@@ -131,7 +131,7 @@ func collect(v any, path []string, at []int, found func([]int, any)) {
 	}
 }
 
-// put sets the value at a path, in which at are the positions in lists.
+// put sets the value at a path. at has the positions in the lists along it.
 func put(in any, path []string, at []int, v any) any {
 	if len(path) == 0 {
 		return v

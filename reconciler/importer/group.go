@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// group makes a pool of a group, which has the name of its AWSMachinePool, or the name that
-// its PoolOptions say.
+// group makes a pool of a group. The name of its AWSMachinePool is the group's, or its PoolOptions name the
+// group.
 func (m *maker) group(g observed.Group) Pool {
 	p := Pool{Kind: intent.GroupPool, Name: g.Name}
 	tags := observed.GroupTagValues(g.Tags)
@@ -35,7 +35,7 @@ func (m *maker) group(g observed.Group) Pool {
 		g.Options.TerminationPolicies = nil
 	}
 	if d := g.Options.AvailabilityZoneDistribution; d != nil && d.CapacityDistributionStrategy == "balanced-best-effort" {
-		g.Options.AvailabilityZoneDistribution = nil // as AWS does it by itself
+		g.Options.AvailabilityZoneDistribution = nil // AWS's default
 	}
 	fields(field.Group, g.GroupSettings, spec, options)
 	mixed(g.MixedInstancesPolicy, spec, options)
@@ -65,7 +65,7 @@ func (m *maker) group(g observed.Group) Pool {
 	return m.finish(p, finish{key: key, spec: spec, options: options, source: source{g.Template, configuration(&g)}, ownName: key})
 }
 
-// refuseGroup says why a group cannot be imported, "" if it can.
+// refuseGroup returns why a group cannot be imported, or an empty string.
 func (m *maker) refuseGroup(g *observed.Group, tags map[string]string) string {
 	if name := tags[observed.TagNodegroup]; name != "" {
 		return "it is behind the EKS nodegroup " + observed.Quote(name) + ": import that, --nodegroup " + name + " --cluster " + tags[tagEKSCluster]
@@ -89,8 +89,7 @@ func (m *maker) refuseGroup(g *observed.Group, tags map[string]string) string {
 	return ""
 }
 
-// configuration is the launch configuration that a group launches from, "" where it has a
-// template.
+// configuration returns the launch configuration of a group, or an empty string if the group has a template.
 func configuration(g *observed.Group) string {
 	if g.Template != (observed.TemplateRef{}) {
 		return ""
@@ -114,8 +113,8 @@ func processKey(name string) string {
 	return field.Key(name)
 }
 
-// mixed writes a mixed instances policy: what the pool has of it there, and the rest into
-// its options. Overrides stand at one place.
+// mixed writes a mixed instances policy: the parts that the pool can express there, and the rest into its
+// options. Overrides are written in one place only.
 func mixed(policy *intent.MixedInstances, spec, options map[string]any) {
 	if policy == nil {
 		return
@@ -148,8 +147,8 @@ func mixed(policy *intent.MixedInstances, spec, options map[string]any) {
 	}
 }
 
-// byName are overrides as requests and manifests take them: answers of AWS name a launch
-// template by its id and its name, and the two together are refused.
+// byName returns overrides in the form of requests and manifests. AWS's answers name a launch template by id
+// and name, and AWS refuses both together.
 func byName(overrides []intent.Override) []intent.Override {
 	out := slices.Clone(overrides)
 	for i := range out {

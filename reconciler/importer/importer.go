@@ -1,14 +1,15 @@
-// Package importer makes manifests of what AWS holds already: a MachinePool with its infrastructure
-// object, a PoolOptions if needed, and the objects of their clusters.
+// Package importer makes manifests of resources that exist in AWS: a MachinePool with its infrastructure
+// object, PoolOptions if needed, and the objects of their clusters.
 //
-// It is a pure function over what was observed, and the inverse of rendering: fields are written
-// where the table of package field says that they are read, so a field that the table gains is
-// imported too, and a test fails if it is not. Launch templates stay what they are: a pool names
-// the template of its group or nodegroup as a foreign template, unless its manifests can express
-// the contents and that replaces nothing (own.go). User data, which may hold secrets, becomes a
-// bootstrap configuration only if that renders the same data and the data can hold no secret, and
-// else a Secret (bootstrap.go). The result names what manifests cannot express, and refuses with a
-// reason what cannot be imported. Nothing is omitted silently.
+// It is a pure function of the observed state, and the inverse of rendering. It writes fields where the
+// table of package field says that they are read, so a new row of the table is imported too; otherwise a
+// test fails.
+//
+// Launch templates stay unchanged: a pool names the template of its group or nodegroup as a foreign
+// template, unless its manifests can express the contents without replacing machines (own.go). User data may
+// contain secrets. It becomes a bootstrap configuration only if that renders the same data and the data can
+// contain no secret, and otherwise a Secret (bootstrap.go). The result lists everything that manifests
+// cannot express, and refuses with a reason what cannot be imported. Nothing is omitted silently.
 package importer
 
 import (
@@ -31,11 +32,11 @@ type State string
 // The states of a pool.
 const (
 	Whole   State = "whole"
-	Partly  State = "partly" // Notes say what manifests cannot say
+	Partly  State = "partly" // Notes lists the parts that manifests cannot express
 	Refused State = "refused"
 )
 
-// Note is something about one field.
+// Note is a remark about one field.
 type Note struct {
 	Field string `json:"field"`
 	Text  string `json:"text"`
@@ -47,45 +48,45 @@ type Pool struct {
 	Name    string          `json:"name"` // in AWS
 	Cluster string          `json:"cluster,omitempty"`
 	State   State           `json:"state"`
-	Reason  string          `json:"reason,omitempty"` // why it is refused
-	// Key is the MachinePool's name, and File has its manifests, below the directory.
+	Reason  string          `json:"reason,omitempty"` // why it was refused
+	// Key is the MachinePool's name. File is the path of its manifests, below the directory.
 	Key  string `json:"pool,omitempty"`
 	File string `json:"file,omitempty"`
-	// Template is the launch template that the pool names, or that its manifests say.
+	// Template is the launch template that the pool names or that its manifests describe.
 	Template string `json:"launchTemplate,omitempty"`
-	// Owned says that its manifests say what it launches, Configuration the launch
-	// configuration that becomes a template by that.
+	// Owned says that its manifests describe the launch template. Configuration is the launch configuration
+	// that becomes a template in this way.
 	Owned         bool   `json:"ownLaunchTemplate,omitempty"`
 	Configuration string `json:"launchConfiguration,omitempty"`
-	// SecretFile has its user data, below the directory.
+	// SecretFile is the path of its user data, below the directory.
 	SecretFile string `json:"secretFile,omitempty"`
 	Notes      []Note `json:"notes,omitempty"`
-	// Advice lists what a user should know before weir adopts the pool.
+	// Advice lists facts that a user should know before weir adopts the pool.
 	Advice []string `json:"advice,omitempty"`
-	// Conversions lists what apply changes once the pool is adopted.
+	// Conversions lists the changes that apply makes after the adoption.
 	Conversions []string `json:"conversions,omitempty"`
 
 	objects []object
 	secret  *Secret
-	groups  []string                 // security groups of the template that its manifests say
-	holds   observed.TemplateVersion // what it launches from, where its manifests say that
-	other   *Pool                    // what it is where this does not do: said in another way, or named
-	before  string                   // why it is not said in the way that was tried first
+	groups  []string                 // security groups of the template in its manifests
+	holds   observed.TemplateVersion // the existing version, if its manifests describe it
+	other   *Pool                    // fallback: described in another way, or naming the template
+	before  string                   // why the first way of describing it failed
 }
 
-// Options say what cannot be observed.
+// Options contain facts that cannot be observed.
 type Options struct {
-	// Cluster is that of groups whose tags name none.
+	// Cluster is the cluster of groups whose tags name none.
 	Cluster string
-	// Templates says which pools say what they launch, Auto where it is "".
+	// Templates selects the pools whose manifests describe the launch template. It defaults to Auto.
 	Templates Templates
-	// Secrets says that Secrets may be written, which are then encrypted; Plain that
-	// whatever user data holds may stand in manifests as it is.
+	// Secrets allows Secrets, which are then encrypted. Plain allows user data of any content in plain text
+	// in manifests.
 	Secrets, Plain bool
 }
 
-// Make makes pools of all groups and nodegroups of a state, sorted by kind and name. The
-// state has the hooks of its groups, and among its clusters those of EKS.
+// Make makes pools of all groups and nodegroups of a state, sorted by kind and name. The state must have the
+// hooks of its groups, and all EKS clusters must be among its clusters.
 func Make(s observed.State, o Options) []Pool {
 	var out []Pool
 	m := maker{state: s, options: o, taken: map[string]bool{}, called: counted(s)}
@@ -104,10 +105,10 @@ type maker struct {
 	state   observed.State
 	options Options
 	taken   map[string]bool // names of MachinePools
-	called  map[string]int  // how many nodegroups have a name, as Kubernetes takes it
+	called  map[string]int  // number of nodegroups by Kubernetes name
 }
 
-// behind is the nodegroup of the state that a group is behind, nil for none.
+// behind returns the nodegroup in the state to which a group belongs, or nil.
 func (m *maker) behind(g observed.Group) *observed.Nodegroup {
 	n, ok := m.state.Nodegroups[observed.NodegroupName{Cluster: g.Tags[tagEKSCluster].Value, Name: g.Tags[observed.TagNodegroup].Value}]
 	if !ok {
@@ -121,7 +122,7 @@ const (
 	tagKubernetes = "kubernetes.io/cluster/"
 )
 
-// refuse says why nobody may import what has the tags, "" if that is allowed.
+// refuse returns why a resource with the tags must not be imported, or an empty string.
 func refuse(tags map[string]string) string {
 	if owner := tags[observed.TagOwner]; owner != "" {
 		return "the weir instance " + observed.Quote(owner) + " has it already, so Git describes it"
@@ -129,7 +130,7 @@ func refuse(tags map[string]string) string {
 	return model.OfAnotherTool(tags)
 }
 
-// clusterOf is the cluster that tags name, and the reason where that is not one.
+// clusterOf returns the cluster that the tags name, or why it is not unique.
 func (m *maker) clusterOf(tags map[string]string) (name, why string) {
 	found := map[string]bool{}
 	for k, v := range tags {
@@ -152,7 +153,7 @@ func (m *maker) clusterOf(tags map[string]string) (name, why string) {
 	return m.options.Cluster, ""
 }
 
-// additionalTags are those of the tags that are nobody's but the user's.
+// additionalTags returns the user's own tags.
 func additionalTags(tags map[string]string) map[string]any {
 	out := map[string]any{}
 	for k, v := range tags {
@@ -164,10 +165,10 @@ func additionalTags(tags map[string]string) map[string]any {
 	return out
 }
 
-// foreign begin the keys of tags that AWS or a tool writes.
+// foreign lists prefixes of tag keys that AWS or a tool writes.
 var foreign = []string{"aws:", "eks:", observed.OwnTagPrefix, observed.TagClusterPrefix, tagKubernetes, "k8s.io/cluster-autoscaler/"}
 
-// done is the pool with the state that follows from its notes.
+// done sets the pool's state according to its notes.
 func (p Pool) done() Pool {
 	p.State = Whole
 	if len(p.Notes) > 0 {
@@ -182,19 +183,18 @@ func (p Pool) refused(why string) Pool {
 	return p
 }
 
-// namedBecause is a pool that names its template, with the reason.
+// namedBecause returns the pool, which names its template, with the reason.
 func (p Pool) namedBecause(why string) Pool {
 	p.Advice = append(slices.Clone(p.Advice), "its launch template is named, and stays what it is: "+why)
 	return p
 }
 
-// Gives reports whether a launch template that is made of the pool's manifests starts the
-// machines that it launches now, but for the tags of launches. A plan does not tell where
-// the pool has no machine that would have to be replaced.
+// Gives reports whether a launch template made from the pool's manifests starts the same machines as now,
+// except for launch tags. A plan does not show this if the pool has no machines to replace.
 func (p Pool) Gives(made intent.TemplateData) bool { return template.SameButTags(p.holds, made) }
 
-// Differs names the members of a launch template, in AWS's words, that differ between the pool's
-// actual template and the one made of its manifests. User data has one name for all its content.
+// Differs names the launch template members, in AWS's spelling, that differ between the pool's template and
+// one made from its manifests. User data is one member.
 func (p Pool) Differs(made intent.TemplateData) []string {
 	holds := p.holds.Data
 	holds.TagSpecifications, made.TagSpecifications = nil, nil
@@ -205,7 +205,7 @@ func (p Pool) Differs(made intent.TemplateData) []string {
 	return differing("", have, want)
 }
 
-// differing names the members in which two JSON values differ, to the depth of objects.
+// differing names the members in which two JSON values differ. It descends into objects.
 func differing(at string, a, b any) []string {
 	x, of := a.(map[string]any)
 	y, with := b.(map[string]any)
@@ -230,12 +230,12 @@ func (p Pool) Refuse(why string) Pool {
 	switch {
 	case p.other == nil || p.other.State == Refused:
 		return p.refused(why)
-	case p.other.Owned: // said in another way
+	case p.other.Owned: // described in another way
 		out := *p.other
 		out.before = why
 		return out
 	}
-	// The other way may have failed for a reason of its own beside the first one.
+	// The other way may also have failed for a different reason.
 	if p.before != "" && len(p.before) < len(why) {
 		why = p.before
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Cluster API Provider AWS calls in EKS what has no name of its own NAMESPACE_NAME, of
-// clusters and of nodegroups, and their launch templates CONTROL-PLANE-NAME. Manifests are
-// called NAME then, so that weir gives the template the name that it has.
+// In EKS, Cluster API Provider AWS calls clusters and nodegroups without their own name NAMESPACE_NAME, and
+// their launch templates CONTROL-PLANE-NAME. Their manifests then get the name NAME, so that weir gives the
+// template its existing name.
 
-// clusterName is the name of a cluster's objects.
+// clusterName returns the name of a cluster's objects.
 func clusterName(s observed.State, inAWS string) string {
 	name, is := withoutNamespace(inAWS)
 	if !is || !s.Clusters[inAWS] {
@@ -28,7 +28,7 @@ func clusterName(s observed.State, inAWS string) string {
 	return name
 }
 
-// poolName is a name for a nodegroup's MachinePool, where no other has it.
+// poolName returns a name for a nodegroup's MachinePool, which may not be unique.
 func poolName(s observed.State, n observed.Nodegroup) string {
 	if name, is := withoutNamespace(n.Name); is && n.Template.Name == clusterName(s, n.Cluster)+"-"+name {
 		return name
@@ -36,20 +36,19 @@ func poolName(s observed.State, n observed.Nodegroup) string {
 	return objectName(n.Name)
 }
 
-// ownName is the name that weir gives the launch template of a nodegroup's pool.
+// ownName returns the name that weir would give the launch template of a nodegroup's pool.
 func ownName(s observed.State, n observed.Nodegroup) string {
 	return clusterName(s, n.Cluster) + "-" + poolName(s, n)
 }
 
-// withoutNamespace returns the name after the namespace, if the text begins with a namespace.
+// withoutNamespace returns the name after the namespace, if the text starts with a namespace.
 func withoutNamespace(text string) (name string, is bool) {
 	namespace, name, cut := strings.Cut(text, "_")
 	return name, cut && namespace != "" && namespace == objectName(namespace) && name != "" && name == objectName(name)
 }
 
-// key is a name for the MachinePool of a nodegroup: that of poolName, or where that is not
-// the only one of the name, its own with its cluster's before it. So no pool gets another
-// name because of the order in which they are looked at.
+// key returns a name for the MachinePool of a nodegroup: poolName, or the cluster's name and the nodegroup's
+// own if poolName is not unique. So the name does not depend on the order of the nodegroups.
 func (m *maker) key(n observed.Nodegroup) string {
 	k := poolName(m.state, n)
 	if m.taken[k] || m.called[k] > 1 {
@@ -63,9 +62,9 @@ func (m *maker) key(n observed.Nodegroup) string {
 	return k
 }
 
-// groupKey returns the name for the MachinePool of a group: the group's own name if Kubernetes
-// accepts it, else the closest valid name, with a hash. It depends on the group's name alone, so
-// that an import of other groups gives the same.
+// groupKey returns the name for the MachinePool of a group: the group's own name if Kubernetes accepts it,
+// else the closest valid name, with a hash. It depends on the group's name alone, so the result is the same
+// in other imports.
 func (m *maker) groupKey(name string) string {
 	if isObjectName(name) {
 		return name
@@ -86,14 +85,13 @@ func (m *maker) hasGroup(name string) bool {
 	return ok
 }
 
-// isObjectName reports whether Kubernetes accepts a name for a MachinePool and for the
-// label that other objects refer to it by.
+// isObjectName reports whether Kubernetes accepts a name for a MachinePool and as the value of a label.
 func isObjectName(name string) bool { return len(name) <= 63 && dnsName.MatchString(name) }
 
-// dnsName is a DNS subdomain as RFC 1123 has it.
+// dnsName matches a DNS subdomain according to RFC 1123.
 var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// objectName is a name as Kubernetes takes it that is most like the given one.
+// objectName returns the closest name that Kubernetes accepts.
 func objectName(name string) string {
 	out := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
@@ -104,7 +102,7 @@ func objectName(name string) string {
 	return cmp.Or(strings.Trim(out[:min(len(out), 63)], "-."), "x")
 }
 
-// counted says how many nodegroups have a name for their MachinePools.
+// counted returns the number of nodegroups for each MachinePool name.
 func counted(s observed.State) map[string]int {
 	out := map[string]int{}
 	for _, n := range s.Nodegroups {

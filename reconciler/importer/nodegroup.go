@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// usualDisk is the disk, in GiB, of nodegroups that say nothing of it.
+// usualDisk returns the default disk size of nodegroups, in GiB.
 // Assumed of AWS: nodegroup-defaults.
 func usualDisk(amiType string) int32 {
 	if strings.HasPrefix(amiType, "WINDOWS") {
@@ -18,7 +18,7 @@ func usualDisk(amiType string) int32 {
 	return 20
 }
 
-// nodegroup makes a pool of a nodegroup. Its name may be any; the manifest says it.
+// nodegroup makes a pool of a nodegroup. The manifest contains the nodegroup's name.
 func (m *maker) nodegroup(n observed.Nodegroup) Pool {
 	p := Pool{Kind: intent.NodegroupPool, Name: n.Name, Cluster: n.Cluster}
 	if why := refuse(n.Tags); why != "" {
@@ -39,7 +39,7 @@ func (m *maker) nodegroup(n observed.Nodegroup) Pool {
 		"scaling": map[string]any{"minSize": n.MinSize, "maxSize": n.MaxSize},
 	}
 	if n.DiskSize == usualDisk(n.AMIType) {
-		n.DiskSize = 0 // EKS gives it by itself, and spec.diskSize is the older way to write it
+		n.DiskSize = 0 // the default of EKS; spec.diskSize is the older form
 	}
 	options := map[string]any{}
 	fields(field.Nodegroup, n.NodegroupSettings, spec, options)

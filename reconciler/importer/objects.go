@@ -34,7 +34,7 @@ func newObject(apiVersion, kind, name string, annotations map[string]any, spec m
 	return object{"apiVersion": apiVersion, "kind": kind, "metadata": meta, "spec": spec}
 }
 
-// finish holds the facts about a pool before its objects are made.
+// finish contains the facts about a pool before its objects are made.
 type finish struct {
 	key           string
 	spec, options map[string]any
@@ -44,16 +44,15 @@ type finish struct {
 	version string
 }
 
-// finish makes the objects of a pool: those that say what its template holds, or those
-// that name it.
+// finish makes the objects of a pool: they describe its template, or name it.
 func (m *maker) finish(p Pool, f finish) Pool {
 	p.Key, p.File = f.key, "pools/"+f.key+".yaml"
 	named := m.named(p, f)
 	if !m.owns(f.source, f.ownName) {
 		return named
 	}
-	// The image has the name of its root device, which is not read here: the proof tells
-	// which of both it is.
+	// The image decides the name of its root device, which is not read here. The later proof by rendering
+	// decides between the two variants.
 	volumes, why := m.saying(p, f, false, &named)
 	if why != "" {
 		if named.State == Refused {
@@ -65,9 +64,8 @@ func (m *maker) finish(p Pool, f finish) Pool {
 	return root
 }
 
-// saying makes the objects of a pool that says what its template holds, with other in its
-// place where that does not do. With root the first volume is that of the root, if its
-// device can be.
+// saying makes the objects of a pool that describes its template. other replaces the pool if that fails.
+// With root, the first volume becomes the root volume, if its device name permits it.
 func (m *maker) saying(p Pool, f finish, root bool, other *Pool) (out Pool, why string) {
 	f.spec, f.options = clonedMap(f.spec), clonedMap(f.options)
 	p.Notes = slices.Clone(p.Notes)
@@ -78,7 +76,7 @@ func (m *maker) saying(p Pool, f finish, root bool, other *Pool) (out Pool, why 
 	p.Template, p.Owned, p.Configuration, p.other = f.source.ref.Name, true, f.source.config, other
 	p.objects = append(m.objects(p, f, nil, boot.of), boot.objects...)
 	if p.secret = boot.secret; p.secret != nil {
-		p.SecretFile = "secrets/" + f.key + ".yaml" // a pool may be named web.secret
+		p.SecretFile = "secrets/" + f.key + ".yaml" // a suffix would not do, because a pool may be named web.secret
 	}
 	return p.done(), ""
 }
@@ -111,7 +109,7 @@ func (m *maker) named(p Pool, f finish) Pool {
 	return p.done()
 }
 
-// objects are those of a pool.
+// objects returns the objects of a pool.
 func (m *maker) objects(p Pool, f finish, annotations, bootstrap map[string]any) []object {
 	template := map[string]any{
 		"clusterName": clusterName(m.state, p.Cluster), "bootstrap": bootstrap,
@@ -132,9 +130,8 @@ func (m *maker) objects(p Pool, f finish, annotations, bootstrap map[string]any)
 	return out
 }
 
-// Files are the files of pools, by their paths: those that are not refused, the clusters
-// that they are of, and a kustomization of both. The files of Secrets are in the
-// kustomization, and Secrets has what they hold.
+// Files returns the files of the pools that are not refused, of their clusters, and a kustomization, by
+// path. The kustomization includes the files of Secrets. Their contents are in Secrets.
 func Files(s observed.State, pools []Pool) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	clusters := map[string]string{}
@@ -172,7 +169,7 @@ func Files(s observed.State, pools []Pool) (map[string][]byte, error) {
 	return out, err
 }
 
-// Secrets are those of pools that are not refused, by the paths of their files.
+// Secrets returns the Secrets of pools that are not refused, by the paths of their files.
 func Secrets(pools []Pool) map[string]Secret {
 	out := map[string]Secret{}
 	for i := range pools {
@@ -183,7 +180,7 @@ func Secrets(pools []Pool) map[string]Secret {
 	return out
 }
 
-// Plain is the file of a Secret that is not encrypted.
+// Plain returns the unencrypted file of a Secret.
 func (s Secret) Plain() ([]byte, error) {
 	data := map[string]any{}
 	for k, v := range s.Values {
@@ -192,8 +189,8 @@ func (s Secret) Plain() ([]byte, error) {
 	return encode([]object{{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": s.Name}, "data": data}}, "")
 }
 
-// clusterObjects returns the objects of a cluster: pools need a cluster that says who owns it.
-// nodes is the security group of its machines, "" if weir must find it.
+// clusterObjects returns the objects of a cluster, because a pool needs its cluster's owner. nodes is the
+// security group of its machines, or empty if weir must find it.
 func clusterObjects(s observed.State, name, inAWS, nodes string) []object {
 	network := func(spec map[string]any, role string) map[string]any {
 		if nodes != "" {
@@ -213,7 +210,7 @@ func clusterObjects(s observed.State, name, inAWS, nodes string) []object {
 	}
 }
 
-// comment says in the file what its manifests cannot say.
+// comment returns a comment for the file, with everything that its manifests cannot express.
 func comment(p *Pool) string {
 	var b strings.Builder
 	what := "the Auto Scaling group "
@@ -249,7 +246,7 @@ func encode(objects []object, head string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// escaped keeps texts of AWS from being taken for variables.
+// escaped protects texts of AWS from being read as variables.
 func escaped(v any) any {
 	switch v := v.(type) {
 	case string:

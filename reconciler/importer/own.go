@@ -11,13 +11,12 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Templates says what becomes of launch templates.
+// Templates selects how launch templates are imported.
 type Templates string
 
-// A pool names its launch template, which stays somebody else's, or its manifests say what
-// the template holds, and the template is weir's. With Auto it does the latter where the
-// template has the name that weir would give it, as those of Cluster API Provider AWS do.
-// A launch configuration can only be said.
+// A pool can name its launch template, which stays unmanaged. Or its manifests describe the template,
+// and weir manages it. With Auto, weir manages a template if it has the name that weir would give it, as
+// templates of Cluster API Provider AWS do. A launch configuration can only be described.
 const (
 	Auto Templates = "auto"
 	Name Templates = "name"
@@ -27,10 +26,10 @@ const (
 // source identifies the template or launch configuration that a group or nodegroup launches from.
 type source struct {
 	ref    observed.TemplateRef
-	config string // a launch configuration's name
+	config string // name of a launch configuration
 }
 
-// known is the content of the version that a source means, as far as the state has it.
+// known returns the content of the version that a source names, if the state has it.
 func (m *maker) known(s source) (v observed.TemplateVersion, why string) {
 	ok := false
 	if s.config != "" {
@@ -59,8 +58,7 @@ func (m *maker) template(ref observed.TemplateRef) (observed.Template, bool) {
 	return observed.Template{}, false
 }
 
-// Sources returns the templates, their versions and the launch configurations whose content Make
-// needs, by the names of AWS.
+// Sources returns the templates, their versions and the launch configurations whose content Make needs.
 func Sources(s observed.State, how Templates) (needs observed.Needs) {
 	add := func(ref observed.TemplateRef, name string) {
 		if ref != (observed.TemplateRef{}) && (how == Own || how == Auto && ref.Name == name) {
@@ -82,7 +80,7 @@ func Sources(s observed.State, how Templates) (needs observed.Needs) {
 	return needs
 }
 
-// owns reports whether a pool's manifests are to say what its template holds.
+// owns reports whether a pool's manifests must describe its template.
 func (m *maker) owns(s source, ownName string) bool {
 	switch m.options.Templates {
 	case Own:
@@ -93,9 +91,8 @@ func (m *maker) owns(s source, ownName string) bool {
 	return s.config != "" || s.ref.Name != "" && s.ref.Name == ownName
 }
 
-// said writes the content of a template version into spec and options, which it changes,
-// and returns the tags that launches get; or why it cannot be said. With root, the first
-// volume may be the root's.
+// said writes the content of a template version into spec and options, and returns the launch tags. why
+// explains why manifests cannot express it. With root, the first volume may become the root volume.
 func said(d intent.TemplateData, root bool, spec, options map[string]any) (tags map[string]string, why string) {
 	for i := range d.BlockDeviceMappings {
 		e := &d.BlockDeviceMappings[i].Ebs
@@ -118,7 +115,7 @@ func said(d intent.TemplateData, root bool, spec, options map[string]any) (tags 
 		lt["additionalSecurityGroups"] = subnets(d.SecurityGroupIDs)
 	}
 	if volumes, _ := lt["nonRootVolumes"].([]any); root && len(volumes) > 0 {
-		// The image decides on the name of its root device, nearly always one of these.
+		// The image decides the name of its root device, which is nearly always one of these.
 		first := volumes[0].(map[string]any)
 		if name := first["deviceName"]; name == "/dev/xvda" || name == "/dev/sda1" {
 			delete(first, "deviceName")
@@ -139,7 +136,7 @@ func said(d intent.TemplateData, root bool, spec, options map[string]any) (tags 
 	return tags, ""
 }
 
-// owned makes the pool's template one of its own. why says what keeps it from that.
+// owned makes the manifests describe the pool's template. why explains why that is not possible.
 func (m *maker) owned(p *Pool, f finish, root bool) (boot bootstrap, why string) {
 	v, why := m.known(f.source)
 	if why != "" {
@@ -147,7 +144,7 @@ func (m *maker) owned(p *Pool, f finish, root bool) (boot bootstrap, why string)
 	}
 	p.holds = v
 	d := v.Data
-	d.BlockDeviceMappings = slices.Clone(d.BlockDeviceMappings) // the state's stay
+	d.BlockDeviceMappings = slices.Clone(d.BlockDeviceMappings) // the state's own list must not change
 	tags, why := said(d, root, f.spec, f.options)
 	if why != "" {
 		return boot, why
@@ -174,13 +171,13 @@ func (m *maker) owned(p *Pool, f finish, root bool) (boot bootstrap, why string)
 	for _, n := range d.NetworkInterfaces {
 		groups = append(groups, n.Groups...)
 	}
-	p.groups = append([]string{}, groups...) // not nil: it counts
+	p.groups = append([]string{}, groups...) // not nil: an empty list counts
 	return boot, ""
 }
 
-// commonGroups are, for each cluster, the first security group that the machines of all
-// pools have whose templates are said: its manifest names it as that of its nodes. Without
-// one, weir looks for the groups that Cluster API has tagged.
+// commonGroups returns, for each cluster, the first security group that is common to the machines of all
+// pools with a described template. The cluster's manifest names it as the group of its nodes. Without
+// it, weir uses the groups that Cluster API has tagged.
 func commonGroups(pools []Pool) map[string]string {
 	all := map[string][]string{}
 	for i := range pools {
@@ -203,7 +200,7 @@ func commonGroups(pools []Pool) map[string]string {
 	return out
 }
 
-// cloned is a deep copy of what manifests hold.
+// cloned returns a deep copy of a value in manifests.
 func cloned(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -222,10 +219,10 @@ func cloned(v any) any {
 	return v
 }
 
-// clonedMap is cloned of a map.
+// clonedMap is cloned for a map.
 func clonedMap(m map[string]any) map[string]any { return cloned(m).(map[string]any) }
 
-// templateWords are values of templates in the words of Cluster API Provider AWS.
+// templateWords returns a value of a template in the spelling of Cluster API Provider AWS.
 func templateWords(member string, v any) any {
 	switch member {
 	case "InstanceMarketOptions.MarketType":

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Repository are the manifests of pools as a kustomize repository in which those that are
-// alike share a base, and each cluster has an overlay. Its objects are those of Files.
-// secrets are the files of Secrets, by the paths that Files gives them.
+// Repository returns the manifests of pools as a kustomize repository. Similar pools share a base, and each
+// cluster has an overlay. Its objects are the same as in Files. secrets contains the files of Secrets, by
+// their paths in Files.
 func Repository(s observed.State, pools []Pool, secrets map[string][]byte) factor.Repository {
 	var in []factor.Pool
 	clusters := map[string]string{}
@@ -25,7 +25,7 @@ func Repository(s observed.State, pools []Pool, secrets map[string][]byte) facto
 		for _, o := range p.objects {
 			one.Objects = append(one.Objects, escaped(plain(o)).(map[string]any))
 		}
-		// What it was imported from is said where its name does not say it.
+		// The origin is only noted if the name does not show it.
 		for line := range strings.Lines(comment(p)) {
 			if strings.HasPrefix(line, "# Not said") || p.Key != p.Name && strings.HasPrefix(line, "# Imported") {
 				one.Notes = append(one.Notes, strings.TrimSpace(strings.TrimPrefix(line, "#")))
@@ -45,7 +45,7 @@ func Repository(s observed.State, pools []Pool, secrets map[string][]byte) facto
 	return factor.Files(of, in)
 }
 
-// Place says where a repository has the pools.
+// Place sets the paths of the pools in a repository.
 func Place(pools []Pool, r factor.Repository) {
 	for i := range pools {
 		if p := &pools[i]; p.State != Refused {

@@ -8,30 +8,30 @@ import (
 	"strings"
 )
 
-// shape is pools that share a base.
+// shape is a set of pools that share a base.
 type shape struct {
 	name string
 	// called is the name of the base's objects.
 	called string
 	parts  []*part
-	// base are the leaves that most of the pools have.
+	// base lists the leaves that most of the pools have.
 	base []leaf
 }
 
-// most is the number of pools that are compared with each other. Further pools are compared only
-// with the resulting shapes.
+// most bounds the number of pools that are compared with each other. Further pools are compared only with
+// the resulting shapes.
 const most = 1000
 
-// How many lines files take beside the values.
+// The number of lines that files need besides the values.
 const (
 	linesOfBase  = 16 // kustomization, and the heads of the objects
 	linesOfPool  = 5
 	linesOfPatch = 5
 )
 
-// shapes finds which pools share a base: from single pools on, the two that save most
-// lines are put together, as long as that saves any, and they have twice as much in common
-// as what differs. Time is bounded by most.
+// shapes finds the pools that share a base. It starts with single pools, and always joins the two sets whose
+// union saves most lines, as long as lines are saved and the common part is at least twice as large as the
+// differences. most bounds its time.
 func shapes(parts []*part) (out []*shape) {
 	tellKinds(parts)
 	bySignature := map[string][]*part{}
@@ -66,8 +66,8 @@ func shapes(parts []*part) (out []*shape) {
 	return out
 }
 
-// ofClusters are the paths whose values the cluster alone decides: they say nothing of
-// which pools are alike.
+// ofClusters returns the paths whose values depend only on the cluster. They do not show which pools are
+// similar.
 func ofClusters(parts []*part) map[string]bool {
 	type value struct {
 		text    string
@@ -103,12 +103,12 @@ func ofClusters(parts []*part) map[string]bool {
 	return out
 }
 
-// cluster is pools that are put together. have are the values that most of them have, in
-// the order of their paths.
+// cluster is a set of pools that were joined. have contains the values that most of them have, in the order
+// of their paths.
 type cluster struct {
 	members []int
 	have    []had
-	other   int // lines that each pool says for itself
+	other   int // lines that each pool needs for itself
 	dead    bool
 	stamp   int
 }
@@ -127,7 +127,7 @@ func (c *cluster) cost() int {
 	return sum + linesOfBase + n*(linesOfPool+linesOfPatch)
 }
 
-// joined is two clusters as one; nil where they are too unlike for that.
+// joined returns the union of two clusters, or nil if they differ too much.
 func joined(a, b *cluster, keep bool) (*cluster, int) {
 	n := int32(len(a.members) + len(b.members))
 	out := &cluster{other: a.other + b.other}
@@ -178,13 +178,13 @@ func joined(a, b *cluster, keep bool) (*cluster, int) {
 	}
 	cost += out.other + linesOfBase + int(n)*(linesOfPool+linesOfPatch)
 	gain := a.cost() + b.cost() - cost
-	if differing*8 <= common { // two bases that are nearly the same are one to people
+	if differing*8 <= common { // people expect one base instead of two nearly equal ones
 		gain = max(gain, common)
 	}
 	return out, gain
 }
 
-// pair is two clusters that could be one.
+// pair is two clusters that could be joined.
 type pair struct{ gain, a, b, stampA, stampB int }
 
 type pairs []pair
@@ -201,7 +201,7 @@ func (p *pairs) Pop() any {
 	return last
 }
 
-// clustered puts parts of one signature together.
+// clustered joins parts with the same signature.
 func clustered(parts []*part, passed map[string]bool) []*cluster {
 	all := withoutTwins(numbered(parts, passed))
 	n := min(most, len(all))
@@ -212,7 +212,7 @@ func clustered(parts []*part, passed map[string]bool) []*cluster {
 	return out
 }
 
-// withoutTwins puts the parts together that are the same. single holds one part each.
+// withoutTwins joins equal parts. Each element of single has one part.
 func withoutTwins(single []*cluster) (out []*cluster) {
 	same := map[string]*cluster{}
 	for i, c := range single {
@@ -230,7 +230,7 @@ func withoutTwins(single []*cluster) (out []*cluster) {
 	return out
 }
 
-// merged puts two clusters together as long as that saves lines, those first that save most.
+// merged joins two clusters at a time as long as that saves lines, the largest saving first.
 func merged(all []*cluster) []*cluster {
 	queue := &pairs{}
 	consider := func(i, j int) (p pair, saves bool) {
@@ -267,8 +267,8 @@ func merged(all []*cluster) []*cluster {
 	return slices.DeleteFunc(all, func(c *cluster) bool { return c.dead })
 }
 
-// absorbed adds each further cluster to the cluster with which it saves most. A cluster that saves
-// nothing stays alone, and others are compared with it while there are few.
+// absorbed adds each further cluster to the cluster with which it saves most. A cluster that saves nothing
+// stays separate. While few clusters are separate, further ones are compared with them too.
 func absorbed(all, further []*cluster) []*cluster {
 	var alone []*cluster
 	for _, c := range further {
@@ -290,7 +290,7 @@ func absorbed(all, further []*cluster) []*cluster {
 	return append(all, alone...)
 }
 
-// numbered has a cluster for each part, with paths and values as numbers.
+// numbered returns a cluster for each part, with paths and values as numbers.
 func numbered(parts []*part, passed map[string]bool) (out []*cluster) {
 	var paths []string
 	for _, p := range parts {
@@ -335,7 +335,7 @@ func keyOf(have []had) string {
 	return string(key)
 }
 
-// majority are the leaves that more than half of the pools have.
+// majority returns the leaves that more than half of the pools have.
 func majority(parts []*part) (out []leaf) {
 	count := map[string]int{}
 	first := map[string]leaf{}

@@ -1,15 +1,13 @@
-// Package factor writes the manifests of pools as a kustomize repository in which pools
-// that are alike share a base.
+// Package factor writes the manifests of pools as a kustomize repository in which similar pools share a
+// base.
 //
-// A base (bases/NAME) holds one pool as most of those have it that use it. A pool
-// (overlays/CLUSTER/pools/NAME) says which base it is of, what it is called, and what
-// differs. What the pools of a cluster have in common, and those of other clusters have
-// otherwise, stands once in the cluster's kustomization. A pool that is like no other is a
-// file of its own. A base is made where it saves lines.
+// A base (bases/NAME) contains the values that most of its pools have. A pool (overlays/CLUSTER/pools/NAME)
+// names its base and contains its name and its differences. Values that all pools of a cluster share, and
+// that differ from other clusters, are in the cluster's kustomization only once. A pool without similar
+// pools has a file of its own. A base is made if it saves lines.
 //
-// The package is pure, and the same pools give the same files in whatever order they come.
-// It takes for granted what kustomize makes of its files; who writes them builds them
-// first, and compares the objects.
+// The package is pure, and the result does not depend on the order of the pools. It assumes how kustomize
+// builds its files, so the caller must build them and compare the objects before writing.
 package factor
 
 import (
@@ -21,26 +19,26 @@ import (
 // Object is a Kubernetes object: maps, lists, texts, numbers and booleans.
 type Object = map[string]any
 
-// Most is the number of pools that an overlay may have whose pools use bases. For each reference,
-// kustomize searches all objects that had that name, which takes seconds from here on. Pools of
-// larger clusters are files of their own, which weir builds in batches.
+// Most is the maximum number of pools in an overlay whose pools use bases. For each reference, kustomize
+// searches all objects that had that name, which takes seconds from here on. Pools of larger clusters get
+// files of their own, which weir builds in batches.
 const Most = 128
 
-// Pool is a pool as it would be written by itself.
+// Pool is a pool, with the objects that would describe it without a base.
 type Pool struct {
 	// Cluster is the name of its cluster among Clusters.
 	Cluster string
-	// Name is that of its MachinePool, and of no other pool's.
+	// Name is the unique name of its MachinePool.
 	Name string
 	// Notes are lines of a comment, without "#".
 	Notes []string
-	// Objects are those that the pool consists of.
+	// Objects are the objects of the pool.
 	Objects []Object
-	// Secret is a file that is written as it is, such as an encrypted Secret; nil for none.
+	// Secret is a file that is written unchanged, such as an encrypted Secret. It may be nil.
 	Secret []byte
 }
 
-// Cluster holds the objects of a cluster. Its name is valid in Kubernetes.
+// Cluster contains the objects of a cluster. Its name is valid in Kubernetes.
 type Cluster struct {
 	Name    string
 	Objects []Object
@@ -48,13 +46,13 @@ type Cluster struct {
 
 // Repository is the written form of the pools.
 type Repository struct {
-	// Files have paths below the repository, with slashes.
+	// Files has the files by path below the repository, with slashes.
 	Files map[string][]byte
-	// Overlays are the directories that stand for clusters, in the order of their names.
+	// Overlays lists the directories of clusters, in the order of their names.
 	Overlays []string
 	Bases    []Base
-	// Pools are the paths of the pools' directories or files, and Secrets those of what
-	// they have beside them, by name.
+	// Pools has the paths of the pools' directories or files, and Secrets the paths of their Secrets, by
+	// name.
 	Pools, Secrets map[string]string
 }
 
@@ -64,7 +62,7 @@ type Base struct {
 	Pools []string
 }
 
-// Files makes the repository. Clusters without a pool are left out.
+// Files makes the repository. It leaves out clusters without a pool.
 func Files(clusters []Cluster, pools []Pool) Repository {
 	w := writer{out: Repository{Files: map[string][]byte{}, Pools: map[string]string{}, Secrets: map[string]string{}}}
 	in := map[string]int{}

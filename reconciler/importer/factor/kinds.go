@@ -27,12 +27,12 @@ func tellKinds(parts []*part) {
 	for _, p := range parts {
 		own := p.kinds()
 		for _, at := range paths {
-			p.signature += joint + string(rune(own[at])) // 0 where it has none
+			p.signature += joint + string(rune(own[at])) // 0 if it has none
 		}
 	}
 }
 
-// kinds are those of all values of a pool, by their paths.
+// kinds returns the kinds of all values of a pool, by path.
 func (p *part) kinds() map[string]byte {
 	out := map[string]byte{}
 	for _, l := range p.leaves {

@@ -25,7 +25,7 @@ func (w *writer) name() {
 		}
 		taken[s.name] = true
 	}
-	// What objects of bases are called is not a name of a pool, and of no two bases.
+	// The name of a base's objects must not be the name of a pool or of another base's objects.
 	for _, s := range w.shapes {
 		fits := func(name string) bool { return !w.taken[name] && !taken["."+name] }
 		for _, name := range append(s.stems(), s.name, s.name+"-base") {
@@ -52,9 +52,8 @@ func first(list []string) string {
 
 func (s *shape) signature() string { return s.parts[0].signature }
 
-// stems are runs of words that the names of most pools have, those first that more of them
-// have, and then the longest. Words of clusters' names count for none: the pools of
-// further clusters are to use the base.
+// stems returns sequences of words that most pools' names have: the most frequent ones first, and then the
+// longest. It ignores words of clusters' names, because pools of further clusters may use the base.
 func (s *shape) stems() (out []string) {
 	count := map[string]int{}
 	for _, p := range s.parts {
@@ -74,12 +73,12 @@ func (s *shape) stems() (out []string) {
 	return out
 }
 
-// words are the parts of a name.
+// words returns the parts of a name.
 func words(name string) []string { return strings.FieldsFunc(name, isSeparator) }
 
 func isSeparator(r rune) bool { return r == '-' || r == '.' }
 
-// runs are the runs of words of a name that say something, as they stand there.
+// runs returns the sequences of meaningful words in a name, in their original form.
 func runs(name string, cluster []string) map[string]bool {
 	out := map[string]bool{}
 	type word struct{ from, to int }
@@ -117,14 +116,14 @@ func runs(name string, cluster []string) map[string]bool {
 	return out
 }
 
-// arbitrary reports whether a word only tells pools apart: a number, a hash, a letter.
+// arbitrary reports whether a word only distinguishes pools: a number, a hash or a letter.
 func arbitrary(word string) bool {
 	letters := strings.Trim(word, "0123456789")
 	hex := strings.Trim(word, "0123456789abcdef") == "" && strings.ContainsAny(word, "0123456789") && len(word) >= 5
 	return len(letters) < 2 || hex
 }
 
-// what says what a base is, where names do not.
+// what returns a description of the base, for use if the names give none.
 func (s *shape) what() string {
 	noun, spot, mixed := "group", false, false
 	for _, l := range s.base {
@@ -147,9 +146,8 @@ func (s *shape) what() string {
 	return noun
 }
 
-// split finds a prefix and a suffix that make the pool's name out of that of the base. ok
-// is false if none exist, or kustomize would take a name on the way for another
-// pool's.
+// split returns the prefix and suffix that turn the base's name into the pool's name. ok is false if none
+// exist, or if kustomize would confuse an intermediate name with another pool's.
 func (w *writer) split(p *part) (prefix, suffix string, ok bool) {
 	name, called := p.pool.Name, p.shape.called
 	for from := 0; from+len(called) <= len(name); from++ {
@@ -170,7 +168,7 @@ func (w *writer) split(p *part) (prefix, suffix string, ok bool) {
 	return "", "", false
 }
 
-// fileName is a name as every file system and kustomize take it for a file.
+// fileName returns a name that every file system and kustomize accept for a file.
 func fileName(name string) string {
 	name = strings.ReplaceAll(name, ".", "-")
 	device := strings.TrimRight(name, "0123456789")
@@ -180,7 +178,7 @@ func fileName(name string) string {
 	return name
 }
 
-// unique is a name that is not taken, and is from now on, whether cases count or not.
+// unique returns a name that is not taken yet, ignoring case, and marks it as taken.
 func unique(name string, taken map[string]bool) string {
 	out := name
 	for i := 2; taken[strings.ToLower(out)]; i++ {

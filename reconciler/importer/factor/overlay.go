@@ -63,7 +63,7 @@ func (w *writer) overlay(dir string, c *Cluster, parts []*part) {
 	w.out.Overlays = append(w.out.Overlays, dir)
 }
 
-// commonPatches are for all pools of a cluster.
+// commonPatches returns the patches for all pools of a cluster.
 func (w *writer) commonPatches(cluster string) (out []any) {
 	byRole := map[string][]leaf{}
 	for _, l := range w.common[cluster] {
@@ -106,7 +106,7 @@ func (w *writer) pool(dir string, p *part) {
 			}
 		}
 		d := difference(s.object(role), to)
-		// What the cluster decides, whatever the base says.
+		// Leave out the cluster's values, whatever the base has.
 		for _, l := range w.common[p.pool.Cluster] {
 			if l.role == role && d != nil {
 				without(d, l.keys)
@@ -132,7 +132,7 @@ func (w *writer) pool(dir string, p *part) {
 	w.file(path.Join(dir, "kustomization.yaml"), comment(p.pool.Notes), document(k))
 }
 
-// object is an object of a pool as the base would have it: with the base's name.
+// object returns an object of a pool as it would be in the base, with the base's name.
 func (p *part) object(role string) map[string]any {
 	var own []leaf
 	for _, l := range p.leaves {
@@ -155,7 +155,7 @@ func (p *part) object(role string) map[string]any {
 	return out
 }
 
-// renames are patches that give a pool its name where no prefix and suffix can.
+// renames returns the patches that give a pool its name if no prefix and suffix can.
 func (w *writer) renames(p *part) (out []any) {
 	rename := func(target map[string]any, keys []string) {
 		pointer := ""

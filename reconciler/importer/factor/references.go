@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// reference is a place where an object says the name of another of its pool, or its own.
-// kustomize follows those in references/namereference.yaml when a pool gets its name.
+// reference is a field in which an object contains the name of another object of its pool, or its own name.
+// kustomize updates the references in references/namereference.yaml when a pool gets its name.
 type reference struct {
-	// kind and group are what is named, of and ofGroup what names it, at path.
+	// kind and group identify the named object, of and ofGroup the object with the reference, at path.
 	kind, group, of, ofGroup string
 	path                     []string
-	// own says that the object says its own name, which it need not do.
+	// own says that the object refers to its own name, which is optional.
 	own bool
 }
 
@@ -21,8 +21,8 @@ const (
 	bootstrap      = "bootstrap.cluster.x-k8s.io"
 )
 
-// known are all references. Those to templates of launches are none: a pool's name is not
-// theirs.
+// known returns all references. References to launch templates are not included, because a pool's name is
+// not theirs.
 func known() (out []reference) {
 	add := func(kind, group, of, ofGroup, path string) {
 		out = append(out, reference{kind: kind, group: group, of: of, ofGroup: ofGroup, path: strings.Split(path, "/"), own: kind == of})
@@ -40,7 +40,7 @@ func known() (out []reference) {
 	return out
 }
 
-// is reports whether a role is a group's kind.
+// is reports whether a role belongs to a group and kind.
 func is(role, group, kind string) bool {
 	version, k, _ := strings.Cut(role, joint)
 	g, _, grouped := strings.Cut(version, "/")
@@ -54,8 +54,7 @@ func (r reference) by(role string, keys []string) bool {
 	return is(role, r.ofGroup, r.of) && slices.Equal(keys, r.path)
 }
 
-// follows reports whether a value is the pool's name and stands for an object that is
-// renamed with it.
+// follows reports whether a value is the pool's name and refers to an object that is renamed with it.
 func (p *part) follows(role string, keys []string, v any, refs []reference) bool {
 	if v != p.pool.Name {
 		return false
@@ -72,9 +71,9 @@ func (p *part) follows(role string, keys []string, v any, refs []reference) bool
 	return false
 }
 
-// refer decides which references kustomize follows, finds the leaves, and collects the
-// names that no base may have: those of pools, and what stands where references are. For
-// kustomize takes any such name for that of a base, and follows it.
+// refer decides which references kustomize updates, finds the leaves, and collects the names that no base
+// may have: names of pools, and values of reference fields. Otherwise kustomize would confuse such a name
+// with a base's and rename it.
 func (w *writer) refer(clusters []Cluster) {
 	w.taken = map[string]bool{}
 	values := func(r reference) (out []string, own int) {
@@ -96,7 +95,7 @@ func (w *writer) refer(clusters []Cluster) {
 	for _, r := range known() {
 		all, own := values(r)
 		if r.own && own < 2 {
-			continue // they are names of their own
+			continue // these objects have names of their own
 		}
 		w.refs = append(w.refs, r)
 		for _, v := range all {

@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// part is a pool with what it consists of, each value at a path.
+// part is a pool with its values by path.
 type part struct {
 	pool *Pool
-	// objects are those that a base can have, by role: their type, as no two have one. It
-	// is nil where the pool must be alone.
+	// objects contains the objects that a base can have, by role. The role is the object's type, and each
+	// type occurs once. It is nil if the pool must stay separate.
 	objects map[string]Object
-	// beside are the remaining ones.
+	// beside contains all other objects.
 	beside []Object
-	// signature says which objects those are.
+	// signature identifies the set of objects.
 	signature string
 	leaves    []leaf
 	shape     *shape
 }
 
-// leaf is a value that patches replace as a whole: a scalar, a list, an empty map.
+// leaf is a value that patches replace as a whole: a scalar, a list or an empty map.
 type leaf struct {
 	path  string // its role and keys, joined
 	text  string // the value as JSON
-	lines int    // that it takes
+	lines int    // number of lines that it takes
 	keys  []string
 	role  string
 	value any
@@ -33,7 +33,7 @@ type leaf struct {
 
 const joint = "\x00"
 
-// roleOf is the type of an object.
+// roleOf returns the type of an object.
 func roleOf(o Object) string { return str(o["apiVersion"]) + joint + str(o["kind"]) }
 
 func str(v any) string {
@@ -65,7 +65,7 @@ func newPart(p *Pool) *part {
 	return out
 }
 
-// plain reports whether a value holds nothing that means something else in a patch.
+// plain reports whether a value contains nothing with another meaning in a patch.
 func plain(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -82,8 +82,8 @@ func plain(v any) bool {
 	return true
 }
 
-// flatten adds the leaves of a value. Where the pool's own name refers to one of its
-// objects, or is its own, the leaf's text is the same for every pool.
+// flatten adds the leaves of a value. If the pool's own name is a reference, or an object's own name, the
+// leaf has the same text for every pool.
 func (p *part) flatten(refs []reference) {
 	for _, role := range slices.Sorted(maps.Keys(p.objects)) {
 		o := maps.Clone(p.objects[role])
@@ -111,11 +111,11 @@ func (p *part) add(role string, v any, keys []string, refs []reference) {
 	p.leaves = append(p.leaves, l)
 }
 
-// follower stands for the name of the pool.
+// follower is a placeholder for the name of the pool.
 type follower struct{}
 
 func jsonOf(v any) string {
-	text, _ := json.Marshal(v) // maps, lists and scalars
+	text, _ := json.Marshal(v) // cannot fail for maps, lists and scalars
 	return string(text)
 }
 
@@ -143,7 +143,7 @@ func lines(v any) int {
 	return max(n, 1)
 }
 
-// grow makes the object that leaves of one role make up.
+// grow makes an object from the leaves of one role.
 func grow(leaves []leaf) map[string]any {
 	out := map[string]any{}
 	for _, l := range leaves {
@@ -165,7 +165,7 @@ func grow(leaves []leaf) map[string]any {
 	return out
 }
 
-// difference is the patch that turns one map into another; nil where they are the same.
+// difference returns the patch that turns one map into another, or nil if they are equal.
 func difference(from, to map[string]any) map[string]any {
 	out := map[string]any{}
 	for k, v := range to {
@@ -194,7 +194,7 @@ func difference(from, to map[string]any) map[string]any {
 	return out
 }
 
-// at is the value below keys, and whether there is one.
+// at returns the value below keys, and whether it exists.
 func at(m map[string]any, keys []string) (any, bool) {
 	for i, k := range keys {
 		v, ok := m[k]
@@ -208,7 +208,7 @@ func at(m map[string]any, keys []string) (any, bool) {
 	return m, true
 }
 
-// without removes what is below keys, and maps that become empty by it.
+// without removes the value below keys, and maps that become empty.
 func without(m map[string]any, keys []string) {
 	if len(keys) == 1 {
 		delete(m, keys[0])

@@ -10,24 +10,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// writer makes the files of a repository.
+// writer writes the files of a repository.
 type writer struct {
 	parts  []*part
 	shapes []*shape
 	refs   []reference
 	taken  map[string]bool
-	// common are the values that all pools of a cluster have, by cluster.
+	// common contains the values that all pools of a cluster have, by cluster.
 	common map[string][]leaf
 	out    Repository
 }
 
-// findPatches finds what stands in the clusters' kustomizations: the values of paths that all
-// pools of a cluster share, where bases say another value or none. What all users of a
-// base get so, the base leaves out.
+// findPatches finds the values for the clusters' kustomizations: values that all pools of a cluster share
+// and that differ from their bases. A base then leaves out a value that all its users get in this way.
 func (w *writer) findPatches() {
 	tallies := w.tallies()
-	patched := map[string]bool{} // paths that a patch of some cluster makes shorter
-	differs := map[string]bool{} // paths for which a cluster's pools use a base that says otherwise
+	patched := map[string]bool{} // paths for which a patch of some cluster saves lines
+	differs := map[string]bool{} // paths for which a base of a cluster's pools has another value
 	for _, t := range tallies {
 		for path, n := range t.need {
 			differs[path] = true
@@ -51,24 +50,24 @@ func (w *writer) findPatches() {
 	}
 }
 
-// tally counts what the pools of a cluster say.
+// tally counts the values of a cluster's pools.
 type tally struct {
-	// first is the first pool's value of a path, count how many pools have the same, and
-	// need how many of these have a base that says otherwise.
+	// first has the first pool's value for each path, count the number of pools with the same value, and
+	// need the number of those whose base has another value.
 	first       map[string]leaf
 	count, need map[string]int
-	// roles counts the objects of each role, and based says that a pool has a base.
+	// roles counts the objects of each role. based says that some pool has a base.
 	roles map[string]int
 	based bool
 }
 
-// shared reports whether all objects that a patch of the path would be for have the same value.
+// shared reports whether all objects to which a patch of the path applies have the same value.
 func (t *tally) shared(path string) bool {
 	l, ok := t.first[path]
 	return ok && l.value != any(follower{}) && t.count[path] == t.roles[l.role]
 }
 
-// tallies counts by cluster.
+// tallies returns the counts by cluster.
 func (w *writer) tallies() map[string]*tally {
 	bases := map[*shape]map[string]string{}
 	for _, s := range w.shapes {
@@ -101,7 +100,7 @@ func (w *writer) tallies() map[string]*tally {
 	return out
 }
 
-// addRoles counts the objects of a pool; a patch of a role would be for each of them.
+// addRoles counts the objects of a pool. A patch for a role applies to each of them.
 func (t *tally) addRoles(p *part) {
 	for role := range p.objects {
 		t.roles[role]++
@@ -121,7 +120,7 @@ func (w *writer) inCommon(cluster, path string) bool {
 	return ok
 }
 
-// references writes what kustomize is to follow.
+// references writes the references that kustomize updates.
 func (w *writer) references() {
 	if len(w.shapes) == 0 {
 		return
@@ -193,7 +192,7 @@ func (w *writer) base(s *shape) {
 	w.file(path.Join(dir, "pool.yaml"), "# One pool, as most of those have it that use this base. What a pool has otherwise is in\n# its own directory, and what its cluster decides in the overlay.\n", docs...)
 }
 
-// roles are those of a pool's objects, in the order in which the pool has them.
+// roles returns the roles of a pool's objects, in the pool's order.
 func (p *part) roles() (out []string) {
 	for _, o := range p.pool.Objects {
 		if role := roleOf(o); p.objects[role] != nil && !slices.Contains(out, role) {
@@ -203,7 +202,7 @@ func (p *part) roles() (out []string) {
 	return out
 }
 
-// object is an object of the base.
+// object returns an object of the base.
 func (s *shape) object(role string) Object {
 	var own []leaf
 	for _, l := range s.base {

@@ -23,8 +23,8 @@ func encode(docs ...*yaml.Node) []byte {
 	return out.Bytes()
 }
 
-// text is a value as the text of a patch. kustomize trims it, so it must not end in a
-// text of several lines, whose last line break would be lost.
+// text returns a value as the text of a patch. kustomize trims the text, so it must not end in a multi-line
+// string, whose last line break would be lost.
 func text(v any) string {
 	n := document(v)
 	quoted(n)
@@ -39,8 +39,8 @@ func text(v any) string {
 	return strings.TrimSuffix(string(encode(n)), "\n")
 }
 
-// folded writes maps and lists on one line where they are short: a patch is to be seen at
-// once. It returns how long the value is then, with before it on its line.
+// folded writes short maps and lists on one line, to keep patches compact. It returns the resulting length,
+// including the text before it on the line.
 func folded(n *yaml.Node, before int) int {
 	const longest = 104
 	sum := before
@@ -69,7 +69,7 @@ func quoted(n *yaml.Node) {
 	}
 }
 
-// document is a value as people write it: what tells objects apart comes first.
+// document returns a value in the usual order of keys: keys that distinguish objects come first.
 func document(v any) *yaml.Node {
 	switch v := v.(type) {
 	case map[string]any:
@@ -101,14 +101,14 @@ func document(v any) *yaml.Node {
 	return n
 }
 
-// inline is a list of one, on one line.
+// inline returns a list with one item, on one line.
 func inline(item string) *yaml.Node {
 	n := document([]any{item})
 	n.Style = yaml.FlowStyle
 	return n
 }
 
-// flow writes maps on a line of their own.
+// flow writes each map on one line.
 func flow(n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
 		n.Style = yaml.FlowStyle
@@ -120,7 +120,7 @@ func flow(n *yaml.Node) {
 	}
 }
 
-// rank orders keys; those that it does not know come after, by the alphabet.
+// rank returns the position of a key. Unknown keys come last, in alphabetical order.
 func rank(key string) int {
 	if i := slices.Index([]string{"apiVersion", "kind", "metadata", "name", "namespace", "labels", "annotations", "resources", "namePrefix", "nameSuffix", "target", "op", "group", "path", "key", "id", "minSize", "maxSize", "type"}, key); i >= 0 {
 		return i

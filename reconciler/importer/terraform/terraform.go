@@ -1,9 +1,8 @@
-// Package terraform reads which groups, nodegroups, launch templates and launch
-// configurations a Terraform state holds, and writes the blocks by which Terraform forgets
-// them without destroying any.
+// Package terraform reads the groups, nodegroups, launch templates and launch configurations in a Terraform
+// state. It writes the blocks with which Terraform forgets them without destroying them.
 //
-// A state has secrets, such as user data. Only names, ids and ARNs are taken from it, and
-// no error quotes it.
+// A state contains secrets, such as user data. The package takes only names, ids and ARNs from it, and no
+// error quotes it.
 package terraform
 
 import (
@@ -21,7 +20,7 @@ import (
 // Kind is a type of resource of the AWS provider.
 type Kind string
 
-// The kinds that are read; all others are left out.
+// The kinds that are read. All other kinds are ignored.
 const (
 	Group               Kind = "aws_autoscaling_group"
 	Nodegroup           Kind = "aws_eks_node_group"
@@ -32,13 +31,13 @@ const (
 // Resource is one instance of a resource of a state.
 type Resource struct {
 	Kind Kind
-	// Module is the path of its module with the keys of instances, "" for the root's; Name
-	// is its name in the configuration, and Key its own key in brackets, "" for none.
+	// Module is the path of its module, including instance keys, or empty for the root module. Name is its
+	// name in the configuration. Key is its own instance key in brackets, or empty.
 	Module, Name, Key string
-	// ID is AWS's: a template's id, a group's or a configuration's name, CLUSTER/NAME.
-	// InAWS is its name there, which a template has beside its id.
+	// ID is AWS's id: a template's id, the name of a group or launch configuration, or CLUSTER/NAME. InAWS
+	// is the name in AWS, which a template has in addition to its id.
 	ID, InAWS string
-	// Region and Account are as its ARN says; "" where the state does not.
+	// Region and Account come from its ARN. They are empty if the state has no ARN.
 	Region, Account string
 }
 
@@ -53,8 +52,8 @@ func (r Resource) resource(module string) string {
 	return at
 }
 
-// from returns the name in a removed block: it covers all instances at once, in all modules'
-// instances.
+// from returns the address for a removed block. Such a block covers all instances of the resource in all
+// instances of its modules.
 func (r Resource) from() string {
 	var b strings.Builder
 	quoted, depth := false, 0
@@ -76,10 +75,10 @@ func (r Resource) from() string {
 	return r.resource(b.String())
 }
 
-// State holds a state's resources of the four kinds, sorted by address.
+// State contains a state's resources of the four kinds, sorted by address.
 type State struct{ Resources []Resource }
 
-// attributes are those that are read of a resource.
+// attributes contains the attributes that are read of a resource.
 type attributes struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
@@ -89,7 +88,7 @@ type attributes struct {
 	NodegroupIs string `json:"node_group_name"`
 }
 
-// shown is a module of what terraform show -json writes.
+// shown is a module in the output of terraform show -json.
 type shown struct {
 	Address   string `json:"address"`
 	Resources []struct {
@@ -102,7 +101,7 @@ type shown struct {
 	Children []shown `json:"child_modules"`
 }
 
-// document is any of the files that people may take for a state.
+// document covers every file that people may mistake for a state.
 type document struct {
 	Version   *int `json:"version"`
 	Resources []struct {
@@ -127,18 +126,18 @@ type document struct {
 	Encrypted json.RawMessage `json:"encrypted_data"`
 }
 
-// Error is a file that cannot be used, with what to do instead.
+// Error says why a file cannot be used, and what to do instead.
 type Error struct{ What, Do string }
 
 func (e *Error) Error() string { return e.What }
 
 const pull = "terraform state pull >state.json, and name that file"
 
-// version is that of the states that are read: Terraform's since 0.12, and OpenTofu's.
+// version is the supported version of states: Terraform since 0.12, and OpenTofu.
 const version = 4
 
-// Read reads a state as Terraform keeps it, or as terraform show -json writes it. An error
-// that says what to do is an *Error.
+// Read reads a state in Terraform's own format, or in the output format of terraform show -json. An error
+// with advice is an *Error.
 func Read(text []byte) (State, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -210,13 +209,13 @@ func (s *State) add(kind Kind, module, name string, index json.RawMessage, a att
 	}
 }
 
-// names are those that Terraform takes in a configuration, with modules before them and
-// the keys of their instances.
+// names matches resource names that Terraform accepts. modules matches module paths with their instance
+// keys.
 var names = regexp.MustCompile(`^[\pL_][\pL\pN_-]*$`)
 var modules = regexp.MustCompile(`^(module\.[\pL_][\pL\pN_-]*(\[("([^"\\\n]|\\.)*"|[0-9]+)\])?(\.|$))*$`)
 
-// sorted is the state with its resources in order, or an error where one has a name that
-// is not an address of Terraform's: it would be printed for people to paste.
+// sorted returns the state with its resources in order. It fails if a name is not a valid Terraform address,
+// because names are printed for people to paste.
 func (s State) sorted() (State, error) {
 	for _, r := range s.Resources {
 		if !names.MatchString(r.Name) || !modules.MatchString(r.Module) {
@@ -227,15 +226,15 @@ func (s State) sorted() (State, error) {
 	return s, nil
 }
 
-// In returns the state's resources of one account and region. A resource without a place is
-// included.
+// In returns the state's resources of one account and region. It includes resources with an unknown account
+// or region.
 func (s State) In(account, region string) State {
 	return State{slices.DeleteFunc(slices.Clone(s.Resources), func(r Resource) bool {
 		return r.Region != "" && r.Region != region || r.Account != "" && account != "" && r.Account != account
 	})}
 }
 
-// Elsewhere are the regions of other resources than those of In, sorted.
+// Elsewhere returns the other regions with resources, sorted.
 func (s State) Elsewhere(region string) []string {
 	found := map[string]bool{}
 	for _, r := range s.Resources {
@@ -246,7 +245,7 @@ func (s State) Elsewhere(region string) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Accounts are those of the resources, sorted.
+// Accounts returns the accounts of the resources, sorted.
 func (s State) Accounts() []string {
 	found := map[string]bool{}
 	for _, r := range s.Resources {
@@ -257,7 +256,7 @@ func (s State) Accounts() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// Names are the names in AWS of one kind; of nodegroups, CLUSTER/NAME.
+// Names returns the names in AWS of one kind. For nodegroups they are CLUSTER/NAME.
 func (s State) Names(kind Kind) []string {
 	var out []string
 	for _, r := range s.Resources {
@@ -272,9 +271,9 @@ func (s State) Names(kind Kind) []string {
 	return out
 }
 
-// Removed are the blocks for a configuration by which Terraform, 1.7 or newer, forgets
-// what taken says of its resources, and destroys none. Such a block is about all instances
-// of a resource: where only some are taken, there are commands in its place, as comments.
+// Removed returns the blocks with which Terraform 1.7 or newer forgets the resources that taken selects,
+// without destroying them. Such a block covers all instances of a resource. If only some instances were
+// taken, Removed returns commands instead, as comments.
 func (s State) Removed(taken func(Resource) bool) string {
 	byFrom := map[string][]Resource{}
 	for _, r := range s.Resources {
