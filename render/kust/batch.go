@@ -18,25 +18,25 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 )
 
-// errWhole says that a build must be done as a whole.
+// errWhole means that the objects must be built together, not in batches.
 var errWhole = errors.New("the build cannot be done in batches")
 
-// trusted is the number of objects from which a fault that kustomize finds in a batch is not
-// checked in the whole build, which would take minutes.
+// trusted is the number of objects from which weir reports a fault in a batch directly. To check it with a
+// build of all objects would take minutes.
 const trusted = 500
 
-// apart holds the parts of a plan, which are found once; nil if the plan is built as a whole.
+// apart has the parts of a plan, which are computed once. parts is nil if all objects are built together.
 type apart struct {
 	once  sync.Once
 	parts *parts
 }
 
-// built holds the objects of a build, in order. For a build in batches they are also in the order
-// of its members, because each member has become one object.
+// built has the objects of a build, in order. In a build in batches this is also the order of the members,
+// because each member becomes one object.
 type built struct{ nodes, members []*yaml.Node }
 
-// build runs kustomize over the plan: in batches if there are many objects and the result is the same,
-// and otherwise as a whole.
+// build runs kustomize over the plan. If there are many objects and the result is the same, it builds them in
+// batches.
 func (p *plan) build(ctx context.Context, fed map[string][]byte) (built, error) {
 	p.apart.once.Do(func() { p.apart.parts = p.cut(p.limits.Batch) })
 	if parts := p.apart.parts; parts != nil {
@@ -51,8 +51,8 @@ func (p *plan) build(ctx context.Context, fed map[string][]byte) (built, error) 
 	return built{nodes: nodes}, err
 }
 
-// inBatches runs kustomize for every batch, in parallel. Its error is errWhole, or that of
-// kustomize's run over a batch.
+// inBatches runs kustomize for every batch, in parallel. Its error is errWhole, or the error of kustomize for
+// a batch.
 func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byte) (built, error) {
 	r, err := p.batchRun(parts, fed)
 	if err != nil {
@@ -75,13 +75,13 @@ func (p *plan) inBatches(ctx context.Context, parts *parts, fed map[string][]byt
 	return b, inOrder(ctx, b.nodes)
 }
 
-// batchRun prepares a run over files. The contents in fed replace some of them.
+// batchRun prepares a run over files. fed replaces the content of some of them.
 func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) {
 	whole := p.job(fed)
 	r := &batchRun{parts: parts, whole: whole, docs: map[string]*yaml.Node{}, chunks: map[string][][]byte{}, files: map[string]*file{}, begun: map[string]bool{}}
 	plain := len(fed) == 0 && parts.plain()
 	for name, f := range p.files {
-		if plain && bytes.Equal(f.content, whole.Files[name]) { // other content was not parsed
+		if plain && bytes.Equal(f.content, whole.Files[name]) { // replaced content was not parsed
 			r.files[name] = f
 		}
 	}
@@ -102,9 +102,8 @@ func (p *plan) batchRun(parts *parts, fed map[string][]byte) (*batchRun, error) 
 	return r, nil
 }
 
-// run runs kustomize for the batches, in parallel as far as workers are available, and returns the
-// objects of each. The error is that of the first failing batch in their order, whichever ends
-// first.
+// run runs kustomize for the batches, in parallel if workers are available, and returns the objects of each.
+// The error is the error of the first failed batch in their order, even if another one failed earlier.
 func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*yaml.Node, error) {
 	batches := r.parts.batches
 	built, errs := make([][]*yaml.Node, len(batches)), make([]error, len(batches))
@@ -122,7 +121,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 		if failed.Load() {
 			break // earlier batches continue to their end
 		}
-		if built[i] != nil { // read filled it in
+		if built[i] != nil { // read has built it
 			if errs[i] = room.spend(built[i]); errs[i] != nil {
 				break
 			}
@@ -136,7 +135,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 		for _, content := range j.Files {
 			budget -= len(content)
 		}
-		if budget < 0 { // every batch contains the same kustomizations, and the objects that it mentions
+		if budget < 0 { // every batch includes the same kustomizations, and the objects that it mentions
 			errs[i] = errWhole
 			break
 		}
@@ -149,7 +148,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 			}
 			return nil
 		}
-		if i == 0 { // alone, so that objects that take too much cost only one batch
+		if i == 0 { // alone, so that objects that are too expensive cost only one batch
 			runs.Go(build)
 			r.read(built)
 			_ = runs.Wait()
@@ -161,7 +160,7 @@ func (r *batchRun) run(ctx context.Context, ask worker.Asker, named bool) ([][]*
 	return built, cmp.Or(errs...)
 }
 
-// allowance counts the remaining budget of the objects of all batches.
+// allowance is the remaining budget for the objects of all batches.
 type allowance struct{ nodes, bytes atomic.Int64 }
 
 func (a *allowance) spend(nodes []*yaml.Node) error {
@@ -171,7 +170,7 @@ func (a *allowance) spend(nodes []*yaml.Node) error {
 		}
 	}
 	if a.bytes.Add(-textBytes(nodes)) < 0 {
-		return errWhole // too large in any case, which a worker finds with less memory of this process
+		return errWhole // too large in any case; a worker finds that out with less memory of this process
 	}
 	return nil
 }
@@ -219,14 +218,14 @@ func nodeCount(n *yaml.Node) int {
 	return sum
 }
 
-// batchRun makes the jobs of batches from the job of the whole build.
+// batchRun makes the jobs of batches from the job for all objects.
 type batchRun struct {
 	parts  *parts
 	whole  *worker.Job
 	docs   map[string]*yaml.Node // the kustomizations
 	chunks map[string][][]byte   // the documents of files of objects
-	// files holds the files whose objects may be used as they were read, begun the files of which at
-	// least one batch was seen.
+	// files has the files whose objects may be used as they were read. begun marks files after their first
+	// batch.
 	files map[string]*file
 	begun map[string]bool
 	spent atomic.Int64
@@ -321,7 +320,7 @@ func (r *batchRun) needs(j *worker.Job, list []entry, b batch) (keep func(int) b
 	return func(i int) bool { return kept[i] }, needed, nil
 }
 
-// without returns a kustomization with only some entries of its lists. cut says that an entry is missing.
+// without returns a kustomization with only some entries of its lists. cut is true if an entry is missing.
 func without(doc *yaml.Node, lists map[string]func(int) bool) (out *yaml.Node, cut bool) {
 	out = new(*doc)
 	out.Content = slices.Clone(doc.Content)
@@ -336,7 +335,7 @@ func without(doc *yaml.Node, lists map[string]func(int) bool) (out *yaml.Node, c
 	return out, cut
 }
 
-// doesMore reports whether a kustomization does more than name resources.
+// doesMore reports whether a kustomization does more than list resources.
 func doesMore(doc *yaml.Node) bool {
 	for i := 0; i+1 < len(doc.Content); i += 2 {
 		switch doc.Content[i].Value {

@@ -7,23 +7,23 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// budget counts everything that takes time or memory in the files of a build, and compares it with
-// the limits.
+// budget counts everything in the files of a build that takes time or memory, and compares it with the
+// limits.
 type budget struct {
 	limits *Limits
 	nodes  int   // YAML nodes that were parsed
 	bytes  int   // of the files
 	crowd  crowd // mappings with many keys
 	many   many  // kustomizations with many patches or generators
-	// full says that there are too many nodes: nothing more is parsed.
+	// full is true if there are too many nodes. Nothing more is parsed.
 	full bool
-	// small ends a build that turns out not to be small, and then sets large. If grow returns true,
-	// the build continues as a large one.
+	// small is true for a small build. If the build turns out to be large, grow is called. If it returns
+	// true, the build continues as a large one. Otherwise the build ends and large is set.
 	small, large bool
 	grow         func() bool
 }
 
-// tooMany reports whether a build must not have so many nodes. A small build grows first, if it may.
+// tooMany reports whether the build cannot have so many nodes. A small build tries to grow first.
 func (b *budget) tooMany(nodes int) bool {
 	return nodes > b.limits.Nodes && (!b.small || !b.grow() || nodes > b.limits.Nodes)
 }
@@ -37,7 +37,7 @@ func (b *budget) takesBytes(n int) bool {
 	return true
 }
 
-// overfull reports, once, that the files have more nodes than a build may have.
+// overfull reports once that the files have more nodes than a build may have.
 func (r *reader) overfull(file string) {
 	r.large = r.large || r.small
 	if r.full || r.large {
@@ -54,14 +54,14 @@ func (r *reader) overfull(file string) {
 const (
 	maxKeys = 5_000
 	fewKeys = 1_000
-	// maxCrowd is the largest sum of squares: two mappings of maxKeys.
+	// maxCrowd is the maximum sum of squares: two mappings of maxKeys.
 	maxCrowd = 2 * maxKeys * maxKeys
 )
 
 // crowd counts mappings with many keys.
 type crowd int
 
-// adds counts a mapping with so many keys, and reports whether they are too many.
+// adds counts a mapping with the given number of keys, and reports whether there are too many.
 func (c *crowd) adds(keys int) bool {
 	if keys <= fewKeys {
 		return false
@@ -77,8 +77,7 @@ func crowded(at diag.Position, keys int) diag.Diagnostic {
 		"Split the object, or put the data into one value.")
 }
 
-// crowdedIn returns the keys of the mapping that is too large among the objects of a build,
-// or 0.
+// crowdedIn returns the number of keys of the mapping that exceeds the limit in the objects of a build, or 0.
 func crowdedIn(nodes []*yaml.Node) int {
 	var c crowd
 	var visit func(n *yaml.Node) int
@@ -101,15 +100,14 @@ func crowdedIn(nodes []*yaml.Node) int {
 	return 0
 }
 
-// For each generated object, and each patch, kustomize visits every object, and it appends to an
-// annotation of a patched object. The time therefore grows with the square of the number of patches
-// or generators in one kustomization. weir bounds the sum of these squares. A patch of one object
-// counts with those of the same name only: weir gives kustomize each object with the patches that
-// name it.
+// For every generated object and every patch, kustomize visits all objects. For every patched object, it
+// appends to an annotation. So the time grows with the square of the number of patches or generators in a
+// kustomization. weir bounds the sum of these squares. A patch for one object counts only with other patches
+// for the same name, because weir gives each object to kustomize only with its own patches.
 const (
 	maxMany = 2_000
 	fewMany = 300
-	// mostMany is the largest sum of squares.
+	// mostMany is the maximum sum of squares.
 	mostMany = 2 * maxMany * maxMany
 )
 

@@ -33,60 +33,58 @@ import (
 
 // Options are the options of a build. The zero value has no variables and the default limits.
 type Options struct {
-	// Vars holds the values for ${VAR}. SecretVars lists the names of secret ones.
+	// Vars has the values for ${VAR}. SecretVars lists the names of the secret variables.
 	Vars       map[string]string
 	SecretVars []string
 	// ValueFiles are files of the tree with values for variables that Vars does not have. Later
 	// files override earlier ones. None of them is secret.
 	ValueFiles []string
-	// GiveValue continues the sentence "Give it a value …" in diagnostics: how the caller sets a
-	// variable.
+	// GiveValue ends messages with "Give it a value …". It tells the user where to set a variable.
 	GiveValue string
-	// Strict reports for which objects every variable needs a value or a default. In other objects a
-	// variable without either stays as it is, because a repository also contains texts that are not
-	// meant for weir. Nil means for no object.
+	// Strict reports whether every variable in an object needs a value or a default. In other objects a
+	// variable without either stays unchanged, because a repository also has texts that weir does
+	// not use. Nil means no object.
 	Strict func(ref intent.ObjectRef) bool
 	// Decrypter opens files that are encrypted with SOPS. If it is nil, each such file is an error.
 	Decrypter *sops.Decrypter
-	// Proof is the proof of an earlier build of the same files. With it only Known may be called,
-	// and the marked build runs in place of the plain one.
+	// Proof is the proof of an earlier build of the same files. With it only Known may be called. The marked
+	// build then runs in place of the plain one.
 	Proof Proof
 	// Limits bound one build. Fields that are zero take their default.
 	Limits Limits
-	// Small ends a build with ErrLarge if it is not small enough to run in parallel with others. Before
-	// that the build calls Grow, which reports whether it may continue as a large one; nil means no.
+	// Small ends a build with ErrLarge if it is not small enough to run in parallel with others. Before that
+	// the build calls Grow. If Grow returns true, the build continues as a large one. A nil Grow means false.
 	Small bool
 	Grow  func() bool
 }
 
-// Limits bound one build. A build that exceeds a limit gets a diagnostic.
+// Limits bound a build. A build that exceeds a limit has a diagnostic.
 type Limits struct {
-	// FileBytes is the size of one file; default 8 MiB. DocumentBytes is that of one
-	// document of YAML, and of a file that becomes data, holds values or is encrypted;
-	// default 1 MiB, as Kubernetes limits an object.
+	// FileBytes is the size of a file; default 8 MiB. DocumentBytes is the size of a YAML document, and of a
+	// file that becomes data, has values or is encrypted; default 1 MiB, the limit of Kubernetes for an
+	// object.
 	FileBytes, DocumentBytes int64
-	// TotalBytes is the sum over all reads, a base that is read twice counting
-	// twice, and over what patches may make of it; default 24 MiB.
+	// TotalBytes is the sum of all reads and of the bytes that patches may add; default 24 MiB. A base that
+	// is read twice counts twice.
 	TotalBytes int64
-	// Files is the number of reads, counted likewise; default 10,000.
+	// Files is the number of reads, counted in the same way; default 10,000.
 	Files int
-	// AliasNodes bounds the YAML nodes that the aliases of one file may stand for; default 10,000.
+	// AliasNodes bounds the YAML nodes that the aliases of a file expand to; default 10,000.
 	AliasNodes int
-	// Depth of nested YAML collections, and of bases in bases; default 100.
+	// Depth bounds nested YAML collections, and bases in bases; default 100.
 	Depth int
-	// Nodes bounds the YAML nodes in the files, and those in the resulting objects; default
-	// 400,000.
+	// Nodes bounds the YAML nodes in the files, and the YAML nodes in the resulting objects; default 400,000.
 	Nodes int
-	// Batch is the approximate number of objects that kustomize gets at a time if there are more
-	// than twice as many and the result is the same; default 50.
+	// Batch is the approximate number of objects in a run of kustomize; default 50. weir uses batches if
+	// there are more than twice as many objects and the result is the same.
 	Batch int
-	// Duration of the build; default 10 min. Usually the limit of the worker's CPU time ends an
-	// expensive build first. Duration matters on a busy machine.
+	// Duration bounds the build; default 10 min. Usually the worker's limit of CPU time ends an expensive
+	// build first. Duration matters on a busy machine.
 	Duration time.Duration
 }
 
-// timer returns a context that ends with the time of a build. extend restarts that time unless it
-// is over.
+// timer returns a context that ends when the time of a build is over. extend restarts that time unless it is
+// over.
 func (l Limits) timer(ctx context.Context) (timed context.Context, extend func(Limits) bool, stop func()) {
 	timed, cancel := context.WithCancelCause(ctx)
 	t := time.AfterFunc(l.Duration, func() { cancel(errTooSlow) })
@@ -129,10 +127,10 @@ func (l Limits) withDefaults() Limits {
 // DefaultNodes is the default of Limits.Nodes: 2,000 pools of 200 nodes each.
 const DefaultNodes = 400_000
 
-// ErrLarge says that a build is not small.
+// ErrLarge means that a build is not small.
 var ErrLarge = errors.New("the build is not small")
 
-// The limits of a small build. Those for nodes and bytes apply to its files and to its objects.
+// The limits of a small build, for its files and for its objects.
 const (
 	smallNodes = 30_000
 	smallBytes = 2 << 20
@@ -141,34 +139,34 @@ const (
 
 // Result is the result of a build. It is immutable and safe for concurrent use.
 type Result struct {
-	// Objects are in kustomize's output order, with variables substituted. They are nil if Diags has
-	// an error. With Unset they are not nil although there are errors, all about variables without a
-	// value. Such objects are only good for finding more faults.
+	// Objects are in kustomize's output order, with variables substituted. They are nil if Diags has an
+	// error. With Unset they are not nil, although there are errors. These are all about variables without a
+	// value, and the objects only serve to find more faults.
 	Objects []kinds.Object
 	Unset   bool
 	// Diags is sorted by position.
 	Diags diag.List
-	// Reads holds everything that the build looked up, even if it failed.
+	// Reads records everything that the build looked up, even if it failed.
 	Reads reads.Set
-	// Secrets are the decrypted values of the files, which must not be shown. Secretless says that
-	// placeholders replace some secrets. Retry says that the same build may have another result
-	// later: with more keys, or if nothing kills its process.
+	// Secrets are the decrypted values of the files, which must not be shown. Secretless is true if
+	// placeholders replace some secrets. Retry is true if the same build may have another result later: with
+	// more keys, or if nothing kills its process.
 	Secrets           []string
 	Secretless, Retry bool
-	// Public holds the objects with stand-ins in place of secret texts; it equals Objects if they
-	// contain none. Misuses lists the places where a secret is not allowed.
+	// Public has the objects with stand-ins in place of secret texts. It equals Objects if they contain no
+	// secrets. Misuses lists the places where a secret is not allowed.
 	Public  []kinds.Object
 	Misuses []Misuse
-	// Secretive says that the objects contain a secret anywhere, Mixes that a value contains one
+	// Secretive is true if the objects contain a secret anywhere. Mixes is true if a value contains a secret
 	// together with other text.
 	Secretive, Mixes bool
-	// Hashed maps the names of objects that end in a hash over a secret to the names without the hash.
+	// Hashed maps names of objects that end in a hash of a secret to the names without the hash.
 	Hashed map[string]string
-	// Given are the objects that may contain secrets as the files have them, and the values from which
-	// generators make Secrets, even if they are not part of the result.
+	// Given are the objects of the files that may contain secrets, as they are in the files, and the values
+	// from which generators make Secrets. They may be missing in the result.
 	Given []kinds.Object
 
-	// Origins finds the places that the fields of the objects come from.
+	// Origins finds the places that set the fields of the objects.
 	Origins
 }
 
@@ -193,7 +191,7 @@ func Build(ctx context.Context, t tree.Tree, path string, o Options) (*Result, e
 	w.small = o.Small
 	w.grow = func() bool {
 		if w.large || o.Grow == nil || !o.Grow() || !extend(whole) {
-			return false // for good, because files were already skipped
+			return false // permanently, because files were already skipped
 		}
 		lim, v.lim = whole, whole
 		o.Small, v.small, w.small = false, false, false
@@ -240,8 +238,8 @@ func (r *Result) onlyUnset() bool {
 	return r.Objects != nil && r.Diags.HasErrors()
 }
 
-// attempt reads values, walks and builds. A panic is a finding: one target must not stop the
-// others.
+// attempt reads values, walks and builds. A panic becomes a finding, because one target must not stop all
+// other targets.
 func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -298,7 +296,7 @@ func (r *Result) finish(ctx context.Context, p *plan, w *reader, o Options) {
 	r.substitute(o, &w.findings) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
 }
 
-// textBytes returns the length of all scalars.
+// textBytes returns the total length of all scalars.
 func textBytes(nodes []*yaml.Node) (sum int64) {
 	for _, n := range nodes {
 		sum += int64(len(n.Value)) + textBytes(n.Content)

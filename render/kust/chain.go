@@ -8,17 +8,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// How is the kind of text that set or changed a field.
+// How is the kind of change that set a field.
 type How string
 
-// The things that set and change fields.
+// The kinds of changes.
 const (
 	// Base is a file of objects.
 	Base How = "base"
-	// Patch is a strategic-merge patch, JSONPatch an operation of a JSON6902 patch.
+	// Patch is a strategic merge patch. JSONPatch is an operation of a JSON6902 patch.
 	Patch     How = "patch"
 	JSONPatch How = "json-patch"
-	// Replacement puts the value of another field in.
+	// Replacement copies the value of another field.
 	Replacement How = "replacement"
 	// NamePrefix, NameSuffix, Namespace, Label, Annotation, Image and Replicas
 	// are fields of a kustomization.
@@ -33,34 +33,32 @@ const (
 	Generator How = "generator"
 	// Variable is the substitution of ${VAR}.
 	Variable How = "variable"
-	// Unknown is a step that weir cannot find out.
+	// Unknown is a step that weir could not determine.
 	Unknown How = "unknown"
 )
 
-// Step is one of the places that together gave a field its value.
+// Step is one of the steps that produced the value of a field.
 type Step struct {
 	How How `json:"how"`
-	// Position is the place of the value; it is missing for Unknown.
+	// Position is the place of the value. It is missing for Unknown.
 	diag.Position
-	// By is the entry of the kustomization that applies the value, if that is at another place: the
-	// entry of a patch file or a replacement.
+	// By is the entry of the kustomization that applies the value, if it is at another place: the entry for a
+	// patch file or a replacement.
 	By *diag.Position `json:"by,omitempty"`
-	// Component says that the kustomization is a component.
+	// Component is true if the kustomization is a component.
 	Component bool `json:"component,omitempty"`
-	// Value is the value of the field after the step; nil if it is unknown.
+	// Value is the value of the field after the step, or nil if it is unknown.
 	Value *string `json:"value"`
 }
 
 // maxChain bounds the steps of a chain.
 const maxChain = 32
 
-// Chain returns the steps that gave the scalar at p of an object its value, in order: the value in the
-// base, each change, and finally the substitution of variables. The last step has the value of the
-// field. A step that weir cannot find out is Unknown; all steps after it are certain. ok is false if
-// there is no scalar at p.
+// Chain returns the steps that produced the scalar at p of an object, in order: the value in the base, every
+// change, and finally the substitution of variables. The last step has the value of the field. A step is
+// Unknown if weir cannot determine it; all steps after it are certain. ok is false if there is no scalar at p.
 //
-// Chain repeatedly leaves out the last thing that set the field and builds again. Each step costs a
-// few builds.
+// Chain repeatedly removes the last change and builds again. Every step costs a few builds.
 func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
 	f, ok := o.locate(ref, p)
 	if !ok || f.missing > 0 || f.node.Kind != yaml.ScalarNode {
@@ -72,12 +70,12 @@ func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
 	for at.node != nil {
 		s, ok := cur.setterOf(at)
 		if !ok || len(steps) >= maxChain || len(steps) > 0 && s.at == steps[len(steps)-1].Position {
-			// Leaving the last one out must have brought up another.
+			// The build without the last change must have another one.
 			steps = append(steps, Step{How: Unknown, Value: &at.node.Value})
 			break
 		}
 		if s.how == Base && s.value != at.node.Value {
-			// Something unknown changed it on the way.
+			// An unknown change came in between.
 			steps = append(steps, Step{How: Unknown, Value: &at.node.Value}, o.plan.step(s, s.value))
 			break
 		}
@@ -104,7 +102,7 @@ func (o *Origins) Chain(ref intent.ObjectRef, p intent.Path) ([]Step, bool) {
 	return steps, true
 }
 
-// step returns the step of a setter.
+// step returns the step for a setter.
 func (p *plan) step(s setter, value string) Step {
 	out := Step{How: s.how, Position: s.at, Value: &value}
 	brings := s.at.File

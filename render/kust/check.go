@@ -17,14 +17,14 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 )
 
-// checker finds the faults in one kustomization, all at once and with their places. kustomize would
-// report one at a time, without a line, and with the values in its message.
+// checker finds all faults in one kustomization, with their places. kustomize would report one at a time,
+// without a line, and with values in its message.
 type checker struct {
 	*reader
 	k *kust
 }
 
-// fields checks the fields themselves, before the files that they name are read.
+// fields checks the fields themselves, before their files are read.
 func (c checker) fields() {
 	c.refused()
 	c.deprecated()
@@ -45,7 +45,7 @@ func (c checker) refused() {
 	}
 }
 
-// contents checks the generators and patches, once the files of the kustomization were read.
+// contents checks the generators and patches, after the files of the kustomization were read.
 func (c checker) contents() {
 	k := c.k
 	c.numbers()
@@ -221,8 +221,8 @@ func hasField(n *yaml.Node, name string) bool {
 	return key != nil
 }
 
-// longPaths refuses field paths with more steps than a document may have levels, because kustomize
-// creates missing parts of a path.
+// longPaths refuses field paths with more elements than a document may have levels, because kustomize creates
+// missing parts of a path.
 func (c checker) longPaths(n *yaml.Node, p location) {
 	limit := c.view.lim.Depth
 	check := func(v *yaml.Node) {
@@ -305,8 +305,8 @@ var (
 	wrongType    = regexp.MustCompile(`cannot unmarshal (\w+) into Go struct field Kustomization\.(\w+)(\S*) of type`)
 )
 
-// undecodable reports why a kustomization does not decode: every unknown field at its top, or else
-// the decoder's error.
+// undecodable reports why a kustomization does not decode: every unknown top-level field, or otherwise the
+// decoder's error.
 func (c checker) undecodable(err error) {
 	k := c.k
 	before := len(c.diags)

@@ -17,24 +17,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decryption holds the results for the encrypted files that a view has read.
+// decryption has the results for the encrypted files that a view has read.
 type decryption struct {
 	by      *sops.Decrypter
 	faults  diag.List
 	secrets []string
-	// secretless says that placeholders replace some secrets, retry that a later attempt may be able to
-	// open files.
+	// secretless is true if placeholders replace some secrets. retry is true if a later attempt may be able
+	// to open files.
 	secretless, retry bool
-	// files holds the opened files, by physical path.
+	// files has the opened files, by physical path.
 	files map[string]sops.File
-	// texts holds the secret texts of files and variables, places the positions of those of files, by
-	// their IDs.
+	// texts has the secret texts of files and variables. places has the positions of the texts in files, by
+	// ID.
 	texts  standin.Set
 	places map[string]diag.Position
 }
 
-// open returns the plain text of a file, with stand-ins in place of encrypted values. Files are
-// opened at the read, so no part of a build sees a secret text: no patch, no generator, no check.
+// open returns the plain text of a file, with stand-ins in place of encrypted values. It opens files when
+// they are read, so no part of a build sees a secret text: no patch, no generator, no check.
 func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 	if !e.Mode.IsFile() {
 		return content
@@ -62,8 +62,8 @@ func (v *view) open(p string, e tree.Entry, content []byte) []byte {
 	return d.standIns(p, false)
 }
 
-// standIns returns the content of an opened file, with stand-ins. In a file whose text becomes a
-// value, the stand-ins replace the written form, quotes included.
+// standIns returns the content of an opened file, with stand-ins. In a file whose text becomes a value, the
+// stand-ins replace the YAML form of a value, including quotes.
 func (d *decryption) standIns(p string, asText bool) []byte {
 	f := d.files[p]
 	content, err := f.StandIns(func(s sops.Sealed) string {
@@ -91,7 +91,7 @@ func idOf(s sops.Sealed) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// becomesText notes that the text of a file becomes a value.
+// becomesText records that the text of a file becomes a value.
 func (v *view) becomesText(p string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -100,8 +100,8 @@ func (v *view) becomesText(p string) {
 	}
 }
 
-// sealed returns the variables with stand-ins in place of secret values: those of marked variables,
-// and those that contain the value of a marked one. All of them come from the configuration.
+// sealed returns the variables with stand-ins for secret values: the values of marked variables, and values
+// that contain them. All of them come from the configuration.
 func (d *decryption) sealed(vars map[string]string, secretVars []string) map[string]string {
 	if len(secretVars) == 0 {
 		return vars
@@ -135,7 +135,7 @@ func (r *Result) decrypted(v *view, found *findings) {
 	}
 }
 
-// masked returns a finding without stand-ins, which mean nothing to a reader.
+// masked returns a finding without stand-ins, which would only confuse a reader.
 func masked(d diag.Diagnostic, texts *standin.Set) diag.Diagnostic {
 	if texts.Len() == 0 {
 		return d
@@ -149,8 +149,8 @@ func masked(d diag.Diagnostic, texts *standin.Set) diag.Diagnostic {
 	return d
 }
 
-// Shown returns YAML of the objects with stand-ins. It calls show for each scalar, and writes the text
-// that show returns. The path is that of a value, or of the mapping that contains a key.
+// Shown returns YAML of the objects with stand-ins. It writes the result of show for every scalar. The path
+// is the path of a value, or of the mapping that has the key.
 func (r *Result) Shown(show func(ref intent.ObjectRef, p intent.Path, n *yaml.Node) string) []byte {
 	if r.Objects == nil {
 		return nil

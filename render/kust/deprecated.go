@@ -9,9 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// deprecations lists the deprecated fields. kustomize prints a warning about each of them to the
-// standard error of the process. weir reports notes instead, and rewrites the fields for kustomize
-// (modernize).
+// deprecations lists the deprecated fields. kustomize prints warnings about them to the standard error of the
+// process. weir reports notes instead, and rewrites the fields for kustomize (modernize).
 var deprecations = []struct{ name, instead string }{
 	{"bases", "resources"}, {"imageTags", "images"}, {"commonLabels", "labels"},
 	{"patchesStrategicMerge", "patches"}, {"patchesJson6902", "patches"},
@@ -39,7 +38,8 @@ func (c checker) deprecated() {
 	c.foldedKeys(k.doc, location{file: k.file})
 }
 
-// kustomize applies the first fields between patches and patchesJson6902, and the second after both.
+// kustomize applies the first list of fields between patches and patchesJson6902, and the second list after
+// both.
 var (
 	beforeJSONPatches = []string{"namespace", "namePrefix", "nameSuffix", "labels", "commonLabels", "commonAnnotations"}
 	afterJSONPatches  = []string{"replicas", "images", "imageTags", "replacements"}

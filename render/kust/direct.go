@@ -7,16 +7,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// In a build in batches, the document of each object is known, and everything that may have changed
-// the object (parts.go). So most questions need no marked build, and all others only that of one
+// In a build in batches, weir knows the document of each object, and everything that may have changed the
+// object (parts.go). So most questions need no marked build, and the others only the marked build of one
 // batch.
 
-// memberIndex maps the members of a build in batches to the objects of the raw build. It is empty for
-// other builds.
+// memberIndex maps the members of a build in batches to the objects of the raw build. It is empty for other
+// builds.
 type memberIndex struct {
-	// member is the index of the member that an object of the raw build was.
+	// member has the member index of each object in the raw build.
 	member map[*yaml.Node]int
-	// object is the index in the raw build of the object that a member has become.
+	// object has the index in the raw build of each member's object.
 	object []int
 }
 
@@ -34,18 +34,17 @@ func newMemberIndex(b built) (m memberIndex) {
 	return m
 }
 
-// directLeaf is leafOf without a build. It answers for a field below spec that is unchanged from its
-// object's document, if nothing else can have set it: no patch is for the object, and labels,
-// annotations, namespaces and prefixes do not change such fields in the objects of Cluster API. An
-// unchanged reference to another object is also from the document. sure is false if only a build can
-// answer.
+// directLeaf is like leafOf without a build. It answers for a field below spec that is unchanged in its
+// object's document, if nothing else can have set it: no patch applies to the object. In objects of Cluster
+// API, labels, annotations, namespaces and prefixes do not change such fields. An unchanged reference to
+// another object also comes from the document. sure is false if only a build can answer.
 func (f *finder) directLeaf(field located) (l *leaf, up int, ok, sure bool) {
 	_, made, known := f.memberOf(field.object)
 	switch {
 	case !known || made.patched || len(field.path) == 0 || field.node == nil:
 		return nil, 0, false, false
 	case named(field.path):
-		return nil, 0, false, true // no mark shows what renamed it
+		return nil, 0, false, true // no mark shows the cause of a rename
 	case field.path[0] != "spec":
 		return nil, 0, false, false
 	}
@@ -62,13 +61,13 @@ func (f *finder) directLeaf(field located) (l *leaf, up int, ok, sure bool) {
 		}
 	}
 	if field.node.Kind == yaml.ScalarNode && isNull(field.node) {
-		return nil, 0, false, false // it has no mark, but a probe may find its origin
+		return nil, 0, false, false // no mark, but a probe may find its origin
 	}
 	l, up = s.find(field.node, n, 0)
 	return l, up, l != nil, !s.unsure
 }
 
-// named reports whether a path is that of an object's name or namespace.
+// named reports whether a path is the path of an object's name or namespace.
 func named(p intent.Path) bool {
 	return len(p) == 2 && p[0] == "metadata" && (p[1] == "name" || p[1] == "namespace")
 }
@@ -80,8 +79,8 @@ type directSearch struct {
 	unsure bool
 }
 
-// down returns the child of a document's node and adds it to the steps. It returns nil if kustomize may
-// have changed the child.
+// down returns the child of a document's node and adds it to the steps. It returns nil if kustomize may have
+// changed the child.
 func (s *directSearch) down(n *yaml.Node, elem string) *yaml.Node {
 	var key, val *yaml.Node
 	switch {
@@ -107,7 +106,7 @@ func (s *directSearch) down(n *yaml.Node, elem string) *yaml.Node {
 	return val
 }
 
-// find returns the first scalar at or below a node, and how many steps below.
+// find returns the first scalar at or below a node, and its depth below the node.
 func (s *directSearch) find(raw, n *yaml.Node, below int) (*leaf, int) {
 	raw = deref(raw)
 	switch {

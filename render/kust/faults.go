@@ -31,7 +31,7 @@ func (f *findings) add(code string, at diag.Position, summary, detail string) {
 	f.report(faultAt(code, at, summary, detail))
 }
 
-// maxFaults bounds the findings of one build. Nobody reads more.
+// maxFaults bounds the findings of a build.
 const maxFaults = 500
 
 // report adds a diagnostic, unless there are too many.
@@ -90,8 +90,8 @@ func endedDiagnostic(at diag.Position, e *worker.Ended) diag.Diagnostic {
 	}
 }
 
-// pathFault reports an error of the view about a path that is written at a position. A failure of
-// the tree itself is not a diagnostic: Build returns it as an error.
+// pathFault reports an error of the view about a path in a file. An error of the tree itself is not a
+// diagnostic: Build returns it.
 func (r *reader) pathFault(written string, at diag.Position, err error) {
 	var d diag.Diagnostic
 	switch {

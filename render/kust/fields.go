@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 )
 
-// references reads the files and directories that one kustomization refers to.
+// references reads the files and directories that a kustomization refers to.
 type references struct {
 	*reader
 	k *kust
-	// base walks the kustomization of a directory, which the entry at a position names.
+	// base walks the kustomization in a directory. at is the position of the entry that names it.
 	base func(dir string, at diag.Position) *kust
 }
 
-// follow reads everything that a field of the kustomization names.
+// follow reads everything that the fields of the kustomization refer to.
 func (r references) follow() {
 	s := &r.k.spec
 	r.resources("resources", s.Resources)
@@ -44,8 +44,8 @@ func (r references) follow() {
 	pluginReferences{r}.follow("validators", s.Validators)
 }
 
-// entry returns the node of an entry of a list field. If the node of the entry is unknown, such as
-// through a merge key, it returns the node of the field's key.
+// entry returns the node of an entry in a list field. If the node is unknown, for example because of a merge
+// key, it returns the node of the field's key.
 func (k *kust) entry(name string, i int) *yaml.Node {
 	key, list := foldedField(k.doc, name)
 	if list == nil {
@@ -70,7 +70,7 @@ func (k *kust) under(entry *yaml.Node, name string) diag.Position {
 	return k.at(entry)
 }
 
-// local resolves a reference of a kustomization; ok is false if it was refused.
+// local resolves a reference of a kustomization. ok is false if it was refused.
 func (r references) local(ref string, at diag.Position) (string, tree.Entry, bool) {
 	switch {
 	case isRemote(ref):
@@ -115,7 +115,7 @@ func (r references) localFile(ref string, at diag.Position) (string, bool) {
 	return physical, true
 }
 
-// yamlRef reads a YAML file that an entry names. It returns nil if it refuses the file.
+// yamlRef reads a YAML file that an entry refers to. It returns nil if it refuses the file.
 func (r references) yamlRef(ref string, entry *yaml.Node) *file {
 	p, ok := r.localFile(ref, r.k.at(entry))
 	if !ok {

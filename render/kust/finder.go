@@ -9,17 +9,17 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// finder finds what set the fields of a raw build. It uses marked builds, and probes for fields
+// finder finds the places that set the fields of a raw build. It uses marked builds, and probes for fields
 // without a mark.
 type finder struct {
 	tracer
 	effects effects
 
 	probing sync.Mutex
-	probed  map[string]diag.Position // results of probes by fieldID, unknown ones too
+	probed  map[string]diag.Position // results of probes by fieldID, including unknown ones
 
 	pruning sync.Mutex
-	pruned  map[changed]*finder // builds without the nodes that hide a change; nil if the build fails
+	pruned  map[changed]*finder // builds without the nodes that hide a change; nil if a build fails
 
 	naming sync.Once
 	byName map[string]int // the first object of each identity
@@ -31,7 +31,7 @@ func newFinder(raw []*yaml.Node, builds *rebuilder) *finder {
 	return f
 }
 
-// position returns the place that set a field or, with key, the place of the field's key.
+// position returns the place that set a field. With key, it returns the place of the field's key.
 func (f *finder) position(at located, key bool) (diag.Position, bool) {
 	if l, up, ok := f.leafOf(at); ok {
 		return l.position(up, key)
@@ -50,8 +50,8 @@ func (f *finder) position(at located, key bool) (diag.Position, bool) {
 	return s.at, ok
 }
 
-// leafOf returns the leaf that a field came from. For a mapping or a sequence it returns the leaf of a
-// scalar below it, and how many elements below.
+// leafOf returns the leaf of a field. For a mapping or a sequence it returns the leaf of a scalar below it,
+// and the scalar's depth below the field.
 func (f *finder) leafOf(field located) (l *leaf, up int, ok bool) {
 	if d, ok := f.documentOf(field.object); ok {
 		if l, ok := documentLeaf(field, d); ok {
@@ -88,7 +88,8 @@ type search struct {
 	within string // the file of the leaf; any if empty
 }
 
-// find returns the leaf of the first scalar at or below a node, and the depth of the scalar below the node.
+// find returns the leaf of the first scalar at or below a node that has one, and the scalar's depth below the
+// node.
 func (s *search) find(raw, marked *yaml.Node, p intent.Path, down int) (*leaf, int, bool) {
 	raw, marked = deref(raw), deref(marked)
 	if raw.Kind != marked.Kind {
@@ -118,8 +119,8 @@ func (s *search) find(raw, marked *yaml.Node, p intent.Path, down int) (*leaf, i
 	return nil, 0, false
 }
 
-// documentLeaf returns the leaf of a field of an object's identity, which has no mark: it came from the
-// object's document if it is unchanged there.
+// documentLeaf returns the leaf of a field of an object's identity, which has no mark. The field comes from
+// the object's document if it is unchanged there.
 func documentLeaf(f located, d sourceDoc) (*leaf, bool) {
 	if f.node == nil || f.node.Kind != yaml.ScalarNode {
 		return nil, false
@@ -141,14 +142,14 @@ func documentLeaf(f located, d sourceDoc) (*leaf, bool) {
 	return l, l.node.Value == f.node.Value
 }
 
-// setterOf returns what last set a field, or last changed its value.
+// setterOf returns the last setter of a field's value.
 func (f *finder) setterOf(field located) (setter, bool) {
 	l, up, ok := f.leafOf(field)
 	ok = ok && up == 0 && (l.from.how != Generator || !f.hasDocument(field.object))
 	if ok && (l.own || l.node.Value == field.node.Value) {
 		return l.setter(), true
 	}
-	// The written value is not the final one: something changed it on the way.
+	// The written value differs from the final value, so something changed it.
 	p := probe{f, field}
 	if s, changed, _ := p.change(); changed {
 		if m := p.markedScalar(); s.how == Replacement && m != nil {
@@ -164,7 +165,7 @@ func (f *finder) setterOf(field located) (setter, bool) {
 	return p.run()
 }
 
-// without returns the finder of the build that leaves out some nodes as well; nil if that build fails.
+// without returns the finder of the build that also leaves out the given nodes, or nil if that build fails.
 func (f *finder) without(cut []*yaml.Node) *finder {
 	builds := f.builds.without(cut)
 	none := func(*yaml.Node, []step) bool { return false }
@@ -175,7 +176,7 @@ func (f *finder) without(cut []*yaml.Node) *finder {
 	return newFinder(raw, builds)
 }
 
-// withoutOnce is without for the nodes that hide the result of a change. It builds once for each
+// withoutOnce is like without, for the nodes that hide the result of a change. It builds once for each
 // change.
 func (f *finder) withoutOnce(c changed, cut []*yaml.Node) *finder {
 	f.pruning.Lock()
@@ -188,8 +189,8 @@ func (f *finder) withoutOnce(c changed, cut []*yaml.Node) *finder {
 	return s
 }
 
-// same finds the field of another build in this one. The node is nil if the field is missing, and
-// ok is false if the object is unknown.
+// same returns the field of this build that corresponds to a field of another build. The node is nil if the
+// field is missing. ok is false if the object is unknown.
 func (f *finder) same(other *finder, field located) (located, bool) {
 	was := other.raw[field.object]
 	f.naming.Do(func() {
@@ -200,7 +201,7 @@ func (f *finder) same(other *finder, field located) (located, bool) {
 	})
 	i, found := f.byName[identity(was)]
 	if !found {
-		// Its name came from a part that is left out. Only names reorder objects.
+		// Its name came from a part that is left out. Only names change the order of objects.
 		if len(f.raw) != len(other.raw) || text(f.raw[field.object], "kind") != text(was, "kind") {
 			return located{}, false
 		}
@@ -213,9 +214,8 @@ func (f *finder) same(other *finder, field located) (located, bool) {
 	return out, true
 }
 
-// styleOf returns a function for the style of the scalar at a path of object i in its source. Merges
-// preserve styles. Annotations, JSON patches and replacements lose the styles of an object, so the
-// function finds the source.
+// styleOf returns a function that returns the style of a scalar of object i in its source. Merges preserve
+// styles, but annotations, JSON patches and replacements lose them. So the function searches the source.
 func (f *finder) styleOf(i int) func(n *yaml.Node, p intent.Path) yaml.Style {
 	return func(n *yaml.Node, p intent.Path) yaml.Style {
 		// kustomize rewrites the annotations of every object, and labels if it adds some.

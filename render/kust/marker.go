@@ -11,30 +11,30 @@ import (
 
 // marker rewrites the sources of a plan with their scalars marked.
 type marker struct {
-	// only limits the marks to some scalars; nil marks all.
+	// only selects the scalars to mark. Nil selects all.
 	only func(n *yaml.Node, steps []step) bool
-	// typed changes numbers into other numbers instead of marking them.
+	// typed changes numbers to other numbers instead of marking them.
 	typed bool
-	// needed limits the objects to some documents, if the build needs only these; nil means all.
+	// needed limits the objects to some documents if the build needs only these. Nil means all.
 	needed map[*yaml.Node]bool
-	// alter holds new texts for scalars of kustomizations.
+	// alter has new texts for scalars of kustomizations.
 	alter map[*yaml.Node]string
-	// cut lists nodes of kustomizations and patches to leave out: entries of lists and values of keys.
+	// cut lists nodes of kustomizations and patches to leave out: list entries and values of keys.
 	cut []*yaml.Node
 
 	plan   *plan
 	fed    map[string][]byte
 	leaves []leaf
 	docs   []sourceDoc
-	// fixed holds keys whose values decide how the build proceeds: JSON patches test them, or
-	// replacements select items of lists by them.
+	// fixed has the keys whose values decide how the build proceeds. JSON patches test them, or replacements
+	// use them to select list items.
 	fixed map[string]bool
-	// selects is set if some patch selects objects by labels or annotations.
+	// selects is true if a patch selects objects by labels or annotations.
 	selects bool
 }
 
-// markAll marks all sources and returns their new contents; ok is false if the sources contain texts
-// like the marks.
+// markAll marks all sources and returns their new contents. ok is false if the sources contain text like a
+// mark.
 func (m *marker) markAll() (fed map[string][]byte, ok bool) {
 	m.fed, m.fixed = map[string][]byte{}, map[string]bool{}
 	for _, f := range m.plan.files {
@@ -132,7 +132,7 @@ func operations(doc *yaml.Node) []*yaml.Node {
 	return ops
 }
 
-// pointer splits a JSON pointer; it gives at least one token.
+// pointer splits a JSON pointer. It returns at least one token.
 func pointer(p string) []string {
 	tokens := strings.Split(strings.TrimPrefix(p, "/"), "/")
 	for i, t := range tokens {
@@ -186,7 +186,7 @@ func (m *marker) object(p location, orig, c *yaml.Node) {
 	m.docs = append(m.docs, sourceDoc{location: p, node: orig})
 }
 
-// merge marks an object or a strategic-merge patch.
+// merge marks an object or a strategic merge patch.
 func (m *marker) merge(p location, orig, c *yaml.Node, from source) {
 	if orig.Kind != yaml.MappingNode {
 		return
@@ -198,7 +198,7 @@ func (m *marker) merge(p location, orig, c *yaml.Node, from source) {
 	w.node(orig, c, nil)
 }
 
-// patch marks a patch of either form; c is the copy of one of its documents.
+// patch marks a patch of either form. c is the copy of one of its documents.
 func (m *marker) patch(p location, orig, c *yaml.Node, from source) {
 	if orig.Kind == yaml.MappingNode {
 		from.how = Patch
@@ -315,11 +315,12 @@ func (w *markWalk) keep(steps []step) bool {
 	return false
 }
 
-// selected reports whether patches may select objects by labels and annotations. A build may still mark
-// one of them: if a patch then misses the object, the field differs and the mark does not count.
+// selected reports whether patches may select objects by labels and annotations. A build may still mark a
+// single label or annotation. If a patch then misses the object, the field differs and the mark does not
+// count.
 func (w *markWalk) selected() bool { return w.m.selects && w.m.only == nil }
 
-// mergeKey reports whether kustomize merges lists of Kubernetes' own kinds by a field.
+// mergeKey reports whether kustomize uses a field to merge lists of Kubernetes' own kinds.
 func mergeKey(name string) bool {
 	switch name {
 	case "mountPath", "devicePath", "ip", "type", "topologyKey", "name", "containerPort", "port", "key", "uid", "protocol":

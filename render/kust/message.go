@@ -18,7 +18,7 @@ import (
 
 var mountedPath = regexp.MustCompile(regexp.QuoteMeta(worker.Mount) + `(/)?`)
 
-// explain returns a diagnostic for an error of kustomize, at the kustomization that the error is about.
+// explain returns a diagnostic for an error of kustomize, at the kustomization that caused it.
 func (p *plan) explain(err error) diag.Diagnostic {
 	if errors.Is(err, errLimit) || strings.Contains(err.Error(), errLimit.Error()) {
 		return tooLarge(diag.Position{File: p.origin}, errLimit.Error())
@@ -55,7 +55,7 @@ func (p *plan) explain(err error) diag.Diagnostic {
 	return faultAt("build-failed", at, "kustomize: "+msg, detail)
 }
 
-// sameInKubectl is the hint for an error of kustomize itself.
+// sameInKubectl is the hint for an error that kustomize itself reports.
 const sameInKubectl = "\"kubectl kustomize\" reports the same error."
 
 // unwrapped removes the outer layers of a message of kustomize. kustomize tries each resource as a

@@ -14,28 +14,27 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Origins finds the file and line that set a field of a build. Reviews use it, and
-// so does each diagnostic about an object. Code of our own finds it: kustomize's originAnnotations
-// name the file of an object, and its transformerAnnotations what changed it, but no field and no
-// line.
+// Origins finds the file and line that set a field of a build. Reviews and all diagnostics about objects use
+// it. kustomize's own originAnnotations only name the file of an object, and its transformerAnnotations the
+// changes. Neither has fields or lines.
 //
-// The terms: a leaf is a scalar of a source, with its path there. A source is a file of objects, a
-// patch, or a field of a kustomization. The raw build is kustomize's output before variables are
-// substituted. A question names a field of the substituted object. The locator finds it in the raw
-// build, where a key may still contain a variable. The finder answers for the raw build.
+// Terms: a leaf is a scalar of a source, with its path there. A source is a file of objects, a patch, or a
+// field of a kustomization. The raw build is kustomize's output before variables are substituted. A question
+// names a field of the substituted object. The locator finds that field in the raw build, where a key may
+// still contain a variable. The finder answers for the raw build.
 //
 // The finder tries these steps until one has the answer:
 //
 //  1. The marked build (tracer, marker). The build runs a second time, with a mark at the end of
 //     every scalar of every object and patch that could become part of an object. Marks survive
 //     merges, JSON patches, replacements and copies, because for kustomize they are part of the
-//     values. The marks in the output name the leaves that the fields came from. An annotation
-//     names the document of each object.
+//     values. The marks in the output identify the leaves of the fields. An annotation
+//     identifies the document of each object.
 //  2. Fields that decide how a build proceeds (names, kinds, selectors, merge keys) have no mark,
 //     because a mark would change the build. An object's own apiVersion, kind, name and namespace
 //     come from its document if they are unchanged there.
 //  3. A mapping or a sequence has the place of the first scalar below it that has a leaf: the key
-//     that is as many elements above in the source.
+//     at the same distance above that leaf in the source.
 //  4. Probes (probe), for a scalar without a mark. weir changes one thing (an entry of images, a
 //     prefix, a replacement) and builds again. If the field changes too, this thing has set it. The
 //     field of a generated object leads to its generator's entry. If marks on all scalars change
@@ -43,21 +42,21 @@ import (
 //
 // These rules make sure that weir never shows a wrong line. No line is better.
 //
-//   - A mark counts only if the marked field without its marks equals the field of the raw build,
-//     and if the leaf's path in its source leads to the path of the field.
+//   - A mark counts only if the marked field without its marks equals the field of the raw build, and if the
+//     leaf's path in its source leads to the path of the field.
 //   - If a file contains text like a mark, or the marked build fails, no mark counts.
 //   - A name that several entries of generators share has no origin.
-//   - Origins cost nothing until the first question. The marked build runs once, and the results of
-//     probes are cached. For the long term only the Proof of a build is kept (proof.go). With it
-//     the marked build alone can answer later.
-//   - A question runs at most maxProbes builds, and all questions of a result together take at most
-//     the time of one build (rebuilder).
+//   - Origins cost nothing until the first question. The marked build runs once, and the results of probes
+//     are cached. For long-term use, weir keeps only the Proof of a build (proof.go). With it the marked
+//     build alone can answer later.
+//   - A question runs at most maxProbes builds. All questions of a result together take at most the time of
+//     one build (rebuilder).
 //
-// Chain goes further down. It leaves out what set the field last, builds again, and asks the same
-// question about that build, until it reaches the base. Each of these builds has its own finder.
+// Chain goes back further. It removes the last change of the field, builds again, and asks the same question
+// about that build, until it reaches the base. Every such build has its own finder.
 //
-// Origins stay in this package: they run the plan of the build again, and the diagnostics of the
-// substitution need them while the build is still in progress.
+// Origins is part of this package because it runs the plan of the build again, and because the diagnostics of
+// the substitution need it during the build.
 type Origins struct {
 	locator
 	vars  map[string]string
@@ -65,17 +64,18 @@ type Origins struct {
 	path  string
 	plan  *plan
 	find  *finder
-	// proof is not nil if the raw build is the marked build without its marks, which are in marked.
+	// proof is not nil if the raw build was made by removing the marks of a marked build. marked has the
+	// marked objects.
 	proof  Proof
 	marked []*yaml.Node
 }
 
-// Origin returns the place that set the field at p of an object. For a scalar that is the value in
-// the base, the patch, the kustomization's field or the generator's entry, for a mapping or a sequence
-// its key there. ok is false if the field does not exist, or if the place is uncertain.
+// Origin returns the place that set the field at p of an object. For a scalar this is the value in the base,
+// the patch, the kustomization's field or the generator's entry. For a mapping or a sequence it is the key
+// there. ok is false if the field does not exist, or if the place is uncertain.
 //
-// The first call for a result builds it again, and a few fields cost more builds. Answers are cached.
-// Origin is safe for concurrent use.
+// The first call for a result builds it again, and a few fields cost more builds. Answers are cached. Origin
+// is safe for concurrent use.
 func (o *Origins) Origin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
 	f, ok := o.locate(ref, p)
 	if !ok || f.missing > 0 {
@@ -84,8 +84,8 @@ func (o *Origins) Origin(ref intent.ObjectRef, p intent.Path) (diag.Position, bo
 	return o.find.position(f, false)
 }
 
-// KeyOrigin returns the place of the key of a field, or of the item of a sequence. Diagnostics about
-// the key itself use it, such as those of unknown fields.
+// KeyOrigin returns the place of the key of a field, or of the item of a sequence. It is for diagnostics
+// about the key itself, such as unknown fields.
 func (o *Origins) KeyOrigin(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
 	f, ok := o.locate(ref, p)
 	if !ok || f.missing > 0 {
@@ -94,8 +94,8 @@ func (o *Origins) KeyOrigin(ref intent.ObjectRef, p intent.Path) (diag.Position,
 	return o.find.position(f, true)
 }
 
-// Near returns the origin of the field at p. If the field is missing or its place is unknown, it
-// returns that of the nearest field above it, and finally the object's first line.
+// Near returns the origin of the field at p. If the field is missing or its place is unknown, it returns the
+// origin of the nearest known parent, and finally the object's first line.
 func (o *Origins) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool) {
 	f, ok := o.locate(ref, p)
 	if !ok {
@@ -114,11 +114,11 @@ func (o *Origins) Near(ref intent.ObjectRef, p intent.Path) (diag.Position, bool
 	return diag.Position{}, false
 }
 
-// Renamed returns the name in the build of the object that the files name oldName, if a prefix, a
-// suffix or a hash changed it. A reference that still contains oldName refers to nothing. If the
-// object is used several times, Renamed returns the first name in the build.
+// Renamed returns the name in the build of the object that is named oldName in the files, if a prefix, a
+// suffix or a hash changed it. A reference that still contains oldName is broken. If the object is used
+// several times, Renamed returns its first name in the build.
 func (o *Origins) Renamed(kind, oldName string) (newName string, ok bool) {
-	// Most often no file has such an object. That needs no build.
+	// Usually no file has such an object. To find that out needs no build.
 	o.index()
 	if !slices.ContainsFunc(o.names[kind], func(name string) bool { return name != oldName }) {
 		return "", false
@@ -162,7 +162,7 @@ type locator struct {
 
 	indexing sync.Once
 	byRef    map[intent.ObjectRef]int
-	names    map[string][]string // of the objects of each kind, at most two
+	names    map[string][]string // of the objects of each kind, at most two names
 }
 
 // located is a field of the raw build.
@@ -188,10 +188,10 @@ func (l *locator) index() map[intent.ObjectRef]int {
 	return l.byRef
 }
 
-// locate converts a path of the substituted object into one of the raw object.
+// locate converts a path of the substituted object to a path of the raw object.
 func (l *locator) locate(ref intent.ObjectRef, p intent.Path) (located, bool) {
 	i, ok := l.index()[ref]
-	if !ok || i >= len(l.raw) { // a build that failed has none
+	if !ok || i >= len(l.raw) { // a failed build has no raw objects
 		return located{}, false
 	}
 	f := located{object: i, path: make(intent.Path, 0, len(p)), node: l.raw[i]}

@@ -8,22 +8,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// kustomize's time grows with the square of the number of objects, because it searches all of them
-// for each name that one of them mentions. So a build of many objects is done in batches, each with
-// its own objects and those that they can mention. That is exact, because of what a kustomization
-// may contain here:
+// kustomize's time grows with the square of the number of objects, because it searches all objects for every
+// name in every object. So weir builds many objects in batches. A batch has its own objects and the objects
+// that they can mention. The result is exact, because weir uses batches only if the kustomizations contain
+// nothing but this:
 //
-//   - Prefixes, namespaces, labels, annotations and images change each object by itself.
-//   - A reference follows an object only if it contains one of the names that the object has on its
-//     way through the layers. Those are known: no patch here changes a name. From a new name it may
-//     continue to an object that had this name before.
-//   - A patch without a target belongs to its object, which must be the only one. A patch with a
-//     target changes each object by itself.
-//   - A configuration contains more references, of fields below spec. It counts for the directories
-//     above too, so it is part of every batch.
-//   - Objects come out in the order in which they went in, and none is made or removed.
+//   - Prefixes, namespaces, labels, annotations and images change each object independently.
+//   - A reference follows an object only if it contains one of the names that the object has in any layer.
+//     weir knows these names, because no patch here changes a name. From the new name, the reference may lead
+//     to another object that had this name before.
+//   - A patch without a target belongs to its object, which must be the only one. A patch with a target
+//     changes each object independently.
+//   - A configuration adds references in fields below spec. It also applies to the parent directories, so it
+//     is part of every batch.
+//   - Objects keep their order, and none is added or removed.
 //
-// If a kustomization contains anything else, the build is done as a whole.
+// If a kustomization contains anything else, weir builds all objects together.
 
 // parts is a plan that is divided into batches.
 type parts struct {
@@ -31,19 +31,19 @@ type parts struct {
 	splits  map[string]*split // by kustomization file
 	root    *split
 	batches []batch
-	// wide says that images or labels may change any field.
+	// wide is true if images or labels may change any field.
 	wide bool
 }
 
-// member is an object of a file.
+// member is an object in a file.
 type member struct {
 	file     string
 	doc      int
 	node     *yaml.Node
 	kind     string
-	names    []string // that it has in any layer
-	mentions []int    // the members whose names it, or a patch of it, contains
-	// patched says that a patch may change it.
+	names    []string // its names in all layers
+	mentions []int    // the members whose names it, or a patch for it, contains
+	// patched is true if a patch may change it.
 	patched bool
 }
 
@@ -53,8 +53,8 @@ type split struct {
 	doc                   *yaml.Node
 	resources, components []entry
 	patches               []tie
-	// configs are files of configurations. carries says that this kustomization or one below it has
-	// some, always that the kustomization is part of every batch.
+	// configs are files of configurations. carries is true if this kustomization or one below it has some.
+	// always is true if the kustomization is part of every batch.
 	configs         []string
 	carries, always bool
 }
@@ -65,14 +65,14 @@ type entry struct {
 	child *split
 }
 
-// tie lists the members that a patch is for, or any.
+// tie lists the members that a patch applies to. any means all of them.
 type tie struct {
 	any     bool
 	members []int
 	file    string
 }
 
-// batch is a range of members that are built together, with the others that they mention.
+// batch is a range of members that are built together, with the other members that they mention.
 type batch struct {
 	from, to int
 	others   []int
@@ -86,20 +86,20 @@ type cutter struct {
 	plan     *plan
 	contents map[string][]byte
 	byDir    map[string]*kust
-	seen     map[string]bool // files and directories; each may be used once
+	seen     map[string]bool // files and directories; each may be used only once
 	parts    *parts
-	spans    [][2]int // the first and last member of a patch, which must be in one batch
+	spans    [][2]int // the first and last member of a patch, which must be in the same batch
 	patched  []patched
 }
 
-// patched holds the documents of a patch.
+// patched has the documents of a patch.
 type patched struct {
 	docs []*yaml.Node
 	tie  tie
 }
 
-// cut returns the parts of a plan with about most members in each batch; nil if the plan must be built
-// as a whole.
+// cut returns the parts of a plan with about most members in each batch. It returns nil if all objects must
+// be built together.
 func (p *plan) cut(most int) *parts {
 	c := &cutter{plan: p, contents: p.view.contents(p.files), byDir: map[string]*kust{}, seen: map[string]bool{}, parts: &parts{splits: map[string]*split{}}}
 	docs := 0
@@ -123,7 +123,7 @@ func (p *plan) cut(most int) *parts {
 	return c.parts
 }
 
-// directory returns a kustomization, and own with the members that it adds.
+// directory returns the split of a kustomization, and own extended by the members that it adds.
 func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 	s := c.read(k)
 	if s == nil || c.seen[k.dir] || !c.configurations(s) {
@@ -147,13 +147,13 @@ func (c *cutter) directory(k *kust, own []int) (*split, []int, bool) {
 			*list.to = append(*list.to, made)
 		}
 	}
-	if len(s.resources) == 0 && !doesMore(s.doc) || !c.patches(s, own) { // kustomize refuses empty ones
+	if len(s.resources) == 0 && !doesMore(s.doc) || !c.patches(s, own) { // kustomize refuses empty kustomizations
 		return nil, nil, false
 	}
 	return s, own, c.rename(s, own)
 }
 
-// entry returns the entry of a list of a kustomization, and own with the members that it adds.
+// entry returns an entry in a kustomization's list, and own extended by the members that it adds.
 func (c *cutter) entry(s *split, ref *yaml.Node, component bool, own []int) (made entry, _ []int, ok bool) {
 	at, e, err := c.plan.view.resolve(path.Join(s.dir, ref.Value))
 	before := len(c.parts.members)
@@ -175,13 +175,13 @@ func (c *cutter) entry(s *split, ref *yaml.Node, component bool, own []int) (mad
 	if child := made.child; ok && child != nil {
 		child.always = child.carries || component && doesMore(child.doc)
 		s.carries = s.carries || child.carries
-		ok = child.always || len(c.parts.members) > before // else no batch contains it, and kustomize may refuse it
+		ok = child.always || len(c.parts.members) > before // otherwise no batch contains it, and kustomize may refuse it
 	}
 	return made, own, ok
 }
 
-// read returns a kustomization as kustomize gets it; nil if it contains a field that batches do not
-// support.
+// read returns the split of a kustomization, in the form that kustomize gets. It returns nil if a field is
+// not supported in batches.
 func (c *cutter) read(k *kust) *split {
 	doc := parseSplit(c.plan.seen(k.file, c.contents, nil))
 	if doc == nil {
@@ -202,8 +202,8 @@ func (c *cutter) read(k *kust) *split {
 	return s
 }
 
-// configurations reads the configurations of a kustomization. They must contain only references to
-// other objects, in fields below spec.
+// configurations reads the configurations of a kustomization. They may only contain references to other
+// objects, in fields below spec.
 func (c *cutter) configurations(s *split) bool {
 	_, refs := field(s.doc, "configurations")
 	if refs == nil || isNull(refs) {
@@ -246,7 +246,7 @@ func (p *plan) seen(file string, contents, fed map[string][]byte) []byte {
 	return contents[file]
 }
 
-// parseSplit parses a kustomization. It must not contain aliases, because its lists are cut.
+// parseSplit parses a kustomization. It must not contain aliases, because its lists are split.
 func parseSplit(content []byte) *yaml.Node {
 	var doc yaml.Node
 	if yaml.Unmarshal(content, &doc) != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode || aliased(doc.Content[0]) {
@@ -313,11 +313,11 @@ func (c *cutter) rename(s *split, own []int) bool {
 // maxName is the maximum length of a Kubernetes name, in bytes.
 const maxName = 253
 
-// maxNames bounds the names that an object has during a build: enough for three layers with a
-// prefix and a suffix each.
+// maxNames bounds the names of an object during a build. It is enough for three layers with a prefix and a
+// suffix each.
 const maxNames = 64
 
-// mentions finds the members that contain names of others, and makes the batches.
+// mentions finds the members that contain names of other members, and makes the batches.
 func (c *cutter) mentions(most int) bool {
 	members := c.parts.members
 	byName := map[string][]int{}
@@ -348,7 +348,7 @@ func (c *cutter) mentions(most int) bool {
 			}
 		}
 	}
-	tied := make([]bool, len(members)+1) // to the member before
+	tied := make([]bool, len(members)+1) // to the previous member
 	for _, s := range c.spans {
 		for i := s[0] + 1; i <= s[1]; i++ {
 			tied[i] = true
@@ -366,7 +366,7 @@ func (c *cutter) mentions(most int) bool {
 		slices.Sort(b.others)
 		b.others = slices.DeleteFunc(slices.Compact(b.others), func(i int) bool { return from <= i && i < to })
 		if to-from+len(b.others) > 4*most {
-			return false // not worth it
+			return false // too few batches to be useful
 		}
 		c.parts.batches = append(c.parts.batches, b)
 		from = to

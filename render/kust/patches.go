@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// patches finds the members that each patch of a kustomization is for.
+// patches finds the members that each patch of a kustomization applies to.
 func (c *cutter) patches(s *split, own []int) bool {
 	_, list := field(s.doc, "patches")
 	if list == nil || len(list.Content) == 0 {
@@ -48,7 +48,7 @@ func (c *cutter) patches(s *split, own []int) bool {
 			if kind := text(target, "kind"); literal.MatchString(kind) {
 				t.members = of(c.parts.members, t.members, kind)
 			}
-			t.any = len(t.members) == 0 // kustomize reads it in any case
+			t.any = len(t.members) == 0 // kustomize reads the patch in any case
 		default:
 			t.any = true
 		}
@@ -68,10 +68,10 @@ func (c *cutter) patches(s *split, own []int) bool {
 	return true
 }
 
-// literal matches a regular expression that matches only itself.
+// literal matches regular expressions that match only themselves.
 var literal = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
-// of returns the members with a kind.
+// of returns the members of a kind.
 func of(members []*member, among []int, kind string) (out []int) {
 	for _, i := range among {
 		if members[i].kind == kind {

@@ -11,12 +11,12 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// If kustomizations do no more than name resources, kustomize leaves an object of Cluster API as it
-// reads it, and rewrites its annotations. Then the documents that were parsed for the walk are the
-// objects, if nothing in them could be read in another way. kustomize still builds the first batch
-// of each file, and so decides about the kustomizations, the file and the order.
+// If the kustomizations only list resources, kustomize returns objects of Cluster API unchanged, except for
+// annotations, which it rewrites. Then weir uses the documents that it parsed for the walk, if kustomize
+// cannot read them differently. kustomize still builds the first batch of each file. So kustomize decides
+// whether kustomizations and files are valid, and in which order objects appear.
 
-// plain reports whether no kustomization does more than name resources.
+// plain reports whether all kustomizations only list resources.
 func (c *parts) plain() bool {
 	for _, s := range c.splits {
 		if doesMore(s.doc) {
@@ -26,7 +26,8 @@ func (c *parts) plain() bool {
 	return true
 }
 
-// read fills in the batches whose objects kustomize leaves as they were read: never the first.
+// read fills in the batches whose objects kustomize would return as they were read. It never fills in the
+// first batch.
 func (r *batchRun) read(built [][]*yaml.Node) {
 	for i, b := range r.parts.batches {
 		if nodes := r.asRead(b); nodes != nil {
@@ -35,8 +36,8 @@ func (r *batchRun) read(built [][]*yaml.Node) {
 	}
 }
 
-// asRead returns the objects of a batch if kustomize would leave them as they were read; nil if that is
-// uncertain.
+// asRead returns the objects of a batch if kustomize would return them as they were read. It returns nil if
+// that is uncertain.
 func (r *batchRun) asRead(b batch) []*yaml.Node {
 	members, first := r.parts.members[b.from:b.to], false
 	for _, l := range members {
@@ -60,7 +61,7 @@ func (r *batchRun) asRead(b batch) []*yaml.Node {
 	return out
 }
 
-// asRead returns kustomize's output for a document with the given text if nothing changes it; nil
+// asRead returns kustomize's output for a document with the given text if nothing changes it. It returns nil
 // if that is uncertain.
 func asRead(doc *yaml.Node, text []byte) *yaml.Node {
 	if !kinds.Reads(refOf(doc)) || !strings.HasSuffix(refOf(doc).Group(), ".x-k8s.io") {
@@ -86,7 +87,7 @@ func asRead(doc *yaml.Node, text []byte) *yaml.Node {
 		for i, a := range annotations.Content {
 			switch {
 			case a.Kind != yaml.ScalarNode, i%2 == 0 && strings.Contains(a.Value, "config.k"):
-				return nil // some are kustomize's own: config.kubernetes.io, kustomize.config.k8s.io
+				return nil // some annotations belong to kustomize: config.kubernetes.io, kustomize.config.k8s.io
 			case i%2 == 1 && strings.ContainsAny(a.Value, "*[{"):
 				return nil // kustomize parses it as YAML, and would expand aliases
 			}
@@ -99,12 +100,12 @@ func asRead(doc *yaml.Node, text []byte) *yaml.Node {
 	return n
 }
 
-// maxAnnotations bounds the annotations that are rewritten here: the time for that grows with the
-// square of their number.
+// maxAnnotations bounds the annotations that are rewritten here, because the time grows with the square of
+// their number.
 const maxAnnotations = 30
 
-// copyPlain returns a node without its place and without anchors, like a node from a worker. It
-// returns nil for what kustomize may change as it reads: aliases, merges, nulls, tags.
+// copyPlain returns a copy of a node without its place and anchors, like a node from a worker. It returns nil
+// if kustomize may change the node when it reads it: aliases, merges, nulls, tags.
 func copyPlain(n *yaml.Node, commented bool) *yaml.Node {
 	c := yaml.Node{Kind: n.Kind, Style: n.Style, Tag: n.Tag, Value: n.Value}
 	if commented {
@@ -132,15 +133,15 @@ func copyPlain(n *yaml.Node, commented bool) *yaml.Node {
 	return &c
 }
 
-// separator matches a line that separates documents for kustomize. Like kustomize, it does not match
-// the second of two consecutive lines.
+// separator matches a line that separates documents for kustomize. As in kustomize, it does not match the
+// second of two consecutive such lines.
 var separator = regexp.MustCompile(`\n---.*\n`)
 
 // otherBreaks matches line breaks of YAML that kustomize ignores when it splits a file into documents.
 var otherBreaks = regexp.MustCompile(`\r[^\n]|\r$|[\x{85}\x{2028}\x{2029}]`)
 
-// documents returns the non-empty documents of a file, as kustomize splits them; nil if lines alone
-// do not show that.
+// documents returns the non-empty documents of a file, split like kustomize does. It returns nil if lines are
+// not enough to split the file.
 func documents(content []byte) [][]byte {
 	if otherBreaks.Match(content) {
 		return nil
@@ -163,7 +164,7 @@ func documents(content []byte) [][]byte {
 	from := 0
 	for _, at := range separator.FindAllIndex(content, -1) {
 		if rest := bytes.TrimSpace(content[at[0]+4 : at[1]]); len(rest) > 0 && rest[0] != '#' || !add(content[from:at[0]+1]) {
-			return nil // kustomize refuses anything but a comment there
+			return nil // kustomize refuses everything but a comment there
 		}
 		from = at[1]
 	}

@@ -9,8 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// builtin reports whether a kind is a generator or transformer of kustomize itself, which runs no
-// program.
+// builtin reports whether a kind is a built-in generator or transformer of kustomize, which runs no program.
 func builtin(kind string) bool {
 	switch kind {
 	case "AnnotationsTransformer", "HashTransformer", "ImageTagTransformer", "LabelTransformer", "NamespaceTransformer",
@@ -22,7 +21,7 @@ func builtin(kind string) bool {
 	return false
 }
 
-// pluginReferences reads the configurations of generators, transformers and validators, and what
+// pluginReferences reads the configurations of generators, transformers and validators, and the files that
 // they refer to.
 type pluginReferences struct{ references }
 
@@ -80,7 +79,7 @@ func (r pluginReferences) configs(docs []*yaml.Node, p location) {
 	}
 }
 
-// config reads everything that a builtin configuration can refer to, by the names of the fields.
+// config reads everything that a built-in configuration can refer to, by field name.
 func (r pluginReferences) config(doc *yaml.Node, p location) {
 	refs := func(name string, read func(ref string, at diag.Position)) {
 		_, v := foldedField(doc, name)

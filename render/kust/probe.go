@@ -9,20 +9,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxProbes bounds the builds that one question may cost.
+// maxProbes bounds the builds for one question.
 const maxProbes = 48
 
-// setter describes what set a field, or last changed it.
+// setter is the origin of a field's value, or its last change.
 type setter struct {
 	at  diag.Position // the value
 	how How
-	by  diag.Position // what applies it, if that is at another place
-	cut []*yaml.Node  // parts to leave out to restore the earlier value of the field
+	by  diag.Position // the entry that applies the value, if it is at another place
+	cut []*yaml.Node  // the parts to leave out to get the field's earlier value
 	// value is the text at that place, if it is a scalar of an object or a patch.
 	value string
 }
 
-// setter returns the leaf as what set a field.
+// setter returns the leaf as a setter.
 func (l *leaf) setter() setter {
 	at, _ := l.position(0, false)
 	s := setter{at: at, how: l.from.how, value: l.node.Value}
@@ -45,7 +45,7 @@ func (l *leaf) setter() setter {
 	return s
 }
 
-// probe finds what set one scalar that has no mark. It changes one thing at a time, builds again, and
+// probe finds the setter of a scalar that has no mark. It changes one thing at a time, builds again, and
 // checks whether the field changes too.
 type probe struct {
 	*finder
@@ -63,15 +63,14 @@ func (p probe) run() (setter, bool) {
 	marked := p.markedScalar()
 	moved := marked != nil && len(marked.leaves) > 0 && marked.rest == p.field.node.Value
 	if marked != nil && !moved {
-		// The marks changed how the build proceeded. For example, a reference no longer matched a
-		// name.
+		// The marks changed how the build proceeded. For example, a reference no longer matched a name.
 		if l := p.followed(marked.leaves); l != nil {
 			return l.setter(), true
 		}
 	}
 	if s, ok, spent := p.change(); ok || spent {
 		if ok && s.how == Replacement && moved {
-			// The place of a value from a replacement is that of its source.
+			// The place of a replacement's value is its source.
 			if l := p.followed(marked.leaves); l != nil {
 				s.at, s.by = l.setter().at, s.at
 			}
@@ -79,13 +78,13 @@ func (p probe) run() (setter, bool) {
 		return s, ok
 	}
 	if moved {
-		// A JSON patch copied or moved it from elsewhere.
+		// A JSON patch copied or moved it.
 		return marked.leaves[len(marked.leaves)-1].setter(), true
 	}
 	return p.byKey()
 }
 
-// followed returns the last of some leaves that the field follows.
+// followed returns the last of the leaves that the field depends on.
 func (p probe) followed(leaves []*leaf) *leaf {
 	for i := len(leaves) - 1; i >= 0; i-- {
 		l := leaves[i]
@@ -96,8 +95,8 @@ func (p probe) followed(leaves []*leaf) *leaf {
 	return nil
 }
 
-// change changes the kustomizations' own fields one after the other until the field follows. spent says
-// that there are too many of them.
+// change changes the kustomizations' own fields one by one until the field changes. spent is true if there
+// are too many of them.
 func (p probe) change() (s setter, ok, spent bool) {
 	probes := 0
 	for _, k := range p.candidates() {
@@ -109,7 +108,7 @@ func (p probe) change() (s setter, ok, spent bool) {
 			return k.setter, true, false
 		}
 		if cut := p.outerPatches(k); len(cut) > 0 && e.lost[p.field.object] {
-			// Patches of outer kustomizations do not find the object under its other name.
+			// Patches of outer kustomizations do not match the object under its other name.
 			probes++
 			s := p.withoutOnce(k.changed, cut)
 			if s == nil {
@@ -124,8 +123,8 @@ func (p probe) change() (s setter, ok, spent bool) {
 	return setter{}, false, false
 }
 
-// renamed returns the prefix, the suffix or the namespace that changed the name of an object, if there
-// is only one. It answers for builds in batches, in which no patch changes names.
+// renamed returns the only prefix, suffix or namespace that changed the name of an object. It answers only
+// for builds in batches, in which no patch changes names.
 func (p probe) renamed() (setter, bool) {
 	_, made, known := p.memberOf(p.field.object)
 	if !known || !named(p.field.path) {
@@ -147,8 +146,8 @@ func (p probe) renamed() (setter, bool) {
 	return setter{}, false
 }
 
-// outerPatches returns the entries of patches and replacements of the kustomizations that kustomize
-// applies after the one in which a candidate renames objects.
+// outerPatches returns the entries of patches and replacements in kustomizations that kustomize applies after
+// the one in which a candidate renames objects.
 func (p probe) outerPatches(k candidate) []*yaml.Node {
 	if k.how != NamePrefix && k.how != NameSuffix && k.how != Namespace {
 		return nil
@@ -167,7 +166,7 @@ func (p probe) outerPatches(k candidate) []*yaml.Node {
 	return cut
 }
 
-// markedScalar is a scalar of the marked build: its text without marks, and the leaves of the marks.
+// markedScalar is a scalar of the marked build: its text without marks, and the leaves of its marks.
 type markedScalar struct {
 	rest   string
 	leaves []*leaf
@@ -196,8 +195,7 @@ func (p probe) markedScalar() *markedScalar {
 	return s
 }
 
-// follows reports whether the field differs in a build that a marker changes. A mark in the field is a
-// difference.
+// follows reports whether the field differs in a build that m changes. A mark in the field is a difference.
 func (p probe) follows(m *marker) bool {
 	t := p.with(m)
 	n := t.objects[p.field.object].node
@@ -208,8 +206,8 @@ func (p probe) follows(m *marker) bool {
 	return n == nil || n.Value != p.field.node.Value
 }
 
-// byKey marks only the scalars at the field's own key. It helps if the build with all marks fails or
-// proceeds differently.
+// byKey marks only the scalars at the field's own key. It helps if the build with all marks fails or proceeds
+// differently.
 func (p probe) byKey() (setter, bool) {
 	if len(p.field.path) == 0 {
 		return setter{}, false
@@ -229,7 +227,7 @@ func (p probe) byKey() (setter, bool) {
 	return setter{}, false
 }
 
-// lastKey returns the last element of a path that is no index.
+// lastKey returns the last element of a path that is not an index.
 func lastKey(p intent.Path) string {
 	for i := len(p) - 1; i >= 0; i-- {
 		if _, item := index(p[i]); !item {
@@ -239,14 +237,14 @@ func lastKey(p intent.Path) string {
 	return ""
 }
 
-// candidate is a part of a kustomization that may have set a field, with the change that shows it.
+// candidate is a part of a kustomization that may have set a field, and the change that tests this.
 type candidate struct {
 	setter
 	changed changed
 	marker  *marker
 }
 
-// candidates returns everything that may have set the field, the last in kustomize's order first.
+// candidates returns everything that may have set the field, in the reverse of kustomize's order.
 func (p probe) candidates() []candidate {
 	var out []candidate
 	key, value := lastKey(p.field.path), p.field.node.Value
@@ -287,7 +285,7 @@ func (p probe) candidates() []candidate {
 	return out
 }
 
-// nameChanges passes to alter the fields of a kustomization that may have made a name or namespace.
+// nameChanges calls alter for the fields of a kustomization that may have produced a name or namespace.
 func nameChanges(k *kust, key, value string, alter func(how How, n *yaml.Node, text string)) {
 	switch key {
 	case "name":
@@ -326,8 +324,8 @@ func pairFields(doc *yaml.Node) []pairSet {
 	return sets
 }
 
-// generator finds the generator's entry, or the file, that a field of a ConfigMap or Secret came from.
-// It does not answer for a name that several entries share.
+// generator finds the generator's entry or file for a field of a ConfigMap or Secret. It does not answer for
+// a name that several entries share.
 func (p probe) generator() (setter, bool) {
 	if _, ok := p.documentOf(p.field.object); ok {
 		return setter{}, false
@@ -352,8 +350,8 @@ func (p probe) generator() (setter, bool) {
 	return found[0], true
 }
 
-// generatedFrom returns the places at which an entry of a generator gives the value of a data key:
-// a literal, a line of a file of variables, or a file's beginning.
+// generatedFrom returns the places at which a generator's entry sets the value of a data key: a literal, a
+// line of a file of variables, or the start of a file.
 func (p probe) generatedFrom(k *kust, entry *yaml.Node, key string) []setter {
 	var found []setter
 	note := func(at, by diag.Position, n *yaml.Node) {

@@ -10,14 +10,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Proof reports whether a build contains an object, long after the build is gone: a mark counts
-// only if the marked field without its marks equals that of the plain build. It contains a hash
-// over each object, is sorted, and is valid for this process alone. It reveals no secret.
+// Proof shows whether a build contained an object, long after the build's data were dropped. Origins needs
+// that, because a mark counts only if the marked field without its marks equals the field of the plain build.
+// A Proof has a sorted hash for each object, is valid only in this process, and reveals no secret.
 type Proof []uint64
 
 var proofSeed = maphash.MakeSeed()
 
-// Proof returns the proof of the objects for which of is true.
+// Proof returns the proof of the objects for which of returns true.
 func (r *Result) Proof(of func(intent.ObjectRef) bool) Proof {
 	var out Proof
 	for i, n := range r.find.raw {
@@ -34,7 +34,7 @@ func (p Proof) has(n *yaml.Node) bool {
 	return found
 }
 
-// hashOf returns a hash over the keys and values of a node, without their styles.
+// hashOf returns a hash of the keys and values of a node, without their styles.
 func hashOf(n *yaml.Node) uint64 {
 	var h maphash.Hash
 	h.SetSeed(proofSeed)
@@ -58,8 +58,8 @@ type markedBuild struct {
 	trace  *trace
 }
 
-// runMarked runs the marked build in place of the plain one. It returns nil without a proof of the
-// plain build, or if it fails.
+// runMarked runs the marked build in place of the plain one. It returns nil if there is no proof of the plain
+// build, or if the build fails.
 func runMarked(ctx context.Context, p *plan, proof Proof) (*markedBuild, *diag.Diagnostic) {
 	if len(proof) == 0 {
 		return nil, nil
@@ -80,8 +80,8 @@ func runMarked(ctx context.Context, p *plan, proof Proof) (*markedBuild, *diag.D
 	return &markedBuild{raw: raw, marked: marked, trace: traceOf(m, raw, marked)}, nil
 }
 
-// Settle also runs the plain build, so that Origin can answer where Known is not sure. If that build
-// fails, no field has an origin. Settle is not safe for concurrent use.
+// Settle also runs the plain build, so that Origin can answer if Known is unsure. If that build fails, no
+// field has an origin. Settle is not safe for concurrent use.
 func (r *Result) Settle() {
 	if r.proof == nil {
 		return
@@ -126,7 +126,7 @@ func unmarked(n *yaml.Node) *yaml.Node {
 	return c
 }
 
-// Known is Origin for a build with a Proof. sure is false if only a plain build can answer.
+// Known is like Origin for a build with a Proof. sure is false if only a plain build can answer.
 func (o *Origins) Known(ref intent.ObjectRef, p intent.Path) (at diag.Position, ok, sure bool) {
 	if o.proof == nil {
 		at, ok = o.Origin(ref, p)

@@ -18,15 +18,15 @@ type Misuse struct {
 	Kind MisuseKind
 	Ref  intent.ObjectRef
 	Path intent.Path
-	// Key reports whether the secret is in the field's key, not in its value.
+	// Key is true if the secret is in the field's key, not in its value.
 	Key bool
-	// Of is the referenced name without its hash suffix, for InHash.
+	// Of is the referenced name without its hash suffix. It is set for InHash.
 	Of string
 	// Secret is the secret's position in the source; zero if unknown.
 	Secret diag.Position
 }
 
-// MisuseKind is the kind of fault.
+// MisuseKind is the kind of a misuse.
 type MisuseKind int
 
 // The kinds of misuse.
@@ -36,16 +36,16 @@ const (
 	// InName is an identifier: a name, a namespace, a label, an annotation, a reference or
 	// a key.
 	InName
-	// InHash is a reference to an object by a name that ends in a hash over a secret.
+	// InHash is a reference to an object by a name that ends in a hash of a secret.
 	InHash
-	// InPart is a value that holds a piece of a secret.
+	// InPart is a value that contains a piece of a secret.
 	InPart
 )
 
-// put replaces stand-ins with secret texts where secrets are allowed: in the values of
-// objects used to build user data, and of objects that weir does not read. It records every
-// other place as a Misuse. It returns the diagnostic too-large if the objects would grow by
-// more than substitutionLimit bytes.
+// put replaces stand-ins with secret texts in places where secrets are allowed. These are values of objects
+// from which user data is made, and values of objects that weir does not read. It records every other place
+// as a Misuse. It returns the diagnostic too-large if the objects would grow by more than substitutionLimit
+// bytes.
 func (r *Result) put(public []kinds.Object) ([]kinds.Object, *diag.Diagnostic) {
 	if r.texts.Len() == 0 {
 		return public, nil
@@ -72,7 +72,7 @@ func (r *Result) put(public []kinds.Object) ([]kinds.Object, *diag.Diagnostic) {
 	return out, nil
 }
 
-// putting puts secret texts into one object after the other.
+// putting replaces stand-ins in one object after the other.
 type putting struct {
 	texts   *standin.Set
 	hashed  map[string]string
@@ -203,14 +203,14 @@ func (r *Result) Masked(text string) string {
 	return r.texts.Mask(text)
 }
 
-// Mixed reports whether a text contains a secret and other text.
+// Mixed reports whether a text contains a secret together with other text.
 func (r *Result) Mixed(text string) bool {
 	_, found := r.texts.Put(text)
 	return found == standin.Part || found == standin.Cut
 }
 
-// Marked returns a text with the ID of each secret in place of the secret itself, and whether
-// the text contains a secret. IDs are public.
+// Marked returns a text with the ID of each secret in place of the secret itself, and whether the text
+// contains a secret. IDs are public.
 func (r *Result) Marked(text string) (marked string, secretive bool) {
 	if !r.texts.Touches(text) {
 		return text, false
@@ -218,9 +218,9 @@ func (r *Result) Marked(text string) (marked string, secretive bool) {
 	return r.texts.Marked(text), true
 }
 
-// Shaped returns the objects with stand-ins. If only some form is accepted for a value that is
-// wholly secret, its stand-in is one that is always accepted. So the findings about the objects are
-// the same for every secret that is usable there.
+// Shaped returns the objects with stand-ins. If a value must have a certain form and is entirely secret, its
+// stand-in is a valid value of that form. So the findings about the objects are the same for every valid
+// secret.
 func (r *Result) Shaped() []kinds.Object {
 	out := slices.Clone(r.Public)
 	for i, o := range out {
@@ -233,7 +233,7 @@ func (r *Result) Shaped() []kinds.Object {
 	return out
 }
 
-// shapes are accepted values, by the key that they stand at.
+// shapes are valid values, by the key of the field.
 var shapes = map[string]string{
 	"token": "abcdef.0123456789abcdef", "tlsBootstrapToken": "abcdef.0123456789abcdef", "apiServerEndpoint": "192.0.2.1:6443", "server": "https://192.0.2.1:6443",
 	"caCertHashes": "sha256:" + strings.Repeat("0", 64), "permissions": "0600", "format": "cloud-config", "encoding": "base64",

@@ -12,14 +12,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// reader reads the files of a build, each one once, and refuses files that are not safe to hand to
-// kustomize.
+// reader reads every file of a build once, and refuses files that are not safe for kustomize.
 type reader struct {
 	findings
 	budget
 	view  *view
 	files map[string]*file // by physical path
-	// altered says that a kustomization does more than name resources.
+	// altered is true if a kustomization does more than list resources.
 	altered bool
 }
 
@@ -59,8 +58,8 @@ func (r *reader) data(p string, at diag.Position) {
 // lfsPointer is the first line of a Git LFS pointer, by the specification of Git LFS.
 const lfsPointer = "version https://git-lfs.github.com/spec/"
 
-// batchedBytes is the size from which files most likely contain several batches of objects. Workers
-// build batches in parallel if the objects are altered, so the reader starts them early.
+// batchedBytes is the size from which files most likely contain several batches of objects. If objects are
+// altered, workers build batches in parallel. So the reader starts the workers early.
 const batchedBytes = 128 << 10
 
 // dataFile reads a file once. It returns nil if the file cannot be read.
@@ -110,7 +109,7 @@ func (r *reader) envFiles(k *kust, entry *yaml.Node) []*file {
 	return out
 }
 
-// known returns a file that was read before, by a reference of a kustomization to it.
+// known returns a file that was already read, by a kustomization's reference to it.
 func (r *reader) known(k *kust, ref string) *file {
 	joined := path.Join(k.dir, ref)
 	if path.IsAbs(ref) || joined == ".." || strings.HasPrefix(joined, "../") {
@@ -123,7 +122,7 @@ func (r *reader) known(k *kust, ref string) *file {
 	return r.files[physical]
 }
 
-// sources returns the values of a generator's entry.
+// sources returns the values in a generator's entry.
 func (r *reader) sources(k *kust, entry *yaml.Node) (out []string) {
 	for _, n := range entries(entry, "literals") {
 		_, value, _ := strings.Cut(deref(n).Value, "=")

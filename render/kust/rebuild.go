@@ -12,26 +12,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// rebuilder runs the plan of a build again to answer questions about origins: with marks, with
-// changes, or without some parts. All its builds together take at most limit.
+// rebuilder builds a plan again to answer questions about origins: with marks, with changes, or without some
+// parts. All its builds together take at most limit.
 type rebuilder struct {
 	plan  *plan // nil if nothing can be built
 	limit time.Duration
 	spent atomic.Int64 // nanoseconds
-	cuts  []*yaml.Node // parts that each build leaves out
+	cuts  []*yaml.Node // parts that every build leaves out
 }
 
-// without returns a rebuilder that leaves out more parts, and may take the time that is left.
+// without returns a rebuilder that leaves out more parts, with the remaining time.
 func (r *rebuilder) without(cut []*yaml.Node) *rebuilder {
 	out := &rebuilder{plan: r.plan, limit: r.limit, cuts: slices.Concat(r.cuts, cut)}
 	out.spent.Store(r.spent.Load())
 	return out
 }
 
-// left returns the time that is left for builds.
+// left returns the remaining time for builds.
 func (r *rebuilder) left() time.Duration { return r.limit - time.Duration(r.spent.Load()) }
 
-// mark returns the sources of the plan as a marker changes them; ok is false if they cannot be marked.
+// mark returns the sources of the plan as changed by a marker. ok is false if they cannot be marked.
 func (r *rebuilder) mark(m *marker) (fed map[string][]byte, ok bool) {
 	if r.plan == nil {
 		return nil, false
@@ -41,7 +41,7 @@ func (r *rebuilder) mark(m *marker) (fed map[string][]byte, ok bool) {
 	return m.markAll()
 }
 
-// run builds the plan as a marker changes it; nil if that fails.
+// run builds the plan as changed by a marker. It returns nil if that fails.
 func (r *rebuilder) run(m *marker) []*yaml.Node {
 	fed, ok := r.mark(m)
 	left := r.left()
@@ -54,8 +54,8 @@ func (r *rebuilder) run(m *marker) []*yaml.Node {
 	return nodes
 }
 
-// runBatch builds one batch of the plan as a marker changes it, and returns the batch's own objects;
-// nil if that fails.
+// runBatch builds one batch of the plan as changed by a marker, and returns the batch's own objects. It
+// returns nil if that fails.
 func (r *rebuilder) runBatch(m *marker, parts *parts, b batch) []*yaml.Node {
 	start := time.Now()
 	defer func() { r.spent.Add(int64(time.Since(start))) }()
@@ -83,7 +83,7 @@ func (r *rebuilder) runBatch(m *marker, parts *parts, b batch) []*yaml.Node {
 	return marked
 }
 
-// again runs the plan once more, with its own counters. It returns nil if the build fails.
+// again builds the plan once more, with its own counters. It returns nil if the build fails.
 func (p *plan) again(fed map[string][]byte, limit time.Duration) []*yaml.Node {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), limit, errTooSlow)
 	defer cancel()
@@ -96,12 +96,11 @@ func (p *plan) again(fed map[string][]byte, limit time.Duration) []*yaml.Node {
 	return nodes
 }
 
-// A build with one change answers for all fields of all objects. In a fleet whose objects all have a
-// prefix, for example, the question is the same for each object. So weir keeps the result of such a
-// build: the fields that the change affects.
+// A build with one change answers for all fields of all objects. If all objects of a fleet have a prefix, for
+// example, the question is the same for each of them. So weir caches the fields that a change affects.
 
-// changed identifies a change: a scalar of a kustomization with another text, or an entry that is left
-// out, which has no text. key identifies a build with marks at one key only.
+// changed identifies a change: a scalar of a kustomization with another text, or an entry that is left out,
+// which has no text. key identifies a build with marks only at one key.
 type changed struct {
 	at        *yaml.Node
 	text, key string
@@ -111,20 +110,20 @@ type changed struct {
 type effect struct {
 	follows map[string]bool  // fields that have another value, or are missing
 	lost    map[int]bool     // objects that are missing
-	leaves  map[string]*leaf // leaves that marks lead to
+	leaves  map[string]*leaf // leaves of the marks
 }
 
 // fieldID identifies a field of the raw build.
 func fieldID(object int, p intent.Path) string { return strconv.Itoa(object) + " " + p.String() }
 
-// effects runs changed builds, each one once, and keeps the results.
+// effects runs each changed build once and caches the results.
 type effects struct {
 	traces  *tracer
 	mu      sync.Mutex
 	results map[changed]*effect
 }
 
-// of returns the result of the build that m changes.
+// of returns the effect of the build that m changes.
 func (s *effects) of(c changed, m *marker) *effect {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,11 +149,11 @@ type effectWalk struct {
 	*effect
 	trace  *trace
 	object int
-	key    string // the key of the fields whose leaves are wanted
+	key    string // the key of the fields whose leaves are recorded
 	path   intent.Path
 }
 
-// visit compares the scalars at and below a node; now is nil if the node is gone.
+// visit compares the scalars at and below a node. now is nil if the node is missing.
 func (v *effectWalk) visit(was, now *yaml.Node) {
 	was, now = deref(was), deref(now)
 	below := func(elem string, c *yaml.Node) {

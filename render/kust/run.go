@@ -17,16 +17,16 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 )
 
-// plan is a path that was walked. It can be built as often as needed.
+// plan is a walked path. It can be built any number of times.
 type plan struct {
 	view   *view
 	limits Limits
 	root   string  // directory that kustomize starts in
-	origin string  // the file to name when nothing better is known
+	origin string  // the file for messages without a better place
 	kusts  []*kust // children before parents
 	files  map[string]*file
-	fed    map[string][]byte // content that differs from the files'
-	made   string            // a kustomization that the tree does not hold, or ""
+	fed    map[string][]byte // content that differs from the file's
+	made   string            // the path of a kustomization that is not in the tree, or ""
 
 	apart *apart
 }
@@ -60,8 +60,8 @@ func encodeKustomization(doc *yaml.Node) ([]byte, error) {
 	return yaml.Marshal(doc)
 }
 
-// job returns a run of kustomize over exactly the files that were walked. fed replaces the content of
-// files for this run.
+// job returns a run of kustomize over exactly the walked files. fed replaces the content of files for this
+// run.
 func (p *plan) job(fed map[string][]byte) *worker.Job {
 	j := &worker.Job{Root: p.root, Files: p.view.contents(p.files), Paths: p.view.resolutions(), Reads: p.limits.Files, Bytes: p.limits.TotalBytes, Nodes: p.limits.Nodes, Small: p.view.small}
 	maps.Copy(j.Files, p.fed)
@@ -75,15 +75,15 @@ func (p *plan) job(fed map[string][]byte) *worker.Job {
 	return j
 }
 
-// run builds the plan and returns the objects, in order. fed replaces the content of files for this
-// run. If the tree cannot be read, the time is up, or no worker can run, it returns neither objects nor
-// a fault, and the view has the reason.
+// run builds the plan and returns the objects, in order. fed replaces the content of files for this run. If
+// the tree cannot be read, the time is over, or no worker can run, it returns neither objects nor a fault.
+// The view then has the reason.
 func (p *plan) run(ctx context.Context, fed map[string][]byte) ([]*yaml.Node, *diag.Diagnostic) {
 	b, fault := p.runParts(ctx, fed)
 	return b.nodes, fault
 }
 
-// runParts is run that also returns the objects in the order of the plan's members.
+// runParts is like run, and also returns the objects in the order of the plan's members.
 func (p *plan) runParts(ctx context.Context, fed map[string][]byte) (built, *diag.Diagnostic) {
 	b, err := p.build(ctx, fed)
 	if err == nil {
@@ -112,7 +112,7 @@ func (p *plan) runParts(ctx context.Context, fed map[string][]byte) (built, *dia
 	return built{}, &d
 }
 
-// copyNode copies a node tree, aliases kept inside the copy.
+// copyNode copies a node tree. Aliases in the copy refer to nodes of the copy.
 func copyNode(n *yaml.Node) *yaml.Node {
 	return copyInto(n, map[*yaml.Node]*yaml.Node{})
 }
@@ -136,8 +136,8 @@ func copyInto(n *yaml.Node, made map[*yaml.Node]*yaml.Node) *yaml.Node {
 	return &c
 }
 
-// inOrder sorts objects as kustomize does for kubectl: by type, and then by namespace and name. The
-// order of types comes from a run of kustomize with one object of each.
+// inOrder sorts objects like kustomize does for kubectl: by type, and then by namespace and name. The order
+// of types comes from a run of kustomize with one object of each type.
 func inOrder(ctx context.Context, nodes []*yaml.Node) error {
 	type key struct{ version, kind string }
 	keyOf := func(n *yaml.Node) key { return key{text(n, "apiVersion"), text(n, "kind")} }
@@ -159,7 +159,7 @@ func inOrder(ctx context.Context, nodes []*yaml.Node) error {
 		Paths: map[string]worker.Path{".": {At: "."}, kustomization: {At: kustomization, File: true}, objects: {At: objects, File: true}},
 	}, func(string) worker.Path { return worker.Path{Missing: true} })
 	if fault := worker.Fault(""); errors.As(err, &fault) {
-		return errWhole // the fault is about the stubs, not about the objects of the build
+		return errWhole // the fault is about these stubs, not about the build
 	}
 	if err != nil {
 		return err

@@ -21,19 +21,19 @@ import (
 
 const mask = secret.Mask
 
-// A replacement with a delimiter splits a text. It would use a part of a secret, but a stand-in has no
-// delimiter, so it uses the whole stand-in or fails. Therefore a build with delimiters and secrets runs
-// a second time, with stand-ins that contain all these delimiters. Any difference shows that a secret
-// would be split. Neither run gets a secret.
+// A replacement with a delimiter splits a text and would use a part of a secret. A stand-in contains no
+// delimiter, so the replacement uses the complete stand-in or fails. Therefore a build with delimiters and
+// secrets runs a second time, with stand-ins that contain all these delimiters. If the results differ, a
+// secret would be split. Neither run gets a secret.
 
-// secretCut returns a finding about a replacement that splits a secret; nil if none does.
+// secretCut returns a finding about a replacement that splits a secret, or nil.
 func (p *plan) secretCut(ctx context.Context, nodes []*yaml.Node) *diag.Diagnostic {
 	delimiters, at := p.delimiters()
 	d := &p.view.decryption
 	if len(delimiters) == 0 || len(d.files) == 0 || p.view.failure() != nil {
 		return nil
 	}
-	others := map[string]string{} // the second stand-in by the first
+	others := map[string]string{} // the second stand-in, by the first one
 	fed := map[string][]byte{}
 	for name, f := range d.files {
 		if p.files[name] == nil {
@@ -70,8 +70,8 @@ func (p *plan) secretCut(ctx context.Context, nodes []*yaml.Node) *diag.Diagnost
 	return nil
 }
 
-// divided returns another stand-in that contains all delimiters. Its base64 also contains those that
-// are single characters of base64.
+// divided returns another stand-in that contains all delimiters. Its base64 form also contains all delimiters
+// that are single characters of base64.
 func divided(id string, delimiters []string) (out string) {
 	for try := range 1000 {
 		out = standin.Other(fmt.Sprint(id, " ", try))
@@ -124,7 +124,7 @@ func eachField(n *yaml.Node, visit func(key, value *yaml.Node)) {
 	}
 }
 
-// comparison compares the objects of both runs. back replaces the second stand-ins by the first.
+// comparison compares the objects of both runs. back replaces the second stand-ins with the first ones.
 type comparison struct{ back *strings.Replacer }
 
 func (c comparison) node(a, b *yaml.Node) bool {
@@ -148,9 +148,9 @@ func (c comparison) text(a, b string) bool {
 	return err == nil && fault == nil && c.back.Replace(is) == was
 }
 
-// given returns the objects that may contain secrets as the files have them, before a kustomization
-// changes them, and the values from which generators make Secrets. An object that a layer removes or
-// changes may have been the source of a replacement before.
+// given returns the objects that may contain secrets as they are in the files, before kustomizations change
+// them, and the values from which generators make Secrets. An object that a layer removes or changes may have
+// been the source of a replacement before.
 func (w *walker) given() (out []kinds.Object) {
 	add := func(n *yaml.Node, kind string) {
 		out = append(out, kinds.Object{Ref: intent.ObjectRef{APIVersion: "v1", Kind: kind, Name: text(n, "metadata", "name")}, Node: n})
@@ -192,13 +192,13 @@ func (w *walker) given() (out []kinds.Object) {
 	return out
 }
 
-// operands returns the texts that the operations of a patch set.
+// operands returns the strings that the operations of a patch set.
 func operands(ops *yaml.Node) (out []string) {
 	for _, op := range ops.Content {
 		if _, v := field(deref(op), "value"); v != nil {
 			eachValue(v, func(text string) {
 				out = append(out, text)
-				if plain, err := kinds.DecodeBase64(text); err == nil { // of data, most likely
+				if plain, err := kinds.DecodeBase64(text); err == nil { // most likely a value in data
 					out = append(out, plain)
 				}
 			})
@@ -207,7 +207,7 @@ func operands(ops *yaml.Node) (out []string) {
 	return out
 }
 
-// stringData returns a Secret with some values.
+// stringData returns a Secret with the given values.
 func stringData(values []string) *yaml.Node {
 	data := &yaml.Node{Kind: yaml.MappingNode}
 	for _, v := range values {

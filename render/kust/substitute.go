@@ -15,7 +15,7 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// substitute fills r.Objects from the raw build.
+// substitute sets r.Objects from the raw build.
 func (r *Result) substitute(o Options, found *findings) {
 	objects, faults, large := substituteAll(r.find.raw, o, r.find.styleOf)
 	if large != nil {
@@ -35,7 +35,7 @@ func (r *Result) substitute(o Options, found *findings) {
 			kind, most = &unsets, maxUnset
 		}
 		if *kind++; *kind > most {
-			continue // report would leave it out, and finding its place takes time
+			continue // report would drop it, and finding its place takes time
 		}
 		d := f.diagnostic(o.GiveValue)
 		switch {
@@ -58,16 +58,16 @@ func (r *Result) substitute(o Options, found *findings) {
 	found.diags = append(found.diags, unset...)
 }
 
-// maxUnset bounds the reported uses of variables without a value. Each use is a finding, and those
-// of one variable are merged into one.
+// maxUnset bounds the reported uses of variables without a value. Every use is a finding. The findings about
+// a variable are merged later.
 const maxUnset = 5_000
 
 // substitutionFault is a finding of the substitution of variables.
 type substitutionFault struct {
 	ref  intent.ObjectRef
 	path intent.Path
-	// twice says that the object exists twice, key that two keys have become the same, inKey that the
-	// variable is in a key.
+	// twice is true if the object exists twice, key if two keys have become equal, and inKey if the variable
+	// is in a key.
 	twice, key, inKey bool
 	variables.Misuse
 }
@@ -87,8 +87,8 @@ func (f substitutionFault) diagnostic(giveValue string) diag.Diagnostic {
 	return d
 }
 
-// substituteAll puts the values of variables into objects. style returns how a scalar of the object
-// at an index was written. If the values are too large, it returns a finding instead of objects.
+// substituteAll substitutes variables in objects. style returns the original style of a scalar in the object
+// at an index. If the values are too large, it returns a finding instead of objects.
 func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Node, intent.Path) yaml.Style) (objects []kinds.Object, faults []substitutionFault, large *diag.Diagnostic) {
 	if grown := grownBy(raw, o.Vars); grown > substitutionLimit {
 		d := faultAt("too-large", diag.Position{}, fmt.Sprintf("the variables would grow the objects by up to %d bytes, the limit is %d", grown, substitutionLimit),
@@ -122,12 +122,12 @@ func substituteAll(raw []*yaml.Node, o Options, style func(i int) func(*yaml.Nod
 	return objects, append(faults, twice...), nil
 }
 
-// substitutionLimit bounds the bytes that variables add to the objects of one build. The length of a
-// value is limited, but a repository can use the value any number of times.
+// substitutionLimit bounds the bytes that variables add to the objects of a build. The length of a value is
+// limited, but a repository can use the value any number of times.
 const substitutionLimit = 64 << 20
 
-// grownBy returns an upper bound of the bytes that substitution adds: it uses the longest value for
-// every use of a variable.
+// grownBy returns an upper bound of the bytes that substitution adds. It assumes the longest value for every
+// use of a variable.
 func grownBy(objects []*yaml.Node, vars map[string]string) int64 {
 	longest := 0
 	for _, v := range vars {
@@ -250,8 +250,8 @@ func (s *substitution) scalar(n *yaml.Node, p intent.Path) {
 
 const quotedOrBlock = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-// plainTag returns the type of a plain scalar: a number, a boolean or null, and string for anything
-// else, such as dates.
+// plainTag returns the type of a plain scalar: number, boolean or null. Everything else, such as dates, is a
+// string.
 func plainTag(value string) string {
 	switch tag := (&yaml.Node{Kind: yaml.ScalarNode, Value: value}).ShortTag(); tag {
 	case "!!int", "!!float", "!!bool", "!!null":
@@ -287,12 +287,12 @@ func clusterScoped(ref intent.ObjectRef) bool {
 		return false
 	}
 	if strings.HasSuffix(ref.Group(), "cluster.x-k8s.io") {
-		return false // in no schema
+		return false // not in any schema
 	}
 	return worker.ClusterScoped(kyaml.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind})
 }
 
-// YAML returns the build with variables substituted, as "kubectl kustomize" prints a build.
+// YAML returns the build with variables substituted, in the form of "kubectl kustomize".
 func (r *Result) YAML() []byte {
 	nodes := make([]*yaml.Node, len(r.Objects))
 	for i, o := range r.Objects {

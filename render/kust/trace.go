@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// tracer runs the marked builds of a raw build, and keeps their traces.
+// tracer runs the marked builds of a raw build, and caches their traces.
 type tracer struct {
 	raw     []*yaml.Node
 	builds  *rebuilder
@@ -32,8 +32,8 @@ func (t *tracer) all() *trace {
 	return t.whole
 }
 
-// with returns the trace of a build that is marked, or changed, in a given way. If that build fails,
-// the trace has no objects.
+// with returns the trace of a build that is marked or changed by m. If that build fails, the trace has no
+// objects.
 func (t *tracer) with(m *marker) *trace {
 	nodes := t.builds.run(m)
 	if nodes == nil {
@@ -42,8 +42,8 @@ func (t *tracer) with(m *marker) *trace {
 	return traceOf(m, t.raw, nodes)
 }
 
-// at returns a trace that has everything about one object: that of its batch if the build has batches,
-// and else that of the whole build.
+// at returns a trace that has everything about an object: the trace of its batch if the build has batches,
+// and otherwise the trace of the whole build.
 func (t *tracer) at(object int) *trace {
 	i, _, ok := t.memberOf(object)
 	if !ok {
@@ -67,7 +67,7 @@ func (t *tracer) at(object int) *trace {
 	return known
 }
 
-// batch returns the trace of the marked build of a batch; nil if that build fails.
+// batch returns the trace of the marked build of a batch, or nil if that build fails.
 func (t *tracer) batch(parts *parts, b batch) *trace {
 	m := &marker{needed: map[*yaml.Node]bool{}}
 	for _, i := range append(numbers(b.from, b.to), b.others...) {
@@ -85,7 +85,7 @@ func (t *tracer) batch(parts *parts, b batch) *trace {
 	return out
 }
 
-// memberOf returns the member that an object was. ok is false if the build was not in batches.
+// memberOf returns the member of an object. ok is false if the build was not in batches.
 func (t *tracer) memberOf(object int) (i int, l *member, ok bool) {
 	if i, ok = t.members.member[t.raw[object]]; !ok {
 		return 0, nil, false
@@ -93,8 +93,8 @@ func (t *tracer) memberOf(object int) (i int, l *member, ok bool) {
 	return i, t.builds.plan.apart.parts.members[i], true
 }
 
-// documentOf returns the document that an object was. A marked build answers for an object that a patch
-// may have changed.
+// documentOf returns the document of an object. If a patch may have changed the object, it runs a marked
+// build.
 func (t *tracer) documentOf(object int) (sourceDoc, bool) {
 	if _, l, ok := t.memberOf(object); ok && !l.patched {
 		f := t.builds.plan.files[l.file]
@@ -107,7 +107,7 @@ func (t *tracer) documentOf(object int) (sourceDoc, bool) {
 	return sourceDoc{}, false
 }
 
-// hasDocument reports whether an object comes from a document, and not from a generator.
+// hasDocument reports whether an object comes from a document rather than a generator.
 func (t *tracer) hasDocument(object int) bool {
 	_, ok := t.documentOf(object)
 	return ok
@@ -117,7 +117,7 @@ func (t *tracer) hasDocument(object int) bool {
 type trace struct {
 	leaves []leaf
 	docs   []sourceDoc
-	// objects are the marked objects, parallel to the raw ones. If the node is nil, no origin is known.
+	// objects are the marked objects, parallel to the raw ones. If a node is nil, no origin is known.
 	objects []traced
 }
 
@@ -138,8 +138,8 @@ type leaf struct {
 	location location
 	node     *yaml.Node
 	steps    []step // from the object's root down to the scalar
-	// own says that the scalar is a field of a kustomization, such as the value of a label, which ends
-	// up at many paths.
+	// own is true if the scalar is a field of a kustomization, such as the value of a label. Its value can
+	// appear at many paths.
 	own  bool
 	from source
 }
@@ -158,8 +158,7 @@ type step struct {
 	elem string
 	key  *yaml.Node // nil for an item of a sequence
 	val  *yaml.Node
-	// pointer is set for a token of a JSON pointer: a number in it may be an
-	// index or a key.
+	// pointer is true for a token of a JSON pointer. A number in it may be an index or a key.
 	pointer bool
 }
 
@@ -173,7 +172,7 @@ const (
 
 func mark(id int) string { return markStart + strconv.Itoa(id) + markEnd }
 
-// unmark returns a text without its marks, and the marks.
+// unmark returns a text without its marks, and the indexes of the marks.
 func unmark(s string) (string, []int) {
 	var ids []int
 	var b strings.Builder
@@ -195,7 +194,7 @@ func unmark(s string) (string, []int) {
 	}
 }
 
-// newTrace returns a trace for a number of objects, all unknown.
+// newTrace returns a trace for the given number of objects, all unknown.
 func newTrace(m *marker, objects int) *trace {
 	t := &trace{objects: make([]traced, objects), leaves: m.leaves, docs: m.docs}
 	for i := range t.objects {
@@ -211,7 +210,7 @@ func traceOf(m *marker, raw, marked []*yaml.Node) *trace {
 	return t
 }
 
-// match finds the marked object of each raw one by its identity or, if that changed, by its place in
+// match finds the marked object of each raw object by its identity or, if that changed, by its position in
 // the output.
 func (t *trace) match(raw, marked []*yaml.Node) {
 	byID := make(map[string]*yaml.Node, len(marked))
@@ -229,7 +228,7 @@ func (t *trace) match(raw, marked []*yaml.Node) {
 	}
 }
 
-// set stores the marked object of the raw one at an index, and its document.
+// set stores the marked object for the raw object at an index, and its document.
 func (t *trace) set(i int, marked *yaml.Node) {
 	t.objects[i].node = marked
 	if doc, err := strconv.Atoi(text(marked, "metadata", "annotations", docKey)); err == nil && doc < len(t.docs) {
@@ -241,7 +240,7 @@ func identity(n *yaml.Node) string {
 	return strings.Join([]string{text(n, "apiVersion"), text(n, "kind"), text(n, "metadata", "namespace"), text(n, "metadata", "name")}, "\x00")
 }
 
-// at walks a path down a node tree; nil if it does not exist.
+// at returns the node at a path, or nil.
 func at(n *yaml.Node, p intent.Path) *yaml.Node {
 	for _, elem := range p {
 		if n = deref(n); n == nil {
@@ -274,9 +273,9 @@ func index(elem string) (int, bool) {
 	return i, err == nil && i >= 0
 }
 
-// credited returns the leaf that a scalar came from, if its marks prove that: the marked scalar without
-// its marks equals the real one, and the path of the leaf leads to the path of the scalar. If several
-// leaves left marks, the kustomization's own field was the last.
+// credited returns the leaf of a scalar if its marks prove it: the marked scalar without its marks equals the
+// real one, and the path of the leaf leads to the path of the scalar. If several leaves left marks, the
+// kustomization's own field was the last.
 func (t *trace) credited(raw, marked *yaml.Node, p intent.Path) *leaf {
 	rest, ids := unmark(marked.Value)
 	if rest != raw.Value {
@@ -298,7 +297,7 @@ func (t *trace) leaf(id int) *leaf {
 	return nil
 }
 
-// position returns the place of the leaf, or of the element a number of steps above.
+// position returns the place of the leaf, or of the element up levels above it.
 func (l *leaf) position(up int, key bool) (diag.Position, bool) {
 	if len(l.steps) == 0 {
 		return l.location.node(l.node), true
@@ -314,7 +313,8 @@ func (l *leaf) position(up int, key bool) (diag.Position, bool) {
 	return l.location.node(s.val), true
 }
 
-// leads reports whether the leaf's path in its source fits p, so that the leaf can be the field at p.
+// leads reports whether the leaf's path in its source is compatible with p, so that the leaf can be the field
+// at p.
 func (l *leaf) leads(p intent.Path) bool {
 	if l.own {
 		return true

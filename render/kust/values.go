@@ -16,11 +16,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxValues is the size of the largest file with values, in bytes.
+// maxValues is the maximum size of a file with values, in bytes.
 const maxValues = 64 << 10
 
-// values returns the values in files of the tree. Later files override earlier ones, and the given
-// values override all files: the tree cannot change a value of the configuration.
+// values returns the values in files of the tree. Later files override earlier ones. The given values
+// override all files, because the tree must not change a value of the configuration.
 func (r *reader) values(files []string, given map[string]string) map[string]string {
 	if len(files) == 0 {
 		return given
@@ -43,7 +43,7 @@ func (r *reader) values(files []string, given map[string]string) map[string]stri
 	return out
 }
 
-// valuesOf reads one file. It reports every fault in it.
+// valuesOf reads one file and reports all faults in it.
 func (r *reader) valuesOf(file string) map[string]values.Value {
 	at := diag.Position{File: file}
 	physical, e, err := r.view.resolve(file)

@@ -13,16 +13,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// location is the place of a YAML text: a file, or a scalar of a file.
+// location is the place of a YAML text: a file, or a scalar in a file.
 type location struct {
 	file string
-	// scalar contains the text if it is an inline patch; nil for a whole file.
+	// scalar contains the text if it is an inline patch. It is nil for a whole file.
 	scalar *yaml.Node
-	// source is the file's content, to count a block scalar's indentation.
+	// source is the file's content. It serves to determine the indentation of a block scalar.
 	source []byte
 }
 
-// at returns the position in the file of a line and column of the text.
+// at converts a line and column of the text to a position in the file.
 func (p location) at(line, column int) diag.Position {
 	if p.scalar == nil {
 		return diag.Position{File: p.file, Line: line, Column: column}
@@ -32,8 +32,8 @@ func (p location) at(line, column int) diag.Position {
 
 func (p location) node(n *yaml.Node) diag.Position { return p.at(n.Line, n.Column) }
 
-// scalarPosition returns the position in the file of a place in the text of a scalar. It is exact for
-// a literal block. Other styles fold or escape lines, so it returns the position of the scalar.
+// scalarPosition converts a line and column in the text of a scalar to a position in the file. It is exact
+// for a literal block. Other styles fold or escape lines, so it returns the position of the scalar.
 func scalarPosition(p location, line, column int) diag.Position {
 	own := diag.Position{File: p.file, Line: p.scalar.Line, Column: p.scalar.Column}
 	if p.scalar.Style&yaml.LiteralStyle == 0 || line < 1 {
@@ -56,10 +56,9 @@ func scalarPosition(p location, line, column int) diag.Position {
 // kustomize would see different documents.
 var splitAmbiguity = regexp.MustCompile(`\n---#`)
 
-// parse reads all documents of a YAML text. It refuses everything that is not safe to hand to
-// kustomize: syntax errors, aliases that refer to themselves or expand too much, deep nesting,
-// duplicate keys. It returns the root node of each document that can be checked further, and ok if it
-// added no diagnostic.
+// parse parses all documents of a YAML text. It refuses everything that is not safe for kustomize: syntax
+// errors, aliases that refer to themselves or expand too much, deep nesting, duplicate keys. It returns the
+// root nodes of documents that can be checked further. ok is true if it added no diagnostic.
 func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 	before := len(r.diags)
 	if loc := splitAmbiguity.FindIndex(text); loc != nil {
@@ -106,8 +105,8 @@ func (r *reader) parse(text []byte, p location) (docs []*yaml.Node, ok bool) {
 	return docs, len(r.diags) == before
 }
 
-// oversized returns the line of the first document with more bytes than limit, or 0. The size matters
-// because a document is parsed as a whole, before its nodes are counted.
+// oversized returns the line of the first document with more bytes than limit, or 0. The size matters because
+// a document is parsed completely before its nodes are counted.
 func oversized(text []byte, limit int64) int {
 	if int64(len(text)) <= limit {
 		return 0
@@ -126,7 +125,7 @@ func oversized(text []byte, limit int64) int {
 	return 0
 }
 
-// nodesPerDocument is the cost of a document beyond its nodes, in nodes.
+// nodesPerDocument is the overhead of a document, in nodes.
 const nodesPerDocument = 8
 
 // maxFaultsPerFile bounds the findings about one file, so that a hostile file cannot fill a report.
@@ -147,8 +146,8 @@ func syntaxHint(text []byte, line int) string {
 
 var flowVariable = regexp.MustCompile(`[{\[].*[^"'$]\$\{`)
 
-// vet walks one document once, without expanding its aliases, and reports whether its size and its
-// aliases are harmless.
+// vet walks one document once, without expanding its aliases. It reports whether size and aliases are within
+// the limits.
 func (r *reader) vet(root *yaml.Node, p location) bool {
 	s := &vetting{r: r, p: p, anchored: map[*yaml.Node]extent{}}
 	whole := s.visit(root, 1)
@@ -169,7 +168,7 @@ func (r *reader) vet(root *yaml.Node, p location) bool {
 type vetting struct {
 	r        *reader
 	p        location
-	anchored map[*yaml.Node]extent // nodes that aliases can name
+	anchored map[*yaml.Node]extent // nodes that aliases can refer to
 	plain    int                   // nodes without aliases expanded
 	faults   int
 	stopped  bool
@@ -182,7 +181,7 @@ type extent struct {
 	ended  bool // false while the walk is below the node
 }
 
-// sizeCap stops sums well before they overflow.
+// sizeCap ends sums well before they overflow.
 const sizeCap = 1 << 40
 
 func (s *vetting) visit(n *yaml.Node, level int) extent {
@@ -242,12 +241,12 @@ func (s *vetting) stop(code string, n *yaml.Node, summary, detail string) {
 	s.r.add(code, s.p.node(n), summary, detail)
 }
 
-// keys refuses duplicate keys, of which kustomize would silently keep one, and keys that are not
-// scalars.
+// keys refuses keys that are not scalars, and duplicate keys. kustomize would silently keep only one of the
+// duplicates.
 func (s *vetting) keys(m *yaml.Node) {
 	if keys := len(m.Content) / 2; s.r.crowd.adds(keys) {
 		s.stopped = true
-		s.plain += len(m.Content) // parsing took its time for them all
+		s.plain += len(m.Content) // parsing already processed all of them
 		s.r.report(crowded(s.p.node(m), keys))
 		return
 	}
@@ -305,7 +304,7 @@ func isNull(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
 }
 
-// deref follows an alias to the node that it stands for.
+// deref returns the node that an alias refers to, or n itself.
 func deref(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		return n.Alias
@@ -327,8 +326,8 @@ func field(m *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// foldedField is field with the rules that kustomize uses for its own files: a key in any case. If
-// several spellings occur, the decoder keeps the one that sorts last.
+// foldedField is like field, with kustomize's rules for its own files: a key matches in any case. If several
+// spellings occur, the decoder uses the one that sorts last.
 func foldedField(m *yaml.Node, name string) (key, value *yaml.Node) {
 	m = deref(m)
 	if m == nil || m.Kind != yaml.MappingNode {
@@ -343,7 +342,7 @@ func foldedField(m *yaml.Node, name string) (key, value *yaml.Node) {
 	return key, value
 }
 
-// text is the value of a scalar field of a mapping, or "".
+// text returns the value of a scalar field of a mapping, or "".
 func text(m *yaml.Node, names ...string) string {
 	for _, name := range names {
 		_, v := field(m, name)

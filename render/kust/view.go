@@ -32,14 +32,13 @@ var (
 func isTooSlow(err error) bool { return errors.Is(err, errTooSlow) }
 
 // view reads a tree for one build. It follows symlinks inside the tree, enforces the limits, and records
-// every lookup. It keeps an error of the tree itself, because kustomize ignores errors of its file
-// system.
+// every lookup. It stores an error of the tree itself, because kustomize ignores errors of its file system.
 type view struct {
 	ctx  context.Context
 	tree tree.Tree
 	lim  Limits
-	// small says that small workers run the build, killed that something outside of the build killed
-	// a worker. Forks share killed.
+	// small is true if small workers run the build. killed is true if something outside of the build killed a
+	// worker. Forks share killed.
 	small  bool
 	killed *atomic.Bool
 
@@ -75,7 +74,7 @@ func (v *view) fork(ctx context.Context) *view {
 	return f
 }
 
-// failure returns why the tree could not be read, or nil.
+// failure returns the reason why the tree could not be read, or nil.
 func (v *view) failure() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -96,7 +95,7 @@ func (v *view) giveUp(why error) {
 	_ = v.fail(why)
 }
 
-// lstat describes p without following links, and records the answer.
+// lstat returns the entry at p without following links, and records the result.
 func (v *view) lstat(p string) (tree.Entry, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,7 +116,7 @@ func (v *view) lstat(p string) (tree.Entry, error) {
 	return e, err
 }
 
-// resolve returns the physical path that p leads to, and its entry.
+// resolve returns the physical path of p after following links, and its entry.
 func (v *view) resolve(p string) (string, tree.Entry, error) {
 	at, e, err := v.follow(p)
 	to := worker.Path{At: at, File: err == nil && e.Mode.IsFile()}
@@ -139,7 +138,7 @@ func (v *view) resolutions() map[string]worker.Path {
 	return maps.Clone(v.resolved)
 }
 
-// pathOf answers kustomize for a path that it did not request before.
+// pathOf answers kustomize for a path that was not resolved before.
 func (v *view) pathOf(p string) worker.Path {
 	clean, err := tree.Clean(p)
 	if err != nil {
@@ -151,7 +150,7 @@ func (v *view) pathOf(p string) worker.Path {
 	return v.resolved[clean]
 }
 
-// contents returns the contents of files as kustomize gets them.
+// contents returns the contents of files in the form that kustomize gets.
 func (v *view) contents(files map[string]*file) map[string][]byte {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -163,7 +162,7 @@ func (v *view) contents(files map[string]*file) map[string][]byte {
 }
 
 func (v *view) follow(p string) (string, tree.Entry, error) {
-	// A tree finds no path through a symlink, so a path that is found directly is physical.
+	// A tree does not look up paths through symlinks, so a path that exists in the tree is physical.
 	if e, err := v.lstat(p); err == nil && e.Mode != tree.Symlink && e.Mode != tree.Submodule {
 		return p, e, nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {

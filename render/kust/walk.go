@@ -32,9 +32,9 @@ type file struct {
 	docs    []*yaml.Node // roots of the documents, of a YAML file
 	parsed  bool
 	data    bool // its bytes become data of an object
-	// checkedEnv says that it was checked as a file of key=value lines.
+	// checkedEnv is true after it was checked as a file of key=value lines.
 	checkedEnv bool
-	broken     bool // nothing of it can be used, which was reported
+	broken     bool // nothing in it can be used; this was reported
 }
 
 // kust is one kustomization file.
@@ -48,8 +48,8 @@ type kust struct {
 	objects  []*file // files of objects
 	patches  []patch
 	configs  []*file // builtin transformers and generators in files
-	legacy   bool    // has deprecated fields, about which kustomize would warn
-	virtual  bool    // made for a path that has no kustomization file
+	legacy   bool    // has deprecated fields, for which kustomize prints warnings
+	virtual  bool    // made for a path without a kustomization file
 
 	// growth lists the documents that may contain replacements.
 	growth []*yaml.Node
@@ -131,7 +131,7 @@ func (w *walker) directory(dir string) *kust {
 	return w.made(dir, yamls)
 }
 
-// single walks a build of one file of objects.
+// single walks a single file of objects that is the path of a build.
 func (w *walker) single(p string) *kust {
 	name := path.Base(p)
 	for _, n := range konfig.RecognizedKustomizationFileNames() {
@@ -198,7 +198,7 @@ func (w *walker) kustomizationNames(dir string, at diag.Position) ([]string, boo
 	return names, true
 }
 
-// kustomization walks the kustomization of a directory, which the entry at a position names.
+// kustomization walks the kustomization in a directory. at is the position of the entry that names it.
 func (w *walker) kustomization(dir string, at diag.Position) *kust {
 	if len(w.chain) > w.view.lim.Depth {
 		if !w.full {
