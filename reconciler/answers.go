@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// questions are the lookups of the targets of a pass, each once, and where their
-// answers go.
+// questions contains the lookups of the targets of a pass, each once, and the destinations of their
+// answers.
 type questions struct {
 	requests []resolve.Request
 	put      []func(observed.Answer)
@@ -33,7 +33,7 @@ func (ps *passState) answers(ctx context.Context) ([]observed.Answers, []map[mod
 			q.of(i, &targets[i])
 		}
 	}
-	if len(q.requests) == 0 { // what was known is forgotten all the same
+	if len(q.requests) == 0 { // the resolver still drops its unused answers
 		_, err := ps.Resolver.Answer(ctx, nil)
 		return q.answers, q.checked, err
 	}
@@ -52,8 +52,8 @@ func (ps *passState) answers(ctx context.Context) ([]observed.Answers, []map[mod
 	return q.answers, q.checked, nil
 }
 
-// of adds the questions of one target, which has one network: so within it a lookup
-// has one answer, however many pools ask.
+// of adds the lookups of one target. A target has one network, so a lookup has one answer for all
+// of its pools.
 func (q *questions) of(i int, t *Desired) {
 	clusters := clustersOf(t.Set)
 	since := map[intent.Lookup]time.Time{}
@@ -85,7 +85,7 @@ func (q *questions) of(i int, t *Desired) {
 	}
 	if t.Base != nil {
 		for _, l := range template.BaseImages(t.Base) {
-			ask(l, intent.Cluster{}) // which an image does not depend on
+			ask(l, intent.Cluster{}) // images do not depend on the cluster
 		}
 	}
 }

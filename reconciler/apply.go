@@ -20,12 +20,12 @@ type applier struct {
 	*Options
 	memory *memory
 	checks *preconditions
-	// unread are the refreshes that the plans know from an earlier pass.
+	// unread maps groups to refreshes that the plans use from an earlier pass.
 	unread map[string]observed.Refresh
 }
 
-// slot runs the steps of one pool or AWSLaunchConfig, and adds to made the template
-// versions that they make.
+// slot runs the steps of one pool or AWSLaunchConfig. It adds the template versions that they make
+// to made.
 func (a *applier) slot(ctx context.Context, r *plan.Report, positions []int, made step.Made) {
 	steps := r.Plan.Steps
 	var own []step.Step
@@ -65,14 +65,14 @@ func (a *applier) slot(ctx context.Context, r *plan.Report, positions []int, mad
 	}
 }
 
-// parksAlone reports whether the other steps of the slot continue even if this one fails: a
-// version of a shared template does not matter to pools that want another one.
+// parksAlone reports whether the other steps of the slot continue even if this one fails: a version
+// of a shared template does not matter to pools that want another version.
 func parksAlone(st step.Step) bool {
 	_, makes := st.Do.(step.CreateLaunchTemplateVersion)
 	return makes && st.LaunchConfig != ""
 }
 
-// alone runs a step that parks alone.
+// alone runs a step for which parksAlone is true.
 func (a *applier) alone(ctx context.Context, r *plan.Report, i int, key refusals.Key, made step.Made) {
 	st, out := r.Plan.Steps[i], &r.Outcomes[i]
 	digest := requestOf([]step.Step{st})
@@ -91,8 +91,8 @@ func (a *applier) alone(ctx context.Context, r *plan.Report, i int, key refusals
 	}
 }
 
-// refusedStatus returns the status of a step that is parked for an error: a step that weir itself
-// did not send has not failed.
+// refusedStatus returns the status of a step that is parked for an error. If weir itself did not
+// send the step, it has not failed.
 func refusedStatus(err *observed.Error) step.OutcomeStatus {
 	if err.Code == observed.CodeChanged {
 		return step.Skipped
@@ -100,9 +100,9 @@ func refusedStatus(err *observed.Error) step.OutcomeStatus {
 	return step.Failed
 }
 
-// requestOf stands for what the steps of one slot ask of AWS. It distinguishes those
-// that have one digest because people approve them as one: a refusal of the first, such
-// as ending a refresh before the next, says nothing of the second.
+// requestOf identifies the requests of one slot's steps. It differs between plans that have the
+// same digest because people approve them together. A refusal of the first plan, such as ending a
+// refresh, does not apply to the next.
 func requestOf(steps []step.Step) string {
 	out := ""
 	for _, st := range steps {
@@ -111,14 +111,14 @@ func requestOf(steps []step.Step) string {
 	return out + (&plan.Plan{Steps: steps}).Digest()
 }
 
-// optional reports whether the steps after a failed one may run: versions that AWS
-// does not let go of block no other step. Where trying again may help, the steps that
-// follow wait, because the plan would not ask for the deletion again.
+// optional reports whether the steps after a failed one may run: versions that AWS refuses to
+// delete block no other step. If a retry may help, the later steps wait, because a new plan would
+// not contain the deletion.
 func optional(st step.Step, err *observed.Error) bool {
 	return st.Verb == step.PruneVersion && err != nil && (err.Kind == observed.Denied || err.Kind == observed.Invalid)
 }
 
-// do runs one step to its end, though ctx may end before.
+// do runs one step to its end, even if ctx ends before.
 func (a *applier) do(ctx context.Context, r *plan.Report, st step.Step, made step.Made) step.Outcome {
 	began := a.now()
 	ctx, cancel := forCall(ctx)
@@ -140,8 +140,8 @@ func (a *applier) do(ctx context.Context, r *plan.Report, st step.Step, made ste
 		out.Err = asError(err)
 		out.Status = step.Failed
 		if out.Err.Kind == observed.Busy || out.Err.Kind == observed.Fenced || ctx.Err() != nil {
-			// Another's change is under way, another weir may be the owner, or the
-			// process ends before AWS has answered: the next pass looks again.
+			// Somebody else's change is in progress, another weir may be the owner, or the process
+			// ends before AWS has answered. The next pass reads again.
 			out.Status = step.Skipped
 		}
 		log.Error("step failed", "error", out.Err, "kind", string(out.Err.Kind))
@@ -155,8 +155,8 @@ func (a *applier) do(ctx context.Context, r *plan.Report, st step.Step, made ste
 	return out
 }
 
-// existed returns the error of a step that should make what AWS holds already. The step made
-// nothing, and the next pass continues from what it then observes.
+// existed returns the error for a step whose resource already exists. The step made nothing, and
+// the next pass continues from what it then observes.
 func existed(st step.Step) error {
 	return &observed.Error{
 		Kind: observed.Busy, Service: "weir", Operation: "Observe", Code: observed.CodeChanged,
@@ -164,7 +164,7 @@ func existed(st step.Step) error {
 	}
 }
 
-// execute runs a step, after it reads again what the step ends and what it relies on.
+// execute runs a step. Before that, it reads the resources again that the step ends or relies on.
 func (a *applier) execute(ctx context.Context, st step.Step, made step.Made) (step.Result, error) {
 	if !a.Shared && st.Seen != nil && (!st.Seen.Moments || a.now().Sub(a.checks.since) >= seenMoments) {
 		if err := a.Cloud.Confirm(ctx, *st.Seen); err != nil {
@@ -173,7 +173,7 @@ func (a *applier) execute(ctx context.Context, st step.Step, made step.Made) (st
 	}
 	do := a.memory.tokens.fresh(st.Request(made))
 	if d, ok := do.(step.SetDefaultVersion); ok && a.StepsFor > 0 {
-		d.Patient = true // no machine waits for it, and there are passes to come
+		d.Patient = true // no machine waits for it, and later passes follow
 		do = d
 	}
 	if err := a.confirmRefresh(ctx, do, a.uncertain(do)); err != nil {
@@ -210,9 +210,8 @@ func asError(err error) *observed.Error {
 	return &observed.Error{Kind: observed.Unknown, Code: "Internal", Message: err.Error(), Err: err}
 }
 
-// remember keeps facts that AWS cannot give afterwards: which nodegroup update was
-// started for which intent, which refresh weir cancelled, which token was answered,
-// what was written.
+// remember stores facts that AWS does not return later: the intent of a nodegroup update, refreshes
+// that weir cancelled, answered tokens, and written values.
 func (a *applier) remember(r *plan.Report, st step.Step, res step.Result) {
 	m, clock := a.memory, a.clock()
 	m.refusals.Wrote(r.Target, r.Revision, st, clock)

@@ -2,7 +2,7 @@ package reconciler
 
 import "github.com/weir-gitops/weir/reconciler/refusals"
 
-// recallAttempts takes in the earlier owner's failed attempts, in the first pass of a scope. For a
+// recallAttempts loads the earlier owner's failed attempts in the first pass of a scope. For a
 // target that appears later, or has no render yet, a later pass does so.
 func recallAttempts(b *Batch, r *refusals.Record, o *Options) {
 	switch {

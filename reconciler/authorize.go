@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// authorize runs BeforeWrite, and fails the pass if that fails. Then it makes the applier, without which
-// the pass writes nothing to AWS, and notes which earlier writes AWS now returns and which commits are
-// planned.
+// authorize runs BeforeWrite. If that fails, the pass fails. Then it makes the applier, without
+// which the pass cannot write to AWS. It also notes earlier writes that AWS now returns, and the
+// planned commits.
 func (ps *passState) authorize(context.Context) error {
 	if err := ps.batch.checkBeforeWrite(ps.state); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (b *Batch) checkBeforeWrite(state *observed.State) error {
 	return nil
 }
 
-// hasInstance reports whether anything that was observed is the instance's.
+// hasInstance reports whether any observed resource belongs to the instance.
 func hasInstance(state *observed.State, instance string) bool {
 	for _, t := range state.Templates {
 		if t.Tags[observed.TagOwner] == instance {

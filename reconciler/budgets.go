@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/workload"
 )
 
-// How long an answer about disruption budgets is kept: they change by the second, and a
-// rollout that waits is planned in each pass. A cluster that refuses or does not answer is
-// asked less often, so that it holds up one pass and not each.
+// The times for which an answer about disruption budgets is reused. Budgets change by the second,
+// and a waiting rollout is planned in every pass. weir queries a cluster that refuses or does not
+// answer less often, so that it does not delay every pass.
 const (
 	budgetsFor   = time.Minute
 	noBudgetsFor = 5 * time.Minute
@@ -57,7 +57,7 @@ func (m *budgetMemory) forget(now time.Time) {
 	maps.DeleteFunc(m.answers, func(_ Workload, a *budgetAnswer) bool { return !now.Before(a.until) })
 }
 
-// of returns the answer of a cluster, nil if it was not asked.
+// of returns the answer of a cluster, nil if it was not queried.
 func (m *budgetMemory) of(w Workload) *disruption.Answer {
 	if a := m.answers[w]; a != nil {
 		return &a.Answer
@@ -65,8 +65,9 @@ func (m *budgetMemory) of(w Workload) *disruption.Answer {
 	return nil
 }
 
-// readBudgets asks the clusters of targets in which a rollout is due, each once. It returns a function
-// that waits for the answers and adds to the plans what prevents a rollout.
+// readBudgets reads the budgets of clusters of targets in which a rollout is due, each cluster
+// once. It returns a function that waits for the answers and adds to the plans the reasons why a
+// rollout is blocked.
 func (ps *passState) readBudgets(ctx context.Context) (add func()) {
 	now, budgets := ps.now(), &ps.memory.budgets
 	budgets.forget(now)
@@ -89,10 +90,10 @@ func (ps *passState) readBudgets(ctx context.Context) (add func()) {
 	}
 }
 
-// addBudgets adds to a plan what prevents its rollouts. answer is nil if weir has no access to the
-// cluster.
+// addBudgets adds to a plan the reasons why its rollouts are blocked. answer is nil if weir has no
+// access to the cluster.
 func addBudgets(t *Desired, p *plan.Plan, in model.Input, answer *disruption.Answer) {
-	if answer == nil && t.Policy.JoinTokens.Prefix == "" { // nothing says how to reach the cluster
+	if answer == nil && t.Policy.JoinTokens.Prefix == "" { // no access to the cluster is configured
 		p.Diagnostics = append(p.Diagnostics, disruption.Undrained(p, in)...)
 		return
 	}

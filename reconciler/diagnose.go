@@ -22,8 +22,8 @@ func (ps *passState) diagnose(ctx context.Context) error {
 	return nil
 }
 
-// noteParked says, with the parked steps and for their pools, what makes weir try them
-// again. A command that works on a PATH tries on every call.
+// noteParked adds to parked steps, and to their pools, the condition for a retry. A command that
+// works on a PATH retries on every call.
 func noteParked(policy model.Policy, r *plan.Report, record *refusals.Record) {
 	if policy.OwnTargetOnly {
 		return
@@ -39,7 +39,7 @@ func noteParked(policy model.Policy, r *plan.Report, record *refusals.Record) {
 		}
 		o.Lift = "weir does not try again for " + wait + "; a commit that changes it, or weir reconcile " + r.Target + " --retry, makes weir try at once"
 		if o.Err.Code == observed.CodeChanged && record.Unsent(refusals.Key{Target: r.Target, Owner: o.Step.Owner()}) < 2 {
-			continue // once is no fault: somebody changed it meanwhile
+			continue // one such event is no fault: somebody changed the resource meanwhile
 		}
 		for j := range r.Pools {
 			plan.NoteRefused(&r.Pools[j], o)
@@ -59,8 +59,8 @@ func in(wait time.Duration) string {
 	return strconv.Itoa(int(wait.Minutes())) + " minutes"
 }
 
-// addUnknownNames adds to the steps that failed for it which field names what AWS does
-// not know.
+// addUnknownNames adds diagnostics for steps that failed because of a name that AWS does not know.
+// They point to the field with the name.
 func addUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
 	var found diag.List
 	for _, o := range r.Failures() {
@@ -77,7 +77,7 @@ func addUnknownNames(ctx context.Context, t Desired, r *plan.Report) {
 		return
 	}
 	attachPositions(ctx, found, t)
-	// The same diagnostics from before the step say less.
+	// They replace the plan's diagnostics for the same fields, which have less detail.
 	before := slices.DeleteFunc(slices.Clone(r.Plan.Diagnostics), func(d diag.Diagnostic) bool {
 		return slices.ContainsFunc(found, func(f diag.Diagnostic) bool { return d.Code == f.Code && d.Object == f.Object && d.Field == f.Field })
 	})

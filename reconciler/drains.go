@@ -19,12 +19,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// drainTimeout bounds the draining of one target in a pass: a cluster that does not answer
-// must not hold up the pass. AWS waits for a heartbeat for far longer.
+// drainTimeout limits the draining of one target in a pass: a cluster that does not answer must not
+// delay the pass. AWS waits for a heartbeat for far longer.
 const drainTimeout = 20 * time.Second
 
-// drain goes on with the machines that wait for weir's lifecycle hook, whatever holds the
-// steps of their pools: AWS ends these machines anyway.
+// drain continues to drain the machines that wait for weir's lifecycle hook, even if steps of their
+// pools are held: AWS ends these machines anyway.
 func (ps *passState) drain(ctx context.Context) error {
 	waiting := waitingGroups(ps.state)
 	var g errgroup.Group
@@ -64,8 +64,8 @@ func (ps *passState) drain(ctx context.Context) error {
 	return nil
 }
 
-// waitingGroups are the groups with machines that wait for weir's hook, by target and
-// sorted: their tags say how they are drained, also once Git has dropped the pool.
+// waitingGroups returns the groups with machines that wait for weir's hook, sorted, by target.
+// Their tags configure the drain, even if the pool is no longer in Git.
 func waitingGroups(state *observed.State) map[string][]observed.Group {
 	out := map[string][]observed.Group{}
 	for _, g := range state.Groups {
@@ -80,7 +80,7 @@ func waitingGroups(state *observed.State) map[string][]observed.Group {
 	return out
 }
 
-// leaving are the machines of a target's groups that weir may drain.
+// leaving returns the machines of a target's groups that weir may drain.
 func leaving(in model.Input, groups []observed.Group) (out []drain.Machine) {
 	for _, g := range groups {
 		drainer, ok := intent.DrainerOf(g.Tags[observed.TagDrainer].Value)
@@ -90,7 +90,7 @@ func leaving(in model.Input, groups []observed.Group) (out []drain.Machine) {
 		}
 		key := g.Tags[observed.TagPool].Value
 		if pool := in.Set.Pool(key); in.Policy.Gates.Pools[key] != "" || pool != nil && in.HoldOf(pool) != "" {
-			continue // nothing of it is written
+			continue // weir writes nothing of the pool
 		}
 		for _, m := range g.Instances {
 			if m.AwaitsEnd() {
@@ -113,8 +113,8 @@ func drainNodes(n *model.Nodes) drain.Nodes {
 	return out
 }
 
-// hookActions answers lifecycle hooks, as steps are done: behind the fence, and after
-// another look where other weirs may own the scope.
+// hookActions answers lifecycle hooks with the same checks as steps: the fence, and a new read if
+// other weirs may own the scope.
 type hookActions struct{ applier *applier }
 
 // Hold implements drain.Actions.
@@ -146,7 +146,7 @@ func (a hookActions) do(ctx context.Context, do step.Action) error {
 // shownPods is the number of a machine's pods that a report names.
 const shownPods = 10
 
-// noteDraining says in the pool's status how far a machine is.
+// noteDraining adds the progress of a machine's drain to the pool's status.
 func noteDraining(r *plan.Report, st drain.Standing) {
 	for i := range r.Pools {
 		p := &r.Pools[i]
@@ -161,7 +161,7 @@ func noteDraining(r *plan.Report, st drain.Standing) {
 	}
 }
 
-// tellDraining puts into a report what became of a machine in a step.
+// tellDraining adds the result of a drain step for a machine to a report.
 func tellDraining(r *plan.Report, set *intent.Set, st drain.Standing) {
 	if st.Ended == "" {
 		noteDraining(r, st)
@@ -182,7 +182,7 @@ func tellDraining(r *plan.Report, set *intent.Set, st drain.Standing) {
 	r.Diagnostics = r.Plan.Diagnostics
 }
 
-// drained is the event of a machine that was let go.
+// drained returns the event for a machine that was released.
 func drained(st drain.Standing) step.Milestone {
 	m := step.Milestone{Pool: st.Pool, Reason: string(st.Ended), Facts: map[string]string{"group": st.Group, "instance": st.Instance}}
 	if st.Node != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// explain reads what people want to know beside the plans: why machines are missing, which launches
-// failed, and what the images are that plans change. No plan depends on it.
+// explain reads additional facts for people: why machines are missing, which launches failed, and
+// which images the plans change. No plan depends on them.
 func (ps *passState) explain(ctx context.Context) error {
 	if err := ps.explainShortages(ctx); err != nil {
 		return err
@@ -24,8 +24,8 @@ func (ps *passState) explain(ctx context.Context) error {
 	return nil
 }
 
-// explainShortages reads why machines are missing from pools that are too small, and which launches
-// failed if gates need that.
+// explainShortages reads why machines are missing from pools, and which launches failed if gates
+// need that.
 func (ps *passState) explainShortages(ctx context.Context) error {
 	short, watched := launch.Short(ps.inputs), launch.Watched(ps.inputs)
 	if len(short)+len(watched) == 0 {
@@ -39,8 +39,8 @@ func (ps *passState) explainShortages(ctx context.Context) error {
 	return nil
 }
 
-// nameImages says of images that plans change which they are. A step that cannot be
-// read shows only its id: a plan does not depend on it.
+// nameImages describes the images that plans change. If an image cannot be read, the plan shows
+// only its id: no step depends on the description.
 func nameImages(ctx context.Context, r Resolver, plans []*plan.Plan) {
 	images := map[string]*observed.Image{}
 	each := func(do func(*step.Change)) {

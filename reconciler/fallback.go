@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
-// recallSettled takes the pools of targets that are held for settled where the record says
-// that they had converged: a process that has just begun tells drift by that alone.
+// recallSettled marks pools that use an earlier revision as converged if the record says that they
+// had converged. A process that has just started needs this to recognize drift.
 func recallSettled(inputs []model.Input, memory *model.Memory) {
 	cloned := false
 	for i := range inputs {
@@ -56,18 +56,17 @@ func reachedAny(held map[string]*model.Fallback) bool {
 	return false
 }
 
-// selectTargets decides which targets the rest of the pass is about. A target for which a partial read has no
-// news is unknown in this pass. So is a target whose followed commit cannot be rendered, unless it is
-// held to the revision that was planned.
+// selectTargets selects the targets for the remaining stages. It treats a target that the partial
+// read skipped as unknown in this pass, and also a target whose followed commit cannot be rendered,
+// unless that is held to the planned revision.
 func (ps *passState) selectTargets(context.Context) error {
 	ps.targets = ps.partial.leaveOut(ps.batch.Targets, ps.inputs)
 	ps.targets = judge(ps.targets, ps.inputs, ps.plans, ps.reports)
 	return nil
 }
 
-// judge decides for targets whose followed commit cannot be rendered whether they are held to the
-// planned revision. If a target is not, the rest of the pass treats it as a target without a
-// render.
+// judge decides whether targets whose followed commit cannot be rendered are held to the planned
+// revision. The remaining stages treat a target that is not as a target without a render.
 func judge(targets []Desired, inputs []model.Input, plans []*plan.Plan, reports []*plan.Report) []Desired {
 	out := targets
 	for i := range targets {

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Newer asks AWS which images the pools of a batch have and could have, all in one go. plans
-// are the plans of the batch's targets, by target; one without a plan is left out. since says
-// how old answers may be.
+// Newer returns the present and the newest image of each pool of a batch. It sends all lookups
+// together. plans contains the plans of the batch's targets, by target; targets without a plan are
+// skipped. since is the minimum time of the answers.
 func (b Batch) Newer(ctx context.Context, plans map[string]*plan.Plan, since time.Time) ([]imageupdates.Pool, error) {
 	var out []imageupdates.Pool
 	var requests []resolve.Request

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// resolve makes the inputs of all targets except for the state of AWS: the fleet that they want
-// together, the answers to their lookups, and the nodes of their workload clusters.
+// resolve makes the inputs of all targets except for the state of AWS: the combined fleet, the
+// answers to lookups, and the nodes of the workload clusters.
 func (ps *passState) resolve(ctx context.Context) error {
 	read := nodes(ctx, ps.batch.Targets)
 	inputs, err := ps.prepare(ctx)
@@ -44,7 +44,7 @@ func (ps *passState) prepare(ctx context.Context) ([]model.Input, error) {
 	return inputs, nil
 }
 
-// fleetOf returns what all targets want together.
+// fleetOf returns the combined desired state of all targets.
 func fleetOf(targets []Desired) model.Fleet {
 	claims, brought := map[string][]model.Claim{}, map[string]bool{}
 	whole := true
@@ -66,8 +66,8 @@ func fleetOf(targets []Desired) model.Fleet {
 	return fleet
 }
 
-// giveWay takes back what pools that are held to an earlier revision want of AWS where
-// another target wants it by a followed one.
+// giveWay drops the claims of pools that use an earlier revision if another target claims the same
+// resource by a followed revision.
 func giveWay(targets []Desired, claims map[string][]model.Claim, fleet *model.Fleet) {
 	again := false
 	for _, t := range targets {
@@ -86,8 +86,8 @@ func giveWay(targets []Desired, claims map[string][]model.Claim, fleet *model.Fl
 	}
 }
 
-// holdNothingContested has pools only observed that are held to an earlier revision and
-// whose names another target wants.
+// holdNothingContested makes weir only observe pools that use an earlier revision and whose names
+// another target wants.
 func holdNothingContested(inputs []model.Input) {
 	for i := range inputs {
 		in := &inputs[i]
@@ -106,8 +106,8 @@ func holdNothingContested(inputs []model.Input) {
 	}
 }
 
-// clustersOf returns a function that finds a pool's cluster in the set, or makes
-// one of the names that the pool knows where the cluster's manifest is elsewhere.
+// clustersOf returns a function that finds a pool's cluster in the set. If the cluster's manifest
+// is elsewhere, it makes one from the pool's names.
 func clustersOf(set *intent.Set) func(*intent.Pool) intent.Cluster {
 	byKey := make(map[intent.Key]intent.Cluster, len(set.Clusters))
 	for _, c := range set.Clusters {

@@ -16,13 +16,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// tokenKeepers holds what keeps the join tokens of targets.
+// tokenKeepers contains the keepers of the targets' join tokens.
 type tokenKeepers struct {
 	mu      sync.Mutex
 	keepers map[string]tokenKeeper // by target
 }
 
-// tokenKeeper keeps the tokens of a target in one cluster.
+// tokenKeeper renews the tokens of a target in one cluster.
 type tokenKeeper struct {
 	cluster jointoken.Cluster
 	keeper  *jointoken.Keeper
@@ -43,23 +43,23 @@ func (k *tokenKeepers) of(t *Desired, o *Options) *jointoken.Keeper {
 	return have.keeper
 }
 
-// forget drops the keepers of all targets but some.
+// forget drops all keepers except those of some targets.
 func (k *tokenKeepers) forget(except map[string]bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	maps.DeleteFunc(k.keepers, func(target string, _ tokenKeeper) bool { return !except[target] })
 }
 
-// tokensTimeout bounds the keeping of one target's tokens in a pass: a cluster that
-// does not answer must not hold up what needs none.
+// tokensTimeout limits the renewal of one target's tokens in a pass: a cluster that does not answer
+// must not delay pools that need no token.
 const tokensTimeout = 20 * time.Second
 
-// parallelTokens is for how many targets tokens are kept at once.
+// parallelTokens is the number of targets whose tokens are renewed in parallel.
 const parallelTokens = 4
 
-// joinTokens keeps the join tokens of the targets before their steps run, so that
-// no machine starts without one. A pool without a token that holds gets no step
-// that could start a machine; what fails is in the report.
+// joinTokens renews the join tokens of the targets before their steps run, so that no machine
+// starts without one. A pool without a valid token gets no step that could start a machine.
+// Failures are in the report.
 func (ps *passState) joinTokens(ctx context.Context) error {
 	if ps.Parameters == nil {
 		return nil
@@ -82,7 +82,7 @@ func (ps *passState) joinTokens(ctx context.Context) error {
 	return nil
 }
 
-// keep keeps the tokens of a target, and reports what fails.
+// keep renews the tokens of a target, and reports failures.
 func (k *tokenKeepers) keep(ctx context.Context, o *Options, t *Desired, in model.Input, r *plan.Report) {
 	converged := map[string]bool{}
 	for _, p := range r.Pools {
@@ -109,7 +109,7 @@ func (k *tokenKeepers) keep(ctx context.Context, o *Options, t *Desired, in mode
 	awaitTokens(t, needs, kept, r, o.clock())
 }
 
-// awaitTokens leaves the steps of pools without a token to a later pass.
+// awaitTokens leaves the steps of pools without a valid token to a later pass.
 func awaitTokens(t *Desired, needs model.JoinNeeds, kept jointoken.Result, r *plan.Report, now time.Time) {
 	lacking := map[string]bool{}
 	for i := range t.Set.Pools {

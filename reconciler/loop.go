@@ -13,63 +13,60 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// Loop makes passes over one scope until its context ends: at once when it is
-// nudged, after a short delay while something moves, and else at every interval.
-// Each scope has its own, so that one in which AWS does not answer delays only itself.
-// Any number of them make a pass at once: passes wait for AWS most of the time, and
-// those that wait longest would fill a bound. The memory of all of them together grows
-// with the pools, however these are spread over scopes.
+// Loop makes passes over one scope until its context ends: at once after a nudge, after a short
+// delay while something is changing, and otherwise at every interval. Each scope has its own Loop,
+// so a scope in which AWS does not answer delays only itself. The number of parallel passes is not
+// limited: passes mostly wait for AWS, and the slowest ones would use up a limit. Their total
+// memory depends on the number of pools, not of scopes.
 type Loop struct {
-	// Desired says what Git wants of the scope now, and what holds it. It may wait
-	// until the account is open. A scope that cannot be reached gives its targets an
-	// Err and no Scope.
+	// Desired returns the desired state of the scope and the gates. It may wait until the account
+	// is open. If the scope cannot be reached, it gives the targets an Err and returns no Scope.
 	Desired  func(ctx context.Context) (Batch, error)
 	Reporter Reporter
 	Logger   *slog.Logger
-	// Interval is the time between passes with nothing moving, with 10 % of
-	// jitter either way; MovingDelay the time to the next pass while something moves.
-	// After a pass that did something it is a fifth of that, once: AWS's answer
-	// completes most changes, and somebody waits for the news.
+	// Interval is the time between passes while nothing is changing, with a jitter of ±10 %.
+	// MovingDelay is the time to the next pass while something is changing. After a pass that wrote
+	// to AWS it is a fifth of that, once: AWS's answer completes most changes, and people wait for
+	// the result.
 	Interval    time.Duration
 	MovingDelay time.Duration
-	// Watchful is for how long after Run began the passes follow each other as while
-	// something moves: a predecessor's last calls may still have their effect.
+	// Watchful is the time after the start of Run in which passes follow each other as if something
+	// were changing: the last calls of a previous process may still take effect.
 	Watchful time.Duration
-	// Tracer makes a span of each pass; nil makes none.
+	// Tracer creates a span for each pass. Nil creates none.
 	Tracer trace.Tracer
-	// Rand gives numbers in [0,1) that spread the passes; nil: those of math/rand.
+	// Rand returns numbers in [0,1) for the jitter. Nil means math/rand.
 	Rand func() float64
 
 	once sync.Once
 	wake chan struct{}
 
-	mu sync.Mutex // guards what follows, and the pace
+	mu sync.Mutex // guards the fields below, Interval and MovingDelay
 	// untilSpare is the scope's UntilSpare after the last pass.
 	untilSpare time.Duration
-	// within is the last batch's.
+	// within is Within of the last batch.
 	within time.Duration
-	// began is the start of the running pass, zero between passes. interrupt ends it.
+	// began is the start of the running pass, zero between passes. interrupt ends the pass.
 	began     time.Time
 	interrupt context.CancelFunc
-	// overtaken is that of the next batch, or of the one under way.
+	// overtaken is the channel Overtaken of the next or the running batch.
 	overtaken chan struct{}
 }
 
 // Defaults of Loop.
 const (
 	DefaultInterval = time.Minute
-	// At 5 s fifty pools that roll would cost more than the 80 calls a minute of the budget.
+	// With 5 s, fifty pools in a rollout would exceed the budget of 80 calls per minute.
 	DefaultMovingDelay = 5500 * time.Millisecond
 )
 
-// LastCall is the time that a call that may change AWS still has for its answer once the process
-// ends. After that the answer is lost: the next process reads the result.
+// LastCall is the time for which weir still waits for answers of calls that change AWS after the
+// process was asked to end. Later answers are lost, and the next process reads the result.
 const LastCall = 5 * time.Second
 
 func (l *Loop) init() { l.once.Do(func() { l.wake = make(chan struct{}, 1) }) }
 
-// Nudge starts the next pass now. It never blocks; several nudges before the pass are
-// one.
+// Nudge starts the next pass now. It never blocks. Several nudges before a pass count as one.
 func (l *Loop) Nudge() {
 	l.init()
 	select {
@@ -78,8 +75,8 @@ func (l *Loop) Nudge() {
 	}
 }
 
-// Interrupt ends the pass under way as soon as the calls in flight are answered,
-// without a new step; then the next one begins. It does not wait.
+// Interrupt ends the running pass as soon as the calls in flight are answered, without a new step.
+// Then the next pass starts. It does not wait.
 func (l *Loop) Interrupt() {
 	l.mu.Lock()
 	interrupt := l.interrupt
@@ -90,8 +87,8 @@ func (l *Loop) Interrupt() {
 	}
 }
 
-// Overtake makes the next pass follow soon, because something else is wanted: the one under
-// way finishes the pools that it has started, and leaves the remaining ones. It does not wait.
+// Overtake makes the next pass follow soon, because the desired state has changed. The running pass
+// finishes the pools that it has started, and leaves the remaining ones. It does not wait.
 func (l *Loop) Overtake() {
 	l.mu.Lock()
 	if l.overtaken != nil && !closed(l.overtaken) {
@@ -101,7 +98,7 @@ func (l *Loop) Overtake() {
 	l.Nudge()
 }
 
-// Taken says that Desired takes what is wanted now: what overtook the pass before is in it.
+// Taken reports that Desired now returns the current desired state, so an earlier Overtake is done.
 func (l *Loop) Taken() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,8 +112,8 @@ func (l *Loop) SetPace(interval, moving time.Duration) {
 	l.Interval, l.MovingDelay = interval, moving
 }
 
-// listEvery returns the time after which a pass lists everything, even if something is changing:
-// gates may need idle pools more often than the interval.
+// listEvery returns the time after which a pass must list everything, even if something is
+// changing: gates may need idle pools more often than the interval.
 func (l *Loop) listEvery() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,8 +131,8 @@ func (l *Loop) Began() time.Time {
 	return l.began
 }
 
-// Run makes passes until ctx ends. The pass that is under way then finishes the
-// calls in flight, for which it has LastCall, and starts no new step.
+// Run makes passes until ctx ends. The running pass then finishes the calls in flight, within
+// LastCall, and starts no new step.
 func (l *Loop) Run(ctx context.Context) error {
 	l.init()
 	ctx, done := withLastCall(ctx)
@@ -146,7 +143,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		look := mayLook(found, time.Since(listed), l.listEvery(), time.Since(began), l.Watchful)
 		found = l.pass(ctx, look)
 		if !look {
-			listed = time.Now() // the interval is between passes, whatever these take
+			listed = time.Now() // the interval starts when a pass ends
 		}
 		now := found
 		if now == resting && time.Since(began) < l.Watchful {
@@ -160,24 +157,24 @@ func (l *Loop) Run(ctx context.Context) error {
 			return nil
 		case <-l.wake:
 			timer.Stop()
-			found = resting // something new may be wanted
+			found = resting // the desired state may have changed
 		case <-timer.C:
 		}
 	}
 }
 
 // mayLook reports whether the next pass may be a partial read: the last one found something
-// changing, everything was listed less than every ago, and weir has run for longer than a
-// predecessor's calls may change idle pools.
+// changing, the last full read is less than every old, and weir has run for at least watchful, in
+// which calls of a previous process may change idle pools.
 func mayLook(found pace, listed, every, running, watchful time.Duration) bool {
 	return found != resting && listed < every && running >= watchful
 }
 
-// callsKey holds the context of calls that may change AWS.
+// callsKey is the key for the context of calls that may change AWS.
 type callsKey struct{}
 
-// withLastCall gives the calls below ctx that may change AWS a context that ends
-// LastCall after ctx does.
+// withLastCall gives the calls below ctx that may change AWS a context that ends LastCall after
+// ctx.
 func withLastCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	calls, cut := context.WithCancel(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() { time.AfterFunc(LastCall, cut) })
@@ -187,9 +184,8 @@ func withLastCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// forCall is ctx for a call that may change AWS: it does not end with ctx, because a
-// call that AWS may have taken is not to be left without its answer, but LastCall
-// after the order to end.
+// forCall returns a context for a call that may change AWS. It does not end with ctx but LastCall
+// later, because weir must read the answer to a call that AWS may have accepted.
 func forCall(ctx context.Context) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	if calls, ok := ctx.Value(callsKey{}).(context.Context); ok {
@@ -244,8 +240,8 @@ func (l *Loop) note(began time.Time, interrupt context.CancelFunc) {
 	l.began, l.interrupt = began, interrupt
 }
 
-// cutShort reports whether a pass found and did nothing because its context ended:
-// that is no failure of anything.
+// cutShort reports whether a pass found and did nothing because its context ended. That is no
+// failure.
 func cutShort(r *plan.Report) bool {
 	var e *observed.Error
 	cancelled := errors.Is(r.Err, context.Canceled) || errors.As(r.Err, &e) && e.Kind == observed.Cancelled

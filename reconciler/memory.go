@@ -16,10 +16,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// memory is the state that a Scope keeps between passes because neither Git nor AWS has it. A restart
-// forgets all of it.
+// memory is the state that a Scope keeps between passes because neither Git nor AWS has it. It is
+// lost at a restart.
 type memory struct {
-	// Steps that run in parallel use these parts, and so may callers of the Scope. Each has a lock.
+	// Steps that run in parallel, and callers of the Scope, use these parts. Each has a lock.
 
 	refusals  refusals.Record
 	refreshes refreshMemory
@@ -37,27 +37,27 @@ type memory struct {
 	planned  plannedCommits
 	pools    poolMemory
 	reads    partialReads
-	// waiting are the rollouts that waited for a slot in the last pass, in order.
+	// waiting lists the rollouts that waited for a slot in the last pass, in order.
 	waiting []plan.Waiting
 }
 
-// view returns a copy of what planning depends on.
+// view returns a copy of the memory for planning.
 func (m *memory) view(now time.Time) model.Memory {
 	v := model.Memory{Started: m.updates.view(), Converged: m.pools.converged, InService: maps.Clone(m.pools.inService), Refusals: m.refusals.View(now)}
 	v.Refreshes, v.Cancelled = m.refreshes.view()
 	return v
 }
 
-// poolMemory remembers what pools wanted when they had last converged, and since when their
-// instances are in service.
+// poolMemory contains the desired state of pools when they had last converged, and the times since
+// which their instances are in service.
 type poolMemory struct {
-	// settled is replaced as a whole and never changed. Its keys are those of model.SettledKey.
+	// converged is replaced as a whole and never changed. model.ConvergedKey makes its keys.
 	converged map[string]model.LastConverged
 	// inService is nil before the first pass, and has instance ids as keys.
 	inService map[string]time.Time
 }
 
-// convergedElsewhere returns what is known of the targets that are unknown in this pass.
+// convergedElsewhere returns the entries of the targets without a desired state in this pass.
 func (m *poolMemory) convergedElsewhere(targets []Desired) map[string]model.LastConverged {
 	next := make(map[string]model.LastConverged, len(m.converged))
 	unknown := map[string]bool{}
@@ -74,8 +74,8 @@ func (m *poolMemory) convergedElsewhere(targets []Desired) map[string]model.Last
 	return next
 }
 
-// update takes what a pass found. The times of instances that belong to a target without a plan stay
-// while the instances are in service.
+// update stores the results of a pass. The times of instances that belong to a target without a
+// plan stay while the instances are in service.
 func (m *poolMemory) update(converged map[string]model.LastConverged, inService map[string]time.Time, state *observed.State) {
 	m.converged = converged
 	if len(m.inService) > 0 {
@@ -90,15 +90,16 @@ func (m *poolMemory) update(converged map[string]model.LastConverged, inService 
 	m.inService = inService
 }
 
-// clusterGrace is the time for which an EKS cluster is still listed after the last target has named
-// it: a nodegroup that was being made then is not in every answer yet.
+// clusterGrace is the time for which weir still lists the nodegroups of an EKS cluster after the
+// last target has named it. A nodegroup that was being created then may be missing from the first
+// answers.
 const clusterGrace = time.Minute
 
-// unreadGrace is that time if AWS does not let weir read whether nodegroups exist.
+// unreadGrace replaces clusterGrace if AWS does not let weir read whether nodegroups exist.
 const unreadGrace = time.Hour
 
-// clusterNames holds the EKS clusters whose nodegroups a pass lists, and when a target last named
-// them. A cluster stays for a while after the last target has dropped its nodegroups.
+// clusterNames maps the EKS clusters whose nodegroups a pass lists to the time when a target last
+// named them. A cluster stays for a while after the last target has dropped its nodegroups.
 type clusterNames map[string]time.Time
 
 // query adds the clusters of the targets and returns all of them, sorted.
@@ -125,7 +126,7 @@ func (c *clusterNames) query(targets []Desired, now time.Time) []string {
 }
 
 // forget drops the clusters that no target names any more and that have no nodegroup of the owner.
-// observedAt is the start of the read that gave the state.
+// observedAt is the start of the read that returned the state.
 func (c clusterNames) forget(state *observed.State, owner string, observedAt, now time.Time) {
 	owned := map[string]bool{}
 	for name, n := range state.Nodegroups {
@@ -147,20 +148,20 @@ func (c clusterNames) forget(state *observed.State, owner string, observedAt, no
 	})
 }
 
-// tokenReplays is the number of requests for the same version with the same token. After a read
-// that does not show the version yet, weir requests it again, and the token prevents a second one.
-// After that many requests the version is gone for good.
+// tokenReplays is the maximum number of requests for the same version with the same token. If a
+// read does not show the version yet, weir requests it again, and the token prevents a second
+// version. After that many requests, the version must have been deleted.
 // Assumed of AWS: version-tokens.
 const tokenReplays = 3
 
-// clientTokens counts how often AWS answered requests with the same client token.
+// clientTokens counts AWS's answers to requests with the same client token.
 type clientTokens struct {
 	mu       sync.Mutex
 	answered recent[int]
 }
 
-// fresh changes the client token of a version that AWS keeps answering with although no read shows
-// it: somebody deleted the version outside weir.
+// fresh changes the client token of a version that AWS keeps returning although no read shows it:
+// somebody deleted the version outside weir.
 func (c *clientTokens) fresh(a step.Action) step.Action {
 	v, ok := a.(step.CreateLaunchTemplateVersion)
 	if !ok {
@@ -174,16 +175,16 @@ func (c *clientTokens) fresh(a step.Action) step.Action {
 	return v
 }
 
-// answer notes an answer of AWS to a step with a token. The token is that of the plan, not the one
-// that fresh made of it.
+// answer counts an answer of AWS to a step with a token. The token must be the plan's, not a token
+// changed by fresh.
 func (c *clientTokens) answer(token string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answered.set(token, c.answered.get(token)+1)
 }
 
-// nodegroupUpdates remembers the last update of each nodegroup that this process started: EKS does
-// not say for which intent.
+// nodegroupUpdates contains the last update of each nodegroup that this process started, because
+// EKS does not record its intent.
 type nodegroupUpdates struct {
 	mu      sync.Mutex
 	started map[observed.NodegroupName]model.StartedUpdate
@@ -215,8 +216,8 @@ func (u *nodegroupUpdates) view() map[observed.NodegroupName]model.StartedUpdate
 	return maps.Clone(u.started)
 }
 
-// lookupLevels holds the answers to the lookups of the last pass, each with the time of its first
-// answer. A map that was handed out never changes.
+// lookupLevels contains the answers to the lookups of the last pass, each with the time since which
+// it is the same. A map that was handed out never changes.
 type lookupLevels map[intent.Lookup]model.Level
 
 // update replaces the answers of the last pass by those of a new one.
@@ -238,14 +239,14 @@ func (l *lookupLevels) update(answers []observed.Answers, now time.Time) {
 	*l = next
 }
 
-// plannedCommits holds, by target, the commit that the last pass that applies has planned. Later
-// passes of the same commit take images that were published meanwhile.
+// plannedCommits maps targets to the commit of the last applying pass that planned them. Later
+// passes of the same commit use images that were published meanwhile.
 type plannedCommits map[string]string
 
-// first reports whether no pass that applies has planned the target's commit yet.
+// first reports whether no applying pass has planned the target's commit yet.
 func (p plannedCommits) first(t *Desired) bool { return p[t.Policy.Target] != t.Commit.Revision }
 
-// update takes the commits of a pass, and forgets targets that are not in it.
+// update stores the commits of a pass, and forgets targets that are not in it.
 func (p *plannedCommits) update(reports []*plan.Report) {
 	next := plannedCommits{}
 	for _, r := range reports {
@@ -257,12 +258,12 @@ func (p *plannedCommits) update(reports []*plan.Report) {
 	*p = next
 }
 
-// remembered bounds what a scope keeps of each kind of past event. It is far more
-// than is under way at a time in one account and region.
+// remembered limits the past events of each kind that a scope keeps. It is far more than are in
+// progress at a time in one account and region.
 const remembered = 10_000
 
-// recent is a map that forgets its oldest keys: it keeps at least the most recently added most keys,
-// and at most twice as many. So a process that runs for years keeps only recent memories.
+// recent is a map that forgets its oldest keys: it keeps at least the most recently added most
+// keys, and at most twice as many. So its size stays bounded in a process that runs for years.
 type recent[V any] struct {
 	most        int // remembered if 0
 	now, before map[string]V
@@ -289,7 +290,7 @@ func (r *recent[V]) get(key string) V {
 	return r.before[key]
 }
 
-// all returns a copy of what is remembered.
+// all returns a copy of all entries.
 func (r *recent[V]) all() map[string]V {
 	out := make(map[string]V, len(r.now)+len(r.before))
 	maps.Copy(out, r.before)

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
-// nodesTimeout bounds the read of a workload cluster's nodes: a cluster that does
-// not answer must not hold up the pass over its machines.
+// nodesTimeout limits the read of a workload cluster's nodes: a cluster that does not answer must
+// not delay the pass.
 const nodesTimeout = 10 * time.Second
 
 var errSlow = errors.New("the workload cluster did not answer in time")
 
-// nodes starts to read the nodes of the targets' workload clusters, each cluster
-// once; what it returns waits for them and has an entry for each target.
+// nodes starts to read the nodes of the targets' workload clusters, each cluster once. The returned
+// function waits for them and returns an entry for each target.
 func nodes(ctx context.Context, targets []Desired) func() []*model.Nodes {
 	out := make([]*model.Nodes, len(targets))
 	read := map[Workload]*model.Nodes{}
@@ -51,15 +51,15 @@ func nodesOf(ctx context.Context, w Workload) model.Nodes {
 		return model.Nodes{Err: err}
 	}
 	out := model.Nodes{ByInstance: make(map[string]model.Node, len(list))}
-	// A client that may list nodes may ask for the version; without an answer it is not
-	// known.
+	// A client that may list nodes may also read the version. If the read fails, the version is
+	// unknown.
 	out.APIServer, _ = w.Version(ctx)
 	for _, n := range list {
 		if n.ProviderID == "" {
 			out.Unnamed++
 		}
-		// aws:///eu-west-1a/i-0123456789abcdef0: Cluster API's machines of other
-		// clouds, and nodes whose cloud provider has not been there yet, are not ours.
+		// An example is aws:///eu-west-1a/i-0123456789abcdef0. Skip machines of other clouds, and
+		// nodes that no cloud provider has initialized yet.
 		if id, ours := strings.CutPrefix(n.ProviderID, "aws://"); ours {
 			out.ByInstance[id[strings.LastIndexByte(id, '/')+1:]] = model.Node{Name: n.Name, UID: n.UID, Ready: n.Ready, Since: n.ReadySince, Created: n.Created, Why: n.Why,
 				Cordoned: n.Unschedulable, Draining: n.Annotations[drain.Annotation]}

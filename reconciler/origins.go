@@ -14,16 +14,16 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// What a pass that applies may take to find out where fields were set: each render that it asks
-// is built once more, and nothing is applied before. Where a commit changes hundreds of targets,
-// the places of most are not known in its passes; those of findings that stay, a few more in
-// each. A plan that is only shown takes the time.
+// The limits of an applying pass for finding the positions at which fields were set: each queried
+// render is built once more, and nothing is applied before. If a commit changes hundreds of
+// targets, most positions are unknown in its passes. Each later pass finds some more for remaining
+// findings. A plan that is only shown has no such limits.
 const (
 	originBuilds = 25
 	originTime   = 5 * time.Second
 )
 
-// sparing is the context for origins of a pass.
+// sparing returns the context for the origins of a pass.
 func sparing(ctx context.Context, mode Mode) (context.Context, context.CancelFunc) {
 	if mode != Apply {
 		return ctx, func() {}
@@ -31,16 +31,16 @@ func sparing(ctx context.Context, mode Mode) (context.Context, context.CancelFun
 	return context.WithTimeout(intent.Sparing(ctx, originBuilds), originTime)
 }
 
-// attachOrigins asks the render, once, where the shown fields were set, and where what
-// the diagnostics of the plan and of own are about stands. The planner itself never asks.
-// A render is asked nothing too: it then forgets what it answered before.
+// attachOrigins requests from the render, in one call, the positions of the shown fields and of the
+// diagnostics of the plan and of own. The planner itself never requests positions. The call is made
+// even without questions, because the render then forgets its earlier answers.
 func attachOrigins(ctx context.Context, p *plan.Plan, own diag.List, t Desired) {
 	if t.Origins == nil {
 		return
 	}
 	var asked []intent.Question
 	var set []func(diag.Position)
-	overridden := map[*step.Change]bool{} // by a file that sets a member of the value
+	overridden := map[*step.Change]bool{} // changes whose origin is the file that sets a member of the value
 	for i := range p.Steps {
 		for j := range p.Steps[i].Changes {
 			ch := &p.Steps[i].Changes[j]
@@ -72,8 +72,8 @@ func attachOrigins(ctx context.Context, p *plan.Plan, own diag.List, t Desired) 
 	}
 }
 
-// changedMembers returns the paths of the members of a value that change. A mapping stands
-// where the object itself has it, and a patch that sets one of its members decides more.
+// changedMembers returns the paths of the members of a value that change. The position of a mapping
+// is in the object itself, and a patch that sets one of its members is the more useful position.
 func changedMembers(ch *step.Change) (out []intent.Path) {
 	to, _ := ch.To.(map[string]any)
 	from, _ := ch.From.(map[string]any)
@@ -85,7 +85,7 @@ func changedMembers(ch *step.Change) (out []intent.Path) {
 	return out
 }
 
-// attachPositions asks the render where what diagnostics are about stands.
+// attachPositions requests the positions of diagnostics from the render.
 func attachPositions(ctx context.Context, found diag.List, t Desired) {
 	asked, set := ofDiagnostics(t, found)
 	if t.Origins == nil || len(asked) == 0 {
@@ -168,7 +168,7 @@ func objectsOf(t Desired, found diag.List) map[objectName]intent.ObjectRef {
 // objectName identifies an object in a diagnostic.
 type objectName struct{ kind, namespace, name string }
 
-// nameOf is the name in an intent.ObjectRef as it prints itself.
+// nameOf parses the name from the string form of an intent.ObjectRef.
 func nameOf(object string) objectName {
 	kind, rest, _ := strings.Cut(object, " ")
 	if namespace, name, ok := strings.Cut(rest, "/"); ok {
@@ -177,10 +177,9 @@ func nameOf(object string) objectName {
 	return objectName{kind: kind, name: rest}
 }
 
-// nearest are a field and the ones around it, the closest first. A diagnostic about an
-// object as a whole is shown where its name stands, or its kind where the name is put
-// together from several places: every finding that names an object of the render can so
-// be linked to.
+// nearest returns a field and the fields that contain it, closest first. At the end come
+// metadata.name and kind, so every finding about an object of the render gets a position. The kind
+// is needed if the name is composed of several places.
 func nearest(path intent.Path) []intent.Path {
 	var out []intent.Path
 	for ; len(path) > 0; path = path[:len(path)-1] {

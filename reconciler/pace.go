@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// pace sums up what a pass found.
+// pace is the activity that a pass found.
 type pace int
 
 const (
@@ -21,9 +21,9 @@ const (
 // soonerBy divides MovingDelay after a pass that acted.
 const soonerBy = 5
 
-// wait is the time to the next pass. A pass that acts every time does not hurry: it may be
-// in conflict with another writer. None hurries that would use up what a commit needs.
-// The interval counts from when everything was listed last, not from a look.
+// wait returns the time to the next pass. Passes that act every time do not follow faster, because
+// they may be in conflict with another writer. No pass follows so fast that it uses up the calls
+// that a commit needs. The interval counts from the last full read, not from a partial one.
 func (l *Loop) wait(before, now pace, listed time.Duration) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,12 +54,12 @@ func paceOf(r *plan.Report) pace {
 	return resting
 }
 
-// Rhythm is the time between passes for who makes them by another clock than a Loop's. The
-// zero value goes at the defaults, without jitter.
+// Rhythm computes the time between passes for callers with a clock of their own, instead of a Loop.
+// The zero value uses the defaults, without jitter.
 type Rhythm struct{ before pace }
 
-// Wait is the time to the pass after one with these reports; rests says that it changed
-// nothing and that nothing is on its way.
+// Wait returns the time to the pass after one with these reports. rests reports whether that pass
+// changed nothing and nothing is changing.
 func (r *Rhythm) Wait(reports []*plan.Report, within, untilSpare time.Duration) (wait time.Duration, rests bool) {
 	now := resting
 	for _, one := range reports {
@@ -77,7 +77,7 @@ func orDefault(d, fallback time.Duration) time.Duration {
 	return d
 }
 
-// jitter moves d by up to 10 % either way, so that many daemons do not beat in time.
+// jitter varies d by up to 10 % either way, so that many daemons do not run in step.
 func (l *Loop) jitter(d time.Duration) time.Duration {
 	random := l.Rand
 	if random == nil {
@@ -86,8 +86,8 @@ func (l *Loop) jitter(d time.Duration) time.Duration {
 	return d + time.Duration((random()*0.2-0.1)*float64(d))
 }
 
-// Moving reports whether a target deserves another look soon: something was done, waits
-// for something, or is on its way.
+// Moving reports whether a target needs another pass soon: something was done, waits for something,
+// or is changing.
 func Moving(r *plan.Report) bool {
 	resting := heldPools(r.Plan)
 	for _, o := range r.Outcomes {
@@ -109,7 +109,7 @@ func Moving(r *plan.Report) bool {
 			return true
 		}
 		if resting[p.Namespace+"/"+p.Name] && p.Rollout == nil {
-			continue // looking again soon changes nothing
+			continue // another pass soon would change nothing
 		}
 		if !p.Converged && !p.Rests() && p.FailureReason == "" && (p.Rollout != nil || p.InfrastructureReady || p.Phase == plan.PhaseProvisioning) {
 			return true

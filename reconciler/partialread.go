@@ -13,27 +13,28 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// How many groups and templates AWS gives for a page.
+// The numbers of groups and templates in a page of AWS's lists.
 const (
 	groupsOfPage    = 100
 	templatesOfPage = 200
 )
 
-// partialRead lists the groups and templates that a read fetches again: the changing ones. A nil partialRead stands for a full read.
+// partialRead lists the groups and templates that a read fetches again: the changing ones. A nil
+// partialRead means a full read.
 type partialRead struct {
 	read *observed.MovingSet
-	// idle holds the targets for which the read has no news.
+	// idle is the set of targets that the read skips.
 	idle map[string]bool
 }
 
-// nextPartialRead returns what a partial read fetches again after a pass: the groups and templates of
-// all targets that are not idle, both desired and observed. idle holds the targets for which the pass had no
-// news itself. It returns nil if nothing is changing, if a full read takes no more pages, or if a
-// changing target has nodegroups: EKS names their groups.
+// nextPartialRead returns the next partial read after a pass: the groups and templates, desired and
+// observed, of all targets that are not idle. idle is the set of targets that the pass itself
+// skipped. It returns nil if nothing is changing, if a full read takes no more pages, or if a
+// changing target has nodegroups, because EKS chooses the names of their groups.
 func nextPartialRead(targets []Desired, reports []*plan.Report, idle map[string]bool, state *observed.State) *partialRead {
 	c := changing{targets: map[string]bool{}, groups: map[string]bool{}, templates: map[string]bool{}}
 	next := map[string]bool{}
-	draining := waitingGroups(state) // also of pools that Git dropped, which no report names
+	draining := waitingGroups(state) // includes pools that are no longer in Git and in no report
 	for i, r := range reports {
 		if len(draining[r.Target]) == 0 && (idle[r.Target] || isIdle(r)) {
 			next[r.Target] = true
@@ -49,10 +50,10 @@ func nextPartialRead(targets []Desired, reports []*plan.Report, idle map[string]
 	return &partialRead{&observed.MovingSet{Groups: slices.Sorted(maps.Keys(c.groups)), Templates: slices.Sorted(maps.Keys(c.templates))}, next}
 }
 
-// changing collects what is changing: targets, and the names of their groups and templates.
+// changing collects the changing targets, and the names of their groups and templates.
 type changing struct{ targets, groups, templates map[string]bool }
 
-// add adds a target. It reports false if the target has nodegroups.
+// add adds a target. It returns false if the target has nodegroups.
 func (c *changing) add(t *Desired, r *plan.Report) bool {
 	c.targets[r.Target] = true
 	for _, u := range t.Unplanned {
@@ -89,7 +90,7 @@ func (c *changing) name(resource step.Resource, name string) bool {
 	return true
 }
 
-// addExisting adds what exists of the targets that were added.
+// addExisting adds the existing resources of the added targets.
 func (c *changing) addExisting(state *observed.State) {
 	for name, g := range state.Groups {
 		if c.targets[g.Tags[observed.TagTarget].Value] {
@@ -105,8 +106,8 @@ func (c *changing) addExisting(state *observed.State) {
 
 func pages(n, of int) int { return (n + of - 1) / of }
 
-// beyond reports whether a step changes something that the partial read skipped, for example after a
-// new image or in an opened window.
+// beyond reports whether a step changes a resource that the partial read skipped, for example after
+// a new image was published or a window opened.
 func (n *partialRead) beyond(plans []*plan.Plan) bool {
 	if n == nil {
 		return false
@@ -125,16 +126,16 @@ func (n *partialRead) beyond(plans []*plan.Plan) bool {
 	})
 }
 
-// isIdle reports whether a pass found all of a target as Git says, and did nothing.
+// isIdle reports whether a pass found the whole target in sync, and did nothing.
 func isIdle(r *plan.Report) bool {
 	return r.Err == nil && r.Plan != nil && len(r.Plan.Steps)+len(r.Outcomes) == 0 &&
 		!slices.ContainsFunc(r.Pools, func(p plan.PoolStatus) bool { return !p.Converged || p.Rollout != nil || len(p.Draining) > 0 })
 }
 
-// skips reports whether the read has no news of a target, which is then not planned.
+// skips reports whether the read skips a target, which is then not planned.
 func (n *partialRead) skips(t Desired) bool { return n != nil && n.idle[t.Policy.Target] }
 
-// names returns the names to read again; nil for everything.
+// names returns the names to read again, nil for everything.
 func (n *partialRead) names() *observed.MovingSet {
 	if n == nil {
 		return nil
@@ -142,8 +143,7 @@ func (n *partialRead) names() *observed.MovingSet {
 	return n.read
 }
 
-// leaveOut marks the targets for which the read has no news as unknown in this pass: their earlier
-// state stays.
+// leaveOut marks the skipped targets as unknown in this pass: their earlier state stays.
 func (n *partialRead) leaveOut(targets []Desired, inputs []model.Input) []Desired {
 	if n == nil {
 		return targets
@@ -157,7 +157,7 @@ func (n *partialRead) leaveOut(targets []Desired, inputs []model.Input) []Desire
 	return out
 }
 
-// reported returns the reports of the targets for which the read has news.
+// reported returns the reports of the targets that the read did not skip.
 func (n *partialRead) reported(targets []Desired, reports []*plan.Report) []*plan.Report {
 	if n == nil {
 		return reports
@@ -171,8 +171,8 @@ func (n *partialRead) reported(targets []Desired, reports []*plan.Report) []*pla
 	return out
 }
 
-// partialReads decides which passes read AWS partially. That is safe only if the inputs are those of
-// the last pass, so it remembers them.
+// partialReads decides which passes read AWS partially. That is safe only if the inputs are the
+// same as in the last pass, so it remembers them.
 type partialReads struct {
 	// next is the next partial read, nil if the next read must be a full one. targets are the
 	// targets of the last pass, and at is its start.
@@ -181,8 +181,8 @@ type partialReads struct {
 	at      time.Time
 }
 
-// due returns what the pass that starts now reads again, nil for everything. If the pass fails, the
-// next one reads everything.
+// due returns the partial read for the pass that starts now, nil for a full read. If the pass
+// fails, the next one reads everything.
 func (p *partialReads) due(b *Batch, mode Mode, now time.Time) *partialRead {
 	last := *p
 	*p = partialReads{at: now}
@@ -193,7 +193,7 @@ func (p *partialReads) due(b *Batch, mode Mode, now time.Time) *partialRead {
 	return last.next
 }
 
-// keep remembers what is changing after a pass. listed is the first observation of that pass.
+// keep computes and stores the next partial read. listed is the first observation of that pass.
 func (p *partialReads) keep(targets []Desired, reports []*plan.Report, n *partialRead, state *observed.State, listed observed.Listed) {
 	var idle map[string]bool
 	if n != nil {

@@ -10,43 +10,46 @@ import (
 )
 
 // passState is the state of one pass, from its start to its reports. Only the goroutine of the pass
-// uses it. Each field below the given ones is a fact that one stage makes (see stages).
+// uses it. Each field after reports is a fact that one stage makes (see stages).
 type passState struct {
 	*Options
 	memory *memory
 
 	batch Batch
 	mode  Mode
-	// started is the time of the request for the pass. began is the end of the previous pass.
+	// started is the time of the request for the pass. began is the time after the previous pass
+	// had ended.
 	started, began time.Time
-	// reports has a report for each target of the batch. Stages complete them.
+	// reports contains a report for each target of the batch. Stages complete them.
 	reports []*plan.Report
 
-	// due is the partial read that the pass starts with, nil for a full read. partial is the read that
-	// the plans are based on: if a partial read is not enough, a full one follows.
+	// due is the partial read with which the pass starts, nil for a full read. partial is the read
+	// on which the plans are based: if a partial read is not enough, a full read follows.
 	due, partial *partialRead
-	// inputs has the input of planning for each target. Stages after planning complete them.
+	// inputs contains the input of planning for each target. Stages after planning complete them.
 	inputs []model.Input
-	// observedAt is the start of the read of AWS, and listed what it listed.
+	// observedAt is the start of the read of AWS. listed contains the groups and templates that it
+	// listed.
 	observedAt time.Time
 	listed     observed.Listed
-	// plans has a plan for each target, or nil. state is the observed state that they are based on.
+	// plans contains a plan for each target, or nil. state is the observed state on which they are
+	// based.
 	plans []*plan.Plan
 	state *observed.State
 	// targets are the batch's targets. A target without a plan has no Set.
 	targets []Desired
-	// unread are the refreshes, by group, that the plans know from an earlier pass.
+	// unread maps groups to refreshes that the plans use from an earlier pass.
 	unread map[string]observed.Refresh
-	// settled and inService are the next content of the pools' memory.
+	// converged and inService are the next content of the pools' memory.
 	converged map[string]model.LastConverged
 	inService map[string]time.Time
 	// applier executes steps. It is nil until the pass may write.
 	applier *applier
-	// result holds the reports that the pass returns.
+	// result contains the reports that the pass returns.
 	result []*plan.Report
 }
 
-// recall takes in what earlier passes and owners have learned.
+// recall loads the records of earlier passes and owners.
 func (ps *passState) recall(context.Context) error {
 	ps.due = ps.memory.reads.due(&ps.batch, ps.mode, ps.clock())
 	recallAttempts(&ps.batch, &ps.memory.refusals, ps.Options)
@@ -55,7 +58,7 @@ func (ps *passState) recall(context.Context) error {
 	return nil
 }
 
-// store stores what the pass learned from its steps, for later passes and for the next owner.
+// store stores the results of the pass's steps, for later passes and for the next owner.
 func (ps *passState) store(context.Context) error {
 	storeAttempts(&ps.batch, &ps.memory.refusals, ps.Options)
 	ps.memory.reads.keep(ps.batch.Targets, ps.reports, ps.partial, ps.state, ps.listed)

@@ -13,12 +13,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/span"
 )
 
-// planRounds bounds how often planning may ask for more of the state: by name,
-// then versions, then refreshes, then commits.
+// planRounds limits the rounds of planning. Each may need further reads: by name, then versions,
+// then refreshes, then commits.
 const planRounds = 8
 
-// plan observes and plans. If a plan has a step about something that a partial read left out, the pass
-// reads everything and plans again.
+// plan observes and plans. If a plan has a step about a resource that a partial read left out, the
+// pass reads everything and plans again.
 func (ps *passState) plan(ctx context.Context) error {
 	p := &planning{Options: ps.Options, memory: ps.memory, targets: ps.batch.Targets, inputs: ps.inputs, partial: ps.due}
 	plans, state, err := p.observeAndPlan(ctx)
@@ -34,7 +34,7 @@ func (ps *passState) plan(ctx context.Context) error {
 	return nil
 }
 
-// planning reads AWS and plans in turn.
+// planning reads AWS and plans until no facts are missing.
 type planning struct {
 	*Options
 	memory  *memory
@@ -43,7 +43,7 @@ type planning struct {
 	// partial limits the read; nil reads everything.
 	partial *partialRead
 
-	// observedAt is the start of the read, and listed what it listed.
+	// observedAt is the start of the read. listed contains the groups and templates that it listed.
 	observedAt time.Time
 	listed     observed.Listed
 }
@@ -66,7 +66,8 @@ func (p *planning) observe(ctx context.Context) (state observed.State, read bool
 	state, err = p.Cloud.Observe(observing, p.query())
 	span.End(sp, err)
 	if err != nil && !wanted && ctx.Err() == nil {
-		// AWS was read only to show pools that have a fault in Git: their faults come first.
+		// AWS was read only to show pools with a fault in Git. The faults matter more, so the error
+		// is only logged.
 		p.logger().Warn("cannot show pools that do not render as AWS has them", "error", err)
 		return observed.State{}, false, nil
 	}
@@ -78,7 +79,7 @@ func (p *planning) observe(ctx context.Context) (state observed.State, read bool
 	return state, true, nil
 }
 
-// query returns what to observe, and notes when that starts.
+// query returns the query of the read, and sets observedAt.
 func (p *planning) query() observed.Query {
 	p.observedAt = p.now()
 	q := observed.Query{Groups: true, Templates: true, Round: p.Round, AskEvery: p.AskEvery, Moving: p.partial.names()}
@@ -100,7 +101,7 @@ func (p *planning) compute(ctx context.Context, state observed.State) ([]*plan.P
 		needs, asked := p.planOnce(ctx, plans, &state, index, only)
 		sp.End()
 		if polled {
-			needs.Polls = nil // a later pass asks for what this one did not get
+			needs.Polls = nil // a later pass reads the rest
 		}
 		if only = nil; needs.Empty() && len(asked) > 0 {
 			only = asked // the other plans depend on nothing that has changed
@@ -122,8 +123,8 @@ func (p *planning) compute(ctx context.Context, state observed.State) ([]*plan.P
 	return nil, observed.State{}, fmt.Errorf("plan: the state of AWS was still incomplete after %d rounds of reading", planRounds)
 }
 
-// planOnce plans the targets, or only some, and returns which facts the plans need. It asks the sources
-// about commits that they need, and returns the targets for which it did.
+// planOnce plans the targets, or only some of them, and returns the facts that the plans need. It
+// asks the sources about commits that they need, and returns the targets for which it did.
 func (p *planning) planOnce(ctx context.Context, plans []*plan.Plan, state *observed.State, index *model.Index, only map[int]bool) (observed.Needs, map[int]bool) {
 	var needs observed.Needs
 	asked := map[int]bool{}
@@ -144,8 +145,8 @@ func (p *planning) planOnce(ctx context.Context, plans []*plan.Plan, state *obse
 	return needs, asked
 }
 
-// shown reports whether the pools of a target are shown as AWS has them although nothing
-// of it can be planned: the fault is in Git, and the account is known.
+// shown reports whether weir shows the pools of a target as they are in AWS although it cannot plan
+// them: the fault is in Git, and the account is known.
 func (t Desired) shown() bool {
 	return t.Set == nil && t.Err == nil && t.Policy.Fault != "" && t.Policy.Region != "" && !t.Proposed
 }

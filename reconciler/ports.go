@@ -1,7 +1,7 @@
-// Package reconciler makes AWS what Git says: it observes, resolves, plans and applies, target by
-// target, and reports the result. It knows neither Git, YAML, the AWS SDK nor any forge: it asks
-// for what it needs through the small interfaces in this file. A pass never waits for AWS to finish
-// something; it reads again after a delay what is still changing.
+// Package reconciler makes AWS match Git: it observes, resolves, plans and applies, target by
+// target, and reports the result. It knows neither Git, YAML, the AWS SDK nor any forge, and
+// reaches them through the small interfaces in this file. A pass never waits until AWS has finished
+// something; a later pass reads it again.
 package reconciler
 
 import (
@@ -26,30 +26,29 @@ import (
 
 // Cloud is one account and region of AWS.
 type Cloud interface {
-	// Observe reads what the instance owns, in batches.
+	// Observe reads the instance's resources, in batches.
 	Observe(ctx context.Context, q observed.Query) (observed.State, error)
-	// Fill reads what planning found missing and returns a state that has it.
+	// Fill reads the facts that planning needs and returns a state with them.
 	Fill(ctx context.Context, s observed.State, n observed.Needs) (observed.State, error)
-	// Confirm fails unless a resource that was seen is there still, and as much the
-	// instance's as it was. Its error is a *observed.Error.
+	// Confirm fails unless the resource still exists and has the same owner tags as in seen. Its
+	// error is a *observed.Error.
 	Confirm(ctx context.Context, seen step.Seen) error
-	// Execute does one step. Its error is a *observed.Error.
+	// Execute executes one step. Its error is a *observed.Error.
 	Execute(ctx context.Context, a step.Action) (step.Result, error)
-	// UntilSpare returns the time until AWS's limits on reads leave spare calls again: a pass that
+	// UntilSpare returns the time until AWS's rate limits leave spare reads again. A pass that
 	// nobody requested waits that long.
 	UntilSpare() time.Duration
 }
 
-// Resolver answers what only AWS can answer, one answer for each request.
+// Resolver answers lookups, one answer for each request.
 type Resolver interface {
 	Answer(ctx context.Context, requests []resolve.Request) ([]observed.Answer, error)
-	// Renew makes the answers that follow be asked for at fresh or later, where they
-	// may have changed.
+	// Renew makes later answers at least as recent as fresh, if they can change.
 	Renew(fresh time.Time)
 }
 
-// Preflight reports what AWS would refuse of plans, one answer for each. It never fails: missing
-// answers of AWS are among the findings.
+// Preflight reports what AWS would refuse in plans, one answer for each plan. It never fails: if
+// AWS does not answer, that is one of the findings.
 type Preflight interface {
 	Ask(ctx context.Context, plans []preflight.Plan) []preflight.Answer
 }
@@ -59,33 +58,33 @@ type Preflight interface {
 type Workload interface {
 	// Nodes lists all nodes, by name.
 	Nodes(ctx context.Context) ([]workload.Node, error)
-	// Version is the Kubernetes version of the API server.
+	// Version returns the Kubernetes version of the API server.
 	Version(ctx context.Context) (string, error)
-	// Its budgets and their pods are read if a rollout is due.
+	// Cluster reads disruption budgets and their pods, if a rollout is due.
 	disruption.Cluster
 }
 
-// Ancestry gives the relation of commits that AWS names to a followed one.
+// Ancestry returns the relation of commits that AWS names to a followed commit.
 type Ancestry interface {
-	// Relations answers for each of the commits, which may be short names.
+	// Relations returns the relation of each commit. Commits may be short hashes.
 	Relations(ctx context.Context, followed string, commits []string) (map[string]model.Relation, error)
 }
 
-// AttemptStore keeps failed attempts for the next owner of a scope.
+// AttemptStore stores failed attempts for the next owner of a scope.
 type AttemptStore interface {
-	// Recall returns the kept attempts, by target.
+	// Recall returns the stored attempts, by target.
 	Recall() (map[string]refusals.Stored, error)
-	// Keep takes the place of what was kept of a target. It fails where somebody else owns
-	// the scope by now.
+	// Keep replaces the stored attempts of a target. It fails if another member owns the scope by
+	// now.
 	Keep(target string, attempts refusals.Stored) error
 }
 
-// Reporter gets the actions and findings of a pass.
+// Reporter receives the report of each target after a pass.
 type Reporter interface {
 	Report(ctx context.Context, r *plan.Report)
 }
 
-// Desired holds the desired state of one target: the composition of source and render.
+// Desired contains the desired state of one target, from its source and its render.
 type Desired struct {
 	Policy model.Policy
 	// Network is the target's configured network.
@@ -93,59 +92,58 @@ type Desired struct {
 	Source  string
 	Ref     string
 	Commit  content.Commit
-	// HideSubject keeps the commit's subject out of reports while other targets of its
-	// source are still being rendered.
+	// HideSubject omits the commit's subject from reports while other targets of its source are
+	// still being rendered.
 	HideSubject bool
-	// Seq counts the commits that the source came to: it goes up with each, also where one
-	// comes back. It is the same for all who follow the source.
+	// Seq counts the commits at which the source arrived. It increases with each, even if an
+	// earlier commit comes back. All members that follow the source use the same Seq.
 	Seq int64
-	// Workload is the cluster that the target's machines join, nil where weir was
-	// given no access to it.
+	// Workload is the cluster that the target's machines join, nil if weir has no access to it.
 	Workload Workload
-	// Tokens is the same cluster where weir keeps join tokens in it, nil else.
+	// Tokens is the same cluster if weir stores join tokens in it, else nil.
 	Tokens jointoken.Cluster
-	// Drains is the same cluster where weir may move pods off its machines, nil else.
+	// Drains is the same cluster if weir may move pods off its machines, else nil.
 	Drains drain.Cluster
-	// Ancestry compares commits of the target's source. Without it nothing is fenced.
+	// Ancestry compares commits of the target's source. If it is nil, no step is fenced.
 	Ancestry Ancestry
-	// Touched says that the commit changed what the target renders.
+	// Touched reports whether the commit changed the target's render.
 	Touched bool
-	// Reviewed are the images of versions that plans of the target showed to people, by
-	// content.SourceHash. Reviews says that commits of the source are shown so before they
-	// are followed.
+	// Reviewed maps content.SourceHash of versions to the images that people saw in plans of the
+	// target. Reviews reports whether commits of the source are reviewed in this way before weir
+	// follows them.
 	Reviewed map[string]model.ReviewedImage
 	Reviews  bool
-	// Proposed says that the commit is not followed yet, Base is the followed state;
-	// nil where the target is new.
+	// Proposed is set if the commit is not followed yet. Base is then the followed state, nil for a
+	// new target.
 	Proposed bool
 	Base     *intent.Set
-	// Wanted identifies what Git and the configuration want, so that others can see whether a
-	// report is about the present desired state.
+	// Wanted identifies the desired state in Git and the configuration. It shows other members
+	// whether a report is about the current desired state.
 	Wanted string
-	// Rendered stands for what is rendered and where that is placed: it is the same at each
-	// commit that wants the same. Empty where nobody remembers it.
+	// Rendered identifies the render and its account, region and network. Commits with the same
+	// desired state have the same value. It is empty if nobody records it.
 	Rendered string
-	// Begin records that the grant of the policy's gates has begun. The pass calls it before the
-	// first step, if the grant is Exact and its plan has a step to run. So a recorded grant has
-	// begun, and an unrecorded one allows only its very plan, whenever the process ends. If Begin
-	// fails, no step runs. Nil records nothing.
+	// Begin records that the grant of the policy's gates is in use. The pass calls it before the
+	// first step, if the grant is Exact and its plan has a step to run. So a recorded grant is in
+	// use, and an unrecorded one allows only its exact plan, no matter when the process ends. If
+	// Begin fails, no step runs. Nil records nothing.
 	Begin func(approved *plan.Plan) error
-	// Set is nil where the source or the render gave nothing; Err or
-	// Diagnostics say why. It never counts as an empty desired state.
+	// Set is nil if there is no source or no render. Err or Diagnostics then give the reason. Nil
+	// never counts as an empty desired state.
 	Set *intent.Set
-	// Unplanned are the pools and launch configurations of the followed commit that gave no
-	// intent. They are there also where Set is nil or that of an earlier commit.
+	// Unplanned lists the pools and launch configurations of the followed commit without an intent,
+	// even if Set is nil or from an earlier commit.
 	Unplanned   []intent.Unplanned
 	Diagnostics diag.List
-	// Whole says that the render has no error.
+	// Whole reports whether the render has no error.
 	Whole bool
 	Err   error
-	// Origins answers where fields of rendered objects were set, an unknown position
-	// where it does not know; nil for no answers. It may take a build.
+	// Origins returns the positions at which fields of rendered objects were set, or an unknown
+	// position. It may need a build. Nil means no positions.
 	Origins func(ctx context.Context, asked []intent.Question) []diag.Position
 }
 
-// Mode says how far a pass goes.
+// Mode selects whether a pass only plans or also applies.
 type Mode int
 
 // Modes.

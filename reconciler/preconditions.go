@@ -12,37 +12,36 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Before a step ends or changes a resource, weir checks again that it is still as the pass observed
-// it, where that matters. A weir that runs alone does so before it ends resources or machines. If
-// other weirs may own the scope next (Shared), each attempt of a call without a condition of its
-// own follows a read by at most precondition.Within: the owner after a stopped weir may have changed all of
-// it.
+// Before a step ends or changes a resource, weir checks again that the resource is still as the
+// pass observed it, if that matters. A weir that runs alone does so before it ends resources or
+// machines. If other weirs may own the scope next (Shared), each attempt of a call without a
+// condition of its own follows a read that is at most precondition.Within old: after this weir
+// stalls, another owner may have changed everything.
 
 const (
-	// seenMoments is the age up to which a pass's observation may be used to replace or end
-	// machines. Rate limits may delay a step for far longer.
+	// seenMoments is the maximum age of a pass's observation for replacing or ending machines. Rate
+	// limits may delay a step for far longer.
 	seenMoments = 5 * time.Second
-	// sharedMoments is the age up to which a read may be used in a shared scope, before the fence
-	// is asked.
+	// sharedMoments is the maximum age of a read in a shared scope, before the fence check.
 	sharedMoments = precondition.Within - precondition.AtOnce
-	// confirmTimes bounds the reads if AWS takes as long to answer.
+	// confirmTimes limits the reads if AWS answers too slowly.
 	confirmTimes = 3
 )
 
-// preconditions holds the reads on which the steps of one pass rely.
+// preconditions contains the reads on which the steps of one pass rely.
 type preconditions struct {
-	// state is the pass's observation and since the time of its read. owner is the instance whose
-	// resources the pass changes.
+	// state is the pass's observation, and since is the time of its read. owner is the instance
+	// whose resources the pass changes.
 	state *observed.State
 	since time.Time
 	owner string
 
 	mu sync.Mutex
-	// at holds the times of reads after the pass began, by the resource's name.
+	// at contains the times of reads after the pass began, by the resource's name.
 	at map[string]time.Time
-	// tagged are the tags that steps of this pass wrote.
+	// tagged contains the tags that steps of this pass wrote.
 	tagged map[string]tagged
-	// claimed holds the resources whose tags name the commit since a step of this pass.
+	// claimed is the set of resources whose tags name the commit because of a step of this pass.
 	claimed map[string]bool
 }
 
@@ -63,8 +62,8 @@ func subjectOf(seen *step.Seen) string {
 	return string(seen.Resource) + "/" + seen.Cluster + "/" + seen.Name + "/" + seen.ID
 }
 
-// of returns what an action relies on. It is nil if AWS itself prevents the action on something
-// else: by names that must be free, and by tokens.
+// of returns the facts that must still be true for an action. It is nil if AWS itself prevents a
+// wrong action, by names that must be free and by tokens.
 func (p *preconditions) of(a step.About) *step.Seen {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +88,7 @@ func (p *preconditions) seen(a step.About) *step.Seen {
 	return seen.ToRoll(wrote.put, wrote.remove)
 }
 
-// wrote notes tags that a step has written.
+// wrote records tags that a step has written.
 func (p *preconditions) wrote(a step.About) {
 	if len(a.Put)+len(a.Remove) == 0 {
 		return
@@ -125,7 +124,7 @@ func (p *preconditions) claim(a step.About) {
 	p.claimed[claimKey(a)] = true
 }
 
-// confirmedAt returns the time of the last read of a subject by itself, zero if there was none.
+// confirmedAt returns the time of the last separate read of a subject, zero if there was none.
 func (p *preconditions) confirmedAt(subject string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -151,7 +150,7 @@ func (a *applier) confirmBefore(st step.Step, do step.Action) func(context.Conte
 	return func(ctx context.Context) error {
 		last := a.checks.since
 		if !seen.Moments && !confirmed {
-			last = time.Time{} // what a step ends is read before every step
+			last = time.Time{} // a resource to end is read before every step
 		}
 		if at := a.checks.confirmedAt(subject); at.After(last) && (seen.Moments || confirmed) {
 			last = at
@@ -168,7 +167,7 @@ func (a *applier) confirmBefore(st step.Step, do step.Action) func(context.Conte
 				return err
 			}
 			if a.now().Sub(began) >= sharedMoments {
-				continue // it may be another by now
+				continue // the resource may have changed by now
 			}
 			confirmed = true
 			a.checks.confirmed(subject, began)

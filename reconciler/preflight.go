@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/span"
 )
 
-// check finds out what AWS would refuse of the plans, and which disruption budgets prevent a rollout.
+// check finds out what AWS would refuse in the plans, and which disruption budgets block a rollout.
 // It holds the steps of pools that could start no new machine.
 func (ps *passState) check(ctx context.Context) error {
 	addBudgets := ps.readBudgets(ctx)
@@ -19,9 +19,9 @@ func (ps *passState) check(ctx context.Context) error {
 	return nil
 }
 
-// preflight adds to plans with changes what AWS would refuse of them. It asks nothing for plans
-// without steps. It returns a function that holds the steps of pools that can start no new machine.
-// The caller runs it only once nobody reads the plans' steps.
+// preflight adds to plans with changes what AWS would refuse in them. It sends nothing for plans
+// without steps. It returns a function that holds the steps of pools that cannot start a new
+// machine. The caller runs it once nobody else reads the plans' steps.
 func (ps *passState) preflight(ctx context.Context) (hold func()) {
 	plans := ps.plans
 	if ps.Preflight == nil || !slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p != nil && len(p.Steps) > 0 }) {

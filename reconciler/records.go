@@ -16,14 +16,14 @@ import (
 type Marks interface {
 	Begin(target string, m lastgood.Mark) error
 	Reach(target string, m lastgood.Mark) error
-	// Cancel adds refreshes, by the names of their groups. It forgets the refreshes of groups for
-	// which present is false.
+	// Cancel adds refreshes, by the names of their groups. It removes the refreshes of groups for
+	// which present returns false.
 	Cancel(target string, refreshes map[string]string, present func(group string) bool) error
 	Cancelled(target string) (map[string]string, error)
 }
 
-// recallCancelled takes for cancelled by weir what the record says, as another process may
-// have done it.
+// recallCancelled loads the refreshes that weir cancelled according to the record, as another
+// process may have done so.
 func recallCancelled(b *Batch, m *refreshMemory, o *Options) {
 	if b.Marks == nil {
 		return
@@ -40,9 +40,9 @@ func recallCancelled(b *Batch, m *refreshMemory, o *Options) {
 	}
 }
 
-// record stores what is about to be applied, and which refreshes are about to be cancelled. If that
-// fails, steps run all the same: a target would then be held to a commit before, or to none, and a
-// process after this one would hold a pool that comes back to what was rolled out.
+// record stores the commits that are about to be applied, and the refreshes that are about to be
+// cancelled. If that fails, the steps still run. A target may then be held to an earlier commit, or
+// to none. And a later process may hold a pool that returns to the cancelled configuration.
 func (ps *passState) record(context.Context) error {
 	m := ps.batch.Marks
 	if m == nil {
@@ -91,7 +91,7 @@ func (ps *passState) recordConverged() {
 	})
 }
 
-// mark stores the marks of the targets that can be held to their commits later.
+// mark stores marks for the targets that can later be held to their commits.
 func (ps *passState) mark(store func(i int, mark lastgood.Mark) error) {
 	for i := range ps.targets {
 		d := &ps.targets[i]
@@ -104,9 +104,8 @@ func (ps *passState) mark(store func(i int, mark lastgood.Mark) error) {
 	}
 }
 
-// recordGrants records the grants under which a first step is about to run. Without its
-// record a plan does not run at all: after a crash in the middle of its steps
-// nothing would let the rest follow.
+// recordGrants records grants before their first step runs. A plan whose grant cannot be recorded
+// does not run: after a crash in the middle of its steps, nothing would allow the remaining ones.
 func (ps *passState) recordGrants(ctx context.Context) error {
 	for i, r := range ps.reports {
 		d := &ps.targets[i]

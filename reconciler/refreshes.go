@@ -12,16 +12,17 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// refreshMemory remembers the instance refreshes that pools wait for, so that a pass need not read
-// them again, and the ones that weir cancelled: AWS does not say who did.
+// refreshMemory contains the instance refreshes that pools wait for, so that not every pass must
+// read them. It also contains the refreshes that weir cancelled, because AWS does not record who
+// did.
 type refreshMemory struct {
 	mu        sync.Mutex
 	watched   map[string]model.Watched // by group
 	cancelled recent[bool]             // by id
 }
 
-// known returns the refreshes of the groups that exist. It leaves out a refresh that started before
-// its group was made: it belonged to another group.
+// known returns the refreshes of existing groups. It omits a refresh that started before its group
+// was made: it belonged to an earlier group of that name.
 func (m *refreshMemory) known(state *observed.State) map[string]observed.Refresh {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -35,8 +36,8 @@ func (m *refreshMemory) known(state *observed.State) map[string]observed.Refresh
 	return out
 }
 
-// keep remembers the refreshes that pools of the planned targets wait for. Those of other targets stay
-// while their groups exist.
+// keep stores the refreshes that pools of the planned targets wait for. Refreshes of other targets
+// stay while their groups exist.
 func (m *refreshMemory) keep(watched map[string]model.Watched, planned map[string]bool, state *observed.State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,8 +49,8 @@ func (m *refreshMemory) keep(watched map[string]model.Watched, planned map[strin
 	m.watched = watched
 }
 
-// note remembers what a step made of a group's refreshes. If that is unknown, because the step failed
-// or its answer was lost, the next pass reads it.
+// note stores the effect of a step on a group's refresh. If that is unknown, because the step
+// failed or its answer was lost, the next pass reads it.
 func (m *refreshMemory) note(do step.Action, instances int, res step.Result, err error, now, clock time.Time) {
 	group := do.About().RefreshOf()
 	if group == "" {
@@ -68,7 +69,7 @@ func (m *refreshMemory) note(do step.Action, instances int, res step.Result, err
 	case step.CancelRefresh:
 		w.Refresh.Status, w.Refresh.ReadAt = "Cancelling", now
 	case step.RollbackRefresh:
-		if known = res.RefreshID != ""; known { // else it is cancelled instead
+		if known = res.RefreshID != ""; known { // otherwise AWS cancels it instead
 			w.Refresh.Status, w.Refresh.ReadAt = "RollbackInProgress", now
 		}
 	default:
@@ -91,7 +92,7 @@ func (m *refreshMemory) forget(group string) {
 	delete(m.watched, group)
 }
 
-// cancel remembers that weir cancelled a refresh.
+// cancel records that weir cancelled a refresh.
 func (m *refreshMemory) cancel(id string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,8 +105,8 @@ func (m *refreshMemory) view() (watched map[string]model.Watched, cancelled map[
 	return maps.Clone(m.watched), m.cancelled.all()
 }
 
-// watch remembers the refreshes that pools wait for, and forgets the requests to try again that the
-// plans follow.
+// watch stores the refreshes that pools wait for, and drops the retry requests that the plans
+// followed.
 func (ps *passState) watch(context.Context) error {
 	watched, planned := map[string]model.Watched{}, map[string]bool{}
 	for i, p := range ps.plans {
@@ -122,7 +123,7 @@ func (ps *passState) watch(context.Context) error {
 		}
 	}
 	if len(ps.inputs) > 0 {
-		ps.memory.refusals.Retried(ps.inputs[0].Memory.Refusals, waiting(ps.plans)) // which all inputs share
+		ps.memory.refusals.Retried(ps.inputs[0].Memory.Refusals, waiting(ps.plans)) // all inputs share the refusals
 	}
 	return nil
 }
@@ -143,8 +144,9 @@ func waiting(plans []*plan.Plan) map[string]bool {
 	return out
 }
 
-// uncertain returns the refreshes that an action must not rely on without another read: those that an
-// earlier pass read, and for an action that ends one all that were not read moments ago.
+// uncertain returns the refreshes that must be read again before an action relies on them:
+// refreshes from an earlier pass. For an action that ends a refresh, it returns all unless they
+// were read moments ago.
 func (a *applier) uncertain(do step.Action) map[string]observed.Refresh {
 	if !do.About().EndsRefresh() || a.now().Sub(a.checks.since) < seenMoments {
 		return a.unread
@@ -152,9 +154,9 @@ func (a *applier) uncertain(do step.Action) map[string]observed.Refresh {
 	return a.checks.state.Refreshes
 }
 
-// confirmRefresh fails unless a group's newest refresh is as it was planned with, if an action uses
-// it and it is among the known ones: weir reads an earlier pass's answer again right before it acts
-// on it. If the refresh has changed, the next pass plans again.
+// confirmRefresh fails unless a group's newest refresh is still as planned. It applies only if the
+// action depends on a refresh that is in known: weir reads it again right before it acts on it. If
+// the refresh has changed, the next pass plans again.
 func (a *applier) confirmRefresh(ctx context.Context, do step.Action, known map[string]observed.Refresh) error {
 	group := do.About().RefreshOf()
 	was, uncertain := known[group]

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
-// remember keeps what the next passes need of what this one found. It drops memories of things that no
-// target of the pass names and AWS does not hold: they would otherwise cost memory, and calls, for as
-// long as the process lives.
+// remember stores the results that the next passes need. It drops memories of things that no target
+// of the pass names and that AWS does not have. Otherwise they would cost memory, and calls, as
+// long as the process runs.
 func (ps *passState) remember(context.Context) error {
 	if in := ps.batch.Inputs; in != nil {
 		in.State, in.Nodes = *ps.state, map[string]*model.Nodes{}

@@ -29,7 +29,7 @@ func newReport(t Desired, started time.Time) *plan.Report {
 	case h != nil && t.Set == nil:
 		holds = &plan.Fallback{Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: h.None}}
 		t.Diagnostics = append(slices.Clone(t.Diagnostics), holds.Diagnostic()).Sorted()
-	case h != nil: // until AWS has said what it holds
+	case h != nil: // until AWS has answered
 		holds = &plan.Fallback{Revision: h.Revision, Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS has not answered"}}
 	}
 	subject := t.Commit.Subject
@@ -45,8 +45,8 @@ func newReport(t Desired, started time.Time) *plan.Report {
 	}
 }
 
-// report puts into the reports what the pass found: plans with the places of their changes in Git, and
-// the states of pools.
+// report adds the findings of the pass to the reports: plans with the positions of their changes in
+// Git, and the states of pools.
 func (ps *passState) report(ctx context.Context) error {
 	ps.inService, ps.converged = map[string]time.Time{}, ps.memory.pools.convergedElsewhere(ps.targets)
 	origins, done := sparing(ctx, ps.mode)
@@ -72,7 +72,7 @@ func (ps *passState) reportUnplanned(i int) {
 	}
 }
 
-// reportPlanned reports a target with a plan. ctx bounds the search for places in Git.
+// reportPlanned reports a target with a plan. ctx limits the search for positions in Git.
 func (ps *passState) reportPlanned(ctx context.Context, i int) {
 	t, p, r, in := ps.targets[i], ps.plans[i], ps.reports[i], &ps.inputs[i]
 	in.State = ps.state
@@ -91,8 +91,9 @@ func (ps *passState) reportPlanned(ctx context.Context, i int) {
 	in.NoteActivities(r.Governed)
 }
 
-// reportUnknownTargets reports the resources of targets that are no longer configured, with the first target of
-// the pass that has a plan. A partial read without news of the first target reports none.
+// reportUnknownTargets reports the resources of targets that are no longer configured, in the
+// report of the first target with a plan. If a partial read skips a target before that one, it
+// reports none.
 func reportUnknownTargets(targets []Desired, reports []*plan.Report, partial *partialRead, state *observed.State) {
 	known := map[string]bool{}
 	for _, t := range targets {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// limitRollouts holds rollouts that would exceed the smallest limit of the targets, and remembers the
+// limitRollouts holds rollouts that exceed the smallest limit of the targets, and remembers the
 // waiting ones. A rollout that AWS would refuse takes no slot.
 func (ps *passState) limitRollouts(context.Context) error {
 	targets, limit := ps.batch.Targets, 0

@@ -10,13 +10,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// Scope reconciles the targets of one account and region. It remembers between
-// passes only what AWS cannot tell. NewScope makes one.
+// Scope reconciles the targets of one account and region. Between passes it remembers only facts
+// that AWS does not return. NewScope makes one.
 type Scope struct {
 	Options
 
-	// busy is full while a pass is under way. There is one at a time: the memory
-	// between passes, here and in the resolver, is not made for two.
+	// busy is full during a pass. Passes run one at a time, because the memory between passes, here
+	// and in the resolver, does not support two.
 	busy   chan struct{}
 	memory memory
 }
@@ -26,13 +26,12 @@ func NewScope(o Options) *Scope {
 	return &Scope{Options: o, busy: make(chan struct{}, 1)}
 }
 
-// Retry makes the next pass try again what failed of pools ("namespace/name").
+// Retry makes the next pass retry the failed steps of pools ("namespace/name").
 func (s *Scope) Retry(pools []string) { s.memory.refusals.Retry(pools) }
 
-// Pass observes once, plans every target and, in mode Apply, does what the
-// plans say. It returns a report for each target, in order, and fails as a
-// whole only where AWS could not be read.
-// Passes over one scope wait for each other.
+// Pass observes once, plans every target and, in mode Apply, executes the plans. It returns a
+// report for each target, in order. It returns an error only if the pass as a whole fails, for
+// example if AWS cannot be read. Passes over one scope wait for each other.
 func (s *Scope) Pass(ctx context.Context, targets []Desired, mode Mode) ([]*plan.Report, error) {
 	return s.pass(ctx, Batch{Targets: targets}, mode)
 }
@@ -52,7 +51,7 @@ func (s *Scope) pass(ctx context.Context, b Batch, mode Mode) ([]*plan.Report, e
 	return ps.result, nil
 }
 
-// newPass returns the state of a pass that waits for the one before.
+// newPass returns the state of a pass that waits for the previous pass.
 func (s *Scope) newPass(b Batch, mode Mode) *passState {
 	now := s.now()
 	return &passState{Options: &s.Options, memory: &s.memory, batch: b, mode: mode, started: now, began: now, reports: newReports(b, now)}
@@ -65,31 +64,31 @@ const defaultConcurrency = 8
 type Options struct {
 	Cloud    Cloud
 	Resolver Resolver
-	// Preflight asks AWS about plans with changes; nil asks nothing.
+	// Preflight checks plans with changes. Nil checks nothing.
 	Preflight Preflight
-	// Parameters stores join tokens for machines; nil keeps none.
+	// Parameters stores join tokens for machines. Nil stores none.
 	Parameters jointoken.Parameters
 	Logger     *slog.Logger
 	Now        func() time.Time
-	// Clock returns the time that weir compares with what AWS and others say, and reports to them.
-	// Nil means Now, which measures durations.
+	// Clock returns the time for comparisons with times of AWS and other systems, and for reports
+	// to them. Nil means Now, which measures durations.
 	Clock func() time.Time
-	// Concurrency is the number of pools to apply at once, defaultConcurrency if 0.
+	// Concurrency is the number of pools to apply in parallel, defaultConcurrency if 0.
 	Concurrency int
-	// Lanes holds the limits that all scopes of the process share; nil bounds nothing.
+	// Lanes contains the limits that all scopes of the process share. Nil means no limit.
 	Lanes Lanes
-	// StepsFor bounds the time in which a pass starts with pools. AWS takes only so many calls a
-	// second, so a pass leaves the other pools to the next one, which knows newer commits. Zero
-	// means no bound.
+	// StepsFor limits the time in which a pass starts pools. AWS limits the rate of calls, so a
+	// pass leaves all other pools to the next pass, which may follow a newer commit. Zero means no
+	// limit.
 	StepsFor time.Duration
-	// AskEvery is the time for which weir does not read an instance refresh whose machines show
-	// nothing new, observed.DefaultAskEvery if 0.
+	// AskEvery is the time for which weir does not read an instance refresh again while its
+	// machines do not change. Zero means observed.DefaultAskEvery.
 	AskEvery time.Duration
-	// Round is the time in which weir describes each idle nodegroup once; 0 describes all of them
-	// in every pass.
+	// Round is the period in which weir describes each idle nodegroup once. Zero means in every
+	// pass.
 	Round time.Duration
 
-	// Shared says that other weirs may own the account and region before or after this one.
+	// Shared is set if other weirs may own the account and region before or after this one.
 	Shared bool
 }
 

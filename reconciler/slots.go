@@ -15,25 +15,25 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// An apply runs the steps of one pool in order, because each needs the result of the one before.
+// An apply runs the steps of one pool in order, because each needs the result of the previous one.
 // Pools run concurrently, after the launch templates that several of them share. The first failed
 // step ends the slot of its pool and of no other. Once ctx is cancelled, the call in flight is
-// finished and no further step starts: a call that AWS may have accepted is never left without its
-// answer being read. The next pass plans again what did not run, from what AWS then holds.
+// finished and no further step starts: weir must read the answer to a call that AWS may have
+// accepted. The next pass plans again what did not run, from the state of AWS at that time.
 
 // slot is the part of one pool or launch configuration in an apply.
 type slot struct {
 	report int
 	key    string // slotKey
 	steps  []int
-	// shared says that the steps belong to a launch configuration, on which pools rely.
+	// shared reports whether the steps belong to a launch configuration, on which pools rely.
 	shared bool
 }
 
 func slotKey(target, owner string) string { return target + "\x00" + owner }
 
-// applySteps does what the plans say, and records it in the reports. It makes a span if there is
-// something to do.
+// applySteps executes the plans, and records the outcomes in the reports. It creates a span if
+// there is something to do.
 func (ps *passState) applySteps(ctx context.Context) error {
 	if slices.ContainsFunc(ps.reports, func(r *plan.Report) bool { return r.Plan != nil && r.Plan.Runnable() > 0 }) {
 		spanned, sp := span.Start(ctx, "apply")
@@ -109,8 +109,8 @@ func (a *application) run(ctx context.Context, s slot) {
 	}
 }
 
-// postpones reports whether a slot is left to the next pass: the time is up, or the pass is overtaken
-// and limit slots have started. It counts the slot as started.
+// postpones reports whether a slot is left to the next pass: the time is up, or the pass is
+// overtaken and limit slots have started. It counts the slot as started.
 func (a *application) postpones(s slot) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -132,8 +132,8 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// slotsOf returns the slots of all reports, one of each at a time: if calls have to wait, a target
-// with many slots does not hold up one with few.
+// slotsOf returns the slots of all reports, in turns of one slot for each report. If calls have to
+// wait, a target with many slots does not delay one with few.
 func slotsOf(reports []*plan.Report) (out []slot) {
 	all := make([][][]int, len(reports))
 	for i, r := range reports {
@@ -183,13 +183,13 @@ func skip(r *plan.Report, positions []int) {
 // skippedSlots remembers the slots that the last apply did not start.
 type skippedSlots struct {
 	keys map[string]bool // by slotKey
-	// overtaken says that something newer was the cause.
+	// overtaken is set if the cause was a newer desired state.
 	overtaken bool
 }
 
-// sort puts skipped slots first: pools whose calls hang in every pass must not keep those behind them
-// waiting. If something newer was the cause, it puts them last, because a newer commit does not wait
-// for all that an earlier one has left.
+// sort puts skipped slots first: pools whose calls hang in every pass must not always delay the
+// pools behind them. If the cause was a newer desired state, it puts them last, because a newer
+// commit does not wait for the rest of an earlier one.
 func (s skippedSlots) sort(slots []slot) {
 	slices.SortStableFunc(slots, func(a, b slot) int {
 		switch first := s.keys[a.key] != s.overtaken; {
@@ -202,9 +202,9 @@ func (s skippedSlots) sort(slots []slot) {
 	})
 }
 
-// Lanes bound how many pools of all scopes are applied at once. What waits for AWS holds its
-// request and a connection, and a hundred accounts that each wait for eight answers need
-// that memory for nothing: no two processors keep as many moving.
+// Lanes limits the number of pools that all scopes apply in parallel. A waiting call keeps its
+// request and a connection in memory. A hundred accounts that each wait for eight answers would
+// need that memory without being faster: two processors cannot use so many.
 type Lanes chan struct{}
 
 const (
@@ -215,11 +215,11 @@ const (
 	sharedLanes = 64
 )
 
-// NewLanes are for the scopes of a process.
+// NewLanes returns the lanes for the scopes of a process.
 func NewLanes() Lanes { return make(Lanes, sharedLanes) }
 
-// enter waits for a lane: one of the scope's own, or one of those that all share. A nil Lanes
-// has no bound.
+// enter waits for a lane: one of the scope's own, or one that all scopes share. A nil Lanes has no
+// limit.
 func (l Lanes) enter(own chan struct{}) (leave func()) {
 	if l == nil {
 		return func() {}

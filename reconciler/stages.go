@@ -2,8 +2,8 @@ package reconciler
 
 import "context"
 
-// fact is something that a pass knows or has done. A fact with the name of a field of passState is its
-// value. Every other fact is an effect, on which the order of stages depends.
+// fact names a result of a stage. A fact with the name of a field of passState is that field's
+// value. Every other fact is an effect on which later stages depend.
 type fact string
 
 // Effects.
@@ -27,16 +27,16 @@ type stage struct {
 	name string
 	// applies says that only passes that apply have the stage.
 	applies bool
-	// needs are facts that earlier stages make, and makes those that this one makes. A stage may complete
-	// in place what it needs.
+	// needs lists facts that earlier stages make. makes lists the facts that this stage makes. A
+	// stage may also change the value of a fact that it needs.
 	needs, makes []fact
 	// does describes the stage for ARCHITECTURE.md.
 	does string
 	run  func(*passState, context.Context) error
 }
 
-// stages are the stages of a pass, in order. A test compares them with what their functions read and
-// write, with real passes, and with ARCHITECTURE.md.
+// stages lists the stages of a pass, in order. A test compares them with the fields that their
+// functions read and write, with real passes, and with ARCHITECTURE.md.
 var stages = []stage{
 	{
 		name: "recall", makes: []fact{"due", recalled}, run: (*passState).recall,
@@ -116,7 +116,7 @@ var stages = []stage{
 	},
 }
 
-// runStages runs the stages of a pass, up to the first that fails.
+// runStages runs the stages of a pass and stops at the first error.
 func runStages(ctx context.Context, ps *passState) error {
 	for _, s := range stages {
 		if s.applies && ps.mode != Apply {
