@@ -1,19 +1,19 @@
-// Package awscloud is one account and region of AWS as the reconciler sees it. Only
-// this package, those below it and the contract suite know the AWS SDK.
+// Package awscloud is the reconciler's access to one AWS account and region. Only this package, the packages
+// below it and the contract suite use the AWS SDK.
 //
-// # Rooms
+// # Packages
 //
-//   - sdk: how a call is made: configuration and credentials, throttling, retries, bounds,
-//     what an error means, counting. It knows no resource.
-//   - read: each read that passes make, as weir's values; two page scanners.
-//   - convert: values taken over between the intent's structs and the SDK's by name.
+//   - sdk: how calls are made: configuration and credentials, throttling, retries, bounds,
+//     classification of errors, counting. It knows no resources.
+//   - read: each read that passes make, with weir's values as results; two page scanners.
+//   - convert: conversions between the intent's structs and the SDK's, by field name.
 //   - memory: the memory between passes, and its lifetimes.
-//   - observe: what the instance owns, in batches.
-//   - fill: the facts that planning found missing.
+//   - observe: reads the instance's resources, in batches.
+//   - fill: reads the facts that planning found missing.
 //   - execute: the steps of a plan, and the read right before a deletion.
-//   - doctor: checks what the other packages assume of AWS in an account; no pass calls it.
-//   - lookup: what only AWS knows, for package resolve; parameters, for join tokens.
-//   - probe: what AWS would refuse of a plan, for package preflight.
+//   - doctor: checks weir's assumptions about AWS in an account; no pass calls it.
+//   - lookup: answers that only AWS has, for package resolve; parameters, for join tokens.
+//   - probe: finds out what AWS would refuse of a plan, for package preflight.
 //
 // observe, fill and memory do not import the SDK. The remaining packages list the operations that they call in
 // structs (calls.go). The IAM policy must allow exactly these operations, and a test compares the
@@ -21,11 +21,10 @@
 //
 // # Rules
 //
-// A pass never waits for AWS to finish something: it reads, writes and returns. Reads are batched,
-// so a pass over an idle fleet costs a few pages and not a call for each pool. Every write is the
-// same when it is done twice (package execute says how), and weir writes only to resources that
-// carry this instance's tag. AWS is the only record: a memory is a copy that a restart loses
-// without harm.
+// A pass never waits until AWS has finished something: it reads, writes and returns. Reads are batched, so a
+// pass over an idle fleet costs a few pages instead of a call for each pool. Every write has the same result
+// if it runs twice (see package execute), and weir writes only to resources with this instance's tag. AWS is
+// the only record: a memory is a copy that a restart may lose.
 package awscloud
 
 import (
@@ -63,7 +62,7 @@ type Cloud struct {
 	reader *read.Reader
 }
 
-// Open opens an account and region, as sdk.Open does.
+// Open opens an account and region, like sdk.Open.
 func Open(ctx context.Context, o sdk.Options) (*Cloud, error) {
 	client, err := sdk.Open(ctx, o)
 	if err != nil {

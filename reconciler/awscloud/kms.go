@@ -13,14 +13,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// KMSCalls are the calls of KMS, held as functions as the other services' are.
+// KMSCalls contains the calls of KMS as functions, like the calls of other services.
 type KMSCalls struct {
 	Encrypt func(context.Context, *kms.EncryptInput, ...func(*kms.Options)) (*kms.EncryptOutput, error)
 	Decrypt func(context.Context, *kms.DecryptInput, ...func(*kms.Options)) (*kms.DecryptOutput, error)
 }
 
-// KMS encrypts and decrypts small texts, such as data keys, with the credentials of an
-// account. Nothing is read or asked before the first use. It is safe for concurrent use.
+// KMS encrypts and decrypts small texts, such as data keys, with the credentials of an account. It reads and
+// requests nothing before its first use. It is safe for concurrent use.
 type KMS struct {
 	o sdk.Options
 
@@ -29,12 +29,12 @@ type KMS struct {
 	calls  KMSCalls
 }
 
-// NewKMS returns a KMS. Of the options it takes the credentials, the endpoint and
-// the observers; the region is that of each key's ARN.
+// NewKMS returns a KMS. It uses the credentials, the endpoint and the observers of the options. The region
+// is the region in each key's ARN.
 func NewKMS(o sdk.Options) *KMS { return &KMS{o: o} }
 
-// Decrypt decrypts a blob of at most 6 KiB that the key with an ARN has encrypted
-// under an encryption context. Its error is an *observed.Error.
+// Decrypt decrypts a blob of at most 6 KiB that the key with the ARN encrypted with the same encryption
+// context. Its error is an *observed.Error.
 func (k *KMS) Decrypt(ctx context.Context, keyARN string, blob []byte, encryptionContext map[string]string) ([]byte, error) {
 	calls, in, err := k.reach(ctx, "Decrypt", keyARN)
 	if err != nil {
@@ -47,7 +47,7 @@ func (k *KMS) Decrypt(ctx context.Context, keyARN string, blob []byte, encryptio
 	return out.Plaintext, nil
 }
 
-// Encrypt encrypts a text of at most 4 KiB with the key with an ARN, as Decrypt decrypts it.
+// Encrypt encrypts a text of at most 4 KiB with the key with the ARN, for Decrypt.
 func (k *KMS) Encrypt(ctx context.Context, keyARN string, plain []byte, encryptionContext map[string]string) ([]byte, error) {
 	calls, in, err := k.reach(ctx, "Encrypt", keyARN)
 	if err != nil {
@@ -60,7 +60,7 @@ func (k *KMS) Encrypt(ctx context.Context, keyARN string, plain []byte, encrypti
 	return out.CiphertextBlob, nil
 }
 
-// reach gives the calls for a key, and its region.
+// reach returns the calls for a key, and an option that sets its region.
 func (k *KMS) reach(ctx context.Context, operation, keyARN string) (KMSCalls, func(*kms.Options), error) {
 	parts := strings.SplitN(keyARN, ":", 6)
 	if len(parts) < 6 || parts[2] != "kms" || parts[3] == "" {
@@ -70,7 +70,7 @@ func (k *KMS) reach(ctx context.Context, operation, keyARN string) (KMSCalls, fu
 	return calls, func(o *kms.Options) { o.Region = parts[3] }, err
 }
 
-// open reads the SDK's configuration, once it succeeds.
+// open reads the SDK's configuration, until it succeeds once.
 func (k *KMS) open(ctx context.Context, region string) (KMSCalls, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -12,11 +12,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Survey reads groups with their hooks, and nodegroups, of any owner, in as few calls as AWS
-// allows: a page for every 100 groups and every 100 nodegroups of a cluster, a call for each
-// nodegroup, and a call for the hooks of each group that choose leaves. It never writes. The state
-// contains only existing clusters. clusters names the clusters to read, nil for all. Survey reports
-// the number of calls to told, which may be called at any moment.
+// Survey reads groups with their hooks, and nodegroups, of any owner, in as few calls as AWS allows: a page
+// for every 100 groups and every 100 nodegroups of a cluster, a call for each nodegroup, and a call for the
+// hooks of each group that choose keeps. It never writes. The state contains only existing clusters.
+// clusters names the clusters to read, nil for all. Survey reports its progress to told, which may be called
+// at any moment.
 func (c *Cloud) Survey(ctx context.Context, clusters []string, choose func(*observed.State), told func(done, all int)) (observed.State, error) {
 	s := observed.State{
 		Account: c.Account(), Region: c.Region(), Nodegroups: map[observed.NodegroupName]observed.Nodegroup{},
@@ -44,7 +44,7 @@ func (c *Cloud) Survey(ctx context.Context, clusters []string, choose func(*obse
 		return s, err
 	}
 	done := 0
-	count := func(all int) { // under mu
+	count := func(all int) { // the caller holds mu
 		done++
 		told(done, all)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// TemplateRef reads which template version an answer of Auto Scaling names.
+// TemplateRef converts a template version in an answer of Auto Scaling.
 func TemplateRef(s *types.LaunchTemplateSpecification) observed.TemplateRef {
 	if s == nil {
 		return observed.TemplateRef{}
@@ -16,8 +16,8 @@ func TemplateRef(s *types.LaunchTemplateSpecification) observed.TemplateRef {
 	return observed.TemplateRef{ID: aws.ToString(s.LaunchTemplateId), Name: aws.ToString(s.LaunchTemplateName), Version: aws.ToString(s.Version)}
 }
 
-// TemplateSpec names a template version in a request: by id if it is known, for
-// the two together are refused.
+// TemplateSpec returns a template version for a request. It uses the id if known, because AWS refuses id and
+// name together.
 func TemplateSpec(r observed.TemplateRef) *types.LaunchTemplateSpecification {
 	out := &types.LaunchTemplateSpecification{Version: StringOrNil(r.Version)}
 	if r.ID != "" {
@@ -28,14 +28,14 @@ func TemplateSpec(r observed.TemplateRef) *types.LaunchTemplateSpecification {
 	return out
 }
 
-// CarrySettings writes the members of a group's settings into a request. Those of
-// PoolOptions are a level deeper in the intent.
+// CarrySettings writes a group's settings into a request. The settings of PoolOptions are one level deeper
+// in the intent.
 func CarrySettings(s *intent.GroupSettings, in any) {
 	Carry(s, in)
 	Carry(&s.Options, in)
 }
 
-// TrafficSources writes traffic sources for a request.
+// TrafficSources converts traffic sources for a request.
 func TrafficSources(list []intent.TrafficSource) []types.TrafficSourceIdentifier {
 	var out []types.TrafficSourceIdentifier
 	for _, s := range list {
@@ -44,7 +44,7 @@ func TrafficSources(list []intent.TrafficSource) []types.TrafficSourceIdentifier
 	return out
 }
 
-// Hook reads a lifecycle hook, with AWS's defaults.
+// Hook converts a lifecycle hook, with AWS's defaults.
 func Hook(h types.LifecycleHook) intent.LifecycleHook {
 	return observed.HookDefaults(intent.LifecycleHook{
 		Name: aws.ToString(h.LifecycleHookName), LifecycleTransition: aws.ToString(h.LifecycleTransition),
@@ -54,7 +54,7 @@ func Hook(h types.LifecycleHook) intent.LifecycleHook {
 	})
 }
 
-// HookRequests writes hooks for CreateAutoScalingGroup.
+// HookRequests converts hooks for CreateAutoScalingGroup.
 func HookRequests(in []intent.LifecycleHook) []types.LifecycleHookSpecification {
 	var out []types.LifecycleHookSpecification
 	for _, h := range in {

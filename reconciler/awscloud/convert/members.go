@@ -1,16 +1,14 @@
-// Package convert is between AWS's shapes and weir's values, both ways.
+// Package convert converts between AWS's types and weir's values, in both directions.
 //
-// A member that is one field of the intent needs no code: Carry takes it over by its name,
-// which the intent has in its JSON and the table of render/field as its row. Tests hold the
-// members of both sides against each other, so that one which the SDK brings is a decision.
-// A member that AWS treats specially is code here, and its row says so in Special. Such are
-// a structure that the intent does without, a default that AWS fills in, an order that means
-// nothing, and a value that clears another.
+// A member that corresponds to one field of the intent needs no code: Carry copies it by its name, which is
+// the JSON name in the intent and the row in the table of render/field. Tests compare the members of both
+// sides, so every new member of the SDK needs a decision. A member with special rules has code here, and its
+// row says so in Special. Examples are a structure that the intent does not have, a default that AWS fills
+// in, an order without a meaning, and a value that clears another.
 //
-// A request holds exactly what weir says: absent members stay absent, for AWS keeps or
-// stores exactly what is sent. An answer is in canonical order, and says that it is
-// unknown where it holds more than the intent can say, so that no comparison takes it for
-// equal.
+// A request contains exactly what weir specifies. Absent members stay absent, because AWS keeps or stores
+// exactly what is sent. Answers are converted to a canonical order. An answer with more content than the
+// intent can express is marked as unknown, so that no comparison treats it as equal.
 package convert
 
 import (
@@ -24,10 +22,9 @@ import (
 	"github.com/weir-gitops/weir/render/field"
 )
 
-// Carry copies a struct, or a list of them, into one of another type that has members
-// of the same names. Members that are not set in from stay as they are in to: an empty
-// text or list, a number that is 0 and nil say nothing, a pointer to 0 or false does.
-// left reports that from holds something that to cannot hold.
+// Carry copies a struct, or a list of structs, into another type that has members of the same names. Members
+// that are unset in from stay unchanged in to: an empty text or list, a number 0 and nil are unset, a
+// pointer to 0 or false is set. left reports that to cannot express everything in from.
 func Carry(from, to any) (left bool) {
 	return carryValue(reflect.Indirect(reflect.ValueOf(from)), reflect.ValueOf(to).Elem())
 }
@@ -47,7 +44,7 @@ func carryValue(from, to reflect.Value) (left bool) {
 		}
 	case reflect.Slice:
 		if from.Len() == 0 {
-			return false // AWS's answers do not tell it from an absent one
+			return false // AWS's answers do not distinguish it from an absent list
 		}
 		to.Set(reflect.MakeSlice(to.Type(), from.Len(), from.Len()))
 		for i := range from.Len() {
@@ -62,8 +59,7 @@ func carryValue(from, to reflect.Value) (left bool) {
 	return left
 }
 
-// pointed follows a pointer and makes its target if missing; it returns any other value
-// as it is.
+// pointed follows a pointer and allocates its target if it is nil. It returns any other value unchanged.
 func pointed(v reflect.Value) reflect.Value {
 	if v.Kind() != reflect.Pointer {
 		return v
@@ -74,7 +70,7 @@ func pointed(v reflect.Value) reflect.Value {
 	return v.Elem()
 }
 
-// pair is a member of one struct and that of the same name in another, -1 for none.
+// pair has the index of a member in one struct, and of the member with the same name in another, or -1.
 type pair struct{ from, to int }
 
 var knownPairs sync.Map // of [2]reflect.Type: []pair
@@ -104,8 +100,8 @@ func pairsOf(from, to reflect.Type) []pair {
 	return out
 }
 
-// isSet reports whether a value of the SDK says anything. Empty texts and lists are
-// absent: EC2 answers some members that were never sent with an empty element.
+// isSet reports whether a value of the SDK is set. Empty texts and lists are absent: EC2 returns some
+// members that were never sent as empty elements.
 func isSet(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -134,7 +130,7 @@ func isSet(v reflect.Value) bool {
 	}
 }
 
-// Name is AWS's name of a field of the intent, "" where it has none.
+// Name returns AWS's name of a field of the intent, or an empty string if it has none.
 func Name(f reflect.StructField) string {
 	key := field.JSONKey(f)
 	if key == "" {

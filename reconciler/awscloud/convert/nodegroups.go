@@ -28,7 +28,7 @@ func Nodegroup(n *types.Nodegroup) observed.Nodegroup {
 		out.MinSize, out.MaxSize, out.DesiredSize = aws.ToInt32(s.MinSize), aws.ToInt32(s.MaxSize), aws.ToInt32(s.DesiredSize)
 	}
 	if p := out.WarmPool; p != nil && aws.ToInt32(p.MaxGroupPreparedCapacity) < 0 {
-		p.MaxGroupPreparedCapacity = nil // how Auto Scaling says that no value is set
+		p.MaxGroupPreparedCapacity = nil // Auto Scaling's value for unset
 	}
 	if r := out.RemoteAccess; r != nil {
 		r.SourceSecurityGroups = slices.Sorted(slices.Values(r.SourceSecurityGroups))
@@ -64,14 +64,14 @@ func NodegroupUpdate(u *types.Update) observed.NodegroupUpdate {
 	return out
 }
 
-// Taints writes taints for a request.
+// Taints converts taints for a request.
 func Taints(in []intent.Taint) (out []types.Taint) {
 	Carry(in, &out)
 	return out
 }
 
-// NodegroupSettings writes settings into a request about a nodegroup: each where AWS has it,
-// by the table. Absent ones are not sent.
+// NodegroupSettings writes settings into a request about a nodegroup, at the places in the table. Absent
+// settings are not sent.
 func NodegroupSettings(s *intent.NodegroupSettings, in any) {
 	for _, m := range field.NodegroupMembers() {
 		v := m.Of(s)
@@ -86,8 +86,8 @@ func NodegroupSettings(s *intent.NodegroupSettings, in any) {
 	}
 }
 
-// nodegroupSettings reads the settings of a nodegroup. A structure without any member that
-// the intent has is absent, unless it has a switch.
+// nodegroupSettings reads the settings of a nodegroup. A structure without any member of the intent is
+// absent, unless it has a switch.
 func nodegroupSettings(n *types.Nodegroup, s *intent.NodegroupSettings) {
 	for _, m := range field.NodegroupMembers() {
 		at, to := reflect.ValueOf(n), m.Of(s)
@@ -106,8 +106,8 @@ func nodegroupSettings(n *types.Nodegroup, s *intent.NodegroupSettings) {
 	}
 }
 
-// NodegroupTemplate names a template version: by id if it is known, for EKS
-// refuses the two together.
+// NodegroupTemplate returns a template version for a request. It uses the id if known, because EKS refuses
+// id and name together.
 func NodegroupTemplate(r observed.TemplateRef) *types.LaunchTemplateSpecification {
 	if r == (observed.TemplateRef{}) {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Auto Scaling's defaults for a mixed instances policy (API reference,
-// InstancesDistribution). Intents hold them filled in, so observed policies do too.
+// The defaults of Auto Scaling for a mixed instances policy (API reference, InstancesDistribution). Intents
+// contain them, so observed policies do too.
 const (
 	defaultOnDemandStrategy   = "prioritized"
 	usualSpotStrategy         = "lowest-price"
@@ -19,8 +19,8 @@ const (
 	defaultOnDemandPercentage = 100
 )
 
-// Policy reads a policy with AWS's defaults filled in. unknown says that
-// it holds more than intent.MixedInstances can say.
+// Policy converts a policy and fills in AWS's defaults. unknown says that it has more content than
+// intent.MixedInstances can express.
 func Policy(p *types.MixedInstancesPolicy) (m *intent.MixedInstances, ref observed.TemplateRef, unknown bool) {
 	m = UsualPolicy()
 	if d := p.InstancesDistribution; d != nil {
@@ -35,8 +35,7 @@ func Policy(p *types.MixedInstancesPolicy) (m *intent.MixedInstances, ref observ
 	return m, ref, unknown
 }
 
-// UsualPolicy holds what Auto Scaling takes a policy's distribution for where it
-// does not say.
+// UsualPolicy returns Auto Scaling's defaults for the distribution of a policy.
 func UsualPolicy() *intent.MixedInstances {
 	return &intent.MixedInstances{
 		OnDemandAllocationStrategy: defaultOnDemandStrategy, SpotAllocationStrategy: usualSpotStrategy,
@@ -44,7 +43,7 @@ func UsualPolicy() *intent.MixedInstances {
 	}
 }
 
-// TidyPolicy gives members of a distribution that mean nothing their one value.
+// TidyPolicy normalizes members of a distribution that have no effect.
 func TidyPolicy(m *intent.MixedInstances) {
 	if m.OnDemandAllocationStrategy == "" {
 		m.OnDemandAllocationStrategy = defaultOnDemandStrategy
@@ -57,7 +56,7 @@ func TidyPolicy(m *intent.MixedInstances) {
 	}
 }
 
-// Use is the request that a policy is written for.
+// Use is the request for which a policy is written.
 type Use int
 
 // Uses.
@@ -65,15 +64,15 @@ const (
 	Creates Use = iota
 	// Updates replace a policy: an absent member would stay as it was.
 	Updates
-	// Refreshes replace a policy by an instance refresh. AWS has left refreshes Pending that
-	// hold an empty list, so they hold none. Overrides that AWS then keeps are removed by the
-	// update of the group that follows.
+	// Refreshes replace a policy by an instance refresh. AWS has left refreshes with an empty list in the
+	// state Pending, so requests contain none. If AWS then keeps overrides, the following update of the
+	// group removes them.
 	// Assumed of AWS: empty-overrides-in-refresh.
 	Refreshes
 )
 
-// PolicyRequest writes a policy for a request. Where it replaces another policy, an empty text
-// removes a maximum spot price, and in an update an empty list removes overrides.
+// PolicyRequest converts a policy for a request. If it replaces another policy, an empty text removes a
+// maximum spot price, and in an update an empty list removes overrides.
 func PolicyRequest(m *intent.MixedInstances, ref observed.TemplateRef, use Use) *types.MixedInstancesPolicy {
 	out := &types.MixedInstancesPolicy{
 		InstancesDistribution: &types.InstancesDistribution{
@@ -94,13 +93,13 @@ func PolicyRequest(m *intent.MixedInstances, ref observed.TemplateRef, use Use) 
 	}
 	// Assumed of AWS: empty-overrides.
 	if use == Updates {
-		out.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{} // an absent list would stay as it is
+		out.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{} // without a list, AWS keeps the overrides
 	}
 	for _, o := range m.Overrides {
 		var to types.LaunchTemplateOverrides
 		Carry(o, &to)
 		if t := to.LaunchTemplateSpecification; t != nil && t.LaunchTemplateId != nil {
-			t.LaunchTemplateName = nil // the two together are refused
+			t.LaunchTemplateName = nil // AWS refuses both together
 		}
 		out.LaunchTemplate.Overrides = append(out.LaunchTemplate.Overrides, to)
 	}

@@ -24,8 +24,7 @@ func Refresh(r types.InstanceRefresh) observed.Refresh {
 			var unknown bool
 			out.MixedInstancesPolicy, out.Template, unknown = Policy(d.MixedInstancesPolicy)
 			if unknown {
-				// weir would never start such a refresh, so it must not look like one
-				// of weir's.
+				// Such a refresh must not look like one of weir's, because weir would never start it.
 				out.Template = observed.TemplateRef{}
 			}
 		}
@@ -33,8 +32,7 @@ func Refresh(r types.InstanceRefresh) observed.Refresh {
 	return out
 }
 
-// Preferences always skips what matches unless Git says otherwise, so that a
-// repeated refresh replaces nothing.
+// Preferences sets SkipMatching unless Git sets it, so that a repeated refresh replaces nothing.
 func Preferences(r intent.Refresh) *types.RefreshPreferences {
 	var out types.RefreshPreferences
 	Carry(r, &out)

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// TemplateRequest writes template data as EC2's request. Absent members stay absent:
-// EC2 stores exactly what is sent. Two members, which are Special in the table of
-// fields, are structures in the request and not in the intent.
+// TemplateRequest converts template data for a request. Absent members stay absent, because EC2 stores
+// exactly what is sent. Two members, which are Special in the table of fields, are structures in the request
+// and not in the intent.
 func TemplateRequest(d intent.TemplateData) *types.RequestLaunchTemplateData {
 	out := &types.RequestLaunchTemplateData{}
 	Carry(d, out)
@@ -28,9 +28,9 @@ func TemplateRequest(d intent.TemplateData) *types.RequestLaunchTemplateData {
 	return out
 }
 
-// TemplateData reads what EC2 stores, in canonical order. unknown reports a member of the version
-// that intent.TemplateData cannot express. That includes members that a later SDK adds, without a
-// change here.
+// TemplateData converts EC2's template data, in canonical order. unknown reports a member of the version
+// that intent.TemplateData cannot express. This includes members that a later SDK adds, without a change
+// here.
 func TemplateData(in *types.ResponseLaunchTemplateData) (d intent.TemplateData, unknown bool) {
 	if in == nil {
 		return d, false
@@ -50,7 +50,7 @@ func TemplateData(in *types.ResponseLaunchTemplateData) (d intent.TemplateData, 
 	}
 	if m := in.MetadataOptions; m != nil {
 		options := *m
-		options.State = "" // AWS's own: how far the options were applied
+		options.State = "" // set by AWS: how far the options were applied
 		rest.MetadataOptions = &options
 	}
 	unknown = Carry(rest, &d)
@@ -61,15 +61,15 @@ func TemplateData(in *types.ResponseLaunchTemplateData) (d intent.TemplateData, 
 		unknown = Carry(target, c) || unknown
 	}
 	if d.UserData != "" {
-		// Pools of one cluster share their user data, often the largest part of a
-		// version: equal texts share their memory.
+		// Pools of one cluster share their user data, often the largest part of a version. So equal texts
+		// share their memory.
 		d.UserData = unique.Make(d.UserData).Value()
 	}
 	inOrder(&d)
 	return d, unknown
 }
 
-// inOrder sorts what has no order.
+// inOrder sorts lists whose order has no meaning.
 func inOrder(d *intent.TemplateData) {
 	slices.Sort(d.SecurityGroupIDs)
 	for i := range d.NetworkInterfaces {
@@ -81,7 +81,7 @@ func inOrder(d *intent.TemplateData) {
 	slices.SortFunc(d.TagSpecifications, func(a, b intent.TemplateTagSpecification) int { return strings.Compare(a.ResourceType, b.ResourceType) })
 }
 
-// StringOrNil leaves an empty string out of a request.
+// StringOrNil returns nil for an empty string, to leave it out of a request.
 func StringOrNil(s string) *string {
 	if s == "" {
 		return nil
@@ -89,7 +89,7 @@ func StringOrNil(s string) *string {
 	return &s
 }
 
-// numberOrNil leaves a zero out of a request.
+// numberOrNil returns nil for a zero, to leave it out of a request.
 func numberOrNil(n int32) *int32 {
 	if n == 0 {
 		return nil

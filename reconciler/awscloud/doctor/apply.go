@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// apply makes, rolls and deletes.
+// apply makes, rolls and deletes resources.
 func (v *visit) apply(ctx context.Context) {
 	defer func() {
 		what := "deleting what this visit made"
@@ -56,7 +56,7 @@ func (v *visit) apply(ctx context.Context) {
 // name returns a name that no other visit uses.
 func (v *visit) name(suffix string) string { return Prefix + v.Number + "-" + suffix }
 
-// ground finds an image for the machines and a subnet for them.
+// ground finds an image and a subnet for the machines.
 func (v *visit) ground(ctx context.Context) (image, subnet string, err error) {
 	machine, err := v.calls.instanceTypes(ctx, &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceType(v.InstanceType)}})
 	if err != nil {
@@ -90,7 +90,7 @@ func (v *visit) ground(ctx context.Context) (image, subnet string, err error) {
 	return image, aws.ToString(out.Subnets[0].SubnetId), nil
 }
 
-// tags are those of everything that a visit makes.
+// tags returns the tags of everything that a visit makes.
 func (v *visit) tags() map[string]string {
 	return map[string]string{Tag: v.Number, observed.TagOwner: Instance}
 }
@@ -124,8 +124,8 @@ func (v *visit) template(ctx context.Context, image string) string {
 	return id
 }
 
-// data is a machine that nothing can reach and that shows no tags in its metadata,
-// whatever the account's defaults are.
+// data returns a machine that nothing can reach and that shows no tags in its metadata, whatever the
+// account's defaults are.
 func (v *visit) data(image string) *types.RequestLaunchTemplateData {
 	return &types.RequestLaunchTemplateData{
 		ImageId: aws.String(image), InstanceType: types.InstanceType(v.InstanceType),
@@ -135,7 +135,7 @@ func (v *visit) data(image string) *types.RequestLaunchTemplateData {
 
 // version makes a version after the first. Its token combines the visit and the suffix.
 func (v *visit) version(ctx context.Context, template, suffix string, change *types.RequestLaunchTemplateData) (int64, error) {
-	if change == nil { // EC2 wants something
+	if change == nil { // EC2 requires some content
 		change = &types.RequestLaunchTemplateData{InstanceType: types.InstanceType(v.InstanceType)}
 	}
 	out, err := v.calls.createVersion(ctx, &ec2.CreateLaunchTemplateVersionInput{
@@ -158,8 +158,8 @@ func (v *visit) tokenAgain(ctx context.Context, template string) {
 	v.notes.judge("version-tokens", n == 2, "the token that made version 2 was answered with version %d", n)
 }
 
-// descriptions tries two descriptions of characters that are two UTF-16 units each: one
-// that is at the limit, and one beyond.
+// descriptions tries two descriptions with characters of two UTF-16 units each: one at the limit, and one
+// beyond.
 func (v *visit) descriptions(ctx context.Context, template string) {
 	const name, limit = "description-units", 255
 	for _, length := range []int{limit / 2, limit/2 + 1} {
@@ -182,7 +182,7 @@ func (v *visit) descriptions(ctx context.Context, template string) {
 	}
 }
 
-// dryRuns tries a launch that is right, and one of an image that does not exist.
+// dryRuns tries a valid launch, and one with an image that does not exist.
 func (v *visit) dryRuns(ctx context.Context, template, subnet string) {
 	const name, missing = "dry-run-checks", "ami-0123456789abcdef0"
 	for _, image := range []string{"", missing} {
@@ -210,7 +210,7 @@ func (v *visit) dryRuns(ctx context.Context, template, subnet string) {
 	}
 }
 
-// dropVersion deletes a version, for which no error is worth more than the cleaning.
+// dropVersion deletes a version. It ignores errors, because the final cleanup deletes the template anyway.
 func (v *visit) dropVersion(ctx context.Context, template string, n int64) {
 	_, _ = v.calls.deleteVersions(ctx, &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(template), Versions: []string{fmt.Sprint(n)}})
 }

@@ -1,6 +1,6 @@
 package doctor
 
-// what a check needs.
+// needs is the kind of access that a check needs.
 type needs int
 
 const (
@@ -13,8 +13,8 @@ const (
 type assumption struct {
 	name  string
 	needs needs
-	// never says why no visit can see it; absent what the account lacks where a visit that
-	// may look found nothing to look at.
+	// never explains why no visit can check it. absent names what the account does not have if a visit found
+	// nothing to check.
 	never, absent string
 }
 
@@ -23,7 +23,7 @@ const (
 	noRefreshes = "no group has two instance refreshes"
 )
 
-// assumptions are all of them, in the order of the page; a test compares the two.
+// assumptions lists all assumptions in the order of the page. A test compares both.
 var assumptions = []assumption{
 	{name: "tags-of-resources", never: byPolicy},
 	{name: "launch-template-condition", never: "the printed policy holds either way, and no call tells which"},

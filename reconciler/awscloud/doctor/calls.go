@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// calls are the operations of a visit.
+// calls contains the operations of a visit.
 type calls struct {
 	createTemplate   sdk.Call[ec2.CreateLaunchTemplateInput, ec2.CreateLaunchTemplateOutput, ec2.Options]
 	createVersion    sdk.Call[ec2.CreateLaunchTemplateVersionInput, ec2.CreateLaunchTemplateVersionOutput, ec2.Options]

@@ -12,14 +12,14 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// missing updates a group that does not exist. Under a policy that limits writes by tags,
-// AWS may deny that instead of saying that there is no such group.
+// missing updates a group that does not exist. With a policy that limits writes by tags, AWS may deny that
+// instead of reporting a missing group.
 func (v groupChecks) missing(ctx context.Context) {
 	const about = "denied-where-missing"
 	_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(v.name("missing")), MinSize: aws.Int32(0)})
 	v.notes.kind("autoscaling", "UpdateAutoScalingGroup", err, observed.NotFound)
 	switch e := sdk.Classify("autoscaling", "UpdateAutoScalingGroup", err); {
-	case e == nil: // kind says so
+	case e == nil: // kind reports it
 	case e.Kind == observed.Denied:
 		v.notes.note(about, AsAssumed, "an update of a group that does not exist: %s", e.Error())
 	default:
@@ -27,8 +27,8 @@ func (v groupChecks) missing(ctx context.Context) {
 	}
 }
 
-// lateAnswers sends a heartbeat and an answer for a machine that waits for no action of a
-// hook. The hook goes again at once, as a machine that ends would wait for it.
+// lateAnswers sends a heartbeat and an answer for a machine that waits for no action of a hook. It deletes
+// the hook at once, because a machine that ends would wait for it.
 func (v groupChecks) lateAnswers(ctx context.Context, group string, g types.AutoScalingGroup) {
 	const about = "lifecycle-action-gone"
 	v.Progress("answering a lifecycle hook that nothing waits for")
@@ -39,7 +39,7 @@ func (v groupChecks) lateAnswers(ctx context.Context, group string, g types.Auto
 		return
 	}
 	defer func() {
-		// The group is deleted by force, which no hook delays.
+		// The group is deleted by force, and no hook delays that.
 		_, _ = v.calls.deleteHook(context.WithoutCancel(ctx), &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook})
 	}()
 	_, err = v.calls.heartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook, InstanceId: machine})
@@ -48,7 +48,7 @@ func (v groupChecks) lateAnswers(ctx context.Context, group string, g types.Auto
 	v.late(about, "CompleteLifecycleAction", err)
 }
 
-// late judges how AWS refuses what comes too late.
+// late judges how AWS refuses late answers.
 func (v groupChecks) late(about, operation string, err error) {
 	e := sdk.Classify("autoscaling", operation, err)
 	switch {
@@ -61,7 +61,7 @@ func (v groupChecks) late(about, operation string, err error) {
 	}
 }
 
-// checkpoints rolls half of a group of two machines, and then half of it again.
+// checkpoints rolls half of a group of two machines, and then half again.
 func (v groupChecks) checkpoints(ctx context.Context, group, template string) {
 	const ends, counts = "refresh-ends-at-its-last-checkpoint", "checkpoints-count-the-group"
 	v.Progress("rolling one of two machines")
@@ -72,7 +72,7 @@ func (v groupChecks) checkpoints(ctx context.Context, group, template string) {
 	if err := size(2); v.notes.refused(ends, "autoscaling", "UpdateAutoScalingGroup", err) {
 		return
 	}
-	defer func() { _ = size(1) }() // one machine more costs little, and goes with the group
+	defer func() { _ = size(1) }() // another machine costs little, and is deleted with the group
 	if !v.until(ctx, starting, func() bool { return inService(v.see(ctx, group)) == 2 }) {
 		v.notes.note(ends, NotSeen, "no second machine came into service in %s", starting)
 		return
@@ -110,7 +110,7 @@ func (v groupChecks) roll(ctx context.Context, about, group string, want *types.
 	return v.newest(ctx, group), true
 }
 
-// ofVersion counts the machines in service of a version of the launch template.
+// ofVersion counts the machines in service with a version of the launch template.
 func ofVersion(g types.AutoScalingGroup, version string) (n int) {
 	for _, m := range g.Instances {
 		if m.LifecycleState == types.LifecycleStateInService && m.LaunchTemplate != nil && aws.ToString(m.LaunchTemplate.Version) == version {
@@ -120,8 +120,8 @@ func ofVersion(g types.AutoScalingGroup, version string) (n int) {
 	return n
 }
 
-// refreshOverrides rolls the group to a policy without a list of overrides, as weir sends it,
-// and then to one with an empty list, which AWS may leave Pending.
+// refreshOverrides rolls the group to a policy without overrides, as weir sends it, and then to one with an
+// empty list, which AWS may leave Pending.
 func (v groupChecks) refreshOverrides(ctx context.Context, group, template string) {
 	const about = "empty-overrides-in-refresh"
 	v.Progress("rolling the group to a policy without overrides")
@@ -143,10 +143,10 @@ func (v groupChecks) refreshOverrides(ctx context.Context, group, template strin
 		_, _ = v.calls.cancelRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(group)})
 		v.ended(ctx, group)
 	}
-	_ = v.setOverrides(ctx, group, template) // what is tried next says if it failed
+	_ = v.setOverrides(ctx, group, template) // the next check reports a failure
 }
 
-// setOverrides gives the group overrides again.
+// setOverrides restores the group's overrides.
 func (v groupChecks) setOverrides(ctx context.Context, group, template string) error {
 	_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(group), MixedInstancesPolicy: policy(template, 2, v.OtherType)})
 	return err

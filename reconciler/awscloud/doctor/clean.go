@@ -18,9 +18,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Clean deletes what earlier visits left: all of them, or the one of a number. Without a
-// number it leaves alone what a visit that is under way elsewhere may have made. It returns
-// what was not deleted, with the reason.
+// Clean deletes the remains of earlier visits: of the visit with o.Number, or of all. Without a number, it
+// leaves resources that a running visit elsewhere may have made. It returns what it could not delete, with
+// the reasons.
 func Clean(ctx context.Context, client *sdk.Client, o Options) []string {
 	o = o.withDefaults()
 	v := &visit{Options: o, notes: notes{client: client}, calls: callsOf(client)}
@@ -29,27 +29,26 @@ func Clean(ctx context.Context, client *sdk.Client, o Options) []string {
 }
 
 const (
-	// cleaning bounds the time for each kind of thing.
+	// cleaning bounds the time for each kind of resource.
 	cleaning = nodegroupMoves + time.Minute
-	// visitLasts is the time in which a visit surely has ended.
+	// visitLasts is longer than any visit.
 	visitLasts = 3 * time.Hour
-	// settling is after how long a visit looks once more for what it made: a read may be
-	// older than the creation, and a creation whose call was given up may yet have its
-	// effect.
+	// settling is the time after which a visit searches once more for its resources: a read may be older
+	// than the creation, and a creation whose call was given up may still take effect.
 	settling = 15 * time.Second
 )
 
-// cleaner deletes what visits made.
+// cleaner deletes the resources of visits.
 type cleaner struct{ *visit }
 
-// thing is something that a visit made.
+// thing is a resource that a visit made.
 type thing struct {
 	name, id string
 	made     time.Time
 }
 
-// run deletes what carries the visit's number, or that of any visit where it has none.
-// The group, which costs most, goes before the nodegroups, which take longest.
+// run deletes resources with the visit's number, or of any visit without a number. The group costs most, so
+// it goes before the nodegroups, which take longest.
 func (v cleaner) run(ctx context.Context) {
 	for _, clean := range []func(context.Context){v.cleanGroups, v.cleanNodegroups, v.cleanTemplates} {
 		one, cancel := context.WithTimeout(ctx, cleaning)
@@ -58,16 +57,16 @@ func (v cleaner) run(ctx context.Context) {
 	}
 }
 
-// remains notes what could not be deleted.
+// remains notes a resource that could not be deleted.
 func (v cleaner) remains(what, service, operation string, err error) {
 	v.left = append(v.left, v.notes.told("%s: %s", what, sdk.Classify(service, operation, err).Error()))
 }
 
-// suffixes end the names of what a visit makes.
+// suffixes lists the endings of resource names.
 var suffixes = []string{"template", "nodes", "group", "plain", "templated"}
 
-// marked reports whether a resource is of the visit that is cleaned. A copy that somebody
-// made of it has its tags, and another name.
+// marked reports whether a resource belongs to the cleaned visits. A copy that somebody made of it has its
+// tags, but another name.
 func (v cleaner) marked(name string, tags map[string]string) bool {
 	number := tags[Tag]
 	return number != "" && (v.Number == "" || v.Number == number) && tags[observed.TagOwner] == Instance &&
@@ -138,8 +137,8 @@ func (v cleaner) cleanTemplates(ctx context.Context) {
 	})
 }
 
-// cleanNodegroups looks in the visit's cluster. Where earlier visits are cleaned and no
-// cluster is named it looks in all of them.
+// cleanNodegroups searches the visit's cluster. When earlier visits are cleaned without a cluster name, it
+// searches all clusters.
 func (v cleaner) cleanNodegroups(ctx context.Context) {
 	clusters := []string{v.Cluster}
 	if v.Cluster == "" {
@@ -193,11 +192,11 @@ func (v cleaner) cleanNodegroups(ctx context.Context) {
 	}
 }
 
-// mayRun says that the visit which made a thing may be under way, elsewhere.
+// mayRun reports whether the visit that made a resource may still run elsewhere.
 func (v cleaner) mayRun(t thing) bool { return v.Number == "" && v.Now().Sub(t.made) < visitLasts }
 
-// remove deletes what find finds until it finds nothing, and notes what stays. A
-// nodegroup in the middle of a change is refused at first.
+// remove deletes the resources that find returns until none is left, and notes the rest. EKS at first
+// refuses to delete a nodegroup that is changing.
 func (v cleaner) remove(ctx context.Context, what, service, read string, find func() ([]thing, error), write string, drop func(id string) error) {
 	last := map[string]error{}
 	var found, young []thing

@@ -1,22 +1,20 @@
-// Package doctor asks an account of AWS about what weir takes for granted.
+// Package doctor checks weir's assumptions about AWS in a real account.
 //
-// weir was made against an emulator, and what nobody has seen in a real account stands
-// on the page of assumptions (deploy/docs/reference/assumptions.md), each under a name.
-// A visit asks AWS about each of them and says what it answered: as assumed, otherwise,
-// or not seen and why.
+// An emulator was the reference for weir. The page of assumptions (deploy/docs/reference/assumptions.md)
+// lists by name everything that was never verified in a real account. A visit checks each assumption and
+// reports AWS's answer: as assumed, different, or not seen and why.
 //
 // # Rules
 //
-// A visit reads. Only where it may apply does it make things: launch templates, one
-// Auto Scaling group of the smallest machines and, where a cluster is named, two
-// nodegroups without machines. Everything that it makes has a name of its own
-// (Prefix, the visit's number and what it is) and carries Tag and the owner's tag of the instance
-// Instance, so that the policy that weir prints for that instance is enough. It deletes
-// what carries its own number and nothing else, also when it is interrupted and when
-// the answer to a creation was lost; what it could not delete stands in the report.
+// A visit reads. Only with permission does it make resources: launch templates, one Auto Scaling group of
+// the smallest machines and, if a cluster is named, two nodegroups without machines. Each resource has a
+// unique name (Prefix, the visit's number and a suffix) and has the tags Tag and owner, with Instance as the
+// owner. So the IAM policy that weir prints for that instance is sufficient. A visit deletes exactly the
+// resources with its own number, even if it is interrupted or the answer to a creation was lost. The report
+// lists what it could not delete.
 //
-// A check that cannot be made is no fault: the finding says what AWS answered instead.
-// Texts of AWS stand in a report as they came, but for the account's number.
+// A check that is not possible is no error. The finding contains AWS's answer instead. Texts of AWS appear
+// unchanged in the report, except for the account's number.
 package doctor
 
 import (
@@ -31,40 +29,41 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// Names and tags of what a visit makes.
+// The names and tags of a visit's resources.
 const (
 	// Instance is the name of the weir instance whose policy a visit needs.
 	Instance = "weir-doctor"
-	// Prefix begins the name of everything that a visit makes.
+	// Prefix is the start of the name of each resource.
 	Prefix = "weir-doctor-"
-	// Tag holds the visit's number.
+	// Tag has the visit's number as its value.
 	Tag = "weir.dev/doctor"
 )
 
-// Options say what a visit may do.
+// Options define what a visit may do.
 type Options struct {
-	// Apply allows making, rolling and deleting things.
+	// Apply allows making, rolling and deleting resources.
 	Apply bool
 	// Number distinguishes visits: letters and digits. It is required.
 	Number string
 	// InstanceType is the type of the group's machines (default t3.micro). OtherType is the type
 	// that replaces it (default t3.small).
 	InstanceType, OtherType string
-	// Subnet holds the machines; empty takes a default one.
+	// Subnet is the subnet of the machines. It defaults to a default subnet.
 	Subnet string
-	// Cluster and NodeRole, an ARN, are those of the nodegroups; empty makes none.
+	// Cluster is the cluster and NodeRole the role ARN of the nodegroups. If they are empty, no nodegroups
+	// are made.
 	Cluster, NodeRole string
-	// Progress gets what is being done; nil for nobody.
+	// Progress receives the current activity. It may be nil.
 	Progress func(string)
-	// Wait lets time pass until AWS is asked again (default: until it has passed, or ctx ends).
+	// Wait waits before the next request. By default it waits in real time, or until ctx ends.
 	Wait func(context.Context, time.Duration) error
 	Now  func() time.Time
 }
 
-// Verdict says what became of an assumption.
+// Verdict is the result for an assumption.
 type Verdict string
 
-// The verdicts. Where several checks touch one assumption, the first of these counts.
+// The verdicts. If several checks concern one assumption, the first of these wins.
 const (
 	Differs   Verdict = "differs"
 	AsAssumed Verdict = "as-assumed"
@@ -75,7 +74,7 @@ const (
 type Finding struct {
 	Name    string  `json:"name"`
 	Verdict Verdict `json:"verdict"`
-	// Evidence holds AWS's answers, or the reason for no request.
+	// Evidence contains AWS's answers, or the reason why nothing was requested.
 	Evidence []string `json:"evidence"`
 }
 
@@ -87,7 +86,7 @@ type Report struct {
 	Began    time.Time `json:"began"`
 	Ended    time.Time `json:"ended"`
 	Findings []Finding `json:"findings"`
-	// Left lists the resources that the visit made and could not delete, with the reason.
+	// Left lists the resources that the visit could not delete, with the reasons.
 	Left []string `json:"left"`
 	// Calls counts the requests to AWS, by "service:Operation".
 	Calls map[string]int `json:"calls"`
@@ -103,49 +102,48 @@ func (r *Report) Count(v Verdict) (n int) {
 	return n
 }
 
-// evidence is the number of characters of AWS's text that a report keeps.
+// evidence is the maximum number of characters of AWS's text in a report.
 const evidence = 500
 
-// visit is one visit under way.
+// visit is a visit in progress.
 type visit struct {
 	Options
 
 	calls calls
 
 	left []string
-	// wasRead says that all checks that read were made.
+	// wasRead says that all checks that only read have run.
 	wasRead bool
 	notes   notes
 }
 
-// notes holds the findings of a visit.
+// notes contains the findings of a visit.
 type notes struct {
 	client *sdk.Client
 	found  map[string]*Finding
 }
 
-// Clock hears when AWS answered which call: its OnCall belongs into the options of the
-// client that a visit gets.
+// Clock records the times of AWS's answers. Its OnCall must be set in the options of the visit's client.
 type Clock struct {
 	mu    sync.Mutex
 	calls []sdk.CallInfo
 	at    []time.Time
 }
 
-// OnCall takes a call.
+// OnCall records a call.
 func (c *Clock) OnCall(info sdk.CallInfo) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls, c.at = append(c.calls, info), append(c.at, time.Now())
 }
 
-// ValidNumber reports whether a text may be a visit's number.
+// ValidNumber reports whether a text is a valid visit number.
 func ValidNumber(s string) bool {
 	return s != "" && strings.Trim(strings.ToLower(s), "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// Visit asks about every assumption. The error is for a visit that could not begin; ctx
-// that ends stops the checks, and what was made is deleted even so.
+// Visit checks every assumption. It fails only if it cannot start. If ctx ends, the checks stop, and the
+// visit's resources are still deleted.
 func Visit(ctx context.Context, client *sdk.Client, clock *Clock, o Options) (*Report, error) {
 	if !ValidNumber(o.Number) {
 		return nil, fmt.Errorf("the number of a visit is letters and digits, not %q", o.Number)
@@ -176,7 +174,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// wait lets time pass.
+// wait waits for a time, or until ctx ends.
 func wait(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -186,7 +184,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// findings gives each assumption its verdict, in the order of the page.
+// findings returns the verdict on each assumption, in the order of the page.
 func (v *visit) findings(ctx context.Context) (out []Finding) {
 	for _, a := range assumptions {
 		f := v.notes.found[a.name]
@@ -198,7 +196,7 @@ func (v *visit) findings(ctx context.Context) (out []Finding) {
 	return out
 }
 
-// whyNot says why nothing was found about an assumption.
+// whyNot returns why an assumption was not checked.
 func (v *visit) whyNot(ctx context.Context, a assumption) string {
 	switch {
 	case a.never != "":
@@ -222,7 +220,7 @@ func (n *notes) told(format string, args ...any) string {
 	return text
 }
 
-// note takes down what a check found.
+// note records the finding of a check.
 func (n *notes) note(name string, verdict Verdict, format string, args ...any) {
 	if !slices.ContainsFunc(assumptions, func(a assumption) bool { return a.name == name }) {
 		panic("doctor: no assumption is called " + name)
@@ -245,7 +243,7 @@ func (n *notes) note(name string, verdict Verdict, format string, args ...any) {
 	}
 }
 
-// judge notes whether AWS did as assumed.
+// judge records whether AWS behaves as assumed.
 func (n *notes) judge(name string, asAssumed bool, format string, args ...any) {
 	verdict := Differs
 	if asAssumed {
@@ -254,7 +252,7 @@ func (n *notes) judge(name string, asAssumed bool, format string, args ...any) {
 	n.note(name, verdict, format, args...)
 }
 
-// refused notes that a call that a check needs was refused, and reports whether it was.
+// refused reports whether a call that a check needs was refused, and records that.
 func (n *notes) refused(name, service, operation string, err error) bool {
 	e := sdk.Classify(service, operation, err)
 	if e == nil {
@@ -264,7 +262,7 @@ func (n *notes) refused(name, service, operation string, err error) bool {
 	return true
 }
 
-// until asks again and again until done says yes, and reports whether it did in time.
+// until repeats done until it returns true, and reports whether it did so in time.
 func (v *visit) until(ctx context.Context, atMost time.Duration, done func() bool) bool {
 	const every = 5 * time.Second
 	for passed := time.Duration(0); ; passed += every {

@@ -19,17 +19,17 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
-// How long AWS may take at most.
+// The maximum times for actions of AWS.
 const (
 	starting  = 5 * time.Minute
 	replacing = 15 * time.Minute
 	refusing  = 3 * time.Minute
 )
 
-// groupChecks are the checks of a visit that need a group.
+// groupChecks contains the checks of a visit that need a group.
 type groupChecks struct{ *visit }
 
-// run makes a group of one machine, sets and rolls it.
+// run makes a group of one machine, changes it and rolls it.
 func (v groupChecks) run(ctx context.Context, template, subnet string) {
 	name := v.name("group")
 	v.unknownNames(ctx, template)
@@ -56,7 +56,7 @@ func (v groupChecks) run(ctx context.Context, template, subnet string) {
 	v.brokenVersions(ctx, name, template)
 }
 
-// create makes the group; it wants one machine.
+// create makes the group, with a desired capacity of one machine.
 func (v groupChecks) create(ctx context.Context, name, subnet, template string) error {
 	in := &autoscaling.CreateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(name), MinSize: aws.Int32(0), MaxSize: aws.Int32(2), DesiredCapacity: aws.Int32(1),
@@ -97,7 +97,7 @@ func inService(g types.AutoScalingGroup) (n int) {
 	return n
 }
 
-// lateLaunch says why there was no machine to try anything with.
+// lateLaunch notes why no machine was available for the checks.
 func (v groupChecks) lateLaunch(ctx context.Context, group string) {
 	why := "no machine came into service in " + starting.String()
 	for _, a := range v.activitiesOf(ctx, group) {
@@ -122,7 +122,7 @@ func (v groupChecks) activitiesOf(ctx context.Context, group string) []types.Act
 	return out.Activities
 }
 
-// unknownNames names a subnet that does not exist.
+// unknownNames creates a group in a subnet that does not exist.
 func (v groupChecks) unknownNames(ctx context.Context, template string) {
 	const name, missing = "unknown-name-texts", "subnet-0123456789abcdef0"
 	err := v.create(ctx, v.name("nowhere"), missing, template)
@@ -138,7 +138,7 @@ func (v groupChecks) unknownNames(ctx context.Context, template string) {
 	}
 }
 
-// metrics enables metrics of a warm pool that the group has not.
+// metrics enables warm pool metrics on a group without a warm pool.
 func (v groupChecks) metrics(ctx context.Context, group string) {
 	const name, metric = "warm-pool-metrics", "WarmPoolDesiredCapacity"
 	_, err := v.calls.enableMetrics(ctx, &autoscaling.EnableMetricsCollectionInput{AutoScalingGroupName: aws.String(group), Granularity: aws.String("1Minute"), Metrics: []string{metric}})
@@ -153,7 +153,7 @@ func (v groupChecks) metrics(ctx context.Context, group string) {
 	v.notes.judge(name, slices.Contains(enabled, metric), "enabled afterwards: %v", enabled)
 }
 
-// refresh rolls the group forth and back, cancels the way back, and exchanges its machine.
+// refresh rolls the group forward and back, cancels the way back, and replaces its machine.
 func (v groupChecks) refresh(ctx context.Context, group, template string) {
 	v.Progress("rolling the group, and back, and ending that")
 	want := policy(template, 2, v.InstanceType)
@@ -173,7 +173,7 @@ func (v groupChecks) refresh(ctx context.Context, group, template string) {
 	v.orderOfRefreshes(ctx, group)
 }
 
-// start starts a refresh, which ends at checkpoints where some are given.
+// start starts a refresh, which ends at the given checkpoints.
 func (v groupChecks) start(ctx context.Context, group string, want *types.MixedInstancesPolicy, checkpoints ...int32) error {
 	in := &autoscaling.StartInstanceRefreshInput{
 		AutoScalingGroupName: aws.String(group), DesiredConfiguration: &types.DesiredConfiguration{MixedInstancesPolicy: want},
@@ -186,7 +186,7 @@ func (v groupChecks) start(ctx context.Context, group string, want *types.MixedI
 	return err
 }
 
-// newest reads the refresh that began last, whatever the order of the answer is.
+// newest reads the refresh that started last, whatever the order of the answer is.
 func (v groupChecks) newest(ctx context.Context, group string) (r types.InstanceRefresh) {
 	out, err := v.calls.refreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String(group)})
 	if err != nil {
@@ -214,7 +214,7 @@ func (v groupChecks) desired(ctx context.Context, group string, want *types.Mixe
 	v.notes.judge(name, same, "sent %s version %s, read %s version %s", typesOf(want), sentRef.Version, typesOf(got.MixedInstancesPolicy), readRef.Version)
 }
 
-// typesOf names the types of a policy.
+// typesOf returns the instance types of a policy.
 func typesOf(p *types.MixedInstancesPolicy) (out []string) {
 	if p.LaunchTemplate != nil {
 		for _, o := range p.LaunchTemplate.Overrides {
@@ -224,7 +224,7 @@ func typesOf(p *types.MixedInstancesPolicy) (out []string) {
 	return out
 }
 
-// cancelRollback rolls the refresh under way back, and cancels that.
+// cancelRollback rolls the running refresh back, and cancels the rollback.
 func (v groupChecks) cancelRollback(ctx context.Context, group string) {
 	const name = "rollback-is-cancelled"
 	var err error
@@ -248,7 +248,7 @@ func (v groupChecks) ended(ctx context.Context, group string) bool {
 	return v.until(ctx, replacing, func() bool { return !convert.Refresh(v.newest(ctx, group)).Active() })
 }
 
-// otherType rolls the group to another type in the same version.
+// otherType rolls the group to another instance type with the same version.
 func (v groupChecks) otherType(ctx context.Context, group string, want *types.MixedInstancesPolicy) {
 	const name = "skip-matching-types"
 	if err := v.start(ctx, group, want); v.notes.refused(name, "autoscaling", "StartInstanceRefresh", err) {
@@ -270,7 +270,7 @@ func (v groupChecks) otherType(ctx context.Context, group string, want *types.Mi
 	v.notes.judge(name, len(machines) > 0 && !slices.Contains(machines, v.InstanceType), "after a refresh to %s the group has %v", v.OtherType, machines)
 }
 
-// overrides leaves the overrides out of an update, and then sends none.
+// overrides sends an update without overrides, and then one with an empty list.
 func (v groupChecks) overrides(ctx context.Context, group, template string) {
 	const name = "empty-overrides"
 	for _, empty := range []bool{false, true} {
@@ -297,7 +297,7 @@ func (v groupChecks) overrides(ctx context.Context, group, template string) {
 	}
 }
 
-// brokenVersions gives the group versions that cannot launch, and reads what AWS says.
+// brokenVersions gives the group versions that cannot launch, and records AWS's messages.
 func (v groupChecks) brokenVersions(ctx context.Context, group, template string) {
 	v.Progress("asking for machines that AWS refuses")
 	shows := &ec2types.RequestLaunchTemplateData{MetadataOptions: &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateEnabled}}
@@ -311,8 +311,8 @@ func (v groupChecks) brokenVersions(ctx context.Context, group, template string)
 	}
 }
 
-// refusal sets the group to a new version of the template and asks for one more machine.
-// It returns how AWS refuses that, at once or in an activity; empty if it does not.
+// refusal sets the group to a new version of the template and requests one more machine. It returns AWS's
+// message about the refusal, from the answer or an activity, or an empty string.
 func (v groupChecks) refusal(ctx context.Context, group, template, suffix string, change *ec2types.RequestLaunchTemplateData, afterwards func(int64)) (said string) {
 	about := map[string]string{"shows": "metadata-tags-text", "gone": "deleted-version-texts"}[suffix]
 	n, err := v.version(ctx, template, suffix, change)

@@ -21,11 +21,11 @@ import (
 const (
 	// nodegroupMoves is the time that EKS may take for one step of a nodegroup.
 	nodegroupMoves = 15 * time.Minute
-	// keptTag is put on the group behind a nodegroup.
+	// keptTag is a tag for the group behind a nodegroup.
 	keptTag = "weir.dev/doctor-kept"
 )
 
-// nodegroupChecks are those that need nodegroups.
+// nodegroupChecks contains the checks that need nodegroups.
 type nodegroupChecks struct{ *visit }
 
 // run makes two nodegroups without machines, one of them with a launch template.
@@ -53,7 +53,7 @@ func (v nodegroupChecks) nodegroupInput(name string, subnets []string) *eks.Crea
 	}
 }
 
-// active waits until a nodegroup is ready, and returns it; nil if it does not get there.
+// active waits until a nodegroup is ready, and returns it. It returns nil if that takes too long.
 func (v nodegroupChecks) active(ctx context.Context, about, name string) (n *types.Nodegroup) {
 	v.until(ctx, nodegroupMoves, func() bool {
 		out, err := v.calls.nodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(v.Cluster), NodegroupName: aws.String(name)})
@@ -100,8 +100,8 @@ func (v nodegroupChecks) plainNodegroup(ctx context.Context, subnets []string) {
 	v.nodegroupWarmPool(ctx, name)
 }
 
-// groupBehind tags the group behind a nodegroup, and looks at both after an update. The
-// owner's tag is written with it: the policy lets no other request tag such a group.
+// groupBehind tags the group behind a nodegroup, and checks both after an update. It writes the owner's tag
+// too, because the policy allows no other request to tag such a group.
 func (v nodegroupChecks) groupBehind(ctx context.Context, n *types.Nodegroup) {
 	const about = "groups-behind-nodegroups"
 	if n.Resources == nil || len(n.Resources.AutoScalingGroups) == 0 {
@@ -140,8 +140,8 @@ func (v nodegroupChecks) busy(err error) {
 	}
 }
 
-// nodegroupWarmPool gives a nodegroup a warm pool without a largest capacity, bounds it
-// and takes the bound away.
+// nodegroupWarmPool gives a nodegroup a warm pool without a maximum capacity, then sets and removes the
+// maximum.
 func (v nodegroupChecks) nodegroupWarmPool(ctx context.Context, name string) {
 	const about = "nodegroup-warm-pool-capacity"
 	for _, bound := range []int32{0, 1, -1} {
@@ -174,8 +174,8 @@ func (v nodegroupChecks) nodegroupWarmPool(ctx context.Context, name string) {
 	}
 }
 
-// templateNodegroup gives a nodegroup another version of its template, and the version of
-// Kubernetes that it has.
+// templateNodegroup updates a nodegroup to another version of its template, and to the Kubernetes version
+// that it already has.
 func (v nodegroupChecks) templateNodegroup(ctx context.Context, subnets []string) {
 	const about = "unchanged-version-is-taken"
 	made, err := v.calls.createTemplate(ctx, &ec2.CreateLaunchTemplateInput{

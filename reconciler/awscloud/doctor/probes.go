@@ -16,14 +16,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/preflight"
 )
 
-// quotaNames reads what Service Quotas calls the quotas of vCPUs, by weir's codes.
+// quotaNames reads the names in Service Quotas of the vCPU quotas whose codes weir uses.
 func (v *visit) quotaNames(ctx context.Context) {
 	const name = "quota-families"
 	for _, q := range preflight.QuotaCodes() {
 		out, err := v.calls.quota(ctx, &servicequotas.GetServiceQuotaInput{ServiceCode: aws.String("ec2"), QuotaCode: aws.String(q.Code)})
 		e := sdk.Classify("servicequotas", "GetServiceQuota", err)
 		switch {
-		case e != nil && e.Kind == observed.NotFound: // a region without such types has none
+		case e != nil && e.Kind == observed.NotFound: // a region without such types has no quota
 			continue
 		case v.notes.refused(name, "servicequotas", "GetServiceQuota", err):
 			return
@@ -38,8 +38,8 @@ func (v *visit) quotaNames(ctx context.Context) {
 	}
 }
 
-// fullFilters makes each read of package probe once, with as many names as one call takes.
-// None of them exists.
+// fullFilters makes each read of package probe once, with as many names as one call accepts. None of them
+// exists.
 func (v *visit) fullFilters(ctx context.Context) {
 	p := v.calls.prober
 	named := func(format string, n int) (out []string) {
@@ -90,8 +90,7 @@ func (v *visit) fullFilters(ctx context.Context) {
 	}
 }
 
-// unlessMissing is the refusal of a read whose names AWS refuses as a whole where one of
-// them does not exist; nil where it is that.
+// unlessMissing returns the error of a read, or nil if it only says that one of the names does not exist.
 func unlessMissing(service, operation string, err error) error {
 	if e := sdk.Classify(service, operation, err); e != nil && e.Kind != observed.NotFound && e.Code != "InvalidPlacementGroup.Unknown" {
 		return e

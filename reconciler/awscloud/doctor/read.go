@@ -21,10 +21,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
-// looked is the number of the account's resources that a check reads.
+// looked bounds the number of the account's resources that a check reads.
 const looked = 20
 
-// read makes the checks that change nothing.
+// read runs the checks that change nothing.
 func (v *visit) read(ctx context.Context) {
 	for _, check := range []struct {
 		what string
@@ -85,7 +85,7 @@ func (v *visit) pages(ctx context.Context) {
 	}
 }
 
-// aliases requests the newest and the default version of all templates at once.
+// aliases requests the newest and the default versions of all templates with one call.
 func (v *visit) aliases(ctx context.Context) {
 	const name = "aliases-in-one-list"
 	list, err := v.calls.templates(ctx, &ec2.DescribeLaunchTemplatesInput{})
@@ -122,7 +122,7 @@ func (v *visit) aliases(ctx context.Context) {
 	v.notes.note(name, AsAssumed, "templates with two rows: %d, with one: %d", two, one)
 }
 
-// existingGroups looks at the groups that the account has.
+// existingGroups checks the groups that the account has.
 func (v *visit) existingGroups(ctx context.Context) {
 	out, err := v.calls.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{MaxRecords: aws.Int32(100)})
 	if v.notes.refused("refreshes-newest-first", "autoscaling", "DescribeAutoScalingGroups", err) {
@@ -136,7 +136,7 @@ func (v *visit) existingGroups(ctx context.Context) {
 	}
 }
 
-// retained looks for machines that are kept although their group gave them up.
+// retained searches for machines that remain although they no longer belong to their group's capacity.
 func (n *notes) retained(g astypes.AutoScalingGroup) {
 	for _, m := range g.Instances {
 		if state := string(m.LifecycleState); strings.Contains(state, "Retain") {
@@ -145,7 +145,7 @@ func (n *notes) retained(g astypes.AutoScalingGroup) {
 	}
 }
 
-// orderOfRefreshes looks at the order in which AWS answers a group's refreshes.
+// orderOfRefreshes checks the order in which AWS returns a group's refreshes.
 func (v *visit) orderOfRefreshes(ctx context.Context, group string) {
 	const name = "refreshes-newest-first"
 	out, err := v.calls.refreshes(ctx, &autoscaling.DescribeInstanceRefreshesInput{AutoScalingGroupName: aws.String(group)})
@@ -164,7 +164,7 @@ func (v *visit) orderOfRefreshes(ctx context.Context, group string) {
 	}
 }
 
-// failedLaunches looks at the launches of the account that failed.
+// failedLaunches checks the account's failed launches.
 func (v *visit) failedLaunches(ctx context.Context) {
 	out, err := v.calls.activities(ctx, &autoscaling.DescribeScalingActivitiesInput{MaxRecords: aws.Int32(100)})
 	if v.notes.refused("launch-failure-texts", "autoscaling", "DescribeScalingActivities", err) {
@@ -175,7 +175,7 @@ func (v *visit) failedLaunches(ctx context.Context) {
 	}
 }
 
-// failedLaunch judges the text of an activity of a failed launch.
+// failedLaunch judges the message of a failed launch.
 func (n *notes) failedLaunch(a astypes.Activity) {
 	said := aws.ToString(a.StatusMessage)
 	failed := a.StatusCode == astypes.ScalingActivityStatusCodeFailed || a.StatusCode == astypes.ScalingActivityStatusCodeCancelled
@@ -186,7 +186,7 @@ func (n *notes) failedLaunch(a astypes.Activity) {
 	n.judge("launch-failure-texts", launch.Hint(said) != "" || unknown || fill.LacksVersion(said), "%s: %s", a.StatusCode, said)
 }
 
-// existingNodegroups looks for EKS's own hook.
+// existingNodegroups searches for EKS's own lifecycle hook.
 func (v *visit) existingNodegroups(ctx context.Context) {
 	const name = "nodegroup-launch-hook"
 	clusters, err := v.calls.clusters(ctx, &eks.ListClustersInput{})
@@ -208,7 +208,7 @@ func (v *visit) existingNodegroups(ctx context.Context) {
 	}
 }
 
-// launchHook looks at the hooks of the groups behind a nodegroup.
+// launchHook checks the hooks of the groups behind a nodegroup.
 func (v *visit) launchHook(ctx context.Context, cluster, nodegroup string) {
 	const name = "nodegroup-launch-hook"
 	out, err := v.calls.nodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(cluster), NodegroupName: aws.String(nodegroup)})
@@ -244,9 +244,9 @@ func (n *notes) kind(service, operation string, err error, want observed.ErrorKi
 	switch {
 	case e == nil:
 		n.note(name, Differs, "%s is accepted, a refusal of the kind %s was expected", operation, want)
-	case e.Code == "Unknown" || e.Code == "UnreadableAnswer": // no refusal in AWS's form
+	case e.Code == "Unknown" || e.Code == "UnreadableAnswer": // not a refusal in AWS's format
 		n.note(name, NotSeen, "%s", e.Error())
-	case e.Kind == observed.Denied: // it says nothing of how AWS would refuse it otherwise
+	case e.Kind == observed.Denied: // says nothing about other refusals
 		n.note(name, NotSeen, "%s", e.Error())
 	case e.Kind == observed.Transient || e.Kind == observed.Throttled:
 		n.judge(name, e.Kind == want, "%s", e.Error())
@@ -255,11 +255,11 @@ func (n *notes) kind(service, operation string, err error, want observed.ErrorKi
 	}
 }
 
-// imageNames looks at the images that EKS recommends.
+// imageNames checks the names of the images that EKS recommends.
 func (v *visit) imageNames(ctx context.Context) {
 	const name = "eks-image-names"
 	var names []string
-	for minor := 30; minor < 40; minor++ { // as many as one call takes
+	for minor := 30; minor < 40; minor++ { // one call accepts ten names
 		names = append(names, fmt.Sprintf("/aws/service/eks/optimized-ami/1.%d/amazon-linux-2023/x86_64/standard/recommended/image_id", minor))
 	}
 	out, err := v.calls.parameters(ctx, &ssm.GetParametersInput{Names: names})
@@ -283,7 +283,7 @@ func (v *visit) imageNames(ctx context.Context) {
 	}
 }
 
-// times compares the times in AWS's answers.
+// times compares the dates in AWS's answers.
 func (n *notes) times(clock *Clock) {
 	const name = "answers-tell-the-time"
 	if clock == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// EC2Calls are the calls of EC2 that write.
+// EC2Calls contains the writing calls of EC2.
 type EC2Calls struct {
 	CreateLaunchTemplate         sdk.Call[ec2.CreateLaunchTemplateInput, ec2.CreateLaunchTemplateOutput, ec2.Options]
 	CreateLaunchTemplateVersion  sdk.Call[ec2.CreateLaunchTemplateVersionInput, ec2.CreateLaunchTemplateVersionOutput, ec2.Options]
@@ -19,7 +19,7 @@ type EC2Calls struct {
 	ModifyLaunchTemplate         sdk.Call[ec2.ModifyLaunchTemplateInput, ec2.ModifyLaunchTemplateOutput, ec2.Options]
 }
 
-// OfEC2 takes them from a client.
+// OfEC2 returns the calls of a client.
 func OfEC2(c *ec2.Client) EC2Calls {
 	return EC2Calls{
 		CreateLaunchTemplate: c.CreateLaunchTemplate, CreateLaunchTemplateVersion: c.CreateLaunchTemplateVersion, CreateTags: c.CreateTags,
@@ -28,7 +28,7 @@ func OfEC2(c *ec2.Client) EC2Calls {
 	}
 }
 
-// AutoScalingCalls are those of Auto Scaling.
+// AutoScalingCalls contains the writing calls of Auto Scaling.
 type AutoScalingCalls struct {
 	AttachTrafficSources           sdk.Call[autoscaling.AttachTrafficSourcesInput, autoscaling.AttachTrafficSourcesOutput, autoscaling.Options]
 	CancelInstanceRefresh          sdk.Call[autoscaling.CancelInstanceRefreshInput, autoscaling.CancelInstanceRefreshOutput, autoscaling.Options]
@@ -52,7 +52,7 @@ type AutoScalingCalls struct {
 	UpdateAutoScalingGroup         sdk.Call[autoscaling.UpdateAutoScalingGroupInput, autoscaling.UpdateAutoScalingGroupOutput, autoscaling.Options]
 }
 
-// OfAutoScaling takes them from a client.
+// OfAutoScaling returns the calls of a client.
 func OfAutoScaling(c *autoscaling.Client) AutoScalingCalls {
 	return AutoScalingCalls{
 		AttachTrafficSources: c.AttachTrafficSources, CancelInstanceRefresh: c.CancelInstanceRefresh, CompleteLifecycleAction: c.CompleteLifecycleAction,
@@ -65,7 +65,7 @@ func OfAutoScaling(c *autoscaling.Client) AutoScalingCalls {
 	}
 }
 
-// EKSCalls are those of EKS.
+// EKSCalls contains the writing calls of EKS.
 type EKSCalls struct {
 	CreateNodegroup        sdk.Call[eks.CreateNodegroupInput, eks.CreateNodegroupOutput, eks.Options]
 	DeleteNodegroup        sdk.Call[eks.DeleteNodegroupInput, eks.DeleteNodegroupOutput, eks.Options]
@@ -75,7 +75,7 @@ type EKSCalls struct {
 	UpdateNodegroupVersion sdk.Call[eks.UpdateNodegroupVersionInput, eks.UpdateNodegroupVersionOutput, eks.Options]
 }
 
-// OfEKS takes them from a client.
+// OfEKS returns the calls of a client.
 func OfEKS(c *eks.Client) EKSCalls {
 	return EKSCalls{
 		CreateNodegroup: c.CreateNodegroup, DeleteNodegroup: c.DeleteNodegroup, TagResource: c.TagResource, UntagResource: c.UntagResource,

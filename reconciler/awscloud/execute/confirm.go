@@ -8,9 +8,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// Confirm reads a resource again and fails unless it is the seen resource with the same ownership
-// tags. AWS's deletions take no condition, so a small window remains: nothing can exclude a change
-// between this answer and the next request.
+// Confirm reads a resource again and fails unless it is the seen resource with the same ownership tags.
+// AWS's deletions accept no condition, so another client may still change the resource between this answer
+// and the next request.
 func (x *Executor) Confirm(ctx context.Context, seen step.Seen) error {
 	now, operation, err := x.reread(ctx, seen)
 	if err != nil {
@@ -31,7 +31,7 @@ func (x *Executor) Confirm(ctx context.Context, seen step.Seen) error {
 
 type operation struct{ service, name string }
 
-// reread reads what exists now, nil for nothing.
+// reread reads the existing resource, or nil.
 func (x *Executor) reread(ctx context.Context, seen step.Seen) (*step.Seen, operation, error) {
 	switch seen.Resource {
 	case step.AutoScalingGroup:

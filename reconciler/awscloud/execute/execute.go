@@ -1,29 +1,29 @@
-// Package execute does the steps of a plan, and reads a resource once more before it is
-// deleted.
+// Package execute executes the steps of a plan, and reads a resource again before it is deleted.
 //
-// # Every write is the same when it is done twice
+// # Every write has the same result if it runs twice
 //
-// A retry, a crash before the answer was read and a second weir all end in one template, one group,
-// one refresh. Each kind of write has its own means:
+// After a retry, a crash before the answer was read, or a concurrent second daemon, there is still
+// one template, one group, one refresh. Each kind of write achieves this in its own way:
 //
-//   - EC2's templates and versions, EKS's nodegroups and updates have client tokens, which
-//     hash the whole request and what was observed. EC2 repeats its first answer for long:
-//     where that version was deleted since, another token is needed.
-//   - Auto Scaling has none. A name may be taken. A resource with the requested tags comes from an
-//     earlier attempt, and the action is done. A resource of another owner is a conflict and stays
-//     untouched. A resource of another pool of this instance is for the next pass to plan.
-//   - An instance refresh is tried again only if AWS said that it did not accept it (notRepeated).
-//     A running refresh with the same configuration counts as the requested one.
+//   - EC2's templates and versions, EKS's nodegroups and updates have client tokens, which are
+//     hashes of the whole request and the observed state. EC2 repeats its first answer for a
+//     long time. If that version was deleted since, another token is needed.
+//   - Auto Scaling has no client tokens. If a name is taken, a resource with the requested tags
+//     comes from an earlier attempt, and the action is done. A resource of another owner is a
+//     conflict and stays untouched. A resource of another pool of this instance is left to the
+//     next pass.
+//   - An instance refresh is requested again only if AWS said that it did not accept it
+//     (notRepeated). A running refresh with the same configuration counts as the requested one.
 //   - A rollback is requested once. The refresh itself shows whether AWS accepted a refused or
 //     unanswered request.
-//   - Deleting what is gone, cancelling what has ended and detaching what is not attached
-//     are done. A policy that limits writes by tags makes AWS deny a write to what is gone,
-//     so a denied write is read back (gone).
-//   - An empty list is never sent where AWS takes it for everything: tags to delete,
+//   - Deleting a missing resource, cancelling something that has ended and detaching something
+//     that is not attached succeed. If a policy limits writes by tags, AWS denies a write to a
+//     missing resource, so weir reads the resource after a denied write (gone).
+//   - weir never sends an empty list if AWS would interpret it as everything: tags to delete,
 //     processes to suspend, metrics to disable.
 //
-// A resource that weir made a moment ago may not be visible to another service yet: "not found" is
-// then a transient error, which does not park the pool (memory.MadeNames).
+// A new resource may not be visible to another AWS service yet. "Not found" is then a transient error, which
+// does not park the pool (memory.MadeNames).
 package execute
 
 import (
@@ -46,7 +46,7 @@ type Executor struct {
 	nodegroups nodegroups
 }
 
-// templates executes the actions on launch templates, by EC2.
+// templates executes the actions on launch templates with EC2.
 type templates struct {
 	client *sdk.Client
 	ec2    EC2Calls
@@ -61,7 +61,7 @@ type groups struct {
 	memory      *memory.Memory
 }
 
-// nodegroups executes the actions on managed nodegroups, by EKS.
+// nodegroups executes the actions on managed nodegroups with EKS.
 type nodegroups struct {
 	eks    EKSCalls
 	reader *read.Reader
@@ -73,11 +73,10 @@ func New(c *sdk.Client, r *read.Reader, m *memory.Memory, ec2 EC2Calls, autoscal
 	return &Executor{r, m, templates{c, ec2, r, m}, groups{autoscaling, r, m}, nodegroups{eks, r, m}}
 }
 
-// Execute does one action. Its error is an *observed.Error. Doing an action twice is
-// the same as doing it once: a retry, a crash before the answer was read and a second
-// weir all end in one template, one group, one refresh. weir reads what "exists
-// already", and takes it as done if it carries the tags and the content that were asked
-// for. To delete what is gone is done as well.
+// Execute executes one action. Its error is an *observed.Error. Executing an action twice has the same
+// result as executing it once. If AWS reports that the resource exists already, weir reads it, and the
+// action is done if the resource has the requested tags and content. Deleting a missing resource is done as
+// well.
 func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, error) {
 	res, err := x.execute(ctx, a)
 	if err == nil {
@@ -109,7 +108,7 @@ func (x *Executor) Execute(ctx context.Context, a step.Action) (step.Result, err
 	return step.Result{}, e
 }
 
-// execute has one line for each action of package step, so that both lists can be compared.
+// execute has one case for each action of package step, so that both lists can be compared.
 func (x *Executor) execute(ctx context.Context, a step.Action) (step.Result, error) {
 	switch a := a.(type) {
 	case step.CreateLaunchTemplate:
@@ -171,15 +170,14 @@ func (x *Executor) execute(ctx context.Context, a step.Action) (step.Result, err
 		Message: fmt.Sprintf("there is no way to do a %T", a)}
 }
 
-// settles reports whether a failure comes from something that weir made so
-// short a while ago that other services do not see it yet.
+// settles reports whether an error is caused by a new resource of weir that other services do not see yet.
 func (x *Executor) settles(a step.Action, e *observed.Error) bool {
 	return e.Kind == observed.NotFound && x.memory.Made.Any(a.About().Subjects()...)
 }
 
-// unknownName is the failure of a step that needs what weir does not make. As no answer
-// says when that was made, weir takes it as new from the first refusal on: after the
-// time that AWS needs, it does not exist.
+// unknownName returns the error of a step that names a resource that weir does not make. No answer says when
+// it was made, so it counts as new from the first refusal on. If it is still unknown after the time that AWS
+// needs, it does not exist.
 func (x *Executor) unknownName(e *observed.Error, u observed.UnknownName) *observed.Error {
 	out := *e
 	out.Kind, out.Unknown, out.Err = observed.Invalid, u, e
@@ -189,13 +187,13 @@ func (x *Executor) unknownName(e *observed.Error, u observed.UnknownName) *obser
 	return &out
 }
 
-// claim gives the owner of an existing resource, relative to an action that wanted to make it.
+// claim is the owner of an existing resource, relative to an action that tried to make it.
 type claim int
 
 const (
 	foreign claim = iota // another owner's, or without an owner
-	related              // this instance's, for another pool or target
-	mine                 // what an earlier attempt made
+	related              // this instance's, but another pool's or target's
+	mine                 // made by an earlier attempt
 )
 
 func claimOf(existing, wanted map[string]string) claim {
@@ -210,8 +208,8 @@ func claimOf(existing, wanted map[string]string) claim {
 	return mine
 }
 
-// taken is the error for a name that something else has: a conflict where it is
-// foreign, else a matter for the next pass.
+// taken returns the error for a name that is in use: a conflict if another owner has it, else an error that
+// the next pass resolves.
 func taken(conflict *observed.Error, whose claim, what string) *observed.Error {
 	if whose == related {
 		return busy(conflict.Service, conflict.Operation, "the "+what+" exists for another pool or target of this instance")
@@ -220,8 +218,8 @@ func taken(conflict *observed.Error, whose claim, what string) *observed.Error {
 	return conflict
 }
 
-// busy returns the error for a name that something of weir's own already has, with another content
-// than requested. The next pass observes it and plans again.
+// busy returns the error for a name that another resource of weir has, with other content than requested.
+// The next pass observes it and plans again.
 func busy(service, operation, message string) *observed.Error {
 	return &observed.Error{Kind: observed.Busy, Service: service, Operation: operation, Code: "ObserveAgain", Message: message}
 }

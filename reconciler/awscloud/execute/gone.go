@@ -7,10 +7,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// gone reports whether the resource of an action does not exist any more. AWS asks IAM before it
-// looks the resource up, and a missing resource has no tags. So a policy that allows writes only
-// with the owner's tag turns "not found" into a refusal for a missing permission. Only a read tells
-// the two apart.
+// gone reports whether the resource of an action no longer exists. AWS checks IAM before the resource, and a
+// missing resource has no tags. So a policy that allows writes only with the owner's tag turns "not found"
+// into a denial. Only a read distinguishes the two.
 // Assumed of AWS: denied-where-missing.
 func (x *Executor) gone(ctx context.Context, a step.About) bool {
 	switch {
@@ -28,8 +27,7 @@ func (x *Executor) gone(ctx context.Context, a step.About) bool {
 	return false
 }
 
-// missing is a denied write to something that does not exist, as AWS would say it if the
-// policy did not ask for a tag.
+// missing returns the not-found error in place of a denied write to a missing resource.
 func missing(denied *observed.Error) *observed.Error {
 	out := *denied
 	out.Kind, out.Err = observed.NotFound, denied

@@ -20,8 +20,8 @@ import (
 // trafficBatch is the number of traffic sources that one call accepts.
 const trafficBatch = 10
 
-// setTrafficSources attaches before it detaches, so that the group is never
-// without traffic. A second attachment changes nothing.
+// setTrafficSources attaches before it detaches, so that the group always has traffic. A second attachment
+// changes nothing.
 func (x groups) setTrafficSources(ctx context.Context, a step.SetTrafficSources) error {
 	for batch := range slices.Chunk(convert.TrafficSources(a.Attach), trafficBatch) {
 		_, err := x.autoscaling.AttachTrafficSources(ctx, &autoscaling.AttachTrafficSourcesInput{
@@ -39,8 +39,9 @@ func (x groups) setTrafficSources(ctx context.Context, a step.SetTrafficSources)
 	return nil
 }
 
-// detach takes a refusal for done where nothing of it is attached, and repeats it for what
-// still is: AWS refuses all where one has gone, as it has when the first answer was lost.
+// detach treats a refusal as success if none of the sources is attached, and otherwise repeats the request
+// for the attached ones. AWS refuses the whole request if one source is not attached, for example after a
+// lost first answer.
 func (x groups) detach(ctx context.Context, group string, sources []intent.TrafficSource) error {
 	in := &autoscaling.DetachTrafficSourcesInput{AutoScalingGroupName: aws.String(group), TrafficSources: convert.TrafficSources(sources)}
 	_, err := x.autoscaling.DetachTrafficSources(ctx, in)
@@ -66,7 +67,7 @@ func (x groups) detach(ctx context.Context, group string, sources []intent.Traff
 	return sdk.AsError("autoscaling", "DetachTrafficSources", err)
 }
 
-// putWarmPool sends all of a warm pool: AWS keeps what a call leaves out.
+// putWarmPool sends all members of a warm pool, because AWS keeps the members that a call leaves out.
 func (x groups) putWarmPool(ctx context.Context, a step.PutWarmPool) error {
 	in := &autoscaling.PutWarmPoolInput{
 		AutoScalingGroupName: aws.String(a.Group), MinSize: aws.Int32(a.WarmPool.MinSize), PoolState: types.WarmPoolState(a.WarmPool.PoolState),
@@ -80,7 +81,7 @@ func (x groups) putWarmPool(ctx context.Context, a step.PutWarmPool) error {
 	return sdk.AsError("autoscaling", "PutWarmPool", err)
 }
 
-// deleteWarmPool is done where no warm pool exists.
+// deleteWarmPool succeeds if no warm pool exists.
 func (x groups) deleteWarmPool(ctx context.Context, a step.DeleteWarmPool) error {
 	_, err := x.autoscaling.DeleteWarmPool(ctx, &autoscaling.DeleteWarmPoolInput{AutoScalingGroupName: aws.String(a.Group), ForceDelete: aws.Bool(true)})
 	if e := sdk.Classify("autoscaling", "DeleteWarmPool", err); e != nil && !noWarmPool(e) {
@@ -89,13 +90,13 @@ func (x groups) deleteWarmPool(ctx context.Context, a step.DeleteWarmPool) error
 	return nil
 }
 
-// noWarmPool: Auto Scaling has no special code for it.
+// noWarmPool reports whether a group has no warm pool. Auto Scaling has no special error code for that.
 func noWarmPool(err error) bool {
 	var e *observed.Error
 	return errors.As(err, &e) && strings.Contains(e.Message, "No warm pool found")
 }
 
-// setMetrics never sends an empty list, which would mean all metrics.
+// setMetrics never sends an empty list, because AWS would interpret it as all metrics.
 func (x groups) setMetrics(ctx context.Context, a step.SetMetrics) error {
 	if len(a.Enable) > 0 {
 		_, err := x.autoscaling.EnableMetricsCollection(ctx, &autoscaling.EnableMetricsCollectionInput{

@@ -32,7 +32,7 @@ func (x groups) createGroup(ctx context.Context, a step.CreateGroup) (step.Resul
 	}
 	convert.CarrySettings(&g.GroupSettings, in)
 	if m := in.InstanceMaintenancePolicy; m != nil && aws.ToInt32(m.MinHealthyPercentage) < 0 {
-		in.InstanceMaintenancePolicy = nil // which clears one, and no group exists yet
+		in.InstanceMaintenancePolicy = nil // a negative value clears a policy, and no group exists yet
 	}
 	if g.MixedInstancesPolicy != nil {
 		in.MixedInstancesPolicy = convert.PolicyRequest(g.MixedInstancesPolicy, g.Template, convert.Creates)
@@ -51,9 +51,9 @@ func (x groups) createGroup(ctx context.Context, a step.CreateGroup) (step.Resul
 	return step.Result{}, nil
 }
 
-// existingGroup decides whether the group that is in the way is this very one.
-// Auto Scaling has no client tokens, so a lost answer shows only here. The next pass
-// corrects any difference in it.
+// existingGroup decides whether the existing group of the name is the requested one. Auto Scaling has no
+// client tokens, so a lost answer to an earlier attempt shows only here. The next pass corrects any
+// difference.
 func (x groups) existingGroup(ctx context.Context, a step.CreateGroup, conflict *observed.Error) error {
 	found, err := x.reader.Groups(ctx, a.Group.Name)
 	if err != nil {
@@ -69,7 +69,7 @@ func (x groups) existingGroup(ctx context.Context, a step.CreateGroup, conflict 
 	if whose := claimOf(observed.GroupTagValues(have.Tags), observed.GroupTagValues(a.Group.Tags)); whose != mine {
 		return taken(conflict, whose, "group "+a.Group.Name)
 	}
-	x.memory.Made.Add(step.GroupSubject(a.Group.Name)) // a moment ago, as far as weir knows
+	x.memory.Made.Add(step.GroupSubject(a.Group.Name)) // made just now, as far as weir knows
 	return nil
 }
 
@@ -84,7 +84,7 @@ func groupTags(group string, tags map[string]observed.GroupTag) []types.Tag {
 	return out
 }
 
-// updateGroup sends the members that are set; AWS keeps the remaining ones.
+// updateGroup sends only the members that are set. AWS keeps all others.
 func (x groups) updateGroup(ctx context.Context, a step.UpdateGroup) error {
 	in := &autoscaling.UpdateAutoScalingGroupInput{
 		AutoScalingGroupName: aws.String(a.Name), MinSize: a.MinSize, MaxSize: a.MaxSize, DesiredCapacity: a.DesiredCapacity,
@@ -101,9 +101,8 @@ func (x groups) updateGroup(ctx context.Context, a step.UpdateGroup) error {
 	return sdk.AsError("autoscaling", "UpdateAutoScalingGroup", err)
 }
 
-// startRefresh asks for the configuration as desired one, so that AWS writes it
-// to the group only when the refresh succeeded, and skips instances that run it
-// already, so that a repeated refresh replaces nothing.
+// startRefresh sends the configuration as the desired one, so that AWS writes it to the group only after the
+// refresh has succeeded. It skips instances that have it already, so a repeated refresh replaces nothing.
 // Assumed of AWS: desired-configuration-comes-back.
 func (x groups) startRefresh(ctx context.Context, a step.StartRefresh) (step.Result, error) {
 	desired := &types.DesiredConfiguration{}
@@ -131,7 +130,7 @@ func (x groups) startRefresh(ctx context.Context, a step.StartRefresh) (step.Res
 	if e.Code != "InstanceRefreshInProgress" && e.Kind != observed.Transient {
 		return step.Result{}, e
 	}
-	// It may be this very one, whose answer was lost.
+	// The running refresh may be the requested one, whose answer was lost.
 	running, err := x.reader.Refresh(ctx, a.Group)
 	if err != nil {
 		return step.Result{}, e
@@ -142,8 +141,9 @@ func (x groups) startRefresh(ctx context.Context, a step.StartRefresh) (step.Res
 	return step.Result{}, e
 }
 
-// waitsAtShare are the preferences of a refresh that waits where p would end below 100 %,
-// for as long as AWS can wait: where AWS takes no refresh that ends there, weir ends it.
+// waitsAtShare changes preferences whose last checkpoint is below 100 %. The refresh then waits at that
+// checkpoint for as long as AWS can wait. It is for refreshes that AWS does not accept with such an
+// end; weir ends them.
 func waitsAtShare(p intent.Refresh) (out intent.Refresh, ends bool) {
 	n := len(p.CheckpointPercentages)
 	if n == 0 || p.CheckpointPercentages[n-1] >= 100 {
@@ -154,7 +154,7 @@ func waitsAtShare(p intent.Refresh) (out intent.Refresh, ends bool) {
 	return p, true
 }
 
-// cancelRefresh is done where nothing is left to cancel.
+// cancelRefresh succeeds if no refresh is active.
 func (x groups) cancelRefresh(ctx context.Context, a step.CancelRefresh) error {
 	_, err := x.autoscaling.CancelInstanceRefresh(ctx, &autoscaling.CancelInstanceRefreshInput{AutoScalingGroupName: aws.String(a.Group)})
 	if e := sdk.Classify("autoscaling", "CancelInstanceRefresh", err); e != nil && e.Code != "ActiveInstanceRefreshNotFound" {
@@ -163,9 +163,9 @@ func (x groups) cancelRefresh(ctx context.Context, a step.CancelRefresh) error {
 	return nil
 }
 
-// rollbackRefresh is done where the refresh is on its way back, or was: the request names
-// a group and no refresh, so what became of it is read and not asked for a second time. A
-// refresh that ended otherwise is for the next pass.
+// rollbackRefresh succeeds if the refresh is rolling back, or did so. The request names a group and no
+// refresh, so weir reads the result instead of requesting it again. If the refresh ended in another way, the
+// next pass decides.
 func (x groups) rollbackRefresh(ctx context.Context, a step.RollbackRefresh) (step.Result, error) {
 	_, err := x.autoscaling.RollbackInstanceRefresh(ctx, &autoscaling.RollbackInstanceRefreshInput{AutoScalingGroupName: aws.String(a.Group)}, notRepeated)
 	e := sdk.Classify("autoscaling", "RollbackInstanceRefresh", err)
@@ -185,13 +185,13 @@ func (x groups) rollbackRefresh(ctx context.Context, a step.RollbackRefresh) (st
 		return step.Result{}, busy("autoscaling", "RollbackInstanceRefresh", "the instance refresh "+a.RefreshID+" of "+a.Group+" has ended: "+e.Message)
 	}
 	if e.Code == "IrreversibleInstanceRefresh" {
-		// AWS does not take it back: it ends at least, and the way back is another refresh.
+		// AWS cannot roll it back. So weir at least cancels it, and another refresh leads back.
 		return step.Result{}, x.cancelRefresh(ctx, step.CancelRefresh(a))
 	}
 	return step.Result{}, e
 }
 
-// setProcesses never sends an empty list, which would mean all processes.
+// setProcesses never sends an empty list, because AWS would interpret it as all processes.
 func (x groups) setProcesses(ctx context.Context, a step.SetProcesses) error {
 	if len(a.Suspend) > 0 {
 		_, err := x.autoscaling.SuspendProcesses(ctx, &autoscaling.SuspendProcessesInput{AutoScalingGroupName: aws.String(a.Group), ScalingProcesses: a.Suspend})
@@ -232,7 +232,7 @@ func (x groups) deleteGroup(ctx context.Context, a step.DeleteGroup) error {
 		if e.Kind != observed.Busy {
 			return e
 		}
-		// It may be busy with this very deletion, whose first answer was lost.
+		// The group may be busy with this very deletion, whose first answer was lost.
 		found, err := x.reader.Groups(ctx, a.Name)
 		if err != nil {
 			return err
@@ -245,10 +245,9 @@ func (x groups) deleteGroup(ctx context.Context, a step.DeleteGroup) error {
 	return nil
 }
 
-// notRepeated makes a call be tried again only where AWS said that it did not take
-// it, and not where the answer was lost: an instance refresh has no client token,
-// and the first one may have ended when the second attempt arrives, or another one runs
-// that somebody started. The next pass sees what became of it.
+// notRepeated makes a call retry only if AWS said that it did not accept it, and not after a lost answer. An
+// instance refresh has no client token: by the second attempt, the first refresh may have ended, or somebody
+// may have started another one. The next pass reads the result.
 func notRepeated(o *autoscaling.Options) {
 	usual := o.Retryer
 	o.Retryer = retry.NewStandard(func(s *retry.StandardOptions) {

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// putHook sends defaults too, because AWS leaves missing members unchanged. It first forgets the
-// group's remembered hooks, so that they are read again however the call ends.
+// putHook sends defaults too, because AWS leaves missing members unchanged. It first forgets the group's
+// remembered hooks, so that they are read again whatever the result.
 func (x groups) putHook(ctx context.Context, a step.PutHook) error {
 	x.memory.Hooks.Drop(a.Group)
 	h := observed.HookDefaults(a.Hook)
@@ -28,8 +28,7 @@ func (x groups) putHook(ctx context.Context, a step.PutHook) error {
 	return sdk.AsError("autoscaling", "PutLifecycleHook", err)
 }
 
-// deleteHook takes a refusal for done where the hook is not there: AWS has no special
-// code for that.
+// deleteHook treats a refusal as success if the hook does not exist. AWS has no special code for that.
 func (x groups) deleteHook(ctx context.Context, a step.DeleteHook) error {
 	x.memory.Hooks.Drop(a.Group)
 	_, err := x.autoscaling.DeleteLifecycleHook(ctx, &autoscaling.DeleteLifecycleHookInput{
@@ -48,7 +47,7 @@ func (x groups) deleteHook(ctx context.Context, a step.DeleteHook) error {
 	return e
 }
 
-// holdMachine sends AWS a heartbeat. Each request sends one.
+// holdMachine sends AWS a heartbeat for a machine's lifecycle action.
 func (x groups) holdMachine(ctx context.Context, a step.HoldMachine) error {
 	_, err := x.autoscaling.RecordLifecycleActionHeartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{
 		AutoScalingGroupName: aws.String(a.Group), LifecycleHookName: aws.String(a.Hook), InstanceId: aws.String(a.Instance),
@@ -56,8 +55,8 @@ func (x groups) holdMachine(ctx context.Context, a step.HoldMachine) error {
 	return sdk.AsError("autoscaling", "RecordLifecycleActionHeartbeat", err)
 }
 
-// releaseMachine answers a lifecycle action. AWS refuses an answer to an ended action, as it does a
-// heartbeat. The caller decides who answered first.
+// releaseMachine completes a lifecycle action. AWS refuses that for an ended action, as it refuses a
+// heartbeat. The caller decides who completed it first.
 // Assumed of AWS: lifecycle-action-gone.
 func (x groups) releaseMachine(ctx context.Context, a step.ReleaseMachine) error {
 	_, err := x.autoscaling.CompleteLifecycleAction(ctx, &autoscaling.CompleteLifecycleActionInput{

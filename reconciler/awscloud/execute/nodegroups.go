@@ -33,9 +33,9 @@ func (x nodegroups) createNodegroup(ctx context.Context, a step.CreateNodegroup)
 	return step.Result{}, nil
 }
 
-// existingNodegroup decides whether the nodegroup that is in the way is this
-// very one. The code says "in use" for a cluster that is being changed as well,
-// so a name that is not there means: later.
+// existingNodegroup decides whether the existing nodegroup of the name is the requested one. EKS also
+// returns the "in use" code for a cluster that is changing. So if the nodegroup does not exist, the next
+// pass tries again.
 func (x nodegroups) existingNodegroup(ctx context.Context, n observed.Nodegroup, conflict *observed.Error) error {
 	have, err := x.reader.Nodegroup(ctx, n.NodegroupName)
 	switch {
@@ -50,7 +50,7 @@ func (x nodegroups) existingNodegroup(ctx context.Context, n observed.Nodegroup,
 	if whose := claimOf(have.Tags, n.Tags); whose != mine {
 		return taken(conflict, whose, "nodegroup "+n.String())
 	}
-	x.memory.Made.Add(step.NodegroupSubject(n.NodegroupName)) // a moment ago, as far as weir knows
+	x.memory.Made.Add(step.NodegroupSubject(n.NodegroupName)) // made just now, as far as weir knows
 	return nil
 }
 
@@ -92,7 +92,8 @@ func (x nodegroups) updateNodegroupVersion(ctx context.Context, a step.UpdateNod
 	return step.Result{UpdateID: updateID(out.Update)}, nil
 }
 
-// updateID returns an empty id if the answer has none: the update is in progress all the same.
+// updateID returns the update's id, or an empty string if the answer has none. The update is in progress in
+// either case.
 func updateID(u *types.Update) string {
 	if u == nil {
 		return ""

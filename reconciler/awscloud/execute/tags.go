@@ -6,9 +6,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// retag sets and removes tags, with one call each. It never calls without a list: DeleteTags would
-// delete every tag. It removes tags first, because a tag to set may record which tags weir may
-// remove. A resource gets a new owner before that, with all tags but the record: IAM lets only the
+// retag sets and removes tags, with one call each. It never sends an empty list, because DeleteTags would
+// delete every tag. It removes tags first, because a tag to set may record which tags weir may remove. If
+// the owner changes, it first sets the new owner and all tags except the record, because IAM lets only the
 // owner remove tags.
 func retag[T any](put map[string]T, remove []string, set func(map[string]T) error, unset func([]string) error) error {
 	last := maps.Clone(put)

@@ -49,8 +49,8 @@ func (x templates) createTemplate(ctx context.Context, a step.CreateLaunchTempla
 	return step.Result{Template: ref}, nil
 }
 
-// existingTemplate decides whether the template that is in the way is this very
-// one, made by an attempt whose answer was lost.
+// existingTemplate decides whether the existing template of the name was made by an earlier attempt whose
+// answer was lost.
 func (x templates) existingTemplate(ctx context.Context, a step.CreateLaunchTemplate, conflict *observed.Error) (step.Result, error) {
 	found, err := x.reader.Templates(ctx, a.Name)
 	if err != nil {
@@ -70,20 +70,19 @@ func (x templates) existingTemplate(ctx context.Context, a step.CreateLaunchTemp
 	if len(versions) != 1 || versions[0].Description != a.Description || versions[0].Unknown || !sameData(versions[0].Data, a.Data) {
 		return step.Result{}, busy("ec2", "CreateLaunchTemplate", "the template "+a.Name+" exists with other content")
 	}
-	x.memory.Made.Add(t.ID, t.Name) // a moment ago, as far as weir knows
+	x.memory.Made.Add(t.ID, t.Name) // made just now, as far as weir knows
 	return step.Result{Template: observed.TemplateRef{ID: t.ID, Name: t.Name, Version: strconv.FormatInt(t.LatestVersion, 10)}}, nil
 }
 
-// sameData compares the stored data with the wanted data, which may be in another
-// order.
+// sameData reports whether the stored data equal the requested data, which may be in another order.
 func sameData(stored, asked intent.TemplateData) bool {
 	asked.SecurityGroupIDs = slices.Sorted(slices.Values(asked.SecurityGroupIDs))
 	return reflect.DeepEqual(stored, asked)
 }
 
-// replayAge is the age above which a version was certainly not made by the call that answers with
-// it: EC2 repeats the answer to an earlier request with the same token. If that version was deleted
-// since, another token is needed.
+// replayAge is the age above which a version was certainly not made by the call that returned it: EC2
+// repeats the answer to an earlier request with the same token. If that version was deleted since, another
+// token is needed.
 const replayAge = 2 * time.Minute
 
 func (x templates) createVersion(ctx context.Context, a step.CreateLaunchTemplateVersion) (step.Result, error) {
@@ -123,7 +122,7 @@ func (x templates) newVersion(ctx context.Context, in *ec2.CreateLaunchTemplateV
 	return v, nil
 }
 
-// warn passes on what EC2 finds wrong with a template that it made all the same.
+// warn logs EC2's warnings about a template that EC2 made anyway.
 func (x templates) warn(operation, name string, w *types.ValidationWarning) {
 	if w == nil {
 		return
@@ -181,8 +180,7 @@ func requestTags(tags map[string]string) []types.Tag {
 	return out
 }
 
-// templateSelector names a template by id if it is known, else by name: EC2
-// refuses the two together.
+// templateSelector returns the id of a template if known, else its name, because EC2 refuses both together.
 func templateSelector(r observed.TemplateRef) (id, name *string) {
 	if r.ID != "" {
 		return aws.String(r.ID), nil

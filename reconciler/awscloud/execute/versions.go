@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/step"
 )
 
-// deleteVersions reads both lists of the answer: EC2 answers 200 and says for each
-// version whether it is gone.
+// deleteVersions reads both lists of the answer: EC2 answers with status 200 and reports the result for each
+// version.
 func (x templates) deleteVersions(ctx context.Context, a step.DeleteLaunchTemplateVersions) error {
 	id, name := templateSelector(a.Template)
 	in := &ec2.DeleteLaunchTemplateVersionsInput{LaunchTemplateId: id, LaunchTemplateName: name}
@@ -39,7 +39,7 @@ func (x templates) deleteVersions(ctx context.Context, a step.DeleteLaunchTempla
 		switch code {
 		case types.LaunchTemplateErrorCodeLaunchTemplateVersionDoesNotExist, types.LaunchTemplateErrorCodeLaunchTemplateIdDoesNotExist,
 			types.LaunchTemplateErrorCodeLaunchTemplateNameDoesNotExist:
-			continue // gone, as asked for
+			continue // already gone
 		}
 		kept++
 		if refused == nil {

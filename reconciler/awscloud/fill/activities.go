@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// fillActivities reads the activities that explain the state of groups. Nothing depends on them, so
-// a failure fails nothing else.
+// fillActivities reads the activities that explain the state of groups. Nothing depends on them, so an error
+// here has no other effect.
 func (f *Filler) fillActivities(ctx context.Context, s *observed.State, queries []observed.ActivityQuery) {
 	for _, q := range queries {
 		known, ok := f.memory.Activities.Get(q, f.client.Now())

@@ -11,11 +11,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// alarmsKept is the time for which the state of an alarm is kept. An alarm must stop a rollout
-// within a minute, and passes may follow each other faster.
+// alarmsKept is the time for which the state of an alarm is cached. An alarm must stop a rollout within a
+// minute, and passes may follow each other faster than that.
 const alarmsKept = 10 * time.Second
 
-// alarms remembers what CloudWatch last said.
+// alarms remembers the last states from CloudWatch.
 type alarms struct {
 	mu    sync.Mutex
 	known map[string]alarm
@@ -26,8 +26,8 @@ type alarm struct {
 	at    time.Time
 }
 
-// fillAlarms reads the states of alarms, with spare calls. A failure fails nothing else: an unknown
-// or outdated state is not in the result, which says why.
+// fillAlarms reads the states of alarms with spare calls. An error has no other effect: an unknown or
+// outdated state is missing from the result, which says why.
 func (f *Filler) fillAlarms(ctx context.Context, s *observed.State, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -58,7 +58,7 @@ func (f *Filler) fillAlarms(ctx context.Context, s *observed.State, names []stri
 	return nil
 }
 
-// due are all of the names where one of them was not read of late.
+// due returns all names if any of them was not read recently, else none.
 func (a *alarms) due(names []string, now time.Time) []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -83,7 +83,7 @@ func (a *alarms) note(names []string, states map[string]string, at time.Time) {
 	}
 }
 
-// of has the states that are recent enough to use.
+// of returns the states that are recent enough to use.
 func (a *alarms) of(names []string, now time.Time) map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,12 +1,11 @@
-// Package fill reads what planning found missing in what was observed: names that the
-// owner's tag did not bring, bodies of template versions, refreshes and updates under way,
-// hooks, alarms, who uses a version, and why machines do not come (shortage.go).
+// Package fill reads the facts that planning found missing in the observed state: names without the owner's
+// tag, contents of template versions, refreshes and updates in progress, hooks, alarms, users of versions,
+// and reasons for missing machines (shortage.go).
 //
-// A read that a caller waits for is made at once, and an error ends the pass. A read
-// that only explains, or that is repeated while something moves, is a poll: it uses
-// spare calls, the oldest question first, and keeps the last answer when no call is
-// left. If a permission is missing for a read, the state's Unread notes it, and the
-// pass goes on for all else.
+// A read that a plan needs is made at once, and an error ends the pass. A read that only explains something,
+// or that repeats while something is changing, is a poll. It uses spare calls, the oldest query first, and
+// keeps the last answer if no call is left. If a permission for a read is missing, the state's Unread notes
+// it, and the pass continues for everything else.
 package fill
 
 import (
@@ -35,9 +34,8 @@ func New(c *sdk.Client, r *read.Reader, m *memory.Memory, o *observe.Observer) *
 	return &Filler{client: c, reader: r, memory: m, observer: o, short: shortLog{began: c.Now()}}
 }
 
-// Fill reads what planning found missing and returns a state that has it. The
-// state it is given is not changed. Names that were asked for and do not exist are in
-// the new state's Absent.
+// Fill reads the missing facts and returns a state with them. It does not change s. Requested names that do
+// not exist are in the new state's Absent.
 func (f *Filler) Fill(ctx context.Context, s observed.State, n observed.Needs) (observed.State, error) {
 	s = cloneFor(s, n)
 	if err := f.fillTemplates(ctx, &s, n.TemplateNames); err != nil {
@@ -94,7 +92,7 @@ func (f *Filler) Fill(ctx context.Context, s observed.State, n observed.Needs) (
 	return s, nil
 }
 
-// cloneFor copies those maps of a state that n will have written to.
+// cloneFor copies those maps of a state that the needs will change.
 func cloneFor(s observed.State, n observed.Needs) observed.State {
 	if len(n.TemplateNames)+len(n.Versions)+len(n.Numbers) > 0 {
 		s.Templates, s.Absent.Templates = read.Copied(s.Templates), read.Copied(s.Absent.Templates)
@@ -120,8 +118,8 @@ func cloneFor(s observed.State, n observed.Needs) observed.State {
 	return s
 }
 
-// fillLaunchConfigurations reads launch configurations by name. They never change, but
-// another may get the name, so that none is remembered.
+// fillLaunchConfigurations reads launch configurations by name. They never change, but the name may be used
+// again, so none is remembered.
 func (f *Filler) fillLaunchConfigurations(ctx context.Context, s *observed.State, names []string) error {
 	found, err := f.reader.LaunchConfigurations(ctx, names...)
 	if err != nil && read.Denied(err) == nil {
@@ -169,8 +167,8 @@ func (f *Filler) fillGroups(ctx context.Context, s *observed.State, names []stri
 	return nil
 }
 
-// fillNodegroups reads nodegroups by name. In a cluster that was listed a
-// missing one is known to be absent without a call.
+// fillNodegroups reads nodegroups by name. If their cluster was listed, a missing nodegroup is absent
+// without a further call.
 func (f *Filler) fillNodegroups(ctx context.Context, s *observed.State, names []observed.NodegroupName) error {
 	var unknown []observed.NodegroupName
 	for _, n := range names {
@@ -197,8 +195,8 @@ func (f *Filler) fillNodegroups(ctx context.Context, s *observed.State, names []
 	return nil
 }
 
-// fillTemplateUsers reads all groups of the account and region, of any owner, for the templates
-// that they launch from.
+// fillTemplateUsers reads all groups of the account and region, of any owner, to find the templates from
+// which they launch.
 func (f *Filler) fillTemplateUsers(ctx context.Context, s *observed.State) error {
 	found, err := f.reader.AllGroups(ctx)
 	if err != nil {
@@ -225,9 +223,8 @@ func (f *Filler) fillUpdates(ctx context.Context, s *observed.State, names []obs
 	return read.Each(ctx, names, read.Noting(&s.Unread.Updates, f.newestUpdate, func(name observed.NodegroupName, u observed.NodegroupUpdate) { s.Updates[name] = u }))
 }
 
-// newestUpdate finds the newest update of a nodegroup, zero for none. EKS lists ids in
-// no promised order, so each is described once; what has ended stays as it is and is
-// remembered.
+// newestUpdate returns the newest update of a nodegroup, or a zero value. EKS does not define the order of
+// its list of ids, so each update is described once. Ended updates do not change and are remembered.
 func (f *Filler) newestUpdate(ctx context.Context, name observed.NodegroupName) (newest observed.NodegroupUpdate, err error) {
 	ids, err := f.reader.Updates(ctx, name)
 	if err != nil {

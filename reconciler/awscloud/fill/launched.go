@@ -10,10 +10,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// launchedKept is the time for which an unused launch time is kept.
+// launchedKept is the time for which an unused launch time is remembered.
 const launchedKept = time.Hour
 
-// launchTimes remembers when instances were launched, which never changes.
+// launchTimes remembers the launch times of instances, which never change.
 type launchTimes struct {
 	mu sync.Mutex
 	of map[string]launchTime
@@ -47,8 +47,8 @@ func (l *launchTimes) keep(id string, at, now time.Time) {
 	l.of[id] = launchTime{at, now}
 }
 
-// fillLaunched reads when instances were launched. Where AWS refuses, no time is known,
-// and weir takes a pool's machines as in service from now on.
+// fillLaunched reads the launch times of instances. If AWS refuses, the times are unknown, and weir treats a
+// pool's machines as in service from now on.
 func (f *Filler) fillLaunched(ctx context.Context, s *observed.State, ids []string) error {
 	s.Launched = read.Copied(s.Launched)
 	now := f.client.Now()

@@ -9,10 +9,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// fillRefreshes reads the newest instance refresh of each group: AWS lists them
-// newest first, of one group in a call. A group that was read before its refresh
-// ended looks as if that had never been: it is read again, or the refresh would be
-// started twice.
+// fillRefreshes reads the newest instance refresh of each group. AWS lists the refreshes of one group per
+// call, the newest first. If the group was read before its refresh ended, it looks as if the refresh never
+// happened. Then the group is read again, because weir would otherwise start the refresh twice.
 func (f *Filler) fillRefreshes(ctx context.Context, s *observed.State, groups, polls []string) error {
 	polls = slices.DeleteFunc(slices.Clone(polls), func(name string) bool { return slices.Contains(groups, name) })
 	slices.SortStableFunc(polls, func(a, b string) int { return s.Refreshes[a].ReadAt.Compare(s.Refreshes[b].ReadAt) })
@@ -43,8 +42,7 @@ func (f *Filler) fillRefreshes(ctx context.Context, s *observed.State, groups, p
 	return f.fillGroups(ctx, s, late)
 }
 
-// pollRefreshes reads the refreshes of as many groups as spare calls allow, and returns
-// which.
+// pollRefreshes reads the refreshes of as many groups as spare calls allow, and returns these groups.
 func (f *Filler) pollRefreshes(ctx context.Context, s *observed.State, groups []string) (polled []string, err error) {
 	err = sdk.Poll(ctx, f.client, "autoscaling", "DescribeInstanceRefreshes", groups, read.Noting(&s.Unread.Refreshes, f.reader.RefreshTriedOnce, func(name string, r observed.Refresh) {
 		s.Refreshes[name] = r

@@ -15,46 +15,45 @@ import (
 )
 
 const (
-	// shortGrace is the time that a group may be short of machines before weir asks AWS why: a
-	// launch that goes well takes no call.
+	// shortGrace is the time that a group may be short of machines before weir asks AWS for the reason. A
+	// normal launch takes less, and so costs no call.
 	shortGrace = 15 * time.Second
-	// shortSoonest and shortLatest bound the time between two questions about one
-	// group; it doubles while the answer is the same.
+	// shortSoonest and shortLatest bound the time between two reads for one group. It doubles while the
+	// answer stays the same.
 	shortSoonest, shortLatest = time.Minute, 16 * time.Minute
 	// gateEvery is the time between two reads for a group that a gate needs.
 	gateEvery = 30 * time.Second
-	// allGroupsFrom is the number of groups from which one call reads the activities of the whole
+	// allGroupsFrom is the minimum number of groups for which one call reads the activities of the whole
 	// account.
 	allGroupsFrom = 4
-	// failureAge is the age up to which a failed launch may explain a machine that is missing now.
+	// failureAge is the maximum age of a failed launch that may explain a machine that is missing now.
 	failureAge = time.Hour
 )
 
 // shortLog remembers which groups are short of machines, and AWS's reasons.
 type shortLog struct {
 	mu    sync.Mutex
-	began time.Time // when the process did
+	began time.Time // start of the process
 	known map[string]*shortGroup
 }
 
 type shortGroup struct {
-	// lacking is the time since which the group is short of machines, zero if all are on their way.
-	// still is the time since which none came into service, and serving holds the machines in
-	// service then.
+	// lacking is the time since which the group is short of machines, or zero if all are starting. still is
+	// the time since which no machine came into service. serving has the machines in service at that time.
 	lacking, still time.Time
 	serving        map[string]bool
-	coming         map[string]bool // those that are on their way
-	// old says that it was short before the process began, which then asks at once.
+	coming         map[string]bool // starting machines
+	// old says that the group was short before the process started. The process then asks at once.
 	old      bool
 	asked    time.Time
 	wait     time.Duration
 	launches observed.Launches
-	// alone makes the next question be about this group only, because the newest
-	// activities of the account did not hold one of it.
+	// alone makes the next read be for this group only, because the account's newest activities contained
+	// none of it.
 	alone bool
-	// gate says that a gate asks which of its launches failed.
+	// gate says that a gate needs its failed launches.
 	gate bool
-	// hooks makes the next question be which lifecycle hooks it has.
+	// hooks makes the next read be for its lifecycle hooks.
 	hooks bool
 }
 
@@ -80,7 +79,7 @@ func (g *shortGroup) update(have observed.Group, now, clock time.Time) {
 	if g.serving, g.coming = serving, coming; came {
 		g.still = now
 	}
-	if len(gone) > 0 && !g.launches.Since.IsZero() { // that may have been the oldest
+	if len(gone) > 0 && !g.launches.Since.IsZero() { // may have been the oldest launch
 		if clock.Sub(g.launches.Since) >= launch.PendingLate {
 			g.wait = shortSoonest
 		}
@@ -97,7 +96,7 @@ func (g *shortGroup) update(have observed.Group, now, clock time.Time) {
 	g.old = false
 }
 
-// due reports whether to ask AWS.
+// due reports whether to ask AWS now.
 func (g *shortGroup) due(now time.Time) bool {
 	if g.gate && (g.asked.IsZero() || now.Sub(g.asked) >= gateEvery) {
 		return true
@@ -106,8 +105,8 @@ func (g *shortGroup) due(now time.Time) bool {
 	return late && (g.asked.IsZero() || now.Sub(g.asked) >= g.wait)
 }
 
-// due notes which groups are short of machines, and forgets all others. It returns the groups to
-// ask AWS about: why machines do not come, or which hooks keep them.
+// due notes which groups are short of machines, and forgets all others. It returns the groups to ask AWS
+// about: why machines are missing, or which hooks delay them.
 func (l *shortLog) due(groups map[string]observed.Group, names, gate []string, now, clock time.Time) (why, hooks []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +134,7 @@ func (l *shortLog) due(groups map[string]observed.Group, names, gate []string, n
 	return why, hooks
 }
 
-// note takes what AWS said of a group.
+// note stores AWS's answer about a group.
 func (l *shortLog) note(name string, list []read.Activity, now, clock time.Time) {
 	l.with(name, func(g *shortGroup) {
 		said := launchesOf(list, clock)
@@ -152,14 +151,14 @@ func (l *shortLog) note(name string, list []read.Activity, now, clock time.Time)
 	})
 }
 
-// unanswered notes that AWS did not say, or that weir may not ask: what was known stays.
+// unanswered notes that AWS did not answer or denied the read. The known facts stay.
 func (l *shortLog) unanswered(names []string, now time.Time) {
 	for _, name := range names {
 		l.with(name, func(g *shortGroup) { g.asked, g.wait = now, min(2*g.wait, shortLatest) })
 	}
 }
 
-// with changes the known facts of a group, unless another read has forgotten it since.
+// with changes the facts about a group, unless another read has forgotten the group meanwhile.
 func (l *shortLog) with(name string, change func(*shortGroup)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,8 +167,8 @@ func (l *shortLog) with(name string, change func(*shortGroup)) {
 	}
 }
 
-// joined are failed launches that were read now and before: a page of an account's newest
-// activities may not hold all that an earlier one held.
+// joined returns failed launches from the current and the previous read, because a page of an account's
+// newest activities may not contain all earlier ones.
 func joined(now, before []observed.LaunchFailure, clock time.Time) []observed.LaunchFailure {
 	for _, f := range before {
 		if clock.Sub(f.At) < failureAge && !slices.Contains(now, f) {
@@ -180,7 +179,7 @@ func joined(now, before []observed.LaunchFailure, clock time.Time) []observed.La
 	return now[:min(len(now), observed.MostFailed)]
 }
 
-// launchesOf are the failed launches of late, and how long one has been under way.
+// launchesOf returns the recent failed launches, and the start of the oldest launch in progress.
 func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 	for _, a := range list { // newest first
 		at, message := a.Started, a.Message
@@ -207,8 +206,8 @@ func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 	return out
 }
 
-// fillShort reads why machines of groups do not come: as often as is due, with spare
-// calls, and one call for many groups.
+// fillShort reads why machines of groups are missing, for groups that are due, with spare calls, and with
+// one call for many groups.
 func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate []string) error {
 	if len(names)+len(gate) == 0 {
 		return nil
@@ -249,24 +248,23 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, observed.Instance.AwaitsHook)
 		f.short.with(name, func(g *shortGroup) { g.hooks = waits })
 		if LacksVersion(s.Launches[name].Failure.Message) {
-			// The version was deleted, and the cache still has it: the next pass reads the existing
-			// versions, and makes it again.
+			// The version was deleted, but is still cached. The next pass reads the existing versions, and
+			// makes it again.
 			f.memory.Versions.Forget(s.Groups[name].Template.ID)
 		}
 	}
 	return nil
 }
 
-// LacksVersion reports whether a launch failed because the version of the launch
-// template is not there. Where the words mean something else, a read too many is made.
+// LacksVersion reports whether a launch failed because the version of the launch template does not exist. A
+// wrong result only costs an additional read.
 // Assumed of AWS: deleted-version-texts.
 func LacksVersion(message string) bool {
 	m := strings.ToLower(message)
 	return strings.Contains(m, "launch template") && strings.Contains(m, "version") && (strings.Contains(m, "not find") || strings.Contains(m, "not exist") || strings.Contains(m, "not found"))
 }
 
-// askHooks reads the hooks of groups that declare none in Git and have machines that
-// wait for one.
+// askHooks reads the hooks of groups that declare none in Git and have machines that wait for one.
 func (f *Filler) askHooks(ctx context.Context, s *observed.State, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -287,7 +285,7 @@ func (f *Filler) askHooks(ctx context.Context, s *observed.State, names []string
 	})
 }
 
-// askTogether reads the newest activities of the account.
+// askTogether reads the account's newest activities.
 func (f *Filler) askTogether(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -311,8 +309,8 @@ func (f *Filler) askTogether(ctx context.Context, names []string) error {
 	return nil
 }
 
-// nothingSince reports whether an account's newest activities, none of them of the group, go back
-// to the previous read, so that a gate can say that nothing has failed since.
+// nothingSince reports whether the account's newest activities, none of them the group's, reach back to the
+// previous read. A gate can then conclude that nothing has failed since.
 func (l *shortLog) nothingSince(name string, list []read.Activity) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

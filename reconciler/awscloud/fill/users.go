@@ -42,11 +42,10 @@ func (u *versionUsers) addRef(r observed.TemplateRef, user string) bool {
 	return u.add(r.ID, r.Name, r.Version, user)
 }
 
-// fillVersionUsers reads which resources in the account and region, of any owner, use which version
-// of templates. It reads all groups with their overrides and instances, the active refreshes of
-// groups that use one of the templates, all nodegroups of all clusters, and all other running
-// instances of the templates. If one of these reads is not allowed, all of it is unread: half of
-// the users are not enough.
+// fillVersionUsers reads which resources in the account and region, of any owner, use which version of
+// templates. It reads all groups with their overrides and instances, the active refreshes of groups that use
+// one of the templates, all nodegroups of all clusters, and all other running instances of the templates. If
+// one of these reads is denied, everything counts as unread, because a part of the users is not enough.
 func (f *Filler) fillVersionUsers(ctx context.Context, s *observed.State, names []string) error {
 	u := &versionUsers{names: map[string]string{}, users: map[string][]observed.VersionUser{}}
 	var ids []string
@@ -97,7 +96,7 @@ func (f *Filler) groupUsers(ctx context.Context, u *versionUsers) error {
 	})
 }
 
-// groupUses notes the versions that a group is set to and its instances run.
+// groupUses adds the versions that a group is set to, and the versions of its instances.
 func groupUses(u *versionUsers, g observed.Group) bool {
 	user := "the group " + g.Name
 	used := u.addRef(g.Template, user)
@@ -114,16 +113,15 @@ func groupUses(u *versionUsers, g observed.Group) bool {
 	return used
 }
 
-// instanceUsers finds instances that were launched from the templates: also those that
-// no group launched.
+// instanceUsers finds instances that were launched from the templates, including those without a group.
 func (f *Filler) instanceUsers(ctx context.Context, u *versionUsers, ids []string) error {
 	return f.reader.LaunchedFrom(ctx, ids, func(id string, from observed.TemplateRef) { u.addRef(from, "the instance "+id) })
 }
 
-// nodegroupUsers reads the observed nodegroups, and describes those of the clusters that no target
-// names. It describes a remembered nodegroup if it has such a template: it may have another version
-// by now, but EKS never gives a nodegroup another template. EKS returns the target version of an
-// update only with the update.
+// nodegroupUsers uses the observed nodegroups, and describes the nodegroups of clusters that no target
+// names. It describes a remembered nodegroup again if it has one of the templates, because its version may
+// have changed. EKS never changes a nodegroup's template. The target version of an update is only in the
+// update itself.
 func (f *Filler) nodegroupUsers(ctx context.Context, s *observed.State, u *versionUsers) error {
 	described, others := map[observed.NodegroupName]*observed.Nodegroup{}, []observed.NodegroupName(nil)
 	for name, n := range s.Nodegroups {

@@ -20,20 +20,20 @@ const (
 	standard = "$Default"
 )
 
-// wanted holds the versions to read, by the name of their template.
+// wanted contains the versions to read, by the name of their template.
 type wanted map[string][]int64
 
-// fillVersions reads the bodies of template versions that no cache holds, in the
-// cheaper of two ways: a call for each template, or the account-wide list of
-// newest and default versions, which also holds the templates of others.
+// fillVersions reads the contents of template versions that are not cached, in the cheaper of two ways: a
+// call for each template, or the account-wide list of newest and default versions, which also contains other
+// owners' templates.
 func (f *Filler) fillVersions(ctx context.Context, s *observed.State, refs []observed.TemplateRef) error {
 	want, err := f.wantedVersions(s, refs)
 	if err != nil {
 		return err
 	}
 	if aliases, pages := sweep(s, want); pages < len(want) {
-		// Templates of others make the list longer than can be known, so it is
-		// given up where it would cost as much as the other way.
+		// Other owners' templates make the list longer by an unknown number of pages. So it is given up when
+		// it would cost as much as the other way.
 		if err := f.sweepVersions(ctx, s, want, aliases, len(want)-1); err != nil && read.Denied(err) == nil {
 			return err
 		}
@@ -70,8 +70,7 @@ func (f *Filler) fillVersions(ctx context.Context, s *observed.State, refs []obs
 	return g.Wait()
 }
 
-// wantedVersions groups the references by template, with aliases resolved and without
-// the known ones.
+// wantedVersions groups the references by template, with resolved aliases and without the known versions.
 func (f *Filler) wantedVersions(s *observed.State, refs []observed.TemplateRef) (wanted, error) {
 	byID := map[string]string{}
 	for _, r := range refs {
@@ -122,8 +121,8 @@ func versionNumber(t observed.Template, version string) (int64, error) {
 	return n, nil
 }
 
-// sweep returns which aliases would answer what is wanted, and how many pages the
-// account-wide list of them has at least.
+// sweep returns the aliases that would cover the wanted versions, and the minimum number of pages of their
+// account-wide list.
 // Assumed of AWS: aliases-in-one-list.
 func sweep(s *observed.State, want wanted) (aliases []string, pages int) {
 	var newest, defaults bool
@@ -150,8 +149,8 @@ func sweep(s *observed.State, want wanted) (aliases []string, pages int) {
 	return aliases, (len(aliases)*len(s.Templates) + read.VersionsPage - 1) / read.VersionsPage
 }
 
-// sweepVersions reads at most limit pages of the account-wide list and takes
-// what it finds out of want.
+// sweepVersions reads at most limit pages of the account-wide list, and removes the versions that it finds
+// from want.
 func (f *Filler) sweepVersions(ctx context.Context, s *observed.State, want wanted, aliases []string, limit int) error {
 	names := make(map[string]string, len(want))
 	for name := range want {
@@ -186,8 +185,8 @@ func (f *Filler) addVersions(s *observed.State, name string, versions []observed
 	s.Templates[name] = t
 }
 
-// fillNumbers reads which versions templates have. The numbers are remembered while the
-// template's newest version stays the same.
+// fillNumbers reads the version numbers of templates. They are remembered while the template's newest
+// version stays the same.
 func (f *Filler) fillNumbers(ctx context.Context, s *observed.State, names []string) error {
 	var unread []observed.Template
 	for _, name := range names {

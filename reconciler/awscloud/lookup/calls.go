@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// EC2Calls are the calls of EC2 that lookups make.
+// EC2Calls contains the calls of EC2.
 type EC2Calls struct {
 	DescribeImages                 sdk.Call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
 	DescribeInstanceTypes          sdk.Call[ec2.DescribeInstanceTypesInput, ec2.DescribeInstanceTypesOutput, ec2.Options]
@@ -19,7 +19,7 @@ type EC2Calls struct {
 	DescribeVpcs                   sdk.Call[ec2.DescribeVpcsInput, ec2.DescribeVpcsOutput, ec2.Options]
 }
 
-// OfEC2 takes them from a client.
+// OfEC2 returns the calls of a client.
 func OfEC2(c *ec2.Client) EC2Calls {
 	return EC2Calls{
 		DescribeImages: c.DescribeImages, DescribeInstanceTypes: c.DescribeInstanceTypes, DescribeLaunchTemplateVersions: c.DescribeLaunchTemplateVersions,
@@ -27,32 +27,32 @@ func OfEC2(c *ec2.Client) EC2Calls {
 	}
 }
 
-// EKSCalls are those of EKS.
+// EKSCalls contains the calls of EKS.
 type EKSCalls struct {
 	DescribeCluster sdk.Call[eks.DescribeClusterInput, eks.DescribeClusterOutput, eks.Options]
 }
 
-// OfEKS takes them from a client.
+// OfEKS returns the calls of a client.
 func OfEKS(c *eks.Client) EKSCalls {
 	return EKSCalls{
 		DescribeCluster: c.DescribeCluster,
 	}
 }
 
-// IAMCalls are those of IAM.
+// IAMCalls contains the calls of IAM.
 type IAMCalls struct {
 	GetRole                  sdk.Call[iam.GetRoleInput, iam.GetRoleOutput, iam.Options]
 	ListAttachedRolePolicies sdk.Call[iam.ListAttachedRolePoliciesInput, iam.ListAttachedRolePoliciesOutput, iam.Options]
 }
 
-// OfIAM takes them from a client.
+// OfIAM returns the calls of a client.
 func OfIAM(c *iam.Client) IAMCalls {
 	return IAMCalls{
 		GetRole: c.GetRole, ListAttachedRolePolicies: c.ListAttachedRolePolicies,
 	}
 }
 
-// SSMCalls are those of Systems Manager.
+// SSMCalls contains the calls of Systems Manager.
 type SSMCalls struct {
 	AddTagsToResource   sdk.Call[ssm.AddTagsToResourceInput, ssm.AddTagsToResourceOutput, ssm.Options]
 	DeleteParameter     sdk.Call[ssm.DeleteParameterInput, ssm.DeleteParameterOutput, ssm.Options]
@@ -62,7 +62,7 @@ type SSMCalls struct {
 	PutParameter        sdk.Call[ssm.PutParameterInput, ssm.PutParameterOutput, ssm.Options]
 }
 
-// OfSSM takes them from a client.
+// OfSSM returns the calls of a client.
 func OfSSM(c *ssm.Client) SSMCalls {
 	return SSMCalls{
 		AddTagsToResource: c.AddTagsToResource, DeleteParameter: c.DeleteParameter, DescribeParameters: c.DescribeParameters, GetParameters: c.GetParameters,

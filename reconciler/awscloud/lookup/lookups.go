@@ -1,7 +1,7 @@
-// Package lookup answers what only AWS knows, for package resolve: images, networks,
-// instance types, clusters, roles, launch templates of others. It also keeps join tokens
-// in parameters, for package jointoken. A missing resource is an answer and no error,
-// so it asks in a way in which AWS does not fail for a missing name.
+// Package lookup answers lookups for package resolve: images, networks, instance types, clusters, roles,
+// launch templates of other owners. It also stores join tokens in parameters, for package jointoken. A
+// missing resource is an answer and no error, so the requests have a form for which AWS does not fail if a
+// name is missing.
 package lookup
 
 import (
@@ -25,7 +25,7 @@ import (
 
 var _ resolve.Cloud = (*Lookups)(nil)
 
-// Lookups asks one account and region.
+// Lookups reads one account and region.
 type Lookups struct {
 	reader *read.Reader
 	ec2    EC2Calls
@@ -39,7 +39,7 @@ func New(r *read.Reader, ec2 EC2Calls, eks EKSCalls, iam IAMCalls, ssm SSMCalls)
 	return &Lookups{r, ec2, eks, iam, ssm}
 }
 
-// Batch and page sizes of the lookups.
+// The batch and page sizes of the lookups.
 const (
 	parametersBatch    = 10  // GetParameters: names
 	imagesBatch        = 200 // values of one EC2 filter
@@ -48,7 +48,7 @@ const (
 	lookupPage = 1000
 )
 
-// Parameters reads SSM parameters by name; missing ones are left out.
+// Parameters reads SSM parameters by name. It leaves out missing ones.
 func (l *Lookups) Parameters(ctx context.Context, names []string) (map[string]string, error) {
 	found := make(map[string]string, len(names))
 	for batch := range slices.Chunk(names, parametersBatch) {
@@ -64,8 +64,8 @@ func (l *Lookups) Parameters(ctx context.Context, names []string) (map[string]st
 	return found, nil
 }
 
-// Images reads AMIs: by id, or those of an owner by name pattern. Ids go into a
-// filter, which passes over a missing one where the id list would fail the call.
+// Images reads AMIs by id, or by owner and name pattern. It uses ids as a filter: a filter ignores a missing
+// id, while a list of ids would make the call fail.
 func (l *Lookups) Images(ctx context.Context, q resolve.ImageQuery) ([]resolve.Image, error) {
 	if len(q.IDs) == 0 {
 		return l.imagePages(ctx, &ec2.DescribeImagesInput{
@@ -78,7 +78,7 @@ func (l *Lookups) Images(ctx context.Context, q resolve.ImageQuery) ([]resolve.I
 	}
 	var out []resolve.Image
 	for batch := range slices.Chunk(q.IDs, imagesBatch) {
-		// An image that its owner has deprecated still launches.
+		// A deprecated image can still be launched.
 		page, err := l.imagePages(ctx, &ec2.DescribeImagesInput{
 			Filters: []types.Filter{filter("image-id", batch...)}, IncludeDeprecated: aws.Bool(true), MaxResults: aws.Int32(lookupPage),
 		})
@@ -122,7 +122,7 @@ func image(im *types.Image) resolve.Image {
 	return out
 }
 
-// Architectures reads the architectures of instance types; unknown types are left out.
+// Architectures reads the architectures of instance types. It leaves out unknown types.
 func (l *Lookups) Architectures(ctx context.Context, instanceTypes []string) (map[string][]string, error) {
 	found := map[string][]string{}
 	for batch := range slices.Chunk(instanceTypes, instanceTypesBatch) {
@@ -261,7 +261,7 @@ func (l *Lookups) Role(ctx context.Context, name string) (resolve.Role, bool, er
 	return r, true, nil
 }
 
-// RolePolicies reads which policies are attached to an IAM role.
+// RolePolicies reads the policies that are attached to an IAM role.
 func (l *Lookups) RolePolicies(ctx context.Context, name string) ([]string, bool, error) {
 	in, arns := &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(name)}, []string{}
 	err := sdk.EachPage(ctx, "iam", "ListAttachedRolePolicies", func(ctx context.Context, marker *string) (*string, error) {

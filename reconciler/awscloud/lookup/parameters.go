@@ -18,11 +18,10 @@ import (
 
 var _ jointoken.Parameters = (*Lookups)(nil)
 
-// parametersPage is the most that DescribeParameters gives at once.
+// parametersPage is the maximum page size of DescribeParameters.
 const parametersPage = 50
 
-// TaggedParameters lists the parameters that carry all of the tags, without their
-// values.
+// TaggedParameters lists the parameters that have all of the tags, without their values.
 func (l *Lookups) TaggedParameters(ctx context.Context, tags map[string]string) ([]jointoken.Parameter, error) {
 	in := &ssm.DescribeParametersInput{MaxResults: aws.Int32(parametersPage)}
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
@@ -43,10 +42,10 @@ func (l *Lookups) TaggedParameters(ctx context.Context, tags map[string]string) 
 	return out, err
 }
 
-// PutParameter makes or changes a SecureString that is encrypted with the
-// account's own key for parameters. AWS takes tags only where it makes one, and
-// overwrites whatever is there: so it is made first, and what exists is
-// overwritten once its tags are known to be weir's.
+// PutParameter creates or changes a SecureString that is encrypted with the account's default key for
+// parameters. AWS accepts tags only for a new parameter, and otherwise overwrites any existing one. So
+// PutParameter first tries to create it, and overwrites an existing parameter only after checking that its
+// tags are weir's.
 func (l *Lookups) PutParameter(ctx context.Context, w jointoken.Write) error {
 	in := &ssm.PutParameterInput{
 		Name: aws.String(w.Name), Description: aws.String(w.Description), Value: aws.String(w.Value), Type: types.ParameterTypeSecureString, Tags: parameterTags(w.Tags),
@@ -74,7 +73,7 @@ func (l *Lookups) PutParameter(ctx context.Context, w jointoken.Write) error {
 	if out.Version > 1 {
 		return nil
 	}
-	// It was deleted in between, and is now one without tags.
+	// The parameter was deleted in between, so the new one has no tags.
 	_, err = l.ssm.AddTagsToResource(ctx, &ssm.AddTagsToResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: in.Name, Tags: parameterTags(w.Tags)})
 	if err != nil {
 		return sdk.Classify("ssm", "AddTagsToResource", err)
@@ -82,7 +81,7 @@ func (l *Lookups) PutParameter(ctx context.Context, w jointoken.Write) error {
 	return nil
 }
 
-// ownedParameter reports whether a parameter carries the owner and target of tags.
+// ownedParameter reports whether a parameter has the owner and target in tags.
 func ownedParameter(list []types.Tag, tags map[string]string) bool {
 	have := map[string]string{}
 	for _, t := range list {

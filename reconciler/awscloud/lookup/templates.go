@@ -39,8 +39,8 @@ func templates(found map[string]observed.Template) []resolve.Template {
 	return out
 }
 
-// TemplateVersion reads one version of a launch template. The image is read as
-// it was written, so that one which a parameter names is known as such.
+// TemplateVersion reads one version of a launch template. It does not resolve the image, so that an image
+// from a parameter is recognizable.
 func (l *Lookups) TemplateVersion(ctx context.Context, id string, number int64) (resolve.TemplateVersion, bool, error) {
 	out, err := l.ec2.DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
 		LaunchTemplateId: aws.String(id), Versions: []string{strconv.FormatInt(number, 10)},

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// findingsKept bounds the memory of findings. findingsUnusedFor is the time after which a
-	// finding that no plan has is forgotten.
+	// findingsKept bounds the number of remembered findings. findingsUnusedFor is the time after which a
+	// finding that no plan needs is forgotten.
 	findingsKept      = 1000
 	findingsUnusedFor = time.Hour
 )
 
-// Activities remembers the scaling activities that were read for a finding, so
-// that one which stays costs no call at each pass.
+// Activities remembers the scaling activities for findings, so that a lasting finding does not cost a call
+// in each pass.
 type Activities struct {
 	mu    sync.Mutex
 	known map[observed.ActivityQuery]activities
@@ -27,7 +27,7 @@ type activities struct {
 	used time.Time
 }
 
-// Get returns what was read for a finding.
+// Get returns the activities for a finding.
 func (l *Activities) Get(q observed.ActivityQuery, now time.Time) (observed.Activities, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,7 @@ func (l *Activities) Get(q observed.ActivityQuery, now time.Time) (observed.Acti
 	return a.Activities, ok
 }
 
-// Put remembers what was read for a finding.
+// Put remembers the activities for a finding.
 func (l *Activities) Put(q observed.ActivityQuery, a observed.Activities, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (l *Activities) Put(q observed.ActivityQuery, a observed.Activities, now ti
 	l.known[q] = activities{a, now}
 }
 
-// Sweep forgets findings that are in no plan any more.
+// Sweep forgets findings that no plan has needed recently.
 func (l *Activities) Sweep(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// goneFor is the time for which weir does not ask again for a missing cluster that only templates
-// name.
+// goneFor is the time for which weir does not read a missing cluster again if only templates name it.
 const goneFor = time.Minute
 
-// GoneClusters remembers which clusters did not exist, and when that was found.
+// GoneClusters remembers missing clusters, and the time of the read.
 type GoneClusters struct {
 	mu    sync.Mutex
 	found map[string]time.Time
@@ -23,8 +22,7 @@ func (g *GoneClusters) Add(name string, now time.Time) {
 	g.found[name] = now
 }
 
-// Recent are those of the names that were found to be gone a short while ago. All else
-// is forgotten.
+// Recent returns those of the names that were recently found missing. It forgets all others.
 func (g *GoneClusters) Recent(names map[string]bool, now time.Time) map[string]bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

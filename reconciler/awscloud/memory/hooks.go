@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// HooksFor is the time for which the lifecycle hooks of a group are remembered. AWS has no read of
-// several groups' hooks, so each group that declares some costs a call in that time.
+// HooksFor is the time for which the lifecycle hooks of a group are remembered. AWS cannot read the hooks of
+// several groups with one call, so each group with hooks costs a call in that time.
 const HooksFor = 10 * time.Minute
 
 // Hooks remembers the lifecycle hooks of groups.
@@ -20,13 +20,13 @@ type Hooks struct {
 }
 
 type groupHooks struct {
-	arn   string // tells a group from a later one of its name
+	arn   string // distinguishes a group from a later one of its name
 	hooks []intent.LifecycleHook
 	at    time.Time
 }
 
-// Of returns the remembered hooks of these groups, and forgets all others. Due are
-// those that were read too long ago, the oldest first; since says when.
+// Of returns the remembered hooks of these groups, and forgets all others. due lists the groups whose hooks
+// were read too long ago, the oldest first. since is the time of the oldest read.
 func (h *Hooks) Of(groups map[string]observed.Group, now time.Time) (out map[string]observed.GroupHooks, due []string, since time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -51,7 +51,7 @@ func (h *Hooks) Of(groups map[string]observed.Group, now time.Time) (out map[str
 	return out, due, since
 }
 
-// Put remembers the hooks of a group, which its ARN tells from a later one of its name.
+// Put remembers the hooks of a group. Its ARN distinguishes it from a later group of its name.
 func (h *Hooks) Put(name, arn string, hooks []intent.LifecycleHook, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,20 +1,19 @@
-// Package memory keeps what weir read of one account and region between passes, so that an idle
-// fleet costs a few pages of answers and not a call for each pool.
+// Package memory keeps facts about one account and region between passes, so that an idle fleet costs a few
+// pages instead of a call for each pool.
 //
 // # What may be remembered
 //
-// AWS is the only record of the state: everything here is a copy that a restart loses without harm.
-// weir keeps a copy where AWS never changes the original (the versions of a template, updates that
-// have ended). It also keeps one, for a limited time and only until weir itself writes, where AWS
-// has no batched read and the original does not change (nodegroups, lifecycle hooks, scaling
-// activities). Each store documents how long and how much it keeps, and when it forgets what no
-// longer exists.
+// AWS is the only record of the state: everything here is a copy that a restart may lose. weir keeps a copy
+// if AWS never changes the original (the versions of a template, ended updates). It also keeps one, for a
+// limited time and until weir itself writes, if AWS has no batched read and the original rarely changes
+// (nodegroups, lifecycle hooks, scaling activities). Each store documents its limits, and when it forgets
+// resources that no longer exist.
 //
-// Two stores are about names that AWS does not know (names.go). A thing that weir made a moment ago
-// may not be visible everywhere, so "not found" passes by itself. For a thing that weir did not
-// make, weir waits only a limited time.
+// Two stores are about names that AWS does not know (names.go). A new resource of weir may not be visible
+// everywhere yet, so "not found" passes by itself. For a resource that weir did not make, weir waits only a
+// limited time.
 //
-// All of it is safe for concurrent use. Maps that are handed out are never changed.
+// All stores are safe for concurrent use. Returned maps never change.
 package memory
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Memory holds what weir remembers of one account and region.
+// Memory contains everything that weir remembers about one account and region.
 type Memory struct {
 	Versions   *Versions
 	Hooks      *Hooks
@@ -34,7 +33,7 @@ type Memory struct {
 	Unknown    *UnknownNames
 }
 
-// New returns a Memory that knows nothing.
+// New returns an empty Memory.
 func New(now func() time.Time) *Memory {
 	return &Memory{
 		Versions:   &Versions{templates: map[string]templateVersions{}},
@@ -47,7 +46,7 @@ func New(now func() time.Time) *Memory {
 	}
 }
 
-// Sizes counts the remembered things that have names.
+// Sizes returns the number of entries of each store.
 func (m *Memory) Sizes() map[string]int {
 	return map[string]int{
 		"nodegroups": len(m.Nodegroups.known), "updates": len(m.Nodegroups.updates), "made": len(m.Made.made), "hooks": len(m.Hooks.known),

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// settling is the time that AWS may take until another service sees the result of a call: a new
-// launch template by Auto Scaling, for example.
+// settling is the maximum time until the result of a call is visible to another AWS service, such as a new
+// launch template to Auto Scaling.
 // Assumed of AWS: visible-in-two-minutes.
 const settling = 120 * time.Second
 
-// forgotten is the time after its last refusal when a name that AWS does not know counts as new
-// again. It is longer than such a step stays parked.
+// forgotten is the time after its last refusal at which an unknown name counts as new again. It is longer
+// than such a step stays parked.
 const forgotten = time.Hour
 
-// UnknownNames remembers since when AWS does not know names that weir did not make.
+// UnknownNames remembers since when AWS refuses names that weir did not make.
 type UnknownNames struct {
 	now func() time.Time
 
@@ -25,7 +25,7 @@ type UnknownNames struct {
 
 type unknownName struct{ first, last time.Time }
 
-// Young notes a refusal, and reports whether the name may still be on its way.
+// Young notes a refusal, and reports whether the name may still become visible.
 func (u *UnknownNames) Young(name string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -40,8 +40,8 @@ func (u *UnknownNames) Young(name string) bool {
 	return now.Sub(at.first) < settling
 }
 
-// MadeNames remembers names and ids of what weir made a moment ago. If AWS does not
-// find such a resource, that passes by itself.
+// MadeNames remembers names and ids of resources that weir made recently. If AWS does not find such a
+// resource, the error is transient.
 type MadeNames struct {
 	now func() time.Time
 
@@ -49,7 +49,7 @@ type MadeNames struct {
 	made map[string]time.Time
 }
 
-// Add notes that something was made now.
+// Add notes that resources were made now.
 func (m *MadeNames) Add(names ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,7 +62,7 @@ func (m *MadeNames) Add(names ...string) {
 	}
 }
 
-// Sweep forgets what was made long enough ago.
+// Sweep forgets resources that were made long enough ago.
 func (m *MadeNames) Sweep() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +73,7 @@ func (m *MadeNames) sweep(now time.Time) {
 	maps.DeleteFunc(m.made, func(_ string, at time.Time) bool { return now.Sub(at) >= settling })
 }
 
-// Drop forgets what was deleted.
+// Drop forgets deleted resources.
 func (m *MadeNames) Drop(names ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +82,7 @@ func (m *MadeNames) Drop(names ...string) {
 	}
 }
 
-// Any reports whether one of the names was made a moment ago.
+// Any reports whether one of the names was made recently.
 func (m *MadeNames) Any(names ...string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

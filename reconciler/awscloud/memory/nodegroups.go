@@ -10,12 +10,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// updatesKept bounds the memory of ended nodegroup updates.
+// updatesKept bounds the number of remembered ended updates.
 const updatesKept = 1000
 
-// Nodegroups remembers nodegroups as they were last described, and their updates that
-// have ended. EKS has no call that describes several, so a resting one is described once
-// in a while only.
+// Nodegroups remembers the last description of nodegroups, and their ended updates. EKS cannot describe
+// several nodegroups with one call, so an idle nodegroup is described only once in a while.
 type Nodegroups struct {
 	mu      sync.Mutex
 	known   map[observed.NodegroupName]nodegroup
@@ -24,7 +23,7 @@ type Nodegroups struct {
 
 type nodegroup struct {
 	observed.Nodegroup
-	// groups holds the state of the groups behind it at that time, by name.
+	// groups has the state of the groups behind it at that time, by name.
 	groups map[string]groupMark
 	// at is the time of its description. since is the time since which it has had its status.
 	at, since time.Time
@@ -36,7 +35,7 @@ type updateOf struct {
 	id string
 }
 
-// groupMark holds the parts of a group that change when its nodegroup may have changed.
+// groupMark contains the parts of a group whose change indicates a change of its nodegroup.
 type groupMark struct {
 	minSize, maxSize, desired int32
 	instances                 int
@@ -47,16 +46,16 @@ func mark(g observed.Group) groupMark {
 	return groupMark{minSize: g.MinSize, maxSize: g.MaxSize, desired: g.DesiredCapacity, instances: len(g.Instances), template: g.Template}
 }
 
-// Due is a nodegroup that must be described again; the oldest comes first.
+// Due is a nodegroup that must be described again.
 type Due struct {
 	Name observed.NodegroupName
-	// Since orders them: when it was described, a round later where it rests, for what is
-	// on its way comes first.
+	// Since orders them, the oldest first: it is the time of the description, plus a round for an idle
+	// nodegroup, because changing nodegroups come first.
 	Since time.Time
 }
 
-// Recall puts into s the remembered nodegroups of a list, and returns which are unknown
-// and which are due. It forgets all others, but those in clusters that may not be read.
+// Recall puts the remembered nodegroups of a list into s, and returns the unknown ones and the due ones. It
+// forgets all others, except those in clusters that AWS does not let weir read.
 func (m *Nodegroups) Recall(q observed.Query, listed []observed.NodegroupName, s *observed.State, now time.Time) (unknown []observed.NodegroupName, due []Due) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,8 +106,8 @@ func (r nodegroup) due(q observed.Query, s *observed.State, now time.Time) bool 
 	return false
 }
 
-// sinceTurn returns the time since a nodegroup's last turn. Each nodegroup has its own moment of a
-// round, so that a round's calls are spread evenly over it, however many passes it contains.
+// sinceTurn returns the time since a nodegroup's last turn. Each nodegroup has its own moment of a round, so
+// the calls are evenly spread over a round, however many passes it contains.
 func sinceTurn(n observed.NodegroupName, round time.Duration, now time.Time) time.Duration {
 	h := fnv.New64a()
 	// A hash's Write returns no error.
@@ -117,7 +116,7 @@ func sinceTurn(n observed.NodegroupName, round time.Duration, now time.Time) tim
 	return now.Sub(now.Add(-moment).Truncate(round).Add(moment))
 }
 
-// Put remembers a nodegroup that was described now.
+// Put remembers a nodegroup that was just described.
 func (m *Nodegroups) Put(n observed.Nodegroup, groups map[string]observed.Group, now time.Time) {
 	r := nodegroup{Nodegroup: n, groups: map[string]groupMark{}, at: now, since: now}
 	for _, name := range n.GroupNames {

@@ -9,17 +9,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// The version cache forgets a template that no pass has seen for a while, and
-// keeps a bounded number of versions of each: the newest, which are those that
-// groups run and plans compare with.
+// The version cache forgets a template that no pass has used for versionsUnusedFor. It keeps the newest
+// versionsKept versions of each, because groups run them and plans compare with them.
 const (
 	versionsUnusedFor = time.Hour
 	versionsKept      = 32
 )
 
-// Versions holds template versions, which AWS never changes. The maps in it
-// are never changed either, so that states may share them: an addition makes a
-// new map.
+// Versions caches template versions, which AWS never changes. Its maps never change either, so that states
+// can share them: an addition makes a new map.
 type Versions struct {
 	mu        sync.Mutex
 	templates map[string]templateVersions // by template id
@@ -29,14 +27,14 @@ type Versions struct {
 type templateVersions struct {
 	versions map[int64]observed.TemplateVersion
 	used     time.Time
-	// all are the numbers of the versions that there were while newest was the
-	// newest; nil before the first question.
+	// all lists the version numbers that existed while newest was the newest version. It is nil before the
+	// first read.
 	all      []int64
 	contents map[int64]string
 	newest   int64
 }
 
-// Recall puts the known versions into each of the templates.
+// Recall puts the cached versions into each of the templates.
 func (c *Versions) Recall(templates map[string]observed.Template, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +54,7 @@ func (c *Versions) Recall(templates map[string]observed.Template, now time.Time)
 	}
 }
 
-// Add remembers versions of a template and returns all that are known of it.
+// Add caches versions of a template and returns all cached versions of it.
 func (c *Versions) Add(id string, versions []observed.TemplateVersion, now time.Time) map[int64]observed.TemplateVersion {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,8 +85,8 @@ func (c *Versions) Forget(id string) {
 	delete(c.templates, id)
 }
 
-// Numbers returns a template's version numbers, ascending, with the contents in their descriptions;
-// nil if they must be read.
+// Numbers returns a template's version numbers, ascending, and the contents in their descriptions. It
+// returns nil if they must be read.
 func (c *Versions) Numbers(id string, newest int64) ([]int64, map[int64]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,8 +96,7 @@ func (c *Versions) Numbers(id string, newest int64) ([]int64, map[int64]string) 
 	return nil, nil
 }
 
-// SetNumbers remembers the versions that a template has and returns them as Numbers
-// does.
+// SetNumbers caches the version numbers of a template and returns them like Numbers.
 func (c *Versions) SetNumbers(id string, newest int64, contents map[int64]string) ([]int64, map[int64]string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,13 +104,13 @@ func (c *Versions) SetNumbers(id string, newest int64, contents map[int64]string
 	entry.all = slices.AppendSeq(make([]int64, 0, len(contents)), maps.Keys(contents))
 	slices.Sort(entry.all)
 	if entry.contents, entry.newest = contents, newest; entry.all == nil || !slices.Contains(entry.all, newest) {
-		entry.newest = 0 // a read that is behind is no answer for the next pass
+		entry.newest = 0 // the read is outdated, so the next pass must read again
 	}
 	c.templates[id] = entry
 	return entry.all, contents
 }
 
-// ForgetNumbers forgets which versions a template has, so that they are read again.
+// ForgetNumbers forgets the version numbers of a template, so that they are read again.
 func (c *Versions) ForgetNumbers(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	tagEKSNodegroup = "eks:nodegroup-name"
 )
 
-// observeNodegroups lists the nodegroups of all clusters concerned and describes those that are
-// due. It notes a missing cluster as missing: Git may name a cluster that does not exist yet.
+// observeNodegroups lists the nodegroups of all relevant clusters and describes those that are due. It notes
+// a missing cluster, because Git may name a cluster that does not exist yet.
 func (o *Observer) observeNodegroups(ctx context.Context, q observed.Query, s *observed.State) error {
 	names := map[string]bool{}
 	for _, n := range q.EKSClusters {
@@ -60,9 +60,9 @@ func (o *Observer) observeNodegroups(ctx context.Context, q observed.Query, s *o
 	return o.describeDue(ctx, q, listed, s)
 }
 
-// clustersOfTemplates adds the clusters that only launch templates name: a nodegroup
-// there may use them. One that did not exist a short while ago is not asked for in each
-// pass, for the templates may stay for years; nor is it said to be gone: they stay.
+// clustersOfTemplates adds the clusters that only launch templates name, because a nodegroup there may use
+// them. A cluster that was recently missing is not read in each pass, because such templates may stay for
+// years. It is not reported as missing, so the templates stay.
 func (o *Observer) clustersOfTemplates(s *observed.State, names map[string]bool) {
 	only := map[string]bool{}
 	for _, t := range s.Templates {
@@ -75,8 +75,8 @@ func (o *Observer) clustersOfTemplates(s *observed.State, names map[string]bool)
 	maps.Copy(names, only)
 }
 
-// describeDue describes the due nodegroups, as far as spare calls allow, and takes the other
-// nodegroups from memory. It always describes a nodegroup that is not in memory.
+// describeDue describes the due nodegroups as far as spare calls allow, and takes the other nodegroups from
+// memory. It always describes a nodegroup that is not in memory.
 func (o *Observer) describeDue(ctx context.Context, q observed.Query, listed []observed.NodegroupName, s *observed.State) error {
 	now := o.client.Now()
 	unknown, waiting := o.memory.Nodegroups.Recall(q, listed, s, now)
@@ -99,7 +99,7 @@ func (o *Observer) describeDue(ctx context.Context, q observed.Query, listed []o
 	}
 	for name, n := range described {
 		if n == nil {
-			delete(s.Nodegroups, name) // it went away between the list and the description
+			delete(s.Nodegroups, name) // deleted between the list and the description
 			continue
 		}
 		s.Nodegroups[name] = *n
@@ -108,8 +108,8 @@ func (o *Observer) describeDue(ctx context.Context, q observed.Query, listed []o
 	return err
 }
 
-// Describe describes nodegroups in parallel. A missing nodegroup is nil in the result. A nodegroup
-// that weir is not allowed to describe is not in the result, but in the unread part of s.
+// Describe describes nodegroups in parallel. A missing nodegroup is nil in the result. A nodegroup that weir
+// may not describe is not in the result, but in the Unread of s.
 func (o *Observer) Describe(ctx context.Context, names []observed.NodegroupName, s *observed.State) (map[observed.NodegroupName]*observed.Nodegroup, error) {
 	out := make(map[observed.NodegroupName]*observed.Nodegroup, len(names))
 	err := read.Each(ctx, names, read.Noting(&s.Unread.Nodegroups, o.reader.Nodegroup, func(name observed.NodegroupName, n *observed.Nodegroup) { out[name] = n }))

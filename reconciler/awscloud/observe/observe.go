@@ -1,7 +1,7 @@
-// Package observe reads what an instance of weir owns in one account and region, in as few
-// calls as AWS allows. With nothing moving these are a page for each 100 groups, one for
-// each 200 templates, one for each 100 nodegroups of a cluster, and a call for each
-// nodegroup that is due. Facts that a pass need not read again come from memory.
+// Package observe reads the resources of an instance in one account and region, in as few calls as AWS
+// allows. If nothing is changing, these are a page for each 100 groups, one for each 200 templates, one for
+// each 100 nodegroups of a cluster, and a call for each nodegroup that is due. Facts that a pass need not
+// read again come from memory.
 package observe
 
 import (
@@ -31,9 +31,8 @@ func New(c *sdk.Client, r *read.Reader, m *memory.Memory) *Observer {
 	return &Observer{client: c, reader: r, memory: m}
 }
 
-// Observe reads what the owner has: its groups with their instances, its
-// templates with the versions that are known already, and the nodegroups of the
-// clusters that Git or those groups name.
+// Observe reads the owner's resources: its groups with their instances, its templates with the cached
+// versions, and the nodegroups of the clusters that Git or those groups name.
 func (o *Observer) Observe(ctx context.Context, q observed.Query) (observed.State, error) {
 	s := observed.State{
 		Account: o.client.Account(), Region: o.client.Region(),
@@ -56,8 +55,8 @@ func (o *Observer) Observe(ctx context.Context, q observed.Query) (observed.Stat
 	return s, nil
 }
 
-// recallHooks takes hooks from memory, and reads what is due of them as far as spare
-// calls allow: those of many groups are due at one time.
+// recallHooks takes hooks from memory, and reads due ones as far as spare calls allow, because many may be
+// due at the same time.
 func (o *Observer) recallHooks(ctx context.Context, s *observed.State) error {
 	hooks, due, since := o.memory.Hooks.Of(s.Groups, o.client.Now())
 	s.Hooks = hooks

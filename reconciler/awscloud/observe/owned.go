@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// ahead holds what is read before Observe asks for it.
+// ahead contains resources that are read before Observe needs them.
 type ahead struct {
 	owner string
 	done  chan struct{}
@@ -17,8 +17,8 @@ type ahead struct {
 	err   error
 }
 
-// Ahead reads what the first Observe will read of an owner, whatever Git wants: that then
-// takes it. It is for who looks once. Where it fails, Observe reads for itself.
+// Ahead reads in advance what the first Observe will read for an owner, independent of Git. It is for
+// commands that observe once. If it fails, Observe reads by itself.
 func (o *Observer) Ahead(ctx context.Context, owner string) {
 	a := &ahead{owner: owner, done: make(chan struct{})}
 	o.mu.Lock()
@@ -33,8 +33,8 @@ func (o *Observer) Ahead(ctx context.Context, owner string) {
 	}
 }
 
-// owned has the groups and templates of an owner: from the list that was read ahead, from an
-// earlier one with what is near read again, or from a new one.
+// owned returns the groups and templates of an owner: from the read ahead, from an earlier list with the
+// moving set read again, or from a new list.
 func (o *Observer) owned(ctx context.Context, q observed.Query, s *observed.State) error {
 	o.mu.Lock()
 	a := o.ahead
@@ -85,7 +85,7 @@ func (o *Observer) readMoving(ctx context.Context, owner string, near *observed.
 	return g.Wait()
 }
 
-// again returns known with a new read of some names. Like a list, it leaves out what is gone or has
+// again returns known with some names read again. Like a list, it leaves out resources that are gone or have
 // another owner by then.
 func again[T any](ctx context.Context, known map[string]T, names []string, read func(context.Context, ...string) (map[string]T, error), mine func(T) bool) (map[string]T, error) {
 	out := maps.Clone(known)

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// EC2Calls are the calls of EC2.
+// EC2Calls contains the calls of EC2.
 type EC2Calls struct {
 	DescribeCapacityReservations  sdk.Call[ec2.DescribeCapacityReservationsInput, ec2.DescribeCapacityReservationsOutput, ec2.Options]
 	DescribeImages                sdk.Call[ec2.DescribeImagesInput, ec2.DescribeImagesOutput, ec2.Options]
@@ -25,7 +25,7 @@ type EC2Calls struct {
 	RunInstances                  sdk.Call[ec2.RunInstancesInput, ec2.RunInstancesOutput, ec2.Options]
 }
 
-// OfEC2 takes them from a client.
+// OfEC2 returns the calls of a client.
 func OfEC2(c *ec2.Client) EC2Calls {
 	return EC2Calls{
 		DescribeCapacityReservations: c.DescribeCapacityReservations, DescribeImages: c.DescribeImages,
@@ -36,38 +36,38 @@ func OfEC2(c *ec2.Client) EC2Calls {
 	}
 }
 
-// IAMCalls are those of IAM.
+// IAMCalls contains the calls of IAM.
 type IAMCalls struct {
 	GetInstanceProfile sdk.Call[iam.GetInstanceProfileInput, iam.GetInstanceProfileOutput, iam.Options]
 }
 
-// OfIAM takes them from a client.
+// OfIAM returns the calls of a client.
 func OfIAM(c *iam.Client) IAMCalls { return IAMCalls{GetInstanceProfile: c.GetInstanceProfile} }
 
-// KMSCalls are those of KMS.
+// KMSCalls contains the calls of KMS.
 type KMSCalls struct {
 	DescribeKey sdk.Call[kms.DescribeKeyInput, kms.DescribeKeyOutput, kms.Options]
 }
 
-// OfKMS takes them from a client.
+// OfKMS returns the calls of a client.
 func OfKMS(c *kms.Client) KMSCalls { return KMSCalls{DescribeKey: c.DescribeKey} }
 
-// ElasticLoadBalancingCalls are those of Elastic Load Balancing.
+// ElasticLoadBalancingCalls contains the calls of Elastic Load Balancing.
 type ElasticLoadBalancingCalls struct {
 	DescribeTargetGroups sdk.Call[elb.DescribeTargetGroupsInput, elb.DescribeTargetGroupsOutput, elb.Options]
 }
 
-// OfElasticLoadBalancing takes them from a client.
+// OfElasticLoadBalancing returns the calls of a client.
 func OfElasticLoadBalancing(c *elb.Client) ElasticLoadBalancingCalls {
 	return ElasticLoadBalancingCalls{DescribeTargetGroups: c.DescribeTargetGroups}
 }
 
-// ServiceQuotasCalls are those of Service Quotas.
+// ServiceQuotasCalls contains the calls of Service Quotas.
 type ServiceQuotasCalls struct {
 	GetServiceQuota sdk.Call[servicequotas.GetServiceQuotaInput, servicequotas.GetServiceQuotaOutput, servicequotas.Options]
 }
 
-// OfServiceQuotas takes them from a client.
+// OfServiceQuotas returns the calls of a client.
 func OfServiceQuotas(c *servicequotas.Client) ServiceQuotasCalls {
 	return ServiceQuotasCalls{GetServiceQuota: c.GetServiceQuota}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/preflight"
 )
 
-// DryRun asks EC2 whether it would launch a machine. EC2 answers with an error in both
-// cases; an answer without one would mean that it has launched a machine although it was
-// told not to, and DryRun returns that as a failure.
+// DryRun asks EC2 whether it would launch a machine. EC2 answers with an error in both cases. An answer
+// without an error would mean that it launched a machine despite the dry run, and DryRun returns that as an
+// error.
 // Assumed of AWS: dry-run-checks.
 func (p *Prober) DryRun(ctx context.Context, r preflight.DryRun) (refused, err *observed.Error) {
 	in := &ec2.RunInstancesInput{}

@@ -1,9 +1,9 @@
-// Package probe asks AWS about what manifests name, for package preflight. A thing that
-// does not exist is an answer and no error: names go into filters, which pass over a
-// missing one where a list of names would fail the call.
+// Package probe asks AWS about the names in manifests, for package preflight. A missing resource is an
+// answer and no error: names are sent as filters, which ignore a missing name, while a list of names would
+// make the call fail.
 //
-// RunInstances is called as a dry run alone: DryRun is the one function that calls it, and
-// sets the parameter itself.
+// RunInstances is called only as a dry run. DryRun is the only function that calls it, and always sets that
+// parameter.
 package probe
 
 import (
@@ -30,7 +30,7 @@ var (
 	_ preflight.Launcher = (*Prober)(nil)
 )
 
-// Prober asks one account and region.
+// Prober reads one account and region.
 type Prober struct {
 	ec2    EC2Calls
 	iam    IAMCalls
@@ -49,11 +49,11 @@ const (
 	typesBatch   = 100 // DescribeInstanceTypes: MaxResults
 	// Assumed of AWS: pages-of-a-thousand.
 	page         = 1000
-	targetsBatch = 20 // DescribeTargetGroups: ARNs that are sure to fit
-	mostSplits   = 25 // of lists of names, for one call of halved
+	targetsBatch = 20 // DescribeTargetGroups: ARNs that always fit
+	mostSplits   = 25 // bounds the splits of lists of names in one call of halved
 )
 
-// filter uses values literally: it escapes the special characters of EC2's filters.
+// filter returns a filter with literal values: it escapes the special characters of EC2's filters.
 func filter(name string, values ...string) types.Filter {
 	escaped := make([]string, len(values))
 	for i, v := range values {
@@ -101,8 +101,8 @@ func (p *Prober) KeyPairs(ctx context.Context, names []string) (map[string]bool,
 	return found, nil
 }
 
-// Snapshots reads the sizes of the snapshots that the account may see. A filter leaves the
-// others out, where a list of ids would be refused.
+// Snapshots reads the sizes of the snapshots that the account may see. A filter leaves out all others, while
+// a list of ids would be refused.
 func (p *Prober) Snapshots(ctx context.Context, ids []string) (map[string]int32, error) {
 	found := map[string]int32{}
 	for batch := range slices.Chunk(ids, filterValues) {
@@ -125,8 +125,8 @@ func (p *Prober) Snapshots(ctx context.Context, ids []string) (map[string]int32,
 	return found, nil
 }
 
-// ImagesNamed reads which names public images of AWS have, deprecated ones included: EKS
-// takes a release until its image is gone.
+// ImagesNamed reads which of the names belong to public images of AWS, including deprecated ones: EKS
+// accepts a release until its image is gone.
 func (p *Prober) ImagesNamed(ctx context.Context, names []string) (map[string]bool, error) {
 	found := map[string]bool{}
 	for batch := range slices.Chunk(names, filterValues) {
@@ -195,7 +195,7 @@ func (p *Prober) SubnetRoom(ctx context.Context, ids []string) (map[string]prefl
 	return found, nil
 }
 
-// TargetGroups reads target groups, which a list of ARNs names: no filter does.
+// TargetGroups reads target groups by ARN, because no filter exists.
 func (p *Prober) TargetGroups(ctx context.Context, arns []string) (map[string]preflight.TargetGroup, error) {
 	found := map[string]preflight.TargetGroup{}
 	return found, halved(arns, targetsBatch, func(arns []string) *observed.Error {
@@ -210,9 +210,9 @@ func (p *Prober) TargetGroups(ctx context.Context, arns []string) (map[string]pr
 	})
 }
 
-// halved reads names in lists of at most batch. AWS fails the whole list if one of its names
-// does not exist or is malformed. halved then reads each half of the list: few calls find
-// every name that exists, and a malformed one hides no other.
+// halved reads names in lists of at most batch. AWS fails the whole list if one name does not exist or is
+// malformed. halved then reads each half of the list, so a few calls find every existing name, and a
+// malformed name hides no other.
 func halved(names []string, batch int, read func(names []string) *observed.Error) error {
 	splits := mostSplits
 	var one func(names []string) *observed.Error
@@ -242,7 +242,7 @@ func halved(names []string, batch int, read func(names []string) *observed.Error
 	return nil
 }
 
-// PlacementGroups reads placement groups by name, or by id where that is what it looks like.
+// PlacementGroups reads placement groups by name, or by id if the text looks like one.
 // DescribePlacementGroups has no filter for ids, so they go into GroupIds.
 func (p *Prober) PlacementGroups(ctx context.Context, names []string) (map[string]preflight.PlacementGroup, error) {
 	found := map[string]preflight.PlacementGroup{}

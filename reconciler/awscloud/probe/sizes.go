@@ -1,6 +1,6 @@
 package probe
 
-// How many names one call of a Prober takes.
+// The maximum numbers of names in one call of a Prober.
 // Assumed of AWS: full-filters.
 const (
 	NamesAtOnce        = filterValues

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/preflight"
 )
 
-// InstanceTypes reads instance types; unknown ones are left out.
+// InstanceTypes reads instance types. It leaves out unknown ones.
 func (p *Prober) InstanceTypes(ctx context.Context, names []string) (map[string]preflight.InstanceType, error) {
 	found := map[string]preflight.InstanceType{}
 	for batch := range slices.Chunk(names, typesBatch) {
@@ -69,7 +69,7 @@ func texts[T ~string](list []T) []string {
 	return out
 }
 
-// Offerings reads in which zones instance types are offered, sorted.
+// Offerings reads the zones that offer each instance type, sorted.
 func (p *Prober) Offerings(ctx context.Context, names []string) (map[string][]string, error) {
 	found := map[string][]string{}
 	for batch := range slices.Chunk(names, filterValues) {
@@ -95,8 +95,8 @@ func (p *Prober) Offerings(ctx context.Context, names []string) (map[string][]st
 	return found, nil
 }
 
-// Running reads the instances that count against quotas of vCPUs: those that start or
-// run, and neither on dedicated hosts nor in capacity blocks.
+// Running reads the instances that count against vCPU quotas: they are starting or running, and neither on
+// dedicated hosts nor in capacity blocks.
 func (p *Prober) Running(ctx context.Context) ([]preflight.Instance, error) {
 	var all []preflight.Instance
 	in := &ec2.DescribeInstancesInput{Filters: []types.Filter{filter("instance-state-name", "pending", "running")}, MaxResults: aws.Int32(page)}
@@ -124,8 +124,8 @@ func (p *Prober) Running(ctx context.Context) ([]preflight.Instance, error) {
 	return all, err
 }
 
-// Reservations reads the capacity reservations in which machines can be launched, those
-// that others share with the account among them.
+// Reservations reads the capacity reservations in which machines can be launched, including those that other
+// accounts share.
 func (p *Prober) Reservations(ctx context.Context) ([]preflight.Reservation, error) {
 	var all []preflight.Reservation
 	in := &ec2.DescribeCapacityReservationsInput{Filters: []types.Filter{filter("state", string(types.CapacityReservationStateActive))}, MaxResults: aws.Int32(page)}

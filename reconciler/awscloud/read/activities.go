@@ -11,19 +11,19 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// activitiesRead is the number of a group's newest scaling activities to read. Every machine that
-// starts or ends adds one.
+// activitiesRead is the number of a group's newest scaling activities to read. Every start or end of a
+// machine adds one.
 const activitiesRead = 50
 
 // Activity is one scaling activity of a group.
 type Activity struct {
 	Group, Description, Cause, Status, Message string
-	// Ended is zero while it is under way.
+	// Ended is zero while the activity is in progress.
 	Started, Ended time.Time
 }
 
-// Activities reads the newest scaling activities of a group, the newest first; deleted
-// says that the group may be gone. Of "" it reads those of the account, twice as many.
+// Activities reads the newest scaling activities of a group, the newest first. deleted says that the group
+// may be gone. An empty group reads those of the whole account, twice as many.
 func (r *Reader) Activities(ctx context.Context, group string, deleted bool) ([]Activity, error) {
 	in := &autoscaling.DescribeScalingActivitiesInput{MaxRecords: aws.Int32(activitiesRead), AutoScalingGroupName: convert.StringOrNil(group)}
 	if group == "" {

@@ -14,8 +14,7 @@ import (
 // alarmsPage is the number of alarms that a call of DescribeAlarms may name and return.
 const alarmsPage = 100
 
-// Alarms reads the states of alarms by name, of metric alarms and of composite ones. One
-// that does not exist is not in the answer.
+// Alarms reads the states of metric and composite alarms by name. A missing alarm is not in the result.
 func (r *Reader) Alarms(ctx context.Context, names []string) (map[string]string, error) {
 	states := map[string]string{}
 	for batch := range slices.Chunk(names, alarmsPage) {

@@ -9,14 +9,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// EC2Calls are the calls of EC2 that are made here.
+// EC2Calls contains the reading calls of EC2.
 type EC2Calls struct {
 	DescribeInstances              sdk.Call[ec2.DescribeInstancesInput, ec2.DescribeInstancesOutput, ec2.Options]
 	DescribeLaunchTemplateVersions sdk.Call[ec2.DescribeLaunchTemplateVersionsInput, ec2.DescribeLaunchTemplateVersionsOutput, ec2.Options]
 	DescribeLaunchTemplates        sdk.Call[ec2.DescribeLaunchTemplatesInput, ec2.DescribeLaunchTemplatesOutput, ec2.Options]
 }
 
-// OfEC2 takes them from a client.
+// OfEC2 returns the calls of a client.
 func OfEC2(c *ec2.Client) EC2Calls {
 	return EC2Calls{
 		DescribeInstances: c.DescribeInstances, DescribeLaunchTemplateVersions: c.DescribeLaunchTemplateVersions,
@@ -24,7 +24,7 @@ func OfEC2(c *ec2.Client) EC2Calls {
 	}
 }
 
-// AutoScalingCalls are those of Auto Scaling.
+// AutoScalingCalls contains the reading calls of Auto Scaling.
 type AutoScalingCalls struct {
 	DescribeAutoScalingGroups    sdk.Call[autoscaling.DescribeAutoScalingGroupsInput, autoscaling.DescribeAutoScalingGroupsOutput, autoscaling.Options]
 	DescribeInstanceRefreshes    sdk.Call[autoscaling.DescribeInstanceRefreshesInput, autoscaling.DescribeInstanceRefreshesOutput, autoscaling.Options]
@@ -33,7 +33,7 @@ type AutoScalingCalls struct {
 	DescribeScalingActivities    sdk.Call[autoscaling.DescribeScalingActivitiesInput, autoscaling.DescribeScalingActivitiesOutput, autoscaling.Options]
 }
 
-// OfAutoScaling takes them from a client.
+// OfAutoScaling returns the calls of a client.
 func OfAutoScaling(c *autoscaling.Client) AutoScalingCalls {
 	return AutoScalingCalls{
 		DescribeAutoScalingGroups: c.DescribeAutoScalingGroups, DescribeInstanceRefreshes: c.DescribeInstanceRefreshes,
@@ -42,7 +42,7 @@ func OfAutoScaling(c *autoscaling.Client) AutoScalingCalls {
 	}
 }
 
-// EKSCalls are those of EKS.
+// EKSCalls contains the reading calls of EKS.
 type EKSCalls struct {
 	DescribeNodegroup sdk.Call[eks.DescribeNodegroupInput, eks.DescribeNodegroupOutput, eks.Options]
 	DescribeUpdate    sdk.Call[eks.DescribeUpdateInput, eks.DescribeUpdateOutput, eks.Options]
@@ -51,7 +51,7 @@ type EKSCalls struct {
 	ListUpdates       sdk.Call[eks.ListUpdatesInput, eks.ListUpdatesOutput, eks.Options]
 }
 
-// OfEKS takes them from a client.
+// OfEKS returns the calls of a client.
 func OfEKS(c *eks.Client) EKSCalls {
 	return EKSCalls{
 		DescribeNodegroup: c.DescribeNodegroup, DescribeUpdate: c.DescribeUpdate, ListClusters: c.ListClusters, ListNodegroups: c.ListNodegroups,
@@ -59,12 +59,12 @@ func OfEKS(c *eks.Client) EKSCalls {
 	}
 }
 
-// CloudWatchCalls are those of CloudWatch.
+// CloudWatchCalls contains the reading calls of CloudWatch.
 type CloudWatchCalls struct {
 	DescribeAlarms sdk.Call[cloudwatch.DescribeAlarmsInput, cloudwatch.DescribeAlarmsOutput, cloudwatch.Options]
 }
 
-// OfCloudWatch takes them from a client.
+// OfCloudWatch returns the calls of a client.
 func OfCloudWatch(c *cloudwatch.Client) CloudWatchCalls {
 	return CloudWatchCalls{DescribeAlarms: c.DescribeAlarms}
 }

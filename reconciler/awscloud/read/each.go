@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Each reads several things in parallel, with one call each.
+// Each makes one call for each key, several in parallel.
 func Each[K any](ctx context.Context, keys []K, read func(context.Context, K) error) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(sdk.Parallel)
@@ -22,8 +22,8 @@ func Each[K any](ctx context.Context, keys []K, read func(context.Context, K) er
 	return g.Wait()
 }
 
-// Noting is a read for Each and for sdk.Poll: what came is taken by one at a time, and
-// what may not be read is noted as unread.
+// Noting returns a read function for Each and sdk.Poll. It passes results to take one at a time, and notes
+// denied reads as unread.
 func Noting[K comparable, V any](unread *map[K]*observed.Error, read func(context.Context, K) (V, error), take func(K, V)) func(context.Context, K) error {
 	var mu sync.Mutex
 	return func(ctx context.Context, key K) error {
@@ -41,9 +41,8 @@ func Noting[K comparable, V any](unread *map[K]*observed.Error, read func(contex
 	}
 }
 
-// Denied returns a read's error if AWS denied it for want of a permission: what
-// was to be read is then noted as unread, and reading continues. Any other
-// failure ends the pass.
+// Denied returns the error of a read if AWS denied the permission. The resource is then noted as unread, and
+// reading continues. Any other error ends the pass.
 func Denied(err error) *observed.Error {
 	var e *observed.Error
 	if errors.As(err, &e) && e.Kind == observed.Denied {
@@ -52,15 +51,14 @@ func Denied(err error) *observed.Error {
 	return nil
 }
 
-// Note puts a refusal into a map of an Unread. The map may belong to a state that
-// was handed out, so it is copied.
+// Note adds an error to a map of an Unread. It copies the map, because a returned state may share it.
 func Note[K comparable](m map[K]*observed.Error, key K, err *observed.Error) map[K]*observed.Error {
 	m = Copied(m)
 	m[key] = err
 	return m
 }
 
-// Copied is a copy of a map that can be written to.
+// Copied returns a copy of a map, never nil.
 func Copied[K comparable, V any](m map[K]V) map[K]V {
 	if m == nil {
 		return map[K]V{}

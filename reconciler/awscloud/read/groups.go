@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// OwnedGroups reads the groups with the owner's tag. A page may be short or
-// empty and still be followed by another.
+// OwnedGroups reads the groups with the owner's tag. A page may be short or empty although further pages
+// follow.
 func (r *Reader) OwnedGroups(ctx context.Context, owner string) (map[string]observed.Group, error) {
 	list := r.owned.groups.list(r.Now())
 	found, err := r.groups(ctx, list, &autoscaling.DescribeAutoScalingGroupsInput{
@@ -32,7 +32,7 @@ func (r *Reader) AllGroups(ctx context.Context) (map[string]observed.Group, erro
 	return r.groups(ctx, nil, &autoscaling.DescribeAutoScalingGroupsInput{})
 }
 
-// Groups reads groups by name; Auto Scaling leaves missing ones out.
+// Groups reads groups by name. Auto Scaling leaves out missing ones.
 func (r *Reader) Groups(ctx context.Context, names ...string) (map[string]observed.Group, error) {
 	found := map[string]observed.Group{}
 	for batch := range slices.Chunk(names, groupsPage) {

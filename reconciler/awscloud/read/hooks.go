@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Hooks reads a group's lifecycle hooks, sorted by name. AWS answers all of them at
-// once; for a group that is gone it answers with an empty list.
+// Hooks reads a group's lifecycle hooks, sorted by name. AWS returns all of them in one answer, and an empty
+// list for a missing group.
 func (r *Reader) Hooks(ctx context.Context, group string) ([]intent.LifecycleHook, error) {
 	out, err := r.AutoScaling.DescribeLifecycleHooks(ctx, &autoscaling.DescribeLifecycleHooksInput{AutoScalingGroupName: aws.String(group)})
 	if e := sdk.Classify("autoscaling", "DescribeLifecycleHooks", err); e != nil {

@@ -13,14 +13,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Tags that EC2 puts on what it launches from a template.
+// The tags that EC2 puts on instances launched from a template.
 const (
 	tagTemplateID      = "aws:ec2launchtemplate:id"
 	tagTemplateVersion = "aws:ec2launchtemplate:version"
 )
 
-// Launched reads the launch times of instances. It uses a filter and not ids: a filter passes over
-// a missing instance, while a missing id would fail the whole call.
+// Launched reads the launch times of instances. It uses a filter: a filter ignores a missing instance, while
+// a missing id would make the whole call fail.
 func (r *Reader) Launched(ctx context.Context, ids []string, take func(id string, at time.Time)) error {
 	for batch := range slices.Chunk(ids, filterValues) {
 		err := r.instancePages(ctx, func(i types.Instance) { take(aws.ToString(i.InstanceId), aws.ToTime(i.LaunchTime)) }, filter("instance-id", batch...))
@@ -31,8 +31,8 @@ func (r *Reader) Launched(ctx context.Context, ids []string, take func(id string
 	return nil
 }
 
-// LaunchedFrom finds the instances that were launched from templates and live, by the
-// tags that EC2 gives them: also those that no group launched.
+// LaunchedFrom finds the live instances that were launched from templates, by the tags that EC2 gives them.
+// This includes instances without a group.
 func (r *Reader) LaunchedFrom(ctx context.Context, templates []string, take func(id string, from observed.TemplateRef)) error {
 	for batch := range slices.Chunk(templates, filterValues-5) {
 		err := r.instancePages(ctx, func(i types.Instance) {

@@ -6,45 +6,45 @@ import (
 	"time"
 )
 
-// known maps the bytes of the last whole list's elements to the values read from them. In an idle
-// fleet nearly all elements are the same in the next list, in the same order, and values do not
-// change. The zero value knows nothing.
+// known maps the bytes of the last complete list's elements to the values read from them. In an idle fleet
+// nearly all elements are the same in the next list, in the same order, and the values never change. The
+// zero value is empty.
 type known[T any] struct {
 	mu   sync.Mutex
 	last elements[T]
-	anew time.Time // when a list was last read without what was known
-	// pieces are the elements that were read one by one since then, and quiet says that the
-	// last list had none.
+	anew time.Time // time of the last list that was read without the remembered values
+	// pieces counts the elements that were read one by one since then. quiet says that the last list had
+	// none.
 	pieces int
 	quiet  bool
 }
 
-// What lives on in single pieces from the time when much was made keeps much memory from being
-// given back. So everything is read again, the same or not, once nothing changes after most
-// was read in pieces, and every renew.
+// Values that survive individually from a time of many allocations keep much memory from being freed. So
+// everything is read again, changed or not, every renew, and as soon as nothing changes after most elements
+// were read individually.
 const renew = 5 * time.Minute
 
 type elements[T any] struct {
 	all []element[T]
-	at  map[uint64]int // in all, by hash
+	at  map[uint64]int // index in all, by hash
 }
 
-// element is one, with the length and the hash of its bytes behind the start tag.
+// element is one element, with the length and the hash of its bytes after the start tag.
 type element[T any] struct {
 	length int
 	hash   uint64
 	value  *T
 }
 
-// seed is for all hashes of this process. Two elements that differ have the same hash once
-// in 2^64 comparisons.
+// seed is the seed for all hashes of this process. Two different elements have the same hash with a
+// probability of 2^-64.
 var seed = maphash.MakeSeed()
 
-// list is the reading of one list. A nil list knows nothing.
+// list is the reading of one list. A nil list remembers nothing.
 type list[T any] struct {
 	of           *known[T]
 	before, here elements[T]
-	next         int // in before: which element is to be expected
+	next         int // index in before of the expected element
 	fresh        bool
 	scanned      int
 }
@@ -62,7 +62,7 @@ func (k *known[T]) list(now time.Time) *list[T] {
 	return l
 }
 
-// whole says that the list was read to its end. What it did not have is forgotten.
+// whole notes that the list was read to its end. Elements that it did not contain are forgotten.
 func (l *list[T]) whole() {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
@@ -74,7 +74,7 @@ func (l *list[T]) whole() {
 	}
 }
 
-// read reads the element that was entered.
+// read reads the entered element.
 func (l *list[T]) read(s *pageScan, scan func(*pageScan) T) *T {
 	if l == nil {
 		v := scan(s)
@@ -100,8 +100,8 @@ func (l *list[T]) read(s *pageScan, scan func(*pageScan) T) *T {
 	return e.value
 }
 
-// expected skips the entered element and returns the remembered one, if it has the bytes of the
-// element that came next in the last list.
+// expected skips the entered element and returns the remembered one, if its bytes equal those of the next
+// element in the last list.
 func (l *list[T]) expected(s *pageScan) (e element[T], found bool) {
 	if l.next >= len(l.before.all) {
 		return e, false

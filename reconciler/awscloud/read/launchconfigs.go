@@ -15,12 +15,12 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// configsPage is the number of launch configurations that a call names.
-// DescribeLaunchConfigurations returns 50 a page by default.
+// configsPage is the number of launch configurations in one call. DescribeLaunchConfigurations returns 50
+// per page by default.
 const configsPage = 50
 
-// LaunchConfigurations reads launch configurations by name; Auto Scaling leaves missing
-// ones out. The number of a version is 0.
+// LaunchConfigurations reads launch configurations by name. Auto Scaling leaves out missing ones. The
+// version number is 0.
 func (r *Reader) LaunchConfigurations(ctx context.Context, names ...string) (map[string]observed.TemplateVersion, error) {
 	found := map[string]observed.TemplateVersion{}
 	for batch := range slices.Chunk(names, configsPage) {
@@ -43,9 +43,8 @@ func (r *Reader) LaunchConfigurations(ctx context.Context, names ...string) (map
 	return found, nil
 }
 
-// launchConfiguration is the content of a launch template that starts the machines which a
-// launch configuration starts ("Migrate your Auto Scaling groups to launch templates" in
-// the user guide).
+// launchConfiguration returns the content of a launch template that starts the same machines as a launch
+// configuration ("Migrate your Auto Scaling groups to launch templates" in the user guide).
 func launchConfiguration(c *types.LaunchConfiguration) observed.TemplateVersion {
 	d := intent.TemplateData{
 		ImageID: aws.ToString(c.ImageId), InstanceType: aws.ToString(c.InstanceType), KeyName: aws.ToString(c.KeyName), UserData: aws.ToString(c.UserData),
@@ -68,12 +67,12 @@ func launchConfiguration(c *types.LaunchConfiguration) observed.TemplateVersion 
 	if tenancy := aws.ToString(c.PlacementTenancy); tenancy != "" {
 		d.Placement = &intent.Placement{Tenancy: tenancy}
 	}
-	// Without the member, instances of a launch configuration are monitored every minute.
+	// Without this member, Auto Scaling enables detailed monitoring for instances of a launch configuration.
 	if m := c.InstanceMonitoring; m == nil || m.Enabled == nil || *m.Enabled {
 		d.Monitoring = &intent.Monitoring{Enabled: aws.Bool(true)}
 	}
-	// What the member does not say has its default there (InstanceMetadataOptions in the API
-	// reference), and launch configurations know no tags in metadata.
+	// Unset members have the defaults in InstanceMetadataOptions of the API reference. Launch configurations
+	// have no tags in instance metadata.
 	if m := c.MetadataOptions; m != nil {
 		d.MetadataOptions = &intent.MetadataOptions{
 			HTTPEndpoint: cmp.Or(string(m.HttpEndpoint), "enabled"), HTTPPutResponseHopLimit: cmp.Or(aws.ToInt32(m.HttpPutResponseHopLimit), 1),
@@ -90,7 +89,7 @@ func launchConfiguration(c *types.LaunchConfiguration) observed.TemplateVersion 
 			unknown = unknown || aws.ToString(e.SnapshotId) != ""
 			b.Ebs = intent.Ebs{Encrypted: e.Encrypted, Iops: aws.ToInt32(e.Iops), Throughput: aws.ToInt32(e.Throughput), VolumeSize: aws.ToInt32(e.VolumeSize), VolumeType: aws.ToString(e.VolumeType), DeleteOnTermination: e.DeleteOnTermination}
 			if b.Ebs.DeleteOnTermination == nil {
-				b.Ebs.DeleteOnTermination = aws.Bool(true) // Ebs in the API reference of Auto Scaling
+				b.Ebs.DeleteOnTermination = aws.Bool(true) // the default in Ebs of Auto Scaling's API reference
 			}
 		}
 		unknown = unknown || m.Ebs == nil || aws.ToString(m.VirtualName) != "" || aws.ToBool(m.NoDevice)

@@ -26,7 +26,7 @@ func (r *Reader) Clusters(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// Nodegroups lists the nodegroups of a cluster, which may not exist.
+// Nodegroups lists the nodegroups of a cluster. exists is false if the cluster does not exist.
 func (r *Reader) Nodegroups(ctx context.Context, cluster string) (found []observed.NodegroupName, exists bool, err error) {
 	in := &eks.ListNodegroupsInput{ClusterName: aws.String(cluster), MaxResults: aws.Int32(namesPage)}
 	err = sdk.EachPage(ctx, "eks", "ListNodegroups", func(ctx context.Context, token *string) (*string, error) {
@@ -49,7 +49,7 @@ func (r *Reader) Nodegroups(ctx context.Context, cluster string) (found []observ
 	return found, true, nil
 }
 
-// Nodegroup returns nil if the nodegroup does not exist.
+// Nodegroup describes a nodegroup. It returns nil if the nodegroup does not exist.
 func (r *Reader) Nodegroup(ctx context.Context, name observed.NodegroupName) (*observed.Nodegroup, error) {
 	out, err := r.EKS.DescribeNodegroup(ctx, &eks.DescribeNodegroupInput{ClusterName: aws.String(name.Cluster), NodegroupName: aws.String(name.Name)})
 	if e := sdk.Classify("eks", "DescribeNodegroup", err); e != nil {
@@ -65,7 +65,7 @@ func (r *Reader) Nodegroup(ctx context.Context, name observed.NodegroupName) (*o
 	return &n, nil
 }
 
-// Updates lists the ids of a nodegroup's updates, in no order; none where it is gone.
+// Updates lists the ids of a nodegroup's updates, in no order. It returns none if the nodegroup is gone.
 func (r *Reader) Updates(ctx context.Context, name observed.NodegroupName) (ids []string, err error) {
 	in := &eks.ListUpdatesInput{Name: aws.String(name.Cluster), NodegroupName: aws.String(name.Name), MaxResults: aws.Int32(namesPage)}
 	err = sdk.EachPage(ctx, "eks", "ListUpdates", func(ctx context.Context, token *string) (*string, error) {
@@ -86,7 +86,7 @@ func (r *Reader) Updates(ctx context.Context, name observed.NodegroupName) (ids 
 	return ids, nil
 }
 
-// Update reads an update. One that AWS has forgotten has only its id.
+// Update reads an update. If AWS has forgotten it, only its id is set.
 func (r *Reader) Update(ctx context.Context, name observed.NodegroupName, id string) (observed.NodegroupUpdate, error) {
 	out, err := r.EKS.DescribeUpdate(ctx, &eks.DescribeUpdateInput{
 		Name: aws.String(name.Cluster), NodegroupName: aws.String(name.Name), UpdateId: aws.String(id),

@@ -12,18 +12,18 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// refreshesRead is the number of refreshes to read of a group: the newest, and enough earlier ones
-// to show that several weirs roll a group back and forth.
+// refreshesRead is the number of refreshes to read of a group: the newest, and enough earlier ones to show
+// that several instances of weir roll a group back and forth.
 const refreshesRead = 10
 
-// Refresh reads the newest instance refresh of a group. It has no ID where the group
-// never had one or is gone.
+// Refresh reads the newest instance refresh of a group. Its ID is empty if the group never had one or is
+// gone.
 // Assumed of AWS: refreshes-newest-first.
 func (r *Reader) Refresh(ctx context.Context, group string) (observed.Refresh, error) {
 	return r.refresh(ctx, group)
 }
 
-// RefreshTriedOnce is Refresh with one attempt.
+// RefreshTriedOnce is Refresh without retries.
 func (r *Reader) RefreshTriedOnce(ctx context.Context, group string) (observed.Refresh, error) {
 	return r.refresh(ctx, group, func(o *autoscaling.Options) { o.RetryMaxAttempts = 1 })
 }

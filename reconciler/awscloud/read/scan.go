@@ -15,14 +15,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/xmlscan"
 )
 
-// pageScan is a scanner with the values of AWS's XML on top.
+// pageScan is a scanner for the values in AWS's XML.
 type pageScan struct {
 	*xmlscan.Scanner
 	err error
 }
 
-// Text returns the text of an element. A page with a text that is too long is left to the SDK, and
-// its answer is searched for such texts.
+// Text returns the text of an element. A text that is too long is an error.
 func (s *pageScan) Text() string {
 	text := s.Scanner.Text()
 	if len(text) > sdk.LongestText {
@@ -61,15 +60,15 @@ func (s *pageScan) time() time.Time {
 	return t
 }
 
-// members calls each for the items of a list.
+// members calls each for every item of a list.
 func (s *pageScan) members(each func()) {
 	for s.Child() {
 		each()
 	}
 }
 
-// scanPage enters the root element of an answer, then the path below it, and calls each
-// for every element inside.
+// scanPage enters the root element of an answer, then the path below it, and calls each for every element
+// inside.
 func scanPage(body []byte, root, path string, each func(*pageScan)) error {
 	s := &pageScan{Scanner: xmlscan.New(body)}
 	if !s.Child() || string(s.Name()) != root {
@@ -92,9 +91,8 @@ func scanPage(body []byte, root, path string, each func(*pageScan)) error {
 	return s.err
 }
 
-// scanInto reads the element that was entered into a value whose members have
-// the elements' names. unknown says that there was something in it that the value
-// cannot hold.
+// scanInto reads the entered element into a value whose members have the elements' names. unknown says that
+// the element has content that the value cannot express.
 func scanInto(s *pageScan, v reflect.Value) (unknown bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -133,7 +131,7 @@ func scanInto(s *pageScan, v reflect.Value) (unknown bool) {
 
 var knownMembers sync.Map // of reflect.Type: map[string]int
 
-// membersOf is the index of each member of a struct, by its name in XML.
+// membersOf returns the index of each member of a struct, by its name in XML.
 func membersOf(t reflect.Type) map[string]int {
 	if m, ok := knownMembers.Load(t); ok {
 		return m.(map[string]int)
@@ -148,7 +146,7 @@ func membersOf(t reflect.Type) map[string]int {
 	return m
 }
 
-// scanRest skips an element that weir does not know, and reports whether it had content.
+// scanRest skips an unknown element, and reports whether it had content.
 func scanRest(s *pageScan) bool {
 	before := s.Pos()
 	name := len(s.Name())

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// scanGroups reads an answer of DescribeAutoScalingGroups, a page of list.
+// scanGroups reads an answer of DescribeAutoScalingGroups, which is a page of list.
 func scanGroups(body []byte, list *list[observed.Group]) (groups []*observed.Group, next string, err error) {
 	err = scanPage(body, "DescribeAutoScalingGroupsResponse", "DescribeAutoScalingGroupsResult", func(s *pageScan) {
 		for s.Child() {
@@ -29,8 +29,8 @@ func scanGroups(body []byte, list *list[observed.Group]) (groups []*observed.Gro
 	return groups, next, err
 }
 
-// scanGroup reads one group. It has one case for each member of AWS's answer that weir keeps, in
-// one list that can be compared with the API reference.
+// scanGroup reads one group. It has one case for each member of AWS's answer that weir keeps, in one list,
+// so that it can be compared with the API reference.
 func scanGroup(s *pageScan) observed.Group {
 	g := observed.Group{Tags: make(map[string]observed.GroupTag, 12)}
 	var policyRef observed.TemplateRef
@@ -78,7 +78,7 @@ func scanGroup(s *pageScan) observed.Group {
 		}
 	}
 	if o := &g.Options; len(o.TargetGroupARNs)+len(o.LoadBalancerNames)+len(o.TrafficSources) > 0 {
-		o.TrafficSources = o.Sources() // all in one list, as the planner has them
+		o.TrafficSources = o.Sources() // all in one list, as in the planner
 		o.TargetGroupARNs, o.LoadBalancerNames = nil, nil
 	}
 	if g.MixedInstancesPolicy != nil {
@@ -106,7 +106,7 @@ func scanTemplateRef(s *pageScan) observed.TemplateRef {
 	return r
 }
 
-// scanMember is the text of one member of a structure.
+// scanMember returns the text of one member of a structure.
 func scanMember(s *pageScan, member string) string {
 	text := ""
 	for s.Child() {
@@ -129,7 +129,7 @@ func scanMetrics(s *pageScan) *intent.MetricsCollection {
 	return &m
 }
 
-// scanWarmPool reads all of a warm pool, with what AWS takes absent members for.
+// scanWarmPool reads a warm pool, with AWS's defaults for absent members.
 func scanWarmPool(s *pageScan, o *intent.GroupOptions) {
 	w := intent.UsualWarmPool()
 	for s.Child() {
@@ -198,8 +198,8 @@ func scanInstance(s *pageScan) observed.Instance {
 	return in
 }
 
-// scanPolicy reads a mixed instances policy; it is convert.Policy for a scanner.
-// An element that the SDK does not know is unknown.
+// scanPolicy is convert.Policy for a scanner. It reads a mixed instances policy. An element that the SDK
+// does not know makes the policy unknown.
 func scanPolicy(s *pageScan) (m *intent.MixedInstances, ref observed.TemplateRef, unknown bool) {
 	m = convert.UsualPolicy()
 	for s.Child() {
@@ -225,7 +225,7 @@ func scanPolicy(s *pageScan) (m *intent.MixedInstances, ref observed.TemplateRef
 	return m, ref, unknown
 }
 
-// splitSubnets reads VPCZoneIdentifier, which some tools write with spaces.
+// splitSubnets splits VPCZoneIdentifier, which some tools write with spaces.
 func splitSubnets(zones string) []string {
 	var out []string
 	for part := range strings.SplitSeq(zones, ",") {

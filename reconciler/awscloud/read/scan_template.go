@@ -4,7 +4,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// scanTemplates reads an answer of DescribeLaunchTemplates, a page of list.
+// scanTemplates reads an answer of DescribeLaunchTemplates, which is a page of list.
 func scanTemplates(body []byte, list *list[observed.Template]) (templates []*observed.Template, next string, err error) {
 	err = scanPage(body, "DescribeLaunchTemplatesResponse", "", func(s *pageScan) {
 		for s.Child() {
@@ -21,7 +21,7 @@ func scanTemplates(body []byte, list *list[observed.Template]) (templates []*obs
 	return templates, next, err
 }
 
-// scanTemplate reads one template; it is template for a scanner.
+// scanTemplate is template for a scanner. It reads one template.
 func scanTemplate(s *pageScan) observed.Template {
 	t := observed.Template{Tags: make(map[string]string, 12)}
 	for s.Child() {

@@ -25,8 +25,8 @@ func (r *Reader) OwnedTemplates(ctx context.Context, owner string) (map[string]o
 	return found, err
 }
 
-// Templates reads templates of any owner by name. It uses a filter and not names: a filter passes
-// over a missing name, while a missing name would fail the whole call.
+// Templates reads templates of any owner by name. It uses a filter: a filter ignores a missing name, while a
+// list with a missing name would make the whole call fail.
 func (r *Reader) Templates(ctx context.Context, names ...string) (map[string]observed.Template, error) {
 	found := map[string]observed.Template{}
 	for batch := range slices.Chunk(names, filterValues) {
@@ -39,8 +39,8 @@ func (r *Reader) Templates(ctx context.Context, names ...string) (map[string]obs
 	return found, nil
 }
 
-// TemplatesByID reads templates by id. EC2 has no filter for ids, and fails the whole
-// call where one of them does not exist: they are then read one by one.
+// TemplatesByID reads templates by id. EC2 has no filter for ids, and fails the whole call if one id does
+// not exist. The templates are then read one by one.
 func (r *Reader) TemplatesByID(ctx context.Context, ids ...string) (map[string]observed.Template, error) {
 	found := map[string]observed.Template{}
 	for batch := range slices.Chunk(ids, templatesPage) {
@@ -90,7 +90,7 @@ func filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: aws.String(name), Values: values}
 }
 
-// Tags are EC2's tags as a map.
+// Tags converts EC2's tags to a map.
 func Tags(in []types.Tag) map[string]string {
 	out := make(map[string]string, len(in))
 	for _, t := range in {
@@ -99,7 +99,7 @@ func Tags(in []types.Tag) map[string]string {
 	return out
 }
 
-// SameTemplate compares by id where both have one: AWS answers with both names.
+// SameTemplate compares by id if both have one, because AWS's answers have ids and names.
 func SameTemplate(a, b observed.TemplateRef) bool {
 	if a.ID != "" && b.ID != "" {
 		return a.ID == b.ID && a.Version == b.Version

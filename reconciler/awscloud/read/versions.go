@@ -15,9 +15,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Versions reads versions of one template. EC2 fails the whole call where
-// one of them does not exist, so they are then read one by one. gone says that
-// the template itself does not exist any more.
+// Versions reads versions of one template. EC2 fails the whole call if one of them does not exist. They are
+// then read one by one. gone says that the template itself no longer exists.
 func (r *Reader) Versions(ctx context.Context, id string, numbers ...int64) (found []observed.TemplateVersion, missing []int64, gone bool, err error) {
 	for batch := range slices.Chunk(numbers, VersionsPage) {
 		got, e := r.NamedVersions(ctx, id, batch...)
@@ -40,7 +39,7 @@ func (r *Reader) Versions(ctx context.Context, id string, numbers ...int64) (fou
 			return nil, nil, false, e
 		}
 	}
-	// A version that AWS left out without a word is missing as well.
+	// A version that AWS silently leaves out is missing as well.
 	for _, n := range numbers {
 		if !slices.ContainsFunc(found, func(v observed.TemplateVersion) bool { return v.Number == n }) && !slices.Contains(missing, n) {
 			missing = append(missing, n)
@@ -49,10 +48,10 @@ func (r *Reader) Versions(ctx context.Context, id string, numbers ...int64) (fou
 	return found, missing, false, nil
 }
 
-// VersionNotFound is EC2's code where a version that was named does not exist.
+// VersionNotFound is EC2's code if a named version does not exist.
 const VersionNotFound = "InvalidLaunchTemplateId.VersionNotFound"
 
-// NamedVersions is Versions in one call, with EC2's own answer.
+// NamedVersions reads versions in one call, and returns EC2's own error.
 func (r *Reader) NamedVersions(ctx context.Context, id string, numbers ...int64) (out []observed.TemplateVersion, _ *observed.Error) {
 	in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id)}
 	for _, n := range numbers {
@@ -62,7 +61,8 @@ func (r *Reader) NamedVersions(ctx context.Context, id string, numbers ...int64)
 	return out, sdk.Classify("ec2", "DescribeLaunchTemplateVersions", err)
 }
 
-// Contents lists the versions of a template, with the content in each description; never nil.
+// Contents lists the version numbers of a template, with the content hash in each description. The map is
+// never nil.
 func (r *Reader) Contents(ctx context.Context, id string) (contents map[int64]string, gone bool, err error) {
 	contents = map[int64]string{}
 	in := &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: aws.String(id), MaxResults: aws.Int32(VersionsPage)}
@@ -78,9 +78,9 @@ func (r *Reader) Contents(ctx context.Context, id string) (contents map[int64]st
 	return contents, false, nil
 }
 
-// AliasedVersions reads the account-wide list of the versions that aliases stand for,
-// which also holds the templates of others: of those that wanted asks for, take is given
-// what they hold. At the end of each page enough may end the list.
+// AliasedVersions reads the account-wide list of the versions that the aliases mean, which also contains
+// other owners' templates. It passes the versions that wanted selects to take. enough may end the list after
+// each page.
 func (r *Reader) AliasedVersions(ctx context.Context, aliases []string, wanted func(id string, number int64) bool, take func(id string, v observed.TemplateVersion), enough func() bool) error {
 	in := &ec2.DescribeLaunchTemplateVersionsInput{Versions: aliases, MaxResults: aws.Int32(VersionsPage)}
 	return r.versionPages(ctx, in, func(v types.LaunchTemplateVersion) {

@@ -16,24 +16,24 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// The bounds of an endpoint's answers. No answer of AWS comes close to them. They keep one endpoint
-// from filling the memory of a daemon that looks after others too.
+// The bounds of an endpoint's answers. Answers of AWS are far smaller. The bounds keep one endpoint from
+// filling the memory of a daemon that serves others too.
 const (
-	longestAnswer = 8 << 20   // of one call, and of each failure
-	longestPage   = 32 << 20  // of those calls that answer with machines or templates
+	longestAnswer = 8 << 20   // of one call, and of each error
+	longestPage   = 32 << 20  // of calls that return machines or templates
 	longestList   = 256 << 20 // of a list with all its pages
 	mostPages     = 1000      // of a list
 	mostNamed     = 5000      // names in a list where every name costs a call
-	LongestText   = 64 << 10  // of one value: user data, the longest, has 22 KiB
-	longestSaid   = 4 << 10   // of what AWS says to people
+	LongestText   = 64 << 10  // of one value: user data, the longest, has at most 22 KiB
+	longestSaid   = 4 << 10   // of AWS's messages for people
 	longestCode   = 128       // of an error's code and a request's id
 )
 
-// ErrBound is in the chain of a call's error where the answer was larger, longer
-// or had more pages than weir takes.
+// ErrBound is in the chain of a call's error if the answer was larger, longer or had more pages than weir
+// accepts.
 var ErrBound = errors.New("the answer exceeds a limit")
 
-// boundError names the bound.
+// boundError names the exceeded bound.
 type boundError struct{ code, text string }
 
 func (e *boundError) Error() string { return e.text }
@@ -43,14 +43,14 @@ func (e *boundError) Unwrap() error { return ErrBound }
 // RetryableError returns false: the SDK must not send the same request again.
 func (e *boundError) RetryableError() bool { return false }
 
-// bigPages are the operations whose pages have longestPage.
+// bigPages lists the operations with pages of up to longestPage.
 var bigPages = map[string]bool{
 	"DescribeAutoScalingGroups": true, "DescribeLaunchTemplates": true, "DescribeLaunchTemplateVersions": true,
 	"DescribeInstances": true, "DescribeImages": true, "DescribeInstanceTypes": true,
 }
 
-// boundAnswers is for the stack of every client, those that only get credentials
-// included.
+// boundAnswers adds the bounds to the middleware stack of a client, including clients that only get
+// credentials.
 func boundAnswers(stack *middleware.Stack) error {
 	if err := stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("weir:bound-body", boundBody), middleware.After); err != nil {
 		return err
@@ -58,7 +58,7 @@ func boundAnswers(stack *middleware.Stack) error {
 	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("weir:bound-texts", boundTexts), middleware.Before)
 }
 
-// boundBody is next to the network.
+// boundBody is the middleware next to the network. It bounds the body of an answer.
 func boundBody(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	out, meta, err := next.HandleDeserialize(ctx, in)
 	response, ok := out.RawResponse.(*smithyhttp.Response)
@@ -80,7 +80,7 @@ type boundedBody struct {
 	io.ReadCloser
 	limit int
 	left  int64
-	list  *int64 // what is left for all pages of a list; nil where it is not a list
+	list  *int64 // remaining bytes for all pages of a list; nil without a list
 }
 
 // Read implements io.Reader.
@@ -100,8 +100,8 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 
 func mebibytes(n int) string { return strconv.Itoa(n>>20) + " MiB" }
 
-// boundTexts checks the decoded answer: it cuts AWS's texts for people, and refuses any other value
-// of that length, because weir must neither compare nor show it.
+// boundTexts checks the decoded answer: it shortens AWS's texts for people, and rejects any other value of
+// that length, because weir must neither compare nor show it.
 func boundTexts(ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	out, meta, err := next.HandleDeserialize(ctx, in)
 	if err == nil && out.Result != nil {
@@ -110,7 +110,7 @@ func boundTexts(ctx context.Context, in middleware.DeserializeInput, next middle
 	return out, meta, err
 }
 
-// said are the members of AWS's shapes that hold sentences, and what failed.
+// said lists the members of AWS's types that contain sentences or describe an error.
 var said = map[string]bool{
 	"Code": true, "ErrorCode": true, "Message": true, "ErrorMessage": true, "StatusReason": true, "StatusMessage": true, "Cause": true, "Description": true, "Details": true,
 }
@@ -163,8 +163,8 @@ func TooLong(length int, member string) error {
 	return &boundError{"TextTooLong", fmt.Sprintf("%s has %d bytes, more than %d", member, length, LongestText)}
 }
 
-// cut shortens what AWS says. It ends before a word and not inside one, as half a
-// secret can be neither found nor masked.
+// cut shortens a message of AWS. It cuts between words, because half a secret can be neither found nor
+// masked.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -173,15 +173,14 @@ func cut(text string, most int) string {
 	return strings.TrimSpace(words + " … (cut)")
 }
 
-// head is as much of a text as is looked into: a search through megabytes would
-// cost more than the call.
+// head returns the part of a text that is searched. Searching megabytes would cost more than the call.
 func head(text string) string { return text[:min(len(text), LongestText)] }
 
-// listKey holds how many bytes the pages of a list may still have.
+// listKey is the context key of the remaining bytes for the pages of a list.
 type listKey struct{}
 
-// EachPage requests the pages of a list until the last one. A list without an end, or with a
-// repeated token, is an error. It classifies an error that page returns.
+// EachPage requests the pages of a list until the last one. Too many pages, or a repeated token, are an
+// error. It classifies an error that page returns.
 func EachPage(ctx context.Context, service, operation string, page func(ctx context.Context, token *string) (next *string, err error)) error {
 	left := int64(longestList)
 	ctx = context.WithValue(ctx, listKey{}, &left)
@@ -206,7 +205,7 @@ func EachPage(ctx context.Context, service, operation string, page func(ctx cont
 	}
 }
 
-// TooMany fails for a list with too many names, as each name costs a call.
+// TooMany fails if a list has too many names, because each name costs a call.
 func TooMany(n int) error {
 	if n <= mostNamed {
 		return nil

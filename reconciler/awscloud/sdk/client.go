@@ -1,32 +1,32 @@
-// Package sdk makes weir's calls to AWS. It has one Client for an account and region, with the
-// SDK's configuration that the clients of all services share. It knows no service but STS and no
-// resource; its users decide what they call, and why.
+// Package sdk makes weir's calls to AWS. It has one Client for an account and region, with an SDK
+// configuration that the clients of all services share. It knows only the service STS, and no resources. Its
+// users decide which calls they make.
 //
 // # Terms
 //
-// A call is one operation that a caller requests; an attempt is one request of it on the wire. A
-// bucket holds the tokens that attempts take. A spare call leaves half of its bucket to others. A
-// list is an answer of several pages.
+// A call is one operation that a caller requests. An attempt is one HTTP request of a call. A bucket
+// contains the tokens that attempts take. A spare call leaves half of its bucket to other calls. A list is
+// an answer of several pages.
 //
-// # What every call passes
+// # Parts of every call
 //
-//   - throttle.go: each attempt takes a token of its API's bucket first. AWS's limits belong to the
-//     whole account, so weir takes a fraction of them; "too fast" halves the flow, and each success
-//     gives a little back. Several roles in one account share its Limits.
-//   - fence.go: where several daemons share the accounts, each attempt that may change something
-//     starts only while this one's lease lasts, and is cut before the lease ends.
-//   - retry.go: the SDK's retryer, the only code that tries again. Nothing above it
-//     repeats a call within a pass: the next pass is the next try.
+//   - throttle.go: each attempt first takes a token of its API's bucket. AWS's limits apply to
+//     the whole account, so weir takes a fraction of them. A throttling error halves the flow of
+//     tokens, and each success restores a little. Several roles in one account share its Limits.
+//   - fence.go: if several daemons share the accounts, an attempt that may change something
+//     starts only while this daemon has the lease, and is cut off before the lease ends.
+//   - retry.go: the SDK's retryer, the only code that retries. Nothing above it repeats a call
+//     within a pass, because the next pass tries again.
 //   - bounds.go: no answer of any endpoint is larger, longer or deeper than weir accepts, and no
 //     list is endless.
-//   - errors.go: a failure is classified once, by AWS's code, and is an observed.Error
-//     from then on. A missing permission names the IAM action; hints.go says in words what
-//     a mistyped region or missing credentials look like.
-//   - count.go: it counts calls and attempts, and OnCall gets each.
+//   - errors.go: an error is classified once, by AWS's code, and is an observed.Error from then
+//     on. A missing permission names the IAM action. hints.go explains the errors that a mistyped
+//     region or missing credentials cause.
+//   - count.go: counts calls and attempts, and passes each call to OnCall.
 //
-// Credentials that AWS calls expired are forgotten (credentials.go): the clock of this
-// machine may be behind. No redirect is followed, and what the SDK logs goes to weir's log
-// (http.go, logging.go), without the base64 in which user data would be (blobs.go).
+// Credentials that AWS reports as expired are dropped (credentials.go), because the clock of this machine
+// may be behind. No redirect is followed. The SDK's log messages go to weir's log (http.go, logging.go),
+// without long base64, which may be user data (blobs.go).
 package sdk
 
 import (
@@ -44,60 +44,59 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Options say which account and region to open, and how.
+// Options define the account and region to open.
 type Options struct {
 	Region string
-	// EndpointURL replaces all service endpoints; empty leaves them to the
-	// SDK's conventions, AWS_ENDPOINT_URL among them.
+	// EndpointURL replaces all service endpoints. If it is empty, the SDK's conventions apply, such as
+	// AWS_ENDPOINT_URL.
 	EndpointURL string
-	// RoleARN is assumed with the process's own credentials where not empty.
+	// RoleARN is the role to assume with the process's own credentials. It may be empty.
 	RoleARN    string
 	ExternalID string
-	// AccountID is the expected account; empty accepts any.
+	// AccountID is the expected account. If it is empty, any account is accepted.
 	AccountID string
-	// Embedded opens the embedded AWS: with fixed credentials, and without
-	// limits on the client's side, unless Limits are given.
+	// Embedded opens the embedded emulator: with fixed credentials, and without client-side limits unless
+	// Limits are set.
 	Embedded bool
-	// Transport answers requests in place of the network; nil: the network.
+	// Transport answers requests instead of the network. It may be nil.
 	Transport httpbody.Doer
-	// Limits are shared with others that reach the same account; nil: they are
-	// this Client's own, with defaultShare.
+	// Limits are shared with other clients of the same account. If it is nil, the Client has its own, with
+	// DefaultShare.
 	Limits *Limits
-	// Yields makes reads wait for what other users of the Limits leave: half of
-	// what may be read at once stays theirs.
+	// Yields makes reads use only tokens that other users of the Limits leave: half of each bucket stays for
+	// them.
 	Yields bool
-	// Fence is asked before each attempt that may change AWS; nil: none may be kept back.
+	// Fence is checked before each attempt that may change AWS. It may be nil.
 	Fence Fence
 	// Attempts bounds the attempts of a call. Zero means maxAttempts.
 	Attempts int
 	Logger   *slog.Logger     // nil: nothing is logged
 	Now      func() time.Time // nil: time.Now
-	// Clock gives AWS's time; nil for Now.
+	// Clock returns AWS's time. It defaults to Now.
 	Clock func() time.Time
-	// OnCall gets every call when it has ended; nil for no listener. It is called from
-	// several goroutines.
+	// OnCall receives every ended call. It is called from several goroutines. It may be nil.
 	OnCall func(CallInfo)
 }
 
-// Client reaches one account and region. It is safe for concurrent use.
+// Client accesses one account and region. It is safe for concurrent use.
 type Client struct {
-	// Config is for the clients of services, which Endpoint goes with.
+	// Config is for the clients of services, together with Endpoint.
 	Config   aws.Config
 	Endpoint *string // nil: the SDK's conventions
 	Logger   *slog.Logger
 	Now      func() time.Time
-	Clock    func() time.Time // compared with times that AWS tells
+	Clock    func() time.Time // compared with the times in AWS's answers
 
 	account   string
 	transport *http.Transport
-	leave     func() // the limits that it shares; nil where it has its own
+	leave     func() // leaves the shared limits; nil if the Client has its own
 	calls     *callCounter
 	gate      *gate
 }
 
-// Open reads the SDK's configuration (environment, profiles, instance roles) as
-// every AWS tool does, assumes the role if one is given, and asks once who it
-// is. An account other than the expected one is an error.
+// Open loads the SDK's configuration (environment, profiles, instance roles) like every AWS tool, assumes
+// the role if one is set, and asks AWS once for the account. An account other than the expected one is an
+// error.
 func Open(ctx context.Context, o Options) (*Client, error) {
 	c, err := Load(ctx, o)
 	if err != nil {
@@ -134,31 +133,30 @@ func (c *Client) Close() {
 	}
 }
 
-// UntilSpare returns the time until three quarters of the groups' and templates' pages that may be
-// read at once may be read again. Then polls and yielding calls have tokens, and so does a pass
-// that a commit starts.
+// UntilSpare returns the time until three quarters of the pages of groups and templates that may be read at
+// once may be read again. Then polls and yielding calls have tokens, and so does a pass that a commit
+// starts.
 func (c *Client) UntilSpare() time.Duration {
 	t := c.gate.buckets.Load()
 	groups, templates := t.bucket("autoscaling", "DescribeAutoScalingGroups"), t.bucket("ec2", "DescribeLaunchTemplates")
 	return max(t.until(groups, float64(groups.limiter.Burst())*3/4), t.until(templates, float64(templates.limiter.Burst())*3/4))
 }
 
-// Account returns the account's twelve digits, as AWS said them at Open.
+// Account returns the account's twelve digits, as AWS returned them at Open.
 func (c *Client) Account() string { return c.account }
 
 // Region returns the region.
 func (c *Client) Region() string { return c.Config.Region }
 
-// CallCounts returns how many calls were made so far, by "service:Operation".
-// A call that was tried three times counts once here and three times in
-// AttemptCounts.
+// CallCounts returns the number of calls so far, by "service:Operation". A call with three attempts counts
+// once here and three times in AttemptCounts.
 func (c *Client) CallCounts() map[string]int { return c.calls.snapshot(false) }
 
-// AttemptCounts returns how many requests were sent so far, retries included.
+// AttemptCounts returns the number of requests so far, including retries.
 func (c *Client) AttemptCounts() map[string]int { return c.calls.snapshot(true) }
 
-// TakeSpare pays for one attempt at a call that can wait for another pass, where a spare
-// token is left. The call is to be made with the context that is returned.
+// TakeSpare takes a token for one attempt of a call that can wait for another pass, if a spare token is
+// left. The call must use the returned context.
 func (c *Client) TakeSpare(ctx context.Context, service, operation string) (paid context.Context, ok bool) {
 	t := c.gate.buckets.Load()
 	halvings, ok := t.trySpare(t.bucket(service, operation))

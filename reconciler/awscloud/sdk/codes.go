@@ -36,7 +36,7 @@ var commonCodes = map[string]observed.ErrorKind{
 	"UnauthorizedOperation": observed.Denied,
 	"OptInRequired":         observed.Denied,
 
-	"AuthFailure":                 observed.Credentials, // also of a region that the account has not enabled
+	"AuthFailure":                 observed.Credentials, // also for a region that the account has not enabled
 	"ExpiredToken":                observed.Credentials,
 	"ExpiredTokenException":       observed.Credentials,
 	"RequestExpired":              observed.Credentials,
@@ -57,7 +57,7 @@ var commonCodes = map[string]observed.ErrorKind{
 	"ValidationException":         observed.Invalid,
 }
 
-// serviceCodes are those that mean something in one service only.
+// serviceCodes contains the codes with a meaning in one service only.
 var serviceCodes = map[string]map[string]observed.ErrorKind{
 	"ec2": {
 		"InvalidAMIID.Unavailable":                         observed.NotFound,
@@ -125,7 +125,7 @@ var serviceCodes = map[string]map[string]observed.ErrorKind{
 	},
 	"kms": {
 		"NotFoundException":          observed.NotFound,
-		"InvalidArnException":        observed.NotFound, // it is not a key's
+		"InvalidArnException":        observed.NotFound, // not the ARN of a key
 		"KMSInternalException":       observed.Transient,
 		"DependencyTimeoutException": observed.Transient,
 	},
@@ -140,7 +140,7 @@ var serviceCodes = map[string]map[string]observed.ErrorKind{
 	},
 }
 
-// kindOfStatus is the last resort for a code that no table holds.
+// kindOfStatus classifies an error by its HTTP status if no table contains its code.
 func kindOfStatus(err error) observed.ErrorKind {
 	var response *smithyhttp.ResponseError
 	if !errors.As(err, &response) {
@@ -157,8 +157,8 @@ func kindOfStatus(err error) observed.ErrorKind {
 	return observed.Unknown
 }
 
-// kindOf decides by code; by message only where AWS uses one code for several
-// things, which Auto Scaling's ValidationError and two codes of EKS are.
+// kindOf classifies by the code. It also uses the message if AWS uses one code for several errors, as in
+// ValidationError of Auto Scaling and two codes of EKS.
 // Assumed of AWS: codes-told-apart-by-text.
 func kindOf(service, operation, code, message string) observed.ErrorKind {
 	byMessage := observed.Unknown
@@ -183,7 +183,7 @@ func kindOf(service, operation, code, message string) observed.ErrorKind {
 	return observed.Unknown
 }
 
-// kindOfAutoScaling tells apart what Auto Scaling says under one code.
+// kindOfAutoScaling distinguishes errors of Auto Scaling with the same code.
 func kindOfAutoScaling(code, message string) observed.ErrorKind {
 	switch {
 	case code == "ValidationError" && strings.Contains(message, "active instance refresh with a desired configuration"):
@@ -191,12 +191,12 @@ func kindOfAutoScaling(code, message string) observed.ErrorKind {
 	case code == "ValidationError" && containsAny(message, "not found", "does not exist", "could not find the specified version"):
 		return observed.NotFound
 	case code == "ResourceInUse" && strings.Contains(message, "deletion protection"):
-		return observed.Invalid // waiting does not lower it
+		return observed.Invalid // waiting does not help
 	}
 	return observed.Unknown
 }
 
-// kindOfEKS tells apart what EKS says under one code.
+// kindOfEKS distinguishes errors of EKS with the same code.
 func kindOfEKS(operation, code, message string) observed.ErrorKind {
 	request := code == "InvalidRequestException"
 	switch {
@@ -204,7 +204,7 @@ func kindOfEKS(operation, code, message string) observed.ErrorKind {
 		return observed.AlreadyThere
 	case !request && code != "InvalidParameterException":
 	case containsAny(message, "not authorized to"):
-		return observed.Denied // EKS asked EC2 or IAM, with the caller's permissions
+		return observed.Denied // EKS called EC2 or IAM with the caller's permissions
 	case containsAny(message, "clientrequesttoken", "client request token", "idempoten"):
 		return observed.TokenClash
 	case request && containsAny(message, "not active", "must be active", "in progress", "is currently", "status"):
@@ -213,7 +213,7 @@ func kindOfEKS(operation, code, message string) observed.ErrorKind {
 	return observed.Unknown
 }
 
-// kindOfEC2 reads the parts that EC2's codes are made of.
+// kindOfEC2 classifies by the parts of which EC2's codes consist.
 // Assumed of AWS: quota-codes.
 func kindOfEC2(code string) observed.ErrorKind {
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// sessionName is the name that CloudTrail shows for an assumed role.
+// sessionName is the session name of an assumed role, which CloudTrail shows.
 const sessionName = "weir"
 
 // Load returns a Client that has made no request yet. Its account is still unknown.
@@ -69,7 +69,7 @@ func Load(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// loadOptions are the options with which the SDK loads its configuration.
+// loadOptions returns the options with which the SDK loads its configuration.
 func loadOptions(o Options, logger *slog.Logger) []func(*config.LoadOptions) error {
 	backoff := maxBackoff
 	if o.Embedded {
@@ -94,9 +94,8 @@ func newSTS(cfg aws.Config, endpoint *string) *sts.Client {
 	return sts.NewFromConfig(cfg, func(o *sts.Options) { Reach(&o.BaseEndpoint, endpoint) })
 }
 
-// Reach sets the endpoint of a service's client. One that is given wins over every
-// convention of the SDK: a variable such as AWS_ENDPOINT_URL_EC2 must not lead a
-// call elsewhere.
+// Reach sets the endpoint of a service's client. A configured endpoint wins over the SDK's conventions, so
+// that a variable such as AWS_ENDPOINT_URL_EC2 cannot redirect a call.
 func Reach(of **string, endpoint *string) {
 	if endpoint != nil {
 		*of = endpoint

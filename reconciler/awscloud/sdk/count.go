@@ -16,14 +16,14 @@ import (
 type CallInfo struct {
 	Service   string // ec2, autoscaling, eks, ssm, sts, iam
 	Operation string
-	// Kind is empty where the call succeeded.
+	// Kind is empty if the call succeeded.
 	Kind     observed.ErrorKind
 	Attempts int
-	// Throttled is the number of attempts that AWS answered with "too fast".
+	// Throttled is the number of attempts that AWS throttled.
 	Throttled int
 	Started   time.Time
 	Duration  time.Duration
-	// AWSTime is the time now by AWS's clock, zero before an answer with a date.
+	// AWSTime is the current time of AWS's clock. It is zero before an answer with a date.
 	AWSTime time.Time
 }
 
@@ -49,24 +49,24 @@ func (c *callCounter) snapshot(attempts bool) map[string]int {
 	return maps.Clone(c.calls)
 }
 
-// attemptsKey holds the *attempts of the call that a context belongs to.
+// attemptsKey is the context key of the *attempts of a call.
 type attemptsKey struct{}
 
-// attempts are made one after another, so nothing guards them.
+// attempts counts the attempts of a call. They run one after another, so no lock is needed.
 type attempts struct{ made, throttled int }
 
-// countKey holds the counter of Counting.
+// countKey is the context key of the counter of Counting.
 type countKey struct{}
 
-// Counting returns a context for one call, and how often that call was sent. If AWS refuses
-// the first request because something exists, weir did not make it with this call.
+// Counting returns a context for one call, and a function that returns how often the call was sent. If AWS
+// rejects the first request because a resource exists, this call did not make it.
 func Counting(ctx context.Context) (counted context.Context, sent func() int) {
 	n := new(int)
 	return context.WithValue(ctx, countKey{}, n), func() int { return *n }
 }
 
-// install counts a call where the stack begins, so once, and its attempts behind the
-// retryer, so once for each request sent.
+// install adds the counters: for calls at the start of the stack, so once, and for attempts after the
+// retryer, so once for each request.
 func (c *callCounter) install(stack *middleware.Stack) error {
 	if err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("weir:count-calls", c.call), middleware.After); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (c *callCounter) attempt(ctx context.Context, in middleware.FinalizeInput, 
 	return out, meta, err
 }
 
-// names returns the service as IAM actions name it, and the operation.
+// names returns the service in the spelling of IAM actions, and the operation.
 func names(ctx context.Context) (service, operation string) {
 	service = strings.ToLower(strings.ReplaceAll(awsmiddleware.GetServiceID(ctx), " ", ""))
 	return strings.TrimSuffix(service, "v2"), awsmiddleware.GetOperationName(ctx)

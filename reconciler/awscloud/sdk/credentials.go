@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// credentialsError marks a failure to get credentials at all, which the SDK
-// otherwise mixes with failures of the call that needed them.
+// credentialsError marks a failure to get credentials. The SDK does not distinguish it from failures of the
+// call that needed them.
 type credentialsError struct {
 	role string
 	err  error
@@ -40,9 +40,8 @@ func (m markedCredentials) Retrieve(ctx context.Context) (aws.Credentials, error
 	return v, nil
 }
 
-// forgetExpired are caches of credentials, which AWS may refuse though by this
-// machine's clock they have not expired: where that is behind, they would be used
-// until it has come to their end.
+// forgetExpired lists caches of credentials. AWS may reject credentials that have not expired by this
+// machine's clock. If that clock is behind, the caches would otherwise use them until it reaches their end.
 type forgetExpired []aws.CredentialsProvider
 
 func (f forgetExpired) install(stack *middleware.Stack) error {
@@ -54,7 +53,7 @@ func (f forgetExpired) call(ctx context.Context, in middleware.InitializeInput, 
 	if service, operation := names(ctx); err != nil && Classify(service, operation, err).Kind == observed.Credentials {
 		for _, provider := range f {
 			if cache, ok := provider.(*aws.CredentialsCache); ok {
-				cache.Invalidate() // the next call gets new ones
+				cache.Invalidate() // the next call gets new credentials
 			}
 		}
 	}

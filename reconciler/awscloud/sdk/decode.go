@@ -14,10 +14,9 @@ import (
 // operationDeserializer is the SDK's name for the step that decodes an answer.
 const operationDeserializer = "OperationDeserializer"
 
-// ReadPage returns an option for a client's stack that makes read decode the body of an
-// answer, instead of the SDK's general decoding; that still decodes errors. The call then
-// returns output, so read has to give it what the caller needs of the page. read may run
-// again after a retry.
+// ReadPage returns an option for a client's stack that makes read decode the body of an answer. The SDK's
+// general decoder still decodes errors. The call returns output, so read must pass the content of the page
+// to the caller in another way. read may run again after a retry.
 func ReadPage(read func(body []byte) (output any, err error)) func(*middleware.Stack) error {
 	return func(stack *middleware.Stack) error {
 		p := &pageReader{read: read}
@@ -27,7 +26,7 @@ func ReadPage(read func(body []byte) (output any, err error)) func(*middleware.S
 	}
 }
 
-// pageReader replaces the SDK's decoder, and asks it where it must.
+// pageReader replaces the SDK's decoder, and calls it for errors.
 type pageReader struct {
 	sdk  middleware.DeserializeMiddleware
 	read func(body []byte) (any, error)
@@ -44,7 +43,7 @@ func (p *pageReader) HandleDeserialize(ctx context.Context, in middleware.Deseri
 		return p.sdk.HandleDeserialize(ctx, in, replay{out, meta, err})
 	}
 	buffer := bodies.Get().(*bytes.Buffer)
-	defer bodies.Put(buffer) // nothing of the result points into it: read copies texts
+	defer bodies.Put(buffer) // read copies texts, so the result does not point into the buffer
 	buffer.Reset()
 	body, err := readAll(buffer, response)
 	if err == nil {
@@ -56,8 +55,8 @@ func (p *pageReader) HandleDeserialize(ctx context.Context, in middleware.Deseri
 	return out, meta, nil
 }
 
-// bodies are buffers for pages, which have about a megabyte each and come by the
-// hundred in a pass over a large fleet.
+// bodies contains buffers for pages. Pages have about a megabyte each, and a pass over a large fleet reads
+// hundreds.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // readAll reads and closes a body.
@@ -69,11 +68,11 @@ func readAll(b *bytes.Buffer, response *smithyhttp.Response) ([]byte, error) {
 		return b.Bytes(), err
 	}
 	err := response.Body.Close()
-	response.Body = http.NoBody // for the SDK, which closes it as well
+	response.Body = http.NoBody // for the SDK, which also closes it
 	return b.Bytes(), err
 }
 
-// replay answers the SDK's decoder with what was answered already.
+// replay passes an existing answer to the SDK's decoder.
 type replay struct {
 	out  middleware.DeserializeOutput
 	meta middleware.Metadata

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
 )
 
-// Classify turns any failure of a call into a *observed.Error, once and by its code.
-// An error that is one already is returned as it is; nil stays nil.
+// Classify converts any error of a call to an *observed.Error, by its code. It returns an *observed.Error
+// unchanged, and nil for nil.
 func Classify(service, operation string, err error) *observed.Error {
 	if err == nil {
 		return nil
@@ -46,7 +46,7 @@ func Classify(service, operation string, err error) *observed.Error {
 	case errors.As(err, &missing):
 		classifyCredentials(out, missing)
 	case errors.As(err, &bound):
-		out.Kind, out.Code, out.Message = observed.Unknown, bound.code, bound.text // no retry makes it smaller
+		out.Kind, out.Code, out.Message = observed.Unknown, bound.code, bound.text // a retry would not make the answer smaller
 	case errors.As(err, &api):
 		out.Code, out.Message = api.ErrorCode(), head(api.ErrorMessage())
 		out.Kind = kindOf(service, operation, out.Code, out.Message)
@@ -64,21 +64,21 @@ func Classify(service, operation string, err error) *observed.Error {
 	default:
 		classifyTransport(out, err)
 	}
-	if out.Kind != observed.Denied { // there AWS gives a text to decode
+	if out.Kind != observed.Denied { // for a denial AWS returns an encoded text to decode
 		out.Message = withoutBlobs(out.Message)
 	}
 	Bounded(out)
 	return out
 }
 
-// WouldSucceed reports whether an error is EC2's answer to a dry run of what it would do.
+// WouldSucceed reports whether an error means that a dry run would succeed.
 func WouldSucceed(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorCode() == "DryRunOperation"
 }
 
-// Bounded cuts the texts of a failure once, before a log, a page or a history
-// has them, and does not keep a long one behind it.
+// Bounded shortens the texts of an error before a log, a page or a history contains them, and drops a long
+// cause.
 func Bounded(e *observed.Error) {
 	if e.Err != nil && len(e.Err.Error()) > 2*longestSaid {
 		e.Err = nil
@@ -90,15 +90,15 @@ func cancelled(err error) bool {
 	var c *smithy.CanceledError
 	var waited *waitError
 	if errors.As(err, &waited) {
-		return true // the caller's time ran out before anything was sent
+		return true // the caller's time ran out before the request was sent
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return false // the attempt's own time ran out: that may pass
+		return false // the time for one attempt ran out, which may pass
 	}
 	return errors.As(err, &c) || errors.Is(err, context.Canceled)
 }
 
-// classifyCredentials is for calls that were not made for lack of credentials.
+// classifyCredentials classifies errors of calls that were not sent because credentials were missing.
 func classifyCredentials(out *observed.Error, missing *credentialsError) {
 	out.Kind, out.Code, out.Message = observed.Credentials, "NoCredentials", head(missing.Error())
 	var api smithy.APIError
@@ -117,7 +117,7 @@ func classifyCredentials(out *observed.Error, missing *credentialsError) {
 	}
 }
 
-// classifyTransport is for failures without an answer of AWS's in its own form.
+// classifyTransport classifies errors without an answer in AWS's format.
 func classifyTransport(out *observed.Error, err error) {
 	var params smithy.InvalidParamsError
 	var deserialization *smithy.DeserializationError
@@ -129,11 +129,11 @@ func classifyTransport(out *observed.Error, err error) {
 	case errors.As(err, &params):
 		out.Kind, out.Code, out.Message = observed.Invalid, "InvalidParams", params.Error()
 	case errors.As(err, &deserialization):
-		// Something between weir and AWS answered, in HTML most of the time.
+		// Something between weir and AWS answered, usually in HTML.
 		out.Kind, out.Code = kindOfStatus(err), "UnreadableAnswer"
 	case errors.As(err, &address), errors.As(err, &send), errors.As(err, &network):
 		out.Kind, out.Code = observed.Transient, "ConnectionFailed"
-		if address != nil { // what the SDK puts around it says nothing more
+		if address != nil { // the SDK's wrapping adds nothing
 			out.Message = address.Err.Error()
 			if u, err := url.Parse(address.URL); err == nil && !strings.Contains(out.Message, u.Host) {
 				out.Message = u.Host + ": " + out.Message
@@ -147,7 +147,7 @@ func classifyTransport(out *observed.Error, err error) {
 	}
 }
 
-// cause is the innermost part of an SDK error that still says what happened.
+// cause returns the innermost part of an SDK error that still describes the error.
 func cause(err error) string {
 	var op *smithy.OperationError
 	if errors.As(err, &op) {
@@ -158,9 +158,8 @@ func cause(err error) string {
 
 var deniedAction = regexp.MustCompile(`not authorized to perform:? ([a-z0-9-]+:[A-Za-z0-9*]+)`)
 
-// denied puts the missing IAM action first. AWS names it most of the time, and
-// it is not always the operation's: a group with an instance profile needs
-// iam:PassRole.
+// denied puts the missing IAM action first. AWS usually names it, and it is not always the operation's: a
+// group with an instance profile needs iam:PassRole.
 func denied(service, operation, message string) string {
 	needs := service + ":" + operation
 	if m := deniedAction.FindStringSubmatch(message); m != nil {
@@ -178,14 +177,14 @@ func denied(service, operation, message string) string {
 	return text
 }
 
-// ofLaunch recognises how Auto Scaling and EKS say that EC2's dry run of a launch
-// was denied: they name none of the actions that a launch takes.
+// ofLaunch recognizes the messages of Auto Scaling and EKS about a denied dry run of a launch in EC2. They
+// name none of the required actions.
 func ofLaunch(message string) bool {
 	return containsAny(strings.ToLower(message), "not authorized to use launch template", "not authorized to launch instances with this launch template")
 }
 
-// AsError is Classify for functions that return an error: a nil *observed.Error
-// must not become an error that is not nil.
+// AsError is Classify for functions that return an error, because a nil *observed.Error must not become a
+// non-nil error.
 func AsError(service, operation string, err error) error {
 	if err == nil {
 		return nil
@@ -193,8 +192,8 @@ func AsError(service, operation string, err error) error {
 	return Classify(service, operation, err)
 }
 
-// Incomplete is for an answer without a member that AWS's model lets it leave out, and
-// that is not a guess: what was asked for may have happened, and the next pass looks.
+// Incomplete returns the error for an answer without a member that AWS's model allows to be absent. weir
+// does not guess: the request may have succeeded, and the next pass reads the result.
 func Incomplete(service, operation, member string) *observed.Error {
 	return &observed.Error{Kind: observed.Transient, Service: service, Operation: operation, Code: "IncompleteAnswer", Message: "the answer has no " + member}
 }

@@ -10,31 +10,31 @@ import (
 	"github.com/weir-gitops/weir/reconciler/precondition"
 )
 
-// Fence says whether this process may change what a Client reaches. AWS has no tokens that
-// would keep a former owner's calls out, so each attempt asks right before it is sent. It
-// is used by several goroutines.
+// Fence decides whether this process may change the Client's account. AWS has no fencing tokens that would
+// reject calls of a former owner, so each attempt checks the Fence right before it is sent. It is safe for
+// concurrent use.
 type Fence interface {
 	// MayBegin fails unless an attempt may be sent now.
 	MayBegin() error
-	// Until returns the time at which a sent attempt must be cut, unless the time has moved on by
+	// Until returns the time at which a sent attempt must be cut off, unless Until returns a later time by
 	// then.
 	Until() time.Time
 }
 
-// mayChange reports whether an operation may change something in AWS. An operation that is
-// not known as a read may, and so may a dry run: only the request says whether it is one.
+// mayChange reports whether an operation may change something in AWS. This is true for every operation that
+// is not known as a read, including dry runs, because only the request shows whether it is one.
 func mayChange(service, operation string) bool {
 	return !isRead(operation) && !harmless[service+":"+operation]
 }
 
-// harmless are the operations that read, or give credentials, and are not named so.
+// harmless lists the operations that only read or return credentials, although their names do not show it.
 var harmless = map[string]bool{"kms:Decrypt": true, "sts:AssumeRole": true}
 
-// fenced puts a Fence before what may change AWS.
+// fenced checks a Fence before calls that may change AWS.
 type fenced struct{ Fence }
 
-// install puts it behind the signature, and so behind the retryer and the wait for a token:
-// nothing but the network comes after it.
+// install puts the fence after the signature, and so after the retryer and the wait for a token. Only the
+// network comes after it.
 func (f fenced) install(stack *middleware.Stack) error {
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:fence", f.handle), "Signing", middleware.After)
 }
@@ -62,7 +62,7 @@ func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next mi
 				cut(errCut)
 				return
 			}
-			timer.Reset(min(left, lookEvery)) // it was renewed meanwhile, or may be lost
+			timer.Reset(min(left, lookEvery)) // the lease was renewed meanwhile, or may be lost
 		}
 	}()
 	out, meta, err := next.HandleFinalize(ctx, in)
@@ -72,9 +72,8 @@ func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next mi
 	return out, meta, err
 }
 
-// may fails unless an attempt may be sent now. Reading the named resources and asking the fence may
-// both take a moment, and neither result may be old then. So may repeats both until the fence
-// answers at once.
+// may fails unless an attempt may be sent now. Reading the named resources again and checking the fence may
+// both take time, and neither result may be old. So may repeats both until the fence answers without delay.
 func (f fenced) may(ctx context.Context) error {
 	for range askTimes {
 		if err := precondition.Again(ctx); err != nil {
@@ -91,19 +90,18 @@ func (f fenced) may(ctx context.Context) error {
 	return &fenceError{err: errSlow}
 }
 
-// askTimes bounds these tries.
+// askTimes bounds these repetitions.
 const askTimes = 5
 
 var errSlow = errors.New("weir cannot read people's requests fast enough to write")
 
-// lookEvery is the time between two checks whether to cut an attempt: a lease may be lost before
-// its time.
+// lookEvery is the time between two checks whether to cut off an attempt, because a lease may be lost early.
 const lookEvery = time.Second
 
 var errCut = errors.New("this weir's lease of the account and region was about to expire before AWS answered")
 
-// fenceError is the error of an attempt that was not allowed to start, or that was cut. The result
-// of a cut attempt is unknown.
+// fenceError is the error of an attempt that was not allowed to start, or was cut off. The result of a cut
+// attempt is unknown.
 type fenceError struct {
 	err  error
 	sent bool
@@ -112,6 +110,5 @@ type fenceError struct {
 func (e *fenceError) Error() string { return e.err.Error() }
 func (e *fenceError) Unwrap() error { return e.err }
 
-// RetryableError returns false: the SDK must not try again. The next pass reads first and decides
-// again.
+// RetryableError returns false: the SDK must not retry. The next pass reads first and decides again.
 func (e *fenceError) RetryableError() bool { return false }

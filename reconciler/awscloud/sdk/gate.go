@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/precondition"
 )
 
-// gate runs before every call of a Client. Its buckets are the Client's own until the account is
-// known.
+// gate runs before every call of a Client. Until the account is known, its buckets belong to the Client
+// alone.
 type gate struct {
 	buckets atomic.Pointer[throttle]
 	// yields makes reads wait for spare tokens.
@@ -23,7 +23,7 @@ func newGate(l *Limits) *gate {
 	return g
 }
 
-// install puts the gate behind the retryer, so each attempt takes a token.
+// install puts the gate after the retryer, so each attempt takes a token.
 func (g *gate) install(stack *middleware.Stack) error {
 	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("weir:throttle", g.handle), "weir:count-attempts", middleware.Before)
 }
@@ -46,17 +46,16 @@ func (g *gate) handle(ctx context.Context, in middleware.FinalizeInput, next mid
 	return out, meta, err
 }
 
-// paidKey holds the payment for a call's first attempt.
+// paidKey is the context key of the payment for a call's first attempt.
 type paidKey struct{}
 
-// payment is a token that was taken before the call. Attempts follow one another, so
-// nothing guards it.
+// payment is a token that was taken before the call. Attempts run one after another, so no lock is needed.
 type payment struct {
 	spent    bool
 	halvings int
 }
 
-// pay takes a token, unless the call brings one.
+// pay takes a token, unless the context has one.
 func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string) (halvings int, err error) {
 	if p, ok := ctx.Value(paidKey{}).(*payment); ok && !p.spent {
 		p.spent = true
@@ -71,8 +70,8 @@ func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string
 	return t.acquire(ctx, b)
 }
 
-// waitError says that a call was never sent, because its turn would have come
-// after the context's end.
+// waitError says that a call was never sent, because its token would have been available only after the
+// context's end.
 type waitError struct{ err error }
 
 func (e *waitError) Error() string { return "wait for the rate limit: " + e.err.Error() }

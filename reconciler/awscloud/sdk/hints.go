@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// regionOfHost finds the region in the name of a host of AWS, of whichever partition.
+// regionOfHost finds the region in the name of an AWS host, in any partition.
 var regionOfHost = sync.OnceValue(func() *regexp.Regexp {
 	var suffixes []string
 	for _, p := range partition.All() {
@@ -21,8 +21,8 @@ var regionOfHost = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\.([a-z]{2,4}(?:-[a-z]+)+-[0-9]+)\.(?:` + strings.Join(suffixes, "|") + `)$`)
 })
 
-// noSuchHost says what an unknown host name most likely means; "" where err is another
-// failure. A mistyped region is a host that does not exist.
+// noSuchHost returns the most likely cause of an unknown host name, such as a mistyped region. It returns an
+// empty string for other errors.
 func noSuchHost(err error) string {
 	var dns *net.DNSError
 	if !errors.As(err, &dns) || !dns.IsNotFound {
@@ -40,8 +40,8 @@ func noSuchHost(err error) string {
 	return text + ", and this machine's name server"
 }
 
-// withoutCredentials names the missing setting where no provider of the SDK has
-// credentials: the last that it asks is the machine's own role.
+// withoutCredentials names the missing setting if no provider of the SDK has credentials. The last provider
+// is the machine's own role.
 func withoutCredentials(cause string, missing *credentialsError) string {
 	switch plain := noSuchHost(missing.err); {
 	case plain != "":

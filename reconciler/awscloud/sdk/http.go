@@ -12,30 +12,29 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 )
 
-// attemptTimeout bounds one attempt of one call. The SDK sets no bound, and a
-// connection without an answer must not hold a pass.
+// attemptTimeout bounds one attempt of a call. The SDK sets no bound, and a connection without an answer
+// must not block a pass.
 const attemptTimeout = 60 * time.Second
 
 // longestHeader bounds the header of an answer.
 const longestHeader = 64 << 10
 
-// newBuilder returns what the SDK makes HTTP clients from: also those that get
-// credentials, which are made before newHTTPClient has its say.
+// newBuilder returns the builder of the SDK's HTTP clients. It is also for the clients that get credentials,
+// which are made before newHTTPClient runs.
 func newBuilder() *awshttp.BuildableClient {
 	return awshttp.NewBuildableClient().WithTimeout(attemptTimeout).
 		WithTransportOptions(func(t *http.Transport) { t.MaxResponseHeaderBytes = longestHeader })
 }
 
-// Around goes around every HTTP client that is made after it was set; nil: nothing
-// does. It is for tests, which hold each request against AWS's models, however deep
-// in the program it is that opens a Cloud.
+// Around wraps every HTTP client that is made after it was set. It may be nil. Tests use it to check each
+// request against AWS's models, wherever the program opens a Cloud.
 var Around func(httpbody.Doer) httpbody.Doer
 
-// authorities is the pool of custom certificate authorities that was loaded first.
+// authorities is the first pool of custom certificate authorities that was loaded.
 var authorities atomic.Pointer[x509.CertPool]
 
-// shareAuthorities has clients with the same custom authorities hold them once. The SDK
-// reads AWS_CA_BUNDLE for each role, and a usual bundle takes some 200 KiB.
+// shareAuthorities makes clients with the same custom authorities share them. The SDK reads AWS_CA_BUNDLE
+// for each role, and a usual bundle takes some 200 KiB.
 func shareAuthorities(t *http.Transport) {
 	if t.TLSClientConfig == nil || t.TLSClientConfig.RootCAs == nil {
 		return
@@ -48,8 +47,8 @@ func shareAuthorities(t *http.Transport) {
 	}
 }
 
-// newHTTPClient returns a client with the transport that the SDK configured,
-// custom certificate authorities included; with instead, that answers in its place.
+// newHTTPClient returns a client with the SDK's configured transport, including custom certificate
+// authorities. If instead is set, it answers in place of that transport.
 func newHTTPClient(configured aws.HTTPClient, instead httpbody.Doer) (aws.HTTPClient, *http.Transport) {
 	builder, ok := configured.(interface{ GetTransport() *http.Transport })
 	if !ok {
@@ -61,7 +60,7 @@ func newHTTPClient(configured aws.HTTPClient, instead httpbody.Doer) (aws.HTTPCl
 	if client == nil {
 		client = &http.Client{
 			Transport: transport, Timeout: attemptTimeout,
-			// No API redirects, and a signed request must not follow where one points.
+			// AWS APIs do not redirect, and a signed request must not follow a redirect.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}

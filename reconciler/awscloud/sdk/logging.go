@@ -7,8 +7,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 )
 
-// sdkLogger writes what the SDK has to say to weir's log: by itself it would
-// print to standard error.
+// sdkLogger writes the SDK's messages to weir's log. The SDK's default is standard error.
 type sdkLogger struct{ logger *slog.Logger }
 
 // Logf implements logging.Logger.

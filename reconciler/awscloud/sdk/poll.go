@@ -14,16 +14,15 @@ import (
 const Parallel = 8
 
 const (
-	// pollsFor is the time for which a pass starts polls of one kind: steps wait behind them.
+	// pollsFor is the time in which a pass starts polls of one kind. Steps wait until they end.
 	pollsFor = time.Second
-	// PollLate bounds the time for which other calls delay a poll. After that, one late poll a pass
-	// is read like any other call, however little AWS leaves, so that no poll waits forever.
+	// PollLate bounds the time for which other calls delay a poll. After that, a pass reads one late poll
+	// like any other call, so that no poll waits forever.
 	PollLate = 3 * time.Minute
 )
 
-// Poll reads as many things, in their order, as spare calls allow. It never waits, and does not
-// fail if AWS cannot answer now: what it does not read keeps its known state, and a later pass
-// reads it.
+// Poll reads as many things, in order, as spare calls allow. It never waits, and does not fail if AWS cannot
+// answer now: things that it does not read keep their known state, and a later pass reads them.
 func Poll[T any](ctx context.Context, c *Client, service, operation string, about []T, ask func(context.Context, T) error) error {
 	var g errgroup.Group
 	g.SetLimit(Parallel)

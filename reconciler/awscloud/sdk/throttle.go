@@ -10,34 +10,32 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// DefaultShare is the part of AWS's rate limits that weir takes for its writes, for as long
-// as no answer says that somebody else takes of them too: they belong to the whole account
-// and region.
+// DefaultShare is the fraction of AWS's rate limits that weir uses for its writes, as long as no answer
+// shows that other clients use them too. The limits apply to the whole account and region.
 const DefaultShare = 1
 
-// unlimited as a share turns the waiting off.
+// unlimited is the share that turns waiting off.
 const unlimited = math.MaxFloat64
 
-// LimitOptions say how much of AWS's rate limits to take, and by which clock.
+// LimitOptions configure Limits.
 type LimitOptions struct {
-	// Share is the part of AWS's limits for writes, DefaultShare if 0.
+	// Share is the fraction of AWS's limits for writes. Zero means DefaultShare.
 	Share float64
 	Now   func() time.Time // nil: time.Now
-	// Sleep waits, or returns the context's error; nil waits in real time.
+	// Sleep waits, or returns the context's error. It defaults to waiting in real time.
 	Sleep func(context.Context, time.Duration) error
 }
 
-// Limits are token buckets on the client's side, for all accounts and regions
-// that are opened with them: who reaches one account by several roles shares
-// them. It is safe for concurrent use.
+// Limits are client-side token buckets for all accounts and regions that are opened with them. Clients that
+// use one account with several roles share its buckets. It is safe for concurrent use.
 type Limits struct {
 	o         LimitOptions
 	mu        sync.Mutex
 	throttles map[limitKey]*throttle
-	users     map[limitKey]int // of those that are open
+	users     map[limitKey]int // number of open clients
 }
 
-// limitKey is the account, region and endpoint whose calls AWS counts together.
+// limitKey is the account, region and endpoint to which AWS applies its limits.
 type limitKey struct{ account, region, endpoint string }
 
 // NewLimits returns unused limits.
@@ -77,7 +75,7 @@ func (l *Limits) of(p limitKey) *throttle {
 	return t
 }
 
-// SetShare changes the part of AWS's limits that is taken, 0 for DefaultShare.
+// SetShare changes the fraction of AWS's limits. Zero means DefaultShare.
 func (l *Limits) SetShare(share float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,7 +88,7 @@ func (l *Limits) SetShare(share float64) {
 	}
 }
 
-// leave gives back the limits that of gave: they are forgotten with the last user.
+// leave ends one use of the limits that of returned. They are dropped with their last user.
 func (l *Limits) leave(p limitKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,10 +101,10 @@ func (l *Limits) leave(p limitKey) {
 // limit is a token bucket: its size, and the tokens added every second.
 type limit struct{ burst, refill float64 }
 
-// writeLimits holds AWS's own limits for weir's writing calls; weir takes its fraction of them. EC2
-// publishes them, a bucket for each action ("Request throttling for the Amazon EC2 API"). Auto
-// Scaling has one allowance over all actions and does not publish its size, nor does EKS: for both,
-// this table has half of the presumed limit.
+// writeLimits has AWS's own limits for weir's writes; weir uses its fraction of them. EC2 publishes them,
+// with a bucket for each action ("Request throttling for the Amazon EC2 API"). Auto Scaling has one limit
+// for all actions. Neither Auto Scaling nor EKS publishes its limits, so this table has half of the presumed
+// ones.
 // Assumed of AWS: unpublished-limits.
 var writeLimits = map[string]limit{
 	"ec2:*":                           {50, 5},
@@ -114,43 +112,41 @@ var writeLimits = map[string]limit{
 	"ec2:ModifyLaunchTemplate":        {100, 5},
 	"ec2:CreateTags":                  {100, 10},
 	"ec2:DeleteTags":                  {100, 10},
-	"ec2:RunInstances":                {5, 2}, // AWS counts dry runs too; advisory says how many of them weir makes
+	"ec2:RunInstances":                {5, 2}, // AWS counts dry runs too; advisory bounds weir's
 	"autoscaling:*":                   {40, 5},
 	"eks:*":                           {5, 1},
-	// EKS makes roles and profiles for each new nodegroup, and IAM throttles it
-	// when many are made at once.
+	// EKS makes roles and profiles for each new nodegroup, and IAM throttles that.
 	"eks:CreateNodegroup": {4, 1},
-	// Three writes of parameters a second are documented for an account.
+	// AWS documents three writes of parameters per second and account.
 	"ssm:PutParameter":    {10, 3},
 	"ssm:DeleteParameter": {10, 3},
 }
 
-// readLimits are the tokens that weir takes for its reads, which are few: a page for
-// each hundred pools. So they take all that EC2 documents, and have buckets of their own: a
-// wave of the one never waits for the other.
+// readLimits has the limits for weir's reads, which are few: a page for every hundred pools. So weir uses
+// everything that EC2 documents. Reads have their own buckets, so that they and writes never wait for each
+// other.
 var readLimits = map[string]limit{
-	"ec2:*":         {100, 20}, // weir's reads are filtered, or in pages
+	"ec2:*":         {100, 20}, // weir's reads have filters or pages
 	"autoscaling:*": {60, 6},
 	"eks:*":         {100, 10},
 	"ssm:*":         {30, 20},
 	"iam:*":         {30, 10},
-	"cloudwatch:*":  {8, 3}, // AWS takes 9 a second
+	"cloudwatch:*":  {8, 3}, // AWS allows 9 per second
 }
 
-// advisory are writes that weir makes as dry runs only, with the fraction of AWS's limit that
-// they may take beside aws.shareOfLimits. The rest stays for those who launch machines, such
-// as an autoscaler: without a dry run a plan misses a finding, without a launch pods wait.
+// advisory lists writes that weir makes only as dry runs, with the fraction of AWS's limit that they may use
+// regardless of aws.shareOfLimits. The rest stays for clients that launch machines, such as an autoscaler:
+// without a dry run a plan misses a finding, but without a launch pods wait.
 var advisory = map[string]float64{"ec2:RunInstances": 0.4}
 
-// otherLimit is for what the lists do not name.
+// otherLimit is the limit for operations that are not listed.
 var otherLimit = limit{40, 10}
 
-// together are the services with one limit for all of their actions.
+// together lists the services with one limit for all of their actions.
 var together = map[string]bool{"autoscaling": true}
 
-// urgent lists rare calls that must be on time: they end the replacement of machines, and keep or
-// end the wait of a machine. They take their token without waiting for it, so the calls behind them
-// wait longer.
+// urgent lists rare calls that must not be delayed: they end the replacement of machines, or extend or end
+// the wait of a machine. They take a token without waiting, so later calls wait longer.
 var urgent = map[string]bool{"CancelInstanceRefresh": true, "RollbackInstanceRefresh": true, "RecordLifecycleActionHeartbeat": true, "CompleteLifecycleAction": true}
 
 func isRead(operation string) bool {
@@ -162,9 +158,8 @@ func isRead(operation string) bool {
 	return false
 }
 
-// throttle holds the token buckets of one account and region. An answer that
-// says "too fast" halves what flows into the call's bucket; each success
-// afterwards gives a little back.
+// throttle has the token buckets of one account and region. A throttling error halves the flow into the
+// call's bucket, and each later success restores a little.
 type throttle struct {
 	o LimitOptions
 
@@ -174,25 +169,25 @@ type throttle struct {
 
 type bucket struct {
 	limiter *rate.Limiter
-	of      limit      // AWS's
-	shared  bool       // weir takes a share of it
-	full    rate.Limit // what flows in when AWS does not complain
-	// halvings counts how often the flow was halved or the bucket emptied, halved is when
-	// the flow was last.
+	of      limit      // AWS's limit
+	shared  bool       // weir uses a fraction of it
+	full    rate.Limit // flow if AWS does not throttle
+	// halvings counts how often the flow was halved or the bucket emptied. halved is the time of the last
+	// halving of the flow.
 	halvings int
 	halved   time.Time
-	// complained is the time of AWS's last complaint.
+	// complained is the time of AWS's last throttling error.
 	complained time.Time
 }
 
 const (
-	// shrinkTo is the part of a full flow below which no throttling pushes.
+	// shrinkTo is the minimum flow under throttling, as a fraction of the full flow.
 	shrinkTo = 1.0 / 32
-	// recoverBy is the amount that one success gives back, as a part of the present flow. From half
-	// to whole takes ninety successes. So if others leave weir less than its fraction, about one
-	// call of ninety finds that out.
+	// recoverBy is the amount that one success restores, as a fraction of the current flow. From half to
+	// full takes ninety successes. So if other clients leave weir less than its fraction, about one call in
+	// ninety is throttled.
 	recoverBy = 1.0 / 128
-	// calmAfter is the time after the last complaint when the flow is whole again.
+	// calmAfter is the time after the last throttling error at which the flow is full again.
 	calmAfter = time.Hour
 )
 
@@ -243,7 +238,7 @@ func (b *bucket) sized(share float64) (full rate.Limit, burst int) {
 	return rate.Limit(b.of.refill * share), int(max(1, b.of.burst*share))
 }
 
-// setShare resizes the buckets. A flow that AWS's complaints have reduced stays.
+// setShare resizes the buckets. A flow that throttling has reduced stays reduced.
 func (t *throttle) setShare(share float64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -259,8 +254,8 @@ func (t *throttle) setShare(share float64) {
 	}
 }
 
-// acquire waits for a token, first come first served, and returns how often the flow
-// had been halved then. Where ctx ends before it would have one, it takes none.
+// acquire waits for a token, first come first served, and returns how often the flow had been halved by
+// then. If ctx would end first, it takes none.
 func (t *throttle) acquire(ctx context.Context, b *bucket) (halvings int, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -289,7 +284,7 @@ func (t *throttle) acquire(ctx context.Context, b *bucket) (halvings int, err er
 	return b.halvings, err
 }
 
-// owe takes a token that the bucket may not hold yet.
+// owe takes a token even if the bucket is empty.
 func (t *throttle) owe(b *bucket) (halvings int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -297,8 +292,7 @@ func (t *throttle) owe(b *bucket) (halvings int) {
 	return b.halvings
 }
 
-// trySpare takes a token that no other call may want soon, and reports whether it got one:
-// above half of what the bucket can hold.
+// trySpare takes a token if the bucket is more than half full, and reports whether it did.
 func (t *throttle) trySpare(b *bucket) (halvings int, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -320,7 +314,7 @@ func (t *throttle) awaitSpare(ctx context.Context, b *bucket) (halvings int, err
 	}
 }
 
-// until returns the time until a bucket holds so many tokens, if no call takes any.
+// until returns the time until a bucket has the given number of tokens, if no call takes any.
 func (t *throttle) until(b *bucket, tokens float64) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -330,10 +324,10 @@ func (t *throttle) until(b *bucket, tokens float64) time.Duration {
 	return 0
 }
 
-// slower halves the flow and takes what the bucket still holds: AWS's own is
-// empty. The answer to a call that was sent before the last halving halves nothing.
-// Reads that began with a fuller bucket than AWS's have shown that and no more, if it is
-// the first complaint for long: then only the bucket is emptied.
+// slower halves the flow and empties the bucket, because AWS's own bucket is empty. The answer to a call
+// that was sent before the last halving has no effect. If reads are throttled for the first time in a long
+// time, their bucket may only have been fuller than AWS's at the start. Then the bucket is emptied, and the
+// flow stays.
 func (t *throttle) slower(b *bucket, sentAt int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,7 +1,7 @@
-// Package stringpool lets equal short texts share their memory. What AWS answers says the same
-// ids, zones, keys and values of tags of each of ten thousand pools, and each text that is
-// kept by itself keeps a page of memory from being given back. Package unique would keep an
-// entry of each text besides, and most ids are there once.
+// Package stringpool lets equal short texts share their memory. AWS's answers repeat the same ids, zones,
+// tag keys and tag values for each of ten thousand pools, and each separately stored text keeps a page of
+// memory from being freed. Package unique is no replacement: it would add an entry for each text, and most
+// ids occur only once.
 package stringpool
 
 import (
@@ -10,17 +10,16 @@ import (
 	"sync/atomic"
 )
 
-// Longest is the length in bytes up to which texts are shared.
+// Longest is the maximum length of shared texts, in bytes.
 const Longest = 64
 
-// recent holds the latest texts, each at the index of its hash. A frequent text is nearly always
-// there, and a text that came once gives way to the next. The array bounds the memory, whatever AWS
-// answers.
+// recent has the latest texts, each at the index of its hash. A frequent text is nearly always there, and a
+// rare text is soon replaced. The array bounds the memory, whatever AWS returns.
 var recent [4096]atomic.Pointer[string]
 
 var seed = maphash.MakeSeed()
 
-// String is s, where it is short in the memory that an equal text had before.
+// String returns s. If s is short, the result shares the memory of an equal earlier text.
 func String(s string) string {
 	if len(s) == 0 || len(s) > Longest {
 		return s
@@ -29,12 +28,12 @@ func String(s string) string {
 	if known := at.Load(); known != nil && *known == s {
 		return *known
 	}
-	s = strings.Clone(s) // a part would keep the whole
+	s = strings.Clone(s) // a substring would keep the whole text in memory
 	at.Store(&s)
 	return s
 }
 
-// Bytes is String of a text in bytes, which is not kept.
+// Bytes is like String, for bytes that it does not keep.
 func Bytes(b []byte) string {
 	if len(b) == 0 || len(b) > Longest {
 		return string(b)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/stringpool"
 )
 
-// Text returns the text of the current element, which holds no other, and leaves
-// the element. Short equal texts share their memory.
+// Text returns the text of the current element, which must contain no other element, and leaves the element.
+// Short equal texts share their memory.
 func (s *Scanner) Text() string {
 	if s.err != nil {
 		return ""
@@ -37,7 +37,7 @@ func (s *Scanner) Text() string {
 	return text
 }
 
-// unescape resolves entities and line ends.
+// unescape resolves entities and normalizes line ends.
 func (s *Scanner) unescape(raw []byte) string {
 	text := stringpool.Bytes(raw)
 	if bytes.IndexByte(raw, '&') >= 0 || bytes.IndexByte(raw, '\r') >= 0 {
@@ -59,7 +59,7 @@ func (s *Scanner) unescape(raw []byte) string {
 var errEntity = errors.New("an entity that XML does not define")
 
 func (s *Scanner) resolve(text string) string {
-	// Line ends come first: a carriage return that is written as an entity stays.
+	// Line ends are normalized first, because a carriage return that is written as an entity must stay.
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	var b strings.Builder
 	for {

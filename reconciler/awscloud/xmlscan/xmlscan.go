@@ -1,6 +1,5 @@
-// Package xmlscan reads the XML that AWS's query protocols answer with, about ten
-// times as fast as a general decoder and almost without garbage. It walks one
-// document in memory, element by element:
+// Package xmlscan reads the XML of AWS's query protocols, about ten times as fast as a general decoder and
+// almost without garbage. It walks one document in memory, element by element:
 //
 //	s := xmlscan.New(body)
 //	for s.Child() {
@@ -13,10 +12,9 @@
 //	}
 //	if err := s.End(); err != nil { … }
 //
-// Every element that Child enters is left by Text, Skip, or a Child loop of its
-// own that runs to its end. Attributes are passed over and name prefixes cut off,
-// as AWS's answers use neither. An element that it does not understand is an error, and
-// never counts as missing.
+// Every element that Child enters must be left by Text, Skip, or its own Child loop that runs to its end.
+// Attributes are skipped and name prefixes cut off, because AWS's answers use neither. An element that is
+// not understood is an error, and never counts as missing.
 package xmlscan
 
 import (
@@ -32,12 +30,12 @@ type Scanner struct {
 	data  []byte
 	pos   int
 	stack [][]byte // names of the elements that are open
-	// empty says that the element entered last is <x/>, so it has no end tag.
+	// empty says that the last entered element is <x/>, so it has no end tag.
 	empty bool
 	err   error
 }
 
-// New returns a scanner that stands before the root element.
+// New returns a scanner that is positioned before the root element.
 func New(data []byte) *Scanner {
 	return &Scanner{data: data, stack: make([][]byte, 0, 16)}
 }
@@ -45,8 +43,8 @@ func New(data []byte) *Scanner {
 // Pos returns the number of bytes read.
 func (s *Scanner) Pos() int { return s.pos }
 
-// Name is the name of the element that Child entered last, without prefix. It is
-// valid until the next call.
+// Name returns the name of the element that Child last entered, without prefix. It is valid until the next
+// call.
 func (s *Scanner) Name() []byte {
 	if len(s.stack) == 0 {
 		return nil
@@ -60,8 +58,8 @@ func (s *Scanner) fail(format string, args ...any) {
 	}
 }
 
-// Child enters the next child of the current element, or the root element at
-// first. At the end of the current element it leaves it and returns false.
+// Child enters the next child of the current element, or at first the root element. At the end of the
+// current element, it leaves the element and returns false.
 func (s *Scanner) Child() bool {
 	if s.err != nil {
 		return false
@@ -160,7 +158,7 @@ func (s *Scanner) startTag() bool {
 	return true
 }
 
-// attributes passes over attributes and the end of a start tag.
+// attributes skips attributes and the end of a start tag.
 func (s *Scanner) attributes() bool {
 	for s.pos < len(s.data) {
 		switch c := s.data[s.pos]; c {
@@ -214,7 +212,7 @@ func nameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == ':'
 }
 
-// endTag leaves the current element by the end tag at the position.
+// endTag leaves the current element at the end tag.
 func (s *Scanner) endTag() {
 	s.pos += len("</")
 	name := s.name()
@@ -240,7 +238,7 @@ func (s *Scanner) leave() {
 	s.empty = false
 }
 
-// Skip leaves the current element with all that is in it.
+// Skip leaves the current element with all its content.
 func (s *Scanner) Skip() {
 	depth := len(s.stack)
 	for s.err == nil && len(s.stack) >= depth && depth > 0 {
@@ -275,16 +273,15 @@ func (s *Scanner) Mark() Mark { return Mark{s.pos, len(s.stack), s.empty} }
 // Since returns the bytes that were read since m.
 func (s *Scanner) Since(m Mark) []byte { return s.data[m.pos:s.pos] }
 
-// Back returns to m, where the element that was entered there has been left and nothing
-// else been entered.
+// Back returns to m. The element that was entered there must have been left, and no other element entered.
 func (s *Scanner) Back(m Mark) {
 	if s.err == nil {
 		s.pos, s.stack, s.empty = m.pos, s.stack[:m.depth], m.empty
 	}
 }
 
-// Ahead returns the next n bytes, nil where there are not so many. An element without
-// content has no bytes of its own.
+// Ahead returns the next n bytes, or nil if fewer remain. An element without content has no bytes of its
+// own.
 func (s *Scanner) Ahead(n int) []byte {
 	if s.err != nil || s.empty || n <= 0 || n > len(s.data)-s.pos {
 		return nil
@@ -292,8 +289,8 @@ func (s *Scanner) Ahead(n int) []byte {
 	return s.data[s.pos : s.pos+n]
 }
 
-// Leave leaves the current element, as Skip does. Its bytes to the end of its end tag are
-// the n that Ahead has returned: the caller knows that from an equal element.
+// Leave leaves the current element like Skip. Its content and end tag must be the n bytes that Ahead
+// returned, which the caller knows from an equal element.
 func (s *Scanner) Leave(n int) {
 	s.pos += n
 	s.leave()
