@@ -15,16 +15,17 @@ import (
 )
 
 const (
-	// requestTimeout bounds one request with its answer.
+	// requestTimeout is the timeout of one request with its response.
 	requestTimeout = 30 * time.Second
-	// tries bounds the attempts of a read. A write is tried once: its answer may be lost.
+	// tries is the maximum number of attempts of a read. A write is tried only once, because it may have
+	// been executed although its response was lost.
 	tries = 3
-	// longestWait bounds the wait between two tries. A caller that should wait
-	// longer learns that from the error, and comes back by itself.
+	// longestWait is the maximum wait between two attempts. If the forge requests a longer wait, the caller
+	// gets it in the error, and must retry by itself.
 	longestWait = 10 * time.Second
 )
 
-// caller makes calls of a forge's library: it bounds, repeats and explains them.
+// caller makes calls of a forge's library. It bounds and repeats them, and explains their errors.
 type caller struct {
 	profile Profile
 	http    *http.Client
@@ -40,32 +41,32 @@ func newCaller(p Profile, o ClientOptions, transport forgehttp.Options) *caller 
 	return &caller{profile: p, http: forgehttp.NewClient(transport), repository: o.Repository}
 }
 
-// Profile is the forge's.
+// Profile returns the profile of the forge.
 func (c *caller) Profile() Profile { return c.profile }
 
-// aboutPull is the need of a call about one pull request.
+// aboutPull returns the need of a call about one pull request.
 func (c *caller) aboutPull(does, grant string, number int64) need {
 	return need{does: does, grant: grant, thing: fmt.Sprintf("%s %d of %s", c.profile.PullRequest, number, c.repository)}
 }
 
-// need says what a call is for, for who reads that it was refused.
+// need describes the purpose and the permissions of a call, for the error if it is refused.
 type need struct {
 	does  string // such as "read pull requests"
-	grant string // what the token needs for it
-	// thing names what is missing when the forge answers 404, such as "pull request 7". It is ""
-	// for the repository, which then is only invisible to this token.
+	grant string // the permission of the token that it requires
+	// thing names the missing object if the forge answers 404, such as "pull request 7". It is "" for the
+	// repository, because then the token usually has no access to the repository.
 	thing string
 }
 
-// answer holds what a response carries besides the document.
+// answer contains the data about a response that is not in its document.
 type answer struct {
-	same  bool // since the ETag that was sent
+	same  bool // unchanged since the ETag that was sent
 	etag  string
 	more  bool // there is a next page
-	total int  // of all pages, -1 if the forge does not say
+	total int  // on all pages, -1 if the forge does not report it
 }
 
-// read makes a call that changes nothing, and again where that may help.
+// read makes a call that changes nothing. It repeats the call after temporary errors.
 func (c *caller) read(ctx context.Context, n need, etag string, call func(context.Context) error) (answer, error) {
 	for try := 1; ; try++ {
 		a, err := c.once(ctx, n, etag, call)
@@ -75,7 +76,7 @@ func (c *caller) read(ctx context.Context, n need, etag string, call func(contex
 		}
 		wait := max(refusal.After, time.Duration(try*try)*time.Second/2)
 		if refusal.After == 0 {
-			if more, err := rand.Int(rand.Reader, big.NewInt(int64(wait/2)+1)); err == nil { // so that not all come back at once
+			if more, err := rand.Int(rand.Reader, big.NewInt(int64(wait/2)+1)); err == nil { // so that not all callers retry at the same time
 				wait += time.Duration(more.Int64())
 			}
 		}
@@ -92,13 +93,13 @@ func (c *caller) read(ctx context.Context, n need, etag string, call func(contex
 	}
 }
 
-// passes reports whether a read that failed so may succeed in a moment. Gitea says
-// 500 for missing things, which is why this has an end.
+// passes reports whether a read that failed with e may succeed in a moment. Gitea also answers 500 for
+// missing objects, so the number of attempts is limited.
 func passes(e *forgehttp.Error) bool {
 	return e.Fault == forgehttp.FaultBusy || e.Status >= 500
 }
 
-// write makes a call once.
+// write makes a call once, without retries.
 func (c *caller) write(ctx context.Context, n need, call func(context.Context) error) error {
 	_, err := c.once(ctx, n, "", call)
 	return err
@@ -118,8 +119,8 @@ func (c *caller) once(ctx context.Context, n need, etag string, call func(contex
 	return answer{etag: word(x.Header.Get("ETag")), more: more(x.Header), total: total(x.Header)}, nil
 }
 
-// explain says what failed and what a person can do about it. An error that is no
-// refusal by the transport is an answer that the library could not read.
+// explain adds the failed action and the remedy to an error. An error that is not from the transport means
+// that the library could not decode the response.
 func (c *caller) explain(n need, status int, err error) error {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) {
@@ -147,7 +148,7 @@ func (c *caller) explain(n need, status int, err error) error {
 	return &e
 }
 
-// refused is the refusal with a status, nil for any other error.
+// refused returns the refusal with a status, nil for any other error.
 func refused(err error, status int) *forgehttp.Error {
 	var e *forgehttp.Error
 	if errors.As(err, &e) && e.Status == status {
@@ -156,7 +157,7 @@ func refused(err error, status int) *forgehttp.Error {
 	return nil
 }
 
-// commentRefusal says what forges say of comments only: that the conversation is locked.
+// commentRefusal explains refusals that only comments get, such as for a locked conversation.
 func commentRefusal(err error) error {
 	var e *forgehttp.Error
 	if errors.As(err, &e) && e.Status/100 == 4 && e.Status != http.StatusTooManyRequests && strings.Contains(strings.ToLower(e.Message), "locked") {
@@ -166,8 +167,8 @@ func commentRefusal(err error) error {
 	return err
 }
 
-// TooLong reports whether a forge refuses a text for its length. Gitea's databases
-// say so, and Gitea answers 500 then.
+// TooLong reports whether a forge refused a text because of its length. With Gitea, the database returns
+// that error, and Gitea answers 500.
 func TooLong(err error) bool {
 	var e *forgehttp.Error
 	if !errors.As(err, &e) {
@@ -176,12 +177,12 @@ func TooLong(err error) bool {
 	return e.Status == http.StatusRequestEntityTooLarge || e.Status >= 400 && strings.Contains(strings.ToLower(e.Message), "too long")
 }
 
-// Gone reports whether a forge says that something does not exist.
+// Gone reports whether a forge answered that an object does not exist.
 func Gone(err error) bool {
 	return refused(err, http.StatusNotFound) != nil || refused(err, http.StatusGone) != nil
 }
 
-// whoAmI returns the login of the token, and requests it until it is known.
+// whoAmI returns the login of the token. It requests the login only until it is known.
 func (c *caller) whoAmI(ctx context.Context, grant string, ask func(context.Context) (string, error)) (string, error) {
 	c.mu.Lock()
 	known := c.self

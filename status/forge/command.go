@@ -9,42 +9,42 @@ import (
 // Verb is the action that a comment requests.
 type Verb string
 
-// Verbs.
+// The verbs.
 const (
 	Plan    Verb = "plan"
 	Approve Verb = "approve"
 	// Unapprove withdraws an approval.
 	Unapprove Verb = "unapprove"
 	Help      Verb = "help"
-	// Unknown is a command that there is not, or that is not written as it should be.
+	// Unknown is a command that does not exist, or is not written correctly.
 	Unknown Verb = "unknown"
 )
 
 // Command is an instruction to weir in a comment.
 type Command struct {
 	Name Verb
-	// Digest is the digest of the plan to approve or unapprove, or its beginning: 8 to 64 hex
-	// digits in lower case. "" approves what was shown last, and withdraws all approvals.
+	// Digest is the digest of the plan to approve or unapprove, or its start: 8 to 64 lower-case hex
+	// digits. "" approves the plan that was shown last, or withdraws all approvals.
 	Digest string
-	// Text is the text of an Unknown command: at most 60 characters of it, without any that mean
-	// something in Markdown. Meant is the command that results without the signs around it, such as
-	// that of "/weir approve"; "" for none.
+	// Text is the text of an Unknown command: at most 60 characters, without characters that have a meaning
+	// in Markdown. Meant is the command that results if punctuation is removed, such as from "/weir
+	// approve"; "" if there is none.
 	Text, Meant string
 }
 
 const (
 	leastDigest, mostDigest = 8, 64
-	// maxWords bounds a line that is taken for a command: prose is longer.
+	// maxWords is the maximum number of words of a line that may be a command. Prose is longer.
 	maxWords    = 3
 	commandText = 60
 )
 
-// ParseCommand reads the command in a comment. It must be alone on the first line that
-// has text: "weir plan", "weir approve", "weir unapprove", each of these with a
-// DIGEST or without, or "weir help", in any case. It passes over quotations, code and HTML comments, so that an answer below a
-// quotation works and the words of others do not. A line of two or three words that
-// begins with "weir" and names no command is Unknown, and so is a command with signs around
-// its words; anything else is no command, and false.
+// ParseCommand returns the command in a comment. The command must be alone on the first line with text:
+// "weir plan", "weir approve" or "weir unapprove", each with or without a DIGEST, or "weir help", in upper
+// or lower case. ParseCommand skips quotations, code and HTML comments, so that an answer below a quotation
+// works, and quoted commands are not executed. A line of two or three words is an Unknown command if it
+// starts with "weir" but names no command, or if it is a command with punctuation around its words. Any
+// other line is not a command, and the result is false.
 func ParseCommand(body string) (Command, bool) {
 	words := strings.Fields(firstSaid(body))
 	if len(words) < 2 || len(words) > maxWords {
@@ -72,7 +72,7 @@ func ParseCommand(body string) (Command, bool) {
 	return unknown, true
 }
 
-// commandOf reads the words after "weir".
+// commandOf parses the words after "weir".
 func commandOf(words []string) (Command, bool) {
 	verb, arguments := lower(words[0]), words[1:]
 	switch {
@@ -89,7 +89,7 @@ func commandOf(words []string) (Command, bool) {
 	return Command{}, false
 }
 
-// lower changes ASCII only: no other letter may become one of a command.
+// lower converts only ASCII letters, so that no other letter can become part of a command.
 func lower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -103,8 +103,7 @@ func isDigest(s string) bool {
 	return len(s) >= leastDigest && len(s) <= mostDigest && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// harmless keeps what can be said again in any Markdown without marking, naming or
-// linking anything.
+// harmless keeps only characters that can be repeated in Markdown without formatting, mentions or links.
 func harmless(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
@@ -115,12 +114,11 @@ func harmless(s string) string {
 	return strings.TrimSpace(s[:min(len(s), commandText)])
 }
 
-// firstSaid is the first line with text that is neither quoted nor code nor in an
-// HTML comment. A line that holds a comment and something else is returned as it
-// is, and is no command.
+// firstSaid returns the first line with text that is not quoted, code, or in an HTML comment. A line with
+// an HTML comment and other text is returned unchanged; it is not a command.
 // The rules are CommonMark's: https://spec.commonmark.org/0.31.2/
 func firstSaid(body string) string {
-	var fence string // that is open
+	var fence string // the fence of the open code block
 	comment, quote := false, false
 	for line := range strings.Lines(strings.ReplaceAll(body, "\r\n", "\n")) {
 		line = strings.TrimRight(line, "\r\n")
@@ -143,7 +141,7 @@ func firstSaid(body string) string {
 		case fenceOf(line) != "":
 			fence, quote = fenceOf(line), false
 		case quote:
-			// A quoted paragraph continues without the sign.
+			// A quoted paragraph can continue without >.
 		case strings.HasPrefix(text, "<!--"):
 			rest, open := withoutComments(text)
 			if rest != "" {
@@ -159,8 +157,7 @@ func firstSaid(body string) string {
 	return ""
 }
 
-// withoutComments removes HTML comments from a line, and says whether one of them
-// stays open.
+// withoutComments removes HTML comments from a line, and reports whether one of them stays open.
 func withoutComments(line string) (rest string, open bool) {
 	for {
 		before, after, found := strings.Cut(line, "<!--")
@@ -175,7 +172,7 @@ func withoutComments(line string) (rest string, open bool) {
 	}
 }
 
-// indent counts a line's leading columns.
+// indent returns the number of leading columns of a line.
 func indent(line string) int {
 	n := 0
 	for _, r := range line {
@@ -191,7 +188,7 @@ func indent(line string) int {
 	return n
 }
 
-// fenceOf is the run of marks with which a line opens code, "" if it does not.
+// fenceOf returns the code fence at the start of a line, "" if there is none.
 func fenceOf(line string) string {
 	text := strings.TrimLeft(line, " ")
 	if indent(line) >= 4 || text == "" || text[0] != '`' && text[0] != '~' {

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// CommitState is a commit status' state; GitHub and Gitea know these four, and
-// GitLab maps each to a job's state.
+// CommitState is the state of a commit status. GitHub and Gitea have these four states. GitLab's client
+// maps each to the state of a job.
 type CommitState string
 
-// Commit states. Failure is a verdict on the commit; Error says that the verdict is missing
+// The states of a commit status. Failure is a verdict on the commit. Error means that there is no verdict
 // (superseded, interrupted). Neither satisfies a required check.
 const (
 	Pending CommitState = "pending"
@@ -18,10 +18,10 @@ const (
 	Errored CommitState = "error"
 )
 
-// Final reports whether the state ends a status.
+// Final reports whether the state is a final one.
 func (s CommitState) Final() bool { return s != Pending }
 
-// CommitStatus is one status of a commit. The newest of a context is the valid one.
+// CommitStatus is a status of a commit. Only the newest status of each context is valid.
 type CommitStatus struct {
 	Context     string      `json:"context"`
 	State       CommitState `json:"state"`
@@ -29,8 +29,8 @@ type CommitStatus struct {
 	TargetURL   string      `json:"targetURL,omitempty"`
 }
 
-// RepositoryOf returns owner/name of a Git address, which may be a URL or of the
-// form user@host:owner/name.git.
+// RepositoryOf returns owner/name from a Git address, which is a URL or has the form
+// user@host:owner/name.git.
 func RepositoryOf(address string) (string, error) {
 	project, err := ProjectOf(address)
 	if err != nil {
@@ -40,8 +40,8 @@ func RepositoryOf(address string) (string, error) {
 	return strings.Join(parts[len(parts)-2:], "/"), nil
 }
 
-// ProjectOf returns the whole path of a Git address, as GitLab names a project:
-// groups may be in groups.
+// ProjectOf returns the whole path from a Git address, which is the name of a GitLab project: groups may
+// contain groups.
 func ProjectOf(address string) (string, error) {
 	path := pathOf(address)
 	if path == strings.TrimSuffix(strings.Trim(address, "/"), ".git") || strings.HasPrefix(address, "file:") {

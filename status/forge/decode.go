@@ -12,62 +12,63 @@ import (
 	"strings"
 )
 
-// Hint is the change that a delivery claims.
+// Hint is the change that a delivery claims to report.
 type Hint struct {
-	// Event is the forge's name of it, such as "push".
+	// Event is the forge's name of the event, such as "push".
 	Event string
-	// Delivery is the forge's id of this delivery, empty if it gives none.
+	// Delivery is the forge's ID of this delivery, empty if there is none.
 	Delivery string
-	// Repository is the path of the repository on its forge, such as owner/name,
-	// empty if the delivery is about none in particular.
+	// Repository is the path of the repository on its forge, such as owner/name. It is empty if the
+	// delivery is not about a particular repository.
 	Repository string
-	// Ref is the full name of the changed ref, such as refs/heads/main, empty if the delivery does
-	// not say.
+	// Ref is the full name of the changed ref, such as refs/heads/main, empty if the delivery does not name
+	// it.
 	Ref string
-	// Commit is its current commit, empty if it was deleted or the delivery does not say.
+	// Commit is the ref's current commit, empty if the ref was deleted or the delivery does not name the
+	// commit.
 	Commit string
-	// The thing that changed, empty for deliveries that weir ignores, such as those about
+	// What is the subject of the change. It is empty for deliveries that weir ignores, such as about
 	// statuses that weir itself wrote.
 	What What
-	// Number is the pull request's, where one changed or was commented on.
+	// Number is the number of the pull request that was changed or commented on.
 	Number int64
-	// Sender is the login of the user who made the change, empty if the delivery does not say.
+	// Sender is the login of the user who made the change, empty if the delivery does not name the user.
 	// GitLab names the author of a comment, even if another user edited it.
 	Sender string
-	// Comment describes a comment; its ID is 0 if the delivery is about none.
+	// Comment describes a comment. Its ID is 0 if the delivery is not about a comment.
 	Comment Heard
 }
 
-// Heard is the text of a comment as a delivery has it. It can show that somebody edited the
-// comment before weir read it.
+// Heard is the text of a comment in a delivery. It can prove that somebody edited the comment before weir
+// read it.
 type Heard struct {
 	ID int64 `json:"id"`
-	// Sum stands for the text, Edited says that the delivery reports an edit of it.
+	// Sum is a hash of the text. Edited says that the delivery reports an edit.
 	Sum    string `json:"sum"`
 	Edited bool   `json:"edited,omitempty"`
 }
 
-// SumOf returns a hash of a comment's text. It covers only the beginning, because a list may not
-// have more.
+// SumOf returns a hash of the start of a comment's text. It does not cover the rest, because a list may not
+// contain more.
 func SumOf(body string) string {
 	sum := sha256.Sum256([]byte(Beginning(plainText(body))))
 	return hex.EncodeToString(sum[:16])
 }
 
-// The subjects of deliveries.
+// What is the subject of a delivery.
 type What string
 
-// The kinds of change. A pull request that changed may also have moved its ref.
+// The subjects of deliveries. A change of a pull request may also have changed its ref.
 const (
 	Pushed    What = "push"
 	Changed   What = "pull"
 	Commented What = "comment"
 )
 
-// maxWord bounds the texts of a hint: longer ones are no names of anything.
+// maxWord is the maximum length of a text in a hint. Longer texts cannot be names.
 const maxWord = 512
 
-// decode reads a delivery whose signature was checked.
+// decode decodes a delivery with a verified signature.
 func decode(kind Kind, h http.Header, body []byte) (Hint, error) {
 	p := ProfileOf(kind)
 	hint := Hint{Event: clip(first(h, p.webhook.event)), Delivery: clip(first(h, p.webhook.delivery))}
@@ -93,12 +94,12 @@ func decode(kind Kind, h http.Header, body []byte) (Hint, error) {
 		}
 	}
 	if zeros(hint.Commit) {
-		hint.Commit = "" // it was deleted
+		hint.Commit = "" // the ref was deleted
 	}
 	return hint, nil
 }
 
-// jsonOf unwraps what GitHub sends where the hook's content type is a form.
+// jsonOf extracts the JSON from a form, which GitHub sends if the webhook's content type is a form.
 func jsonOf(h http.Header, body []byte) ([]byte, error) {
 	if kind, _, _ := strings.Cut(h.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		return body, nil
@@ -112,13 +113,13 @@ func jsonOf(h http.Header, body []byte) ([]byte, error) {
 
 func unmarshal(body []byte, into any) error {
 	if err := json.Unmarshal(body, into); err != nil {
-		return errors.New("decode webhook: the body is not the JSON of this event") // its text may be secret
+		return errors.New("decode webhook: the body is not the JSON of this event") // the text of the error may contain a secret
 	}
 	return nil
 }
 
-// github reads what GitHub sends, and Gitea and Forgejo in the same form. Both send
-// comments on issues too, and mark those on pull requests.
+// github decodes deliveries of GitHub, and of Gitea and Forgejo, which have the same format. All of them
+// also send comments on issues, and mark the ones on pull requests.
 // https://docs.github.com/webhooks/webhook-events-and-payloads
 func (hint *Hint) github(body []byte) error {
 	var in struct {
@@ -162,7 +163,7 @@ func (hint *Hint) github(body []byte) error {
 	case "create", "delete":
 		hint.Ref = refOf(in.Ref, in.RefType)
 		if hint.Event == "create" {
-			hint.Commit = in.Sha // Gitea's
+			hint.Commit = in.Sha // only in Gitea's deliveries
 		}
 	case "pull_request":
 		hint.What, hint.Number, hint.Commit = Changed, in.Number, in.PullRequest.Head.Sha
@@ -178,7 +179,7 @@ func (hint *Hint) github(body []byte) error {
 	return nil
 }
 
-// refOf makes a full name of a short one.
+// refOf expands the short name of a ref.
 func refOf(name, kind string) string {
 	switch {
 	case name == "" || strings.HasPrefix(name, "refs/"):
@@ -190,7 +191,7 @@ func refOf(name, kind string) string {
 	}
 }
 
-// gitlab reads GitLab's hooks of projects, groups and systems.
+// gitlab decodes deliveries of GitLab's project, group and system hooks.
 // https://docs.gitlab.com/user/project/integrations/webhook_events
 func (hint *Hint) gitlab(body []byte) error {
 	var in struct {
@@ -244,7 +245,7 @@ func (hint *Hint) gitlab(body []byte) error {
 	return nil
 }
 
-// generic reads {"repository", "ref", "commit"}. Each of them may be left out, as may the body.
+// generic decodes {"repository", "ref", "commit"}. Each field is optional, and so is the body.
 func (hint *Hint) generic(body []byte) error {
 	var in struct {
 		Repository string `json:"repository"`
@@ -262,14 +263,13 @@ func (hint *Hint) generic(body []byte) error {
 
 func zeros(s string) bool { return strings.Trim(s, "0") == "" }
 
-// clip bounds what a header says.
+// clip bounds the length of a header's value.
 func clip(s string) string {
 	return strings.ToValidUTF8(s[:min(len(s), 128)], "")
 }
 
-// names reports whether a repository that a hint names is the one at an address,
-// which may be a URL or of the form user@host:path. The hosts are not compared: a
-// forge may be known under several names.
+// names reports whether a repository that a hint names is the one at an address, which is a URL or has the
+// form user@host:path. It does not compare hosts, because a forge may have several names.
 func names(repository, address string) bool {
 	if repository == "" {
 		return true
@@ -279,7 +279,7 @@ func names(repository, address string) bool {
 	return own != "" && (strings.EqualFold(own, at) || len(at) > len(own) && strings.EqualFold(at[len(at)-len(own)-1:], "/"+own))
 }
 
-// pathOf is the path of an address without the slashes around it and .git.
+// pathOf returns the path of an address without leading and trailing slashes and .git.
 func pathOf(address string) string {
 	p := address
 	if u, err := url.Parse(address); err == nil && u.Host != "" {

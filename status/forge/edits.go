@@ -11,12 +11,12 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// Edits says what a forge records about edits of a comment's text.
+// Edits is a forge's record of edits of a comment's text.
 type Edits int
 
-// What a forge can record.
+// The possible values of Edits.
 const (
-	// EditsUnknown means that the forge does not show it for this comment.
+	// EditsUnknown means that the forge does not show whether this comment was edited.
 	EditsUnknown Edits = iota
 	// Unedited means that the text is the original text of its author.
 	Unedited
@@ -24,17 +24,17 @@ const (
 	Edited
 )
 
-// sameBeginning reports whether the beginning of a comment's text, which a list gave, is
-// that of a text which was read later.
+// sameBeginning reports whether the start of a comment's text, from a list, matches a text that was read
+// later.
 func sameBeginning(listed, now string) bool {
 	return Beginning(plainText(now)) == Beginning(plainText(listed))
 }
 
-// plainText is a text without what forges change of one by themselves.
+// plainText normalizes the parts of a text that forges change by themselves.
 func plainText(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 
-// Edits reads GitHub's mark of an edit. Only GraphQL has it, and updated_at counts whole
-// seconds: an edit within the first second would not show there.
+// Edits reads GitHub's flag for edits. Only GraphQL has it. updated_at has a resolution of a second, so it
+// would not show an edit within the first second.
 // https://docs.github.com/graphql/reference/objects#issuecomment
 func (g *gitHub) Edits(ctx context.Context, c Comment) (Edits, error) {
 	if c.Node == "" {
@@ -65,9 +65,9 @@ func (g *gitHub) Edits(ctx context.Context, c Comment) (Edits, error) {
 	return Unedited, nil
 }
 
-// Edits reads GitLab's mark of an edit, which only GraphQL has. updated_at also changes when a
-// thread is resolved. GitLab has the query since 15.9; before that, equal times show that nothing
-// happened to the note.
+// Edits reads GitLab's flag for edits, which only GraphQL has. updated_at also changes when a thread is
+// resolved. GitLab has the query since 15.9. With older versions, equal times show that the note was not
+// changed.
 // https://docs.gitlab.com/api/graphql/reference/#querynote
 func (g *gitLab) Edits(ctx context.Context, c Comment) (Edits, error) {
 	var in struct {
@@ -86,7 +86,7 @@ func (g *gitLab) Edits(ctx context.Context, c Comment) (Edits, error) {
 		if err != nil {
 			return err
 		}
-		req.URL.Path = strings.TrimSuffix(req.URL.Path, "/v4/") + "/graphql" // below the same address as the REST API
+		req.URL.Path = strings.TrimSuffix(req.URL.Path, "/v4/") + "/graphql" // GraphQL has the same base address as the REST API
 		req.URL.RawPath = ""
 		_, err = g.client.Do(req, &in)
 		return err
@@ -102,10 +102,9 @@ func (g *gitLab) Edits(ctx context.Context, c Comment) (Edits, error) {
 	return EditsUnknown, nil
 }
 
-// Edits compares a comment with what Gitea noted of it in the repository's activity when it
-// was written, which no edit changes. The times of a comment count whole seconds, so that
-// they show no edit within the first one, and an owner can set them on Forgejo. Gitea hides
-// the activity of users who chose so.
+// Edits compares a comment with its original text in the repository's activity, which edits do not change.
+// The times of a comment have a resolution of a second, so they show no edit within the first second, and
+// on Forgejo an owner can set them. Gitea does not show the activity of users who have hidden it.
 func (t *giteaForge) Edits(ctx context.Context, c Comment) (Edits, error) {
 	if !c.UpdatedAt.Equal(c.CreatedAt) {
 		return Edited, nil
@@ -118,7 +117,7 @@ func (t *giteaForge) Edits(ctx context.Context, c Comment) (Edits, error) {
 	if plainText(first) == body {
 		return Unedited, nil
 	}
-	// Gitea keeps some 200 characters.
+	// Gitea stores about 200 characters.
 	kept, cut := strings.CutSuffix(first, "…")
 	if !cut {
 		kept, cut = strings.CutSuffix(first, "...")
@@ -134,7 +133,7 @@ func (t *giteaForge) Edits(ctx context.Context, c Comment) (Edits, error) {
 	return EditsUnknown, nil
 }
 
-// firstWritten is the beginning of a comment as the repository's activity has it.
+// firstWritten returns the start of a comment in the repository's activity.
 func (t *giteaForge) firstWritten(ctx context.Context, c Comment) (text string, found bool, err error) {
 	err = eachPage(t.size, func(page int) (n int, a answer, err error) {
 		var list []*gitea.Activity
@@ -147,7 +146,7 @@ func (t *giteaForge) firstWritten(ctx context.Context, c Comment) (text string, 
 				continue
 			}
 			if entry.Created.Before(c.CreatedAt.Add(-time.Minute)) {
-				return 0, a, err // all others are older
+				return 0, a, err // all further ones are older
 			}
 			if on, said, ok := strings.Cut(entry.Content, "|"); ok && entry.CommentID == c.ID && entry.OpType == "comment_pull" && on == fmt.Sprint(c.Number) {
 				text, found = said, true
@@ -157,7 +156,7 @@ func (t *giteaForge) firstWritten(ctx context.Context, c Comment) (text string, 
 		return len(list), a, err
 	})
 	if refused(err, http.StatusNotFound) != nil {
-		return "", false, nil // before Gitea 1.20
+		return "", false, nil // Gitea before 1.20
 	}
 	return text, found, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// giteaForge is Gitea or Forgejo, whose API is the same here.
+// giteaForge is a client of Gitea or Forgejo, which have the same API here.
 type giteaForge struct {
 	*caller
 	base        string
@@ -37,8 +37,8 @@ func newGitea(p Profile, base *url.URL, o ClientOptions) (Client, error) {
 	}, nil
 }
 
-// call makes an SDK's client for one call: the SDK keeps the context in the client. An
-// empty version keeps it from asking the server for its own.
+// call creates an SDK client for one call, because the SDK keeps the context in the client. Its version is
+// set to empty, so that it does not request the version from the server.
 func (t *giteaForge) call(do func(*gitea.Client) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		c, err := gitea.NewClient(t.base, gitea.SetGiteaVersion(""), gitea.SetHTTPClient(t.http), gitea.SetContext(ctx))
@@ -54,7 +54,7 @@ func (t *giteaForge) page(n int) gitea.ListOptions {
 }
 
 func giteaLogin(u *gitea.User) string {
-	if u == nil { // an account that is gone
+	if u == nil { // a deleted account
 		return ""
 	}
 	return u.UserName
@@ -67,8 +67,8 @@ func (t *giteaForge) pull(in *gitea.PullRequest) PullRequest {
 	}
 	if h := in.Head; h != nil {
 		out.HeadSHA, out.HeadRef = h.Sha, h.Ref
-		// A user who may only read can push to refs/for/… of Gitea: such a pull request names
-		// the repository itself as its head's, and no branch of it.
+		// Users with read permission can push to refs/for/… of Gitea. Such a pull request names the
+		// repository itself as the head's repository, but no branch.
 		// https://docs.gitea.com/usage/agit
 		out.Fork = h.Repository == nil || in.Base == nil || in.Base.Repository == nil || h.Repository.ID != in.Base.Repository.ID ||
 			h.Name == "" || strings.HasPrefix(h.Ref, "refs/")
@@ -107,7 +107,7 @@ func (t *giteaForge) list(ctx context.Context, state gitea.StateType, page int, 
 	return list, a, err
 }
 
-// Pulls lists the open pull requests.
+// Pulls implements Client.
 func (t *giteaForge) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor, bool, error) {
 	return listPulls(ctx, t, after)
 }
@@ -124,9 +124,9 @@ func (t *giteaForge) pullPage(ctx context.Context, page int, etag string) ([]Pul
 	return list, a, err
 }
 
-// withoutPulls says why Gitea gives no list of pull requests. It answers 404 where
-// they are turned off, and also while nothing was pushed yet, and a moment longer:
-// then the list is empty.
+// withoutPulls explains why Gitea returns no list of pull requests. It answers 404 if they are disabled. It
+// also does so before the first push, and for a moment after that: then withoutPulls returns nil, because
+// the list is empty.
 func (t *giteaForge) withoutPulls(ctx context.Context, err error) error {
 	var repository *gitea.Repository
 	_, asked := t.read(ctx, need{does: "read the repository", grant: giteaRead}, "", t.call(func(c *gitea.Client) (err error) {
@@ -147,7 +147,7 @@ func (t *giteaForge) withoutPulls(ctx context.Context, err error) error {
 	}
 }
 
-// Pull reads one.
+// Pull implements Client.
 func (t *giteaForge) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
 	_, err = t.read(ctx, t.aboutPull("read pull requests", giteaRead, number), "", t.call(func(c *gitea.Client) error {
 		in, _, err := c.GetPullRequest(t.owner, t.repo, number)
@@ -159,13 +159,13 @@ func (t *giteaForge) Pull(ctx context.Context, number int64) (out PullRequest, e
 	return out, err
 }
 
-// MergedSince reads all closed pull requests: Gitea cannot list only the merged ones.
+// MergedSince reads all closed pull requests, because Gitea cannot list only the merged ones.
 func (t *giteaForge) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
 	return mergedSince(t.size, from, func(page int) ([]PullRequest, answer, error) { return t.list(ctx, gitea.StateClosed, page, "") })
 }
 
-// PullOf finds the pull request by its two branches, since Gitea 1.22. If several exist, Gitea
-// returns the oldest. So the list, which has the newest first, is read only if one exists.
+// PullOf finds the pull request of two branches, with a request that Gitea has since 1.22. If several
+// exist, Gitea returns the oldest. So the list, which has the newest first, is also read if one exists.
 func (t *giteaForge) PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error) {
 	_, err = t.read(ctx, need{does: "read pull requests", grant: giteaRead, thing: "the pull request"}, "", t.call(func(c *gitea.Client) error {
 		in, _, err := c.GetPullRequestByBaseHead(t.owner, t.repo, base, head)
@@ -191,7 +191,7 @@ func (t *giteaForge) PullOf(ctx context.Context, base, head string) (p PullReque
 			switch {
 			case one == nil:
 			case one.Index <= oldest.Number:
-				return 0, a, err // all later ones are older
+				return 0, a, err // all further ones are older
 			case ofBranches(one, base, head):
 				p = t.pull(one)
 				return 0, a, err
@@ -202,14 +202,14 @@ func (t *giteaForge) PullOf(ctx context.Context, base, head string) (p PullReque
 	return p, true, err
 }
 
-// ofBranches reports whether a pull request is of two branches of the repository itself.
-// Once the head's branch is deleted, only the name has it.
+// ofBranches reports whether a pull request is between two branches of the repository itself. After the
+// head's branch was deleted, only Name contains it.
 func ofBranches(p *gitea.PullRequest, base, head string) bool {
 	return p.Head != nil && p.Base != nil && p.Head.Name == head && p.Base.Ref == base &&
 		p.Head.Repository != nil && p.Base.Repository != nil && p.Head.Repository.ID == p.Base.Repository.ID
 }
 
-// OpenPull opens one.
+// OpenPull implements Client.
 func (t *giteaForge) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err error) {
 	err = t.write(ctx, need{does: "open pull requests", grant: giteaPropose, thing: "the branch " + p.Head}, t.call(func(c *gitea.Client) error {
 		in, _, err := c.CreatePullRequest(t.owner, t.repo, gitea.CreatePullRequestOption{Title: p.Title, Body: p.Body, Head: p.Head, Base: p.Base})
@@ -221,7 +221,7 @@ func (t *giteaForge) OpenPull(ctx context.Context, p Proposal) (out PullRequest,
 	return out, err
 }
 
-// EditPull gives one another text. Gitea keeps the title where none is sent.
+// EditPull implements Client. Gitea keeps the title if none is sent.
 func (t *giteaForge) EditPull(ctx context.Context, number int64, title, body string) error {
 	return t.write(ctx, t.aboutPull("edit pull requests", giteaPropose, number), t.call(func(c *gitea.Client) error {
 		_, _, err := c.EditPullRequest(t.owner, t.repo, number, gitea.EditPullRequestOption{Title: title, Body: &body})
@@ -229,7 +229,7 @@ func (t *giteaForge) EditPull(ctx context.Context, number int64, title, body str
 	}))
 }
 
-// ClosePull closes one.
+// ClosePull implements Client.
 func (t *giteaForge) ClosePull(ctx context.Context, number int64) error {
 	return t.write(ctx, t.aboutPull("close pull requests", giteaPropose, number), t.call(func(c *gitea.Client) error {
 		closed := gitea.StateClosed
@@ -256,7 +256,7 @@ func (t *giteaForge) Permission(ctx context.Context, user string) (level Level, 
 	return level, err
 }
 
-// Self is the token's user.
+// Self returns the token's user.
 func (t *giteaForge) Self(ctx context.Context) (string, error) {
 	return t.whoAmI(ctx, "the scope read:user", func(ctx context.Context) (name string, err error) {
 		err = t.call(func(c *gitea.Client) error {
@@ -270,7 +270,7 @@ func (t *giteaForge) Self(ctx context.Context) (string, error) {
 
 var giteaStatuses = need{does: "write statuses", grant: giteaStatus}
 
-// SetStatus posts a status.
+// SetStatus implements Client.
 func (t *giteaForge) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
 	return t.write(ctx, giteaStatuses, t.call(func(c *gitea.Client) error {
 		_, _, err := c.CreateStatus(t.owner, t.repo, sha, gitea.CreateStatusOption{
@@ -280,8 +280,8 @@ func (t *giteaForge) SetStatus(ctx context.Context, sha string, s CommitStatus) 
 	}))
 }
 
-// Statuses lists a commit's statuses. Gitea orders them by whole seconds, so
-// the highest id of a context is the newest.
+// Statuses implements Client. Gitea sorts statuses by whole seconds, so the newest status of a context is
+// the one with the highest ID.
 func (t *giteaForge) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
 	out, newest := map[string]CommitStatus{}, map[string]int64{}
 	err := eachPage(t.size, func(page int) (n int, a answer, err error) {
@@ -299,8 +299,8 @@ func (t *giteaForge) Statuses(ctx context.Context, sha string) (map[string]Commi
 		return len(list), a, err
 	})
 	if e := refused(err, http.StatusNotFound); e != nil {
-		// Gitea answers "not found" for a commit that it does not have yet, and for a repository
-		// that the token may not see.
+		// Gitea answers "not found" both for a commit that it does not have yet, and for a repository that
+		// is invisible to the token.
 		if t.write(ctx, giteaStatuses, t.call(func(c *gitea.Client) error { _, _, err := c.GetRepo(t.owner, t.repo); return err })) == nil {
 			return nil, &forgehttp.Error{Forge: e.Forge, Fault: forgehttp.FaultMissing, Status: e.Status, Message: "the commit is not there yet", Err: e.Err}
 		}

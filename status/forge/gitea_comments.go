@@ -8,7 +8,7 @@ import (
 	"code.gitea.io/sdk/gitea"
 )
 
-// talk reads a page of the comments of a pull request, or of all with number 0.
+// talk reads a page of comments of a pull request, or of all pull requests if number is 0.
 func (t *giteaForge) talk(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
 	a, err = t.read(ctx, n, etag, t.call(func(c *gitea.Client) (err error) {
 		list = nil
@@ -43,36 +43,36 @@ func giteaComment(c *gitea.Comment, number int64) Comment {
 	}
 }
 
-// Comments lists a conversation. Gitea returns it at once, or in pages if the server is configured
-// so.
+// Comments implements Client. Gitea returns all comments at once, or in pages if the server is configured
+// that way.
 func (t *giteaForge) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(t.size, from, func(page int) ([]Comment, answer, error) {
 		return t.talk(ctx, t.aboutPull("read comments", giteaRead, number), number, from, page, "")
 	})
 }
 
-// CommentsSince lists the comments on all pull requests.
+// CommentsSince implements Client.
 func (t *giteaForge) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	return t.comments.read(t.size, from, func(page int, etag string) ([]Comment, answer, error) {
 		return t.talk(ctx, need{does: "read comments", grant: giteaRead}, 0, from, page, etag)
 	})
 }
 
-// React marks a comment.
+// React implements Client.
 func (t *giteaForge) React(ctx context.Context, number, comment int64, r Reaction) error {
 	err := t.write(ctx, t.aboutPull("react to comments", giteaWrite, number), t.call(func(c *gitea.Client) error {
 		_, _, err := c.PostIssueCommentReaction(t.owner, t.repo, comment, string(r))
 		return err
 	}))
 	if err != nil && strings.Contains(err.Error(), "not an allowed reaction") {
-		return nil // Gitea's administrator chooses which there are
+		return nil // Gitea's administrator chooses the available reactions
 	}
 	return err
 }
 
 var giteaComments = need{does: "write comments on pull requests", grant: giteaWrite}
 
-// CreateComment writes a comment.
+// CreateComment implements Client.
 func (t *giteaForge) CreateComment(ctx context.Context, number int64, body string) (out Comment, err error) {
 	err = t.write(ctx, giteaComments, t.call(func(c *gitea.Client) error {
 		in, _, err := c.CreateIssueComment(t.owner, t.repo, number, gitea.CreateIssueCommentOption{Body: body})
@@ -82,7 +82,7 @@ func (t *giteaForge) CreateComment(ctx context.Context, number int64, body strin
 	return out, commentRefusal(err)
 }
 
-// EditComment changes a comment's text.
+// EditComment implements Client.
 func (t *giteaForge) EditComment(ctx context.Context, number, id int64, body string) (out Comment, err error) {
 	err = t.write(ctx, giteaComments, t.call(func(c *gitea.Client) error {
 		in, _, err := c.EditIssueComment(t.owner, t.repo, id, gitea.EditIssueCommentOption{Body: body})
@@ -92,7 +92,7 @@ func (t *giteaForge) EditComment(ctx context.Context, number, id int64, body str
 	return out, commentRefusal(err)
 }
 
-// DeleteComment deletes a comment.
+// DeleteComment implements Client.
 func (t *giteaForge) DeleteComment(ctx context.Context, _, id int64) error {
 	return commentRefusal(t.write(ctx, giteaComments, t.call(func(c *gitea.Client) error {
 		_, err := c.DeleteIssueComment(t.owner, t.repo, id)

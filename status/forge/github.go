@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// gitHub is GitHub, or GitHub Enterprise Server.
+// gitHub is a client of GitHub, or of GitHub Enterprise Server.
 type gitHub struct {
 	*caller
 	client      *github.Client
@@ -37,11 +37,11 @@ func newGitHub(p Profile, base *url.URL, o ClientOptions) (Client, error) {
 	owner, name, _ := strings.Cut(o.Repository, "/")
 	g := &gitHub{
 		caller: newCaller(p, o, forgehttp.Options{Base: base, Scheme: forgehttp.Bearer}),
-		owner:  url.PathEscape(owner), repo: url.PathEscape(name), size: 100, // the library puts them into paths as they are
+		owner:  url.PathEscape(owner), repo: url.PathEscape(name), size: 100, // the library inserts them into paths unescaped
 	}
 	g.client = github.NewClient(g.http)
-	g.client.BaseURL = api.JoinPath("/")  // WithEnterpriseURLs would guess where the API is by the host's name
-	g.client.DisableRateLimitCheck = true // the transport keeps to limits
+	g.client.BaseURL = api.JoinPath("/")  // WithEnterpriseURLs would guess the API's address from the host name
+	g.client.DisableRateLimitCheck = true // the transport observes rate limits
 	return g, nil
 }
 
@@ -56,7 +56,7 @@ func (g *gitHub) pull(in *github.PullRequest) PullRequest {
 	}
 	switch {
 	case in.GetMerged() || in.MergedAt != nil:
-		out.State, out.MergeSHA = Merged, in.GetMergeCommitSHA() // of a trial merge while it is open
+		out.State, out.MergeSHA = Merged, in.GetMergeCommitSHA() // while a pull request is open, this is a trial merge
 	case in.GetState() == "closed":
 		out.State = Closed
 	default:
@@ -81,7 +81,7 @@ func (g *gitHub) list(ctx context.Context, state string, page int, etag string) 
 	return list, a, err
 }
 
-// Pulls lists the open pull requests.
+// Pulls implements Client.
 func (g *gitHub) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor, bool, error) {
 	return listPulls(ctx, g, after)
 }
@@ -94,7 +94,7 @@ func (g *gitHub) pullPage(ctx context.Context, page int, etag string) ([]PullReq
 	return g.list(ctx, "open", page, etag)
 }
 
-// Pull reads one.
+// Pull implements Client.
 func (g *gitHub) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
 	_, err = g.read(ctx, g.aboutPull("read pull requests", githubRead, number), "", func(ctx context.Context) error {
 		in, _, err := g.client.PullRequests.Get(ctx, g.owner, g.repo, int(number))
@@ -106,12 +106,12 @@ func (g *gitHub) Pull(ctx context.Context, number int64) (out PullRequest, err e
 	return out, err
 }
 
-// MergedSince reads all closed pull requests: GitHub cannot list only the merged ones.
+// MergedSince reads all closed pull requests, because GitHub cannot list only the merged ones.
 func (g *gitHub) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
 	return mergedSince(g.size, from, func(page int) ([]PullRequest, answer, error) { return g.list(ctx, "closed", page, "") })
 }
 
-// PullOf lists those of a branch, the newest first. A fork's branch has another owner.
+// PullOf lists the pull requests of a branch, the newest first. A fork's branch has a different owner.
 // https://docs.github.com/rest/pulls/pulls#list-pull-requests
 func (g *gitHub) PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error) {
 	_, err = g.read(ctx, need{does: "list pull requests", grant: githubRead}, "", func(ctx context.Context) error {
@@ -119,7 +119,7 @@ func (g *gitHub) PullOf(ctx context.Context, base, head string) (p PullRequest, 
 			State: "all", Head: g.owner + ":" + head, Base: base, Sort: "created", Direction: "desc", ListOptions: github.ListOptions{PerPage: g.size},
 		})
 		for _, one := range in {
-			if p = g.pull(one); !p.Fork && p.HeadRef == head && p.BaseRef == base { // GitHub leaves out a filter that it cannot read
+			if p = g.pull(one); !p.Fork && p.HeadRef == head && p.BaseRef == base { // GitHub ignores a filter that it cannot parse
 				found = true
 				return err
 			}
@@ -129,7 +129,7 @@ func (g *gitHub) PullOf(ctx context.Context, base, head string) (p PullRequest, 
 	return p, found, err
 }
 
-// OpenPull opens one.
+// OpenPull implements Client.
 func (g *gitHub) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err error) {
 	err = g.write(ctx, need{does: "open pull requests", grant: githubWrite, thing: "the branch " + p.Head}, func(ctx context.Context) error {
 		in, _, err := g.client.PullRequests.Create(ctx, g.owner, g.repo, &github.NewPullRequest{Title: &p.Title, Body: &p.Body, Head: &p.Head, Base: &p.Base})
@@ -141,7 +141,7 @@ func (g *gitHub) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err
 	return out, err
 }
 
-// EditPull gives one another text.
+// EditPull implements Client.
 func (g *gitHub) EditPull(ctx context.Context, number int64, title, body string) error {
 	return g.write(ctx, g.aboutPull("edit pull requests", githubWrite, number), func(ctx context.Context) error {
 		in := &github.PullRequest{Body: &body}
@@ -153,7 +153,7 @@ func (g *gitHub) EditPull(ctx context.Context, number int64, title, body string)
 	})
 }
 
-// ClosePull closes one.
+// ClosePull implements Client.
 func (g *gitHub) ClosePull(ctx context.Context, number int64) error {
 	return g.write(ctx, g.aboutPull("close pull requests", githubWrite, number), func(ctx context.Context) error {
 		_, _, err := g.client.PullRequests.Edit(ctx, g.owner, g.repo, int(number), &github.PullRequest{State: github.Ptr("closed")})
@@ -161,7 +161,7 @@ func (g *gitHub) ClosePull(ctx context.Context, number int64) error {
 	})
 }
 
-// talk reads a page of the comments of a pull request, or of all with number 0.
+// talk reads a page of comments of a pull request, or of all pull requests if number is 0.
 func (g *gitHub) talk(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
 	o := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{Page: page, PerPage: g.size}}
 	if from = from.UTC().Truncate(time.Second); !from.IsZero() {
@@ -192,9 +192,9 @@ func githubComment(c *github.IssueComment, number int64) Comment {
 	}
 }
 
-// githubPullOf is the pull request that a comment is on, 0 if it is on an issue. GitHub
-// gives the number in the address of the issue that each pull request also is, and only
-// the page's address distinguishes the two.
+// githubPullOf returns the number of the pull request that a comment is on, 0 if it is on an issue. The API
+// address contains the number of an issue for both, because each pull request is also an issue. Only the
+// web address distinguishes them.
 func githubPullOf(c *github.IssueComment) int64 {
 	if page, _, _ := strings.Cut(c.GetHTMLURL(), "#"); !strings.Contains(page, "/pull/") {
 		return 0
@@ -202,22 +202,22 @@ func githubPullOf(c *github.IssueComment) int64 {
 	return numberAtEnd(c.GetIssueURL())
 }
 
-// Comments lists a conversation, without the comments on lines of the change.
+// Comments implements Client. It omits comments on lines of the change.
 func (g *gitHub) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(g.size, from, func(page int) ([]Comment, answer, error) {
 		return g.talk(ctx, g.aboutPull("read comments", githubRead, number), number, from, page, "")
 	})
 }
 
-// CommentsSince lists the comments on all pull requests.
+// CommentsSince implements Client.
 func (g *gitHub) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	return g.comments.read(g.size, from, func(page int, etag string) ([]Comment, answer, error) {
 		return g.talk(ctx, need{does: "read comments", grant: githubRead}, 0, from, page, etag)
 	})
 }
 
-// Permission returns the level of a user's role in the repository. A custom role of an organisation
-// counts as the role that it is based on.
+// Permission returns the level of a user's role in the repository. A custom role of an organization counts
+// as the role that it is based on.
 // https://docs.github.com/rest/collaborators/collaborators#get-repository-permissions-for-a-user
 func (g *gitHub) Permission(ctx context.Context, user string) (level Level, err error) {
 	if !plausible(user) {
@@ -244,8 +244,8 @@ var githubLevels = map[string]Level{
 	"none": None, "read": Read, "triage": Triage, "write": Write, "maintain": Maintain, "admin": Admin, "owner": Admin,
 }
 
-// githubLevelOf is the level that the first name that is known stands for, if the answer
-// is about the user, or names no user.
+// githubLevelOf returns the level of the first known role name. It returns None if the response is about a
+// different user; with nobody, it may be about no user.
 func githubLevelOf(user string, nobody bool, of string, names ...string) Level {
 	if !nobody && !strings.EqualFold(of, user) {
 		return None
@@ -258,7 +258,7 @@ func githubLevelOf(user string, nobody bool, of string, names ...string) Level {
 	return None
 }
 
-// React marks a comment.
+// React implements Client.
 func (g *gitHub) React(ctx context.Context, number, comment int64, r Reaction) error {
 	return g.write(ctx, g.aboutPull("react to comments", githubWrite, number), func(ctx context.Context) error {
 		_, _, err := g.client.Reactions.CreateIssueCommentReaction(ctx, g.owner, g.repo, comment, string(r))
@@ -266,7 +266,7 @@ func (g *gitHub) React(ctx context.Context, number, comment int64, r Reaction) e
 	})
 }
 
-// CreateComment writes a comment.
+// CreateComment implements Client.
 func (g *gitHub) CreateComment(ctx context.Context, number int64, body string) (out Comment, err error) {
 	err = g.write(ctx, need{does: "write comments on pull requests", grant: githubWrite}, func(ctx context.Context) error {
 		c, _, err := g.client.Issues.CreateComment(ctx, g.owner, g.repo, int(number), &github.IssueComment{Body: &body})
@@ -276,7 +276,7 @@ func (g *gitHub) CreateComment(ctx context.Context, number int64, body string) (
 	return out, commentRefusal(err)
 }
 
-// EditComment changes a comment's text.
+// EditComment implements Client.
 func (g *gitHub) EditComment(ctx context.Context, number, id int64, body string) (out Comment, err error) {
 	err = g.write(ctx, need{does: "write comments on pull requests", grant: githubWrite}, func(ctx context.Context) error {
 		c, _, err := g.client.Issues.EditComment(ctx, g.owner, g.repo, id, &github.IssueComment{Body: &body})
@@ -286,7 +286,7 @@ func (g *gitHub) EditComment(ctx context.Context, number, id int64, body string)
 	return out, commentRefusal(err)
 }
 
-// DeleteComment deletes a comment.
+// DeleteComment implements Client.
 func (g *gitHub) DeleteComment(ctx context.Context, _, id int64) error {
 	return commentRefusal(g.write(ctx, need{does: "write comments on pull requests", grant: githubWrite}, func(ctx context.Context) error {
 		_, err := g.client.Issues.DeleteComment(ctx, g.owner, g.repo, id)
@@ -294,8 +294,8 @@ func (g *gitHub) DeleteComment(ctx context.Context, _, id int64) error {
 	}))
 }
 
-// Self is the token's user. The token of an App's installation belongs to no user:
-// GraphQL names the author of its writes.
+// Self returns the token's user. The token of an App's installation has no user; for these, GraphQL returns
+// the author of their writes.
 func (g *gitHub) Self(ctx context.Context) (string, error) {
 	return g.whoAmI(ctx, "to be a user's or an App's installation", func(ctx context.Context) (string, error) {
 		user, _, err := g.client.Users.Get(ctx, "")
@@ -314,7 +314,7 @@ func (g *gitHub) Self(ctx context.Context) (string, error) {
 
 // query sends a GraphQL query.
 func (g *gitHub) query(ctx context.Context, query map[string]any, into any) error {
-	path := "../graphql" // of GitHub Enterprise Server, next to v3
+	path := "../graphql" // on GitHub Enterprise Server, next to v3
 	if g.client.BaseURL.Path == "/" {
 		path = "graphql"
 	}
@@ -328,7 +328,7 @@ func (g *gitHub) query(ctx context.Context, query map[string]any, into any) erro
 
 var githubStatuses = need{does: "write statuses", grant: githubStatus}
 
-// SetStatus posts a status.
+// SetStatus implements Client.
 func (g *gitHub) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
 	err := g.write(ctx, githubStatuses, func(ctx context.Context) error {
 		in := github.RepoStatus{State: github.Ptr(string(s.State)), Description: &s.Description, Context: &s.Context}
@@ -339,13 +339,12 @@ func (g *gitHub) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 		return err
 	})
 	if e := refused(err, http.StatusUnprocessableEntity); e != nil && strings.Contains(e.Message, "No commit found") {
-		e.Fault = forgehttp.FaultMissing // of the other one, a context that is full, nothing becomes
+		e.Fault = forgehttp.FaultMissing // the other cause of this status, a context with too many statuses, is permanent
 	}
 	return err
 }
 
-// Statuses lists a commit's statuses, which GitHub gives newest first, at most 1,000
-// of a context.
+// Statuses implements Client. GitHub returns the newest statuses first, at most 1,000 per context.
 func (g *gitHub) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
 	out := map[string]CommitStatus{}
 	err := eachPage(g.size, func(page int) (n int, a answer, err error) {

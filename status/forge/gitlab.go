@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// gitLab is GitLab. Its pull requests are merge requests, and their comments are notes.
+// gitLab is a client of GitLab. Its pull requests are merge requests, and their comments are notes.
 // https://docs.gitlab.com/api/merge_requests/
 // https://docs.gitlab.com/api/notes/
 type gitLab struct {
@@ -23,19 +23,19 @@ type gitLab struct {
 	client  *gitlab.Client
 	links   Links
 	project string
-	ref     string // that statuses are about, "" where it is not known
+	ref     string // of statuses, "" if unknown
 	size    int    // of a page
 
-	// Under the caller's lock: moved is the list of those that changed since a time,
-	// notes the comments read of each, commits the jobs of commits, and order has
-	// the oldest of these first.
+	// The caller's lock guards these fields. moved is the last list of changed merge requests. notes
+	// contains the notes that were read of each merge request. commits contains the jobs of commits, and
+	// order their hashes, the oldest first.
 	moved   lastAnswer[[]PullRequest]
 	notes   map[int64]gitlabNotes
 	commits map[string]*gitlabCommit
 	order   []string
 }
 
-// gitlabNotes are the notes of a merge request when it was changed last.
+// gitlabNotes are the notes of a merge request, as read after its last change.
 type gitlabNotes struct {
 	at   time.Time
 	from time.Time
@@ -48,7 +48,7 @@ const (
 	gitlabStatus  = "the scope api and the role Developer, or one that may push to the branch where it is protected"
 	gitlabPropose = "the scope api, and its user the role Developer or more in the project"
 	gitlabSelf    = "the scope api, read_api or read_user"
-	// sweepTimeout bounds the reading of the notes of all merge requests.
+	// sweepTimeout is the timeout for reading the notes of all merge requests.
 	sweepTimeout = 5 * time.Minute
 )
 
@@ -59,17 +59,17 @@ func newGitLab(p Profile, base *url.URL, o ClientOptions) (Client, error) {
 		notes: map[int64]gitlabNotes{}, commits: map[string]*gitlabCommit{},
 	}
 	if len(g.ref) > gitlabText {
-		g.ref = "" // GitLab finds one by itself then
+		g.ref = "" // GitLab then chooses a ref itself
 	}
-	// The library would repeat writes, and slow down based on the limits in the first answer. The
-	// transport observes these.
+	// The library would repeat writes, and slow down based on the limits in the first response. Limits are
+	// observed by the transport instead.
 	var err error
 	g.client, err = gitlab.NewAuthSourceClient(gitlab.Unauthenticated{}, gitlab.WithBaseURL(base.JoinPath("api", "v4").String()), gitlab.WithHTTPClient(g.http),
 		gitlab.WithoutRetries(), gitlab.WithURLWarningLogger(slog.New(slog.DiscardHandler)), gitlab.WithCustomLimiter(rate.NewLimiter(rate.Inf, 0)))
 	return g, err
 }
 
-// with gives a call of the library its context.
+// with passes a context to a call of the library.
 func with(ctx context.Context) gitlab.RequestOptionFunc { return gitlab.WithContext(ctx) }
 
 func (g *gitLab) page(n int) gitlab.ListOptions {
@@ -87,17 +87,17 @@ func (g *gitLab) pull(in *gitlab.MergeRequest) PullRequest {
 	out := PullRequest{
 		Number: in.IID, Title: in.Title, WebURL: in.WebURL, Draft: in.Draft, State: Open,
 		Fork: in.SourceProjectID == 0 || in.SourceProjectID != in.TargetProjectID,
-		// base_sha is the commit at which the two branches parted.
+		// base_sha is the merge base of both branches.
 		HeadSHA: in.SHA, HeadRef: in.SourceBranch, BaseRef: in.TargetBranch, BaseSHA: in.DiffRefs.StartSha, Labels: slices.Clone([]string(in.Labels)), UpdatedAt: moment(in.UpdatedAt),
 	}
-	if in.Author != nil { // else an account that is gone
+	if in.Author != nil { // otherwise the account was deleted
 		out.Author = in.Author.Username
 	}
 	switch in.State {
 	case "merged":
 		out.State = Merged
-		// A squashed commit that is merged is the merge commit's parent. Without
-		// either the branch was moved forward to the head.
+		// A squashed commit that was merged is a parent of the merge commit. If neither exists, the branch
+		// was fast-forwarded to the head.
 		for _, sha := range []string{in.MergeCommitSHA, in.SquashCommitSHA, in.SHA} {
 			if sha != "" {
 				out.MergeSHA = sha
@@ -106,14 +106,14 @@ func (g *gitLab) pull(in *gitlab.MergeRequest) PullRequest {
 		}
 	case "closed":
 		out.State = Closed
-	default: // opened; locked, while it is merged
+	default: // opened, or locked during a merge
 		out.MergeRef = g.profile.MergeRef(out.Number)
 	}
 	return out.bounded()
 }
 
-// list reads a page of merge requests. The library's own call ends the process where a
-// list holds a null, and leaves out the commit of the target branch.
+// list reads a page of merge requests. The library's own call ends the process if a list contains a null,
+// and does not return the commit of the target branch.
 func (g *gitLab) list(ctx context.Context, state string, since time.Time, page int, etag string) (list []PullRequest, a answer, err error) {
 	o := &gitlab.ListProjectMergeRequestsOptions{ListOptions: g.page(page), State: &state, OrderBy: gitlab.Ptr("updated_at"), Sort: gitlab.Ptr("desc")}
 	if !since.IsZero() {
@@ -149,12 +149,12 @@ func (g *gitLab) pullPage(ctx context.Context, page int, etag string) ([]PullReq
 	return g.list(ctx, "opened", time.Time{}, page, etag)
 }
 
-// Pulls lists the open merge requests.
+// Pulls implements Client.
 func (g *gitLab) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor, bool, error) {
 	return listPulls(ctx, g, after)
 }
 
-// Pull reads one.
+// Pull implements Client.
 func (g *gitLab) Pull(ctx context.Context, number int64) (out PullRequest, err error) {
 	_, err = g.read(ctx, g.aboutPull("read merge requests", gitlabRead, number), "", func(ctx context.Context) error {
 		in, _, err := g.client.MergeRequests.GetMergeRequest(g.project, number, nil, with(ctx))
@@ -166,13 +166,13 @@ func (g *gitLab) Pull(ctx context.Context, number int64) (out PullRequest, err e
 	return out, err
 }
 
-// MergedSince lists the merged pull requests.
+// MergedSince implements Client.
 func (g *gitLab) MergedSince(ctx context.Context, from time.Time) ([]PullRequest, bool, error) {
 	return mergedSince(g.size, from, func(page int) ([]PullRequest, answer, error) { return g.list(ctx, "merged", from, page, "") })
 }
 
-// Comments lists a merge request's notes. GitLab cannot leave out the old ones, so
-// that pages are read from the newest note on, as far as needed.
+// Comments implements Client. GitLab cannot filter notes by time, so pages are read from the newest note
+// on, as far as needed.
 func (g *gitLab) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	o := &gitlab.ListMergeRequestNotesOptions{OrderBy: gitlab.Ptr("updated_at"), Sort: gitlab.Ptr("desc")}
 	var out []Comment
@@ -187,8 +187,8 @@ func (g *gitLab) Comments(ctx context.Context, number int64, from time.Time) ([]
 			switch {
 			case c == nil:
 			case moment(c.UpdatedAt).Before(from.Truncate(time.Second)):
-				return 0, a, err // all others are older
-			case !c.System: // else GitLab itself says it
+				return 0, a, err // all further ones are older
+			case !c.System: // system notes are written by GitLab itself
 				out = append(out, g.comment(c, number))
 			}
 		}
@@ -210,7 +210,7 @@ func (g *gitLab) comment(c *gitlab.Note, number int64) Comment {
 	}
 }
 
-// movedSince lists the open merge requests that changed since. was is the answer before this one.
+// movedSince lists the open merge requests that changed since a time. was is the previous result.
 func (g *gitLab) movedSince(ctx context.Context, from time.Time, was lastAnswer[[]PullRequest]) (lastAnswer[[]PullRequest], error) {
 	var since time.Time
 	if !from.IsZero() {
@@ -232,15 +232,15 @@ func (g *gitLab) movedSince(ctx context.Context, from time.Time, was lastAnswer[
 		}
 		now.value = append(now.value, list...)
 		if page == 1 && !a.more && !back {
-			now.etag = a.etag // of the whole answer then
+			now.etag = a.etag // the ETag of the complete list
 		}
 		return len(list), a, err
 	})
 	return now, err
 }
 
-// CommentsSince lists the notes of the merge requests that changed since, which a
-// note also does. One that has not changed since is not read again.
+// CommentsSince lists the notes of merge requests that changed since a time; a new note is also such a
+// change. Merge requests without changes are not read again.
 func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	g.mu.Lock()
 	was, had := g.moved, g.notes
@@ -274,7 +274,7 @@ func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 			out = slices.Clone(out[:min(len(out), maxItems)])
 		}
 		if kept += len(n.list); kept > 2*maxItems {
-			n = gitlabNotes{} // it is read again
+			n = gitlabNotes{} // read it again next time
 		}
 		notes[p.Number] = n
 	}
@@ -285,8 +285,8 @@ func (g *gitLab) CommentsSince(ctx context.Context, from time.Time) ([]Comment, 
 	return out[:min(len(out), maxItems)], nil
 }
 
-// Permission is a user's role in the project, inherited ones and those by invited
-// groups included.
+// Permission returns the level of a user's role in the project. It includes inherited roles, and roles of
+// invited groups.
 // https://docs.gitlab.com/api/members/#get-a-member-of-a-group-or-project-including-inherited-and-invited-members
 func (g *gitLab) Permission(ctx context.Context, user string) (level Level, err error) {
 	if !plausible(user) {
@@ -299,7 +299,7 @@ func (g *gitLab) Permission(ctx context.Context, user string) (level Level, err 
 			return err
 		}
 		in, _, err := g.client.ProjectMembers.GetInheritedProjectMember(g.project, users[i].ID, with(ctx))
-		if err == nil && (in.State == "" || in.State == "active") { // else blocked, or waiting for consent
+		if err == nil && (in.State == "" || in.State == "active") { // otherwise the user is blocked, or has not accepted yet
 			level = levelOf(in.AccessLevel)
 		}
 		return err
@@ -310,7 +310,7 @@ func (g *gitLab) Permission(ctx context.Context, user string) (level Level, err 
 	return level, err
 }
 
-// levelOf is ours for GitLab's number.
+// levelOf converts GitLab's access level.
 // https://docs.gitlab.com/api/access_requests/#valid-access-levels
 func levelOf(n gitlab.AccessLevelValue) Level {
 	switch {
@@ -322,17 +322,17 @@ func levelOf(n gitlab.AccessLevelValue) Level {
 		return Write
 	case n >= gitlab.ReporterPermissions:
 		return Triage
-	case n >= gitlab.GuestPermissions: // Planner too
+	case n >= gitlab.GuestPermissions: // also Planner
 		return Read
 	default:
 		return None
 	}
 }
 
-// gitlabEmoji are GitLab's names.
+// gitlabEmoji maps reactions to GitLab's names.
 var gitlabEmoji = map[Reaction]string{Eyes: "eyes", Done: "thumbsup", Refused: "thumbsdown"}
 
-// React marks a note.
+// React implements Client.
 func (g *gitLab) React(ctx context.Context, number, comment int64, r Reaction) error {
 	name, ok := gitlabEmoji[r]
 	if !ok {
@@ -348,7 +348,7 @@ func (g *gitLab) React(ctx context.Context, number, comment int64, r Reaction) e
 	return err
 }
 
-// CreateComment writes a note.
+// CreateComment implements Client.
 func (g *gitLab) CreateComment(ctx context.Context, number int64, body string) (out Comment, err error) {
 	err = g.write(ctx, g.aboutPull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		note, _, err := g.client.Notes.CreateMergeRequestNote(g.project, number, &gitlab.CreateMergeRequestNoteOptions{Body: &body}, with(ctx))
@@ -358,7 +358,7 @@ func (g *gitLab) CreateComment(ctx context.Context, number int64, body string) (
 	return out, commentRefusal(err)
 }
 
-// EditComment changes a note's text.
+// EditComment implements Client.
 func (g *gitLab) EditComment(ctx context.Context, number, id int64, body string) (out Comment, err error) {
 	err = g.write(ctx, g.aboutPull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		note, _, err := g.client.Notes.UpdateMergeRequestNote(g.project, number, id, &gitlab.UpdateMergeRequestNoteOptions{Body: &body}, with(ctx))
@@ -368,7 +368,7 @@ func (g *gitLab) EditComment(ctx context.Context, number, id int64, body string)
 	return out, commentRefusal(err)
 }
 
-// DeleteComment deletes a note.
+// DeleteComment implements Client.
 func (g *gitLab) DeleteComment(ctx context.Context, number, id int64) error {
 	return commentRefusal(g.write(ctx, g.aboutPull("write comments on pull requests", gitlabWrite, number), func(ctx context.Context) error {
 		_, err := g.client.Notes.DeleteMergeRequestNote(g.project, number, id, with(ctx))
@@ -376,7 +376,7 @@ func (g *gitLab) DeleteComment(ctx context.Context, number, id int64) error {
 	}))
 }
 
-// Self is the token's user; project and group access tokens have one of their own.
+// Self returns the token's user. Project and group access tokens have their own users.
 func (g *gitLab) Self(ctx context.Context) (string, error) {
 	return g.whoAmI(ctx, gitlabSelf, func(ctx context.Context) (string, error) {
 		user, _, err := g.client.Users.CurrentUser(with(ctx))

@@ -7,7 +7,7 @@ import (
 	gitlab "gitlab.com/gitlab-org/api/client-go"
 )
 
-// PullOf lists those of a branch, the newest first. A fork's branch may have the name, too.
+// PullOf lists the merge requests of a branch, the newest first. A fork's branch may have the same name.
 func (g *gitLab) PullOf(ctx context.Context, base, head string) (p PullRequest, found bool, err error) {
 	o := &gitlab.ListProjectMergeRequestsOptions{ListOptions: g.page(1), State: gitlab.Ptr("all"), SourceBranch: &head, TargetBranch: &base, OrderBy: gitlab.Ptr("created_at"), Sort: gitlab.Ptr("desc")}
 	list, _, err := g.listBy(ctx, o, "")
@@ -18,7 +18,7 @@ func (g *gitLab) PullOf(ctx context.Context, base, head string) (p PullRequest, 
 	return list[i], true, nil
 }
 
-// OpenPull opens a merge request. The merge deletes its branch.
+// OpenPull implements Client. The branch is deleted after the merge.
 func (g *gitLab) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err error) {
 	err = g.write(ctx, need{does: "open merge requests", grant: gitlabPropose, thing: "the branch " + p.Head}, func(ctx context.Context) error {
 		in, _, err := g.client.MergeRequests.CreateMergeRequest(g.project, &gitlab.CreateMergeRequestOptions{
@@ -32,7 +32,7 @@ func (g *gitLab) OpenPull(ctx context.Context, p Proposal) (out PullRequest, err
 	return out, err
 }
 
-// EditPull gives one another text.
+// EditPull implements Client.
 func (g *gitLab) EditPull(ctx context.Context, number int64, title, body string) error {
 	return g.write(ctx, g.aboutPull("edit merge requests", gitlabPropose, number), func(ctx context.Context) error {
 		in := &gitlab.UpdateMergeRequestOptions{Description: &body}
@@ -44,7 +44,7 @@ func (g *gitLab) EditPull(ctx context.Context, number int64, title, body string)
 	})
 }
 
-// ClosePull closes one.
+// ClosePull implements Client.
 func (g *gitLab) ClosePull(ctx context.Context, number int64) error {
 	return g.write(ctx, g.aboutPull("close merge requests", gitlabPropose, number), func(ctx context.Context) error {
 		_, _, err := g.client.MergeRequests.UpdateMergeRequest(g.project, number, &gitlab.UpdateMergeRequestOptions{StateEvent: gitlab.Ptr("close")}, with(ctx))

@@ -12,23 +12,22 @@ import (
 	"github.com/weir-gitops/weir/status/forge/forgehttp"
 )
 
-// gitlabCommit is the jobs of a commit, as far as weir knows them. GitLab's commit
-// status is a job of an external pipeline, with a job's states and transitions.
+// gitlabCommit contains the known jobs of a commit. GitLab's commit status is a job of an external
+// pipeline, with the states and transitions of a job.
 // https://docs.gitlab.com/api/commits/#set-commit-pipeline-status
 type gitlabCommit struct {
-	// pipeline is the pipeline that contains the statuses, 0 if it is unknown.
+	// pipeline is the ID of the pipeline that contains the statuses, 0 if unknown.
 	pipeline int64
-	states   map[string]string // GitLab's own, by context
+	states   map[string]string // in GitLab's terms, by context
 }
 
-// gitlabText is the length of the longest name, description, ref and target URL.
+// gitlabText is the maximum length of a name, description, ref and target URL.
 const gitlabText = 255
 
-// gitlabStates are a job's states for ours. A job that is pending is not made
-// pending again, see next.
+// gitlabStates maps our states to states of a job. See next for jobs that are already pending.
 var gitlabStates = map[CommitState]string{Pending: "pending", Success: "success", Failure: "failed", Errored: "canceled"}
 
-// stateOfGitLab is ours for a job's state.
+// stateOfGitLab converts the state of a job.
 func stateOfGitLab(s string) CommitState {
 	switch s {
 	case "success":
@@ -42,9 +41,8 @@ func stateOfGitLab(s string) CommitState {
 	}
 }
 
-// next returns the job's next state to request, empty if the job cannot be changed: a pending job
-// can become running, and a running one can only end. A job that has ended is followed by a new
-// one.
+// next returns the job's next state to request, empty if the job cannot be changed. A pending job can
+// become running, and a running job can only end. After a job has ended, a new job is created.
 func (c *gitlabCommit) next(name string, want CommitState) string {
 	if want != Pending {
 		return gitlabStates[want]
@@ -61,8 +59,8 @@ func (c *gitlabCommit) next(name string, want CommitState) string {
 
 var gitlabStatuses = need{does: "write statuses", grant: gitlabStatus}
 
-// SetStatus adds or changes a status. The description of a running job can be
-// changed once: a text that cannot be shown is no error, as the state is right.
+// SetStatus implements Client. The description of a running job can be changed only once. If a description
+// cannot be changed, that is not an error, because the state is correct.
 func (g *gitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) error {
 	commit := g.commit(sha)
 	state := commit.next(s.Context, s.State)
@@ -76,25 +74,25 @@ func (g *gitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 	}
 	switch {
 	case refusal.Status == http.StatusBadRequest && strings.Contains(refusal.Message, "annot transition"):
-		// Another writer changed the job: another process, or one of our own writes
-		// whose answer was lost.
+		// Another writer changed the job: another process, or an earlier write of ours whose response was
+		// lost.
 		return g.confirmState(ctx, sha, s, refusal)
 	case commit.pipeline != 0 && (refusal.Status == http.StatusBadRequest || refusal.Status == http.StatusNotFound):
-		// The pipeline was deleted, or takes no more jobs: GitLab chooses another.
+		// The pipeline was deleted, or accepts no more jobs. GitLab then chooses another one.
 		g.mu.Lock()
 		commit.pipeline = 0
 		g.mu.Unlock()
 		return g.set(ctx, sha, commit, state, s)
 	case refusal.Status == http.StatusConflict:
-		refusal.Fault = forgehttp.FaultBusy // statuses of one pipeline that are written at the same time
+		refusal.Fault = forgehttp.FaultBusy // concurrent writes to one pipeline
 	}
 	return err
 }
 
-// set requests a job's state.
+// set requests a state of a job.
 func (g *gitLab) set(ctx context.Context, sha string, commit *gitlabCommit, state string, s CommitStatus) error {
 	o := &gitlab.SetCommitStatusOptions{State: gitlab.BuildStateValue(state), Name: &s.Context, Description: &s.Description}
-	if s.TargetURL != "" && len(s.TargetURL) <= gitlabText { // a cut address leads nowhere
+	if s.TargetURL != "" && len(s.TargetURL) <= gitlabText { // a truncated URL would be broken
 		o.TargetURL = &s.TargetURL
 	}
 	if g.ref != "" {
@@ -120,8 +118,8 @@ func (g *gitLab) set(ctx context.Context, sha string, commit *gitlabCommit, stat
 	return nil
 }
 
-// confirmState reads what became of a job that could not be changed. It is no error if
-// the job is in that state already.
+// confirmState reads the state of a job that could not be changed. It returns no error if the job already
+// has the wanted state.
 func (g *gitLab) confirmState(ctx context.Context, sha string, want CommitStatus, refusal *forgehttp.Error) error {
 	has, err := g.Statuses(ctx, sha)
 	if err != nil {
@@ -130,12 +128,12 @@ func (g *gitLab) confirmState(ctx context.Context, sha string, want CommitStatus
 	if has[want.Context].State == want.State {
 		return nil
 	}
-	// The state differs, and is known now: the next try requests what follows it.
+	// The state differs and is now known, so the next attempt requests the state that follows it.
 	refusal.Fault = forgehttp.FaultMissing
 	return refusal
 }
 
-// Statuses lists a commit's statuses, the newest of each context.
+// Statuses implements Client.
 func (g *gitLab) Statuses(ctx context.Context, sha string) (map[string]CommitStatus, error) {
 	newest := map[string]*gitlab.CommitStatus{}
 	err := eachPage(g.size, func(page int) (n int, a answer, err error) {
@@ -166,7 +164,7 @@ func (g *gitLab) Statuses(ctx context.Context, sha string) (map[string]CommitSta
 	return out, nil
 }
 
-// gitlabCommits bounds the commits whose pipelines and statuses are kept.
+// gitlabCommits is the maximum number of commits whose pipelines and statuses are in memory.
 const gitlabCommits = 64
 
 func (g *gitLab) commit(sha string) *gitlabCommit {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// seen is a bounded set. The oldest items leave first.
+// seen is a bounded set. The oldest items are dropped first.
 type seen struct {
 	max   int
 	order *list.List
@@ -19,7 +19,7 @@ type seen struct {
 
 func newSeen(n int) *seen { return &seen{max: n, order: list.New(), items: map[string]*list.Element{}} }
 
-// add reports whether key was there already.
+// add adds a key, and reports whether it was already present.
 func (s *seen) add(key string) bool {
 	if e, ok := s.items[key]; ok {
 		s.order.MoveToFront(e)
@@ -33,7 +33,7 @@ func (s *seen) add(key string) bool {
 	return false
 }
 
-// drop forgets a key.
+// drop removes a key.
 func (s *seen) drop(key string) {
 	if e, ok := s.items[key]; ok {
 		s.order.Remove(e)
@@ -41,19 +41,19 @@ func (s *seen) drop(key string) {
 	}
 }
 
-// Budgets of one address. A forge sends a storm of events from one address, so the
-// number of deliveries is bounded generously; the number of those that fail is not.
+// The rate limits of one address. A forge sends bursts of events from one address, so the limit of
+// deliveries is generous. The limit of failed ones is not.
 const (
 	requestsPerSecond = 100
 	requestBurst      = 2000
 	failuresPerSecond = 1
 	failureBurst      = 20
-	// addresses bounds the addresses in memory. An address that comes back after it was forgotten
-	// starts from zero, as after a restart.
+	// addresses is the maximum number of addresses in memory. An address that was dropped starts from zero,
+	// as after a restart.
 	addresses = 1024
 )
 
-// visitors hold the budgets by address.
+// visitors contains the rate limits by address.
 type visitors struct {
 	mu    sync.Mutex
 	order *list.List
@@ -70,8 +70,7 @@ func newVisitors() *visitors {
 	return &visitors{order: list.New(), items: map[netip.Prefix]*list.Element{}}
 }
 
-// peer is the address of a request's connection, the zero address if it cannot be
-// read.
+// peer returns the address of a request's connection, the zero address if it cannot be parsed.
 func peer(req *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(req.RemoteAddr)
 	if err != nil {
@@ -80,8 +79,8 @@ func peer(req *http.Request) netip.Addr {
 	return at.Addr()
 }
 
-// addressOf returns the unit in which addresses are counted: a /64 with IPv6, because a machine may
-// use all of it. Requests without an address count as one together.
+// addressOf returns the unit in which addresses are counted. For IPv6 it is a /64 network, because a
+// machine can use all of its addresses. All requests without an address are counted together.
 func addressOf(ip netip.Addr) netip.Prefix {
 	ip = ip.Unmap().WithZone("")
 	bits := 64
@@ -109,7 +108,7 @@ func (v *visitors) of(from netip.Prefix) *visitor {
 	return n
 }
 
-// admit reports whether an address may send something.
+// admit reports whether an address may send a delivery.
 func (v *visitors) admit(origin netip.Addr, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,7 +116,7 @@ func (v *visitors) admit(origin netip.Addr, now time.Time) bool {
 	return from.failures.TokensAt(now) >= 1 && from.requests.AllowN(now, 1)
 }
 
-// failed takes note of a delivery that was not signed.
+// failed counts a delivery without a valid signature.
 func (v *visitors) failed(origin netip.Addr, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

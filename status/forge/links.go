@@ -9,20 +9,19 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// paths holds what a forge appends to a repository's address for its own pages, and for a file's
-// and a pull request's. A hash, a number or a path follows each.
+// paths contains the path segments that a forge puts between a repository's address and a hash, path, line,
+// or number, to form the address of a page.
 type paths struct{ commit, file, line, pull, comment string }
 
-// Links makes the web addresses of commits, files and pull requests of one repository. The
-// zero value makes none.
+// Links builds the web addresses of commits, files and pull requests of one repository. The zero value
+// builds none.
 type Links struct {
 	base  string
 	paths paths
 }
 
-// NewLinks returns the links of the repository at an address, which is one for Git or for a
-// browser. If the kind is empty, the host's name must show it: a guess would give broken
-// links.
+// NewLinks returns the links of a repository. address is its address for Git or for a browser. If kind is
+// empty, it must be recognizable from the host name, because a guess would produce broken links.
 func NewLinks(address string, kind Kind) Links {
 	host, path := hostAndPath(address)
 	if host == "" {
@@ -42,7 +41,7 @@ func NewLinks(address string, kind Kind) Links {
 	return Links{base: (&url.URL{Scheme: scheme, Host: host, Path: path}).String(), paths: p.paths}
 }
 
-// profileByHost returns the profile that a host's name shows, such as gitlab.example.com.
+// profileByHost returns the profile for a recognizable host name, such as gitlab.example.com.
 func profileByHost(host string) Profile {
 	for _, p := range profiles() {
 		for _, begin := range p.hosts {
@@ -54,8 +53,8 @@ func profileByHost(host string) Profile {
 	return Profile{}
 }
 
-// LinksBeside returns the links of the repository that a pull request is in, by the pull
-// request's own web address. It makes none if that address is not in the forge's form.
+// LinksBeside returns the links of the repository that contains a pull request, based on the web address of
+// the pull request. It builds none if the address does not have the forge's form.
 func (p Profile) LinksBeside(pull string) Links {
 	i := strings.LastIndex(pull, p.paths.pull)
 	if i < 0 || p.paths.pull == "" || strings.ContainsAny(pull, "?#") {
@@ -64,8 +63,8 @@ func (p Profile) LinksBeside(pull string) Links {
 	return Links{base: pull[:i], paths: p.paths}
 }
 
-// hostAndPath is the host and the path of a repository's pages, empty where the
-// address names no host. A port of SSH is not one of the pages.
+// hostAndPath returns the host and the path of a repository's pages, empty if the address has no host. It
+// drops an SSH port, because that does not serve pages.
 func hostAndPath(address string) (host, path string) {
 	u, err := url.Parse(address)
 	switch {
@@ -89,12 +88,12 @@ func hostAndPath(address string) (host, path string) {
 	return host, path
 }
 
-// Repository is the address of the repository, empty without one.
+// Repository returns the address of the repository, empty if there is none.
 func (l Links) Repository() string { return l.base }
 
 var hashForm = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-// Commit is the address of a commit.
+// Commit returns the address of a commit.
 func (l Links) Commit(sha string) string {
 	if l.base == "" || !hashForm.MatchString(sha) {
 		return ""
@@ -102,7 +101,7 @@ func (l Links) Commit(sha string) string {
 	return l.base + l.paths.commit + sha
 }
 
-// File is the address of a line of a file at a commit.
+// File returns the address of a line of a file at a commit.
 func (l Links) File(sha string, at diag.Position) string {
 	if l.base == "" || !hashForm.MatchString(sha) || !at.Known() {
 		return ""
@@ -110,7 +109,7 @@ func (l Links) File(sha string, at diag.Position) string {
 	parts := strings.Split(at.File, "/")
 	for i, p := range parts {
 		if p == "" || p == "." || p == ".." {
-			return "" // a browser would leave the repository by it
+			return "" // a browser would leave the repository with such a path
 		}
 		parts[i] = url.PathEscape(p)
 	}

@@ -21,11 +21,10 @@ type ClientOptions struct {
 	URL string
 	// Repository is owner/name; on GitLab, the project's path with all groups.
 	Repository string
-	// Ref is the branch or tag that statuses are about, where it is known. Only
-	// GitLab asks.
+	// Ref is the branch or tag that statuses are about, if known. Only GitLab uses it.
 	Ref   string
 	Token forgehttp.Token
-	// Transport is http.DefaultTransport if nil.
+	// Transport defaults to http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
@@ -56,11 +55,11 @@ func New(o ClientOptions) (Client, error) {
 	return p.open(p, base, o)
 }
 
-// maxComment bounds how many bytes of a comment the list for all pull requests keeps: a
-// command is in the first line.
+// maxComment is the maximum size in bytes of a comment in the list for all pull requests. A command is in
+// the first line.
 const maxComment = 2 << 10
 
-// cut is the beginning of s, of its own memory.
+// cut returns the start of s in new memory.
 func cut(s string, end int) string {
 	if len(s) <= end {
 		return s
@@ -71,17 +70,17 @@ func cut(s string, end int) string {
 	return strings.Clone(s[:end])
 }
 
-// brief is the part of a comment that the list for all pull requests keeps.
+// brief returns a comment with only the text that the list for all pull requests keeps.
 func brief(c Comment) Comment {
 	c.Body = Beginning(c.Body)
 	return c
 }
 
-// Beginning is the part of a comment's text that CommentsSince keeps.
+// Beginning returns the part of a comment's text that CommentsSince keeps.
 func Beginning(body string) string { return cut(body, maxComment) }
 
-// inOrder sorts comments, the oldest first, and leaves out what came twice or was
-// not touched since. Forges count whole seconds.
+// inOrder sorts comments, the oldest first. It removes duplicates, and comments that were not changed since
+// a time. The times of forges are whole seconds.
 func inOrder(list []Comment, since time.Time) []Comment {
 	since = since.Truncate(time.Second)
 	list = slices.DeleteFunc(list, func(c Comment) bool { return c.UpdatedAt.Before(since) })
@@ -89,12 +88,12 @@ func inOrder(list []Comment, since time.Time) []Comment {
 	return slices.CompactFunc(list, func(a, b Comment) bool { return a.ID == b.ID })
 }
 
-// plausible reports whether a text may be a user's login, and nothing else in a path.
+// plausible reports whether a text is a possible login that is safe in a path.
 func plausible(user string) bool {
 	return user != "" && len(user) <= 255 && user != "." && user != ".." && !strings.ContainsAny(user, "/\\?#%")
 }
 
-// lastAnswer keeps the last answer to the request with a name.
+// lastAnswer stores the last response to a request.
 type lastAnswer[T any] struct {
 	name, etag string
 	value      T

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// maxItems bounds how much of one list is read.
+// maxItems is the maximum number of items that are read of a list.
 const maxItems = 1000
 
-// more reports whether a forge says that there is another page. Its address is not
-// used: the next page's number is known.
+// more reports whether there is another page. The forge's link to it is not used, because the number of the
+// next page is known.
 func more(h http.Header) bool {
-	if h.Get("X-Next-Page") != "" { // GitLab's
+	if h.Get("X-Next-Page") != "" { // GitLab
 		return true
 	}
 	return slices.ContainsFunc(h.Values("Link"), func(v string) bool { return strings.Contains(v, `rel="next"`) })
@@ -27,7 +27,7 @@ func more(h http.Header) bool {
 
 // total returns the number of items on all pages together, or -1 if the forge does not say.
 func total(h http.Header) int {
-	for _, name := range []string{"X-Total-Count", "X-Total"} { // Gitea's, GitLab's
+	for _, name := range []string{"X-Total-Count", "X-Total"} { // Gitea, GitLab
 		if n, err := strconv.Atoi(h.Get(name)); err == nil && n >= 0 {
 			return n
 		}
@@ -35,8 +35,8 @@ func total(h http.Header) int {
 	return -1
 }
 
-// eachPage reads the pages of a list until the last one. read returns the number of items that were
-// in no page before.
+// eachPage reads the pages of a list until the last one. read returns the number of items that were not on
+// earlier pages.
 func eachPage(size int, read func(page int) (int, answer, error)) error {
 	seen := 0
 	for page := 1; page <= (maxItems+size-1)/size; page++ {
@@ -51,10 +51,10 @@ func eachPage(size int, read func(page int) (int, answer, error)) error {
 	return nil
 }
 
-// thereAndBack is eachPage for a list whose items may be deleted while it is read. A deletion moves
-// the items after it to the page before, and that page may have been read already. So it reads all
-// pages but the last again, in descending order: there it meets a moved item at the latest. Forges
-// offer no other way: a page is the number of a window, and not a place in the list.
+// thereAndBack is eachPage for a list whose items may be deleted while it is read. A deletion moves the
+// following items to the previous page, which may already have been read. So it reads all pages except the
+// last again, in descending order, and finds every moved item. Forges offer no other way, because pages are
+// numbered and are not tied to items.
 func thereAndBack(size int, read func(page int, back bool) (int, answer, error)) error {
 	last := 0
 	err := eachPage(size, func(page int) (int, answer, error) {
@@ -67,8 +67,8 @@ func thereAndBack(size int, read func(page int, back bool) (int, answer, error))
 	return err
 }
 
-// conversation reads the comments of one pull request. A list that has no pages comes
-// whole with each.
+// conversation reads the comments of one pull request. A list without pages returns everything for each
+// page.
 func conversation(size int, from time.Time, read func(page int) ([]Comment, answer, error)) ([]Comment, error) {
 	var out []Comment
 	seen := map[int64]bool{}
@@ -88,14 +88,14 @@ func conversation(size int, from time.Time, read func(page int) ([]Comment, answ
 	return inOrder(out, from), nil
 }
 
-// allComments holds the comments on all pull requests since a time, and the ETag of the answer if
-// it was one page.
+// allComments contains the comments on all pull requests since a time, and the ETag of the response if it
+// was one page.
 type allComments struct {
 	mu   sync.Mutex
 	last lastAnswer[[]Comment]
 }
 
-// read requests all comments again unless they are unchanged. Comments on no pull request have the
+// read requests all comments, unless they are unchanged. Comments that are not on a pull request have the
 // number 0.
 func (s *allComments) read(size int, from time.Time, read func(page int, etag string) ([]Comment, answer, error)) ([]Comment, error) {
 	s.mu.Lock()
@@ -121,7 +121,7 @@ func (s *allComments) read(size int, from time.Time, read func(page int, etag st
 			}
 		}
 		if page == 1 && !a.more && !back {
-			now.etag = a.etag // of the whole answer then
+			now.etag = a.etag // the ETag of the complete list
 		}
 		return len(list), a, err
 	})
@@ -134,7 +134,7 @@ func (s *allComments) read(size int, from time.Time, read func(page int, etag st
 	return inOrder(slices.Clone(now.value), from), nil
 }
 
-// numberAtEnd is the number that an address ends with, else 0.
+// numberAtEnd returns the number at the end of an address, 0 if there is none.
 func numberAtEnd(address string) int64 {
 	n, err := strconv.ParseInt(address[strings.LastIndex(address, "/")+1:], 10, 64)
 	if err != nil {
@@ -143,9 +143,9 @@ func numberAtEnd(address string) int64 {
 	return n
 }
 
-// pullPager reads one page of the open pull requests, those that changed last first.
+// pullPager reads one page of the open pull requests, the ones that changed last first.
 type pullPager interface {
-	// of names the list, so that one list's cursor is not another's.
+	// of identifies the list, so that a cursor cannot be used for another list.
 	of() string
 	pageSize() int
 	pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error)
@@ -159,7 +159,7 @@ type pageMark struct {
 	Total int    `json:"t"`
 }
 
-// mark is a Cursor's content.
+// mark is the content of a Cursor.
 type mark struct {
 	Of    string     `json:"of"`
 	Pages []pageMark `json:"p"`
@@ -176,7 +176,7 @@ func readCursor(c Cursor, of string) mark {
 func (m mark) cursor() Cursor {
 	text, err := json.Marshal(m)
 	if err != nil {
-		return "" // it reads everything
+		return "" // an empty cursor reads everything
 	}
 	return Cursor(text)
 }
@@ -184,14 +184,13 @@ func (m mark) cursor() Cursor {
 func markOf(list []PullRequest, a answer) pageMark {
 	text, err := json.Marshal(list)
 	if err != nil {
-		text = nil // its sum equals none
+		text = nil // its hash matches no list
 	}
 	sum := sha256.Sum256(text)
 	return pageMark{ETag: a.etag, Sum: hex.EncodeToString(sum[:12]), More: a.more, Total: a.total}
 }
 
-// listPulls lists all open pull requests, or finds that they are the same as at the
-// cursor.
+// listPulls lists all open pull requests, or reports that they are unchanged since the cursor.
 func listPulls(ctx context.Context, p pullPager, after Cursor) (list []PullRequest, next Cursor, unchanged bool, err error) {
 	was := readCursor(after, p.of())
 	now, first, unchanged, err := sweep(ctx, p, was)
@@ -209,7 +208,7 @@ func listPulls(ctx context.Context, p pullPager, after Cursor) (list []PullReque
 		}
 		now.Pages = append(now.Pages, markOf(got, a))
 		for _, pr := range got {
-			if !seen[pr.Number] { // what changed meanwhile moved to another page
+			if !seen[pr.Number] { // pull requests that changed during the read moved to another page
 				seen[pr.Number] = true
 				list = append(list, pr)
 			}
@@ -221,10 +220,10 @@ func listPulls(ctx context.Context, p pullPager, after Cursor) (list []PullReque
 	return list[:min(len(list), maxItems)], now.cursor(), false, nil
 }
 
-// mergedSince reads pages of pull requests that are open no more, those that changed
-// last first, until they are older than a time.
+// mergedSince reads pages of closed pull requests, the ones that changed last first, until they are older
+// than a time.
 func mergedSince(size int, from time.Time, read func(page int) ([]PullRequest, answer, error)) (list []PullRequest, whole bool, err error) {
-	from = from.Truncate(time.Second) // forges count whole ones
+	from = from.Truncate(time.Second) // the times of forges are whole seconds
 	for page := 1; page <= (maxItems+size-1)/size; page++ {
 		got, a, err := read(page)
 		if err != nil {
@@ -248,10 +247,9 @@ type pullPage struct {
 	answer answer
 }
 
-// sweep checks whether the pages are unchanged. Because the pull requests that changed last come
-// first, the first page and the total show every change. A forge that answers that a page is the
-// same does not return the total; then each page is checked, with a conditional request. first is
-// the first page if it was read.
+// sweep checks whether the pages are unchanged. The pull requests that changed last come first, so the
+// first page and the total show every change. If a forge answers "not modified", it does not return the
+// total; then each page is checked with a conditional request. first is the first page if it was read.
 func sweep(ctx context.Context, p pullPager, was mark) (now mark, first pullPage, unchanged bool, err error) {
 	now = mark{Of: was.Of}
 	for i, w := range was.Pages {

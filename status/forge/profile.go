@@ -7,69 +7,67 @@ import (
 	"slices"
 )
 
-// Kind is a kind of forge, by the name that weir's configuration gives it.
+// Kind is a kind of forge, as named in weir's configuration.
 type Kind string
 
-// Profile holds everything that weir knows about a kind of forge without asking a server. Code
-// outside this package reads a Profile instead of comparing kinds.
+// Profile contains all properties of a kind of forge that do not depend on a server. Code outside this
+// package uses a Profile instead of comparing kinds.
 type Profile struct {
 	Kind Kind
-	// Label names the forge in metrics, logs and errors. Forgejo has Gitea's label,
-	// because both are one API to weir.
+	// Label names the forge in metrics, logs and errors. Forgejo has the label of Gitea, because weir uses
+	// the same API for both.
 	Label string
-	// PullRequest and Repository are the forge's own words for these two things.
+	// PullRequest and Repository are the forge's own terms.
 	PullRequest, Repository string
-	// WebhooksOnly means that New makes no client for this kind.
+	// WebhooksOnly says that New supports no client for this kind.
 	WebhooksOnly bool
-	// Apps means that an App that is installed on a repository can issue the token.
+	// Apps says that an App that is installed on a repository can issue the token.
 	Apps bool
-	// GitUser is the user name that Git sends together with a token that may push, ""
-	// for the usual one.
+	// GitUser is the user name for Git together with a token that may push, "" for the default.
 	GitUser string
 	Limits  Limits
 
-	// groups means that a repository may be in nested groups. Else it is owner/name.
+	// groups says that repositories may be in nested groups. Otherwise, their names are owner/name.
 	groups bool
-	// address is the address of the forge for options without one, "" if it is required.
+	// address is the default address of the forge, "" if the address is required.
 	address string
-	// hosts are beginnings of host names that belong to forges of this kind.
+	// hosts lists prefixes of host names of forges of this kind.
 	hosts []string
 	paths paths
-	// head and merge are the refs of a pull request, with %d for its number. merge is ""
-	// where the forge makes no such ref.
+	// head and merge are the refs of a pull request, with %d for its number. merge is "" if the forge
+	// creates no such ref.
 	head, merge string
 	webhook     webhook
 	open        func(p Profile, base *url.URL, o ClientOptions) (Client, error)
 }
 
-// Limits holds the limits of a forge.
+// Limits contains the limits of a forge.
 type Limits struct {
-	// Context and Description are the lengths of texts of a commit status, in UTF-16
-	// units, which is what a forge can at most count for a character.
+	// Context and Description are the maximum lengths of texts in a commit status, in UTF-16 units, which
+	// is the strictest way in which forges count characters.
 	Context, Description int
-	// PerMinute bounds the writes of statuses, 0 for no bound.
+	// PerMinute is the rate limit for writes of statuses, 0 for no limit.
 	PerMinute int
-	// Comment is the length of a comment in bytes. No forge measures a text as longer
-	// than its bytes.
+	// Comment is the maximum length of a comment in bytes. No forge counts more than one unit per byte.
 	Comment int
 }
 
-// webhook describes how a forge sends deliveries.
+// webhook describes the format of a forge's deliveries.
 type webhook struct {
 	// event, delivery and signature are names of headers. The first header that is present is used.
 	event, delivery, signature []string
-	// token is the header with the secret itself, "" for a forge that signs.
+	// token is the header that contains the secret itself, "" for a forge that signs.
 	token string
-	// withoutEvent means that a delivery may have no event.
+	// withoutEvent says that deliveries may have no event.
 	withoutEvent bool
-	// senderIsAuthor means that a delivery about an edited comment names the author of the comment
-	// as its sender, even if another user edited it.
+	// senderIsAuthor says that a delivery about an edited comment names the author of the comment as its
+	// sender, even if another user edited it.
 	senderIsAuthor bool
 	decode         func(*Hint, []byte) error
 }
 
-// ProfileOf returns the profile of a kind. The profile of an unknown kind has the kind
-// only: it makes no links, refs or clients.
+// ProfileOf returns the profile of a kind. For an unknown kind, it contains only the kind, and supports no
+// links, refs or clients.
 func ProfileOf(kind Kind) Profile {
 	for _, p := range profiles() {
 		if p.Kind == kind {
@@ -79,7 +77,7 @@ func ProfileOf(kind Kind) Profile {
 	return Profile{Kind: kind, Label: string(kind)}
 }
 
-// Kinds are the names of all kinds, in the order in which documents list them.
+// Kinds returns the names of all kinds, in the order of the documentation.
 func Kinds() []string {
 	var out []string
 	for _, p := range profiles() {
@@ -88,8 +86,8 @@ func Kinds() []string {
 	return out
 }
 
-// RepositoryOf returns the name of the repository at an address of Git or of the web:
-// owner/name, or the whole path with all groups.
+// RepositoryOf returns the name of the repository at a Git or web address: owner/name, or the whole path
+// with all groups.
 func (p Profile) RepositoryOf(address string) (string, error) {
 	if p.groups {
 		return ProjectOf(address)
@@ -97,11 +95,10 @@ func (p Profile) RepositoryOf(address string) (string, error) {
 	return RepositoryOf(address)
 }
 
-// HeadRef is the ref to fetch that holds a pull request's head, forks included.
+// HeadRef returns the ref of a pull request's head, also for forks.
 func (p Profile) HeadRef(number int64) string { return numbered(p.head, number) }
 
-// MergeRef is the ref to fetch that holds the forge's own result of merging a pull request,
-// "" where the forge makes no such ref.
+// MergeRef returns the ref of the forge's own merge of a pull request, "" if the forge creates no such ref.
 func (p Profile) MergeRef(number int64) string { return numbered(p.merge, number) }
 
 func numbered(form string, number int64) string {
@@ -114,9 +111,8 @@ func numbered(form string, number int64) string {
 // PullRefs are the refs of a pull request on one or several kinds of forges.
 type PullRefs struct{ Head, Merge string }
 
-// AllPullRefs lists where a repository may keep a pull request, for a caller that does not
-// know the kind of its forge. It leaves out a merge ref that not all forges with that head
-// ref make.
+// AllPullRefs lists the possible refs of a pull request, for a caller that does not know the kind of forge.
+// It omits a merge ref if not all forges with that head ref create it.
 func AllPullRefs(number int64) []PullRefs {
 	var out []PullRefs
 	for _, p := range profiles() {

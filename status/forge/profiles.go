@@ -1,6 +1,6 @@
 package forge
 
-// The kinds of forges. Generic is anything that signs its webhooks.
+// The kinds of forges. Generic is any sender of signed webhooks.
 const (
 	GitHub  Kind = "github"
 	Gitea   Kind = "gitea"
@@ -9,13 +9,13 @@ const (
 	Generic Kind = "generic"
 )
 
-// profiles returns one row per kind of forge, in the order in which documents list them.
+// profiles returns the profiles of all kinds, in the order of the documentation.
 func profiles() []Profile {
 	return []Profile{gitHubProfile(), giteaProfile(), forgejoProfile(), gitLabProfile(), genericProfile()}
 }
 
 // https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api allows 80
-// requests a minute that create content. Some are left to others.
+// requests a minute that create content. weir leaves some of them for other programs.
 func gitHubProfile() Profile {
 	return Profile{
 		Kind: GitHub, Label: "github", PullRequest: "pull request", Repository: "repository",
@@ -32,9 +32,8 @@ func gitHubProfile() Profile {
 	}
 }
 
-// Gitea documents no limits. The ones here are what every Gitea accepts: older databases
-// hold 65,535 bytes of a comment. It sends GitHub's names of headers too, and Forgejo sends
-// Gitea's.
+// Gitea documents no limits. These limits work with every Gitea: the columns for comments in older
+// databases have 65,535 bytes. Gitea also sends GitHub's headers, and Forgejo also sends Gitea's.
 func giteaProfile() Profile {
 	return Profile{
 		Kind: Gitea, Label: "gitea", PullRequest: "pull request", Repository: "repository",
@@ -51,15 +50,15 @@ func giteaProfile() Profile {
 	}
 }
 
-// Forgejo is like Gitea, with another name.
+// Forgejo differs from Gitea only in its name.
 func forgejoProfile() Profile {
 	p := giteaProfile()
 	p.Kind, p.hosts = Forgejo, []string{"forgejo.", "codeberg."}
 	return p
 }
 
-// Every GitLab has its own rate limit, which its answers name. Its Idempotency-Key stays the
-// same when GitLab sends a delivery again.
+// Every GitLab server has its own rate limit, which is in its responses. Its Idempotency-Key stays the same
+// when GitLab repeats a delivery.
 func gitLabProfile() Profile {
 	return Profile{
 		Kind: GitLab, Label: "gitlab", PullRequest: "merge request", Repository: "project",
@@ -76,8 +75,8 @@ func gitLabProfile() Profile {
 	}
 }
 
-// weir's own notifications do not use the first signature header: their signature has a
-// timestamp.
+// The signature of weir's own notifications includes a timestamp, so they do not use the first signature
+// header.
 func genericProfile() Profile {
 	return Profile{
 		Kind: Generic, Label: "generic", PullRequest: "pull request", Repository: "repository", WebhooksOnly: true,

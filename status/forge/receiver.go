@@ -13,50 +13,49 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Prefix is the path below which deliveries are taken: Prefix + the source's name.
+// Prefix is the path prefix of deliveries. The source's name follows it.
 const Prefix = "/hooks/"
 
-// Source is a source, as far as deliveries concern it. Its methods must not block.
+// Source is the part of a source that deliveries use. Its methods must not block.
 type Source interface {
 	// Follows reports whether the source follows a ref, given by its full name.
 	Follows(ref string) bool
-	// At is the commit that the source is at, empty without one.
+	// At returns the current commit of the source, empty if there is none.
 	At() string
 	// Nudge makes the source fetch its repository.
 	Nudge()
 }
 
-// Pulls are a source's pull requests, as far as deliveries concern them. Heard must
-// not block. It is called at once for the first delivery about a pull request, and
-// then at most once a second.
+// Pulls is the part of a source's pull requests that deliveries use. Its methods must not block. Changed is
+// called at once for the first delivery about a pull request, and then at most once a second.
 type Pulls interface {
 	Changed(number int64)
-	// Heard takes the text of a comment, at once and for each delivery that has one.
+	// Heard receives the text of a comment, at once for each delivery that contains one.
 	Heard(number int64, comment Heard)
 }
 
-// Hook describes how deliveries about one source arrive.
+// Hook configures the deliveries for one source.
 type Hook struct {
 	Kind Kind
-	// SecretFile holds what deliveries are signed with, one secret a line.
+	// SecretFile contains the secrets of the signatures, one per line.
 	SecretFile string
-	// Address is the repository's, empty if any repository may be named.
+	// Address is the address of the repository, empty if any repository is accepted.
 	Address string
 	Source  Source
-	// Pulls hears of pull requests; it may be nil.
+	// Pulls receives changes of pull requests; it may be nil.
 	Pulls Pulls
-	// Self is the login that weir writes comments with. Its comments are no news.
+	// Self is the login with which weir writes comments. Its own comments are ignored.
 	Self string
 }
 
-// Result says what became of a delivery.
+// Result is the result of a delivery.
 type Result string
 
-// Results.
+// The results of deliveries.
 const (
 	Accepted      Result = "accepted"
-	Repeated      Result = "repeated" // it says nothing that was not said before
-	Ignored       Result = "ignored"  // it is about something else
+	Repeated      Result = "repeated" // reports nothing new
+	Ignored       Result = "ignored"  // not relevant for the source
 	Unsigned      Result = "unsigned"
 	Invalid       Result = "invalid"
 	TooLarge      Result = "too-large"
@@ -65,41 +64,40 @@ const (
 	Misconfigured Result = "misconfigured" // no secret is configured
 )
 
-// codes are the HTTP statuses of results. A delivery that was authenticated and
-// understood gets 2xx, or forges would end up disabling the hook.
+// codes maps results to HTTP statuses. An authenticated and valid delivery gets 2xx, because forges disable
+// a webhook after repeated errors.
 var codes = map[Result]int{
 	Accepted: http.StatusAccepted, Repeated: http.StatusOK, Ignored: http.StatusOK, Unsigned: http.StatusUnauthorized, Invalid: http.StatusBadRequest,
 	TooLarge: http.StatusRequestEntityTooLarge, Limited: http.StatusTooManyRequests, Busy: http.StatusServiceUnavailable, Misconfigured: http.StatusServiceUnavailable,
 }
 
-// Options of a Receiver.
+// Options configures a Receiver.
 type Options struct {
 	Logger *slog.Logger
-	// Received is called with the outcome of each delivery, for metrics; it may be
-	// nil. The label is that of the forge's profile, "" where the path names no source
-	// that takes deliveries.
+	// Received is called with the result of each delivery, for metrics; it may be nil. label is the label
+	// of the forge's profile, "" if the path names no source that accepts deliveries.
 	Received func(label string, result Result)
-	// Origin is the address whose limit a delivery uses; nil for that of its
+	// Origin returns the address for the rate limit of a delivery. If it is nil, that is the address of the
 	// connection.
 	Origin func(*http.Request) netip.Addr
 }
 
 const (
-	// maxBody bounds a delivery. A push of very many commits may be larger: it is
-	// refused, and seen by polling.
+	// maxBody is the maximum size of a delivery. A larger one, such as a push of very many commits, is
+	// refused, and polling finds its changes.
 	maxBody = 1 << 20
-	// reading bounds the bodies in memory, and readWait the wait for a turn.
+	// reading is the maximum number of bodies in memory, and readWait the maximum wait for a slot.
 	reading  = 32
 	readWait = 5 * time.Second
-	// readWithin bounds how long a body may take to arrive.
+	// readWithin is the timeout for receiving a body.
 	readWithin = 10 * time.Second
-	// waiting bounds the deliveries that are accepted and not acted on yet.
+	// waiting is the maximum number of accepted deliveries in the queue.
 	waiting = 256
-	// remembered bounds the ids of deliveries that are known.
+	// remembered is the maximum number of delivery IDs in memory.
 	remembered = 4096
 )
 
-// Receiver takes deliveries for all sources. Run acts on them.
+// Receiver receives deliveries for all sources. Run acts on them.
 type Receiver struct {
 	log      *slog.Logger
 	received func(string, Result)
@@ -121,8 +119,7 @@ type namedCommit struct {
 	at     time.Time
 }
 
-// accepted is a hint that is acted on: the source fetches, the watcher hears of the
-// pull request, or both.
+// accepted is a hint to act on: the source fetches, the watcher of pull requests is notified, or both.
 type accepted struct {
 	source       string
 	hint         Hint
@@ -147,7 +144,7 @@ func NewReceiver(o Options) *Receiver {
 	return r
 }
 
-// Set replaces the hooks, by the name of their source.
+// Set replaces the hooks. They are keyed by the name of their source.
 func (r *Receiver) Set(hooks map[string]Hook) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,16 +156,15 @@ func (r *Receiver) Set(hooks map[string]Hook) {
 	}
 }
 
-// hook returns the current Hook of a source. After any wait it has to be called again: the hooks
-// may have been replaced meanwhile, and what the replaced ones lead to must not act any more.
+// hook returns the current Hook of a source. Call it again after any wait, because the hooks may have been
+// replaced, and sources of replaced hooks must not act any more.
 func (r *Receiver) hook(source string) Hook {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.hooks[source]
 }
 
-// ServeHTTP takes one delivery. The answer does not say why a delivery was refused: the
-// log does.
+// ServeHTTP handles one delivery. Only the log contains the reason of a refusal, not the response.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
@@ -191,17 +187,17 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if codes[result]/100 == 2 {
 		text = string(result)
 	}
-	_, _ = w.Write([]byte(text + "\n")) // the forge is gone
+	_, _ = w.Write([]byte(text + "\n")) // ignore a disconnected forge
 }
 
-// receive reads, checks and queues a delivery. The error is for the log alone.
+// receive reads, verifies and queues a delivery. The error is only for the log.
 func (r *Receiver) receive(w http.ResponseWriter, req *http.Request, name string, hook Hook) (Result, Hint, error) {
 	from := r.origin(req)
 	if !r.visitors.admit(from, time.Now()) {
 		return Limited, Hint{}, nil
 	}
 	if hook.Source == nil {
-		// As an unsigned one, so that no stranger can find out which sources exist.
+		// Respond as to an unsigned delivery, so that outsiders cannot find out which sources exist.
 		r.visitors.failed(from, time.Now())
 		return Unsigned, Hint{}, errors.New("no source of this name takes webhooks")
 	}
@@ -221,14 +217,14 @@ func (r *Receiver) receive(w http.ResponseWriter, req *http.Request, name string
 	if err != nil {
 		return Invalid, hint, err
 	}
-	if hook = r.hook(name); hook.Source == nil { // it is gone since the delivery began
+	if hook = r.hook(name); hook.Source == nil { // it was removed during the delivery
 		return Ignored, hint, nil
 	}
 	result, err = r.judge(name, hook, hint)
 	return result, hint, err
 }
 
-// read reads a body, bounded in size and time. The result is empty where it is whole.
+// read reads a body, bounded in size and time. The result is empty if the body is complete.
 func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, Result, error) {
 	if req.ContentLength > maxBody {
 		return nil, TooLarge, nil
@@ -257,7 +253,7 @@ func (r *Receiver) read(w http.ResponseWriter, req *http.Request) ([]byte, Resul
 	}
 }
 
-// concerns reports whether a hint makes the source fetch, and whether the watcher hears of it.
+// concerns reports whether a hint makes the source fetch, and whether the watcher is notified.
 func (h Hook) concerns(hint Hint) (fetch, heard bool, err error) {
 	if hint.What == "" {
 		return false, false, nil
@@ -269,7 +265,7 @@ func (h Hook) concerns(hint Hint) (fetch, heard bool, err error) {
 	return fetch, hint.Number > 0 && h.Pulls != nil && !own(h, hint), nil
 }
 
-// judge queues a hint that may be news.
+// judge queues a hint that may report something new.
 func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	a := accepted{source: name, hint: hint}
 	var err error
@@ -300,25 +296,25 @@ func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	return Accepted, nil
 }
 
-// own reports whether a delivery is about weir's own writing. This is true for comments only: a
-// person may share its login, so all other deliveries are accepted. So are edits on GitLab, which
-// does not say who made them.
+// own reports whether a delivery reports one of weir's own comments. All other deliveries are accepted,
+// because a person may share weir's login. Edits on GitLab are also accepted, because GitLab does not name
+// their author.
 func own(hook Hook, hint Hint) bool {
 	return hint.What == Commented && hook.Self != "" && strings.EqualFold(hint.Sender, hook.Self) && (!ProfileOf(hook.Kind).webhook.senderIsAuthor || !hint.Comment.Edited)
 }
 
-// sameWithin is the time in which a repeated delivery of the same commit of the same ref is
-// ignored, even if the source has not reached the commit.
+// sameWithin is the time within which a repeated delivery with the same ref and commit is ignored, even if
+// the source has not reached the commit.
 const sameWithin = 30 * time.Second
 
-// known reports whether a hint says what the one before it of the same ref said.
-// Deliveries have no signed id, so that replays are recognised by their content.
+// known reports whether a hint repeats the previous hint of the same ref. Deliveries have no signed ID, so
+// replays are recognized by their content.
 func (r *Receiver) known(name string, hook Hook, hint Hint) bool {
 	last, ok := r.refs[name][hint.Ref]
 	return ok && hint.Commit != "" && last.commit == hint.Commit && (time.Since(last.at) < sameWithin || hook.Source.At() == hint.Commit)
 }
 
-// note logs the result of a delivery. It limits the log of results that anybody can cause.
+// note logs the result of a delivery. It limits the number of log lines that outsiders can cause.
 func (r *Receiver) note(req *http.Request, name string, hook Hook, result Result, hint Hint, err error) {
 	args := []any{"source", clip(name), "forge", ProfileOf(hook.Kind).Label, "result", string(result), "from", r.origin(req).String()}
 	for _, a := range []struct{ key, value string }{

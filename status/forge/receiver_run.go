@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// spacing is the least time between two fetches of a source for the sake of
-// deliveries: all that come in between cause one fetch.
+// spacing is the minimum time between two fetches of a source caused by deliveries. All deliveries in
+// between cause one fetch.
 const spacing = time.Second
 
-// again lists the delays before a source is fetched again that has not reached the commit of a
-// delivery: large forges answer from replicas that lag behind.
+// again lists the delays before another fetch, if a source has not reached the commit of a delivery: large
+// forges answer from replicas that lag behind.
 var again = []time.Duration{3 * time.Second, 10 * time.Second}
 
-// pending is the work that is due for a source.
+// pending is the scheduled work for a source.
 type pending struct {
-	// nudged is the time of the source's last nudge, due the time of the next.
+	// nudged is the time of the source's last nudge, and due the time of the next one.
 	nudged, due time.Time
 	commit      string
 	tries       int
@@ -61,7 +61,7 @@ func (r *Receiver) Run(ctx context.Context) error {
 	}
 }
 
-// act nudges the source if it is time to, and says when it is time again.
+// act nudges the source if that is due, and returns the time until the next call.
 func (p *pending) act(now time.Time, source Source) {
 	if p.due.IsZero() || p.due.After(now) {
 		return

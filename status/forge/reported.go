@@ -2,24 +2,23 @@ package forge
 
 import "time"
 
-// pull names a pull request of a source.
+// pull identifies a pull request of a source.
 type pull struct {
 	source string
 	number int64
 }
 
-// reportedPulls holds the pull requests that deliveries were about, for as long as it would
-// be too early to report another one.
+// reportedPulls contains the pull requests with recent deliveries, until another report to the watcher
+// would be allowed immediately.
 type reportedPulls map[pull]*pendingPull
 
 type pendingPull struct {
-	// reported is the time of the last report to the watcher, due the time of the next; zero for
-	// never.
+	// reported is the time of the last report to the watcher, and due the time of the next; zero if there
+	// is none.
 	reported, due time.Time
 }
 
-// maxReported bounds the pull requests that are waited with. Polling sees those that
-// are left out.
+// maxReported is the maximum number of pull requests in the map. Polling finds changes of any others.
 const maxReported = 4096
 
 func (h reportedPulls) add(a accepted) {
@@ -35,7 +34,7 @@ func (h reportedPulls) add(a accepted) {
 	p.due = p.reported.Add(spacing)
 }
 
-// act reports those that are due, and returns when there is something to do again.
+// act reports the pull requests that are due, and returns the time until the next call.
 func (h reportedPulls) act(now time.Time, hook func(source string) Hook) time.Duration {
 	next := time.Hour
 	for key, p := range h {

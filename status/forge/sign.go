@@ -13,27 +13,27 @@ import (
 	"strings"
 )
 
-// Secrets holds the valid secrets. A delivery must prove one of them. Several are valid while a
-// secret is replaced.
+// Secrets contains the valid secrets. A delivery must prove one of them. Several are valid during the
+// replacement of a secret.
 type Secrets [][]byte
 
 const (
-	// minSecret is the length of the shortest secret that is taken, in bytes: a
-	// shorter one can be tried out against one recorded delivery.
+	// minSecret is the minimum length of a secret in bytes. A shorter secret could be found by trying all
+	// of them against a recorded delivery.
 	minSecret = 16
-	// maxSecrets bounds what each delivery is compared with.
+	// maxSecrets is the maximum number of secrets that each delivery is compared with.
 	maxSecrets    = 4
 	maxSecretFile = 16 << 10
 )
 
-// readSecrets reads a file with one secret a line. It is called for each delivery,
-// so that a new secret holds at once.
+// readSecrets reads a file with one secret per line. It is called for each delivery, so that a new secret
+// is valid at once.
 func readSecrets(file string) (Secrets, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return nil, fmt.Errorf("read webhook secret: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened for reading only
 	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read webhook secret: %w", err)
@@ -60,15 +60,16 @@ func readSecrets(file string) (Secrets, error) {
 	return out, nil
 }
 
-// errUnsigned says that a delivery does not prove that it knows the secret.
+// errUnsigned means that a delivery does not prove that its sender knows the secret.
 var errUnsigned = errors.New("the delivery is not signed with the secret")
 
-// Verify reports whether a delivery proves that it knows one of the secrets. It always takes the
-// same time, whatever is wrong with the delivery. SHA-1 signatures are not read.
+// Verify reports whether a delivery proves that its sender knows one of the secrets. Its duration does not
+// depend on the reason of a failure. It does not accept SHA-1 signatures.
 func (s Secrets) Verify(kind Kind, h http.Header, body []byte) error {
 	hook := ProfileOf(kind).webhook
 	if hook.token != "" {
-		// The digests always have the same length, so that not even the secret's length shows.
+		// The digests always have the same length, so that the duration does not reveal the length of the
+		// secret.
 		sent := sha256.Sum256([]byte(h.Get(hook.token)))
 		found := 0
 		for _, secret := range s {

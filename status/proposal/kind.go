@@ -13,74 +13,74 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// Kind decides what one kind of pull request proposes, and how it is described. Machine does the
-// rest. E is the kind's entry, a struct that embeds State.
+// Kind determines the content and the description of one kind of pull request. Machine does the rest. E is
+// the type of an entry, a struct that embeds State.
 type Kind[E any] interface {
-	// Entries returns the entries that are kept, and those that have to be proposed since. next is
-	// the time when it has to be called again without news; zero for no such time.
+	// Entries returns the entries to keep, and new entries. next is the time when it must be called again
+	// if nothing happens before; zero for no such time.
 	Entries(ctx context.Context, all []E, now Now) (out []E, next time.Time, err error)
-	// Want decides what should become of an entry.
+	// Want returns the desired state of an entry.
 	Want(ctx context.Context, e *E, now Now) (Want, error)
-	// Owns reports whether weir may have made a branch for an entry without a recorded pull
-	// request.
+	// Owns reports whether a branch may belong to an entry that has no recorded pull request.
 	Owns(e *E, branch string) bool
-	// Made reads the trailers of a commit that has weir's author but no record. ours says that weir
-	// made it for this entry, and can continue from there.
+	// Made reads the trailers of a commit that has weir's author but no record. ours says that weir created
+	// it for this entry, and can continue from it.
 	Made(e *E, trailers []snapshot.Trailer) (m Made, ours bool)
-	// Ended is called once an entry is in a phase without a pull request. keep false removes the
-	// entry.
+	// Ended is called when an entry enters a phase without a pull request. If keep is false, the entry is
+	// deleted.
 	Ended(e *E) (keep bool)
 	Texts(e *E) Texts
-	// Event returns the event to send about an entry. An event without a kind is not sent.
+	// Event returns the event to send for an entry. An event without a kind is not sent.
 	Event(e *E, what What, text string) events.Event
 	// Finish is called at the end of each turn with all entries.
 	Finish(ctx context.Context, all []E)
 }
 
-// Want describes what should become of an entry. The zero value leaves it as it is.
+// Want is the desired state of an entry. The zero value leaves it unchanged.
 type Want struct {
-	// Gone explains why the proposal is no longer needed. An open pull request is closed then.
+	// Gone is the reason why the proposal is no longer needed. An open pull request is then closed.
 	Gone string
-	// Branches are the exact names that the branch may have. weir searches the forge for their pull
-	// requests before it opens one.
+	// Branches lists the possible names of the branch. weir searches the forge for pull requests of these
+	// branches before it opens one.
 	Branches []string
-	// Print identifies the content to write. An open pull request with another print is updated.
+	// Print is a fingerprint of the content to write. An open pull request with another fingerprint is
+	// updated.
 	Print string
-	// Fixed describes the open pull request if it is never updated: it stays as it was opened.
+	// Fixed describes the open pull request if it is never updated.
 	Fixed string
-	// Draft makes the change. It is called only if something is pushed.
+	// Draft creates the change. It is called only if something must be pushed.
 	Draft func(ctx context.Context) (Draft, error)
 }
 
 // Draft is a pull request to open or update.
 type Draft struct {
 	Branch, Title, Body string
-	// Commit needs no author: Machine adds weir's.
+	// Commit needs no author, because Machine sets weir as the author.
 	Commit source.Commit
-	// Paths are the files that it changes. Print is that of Want, if it is known only now.
+	// Paths lists the files that the draft changes. Print replaces Want.Print if that was not known before.
 	Paths []string
 	Print string
-	// Opened and Updated say what the pull request does, after its number. Comment is written on
-	// an updated one; empty for no comment.
+	// Opened and Updated describe the effect of the pull request, for use after its number. Comment is
+	// written on a pull request after an update; empty for no comment.
 	Opened, Updated, Comment string
-	// Pushed is called once the branch has the commit. It may be nil.
+	// Pushed is called when the branch has the commit. It may be nil.
 	Pushed func()
 }
 
-// Made is the content of the trailers of a commit of weir's: the print, and the commit below it.
+// Made is the content of the trailers of one of weir's commits: the fingerprint, and the parent commit.
 type Made struct{ Print, On string }
 
-// Texts are the words of a kind. Merged, Closed and Left follow the number of the pull request.
-// Unneeded, Refused and ByHand come before a reason; an empty one is not reported.
+// Texts contains the texts of a kind. Merged, Closed and Left follow the number of the pull request.
+// Unneeded, Refused and ByHand precede a reason; an empty one is not reported.
 type Texts struct {
 	Merged, Closed, Left, LeftComment string
 	Unneeded, Refused, ByHand         string
 }
 
-// What describes what happened to a proposal. The kinds of events end with it.
+// What is an event of a proposal. The kinds of events have it as their suffix.
 type What string
 
-// What happens.
+// The events of a proposal.
 const (
 	WasOpened  What = "opened"
 	WasUpdated What = "updated"
@@ -89,7 +89,7 @@ const (
 	WasRefused What = "refused"
 )
 
-// Refusal explains why weir cannot propose something, and what to do by hand.
+// Refusal is an error with the reason why weir cannot propose something, and the manual steps instead.
 type Refusal struct{ Text string }
 
 func (e *Refusal) Error() string { return e.Text }
@@ -97,7 +97,7 @@ func (e *Refusal) Error() string { return e.Text }
 // Refuse returns a *Refusal.
 func Refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
 
-// NotNeeded is an error of a draft: the proposal is no longer needed.
+// NotNeeded is an error of a draft. It means that the proposal is no longer needed.
 type NotNeeded struct{ Why string }
 
 func (e *NotNeeded) Error() string { return e.Why }
@@ -105,11 +105,11 @@ func (e *NotNeeded) Error() string { return e.Why }
 // Now is the state of the source in a turn.
 type Now struct {
 	Time time.Time
-	// Head is the commit that is followed, Base the branch that it is on.
+	// Head is the followed commit, and Base its branch.
 	Head, Base string
 }
 
-// Forge holds pull requests. Its token may push.
+// Forge is a forge whose token may push.
 type Forge interface {
 	Pulls(ctx context.Context, after forge.Cursor) (list []forge.PullRequest, next forge.Cursor, unchanged bool, err error)
 	Pull(ctx context.Context, number int64) (forge.PullRequest, error)
@@ -120,7 +120,7 @@ type Forge interface {
 	CreateComment(ctx context.Context, number int64, body string) (forge.Comment, error)
 }
 
-// Git is the source's mirror.
+// Git is the mirror of the source.
 type Git interface {
 	By(ctx context.Context, revision string) (author, committer string, err error)
 	Changed(ctx context.Context, from, to string) ([]string, error)
@@ -135,13 +135,13 @@ type Pusher interface {
 	Make(ctx context.Context, b transport.Branch) error
 }
 
-// Options configure a Machine.
+// Options configures a Machine.
 type Options struct {
-	// Record is the name of the records, Source the source that they are about.
+	// Record is the name of the stored records, and Source the name of the source.
 	Record, Source  string
 	PageURL         string
 	Author, Address string
-	// Every is the least time between two changes of one pull request.
+	// Every is the minimum time between two changes of one pull request.
 	Every  time.Duration
 	Forge  Forge
 	Git    Git
@@ -151,5 +151,5 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Words puts texts of others into texts of weir's.
+// Words returns functions that insert text from outside into weir's texts.
 func (o *Options) Words() Words { return Words{Redact: o.Redact} }

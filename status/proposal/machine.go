@@ -18,24 +18,24 @@ type Entry[E any] interface {
 	state() *State
 }
 
-// Machine opens, updates and closes the pull requests of one kind for one source. A turn does what
-// is missing, so a crash, a lost answer or another member changes nothing: every write is preceded
-// by a look at the forge or the branch, and by a note in the record.
+// Machine opens, updates and closes the pull requests of one kind for one source. Each turn does only what
+// is still missing, so a crash, a lost response or another member does no harm: before every write, Machine
+// reads the forge or the branch, and stores the intended write.
 //
 // These rules hold for every kind:
-//   - A branch moves to descendants only. A commit is noted before it is pushed. A tip that is not
-//     noted is weir's own only if its author, its committer and its trailers say so.
-//   - Once somebody else has pushed to a branch, weir leaves the pull request alone for good: it
+//   - A branch only advances to descendants. A commit is recorded before it is pushed. A tip
+//     without a record is weir's own only if its author, its committer and its trailers show it.
+//   - After somebody else has pushed to a branch, weir never changes the pull request again: it
 //     neither pushes to it nor closes it.
-//   - Pull requests from forks, and those into another branch, are never weir's.
-//   - A pull request that has ended is not opened again, unless the kind asks for it.
-//   - An open pull request is changed at most as often as Options.Every.
+//   - Pull requests from forks, and into other branches, are never weir's.
+//   - A pull request that has ended is not opened again, unless the kind requires it.
+//   - An open pull request is changed at most once per Options.Every.
 type Machine[E any, P Entry[E]] struct {
 	Options
 	kind    Kind[E]
 	records state.Bucket[record[E]]
-	mu      sync.Mutex // of all work: people may ask during a turn
-	// list holds the open pull requests, as they were listed last, at cursor.
+	mu      sync.Mutex // for all work, because users may call Ask during a turn
+	// list contains the open pull requests as last listed, at cursor.
 	list   []forge.PullRequest
 	cursor forge.Cursor
 }
@@ -44,18 +44,18 @@ type record[E any] struct {
 	Entries []E `json:"entries"`
 }
 
-// New makes a machine.
+// New returns a Machine.
 func New[E any, P Entry[E]](o Options, kind Kind[E]) *Machine[E, P] {
 	return &Machine[E, P]{Options: o, kind: kind, records: state.Bucket[record[E]]{Name: o.Record}}
 }
 
-// turn is the work of one turn: the entries, and how to keep them.
+// turn is the work of one turn: the entries, and the store for them.
 type turn[E any, P Entry[E]] struct {
 	*Machine[E, P]
 	store    state.Store
 	now      Now
 	all, had []E
-	// listed says that the open pull requests were listed in this turn, or why they could not be.
+	// listed says that the open pull requests were listed in this turn, or that listing them failed.
 	listed   bool
 	unlisted error
 }
@@ -65,7 +65,7 @@ func (m *Machine[E, P]) newTurn(store state.Store, now Now) (*turn[E, P], error)
 	return &turn[E, P]{Machine: m, store: store, now: now, all: all, had: slices.Clone(all)}, err
 }
 
-// Read returns the entries that are kept.
+// Read returns the stored entries.
 func (m *Machine[E, P]) Read(store state.Store) ([]E, error) {
 	var had record[E]
 	err := store.View(func(tx *state.Tx) (err error) {
@@ -75,7 +75,7 @@ func (m *Machine[E, P]) Read(store state.Store) ([]E, error) {
 	return had.Entries, err
 }
 
-// save keeps the entries, if they have changed.
+// save stores the entries if they have changed.
 func (t *turn[E, P]) save() error {
 	all := slices.DeleteFunc(slices.Clone(t.all), func(e E) bool { return P(&e).state().drop })
 	if reflect.DeepEqual(all, t.had) {
@@ -85,9 +85,9 @@ func (t *turn[E, P]) save() error {
 	return t.store.Update(func(tx *state.Tx) error { return t.records.Put(tx, t.Source, record[E]{all}) })
 }
 
-// Turn checks the open pull requests, then opens, updates or closes what is due. again is the time
-// of the next turn if no event comes earlier, or zero. The store is
-// that of the source's lease if several weirs share the work.
+// Turn checks the open pull requests, then opens, updates or closes pull requests that are due. again is
+// the time of the next turn if no event comes earlier, or zero. If several weirs share the work, store must
+// be the store of the source's lease.
 func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (again time.Time, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +95,7 @@ func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (a
 	if err != nil {
 		return again, err
 	}
-	// What became of the open ones decides about new ones.
+	// The results of open pull requests affect new ones.
 	for i := range t.all {
 		if e := P(&t.all[i]); e.state().IsOpen() && !now.Time.Before(e.state().After) {
 			if err := t.watch(ctx, e); err != nil {
@@ -130,8 +130,8 @@ func (m *Machine[E, P]) Turn(ctx context.Context, store state.Store, now Now) (a
 	return again, t.save()
 }
 
-// step opens, updates or closes the pull request of one entry if that is due, and returns the time
-// of its next step.
+// step opens, updates or closes the pull request of one entry if that is due, and returns the time of its
+// next step.
 func (t *turn[E, P]) step(ctx context.Context, e P) (at time.Time) {
 	s := e.state()
 	var err error
@@ -159,9 +159,9 @@ func (t *turn[E, P]) step(ctx context.Context, e P) (at time.Time) {
 	return at
 }
 
-// Ask does at once what is missing of one entry, because a user requested it. It uses the entry
-// that is the same, or otherwise fresh. with checks and changes the entry before. Options.Every
-// does not apply to requested pull requests.
+// Ask executes the step of one entry at once, because a user requested it. It uses the stored entry for
+// which same returns true, or otherwise fresh. with validates and changes the entry first. Options.Every
+// does not apply.
 func (m *Machine[E, P]) Ask(ctx context.Context, store state.Store, now Now, fresh E, same func(*E) bool, with func(*E) error) (e E, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package proposal opens, updates and closes the pull requests that weir itself proposes.
 //
-// Machine does the work, and a Kind says what to propose and how to describe it: see the packages
-// reverts, images and accepts below this one. A new kind is one type with the methods of Kind, and a
-// test that runs proposaltest.Contract on it.
+// Machine does the work. A Kind determines the content and the description of a proposal; see the packages
+// reverts, images and accepts below this one. A new kind is a type that implements Kind, with a test that
+// runs proposaltest.Contract on it.
 package proposal
 
 import (
@@ -23,17 +23,17 @@ import (
 const (
 	// denied is the wait after the forge refused permission.
 	denied = 10 * time.Minute
-	// hurdle is the wait after an error that may pass by itself.
+	// hurdle is the wait after an error that may be temporary.
 	hurdle = 30 * time.Second
-	// missing, times the number of tries, is the wait if the forge does not know the branch yet: it
-	// processes a push for a second or two.
+	// missing, multiplied by the number of attempts, is the wait if the forge does not know the branch yet,
+	// because it processes a push for a second or two.
 	missing = 2 * time.Second
-	// patience is the number of tries before a refusal is reported.
+	// patience is the number of attempts before a refusal is reported.
 	patience = 3
 )
 
-// Wait returns the time until the next try after an error. tries counts the tries so far, from 1.
-// mayNot says that the forge does not let weir do it, which somebody should know.
+// Wait returns the time until the next attempt after an error. tries is the number of attempts so far.
+// mayNot says that the forge does not permit the action, which must be reported.
 func Wait(err error, tries int) (wait time.Duration, mayNot bool) {
 	wait = hurdle
 	var refusal *forgehttp.Error
@@ -53,13 +53,13 @@ func Wait(err error, tries int) (wait time.Duration, mayNot bool) {
 	return wait, mayNot
 }
 
-// Evidence is the largest number of pools, paths or commits that a text lists.
+// Evidence is the maximum number of pools, paths or commits in a text.
 const Evidence = 50
 
-// Words puts texts of others into weir's own, and applies Redact to them.
+// Words inserts text from outside into weir's texts, and applies Redact to it.
 type Words struct{ Redact func(string) string }
 
-// Line returns a text as one line, without secrets and hidden characters.
+// Line returns a text on one line, without secrets and hidden characters.
 func (w Words) Line(said string) string { return visible.Line(w.Redact(said)) }
 
 // Code returns a text as a code span of Markdown.
@@ -81,10 +81,10 @@ func (w Words) List(paths []string) string {
 	return b.String()
 }
 
-// Number returns the name of a pull request, such as #12.
+// Number formats the number of a pull request, such as #12.
 func Number(n int64) string { return "#" + strconv.FormatInt(n, 10) }
 
-// Page returns the last line of a text, a link to weir's page; empty without an address.
+// Page returns the last line of a text, a link to weir's page. It is empty without an address.
 func Page(url string) string {
 	if url == "" {
 		return ""

@@ -18,15 +18,15 @@ type todo string
 
 const (
 	nothing  todo = ""
-	closing  todo = "close"    // nobody needs the open pull request
-	ending   todo = "end"      // nobody needs what was not opened yet
-	announce todo = "announce" // it is open, and stays as it is
+	closing  todo = "close"    // the open pull request is no longer needed
+	ending   todo = "end"      // the proposal is no longer needed, and was not opened yet
+	announce todo = "announce" // it is open, and is never updated
 	waiting  todo = "wait"     // it was changed a moment ago
-	writing  todo = "write"    // open it, or bring it to what is wanted
+	writing  todo = "write"    // open it, or update it to the wanted content
 )
 
-// next decides what to do. moved says that the followed branch changed files of the pull request, waits
-// that it must not be changed yet.
+// next determines the next action. moved says that the followed branch changed files of the pull request.
+// waits says that the pull request must not be changed yet.
 func (s *State) next(w Want, moved, waits bool) todo {
 	switch {
 	case w.Gone != "" && s.IsOpen():
@@ -45,8 +45,8 @@ func (s *State) next(w Want, moved, waits bool) todo {
 	return writing
 }
 
-// act does what there is to do for an entry. at is the time when there is more to do. asked says
-// that somebody waits for it.
+// act executes the next action for an entry. at is the time of the following action, if known. asked says
+// that a user waits for it.
 func (t *turn[E, P]) act(ctx context.Context, e P, asked bool) (at time.Time, err error) {
 	s := e.state()
 	w, err := t.kind.Want(ctx, e, t.now)
@@ -81,12 +81,13 @@ func (t *turn[E, P]) act(ctx context.Context, e P, asked bool) (at time.Time, er
 	return at, err
 }
 
-// waits reports whether a pull request was changed a moment ago. What people wait for is not delayed.
+// waits reports whether a pull request was changed a moment ago. Actions that a user waits for are not
+// delayed.
 func (t *turn[E, P]) waits(s *State, asked bool) bool {
 	return !asked && !s.Changed.IsZero() && t.now.Time.Before(s.Changed.Add(t.Every))
 }
 
-// found looks for the pull request of an entry that has none, and returns what is wanted then.
+// found searches for the pull request of an entry that has none, and returns the Want after that.
 func (t *turn[E, P]) found(ctx context.Context, e P, w Want) (Want, error) {
 	if w.Gone == "" && w.Draft == nil {
 		return w, nil
@@ -95,13 +96,13 @@ func (t *turn[E, P]) found(ctx context.Context, e P, w Want) (Want, error) {
 	switch {
 	case err != nil || !found:
 		return w, err
-	case e.state().Phase == Open: // what is wanted of an open one may differ
+	case e.state().Phase == Open: // an open one may have another Want
 		return t.kind.Want(ctx, e, t.now)
 	}
 	return Want{}, nil
 }
 
-// moved reports whether files that a proposal changes were changed on the followed branch since.
+// moved reports whether the followed branch has changed files of a proposal since its last commit.
 func (t *turn[E, P]) moved(ctx context.Context, s *State, head string) (bool, error) {
 	if s.On == "" || s.On == head {
 		return false, nil
@@ -136,7 +137,7 @@ func (t *turn[E, P]) propose(ctx context.Context, e P, w Want) error {
 	if !s.IsOpen() {
 		p, err := t.Forge.OpenPull(ctx, forge.Proposal{Title: d.Title, Body: d.Body, Head: d.Branch, Base: t.now.Base})
 		if err != nil {
-			return err // if it was opened after all, it is found
+			return err // if it was opened in spite of the error, it will be found
 		}
 		s.Phase, s.Number, s.URL, s.Title = Open, p.Number, p.WebURL, d.Title
 		s.Closing, s.Foreign, s.Refused = "", "", false
@@ -147,7 +148,7 @@ func (t *turn[E, P]) propose(ctx context.Context, e P, w Want) error {
 	return t.edit(ctx, e, d, print, before)
 }
 
-// edit gives an open pull request the text of what its branch has.
+// edit updates the text of an open pull request to the content of its branch.
 func (t *turn[E, P]) edit(ctx context.Context, e P, d Draft, print, before string) error {
 	s := e.state()
 	p, err := t.Forge.Pull(ctx, s.Number)
@@ -155,7 +156,7 @@ func (t *turn[E, P]) edit(ctx context.Context, e P, d Draft, print, before strin
 		return err
 	}
 	title := ""
-	if p.Title == s.Title && d.Title != s.Title { // else somebody gave it another one
+	if p.Title == s.Title && d.Title != s.Title { // otherwise somebody has changed the title
 		title = d.Title
 	}
 	if err := t.Forge.EditPull(ctx, s.Number, title, d.Body); err != nil {
@@ -171,18 +172,18 @@ func (t *turn[E, P]) edit(ctx context.Context, e P, d Draft, print, before strin
 	} else {
 		t.say(e, WasUpdated, "pull request "+Number(s.Number)+" "+d.Updated+", at "+wording.Short(s.Commit))
 	}
-	if d.Comment != "" && s.Commit != before { // else a crash came between the branch and the text
+	if d.Comment != "" && s.Commit != before { // otherwise a crash happened between the push and the edit
 		t.comment(ctx, s.Number, d.Comment)
 	}
 	return nil
 }
 
-// done notes that branch and text are those of a print.
+// done records that branch and text match a fingerprint.
 func (t *turn[E, P]) done(s *State, print string) {
 	s.Print, s.Said, s.Changed = print, s.Commit, t.now.Time
 }
 
-// push brings the branch of an entry to what a draft says.
+// push updates the branch of an entry to a draft.
 func (t *turn[E, P]) push(ctx context.Context, e P, d Draft, print string) error {
 	s := e.state()
 	c := d.Commit
@@ -206,7 +207,7 @@ func (t *turn[E, P]) push(ctx context.Context, e P, d Draft, print string) error
 	if err != nil {
 		return err
 	}
-	// It is noted first, so that the commit is known to be weir's whatever comes after.
+	// Record the commit first, so that it is recognized as weir's even after a crash.
 	s.Made = with(s.Made, b.Commit, print)
 	s.Branch, s.Before, s.Commit, s.On, s.Paths = d.Branch, at, b.Commit, c.On, d.Paths
 	if err := t.save(); err != nil {
@@ -225,8 +226,8 @@ func (t *turn[E, P]) push(ctx context.Context, e P, d Draft, print string) error
 	return nil
 }
 
-// there reports whether the commit at which a branch is already says what a draft says. It fails if
-// somebody else made it.
+// there reports whether a commit of a branch already has the content of a draft. It returns an error if
+// somebody else made the commit.
 func (t *turn[E, P]) there(ctx context.Context, e P, d Draft, at, print string) (bool, error) {
 	s := e.state()
 	if !s.noted(at) {
@@ -236,7 +237,7 @@ func (t *turn[E, P]) there(ctx context.Context, e P, d Draft, at, print string) 
 		if err != nil {
 			return false, err
 		}
-		if b.Commit == at { // another member made the same
+		if b.Commit == at { // another member made the same commit
 			s.Made, s.On, s.Paths = with(s.Made, at, print), c.On, d.Paths
 			return true, nil
 		}
@@ -255,8 +256,8 @@ func (t *turn[E, P]) there(ctx context.Context, e P, d Draft, at, print string) 
 	return !moved, err
 }
 
-// later notes when to try again: soon, or seldom if the forge does not let weir do it, which is
-// reported.
+// later sets the time of the next attempt: soon, or after a long time if the forge does not permit the
+// action. The latter is reported.
 func (t *turn[E, P]) later(ctx context.Context, e P, err error) {
 	if ctx.Err() != nil {
 		return
@@ -272,7 +273,7 @@ func (t *turn[E, P]) later(ctx context.Context, e P, err error) {
 	t.Logger.Warn("a pull request of weir's own waits", "kind", t.Record, "source", t.Source, "branch", s.Branch, "error", t.Redact(err.Error()), "until", s.After)
 }
 
-// say reports something, once.
+// say reports a text once.
 func (t *turn[E, P]) say(e P, what What, text string) {
 	s := e.state()
 	text = t.Words().Line(text)
@@ -291,7 +292,7 @@ func (t *turn[E, P]) comment(ctx context.Context, number int64, text string) {
 	}
 }
 
-// join puts a reason after a text; empty if the kind has no text.
+// join appends a reason to a text. The result is empty if the kind has no text.
 func join(text, why string) string {
 	if text == "" {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// pulls lists the open pull requests, once in a turn.
+// pulls lists the open pull requests, once per turn.
 func (t *turn[E, P]) pulls(ctx context.Context) ([]forge.PullRequest, error) {
 	if t.listed {
 		return t.list, t.unlisted
@@ -28,8 +28,7 @@ func (t *turn[E, P]) pulls(ctx context.Context) ([]forge.PullRequest, error) {
 	return t.list, err
 }
 
-// watch looks what became of a pull request that was open. One that is listed needs no request of
-// its own.
+// watch checks the state of a pull request that was open. A listed one needs no separate request.
 func (t *turn[E, P]) watch(ctx context.Context, e P) error {
 	list, err := t.pulls(ctx)
 	if err != nil {
@@ -46,7 +45,7 @@ func (t *turn[E, P]) watch(ctx context.Context, e P) error {
 	return t.updateFrom(ctx, e, p)
 }
 
-// updateFrom takes in how the forge shows an entry's pull request.
+// updateFrom updates an entry from the pull request on the forge.
 func (t *turn[E, P]) updateFrom(ctx context.Context, e P, p forge.PullRequest) error {
 	s := e.state()
 	number := "pull request " + Number(p.Number)
@@ -75,7 +74,7 @@ func (t *turn[E, P]) updateFrom(ctx context.Context, e P, p forge.PullRequest) e
 	if err != nil {
 		return err
 	}
-	// It is open: so weir could not close it, and it may be needed again.
+	// It is still open, so weir could not close it, and it may be needed again.
 	s.Phase, s.Closing, s.Refused = Open, "", false
 	s.URL, s.Branch = cmp.Or(p.WebURL, s.URL), cmp.Or(p.HeadRef, s.Branch)
 	if ours {
@@ -92,8 +91,8 @@ func (t *turn[E, P]) updateFrom(ctx context.Context, e P, p forge.PullRequest) e
 	return nil
 }
 
-// ours reports whether weir made the commit that a branch is at. What it did not note is read from
-// the commit: it was pushed by another member, or the record is lost.
+// ours reports whether weir made the current commit of a branch. If the commit has no record, its content
+// is checked, because another member may have pushed it, or the record may be lost.
 func (t *turn[E, P]) ours(ctx context.Context, e P, branch, head string) (bool, error) {
 	s := e.state()
 	if head == "" || s.noted(head) {
@@ -127,14 +126,15 @@ func (t *turn[E, P]) ours(ctx context.Context, e P, branch, head string) (bool, 
 	return true, err
 }
 
-// find looks for a pull request of an entry that has none: its answer was lost, or its record.
+// find searches for the pull request of an entry that has none, because its response or its record was
+// lost.
 func (t *turn[E, P]) find(ctx context.Context, e P, branches []string) (found bool, err error) {
 	s := e.state()
 	list, err := t.pulls(ctx)
 	if err != nil {
 		return false, err
 	}
-	held := func(number int64) bool { // by another entry
+	held := func(number int64) bool { // does another entry have it?
 		return slices.ContainsFunc(t.all, func(o E) bool { return P(&o).state().Number == number })
 	}
 	for _, p := range list {
@@ -148,7 +148,7 @@ func (t *turn[E, P]) find(ctx context.Context, e P, branches []string) (found bo
 		if err != nil {
 			return false, err
 		}
-		closed := s.Phase == Obsolete && p.Number == s.Last // by weir itself
+		closed := s.Phase == Obsolete && p.Number == s.Last // was it closed by weir itself?
 		if found && !held(p.Number) && !closed {
 			return true, t.adopt(ctx, e, p)
 		}
@@ -156,7 +156,7 @@ func (t *turn[E, P]) find(ctx context.Context, e P, branches []string) (found bo
 	return false, nil
 }
 
-// adopt makes a pull request that was found the entry's. Its text may be of another commit.
+// adopt assigns a found pull request to the entry. Its text may be about another commit.
 func (t *turn[E, P]) adopt(ctx context.Context, e P, p forge.PullRequest) error {
 	s := e.state()
 	was := *s
@@ -169,7 +169,7 @@ func (t *turn[E, P]) adopt(ctx context.Context, e P, p forge.PullRequest) error 
 	return nil
 }
 
-// close closes a pull request that nobody needs.
+// close closes a pull request that is no longer needed.
 func (t *turn[E, P]) close(ctx context.Context, e P, why string) error {
 	s := e.state()
 	s.Closing = why

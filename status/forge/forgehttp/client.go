@@ -1,14 +1,14 @@
-// Package forgehttp is the HTTP transport to a forge, below the library for the forge's API. It
-// promises more than a library does:
+// Package forgehttp is the HTTP transport to a forge, below the library for the forge's API. It guarantees
+// the following:
 //
-//   - A request goes to the forge's own host only, and so does the token, which is read again for
-//     each request. Redirects (a renamed repository) stay on that host.
+//   - Requests, and the token with them, are sent only to the forge's own host. The token is read
+//     again for each request. Redirects (a renamed repository) are followed only on that host.
 //   - No request is sent while the forge reports that its rate limit is reached.
 //   - A read may be conditional: see Exchange.
-//   - The part of an answer that is passed on is bounded, in bytes, in values and for each text in
-//     it, because outsiders write part of the answers.
-//   - A refusal, or a request without an answer, is an Error, and no text in it shows the token. A
-//     library passes it on as the error of its transport.
+//   - The part of a response that is passed on is bounded, in bytes, in values and for each text in
+//     it, because outsiders write part of the content.
+//   - A refusal, or a request without a response, is an Error, and no text in it contains the
+//     token. Libraries return it as the error of their transport.
 package forgehttp
 
 import (
@@ -25,32 +25,32 @@ import (
 	"time"
 )
 
-// Token returns the token to send. It is called for each request, so that a
-// token that was replaced on disk is used at once.
+// Token returns the token to send. It is called for each request, so that a token that was replaced on disk
+// is used at once.
 type Token func(ctx context.Context) (string, error)
 
-// Authorization schemes: GitHub and GitLab take the first, Gitea and Forgejo both.
+// Authorization schemes. GitHub and GitLab accept the first, Gitea and Forgejo both.
 const (
 	Bearer = "Bearer"
 	Plain  = "token"
 )
 
-// Options of a client.
+// Options configures a client.
 type Options struct {
 	// Forge is the name of the forge in errors.
 	Forge string
-	// Base is the forge's address. No request leaves its host.
+	// Base is the forge's address. Requests are sent only to its host.
 	Base *url.URL
 	// Scheme is Bearer or Plain.
 	Scheme string
-	// Token may be nil: requests are sent without one then.
+	// Token may be nil; requests are then sent without a token.
 	Token Token
-	// Transport is http.DefaultTransport if nil.
+	// Transport defaults to http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
-// NewClient returns a client for one forge. It follows redirects (a renamed
-// repository) on the same host and with the same method only.
+// NewClient returns a client for one forge. It follows redirects (a renamed repository) only on the same
+// host and with the same method.
 func NewClient(o Options) *http.Client {
 	rt := o.Transport
 	if rt == nil {
@@ -68,33 +68,33 @@ func NewClient(o Options) *http.Client {
 	}
 }
 
-// answerLimit bounds one answer, in bytes. A page holds the descriptions of a hundred
-// pull requests or as many comments, which strangers may make long.
+// answerLimit is the maximum size of a response, in bytes. A page contains the descriptions of up to a
+// hundred pull requests, or as many comments, and outsiders can make them long.
 const answerLimit = 64 << 20
 
-// Exchange carries the inputs and results of the transport for one call of a library, in addition
-// to what the library passes on.
+// Exchange contains inputs and results of the transport for one call of a library, in addition to those of
+// the library itself.
 type Exchange struct {
 	// ETag makes a read conditional.
 	ETag string
-	// Same says that the answer is still the one with the ETag.
+	// Same says that the response is unchanged since ETag.
 	Same bool
-	// Status and Header are the last answer's.
+	// Status and Header are from the last response.
 	Status int
 	Header http.Header
 }
 
 type exchangeKey struct{}
 
-// With gives the requests of a context an exchange.
+// With returns a context whose requests use an exchange.
 func With(ctx context.Context, x *Exchange) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// errSame ends a request that was answered by "not modified".
+// errSame ends a request that was answered with "not modified".
 var errSame = errors.New("the answer is the same")
 
-// transport implements the promises of the package.
+// transport implements the guarantees of the package.
 type transport struct {
 	base   http.RoundTripper
 	forge  string
@@ -110,7 +110,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.send(req)
 	if err != nil {
 		if req.Body != nil {
-			_ = req.Body.Close() // a RoundTripper does
+			_ = req.Body.Close() // a RoundTripper must close it
 		}
 		return nil, t.unanswered(err)
 	}
@@ -128,11 +128,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}{&counted{r: &clipped{r: io.LimitReader(resp.Body, answerLimit)}}, resp.Body}
 		return resp, nil
 	default:
-		said, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what there is of it
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // an incomplete text is acceptable
 		err = t.refused(resp, said)
 	}
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection serves again
-	_ = resp.Body.Close()                                         // it was only read
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 64<<10)) // so that the connection can be reused
+	_ = resp.Body.Close()                                         // opened for reading only
 	return nil, err
 }
 
@@ -147,7 +147,7 @@ func (t *transport) send(req *http.Request) (*http.Response, error) {
 	if t.token != nil {
 		token, err := t.token(req.Context())
 		if err != nil {
-			// A file that is being replaced is there a moment later.
+			// A file that is being replaced will soon exist again.
 			return nil, fmt.Errorf("read forge token: %w", err)
 		}
 		t.sent.Store(&token)
@@ -163,7 +163,7 @@ func (t *transport) send(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// unanswered is the error of a request that got no answer.
+// unanswered returns the error of a request without a response.
 func (t *transport) unanswered(err error) error {
 	var known *Error
 	if errors.As(err, &known) {
@@ -172,7 +172,7 @@ func (t *transport) unanswered(err error) error {
 	return &Error{Forge: t.forge, Fault: FaultBusy, Message: t.clean(err.Error()), Err: err}
 }
 
-// refused makes an error of an answer.
+// refused converts a response to an error.
 func (t *transport) refused(resp *http.Response, said []byte) error {
 	e := &Error{Forge: t.forge, Status: resp.StatusCode, Message: t.clean(saidIn(said))}
 	e.Fault, e.After = faultOf(e.Status, resp.Header)
@@ -180,15 +180,15 @@ func (t *transport) refused(resp *http.Response, said []byte) error {
 		e.Message = strings.ToLower(http.StatusText(e.Status))
 	}
 	if e.Status == http.StatusForbidden && strings.Contains(strings.ToLower(e.Message), "rate limit") {
-		// GitHub does not always say how long its second limit holds.
+		// GitHub does not always report the end of its secondary rate limit.
 		// https://docs.github.com/rest/using-the-rest-api/rate-limits-for-the-rest-api#exceeding-the-rate-limit
 		e.Fault, e.After = FaultBusy, cmp.Or(e.After, time.Minute)
 	}
 	return e
 }
 
-// clean makes a text fit for an error. A proxy may say the request back, token
-// included.
+// clean makes a text suitable for an error. A proxy may repeat the request in its response, including the
+// token.
 func (t *transport) clean(text string) string {
 	if token := t.sent.Load(); token != nil && *token != "" {
 		text = strings.ReplaceAll(text, *token, "[redacted]")
@@ -196,9 +196,9 @@ func (t *transport) clean(text string) string {
 	return Quote(text)
 }
 
-// saidIn returns the message in an error document of any of the forges. GitLab's message may be a
-// text, a list or a mapping of fields; its errors of authentication are in the form of OAuth. Any
-// other document is a proxy's page.
+// saidIn returns the message in an error document of any of the forges. GitLab's message can be a string, a
+// list or a map of fields, and its authentication errors have the format of OAuth. Any other document is a
+// page of a proxy.
 func saidIn(body []byte) string {
 	var in struct {
 		Message     json.RawMessage   `json:"message"`
@@ -232,8 +232,8 @@ func saidIn(body []byte) string {
 	return strings.Join(said, ": ")
 }
 
-// ParseURL reads a forge's address. Plain http is allowed: forges inside a network
-// and on loopback are reached so. No error shows more of it than scheme and host.
+// ParseURL parses a forge's address. It accepts plain http, for forges inside a network and on loopback.
+// Its errors contain only the scheme and host.
 func ParseURL(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil {

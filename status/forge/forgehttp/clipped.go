@@ -2,19 +2,18 @@ package forgehttp
 
 import "io"
 
-// longestText bounds each text of a JSON document, in bytes as it is written: a forge's
-// description of a pull request or a comment may be without bound, and a library reads
-// the texts of a whole page at once. The rest is left out.
+// longestText is the maximum size of each text in a JSON document, in bytes as encoded. The description of
+// a pull request or a comment may have any length, and libraries read the texts of a whole page at once.
+// Longer texts are truncated.
 const longestText = 64 << 10
 
-// clipped passes a JSON document on with its texts cut, each at the end of a character
-// or of an escape.
+// clipped reads a JSON document and truncates its texts, each at the end of a character or of an escape.
 type clipped struct {
 	r      io.Reader
 	quoted bool
-	length int // of the text so far
-	// escape counts the missing characters of \u1234, and is opened while only its backslash was
-	// read.
+	length int // of the current text so far
+	// escape is the number of remaining characters of \u1234. opened says that only the backslash of an
+	// escape was read.
 	escape int
 	cut    bool
 }
@@ -46,7 +45,7 @@ func (c *clipped) keep(b byte) bool {
 	case c.escape == 0 && b == '"':
 		c.quoted = false
 		return true
-	case c.escape == 0 && b&0xC0 != 0x80: // a character begins
+	case c.escape == 0 && b&0xC0 != 0x80: // the start of a character
 		c.cut = c.length >= longestText
 	}
 	switch {

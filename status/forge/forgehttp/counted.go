@@ -5,13 +5,13 @@ import (
 	"io"
 )
 
-// maxValues bounds the values in one answer. A page of a hundred pull requests has
-// some 50,000; a list of empty objects, three bytes each on the wire, becomes a
-// hundred times as much where it is decoded.
+// maxValues is the maximum number of values in a response. A page of a hundred pull requests has about
+// 50,000. A list of empty objects has three bytes each in transit, and needs a hundred times as much memory
+// when it is decoded.
 const maxValues = 300_000
 
-// counted counts the values of a JSON document while it is read, and ends where there
-// are too many. Other documents have few of JSON's signs.
+// counted counts the values of a JSON document while it is read, and returns an error if there are too
+// many. Other documents contain few of JSON's delimiters.
 type counted struct {
 	r                 io.Reader
 	values            int

@@ -8,20 +8,20 @@ import (
 	"github.com/weir-gitops/weir/render/visible"
 )
 
-// Fault says what to do about a forge's refusal.
+// Fault is a class of refusals, by their remedy.
 type Fault string
 
-// Faults.
+// The classes of refusals.
 const (
-	// FaultBusy passes: unreachable, throttled, in maintenance.
+	// FaultBusy is temporary: unreachable, rate-limited, in maintenance.
 	FaultBusy Fault = "busy"
-	// FaultMissing may pass: forges answer so for a commit that was pushed a
-	// moment ago, or where two write at once.
+	// FaultMissing may be temporary: forges report a commit as missing that was pushed a moment ago, or if
+	// two writes are concurrent.
 	FaultMissing Fault = "missing"
-	// FaultDenied needs a better token. The token must be valid, permit the request, and have
-	// access to the repository.
+	// FaultDenied requires a better token. The token must be valid, have the permission, and have access to
+	// the repository.
 	FaultDenied Fault = "denied"
-	// FaultRefused does not pass: the request itself is refused.
+	// FaultRefused is permanent: the request itself is refused.
 	FaultRefused Fault = "refused"
 )
 
@@ -29,14 +29,14 @@ const (
 type Error struct {
 	Forge  string
 	Fault  Fault
-	Status int // HTTP's, 0 without an answer
-	// After is the wait that the forge requests, 0 if it does not say.
+	Status int // the HTTP status, 0 without a response
+	// After is the wait that the forge requested, 0 if it requested none.
 	After   time.Duration
 	Message string
 	Err     error
 }
 
-// Error says what failed and, where a person can mend it, how.
+// Error describes the failure and, if a person can fix it, the remedy.
 func (e *Error) Error() string {
 	s := e.Forge + ": "
 	if e.Status != 0 {
@@ -48,7 +48,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// faultOf reads an HTTP status as the forges use it, and how long they ask to wait.
+// faultOf classifies an HTTP status as the forges use it, and returns the wait that they request.
 func faultOf(code int, h http.Header) (Fault, time.Duration) {
 	after := max(RetryAfter(h), resetOf(h, time.Now()))
 	switch {
@@ -68,12 +68,12 @@ func faultOf(code int, h http.Header) (Fault, time.Duration) {
 	}
 }
 
-// maxRetryAfter bounds the wait that a forge may request: a wrong clock must not stop everything
-// for a day.
+// maxRetryAfter is the maximum wait that a forge can request. A wrong clock must not stop everything for a
+// day.
 const maxRetryAfter = time.Hour
 
-// RetryAfter reads the header Retry-After, which is seconds or a date; 0 if it is
-// not there.
+// RetryAfter parses the Retry-After header, which is a number of seconds or a date. It returns 0 if the
+// header is missing.
 func RetryAfter(h http.Header) time.Duration {
 	v := h.Get("Retry-After")
 	if v == "" {
@@ -88,12 +88,11 @@ func RetryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// quoted bounds the quotation from an answer, in characters: it may be a proxy's
-// whole page.
+// quoted is the maximum length of a quotation from a response, in characters. The response may be a whole
+// page of a proxy.
 const quoted = 200
 
-// Quote makes what a forge says fit for an error message: one line of characters that a
-// reader sees, of at most 200.
+// Quote makes text of a forge suitable for an error message: one line of visible characters, at most 200.
 func Quote(said string) string {
 	return visible.Clip(visible.Line(said[:min(len(said), 16*quoted)]), quoted)
 }

@@ -1,8 +1,8 @@
-// Package accepts proposes to keep what somebody changed in AWS: one pull request for one pool,
-// which writes AWS's values into the manifests.
+// Package accepts proposes to keep changes that somebody made in AWS. Each pull request is for one pool,
+// and writes AWS's values into the manifests.
 //
-// A user requests it (Ask). The request is stored before anything is pushed, and the branch is
-// named after it. So weir finds everything again after a crash or a lost answer.
+// A user requests it (Ask). The request is stored before anything is pushed, and the branch is named after
+// it. So weir finds both again after a crash or a lost response.
 package accepts
 
 import (
@@ -35,14 +35,13 @@ const (
 	Trailer  = "Weir-Accepts"
 )
 
-// Fleet finds out where AWS differs from Git, and writes that into files.
+// Fleet finds the differences between AWS and Git, and writes them into files.
 type Fleet interface {
-	// Find plans a commit, and writes what AWS has of a pool into the commit's files.
+	// Find plans a commit, and writes AWS's values of a pool into the commit's files.
 	Find(ctx context.Context, on string, a Asked) (Found, error)
 }
 
-// Asked describes what somebody wants to keep: everything that has drifted in one pool, or the fields they
-// name.
+// Asked is a request to keep values of AWS: all drifted fields of a pool, or named fields.
 type Asked struct {
 	Target string   `json:"target"`
 	Pool   string   `json:"pool"` // namespace/name
@@ -50,11 +49,11 @@ type Asked struct {
 	By     string   `json:"by,omitempty"`
 }
 
-// Found holds the fields in which AWS differs from Git, and files with AWS's values.
+// Found contains the fields in which AWS differs from Git, and files with AWS's values.
 type Found struct {
 	Fields []accept.Field
 	Files  map[string][]byte
-	// More are the additional steps that weir would make with these files.
+	// More lists the additional steps that weir would make with these files.
 	More []string
 }
 
@@ -63,59 +62,59 @@ func (f Found) written() (out []accept.Field) {
 	return slices.DeleteFunc(slices.Clone(f.Fields), func(a accept.Field) bool { return a.Left != "" })
 }
 
-// print identifies the content to write.
+// print returns a fingerprint of the content to write.
 func (f Found) print() string {
 	of := f.written()
 	for i := range of {
-		of[i].At = "" // lines move
+		of[i].At = "" // line numbers change
 	}
 	text, err := json.Marshal(of)
 	if err != nil {
-		return "" // values were read from JSON
+		return "" // cannot fail for values read from JSON
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])[:16]
 }
 
-// Entry is a pull request that is wanted or open. One that has ended is not kept.
+// Entry is a requested or open pull request. It is deleted when the pull request has ended.
 type Entry struct {
 	proposal.State
 	Asked
 	At time.Time `json:"at"` // the time of the request
-	// Looked is the time of the last request to AWS, Head the commit that was followed then.
+	// Looked is the time of the last read of AWS. Head is the commit that was followed then.
 	Looked time.Time `json:"looked,omitzero"`
 	Head   string    `json:"head,omitempty"`
 }
 
-// Options configure a Source. Every is also the time between two reads of AWS for an open pull request.
+// Options configures a Source. Every is also the time between two reads of AWS for an open pull request.
 type Options struct {
 	proposal.Options
 	Fleet Fleet
 }
 
-// Source proposes for one source.
+// Source opens the pull requests of one source.
 type Source struct {
 	*proposal.Machine[Entry, *Entry]
 	kind *kind
 }
 
-// kind decides about the changes of one source.
+// kind implements proposal.Kind for one source.
 type kind struct {
 	Options
-	// found is the last result of this turn: of is its request, at its commit.
+	// found is the last result in this turn, for the request in of, at its commit.
 	found *Found
 	of    Asked
 	at    string
 }
 
-// New makes one.
+// New returns a Source.
 func New(o Options) *Source {
 	o.Record = "accepts"
 	k := &kind{Options: o}
 	return &Source{proposal.New(o.Options, proposal.Kind[Entry](k)), k}
 }
 
-// branchOf returns the branch of a request. The branches of one pool share a prefix.
+// branchOf returns the branch of a request. All branches of one pool have the same prefix.
 func branchOf(a Asked, at time.Time) string {
 	sum := sha256.Sum256([]byte(at.UTC().Format(time.RFC3339Nano)))
 	return branchesOf(a) + hex.EncodeToString(sum[:])[:8]
@@ -126,13 +125,13 @@ func branchesOf(a Asked) string {
 	return Branches + hex.EncodeToString(sum[:])[:12] + "-"
 }
 
-// Ask opens the pull request of a pool, or updates the open one to what AWS has now. If it does
-// not, a *gates.Fault says why.
+// Ask opens the pull request of a pool, or updates the open one to AWS's current values. If the request is
+// invalid, it returns a *gates.Fault.
 func (s *Source) Ask(ctx context.Context, store state.Store, now proposal.Now, a Asked) (e Entry, f Found, err error) {
 	fresh := Entry{Asked: a, At: now.Time}
 	fresh.Phase, fresh.Branch = proposal.Asked, branchOf(a, now.Time)
 	began := false
-	var wrong error // of the request
+	var wrong error // about the request
 	e, err = s.Machine.Ask(ctx, store, now, fresh, func(o *Entry) bool { return o.Target == a.Target && o.Pool == a.Pool }, func(e *Entry) error {
 		began, e.By, e.After = true, a.By, time.Time{}
 		f, wrong = s.kind.ask(ctx, e, now, a)
@@ -156,7 +155,7 @@ func (s *Source) Ask(ctx context.Context, store state.Store, now proposal.Now, a
 	return e, f, err
 }
 
-// ask finds what somebody wants to keep, and adds it to what the entry keeps.
+// ask finds the requested values, and adds them to the entry.
 func (k *kind) ask(ctx context.Context, e *Entry, now proposal.Now, a Asked) (f Found, err error) {
 	k.found = nil
 	if e.Phase == proposal.Theirs {
@@ -168,7 +167,7 @@ func (k *kind) ask(ctx context.Context, e *Entry, now proposal.Now, a Asked) (f 
 	if len(f.Files) == 0 {
 		return f, nothing(f)
 	}
-	// What has drifted is known to this process alone: from here on it is these fields.
+	// Only this process knows the drift, so the entry stores the fields themselves.
 	asked := fieldsOf(a, f)
 	e.Fields = union(e.Fields, asked)
 	if len(e.Fields) > len(asked) {
@@ -180,7 +179,7 @@ func (k *kind) ask(ctx context.Context, e *Entry, now proposal.Now, a Asked) (f 
 	return f, nil
 }
 
-// fieldsOf returns the requested fields, or otherwise the found ones. It names whole lists.
+// fieldsOf returns the requested fields, or by default the found fields. It names lists as a whole.
 func fieldsOf(a Asked, f Found) []string {
 	out := a.Fields
 	for _, x := range f.Fields {
@@ -197,7 +196,7 @@ func union(a, b []string) []string {
 	return slices.Compact(out)
 }
 
-// nothing explains why nothing is written.
+// nothing returns the reason why nothing is written.
 func nothing(f Found) error {
 	if len(f.Fields) == 0 {
 		return &gates.Fault{Message: "AWS has no other value for the requested fields of the pool", Hint: "weir status and the page show what differs; name a FIELD to keep what a commit has changed since, too"}
@@ -209,7 +208,7 @@ func nothing(f Found) error {
 	return &gates.Fault{Message: "none of the values can be written: " + strings.Join(why, "; "), Hint: "write it into the manifests by hand"}
 }
 
-// Entries adds none: users request them.
+// Entries implements proposal.Kind. It adds no entries, because users request them.
 func (k *kind) Entries(_ context.Context, all []Entry, now proposal.Now) ([]Entry, time.Time, error) {
 	if k.found = nil; len(all) == 0 {
 		return all, time.Time{}, nil
@@ -217,7 +216,7 @@ func (k *kind) Entries(_ context.Context, all []Entry, now proposal.Now) ([]Entr
 	return all, now.Time.Add(k.Every), nil
 }
 
-// Want proposes AWS's current values, and reads them every Every and at each new commit.
+// Want proposes AWS's current values. It reads them at most every Options.Every, and at each new commit.
 func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal.Want, err error) {
 	if k.found == nil || k.at != now.Head || !reflect.DeepEqual(k.of, e.Asked) {
 		if e.IsOpen() && e.Tries == 0 && now.Head == e.Head && now.Time.Before(e.Looked.Add(k.Every)) {
@@ -237,7 +236,7 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 		w.Draft = func(context.Context) (proposal.Draft, error) { return k.draft(e, *f, now), nil }
 	case !e.IsOpen():
 		w.Branches, w.Gone = []string{e.Branch}, nothing(*f).Error()
-	case len(f.Fields) == 0: // else somebody has to write it by hand
+	case len(f.Fields) == 0: // otherwise a person must write it
 		w.Gone = "AWS and Git agree at " + wording.Short(now.Head) + ", so there is nothing to keep"
 	}
 	return w, nil
@@ -256,23 +255,23 @@ func (k *kind) draft(e *Entry, f Found, now proposal.Now) proposal.Draft {
 	}
 }
 
-// Owns reports whether a branch is about an entry's pool.
+// Owns reports whether a branch belongs to an entry's pool.
 func (k *kind) Owns(e *Entry, branch string) bool {
 	return strings.HasPrefix(branch, branchesOf(e.Asked))
 }
 
-// Made reads the trailer of a commit. Without a record the requested fields are unknown, so weir
-// does not continue from the commit.
+// Made reads the trailer of a commit. Without a record the requested fields are unknown, so weir does not
+// continue from the commit.
 func (k *kind) Made(e *Entry, of []snapshot.Trailer) (m proposal.Made, ours bool) {
 	return m, e.Commit != "" && slices.ContainsFunc(of, func(t snapshot.Trailer) bool {
 		return strings.EqualFold(t.Key, Trailer) && t.Value == e.Target+" "+e.Pool
 	})
 }
 
-// Ended removes the entry: people may ask again.
+// Ended deletes the entry, so that users can request it again.
 func (k *kind) Ended(*Entry) bool { return false }
 
-// Texts are the words of this kind.
+// Texts implements proposal.Kind.
 func (k *kind) Texts(e *Entry) proposal.Texts {
 	t := proposal.Texts{
 		Merged: "was merged: Git now has AWS's values", Closed: "was closed by somebody",
@@ -285,7 +284,7 @@ func (k *kind) Texts(e *Entry) proposal.Texts {
 	return t
 }
 
-// Event reports what happened to the pull request of a pool.
+// Event implements proposal.Kind.
 func (k *kind) Event(e *Entry, what proposal.What, text string) events.Event {
 	ev := events.Event{Kind: "accept-" + string(what), Target: e.Target, Pool: e.Pool, Text: text, Facts: map[string]string{"source": k.Source}}
 	if e.URL != "" {
@@ -294,10 +293,10 @@ func (k *kind) Event(e *Entry, what proposal.What, text string) events.Event {
 	return ev
 }
 
-// Finish has nothing to do.
+// Finish does nothing.
 func (k *kind) Finish(context.Context, []Entry) {}
 
-// body is the text of the pull request.
+// body returns the text of the pull request.
 func (k *kind) body(e *Entry, f Found) string {
 	var b strings.Builder
 	w := k.Words()

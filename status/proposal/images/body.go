@@ -16,13 +16,13 @@ import (
 // Pinned is a change of files that pins images.
 type Pinned struct {
 	Files map[string][]byte
-	// Pins lists the pins that the files contain, Refused all other ones.
+	// Pins lists the pins that the files contain, and Refused all other pins.
 	Pins    []imageupdates.Pin
 	Refused []Refusal
 	Plans   []Planned
 }
 
-// Refusal is a pin that somebody has to write by hand.
+// Refusal is a pin that a person must write.
 type Refusal struct {
 	imageupdates.Pin
 	Text string
@@ -31,11 +31,11 @@ type Refusal struct {
 // Planned is the effect of the change on a target.
 type Planned struct {
 	Target string
-	// Pools roll, with Machines.
+	// Pools is the number of pools that roll, and Machines the number of their machines.
 	Pools, Machines int
-	// Fault explains why the plan is missing.
+	// Fault is the reason why the plan is missing.
 	Fault string
-	// Schedule describes when the target rolls: its windows, and the targets that it comes after.
+	// Schedule describes when the target rolls: its windows, and the targets before it.
 	Schedule string
 }
 
@@ -44,7 +44,7 @@ func (k *kind) title(family string, pins []imageupdates.Pin) string {
 	return "Pin newer images: " + visible.Clip(k.Words().Line(family), 100) + ", " + wording.Count(len(pins), "pool")
 }
 
-// move replaces an image by another one, in some pools.
+// move replaces an image with another one, in some pools.
 type move struct {
 	from, to           string
 	fromImage, toImage *observed.Image
@@ -66,7 +66,7 @@ func moves(pins []imageupdates.Pin) (out []move) {
 	return out
 }
 
-// body is the text of a pull request.
+// body returns the text of a pull request.
 func (k *kind) body(e *Entry, pinned Pinned, now proposal.Now) string {
 	words := k.Words()
 	var b strings.Builder
@@ -114,7 +114,7 @@ func (k *kind) body(e *Entry, pinned Pinned, now proposal.Now) string {
 	return b.String() + proposal.Page(k.PageURL)
 }
 
-// refusals say why nothing can be pinned.
+// refusals describes the pins that weir cannot write, with the reasons.
 func refusals(list []Refusal) string {
 	if len(list) == 0 {
 		return "there is nothing to change"
@@ -134,7 +134,7 @@ func named(id string, im *observed.Image) string {
 	return id + " (" + im.Words() + ")"
 }
 
-// madeOf returns the time at which an image or a release was made; zero if that is unknown.
+// madeOf returns the creation time of an image or a release; zero if unknown.
 func madeOf(id string, im *observed.Image) time.Time {
 	text, layout := "", time.RFC3339
 	if im != nil {
@@ -156,7 +156,7 @@ func day(t time.Time) string {
 	return t.UTC().Format(time.DateOnly)
 }
 
-// age says how old an image is.
+// age describes the age of an image.
 func age(id string, im *observed.Image, now time.Time) string {
 	made := madeOf(id, im)
 	switch {
@@ -168,7 +168,7 @@ func age(id string, im *observed.Image, now time.Time) string {
 	return wording.Count(max(0, int(now.Sub(made).Hours()/24)), "day")
 }
 
-// every is a duration as people say it.
+// every formats an interval.
 func every(d time.Duration) string {
 	if d%(24*time.Hour) == 0 {
 		return wording.Count(int(d/(24*time.Hour)), "day")

@@ -2,7 +2,7 @@
 // repository.
 //
 // The branch is named after the family and its images. So weir finds the pull request again after a
-// crash or a lost record, and a pull request that somebody closed stays closed for these images.
+// crash or a lost record, and a pull request that a user closed stays closed for these images.
 package images
 
 import (
@@ -30,8 +30,8 @@ import (
 // Branches is the prefix of the branches' names.
 const Branches = transport.OwnBranches + "images-"
 
-// Trailers of weir's commits: the family, the print of the pins with the commit they are on top of, and
-// each image.
+// The trailers of weir's commits: the family, the fingerprint of the pins with the parent commit, and each
+// image.
 const (
 	TrailerFamily = "Weir-Image-Family"
 	TrailerPins   = "Weir-Image-Pins"
@@ -42,77 +42,78 @@ const (
 type Entry struct {
 	proposal.State
 	Family string `json:"family"`
-	// Images are the images that the pull request pins, in Targets.
+	// Images lists the images that the pull request pins. Targets lists the affected targets.
 	Images  []string `json:"images,omitempty"`
 	Targets []string `json:"targets,omitempty"`
-	// Declined are images of pull requests that people closed.
+	// Declined lists images in pull requests that users closed.
 	Declined []string `json:"declined,omitempty"`
-	// Told is the last text, under the name that earlier versions use.
+	// Told is the last text, stored by earlier versions under this name.
 	Told string `json:"told,omitempty"`
 }
 
 const (
-	// most is the largest number of families that are proposed for a source.
+	// most is the maximum number of families that are proposed for a source.
 	most = 50
-	// mostDeclined is the number of images kept that people turned down.
+	// mostDeclined is the maximum number of stored declined images.
 	mostDeclined = 50
 )
 
-// Git is the source's mirror.
+// Git is the mirror of the source.
 type Git interface {
 	proposal.Git
 	Descends(ctx context.Context, revision, from string) (bool, error)
 }
 
-// Fleet finds out which images pools have and could have, and writes pins into files.
+// Fleet finds the current and possible images of pools, and writes pins into files.
 type Fleet interface {
-	// Survey asks AWS about all pools of the source, as they are at the followed commit.
+	// Survey reads the images of all pools of the source at the followed commit from AWS.
 	Survey(ctx context.Context) (Survey, error)
 	// Pin writes pins into the files of a commit, and plans the result.
 	Pin(ctx context.Context, on string, pins []imageupdates.Pin) (Pinned, error)
 }
 
-// Survey returns which pools could have newer images.
+// Survey contains the pools that could have newer images.
 type Survey struct {
 	// Head is the commit at which the pools were planned.
 	Head     string
 	Families []imageupdates.Family
-	// Gaps lists pools whose newest image is unknown. Unread lists targets whose images are
-	// unknown, each with the reason.
+	// Gaps lists pools whose newest image is unknown. Unread lists targets whose images are unknown, each
+	// with the reason.
 	Gaps   []imageupdates.Gap
 	Unread map[string]string
 }
 
-// Options configure a Source.
+// Options configures a Source.
 type Options struct {
 	proposal.Options
-	// Settle is the least time between two surveys that new commits cause.
+	// Settle is the minimum time between two surveys that new commits cause.
 	Settle time.Duration
 	Git    Git
 	Fleet  Fleet
-	// Counted gets the number of pools that could have a newer image, and of open pull requests.
+	// Counted receives the number of pools that could have a newer image, and the number of open pull
+	// requests.
 	Counted func(pools, open int)
 }
 
-// kind decides about the images of one source.
+// kind implements proposal.Kind for one source.
 type kind struct {
 	Options
 	survey *Survey
-	// asked is the start of the survey, next the time of the next one.
+	// asked is the start of the survey, and next the time of the next one.
 	asked, next time.Time
 }
 
-// Source proposes the images of one source.
+// Source opens the pull requests of one source.
 type Source = proposal.Machine[Entry, *Entry]
 
-// New makes one.
+// New returns a Source.
 func New(o Options) *Source {
 	o.Record, o.Options.Git = "images", o.Git
 	return proposal.New(o.Options, proposal.Kind[Entry](&kind{Options: o}))
 }
 
-// Entries asks AWS for newer images if that is due: every Every, and if the followed branch has
-// moved on and something depends on it.
+// Entries finds newer images in AWS if that is due: at every Options.Every, and if the followed branch has
+// changed and an entry depends on it.
 func (k *kind) Entries(ctx context.Context, all []Entry, now proposal.Now) ([]Entry, time.Time, error) {
 	for i := range all {
 		all[i].Text = cmp.Or(all[i].Text, all[i].Told)
@@ -132,7 +133,7 @@ func (k *kind) Entries(ctx context.Context, all []Entry, now proposal.Now) ([]En
 		}
 		k.update(got)
 	}
-	if k.survey == nil { // AWS was asked a moment ago, and did not answer
+	if k.survey == nil { // AWS was requested a moment ago, and did not answer
 		return all, k.next, nil
 	}
 	for _, f := range k.survey.Families {
@@ -164,7 +165,7 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 		pins = slices.DeleteFunc(slices.Clone(k.survey.Families[i].Pins), func(p imageupdates.Pin) bool { return slices.Contains(e.Declined, p.To) })
 	}
 	switch {
-	case len(pins) == 0 && (e.IsOpen() || e.Branch != ""): // one may be open though its answer was lost
+	case len(pins) == 0 && (e.IsOpen() || e.Branch != ""): // a pull request may be open although the response was lost
 		w.Branches = []string{e.Branch}
 		w.Gone = "no pool needs it any more at " + wording.Short(now.Head) + ": each has these images or newer ones, looks for others, or AWS has these no more"
 		return w, nil
@@ -184,7 +185,7 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 	return w, nil
 }
 
-// unknown reports whether it is not known of a target of an open pull request what its pools need.
+// unknown reports whether the required images of any target of an open pull request are unknown.
 func (k *kind) unknown(e *Entry) bool {
 	return slices.ContainsFunc(e.Targets, func(t string) bool {
 		return k.survey.Unread[t] != "" || slices.ContainsFunc(k.survey.Gaps, func(g imageupdates.Gap) bool { return g.Target == t })
@@ -230,13 +231,13 @@ func (k *kind) Made(e *Entry, of []snapshot.Trailer) (m proposal.Made, ours bool
 		return m, false
 	}
 	e.Images = images
-	if len(e.Targets) == 0 && k.survey != nil { // which of them it is about is not known any more
+	if len(e.Targets) == 0 && k.survey != nil { // the affected targets are no longer known
 		e.Targets = slices.Sorted(maps.Keys(k.survey.Unread))
 	}
 	return m, true
 }
 
-// Ended makes room for the next pull request of the family, and remembers what people turned down.
+// Ended prepares the entry for the next pull request of the family, and records images that users declined.
 func (k *kind) Ended(e *Entry) bool {
 	if e.Phase == proposal.ByHand {
 		return true
@@ -255,7 +256,7 @@ func (k *kind) Ended(e *Entry) bool {
 	return true
 }
 
-// Texts are the words of this kind.
+// Texts implements proposal.Kind.
 func (k *kind) Texts(*Entry) proposal.Texts {
 	return proposal.Texts{
 		Merged: "was merged", Closed: "was closed: weir no longer proposes these images",
@@ -265,7 +266,7 @@ func (k *kind) Texts(*Entry) proposal.Texts {
 	}
 }
 
-// Event reports what happened to a family.
+// Event implements proposal.Kind.
 func (k *kind) Event(e *Entry, what proposal.What, text string) events.Event {
 	e.Told = text
 	return events.Event{Kind: "images-" + string(what), Source: k.Source, Text: "images " + k.Words().Line(e.Family) + ": " + text}
@@ -313,13 +314,13 @@ func targetsOf(pins []imageupdates.Pin) (out []string) {
 
 var notInBranches = regexp.MustCompile(`[^a-z0-9]+`)
 
-// slug stands for a family in the name of a branch.
+// slug identifies a family in the name of a branch.
 func slug(family string) string {
 	out := strings.Trim(notInBranches.ReplaceAllString(strings.ToLower(family), "-"), "-")
 	return cmp.Or(strings.Trim(out[:min(len(out), 40)], "-"), "other")
 }
 
-// branchOf is the branch that proposes images of a family.
+// branchOf returns the branch that proposes images of a family.
 func branchOf(family string, images []string) string {
 	sum := sha256.Sum256([]byte(family + "\x00" + strings.Join(images, "\x00")))
 	return Branches + slug(family) + "-" + hex.EncodeToString(sum[:4])

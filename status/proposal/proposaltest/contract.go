@@ -12,43 +12,43 @@ import (
 	"github.com/weir-gitops/weir/status/proposal"
 )
 
-// Kind is a kind of proposal in a world of its own, with one thing that it may propose.
+// Kind is a kind of proposal in its own world, with one thing that it can propose.
 type Kind struct {
 	*World
-	// Record names the stored record. Every is the least time between two changes of a pull
+	// Record is the name of the stored record. Every is the minimum time between two changes of a pull
 	// request.
 	Record string
 	Every  time.Duration
-	// Earlier are the fields of an entry that the version before Machine kept.
+	// Earlier contains the fields of an entry that the version before Machine stored.
 	Earlier string
-	// Restart starts another process: everything in memory is lost.
+	// Restart simulates another process: everything in memory is lost.
 	Restart func()
-	// Need makes the thing wanted, and Drop makes it unneeded. Again makes the same wanted once
-	// more after Drop.
+	// Need makes the proposal wanted, and Drop makes it unneeded. Again makes the same proposal wanted
+	// again after Drop.
 	Need, Drop, Again func()
-	// Reopens says that the kind proposes a thing again that weir closed.
+	// Reopens says that the kind opens a new pull request for something after weir has closed one for it.
 	Reopens bool
-	// Change makes it something else; nil for a kind whose pull requests stay as they were opened.
+	// Change changes the wanted content; nil for a kind that never updates pull requests.
 	Change func()
-	// Turn turns now.
+	// Turn runs a turn at the current time.
 	Turn func() error
 	// State returns the stored state; the zero state if nothing is stored.
 	State func() proposal.State
 	// Wants returns the expected result of Changes.
 	Wants func() string
-	// Goes says that weir continues a pull request after its record is lost. A kind that cannot
-	// leaves it alone.
+	// Goes says that weir continues a pull request after its record is lost. A kind that cannot do so does
+	// not change the pull request.
 	Goes bool
 }
 
-// turn makes a turn after failures may be retried, and open pull requests may be changed.
+// turn runs a turn at a time when failures may be retried and open pull requests may be changed.
 func (k *Kind) turn() proposal.State {
 	k.T.Helper()
 	k.Now.Time = k.Now.Time.Add(max(k.Every, time.Hour))
 	return k.soon()
 }
 
-// soon turns now.
+// soon runs a turn at the current time.
 func (k *Kind) soon() proposal.State {
 	k.T.Helper()
 	if err := k.Turn(); err != nil {
@@ -90,7 +90,7 @@ func (k *Kind) count(what proposal.What) (n int) {
 
 var busy = &forgehttp.Error{Fault: forgehttp.FaultBusy, Message: "busy"}
 
-// Contract holds a kind against the rules of all proposals. begin makes it in a new world, in which
+// Contract tests a kind against the rules of all proposals. begin creates it in a new world, in which
 // nothing is wanted yet.
 func Contract(t *testing.T, begin func(t *testing.T) *Kind) {
 	for name, test := range map[string]func(*testing.T, func(*testing.T) *Kind){
@@ -119,7 +119,7 @@ func Contract(t *testing.T, begin func(t *testing.T) *Kind) {
 	}
 }
 
-// once: it is opened once, whatever else is committed, and turns without news ask for the list alone.
+// once: it is opened once, whatever else is committed, and turns without changes only list pull requests.
 func once(t *testing.T, begin func(*testing.T) *Kind) {
 	k := begin(t)
 	k.Need()
@@ -154,7 +154,7 @@ func once(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// follows: weir pushes a changed proposal to an open pull request as a descendant, at most once in each Every.
+// follows: weir pushes a changed proposal to an open pull request as a descendant, at most once per Every.
 func follows(t *testing.T, begin func(*testing.T) *Kind) {
 	k := begin(t)
 	if k.Change == nil {
@@ -180,7 +180,7 @@ func follows(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// closedByWeir: it is closed once nobody needs it, and said why.
+// closedByWeir: it is closed with a reason when it is no longer needed.
 func closedByWeir(t *testing.T, begin func(*testing.T) *Kind) {
 	k := begin(t)
 	k.Need()
@@ -202,7 +202,7 @@ func closedByWeir(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// closedBySomebody: it stays closed, and weir opens no other one for the same.
+// closedBySomebody: it stays closed, and weir opens no other one for the same thing.
 func closedBySomebody(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, forgets := range []bool{false, true} {
 		k := begin(t)
@@ -224,7 +224,7 @@ func closedBySomebody(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// merged: it is done, also before Git shows the merge.
+// merged: it has ended, even before Git shows the merge.
 func merged(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, method := range []string{"merge", "squash"} {
 		k := begin(t)

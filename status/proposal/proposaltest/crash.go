@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/proposal"
 )
 
-// writesMayBeLost: an answer does not come, before or after its effect; the process may end then, or
-// the record may be lost. It ends with one pull request that has what is wanted.
+// writesMayBeLost: a response is lost, before or after the write takes effect. The process may then end, or
+// the record may be lost. The result is one pull request with the wanted content.
 func writesMayBeLost(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, c := range lostWrites(begin(t)) {
 		k := begin(t)
@@ -29,7 +29,7 @@ func writesMayBeLost(t *testing.T, begin func(*testing.T) *Kind) {
 			k.Forget()
 		}
 		k.turn()
-		if c.second && c.after == "forgets" { // the found one counts as changed now
+		if c.second && c.after == "forgets" { // the found pull request counts as just changed
 			k.turn()
 		}
 		t.Log(c.what, "done:", c.done, c.after, "second:", c.second)
@@ -40,11 +40,11 @@ func writesMayBeLost(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// lostWrite is a request whose answer is lost.
+// lostWrite is a request whose response is lost.
 type lostWrite struct {
 	what string
-	// done says that the request took effect, second that it belongs to a change of an open pull
-	// request. after is what the process does next: it goes on, ends, or forgets its record.
+	// done says that the request took effect. second says that it belongs to a change of an open pull
+	// request. after is the next event in the process: it continues, ends, or loses its record.
 	done, second bool
 	after        string
 }
@@ -66,7 +66,8 @@ func lostWrites(of *Kind) (out []lostWrite) {
 	return out
 }
 
-// endsAfterWrites: the process ends right after a write, and what it did not store before is lost.
+// endsAfterWrites: the process ends right after a write, and everything that it did not store before is
+// lost.
 func endsAfterWrites(t *testing.T, begin func(*testing.T) *Kind) {
 	of := begin(t)
 	for _, call := range []string{"push", "open", "edit", "close"} {
@@ -99,8 +100,8 @@ func endsAfterWrites(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// whoClosedIt: closing has no answer. If it was done, weir closed it; if not, and it is needed again,
-// it is somebody's to close.
+// whoClosedIt: closing gets no response. If it took effect, weir closed the pull request. If not, and the
+// pull request is needed again, a later closing is somebody else's.
 func whoClosedIt(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, lost := range []bool{false, true} {
 		k := begin(t)
@@ -131,8 +132,8 @@ func whoClosedIt(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// slowForge: a forge that does not know the branch for a moment, or is down for an hour, is asked again
-// and again. Nothing is reported of that.
+// slowForge: a forge that does not know the branch for a moment, or is down for an hour, gets further
+// requests. Nothing of this is reported.
 func slowForge(t *testing.T, begin func(*testing.T) *Kind) {
 	for name, err := range map[string]error{"slow": &forgehttp.Error{Fault: forgehttp.FaultRefused, Status: 422, Message: "head is invalid"}, "busy": busy} {
 		k := begin(t)
@@ -148,14 +149,14 @@ func slowForge(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// leftOpen: a pull request is opened and its answer lost, and by the time that weir looks again nobody
-// needs it.
+// leftOpen: a pull request is opened and its response lost, and when weir searches for it, it is no longer
+// needed.
 func leftOpen(t *testing.T, begin func(*testing.T) *Kind) {
 	for name, do := range map[string]func(k *Kind){
 		"open":    func(*Kind) {},
 		"theirs":  func(k *Kind) { k.Push(k.Last().HeadRef) },
 		"closed":  func(k *Kind) { k.Last().State = forge.Closed },
-		"dropped": func(k *Kind) { k.Pulls = nil }, // it was not opened after all
+		"dropped": func(k *Kind) { k.Pulls = nil }, // it was not opened
 	} {
 		k := begin(t)
 		k.Need()

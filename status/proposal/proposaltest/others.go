@@ -16,8 +16,8 @@ import (
 	"github.com/weir-gitops/weir/status/proposal"
 )
 
-// somebodyElse: once somebody else has pushed, weir neither pushes nor closes, whatever is wanted, and
-// says so once; also if that person takes the commits back.
+// somebodyElse: after somebody else has pushed, weir neither pushes nor closes, even if the wanted content
+// changes, and reports that once. This is also true if that person removes the commits again.
 func somebodyElse(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, end := range []forge.State{forge.Merged, forge.Closed} {
 		for _, back := range []bool{false, true} {
@@ -56,8 +56,8 @@ func somebodyElse(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// branchOfSomebody: weir pushed the branch, and before there is a pull request somebody else pushes to
-// it. weir does not push over that, and opens none.
+// branchOfSomebody: weir pushed the branch, and before a pull request exists, somebody else pushes to
+// it. weir does not overwrite that, and opens no pull request.
 func branchOfSomebody(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, forgets := range []bool{false, true} {
 		k := begin(t)
@@ -76,7 +76,7 @@ func branchOfSomebody(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// forks: a pull request of a fork whose branch has the name, or one into another branch, is not weir's.
+// forks: a pull request from a fork with the same branch name, or into another branch, is not weir's.
 func forks(t *testing.T, begin func(*testing.T) *Kind) {
 	for name, foreign := range map[string]forge.PullRequest{"fork": {Fork: true, BaseRef: "main"}, "base": {BaseRef: "release"}} {
 		for _, state := range []forge.State{forge.Open, forge.Closed} {
@@ -95,8 +95,8 @@ func forks(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// lostRecord: the pull request is open, and nothing is kept of it. weir goes on with its own commits,
-// and leaves alone what it did not make.
+// lostRecord: the pull request is open, and its record is lost. weir continues from its own commits, and
+// does not change the pull request if others made commits.
 func lostRecord(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, foreign := range []bool{false, true} {
 		k := begin(t)
@@ -121,7 +121,7 @@ func lostRecord(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// mayNot: it is reported once, tried seldom, and mended by a better token.
+// mayNot: a missing permission is reported once, retried seldom, and works again with a better token.
 func mayNot(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, call := range []string{"push", "open"} {
 		k := begin(t)
@@ -145,7 +145,7 @@ func mayNot(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// noPush: weir's branches are protected. That is reported, and mended without a restart.
+// noPush: weir's branches are protected. That is reported, and works again without a restart.
 func noPush(t *testing.T, begin func(*testing.T) *Kind) {
 	k := begin(t)
 	hook := filepath.Join(k.Repo.Dir(), "hooks", "pre-receive")
@@ -168,7 +168,7 @@ func noPush(t *testing.T, begin func(*testing.T) *Kind) {
 	k.proposes(1)
 }
 
-// earlierRecord: a member of an earlier version wrote the record, which has fewer fields. weir goes on,
+// earlierRecord: a member of an earlier version wrote the record, which has fewer fields. weir continues,
 // and neither writes nor reports anything twice.
 func earlierRecord(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, opened := range []bool{true, false} {
@@ -201,7 +201,7 @@ func earlierRecord(t *testing.T, begin func(*testing.T) *Kind) {
 	}
 }
 
-// forgetNewer leaves of the entries what the version before Machine kept.
+// forgetNewer keeps only the fields of the entries that the version before Machine stored.
 func (k *Kind) forgetNewer() {
 	k.T.Helper()
 	records := state.Bucket[struct {

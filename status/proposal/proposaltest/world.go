@@ -1,5 +1,5 @@
-// Package proposaltest has the contract that every kind of proposal keeps, and the world that its
-// tests share: a repository over HTTP, and a forge in memory that knows its branches.
+// Package proposaltest contains the contract test for every kind of proposal, and the simulated world of
+// these tests: a repository over HTTP, and a forge in memory that knows its branches.
 package proposaltest
 
 import (
@@ -30,27 +30,27 @@ type World struct {
 	Git   *source.Git
 	Store state.Store
 	Now   proposal.Now
-	// Pulls are the pull requests, the oldest first. Bodies are their texts and Said the comments, in
-	// the order in which they were written.
+	// Pulls are the pull requests, the oldest first. Bodies are their texts and Said the comments, in the
+	// order in which they were written.
 	Pulls        []*forge.PullRequest
 	Bodies, Said []string
-	// Events are the kinds of events, Told their texts.
+	// Events are the kinds of events, and Told their texts.
 	Events, Told []string
 	// Calls counts requests to the forge, and pushes.
 	Calls map[string]int
-	// Fails holds the errors of the next calls by name. Lost says that they take effect all the same.
+	// Fails contains the errors of the next calls by name. Lost says that these calls still take effect.
 	Fails map[string]error
 	Lost  bool
-	// Crash names the call right after which the process ends: it takes effect, and nothing is stored
-	// until Revive.
+	// Crash names the call after which the process ends. The call takes effect, and nothing is stored until
+	// Revive.
 	Crash   string
 	crashed bool
-	// Oldest says that of several pull requests of a branch the forge names the first one.
+	// Oldest says that the forge returns the first of several pull requests of a branch.
 	Oldest bool
 	push   *transport.Pusher
 }
 
-// NewWorld makes a world.
+// NewWorld returns a new world.
 func NewWorld(t *testing.T) *World {
 	t.Helper()
 	w := &World{T: t, Repo: sourcetest.New(t), Fails: map[string]error{}, Calls: map[string]int{}}
@@ -72,7 +72,7 @@ func NewWorld(t *testing.T) *World {
 	return w
 }
 
-// NewStore is a store of its own, as another member has.
+// NewStore returns a separate store, as another member has.
 func (w *World) NewStore() state.Store {
 	w.T.Helper()
 	db, err := state.Open(w.T.TempDir())
@@ -83,7 +83,7 @@ func (w *World) NewStore() state.Store {
 	return mortal{db, w}
 }
 
-// mortal is a store to which a process that has ended writes nothing.
+// mortal is a store that rejects writes after the process has ended.
 type mortal struct {
 	state.Store
 	w *World
@@ -98,10 +98,10 @@ func (s mortal) Update(fn func(*state.Tx) error) error {
 	return s.Store.Update(fn)
 }
 
-// Revive lets the next process write.
+// Revive allows the next process to write.
 func (w *World) Revive() { w.crashed = false }
 
-// Options returns the options of a process in this world, which hides the word hunter2.
+// Options returns the options of a process in this world. They redact the word hunter2.
 func (w *World) Options(every time.Duration) proposal.Options {
 	return proposal.Options{
 		Source: "s", PageURL: "https://weir.example.com", Author: "weir", Address: "weir@localhost", Every: every, Forge: host{w}, Git: w.Git, Pusher: pusher{w},
@@ -111,7 +111,7 @@ func (w *World) Options(every time.Duration) proposal.Options {
 	}
 }
 
-// Commit follows a commit with files, given as names and contents.
+// Commit commits files, given as names and contents, and follows the commit.
 func (w *World) Commit(message string, files ...string) string {
 	w.T.Helper()
 	in := map[string]string{}
@@ -124,7 +124,7 @@ func (w *World) Commit(message string, files ...string) string {
 	return sha
 }
 
-// Follow follows what the branch is at.
+// Follow follows the current commit of the branch.
 func (w *World) Follow() {
 	w.T.Helper()
 	s, err := w.Git.Latest(w.T.Context())
@@ -142,7 +142,7 @@ func (w *World) Last() *forge.PullRequest {
 	return w.Pulls[len(w.Pulls)-1]
 }
 
-// Changes are the files that the last pull request would change, with their contents.
+// Changes lists the files that the last pull request would change, with their contents.
 func (w *World) Changes() string {
 	branch := w.Last().HeadRef
 	var out []string
@@ -152,12 +152,12 @@ func (w *World) Changes() string {
 	return strings.Join(out, " ")
 }
 
-// Branches are those of weir's on the server, with what they are at.
+// Branches lists weir's branches on the server, with their commits.
 func (w *World) Branches() string {
 	return w.Repo.Git("for-each-ref", "--format=%(refname:short) %(objectname)", "refs/heads/weir")
 }
 
-// Push makes somebody else push to a branch, with a message that looks like one of weir's.
+// Push makes somebody else push to a branch, with a message that looks like weir's.
 func (w *World) Push(branch string) (sha string) {
 	message := w.Repo.Git("log", "-1", "--format=%B", branch)
 	sha = w.Repo.Git("commit-tree", "-m", message, "-p", branch, branch+"^{tree}")
@@ -165,7 +165,7 @@ func (w *World) Push(branch string) (sha string) {
 	return sha
 }
 
-// Merge merges the last pull request, as a forge does.
+// Merge merges the last pull request, like a forge.
 func (w *World) Merge(method string) {
 	w.T.Helper()
 	p := w.Last()
@@ -173,14 +173,14 @@ func (w *World) Merge(method string) {
 	if method == "merge" {
 		args = append(args, "-p", p.HeadRef)
 	}
-	// The tree of a merge without conflicts: main with what the branch changes.
+	// The tree of a merge without conflicts contains main with the changes of the branch.
 	tree := strings.Fields(w.Repo.Git("merge-tree", "--write-tree", "main", p.HeadRef))[0]
 	sha := w.Repo.Git(append(args, tree)...)
 	w.Repo.Git("update-ref", "refs/heads/main", sha)
 	p.State, p.MergeSHA = forge.Merged, sha
 }
 
-// failing counts a call, and returns the error that it is to have.
+// failing counts a call, and returns its configured error.
 func (w *World) failing(call string) (none bool, err error) {
 	w.Calls[call]++
 	if w.Crash == call {
@@ -192,7 +192,7 @@ func (w *World) failing(call string) (none bool, err error) {
 	return err != nil && !w.Lost, err
 }
 
-// show is a pull request as the forge shows it now.
+// show returns a pull request as the forge currently shows it.
 func (w *World) show(p *forge.PullRequest) forge.PullRequest {
 	if at := w.Repo.Git("for-each-ref", "--format=%(objectname)", "refs/heads/"+p.HeadRef); at != "" && p.State == forge.Open && !p.Fork {
 		p.HeadSHA = at
@@ -200,7 +200,7 @@ func (w *World) show(p *forge.PullRequest) forge.PullRequest {
 	return *p
 }
 
-// host is the forge.
+// host implements the forge.
 type host struct{ *World }
 
 func (w host) Pulls(context.Context, forge.Cursor) (list []forge.PullRequest, next forge.Cursor, same bool, err error) {
@@ -273,7 +273,7 @@ func (w host) CreateComment(_ context.Context, _ int64, body string) (forge.Comm
 	return forge.Comment{ID: 1}, err
 }
 
-// pusher makes branches.
+// pusher creates branches.
 type pusher struct{ *World }
 
 func (w pusher) At(ctx context.Context, branch string) (string, error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// draft returns the change that takes the stopped pools back: the revert of commits, or, if none
-// changed what they launch, a pin of what they ran before.
+// draft returns the change that restores the stopped pools: a revert of commits, or, if no commit changed
+// what they launch, a pin of the previous version.
 func (k *kind) draft(ctx context.Context, e *Entry, now proposal.Now) (proposal.Draft, error) {
 	if e.Pin = len(e.Was) > 0 && len(e.Was) == len(e.Pools); e.Pin {
 		return k.pin(ctx, e, now)
@@ -33,7 +33,7 @@ func (k *kind) draft(ctx context.Context, e *Entry, now proposal.Now) (proposal.
 	case err != nil:
 		return proposal.Draft{}, err
 	}
-	// What was stopped before at the same commit had its revert.
+	// Pools that were stopped before at the same commit already had their revert.
 	i := slices.IndexFunc(k.all, func(o Entry) bool { return o.Number != 0 && o.Revision == e.Revision && o.what() == "revert" })
 	if i >= 0 {
 		return proposal.Draft{}, proposal.Refuse("pull request %s already reverted this commit, and weir opens only one for each commit: revert by hand what %s still launches from it", proposal.Number(k.all[i].Number), e.Pools[0])
@@ -48,7 +48,7 @@ func (k *kind) draft(ctx context.Context, e *Entry, now proposal.Now) (proposal.
 	}), nil
 }
 
-// drafted is the draft of a commit. Every member makes the same commit of it, at the same time.
+// drafted returns the draft for a commit. Every member creates the same commit from it, with the same time.
 func (k *kind) drafted(e *Entry, branch, title, body string, c source.Commit) proposal.Draft {
 	c.At = e.At
 	h := sha256.New()
@@ -62,7 +62,7 @@ func (k *kind) drafted(e *Entry, branch, title, body string, c source.Commit) pr
 	}
 }
 
-// body is the text of the pull request.
+// body returns the text of the pull request.
 func (k *kind) body(e *Entry, f Found) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -87,7 +87,7 @@ func (k *kind) body(e *Entry, f Found) string {
 	return b.String() + proposal.Page(k.PageURL)
 }
 
-// evidence describes what was stopped, why, and where it stands.
+// evidence describes the stopped change, the reason, and its progress.
 func (k *kind) evidence(b *strings.Builder, e *Entry) {
 	say := func(format string, args ...any) { fmt.Fprintf(b, format+"\n", args...) }
 	for _, name := range e.Rollouts {

@@ -14,32 +14,33 @@ import (
 )
 
 const (
-	// farthest bounds the commits that are searched for the cause: several may have been pushed at
-	// once.
+	// farthest is the maximum number of commits that are searched for the cause. Several commits may have
+	// been pushed at once.
 	farthest = 20
-	// tried bounds the paths that are tried one by one; if there are more, all are reverted.
+	// tried is the maximum number of paths that are tested individually. If there are more, all are
+	// reverted.
 	tried = 60
 )
 
 // Found is the change to revert.
 type Found struct {
-	// From is the commit from which the files are taken, Commits are those that came
-	// since, the newest first.
+	// From is the commit from which the files are restored. Commits lists the commits since then, the
+	// newest first.
 	From    string
 	Commits []snapshot.Snapshot
 	Paths   []string
-	// Left are stopped pools that the revert does not take back.
+	// Left lists stopped pools that the revert does not restore.
 	Left []rollout.ID
 }
 
-// errGone says that there is nothing to revert any more.
+// errGone means that there is nothing left to revert.
 var errGone = &proposal.NotNeeded{Why: "the commit is no longer in the followed branch"}
 
-// errUnchanged says that there is no commit to revert.
+// errUnchanged means that there is no commit to revert.
 var errUnchanged = errors.New("no commit changed what these pools launch: weir's configuration changed, or AWS's answer to a lookup")
 
-// find looks for the fewest paths that take the stopped pools back to what they were before the commit,
-// on top of the followed commit.
+// find finds the smallest set of paths that restores the stopped pools to their state before the commit, on
+// top of the followed commit.
 func (k *kind) find(ctx context.Context, e *Entry, head string) (f Found, err error) {
 	if is, err := k.Git.Descends(ctx, head, e.Revision); err != nil {
 		return f, err
@@ -73,8 +74,8 @@ func (k *kind) find(ctx context.Context, e *Entry, head string) (f Found, err er
 	return f, k.fewest(ctx, e, &f, head, targets, back, now)
 }
 
-// cause goes back from the stopped commit until undoing the commits takes back the most pools, and
-// returns these. It sets From, Commits and Paths.
+// cause goes back from the stopped commit until undoing the commits restores the most pools, and returns
+// these pools. It sets From, Commits and Paths.
 func (k *kind) cause(ctx context.Context, e *Entry, f *Found, head string, targets []string, now map[string]string) (best []string, err error) {
 	at, err := k.Git.At(ctx, e.Revision)
 	if err != nil {
@@ -103,7 +104,7 @@ func (k *kind) cause(ctx context.Context, e *Entry, f *Found, head string, targe
 		if len(back) > len(best) {
 			best, f.From, f.Paths = back, at.Parent, changed
 		}
-		if len(best) == len(e.Pools) || mine { // what weir reverted stays so
+		if len(best) == len(e.Pools) || mine { // a revert by weir is not reverted
 			break
 		}
 		if at, err = k.Git.At(ctx, at.Parent); err != nil {
@@ -116,7 +117,7 @@ func (k *kind) cause(ctx context.Context, e *Entry, f *Found, head string, targe
 	return best, nil
 }
 
-// fewest leaves out each path that the pools go back without, first those that were changed
+// fewest removes each path that is not needed to restore the pools. It starts with paths that were changed
 // again since.
 func (k *kind) fewest(ctx context.Context, e *Entry, f *Found, head string, targets, back []string, now map[string]string) error {
 	whole, err := k.restored(ctx, head, f.From, f.Paths, targets)
@@ -159,7 +160,7 @@ func (k *kind) fewest(ctx context.Context, e *Entry, f *Found, head string, targ
 	if i := slices.IndexFunc(f.Paths, isAgain); i >= 0 {
 		return proposal.Refuse("%s was changed again since %s: revert it by hand, as in %s", f.Paths[i], wording.Short(e.Revision), wording.Short(f.From))
 	}
-	// The result must be whole for every target that it changes.
+	// The result must be complete for every target that it changes.
 	result, err := k.Git.Restored(ctx, head, f.From, f.Paths)
 	if err != nil {
 		return err
@@ -185,8 +186,8 @@ func (k *kind) restored(ctx context.Context, on, from string, paths, targets []s
 	return k.launches(ctx, result, targets)
 }
 
-// launches stands, by target and pool, for what is launched. A target that does not render
-// is a refusal.
+// launches returns hashes of what pools launch, by target and pool. A target that does not render is a
+// refusal.
 func (k *kind) launches(ctx context.Context, of snapshot.Snapshot, targets []string) (map[string]string, error) {
 	list, err := k.Fleet.Render(ctx, of, targets)
 	if err != nil {
@@ -204,8 +205,8 @@ func (k *kind) launches(ctx context.Context, of snapshot.Snapshot, targets []str
 	return out, nil
 }
 
-// differ are the pools that launch something else in the second; a pool that is in neither
-// does not.
+// differ returns the pools that launch something different in b than in a. A pool that is missing in either
+// does not count.
 func differ(pools []rollout.Subject, a, b map[string]string) (out []string) {
 	for _, p := range pools {
 		if id := p.String(); a[id] != b[id] && b[id] != "" {
@@ -215,7 +216,7 @@ func differ(pools []rollout.Subject, a, b map[string]string) (out []string) {
 	return out
 }
 
-// earlier names what the pools ran before.
+// earlier describes the version that the pools ran before.
 func earlier(e *Entry) string {
 	if e.Earlier == nil {
 		return "weir rollout show names the pools"

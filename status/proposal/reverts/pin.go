@@ -15,11 +15,11 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Pinned says how pools get back what they ran before.
+// Pinned is a change that pins pools to the version that they ran before.
 type Pinned struct {
-	// Files are the contents of those that change.
+	// Files contains the changed files.
 	Files map[string][]byte
-	// Places say where, Left what cannot be written and what to do.
+	// Places lists the pinned pools. Left lists pools that cannot be pinned, with the remedy.
 	Places []PinnedPool
 	Left   []LeftPool
 }
@@ -27,7 +27,7 @@ type Pinned struct {
 // PinnedPool is a pool with the field that pins it.
 type PinnedPool struct {
 	rollout.ID
-	// Field is its path in the manifest, At its file, line and column after the change.
+	// Field is the path of the field in the manifest. At is its file, line and column after the change.
 	Field, Value, At string
 }
 
@@ -37,8 +37,8 @@ type LeftPool struct {
 	Text string
 }
 
-// pinBranchOf returns the branch that pins the pools of an entry: all members compute the same
-// name, and another bad image gives another name.
+// pinBranchOf returns the branch that pins the pools of an entry. All members compute the same name, and a
+// different bad image results in a different name.
 func pinBranchOf(e *Entry) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%s %s", e.Revision, e.Pools[0].ID)
@@ -46,7 +46,7 @@ func pinBranchOf(e *Entry) string {
 	return PinBranches + hex.EncodeToString(h.Sum(nil))[:12]
 }
 
-// pin is the draft of a pull request that pins what the stopped pools ran before.
+// pin returns the draft of a pull request that pins the stopped pools to the version that they ran before.
 func (k *kind) pin(ctx context.Context, e *Entry, now proposal.Now) (d proposal.Draft, err error) {
 	if is, err := k.Git.Descends(ctx, now.Head, e.Revision); err != nil {
 		return d, err
@@ -64,7 +64,7 @@ func (k *kind) pin(ctx context.Context, e *Entry, now proposal.Now) (d proposal.
 			return d, err
 		}
 		if slices.ContainsFunc(since, func(p string) bool { _, is := pinned.Files[p]; return is }) {
-			on = now.Head // the lines are others by now
+			on = now.Head // the lines may have changed since
 			if pinned, err = k.pinned(ctx, e, on); err != nil {
 				return d, err
 			}
@@ -84,7 +84,7 @@ func (k *kind) pin(ctx context.Context, e *Entry, now proposal.Now) (d proposal.
 	}), nil
 }
 
-// pinned are the files that pin the pools in a commit's tree.
+// pinned returns the files that pin the pools in a commit's tree.
 func (k *kind) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err error) {
 	at, err := k.Git.At(ctx, on)
 	if err != nil {
@@ -112,8 +112,8 @@ func (k *kind) pinned(ctx context.Context, e *Entry, on string) (p Pinned, err e
 	return p, nil
 }
 
-// provePin renders the head with the files: every target must be whole, and nothing but the
-// pools that are pinned may launch something else.
+// provePin renders the head with the files. Every target must be complete, and only the pinned pools may
+// launch something different.
 func (k *kind) provePin(ctx context.Context, pinned Pinned, head string) error {
 	followed, err := k.Git.At(ctx, head)
 	if err != nil {
@@ -153,7 +153,7 @@ func (k *kind) provePin(ctx context.Context, pinned Pinned, head string) error {
 	return nil
 }
 
-// pinBody is the text of the pull request.
+// pinBody returns the text of the pull request.
 func (k *kind) pinBody(e *Entry, pinned Pinned) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -1,13 +1,13 @@
-// Package reverts proposes to take back what a FleetRollout stopped: one pull request that reverts the
-// commit, or a status on the commit that says what to do by hand. If no commit changed what the pools
-// launch, but AWS answered a lookup otherwise, as with a newly published image, the pull request pins
-// what they ran before.
+// Package reverts proposes to undo a change that a FleetRollout stopped: with a pull request that reverts
+// the commit, or with a status on the commit that describes the manual steps. If no commit changed what the
+// pools launch, but AWS answered a lookup differently, such as after the publication of a new image, the
+// pull request pins the version that they ran before.
 //
-// The branch weir/revert-COMMIT is the same for every member, and so is its commit. A pull request
-// that was ever opened of it, closed by hand or not, is the only one.
+// All members use the same branch weir/revert-COMMIT, with the same commit. There is only one pull request
+// for it, even if it was closed.
 //
-// It reverts the fewest paths of the commit that take every stopped pool back: find tries them by
-// rendering, offline.
+// The pull request reverts the smallest set of the commit's paths that restores every stopped pool. find
+// determines it by rendering, offline.
 package reverts
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Branches and PinBranches are the prefixes of branches that revert a commit, and that pin what pools ran
-// before. Trailer and PinTrailer name the reverted commit in weir's commits.
+// Branches and PinBranches are the prefixes of branches that revert a commit, and of branches that pin the
+// previous version of pools. Trailer and PinTrailer name the reverted commit in weir's commits.
 const (
 	Branches    = transport.OwnBranches + "revert-"
 	PinBranches = transport.OwnBranches + "pin-"
@@ -42,7 +42,7 @@ type Statuses interface {
 	SetStatus(ctx context.Context, sha string, s forge.CommitStatus) error
 }
 
-// Git is the source's mirror.
+// Git is the mirror of the source.
 type Git interface {
 	proposal.Git
 	At(ctx context.Context, revision string) (snapshot.Snapshot, error)
@@ -55,16 +55,16 @@ type Git interface {
 type Fleet interface {
 	// Standing returns the state of the rollouts and pools at a commit.
 	Standing(head string) (Standing, error)
-	// Render renders the named targets, or with none those that the tree would change.
+	// Render renders the named targets. Without names, it renders the targets that the tree would change.
 	Render(ctx context.Context, s snapshot.Snapshot, only []string) ([]Target, error)
-	// Pin finds the files in which pools of a tree get back what they ran.
+	// Pin finds the files that pin the previous version of pools in a tree.
 	Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.ID]rollout.Version) (Pinned, error)
 }
 
 // Standing is the state of a source's rollouts.
 type Standing struct {
 	Record *rollout.Record
-	// Pools holds the last reports of their owners. Missing lists targets without a report.
+	// Pools contains the last reports of the pools' owners. Missing lists targets without a report.
 	Pools   []rollout.Pool
 	Missing map[string]string
 }
@@ -72,60 +72,60 @@ type Standing struct {
 // Target is a rendered target.
 type Target struct {
 	Name string
-	// Fault explains why it does not render whole; empty if it does.
+	// Fault is the reason why the target does not render completely; empty if it does.
 	Fault string
-	// Launches identifies, by pool, what Git says its machines are launched from.
+	// Launches contains, by pool, hashes of the launched configuration in Git.
 	Launches map[string]string
 }
 
-// Options configure a Source.
+// Options configures a Source.
 type Options struct {
 	proposal.Options
 	Instance string
-	Statuses Statuses // nil if none are written
+	Statuses Statuses // nil to write no statuses
 	Git      Git
 	Fleet    Fleet
 }
 
-// Entry is the record of one commit that was stopped.
+// Entry is the record of a stopped commit.
 type Entry struct {
 	proposal.State
 	Revision string    `json:"revision"`
 	At       time.Time `json:"at"`
 	Rollouts []string  `json:"rollouts"`
-	// Pools are those that were stopped, with what is bad for them.
+	// Pools lists the stopped pools, with the hashes that are bad for them.
 	Pools []rollout.Subject `json:"pools"`
-	// Earlier is the version that one of them ran before.
+	// Earlier is the version that one of the pools ran before.
 	Earlier *rollout.Version `json:"earlier,omitempty"`
-	// Was holds the earlier versions of pools that could be pinned to them, by pool. Pin says that
-	// the pull request does so, and reverts nothing.
+	// Was contains the earlier versions of pools that could be pinned to them, by pool. Pin says that the
+	// pull request pins them, and reverts nothing.
 	Was map[string]rollout.Version `json:"was,omitempty"`
 	Pin bool                       `json:"pin,omitempty"`
-	// Told is the status of the commit that was written last.
+	// Told is the last written status of the commit.
 	Told string `json:"told,omitempty"`
 }
 
-// kept is the number of entries that are kept for a source.
+// kept is the maximum number of stored entries for a source.
 const kept = 50
 
-// Source proposes the reverts of one source.
+// Source opens the pull requests of one source.
 type Source = proposal.Machine[Entry, *Entry]
 
-// kind decides about the reverts of one source.
+// kind implements proposal.Kind for one source.
 type kind struct {
 	Options
-	// all and now are the entries and the rollouts in this turn.
+	// all contains the entries, and now the rollouts, of this turn.
 	all []Entry
 	now Standing
 }
 
-// New makes one.
+// New returns a Source.
 func New(o Options) *Source {
 	o.Record, o.Options.Git = "reverts", o.Git
 	return proposal.New(o.Options, proposal.Kind[Entry](&kind{Options: o}))
 }
 
-// Entries adds what was stopped since.
+// Entries adds entries for newly stopped rollouts.
 func (k *kind) Entries(_ context.Context, all []Entry, now proposal.Now) (out []Entry, next time.Time, err error) {
 	if k.now, err = k.Fleet.Standing(now.Head); err != nil {
 		return all, next, err
@@ -146,7 +146,7 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 	}, nil
 }
 
-// Owns reports nothing: the names of the branches are known.
+// Owns returns false, because all branch names are known.
 func (k *kind) Owns(*Entry, string) bool { return false }
 
 // Made reads the trailer of a commit.
@@ -159,7 +159,7 @@ func (k *kind) Made(e *Entry, of []snapshot.Trailer) (m proposal.Made, ours bool
 // Ended keeps the entry: weir opens no other pull request for it.
 func (k *kind) Ended(*Entry) bool { return true }
 
-// Texts are the words of this kind.
+// Texts implements proposal.Kind.
 func (k *kind) Texts(e *Entry) proposal.Texts {
 	t := proposal.Texts{
 		Merged: "was merged", Closed: "was closed: weir opens no further one",
@@ -172,7 +172,7 @@ func (k *kind) Texts(e *Entry) proposal.Texts {
 	return t
 }
 
-// Event reports what happened to a revert. What somebody else pushed is said in the commit's status.
+// Event implements proposal.Kind. The status of the commit reports pushes of others.
 func (k *kind) Event(e *Entry, what proposal.What, text string) events.Event {
 	if what == proposal.WasLeft {
 		return events.Event{}
@@ -189,7 +189,7 @@ func (k *kind) Finish(ctx context.Context, all []Entry) {
 	}
 }
 
-// tell writes the status of the commit if it says something else now.
+// tell writes the status of the commit if it has changed.
 func (k *kind) tell(ctx context.Context, e *Entry) {
 	status := forge.CommitStatus{Context: k.Instance + "/revert", State: forge.Success}
 	switch {
@@ -213,8 +213,8 @@ func (k *kind) tell(ctx context.Context, e *Entry) {
 	e.Told = said
 }
 
-// obsolete explains why nobody needs a revert any more: no pool still asks for what was
-// stopped, or all of it was rolled out after all.
+// obsolete returns the reason why a revert is no longer needed: no pool still wants the stopped change, or
+// all of it was rolled out in the end.
 func (k *kind) obsolete(e *Entry, head string) string {
 	moved, done := true, true
 	for _, of := range e.Pools {
@@ -242,7 +242,7 @@ func (k *kind) obsolete(e *Entry, head string) string {
 	return ""
 }
 
-// collect adds what was stopped by a bad signal. What a person aborted is for that person to decide.
+// collect adds changes that were stopped by a bad signal. A person who aborts a rollout decides about it.
 func collect(all *[]Entry, record *rollout.Record) {
 	for i := range record.Runs {
 		run := &record.Runs[i]
@@ -251,7 +251,7 @@ func collect(all *[]Entry, record *rollout.Record) {
 		}
 		found := stopped(run, record)
 		if len(found.Pools) == 0 {
-			continue // it is let go again
+			continue // its stop was lifted
 		}
 		if i := slices.IndexFunc(*all, func(e Entry) bool { return e.covers(&found) }); i >= 0 {
 			(*all)[i].add(&found)
@@ -280,11 +280,11 @@ func stopped(run *rollout.Run, record *rollout.Record) Entry {
 	return e
 }
 
-// covers reports whether an entry is already about what was found.
+// covers reports whether an existing entry already includes a found one.
 //
-// A rollout that is let go again, or restarts after an edit, has a later commit as its own: what was
-// bad before is not proposed twice. What is bad at the same commit for another reason, such as a second
-// image, is another entry, unless the same revert takes it back.
+// If the stop of a rollout is lifted, or the rollout restarts after an edit, it has a later commit. The
+// earlier bad pools are then not proposed twice. Pools that are bad at the same commit for another reason,
+// such as a second image, get another entry, unless the same revert restores them.
 func (e *Entry) covers(found *Entry) bool {
 	if slices.ContainsFunc(found.Pools, func(p rollout.Subject) bool { return slices.Contains(e.Pools, p) }) {
 		return true
@@ -295,7 +295,7 @@ func (e *Entry) covers(found *Entry) bool {
 	return e.Revision == found.Revision && (!differs || len(found.Was) == 0 && e.reverts())
 }
 
-// add adds pools that were found to an entry.
+// add adds found pools to an entry.
 func (e *Entry) add(found *Entry) {
 	if name := found.Rollouts[0]; !slices.Contains(e.Rollouts, name) {
 		e.Rollouts = append(slices.Clone(e.Rollouts), name)
@@ -319,16 +319,16 @@ func (e *Entry) add(found *Entry) {
 	}
 }
 
-// branchOf is the branch that reverts a commit.
+// branchOf returns the branch that reverts a commit.
 func branchOf(revision string) string { return Branches + revision[:min(12, len(revision))] }
 
-// reverts reports whether an entry is about reverting its commit, and not about pins, and
-// may still do so.
+// reverts reports whether an entry is about a revert of its commit, not about pins, and may still propose
+// it.
 func (e *Entry) reverts() bool {
 	return !e.Pin && len(e.Was) == 0 && (e.Phase == proposal.Wanted || e.IsOpen())
 }
 
-// what is proposed.
+// what returns the kind of proposal.
 func (e *Entry) what() string {
 	pin := e.Pin
 	if e.Number != 0 && e.Branch != "" {
@@ -340,7 +340,7 @@ func (e *Entry) what() string {
 	return "revert"
 }
 
-// own reports whether a commit came by merging a branch of weir's, or is one.
+// own reports whether a commit is a revert or pin by weir, or merges one.
 func own(c snapshot.Snapshot, all []Entry) bool {
 	return strings.Contains(c.Message, Branches) || strings.Contains(c.Message, PinBranches) ||
 		slices.ContainsFunc(snapshot.Trailers(c.Message), func(t snapshot.Trailer) bool {
