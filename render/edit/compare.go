@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// compare holds two renders of a place against each other: done are the changes that the
-// second has fulfilled, and why says what else differs.
+// compare compares two renders of a place. done are the changes that the second render has fulfilled. why
+// describes the first other difference, or is "".
 func (s *setter) compare(p *Place, before, after *render.Result) (done []int, why string) {
 	if len(before.Objects) != len(after.Objects) {
 		return nil, fmt.Sprintf("the target %s has other objects", p.Name)
@@ -33,7 +33,7 @@ func (s *setter) compare(p *Place, before, after *render.Result) (done []int, wh
 				continue
 			}
 			want = with(want, w.Field, w.Value)
-			if w.Value == nil { // what contained it may be left empty, or be removed with it
+			if w.Value == nil { // the parent may be left empty, or be removed too
 				want, is = pruned(want), pruned(is)
 			}
 			done = append(done, k)
@@ -54,7 +54,7 @@ func objectOf(r *render.Result, ref intent.ObjectRef) (any, bool) {
 	return nil, false
 }
 
-// decoded returns a node as a value. A node that cannot be decoded equals only itself.
+// decoded returns the value of a node. A node that cannot be decoded equals only itself.
 func decoded(n *yaml.Node) any {
 	var v any
 	if err := n.Decode(&v); err != nil {
@@ -63,7 +63,7 @@ func decoded(n *yaml.Node) any {
 	return v
 }
 
-// valueAt returns the part of a value at a path, or nil if nothing is there.
+// valueAt returns the part of a value at a path, or nil.
 func valueAt(v any, p intent.Path) any {
 	for _, elem := range p {
 		switch at := v.(type) {
@@ -82,8 +82,7 @@ func valueAt(v any, p intent.Path) any {
 	return v
 }
 
-// with is a value with another one at a path. Mappings that are missing are made, and nil
-// takes a key out.
+// with returns a copy of v with to at a path. It creates missing mappings. If to is nil, it removes the key.
 func with(v any, p intent.Path, to any) any {
 	if len(p) == 0 {
 		return to
@@ -107,7 +106,7 @@ func with(v any, p intent.Path, to any) any {
 	return v
 }
 
-// pruned is a value without keys that hold nothing.
+// pruned returns a value without keys whose values are empty.
 func pruned(v any) any {
 	switch at := v.(type) {
 	case map[string]any:
@@ -131,7 +130,7 @@ func pruned(v any) any {
 	return v
 }
 
-// index is the position that an element of a path stands for.
+// index returns the position in a path element of the form [n].
 func index(elem string) (int, bool) {
 	inner, ok := strings.CutPrefix(elem, "[")
 	if !ok {
@@ -141,8 +140,8 @@ func index(elem string) (int, bool) {
 	return i, err == nil && i >= 0
 }
 
-// positions are a path with the positions of items that are named by a text that they hold.
-// One that is not there stays as it is, and leads nowhere.
+// positions returns a path with positions in place of items that are identified by a text, as in
+// [name=drain]. An element without a matching item stays unchanged.
 func positions(v any, p intent.Path) intent.Path {
 	out := slices.Clone(p)
 	for i, elem := range p {

@@ -1,30 +1,29 @@
-// Package edit sets fields of rendered objects in the files that they come from: which file
-// changes, at which line. It changes as few bytes as it can, so that comments, order and quotes
-// stay.
+// Package edit sets fields of rendered objects in the files that they come from. It finds the file and line
+// to change, and changes as few bytes as possible, so that comments, order and quotes stay.
 //
 //	done, err := edit.Set(ctx, tree, places, []edit.Change{{Place: "prod", Object: ref, Field: path, Value: "ami-1"}})
 //
-// A Place is a directory that is applied: the directory of a target, with the options that it is
-// rendered with. The caller passes all places of the source, because Set checks those that a file
-// reaches. Image says which object and field pin the image of a pool.
+// A Place is the directory of a target, with the options for rendering it. The caller passes all places of
+// the source, because Set checks all places that a file affects. Image returns the object and field that pin
+// the image of a pool.
 //
 // For each change Set tries, in this order:
 //
-//  1. the place that gives the field its value now: in the object, a patch (a file or
+//  1. the place that sets the field now: in the object, or in a patch (a file or
 //     inline, a strategic merge or JSON 6902);
-//  2. if nothing does, the object's own document;
-//  3. a patch of the object that the kustomization of the place's directory has already;
-//  4. a patch at the end of that kustomization, inline.
+//  2. if nothing sets it, the object's own document;
+//  3. an existing patch of the object in the kustomization of the place's directory;
+//  4. a new inline patch at the end of that kustomization.
 //
-// A try counts only if it was proven: every place that reaches the file is rendered before and
-// after, and the objects must be the same except for the wanted fields with the wanted values. So a
-// base is changed if all its users change the same; otherwise the overlay gets a patch. If a
-// kustomization of the tree that is no Place reaches a file, the file counts as shared too: another
-// weir may apply that.
+// A try counts only after a proof. Set renders every place that the file affects before and after the change.
+// The objects must be equal, except that the wanted fields have the wanted values. So a base is changed only
+// if all its users get the same change; otherwise the overlay gets a patch. If a kustomization that is not a
+// Place includes a file, the file counts as shared too, because another instance of weir may apply that
+// kustomization.
 //
-// If a variable decides, nothing is changed: its value is in the configuration, not in the tree. If
-// nothing can be proven, the answer says what to write by hand. A caller that proposes the result
-// plans it before: renders are no plan.
+// If a variable sets the field, nothing is changed, because its value is in the configuration, not in the
+// tree. If no try can be proven, the result says what to write by hand. A caller that proposes the result
+// must also plan it, because a render does not show all effects.
 package edit
 
 import (
@@ -48,60 +47,60 @@ import (
 type Place struct {
 	// Name is the name of the target.
 	Name string
-	// Dir is its path: a directory, or one file of objects.
+	// Dir is the path of the target: a directory, or a single file of objects.
 	Dir     string
 	Options render.Options
 }
 
-// Change is a value that a field of a rendered object is to have.
+// Change is a wanted value for a field of a rendered object.
 type Change struct {
-	// Place is the name of one.
+	// Place is the name of a Place.
 	Place string
-	// Object names the rendered object; Field is its path there, as in
-	// spec.awsLaunchTemplate.ami.id.
+	// Object identifies the rendered object.
 	Object intent.ObjectRef
-	// Field may name an item of a list by a text that it holds, as hooks[name=drain].
+	// Field is the path of the field in the rendered object, such as spec.awsLaunchTemplate.ami.id. It may
+	// identify a list item by a text in it, as in hooks[name=drain].
 	Field intent.Path
-	// Value is a YAML value: a text, a number, a list, a mapping. nil removes the field. A text is
+	// Value is a YAML value: a string, a number, a list or a mapping. Nil removes the field. A string must be
 	// printable.
 	Value any
 }
 
-// Placed says where a change stands.
+// Placed is a fulfilled change.
 type Placed struct {
-	// Of is its position among the changes.
+	// Of is the index of the change.
 	Of int
 	Change
-	// At is the place of the value after the change; of a field that is taken out the file,
-	// empty where it was not there.
+	// At is the position of the value after the change. For a removed field it has only the file. It is empty
+	// if the field did not exist.
 	At diag.Position
 }
 
-// Refused is a change that could not be fulfilled.
+// Refused is a change that could not be made.
 type Refused struct {
 	Of int
 	Change
-	// Text says why, and what to do.
+	// Text has the reason and what to do.
 	Text string
-	// Variable names the variable that decides, if one does.
+	// Variable is the name of the variable that sets the field, or "".
 	Variable string
 }
 
 // Result is the result of Set.
 type Result struct {
-	// Files are the new contents of those that change, by path.
+	// Files has the new contents of the changed files, by path.
 	Files   map[string][]byte
 	Placed  []Placed
 	Refused []Refused
-	// Tree is the tree with the files.
+	// Tree is the tree with the changed files.
 	Tree tree.Tree
 }
 
-// Paths returns the paths of the files that change, in order.
+// Paths returns the paths of the changed files, in order.
 func (r *Result) Paths() []string { return slices.Sorted(maps.Keys(r.Files)) }
 
-// Image says which field pins a pool's image, where weir chooses it: ok is false for pools
-// of a launch template that they bring along, and where EKS chooses.
+// Image returns the field that pins a pool's image. ok is false for pools with a foreign launch template, and
+// if EKS chooses the image.
 func Image(p *intent.Pool) (object intent.ObjectRef, field intent.Path, ok bool) {
 	if p.ForeignTemplate != nil || p.LaunchTemplate == nil || p.LaunchTemplate.Image == (intent.Lookup{}) {
 		return object, nil, false
@@ -112,12 +111,11 @@ func Image(p *intent.Pool) (object intent.ObjectRef, field intent.Path, ok bool)
 	return p.Infrastructure, intent.Path{"spec", "awsLaunchTemplate", "ami", "id"}, true
 }
 
-// plainValue is a text that stands between any quotes as it is: nothing that YAML or JSON
-// would have to escape there.
+// plainValue matches a text that needs no escaping between any quotes of YAML or JSON.
 var plainValue = regexp.MustCompile(`^[!#-&(-\[\]-~]+( [!#-&(-\[\]-~]+)*$`)
 
-// Set finds the files that give fields the wanted values. It returns an error only if the tree
-// cannot be read, ctx ends, or the caller requests something impossible.
+// Set finds the files that set the fields, and changes them to the wanted values. It returns an error only if
+// the tree cannot be read, ctx ends, or the caller requests something impossible.
 func Set(ctx context.Context, t tree.Tree, places []Place, changes []Change) (*Result, error) {
 	changes = slices.Clone(changes)
 	s := &setter{tree: t, files: map[string][]byte{}, places: places, renders: map[string]*render.Result{}, changes: changes, state: make([]state, len(changes))}
@@ -155,25 +153,25 @@ func Set(ctx context.Context, t tree.Tree, places []Place, changes []Change) (*R
 	return out, nil
 }
 
-// setter is the work of one Set.
+// setter is the state of one Set.
 type setter struct {
 	tree   tree.Tree
-	files  map[string][]byte // what changed so far
+	files  map[string][]byte // the changes so far
 	places []Place
-	// renders holds the renders of the tree with files, by place.
+	// renders caches renders of the tree with files, by place.
 	renders map[string]*render.Result
 	changes []Change
 	state   []state
-	users   *users // of files; nil until somebody asks
+	users   *users // of files; nil until it is needed
 }
 
 type state struct {
 	done          bool
-	file          string // that was changed for it
+	file          string // the file that was changed for it
 	why, variable string
 }
 
-// change is a try.
+// change is a possible change of a file.
 type change struct {
 	path    string
 	content []byte
@@ -194,7 +192,7 @@ func (s *setter) render(ctx context.Context, t tree.Tree, p *Place) (*render.Res
 	return render.Render(ctx, t, p.Dir, o)
 }
 
-// before is the render of a place with what changed so far.
+// before returns the render of a place with the changes so far.
 func (s *setter) before(ctx context.Context, p *Place) (*render.Result, error) {
 	if r := s.renders[p.Name]; r != nil {
 		return r, nil
@@ -206,7 +204,7 @@ func (s *setter) before(ctx context.Context, p *Place) (*render.Result, error) {
 	return r, err
 }
 
-// fulfil tries one change after the other ways, and keeps the first that is proven.
+// fulfil tries the possible edits for a change in order, and keeps the first one that is proven.
 func (s *setter) fulfil(ctx context.Context, i int) error {
 	w, st := s.changes[i], &s.state[i]
 	p := s.place(w.Place)
@@ -268,8 +266,8 @@ func (s *setter) fulfil(ctx context.Context, i int) error {
 	return nil
 }
 
-// prove renders what a change reaches, before and after, and takes it over if nothing but
-// changes differs. Otherwise it says why not.
+// prove renders the places that a change affects, before and after it. It keeps the change if only wanted
+// fields differ. Otherwise it returns the reason.
 func (s *setter) prove(ctx context.Context, i int, c change) (why string, err error) {
 	if s.users == nil {
 		if s.users, err = usersOf(ctx, s.tree); err != nil {
@@ -334,10 +332,10 @@ func faultOf(r *render.Result) string {
 	return ""
 }
 
-// variables matches the variables in a text that is not yet substituted.
+// variables matches the variables in a text before substitution.
 var variables = regexp.MustCompile(`(^|[^$])\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
-// variable names the variable that decides the field; empty if none does.
+// variable returns the name of the variable that sets the field, or "".
 func (f *finder) variable() string {
 	n := len(f.steps)
 	if n < 2 || f.steps[n-1].How != kust.Variable || f.steps[n-2].Value == nil {

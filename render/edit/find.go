@@ -16,16 +16,16 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// finder makes tries for one change. What it makes need not be right: each is proven.
+// finder makes possible edits for a change. They need not be correct, because each of them must be proven.
 type finder struct {
 	files  tree.Tree
 	render *render.Result
 	change Change
 	dir    string
-	steps  []kust.Step // what gave the field its value
+	steps  []kust.Step // the steps that produced the field's value
 }
 
-// inPlace is the change of the value that is there.
+// inPlace changes the existing value.
 func (f *finder) inPlace() []change {
 	if len(f.steps) == 0 {
 		return nil
@@ -45,8 +45,8 @@ func (f *finder) inPlace() []change {
 	return []change{{last.File, out}}
 }
 
-// inObject changes the document of the object: it adds the field where nothing gives it a
-// value, takes it out, or replaces a list or a mapping.
+// inObject changes the document of the object. It adds a missing field, removes the field, or replaces a list
+// or a mapping.
 func (f *finder) inObject() []change {
 	at, known := f.first(intent.Path{"metadata", "name"})
 	if len(f.steps) > 0 && f.change.Value != nil || !known {
@@ -66,7 +66,7 @@ func (f *finder) inObject() []change {
 	return nil
 }
 
-// inPatches does that to patches of the object that the directory's kustomization has.
+// inPatches does the same in existing patches of the object in the directory's kustomization.
 func (f *finder) inPatches() (out []change) {
 	file, content, doc := f.kustomization()
 	if doc == nil {
@@ -115,8 +115,7 @@ func (f *finder) inPatches() (out []change) {
 	return out
 }
 
-// asPatch adds a patch to the directory's kustomization, for each name that the object may
-// have there.
+// asPatch adds a patch to the directory's kustomization, once for each name that the object may have there.
 func (f *finder) asPatch() (out []change) {
 	file, content, doc := f.kustomization()
 	if doc == nil {
@@ -140,8 +139,7 @@ func (f *finder) asPatch() (out []change) {
 	return out
 }
 
-// kustomization returns the kustomization of the directory; doc is nil if it has none that can be
-// changed.
+// kustomization returns the kustomization of the directory. doc is nil if there is none that can be changed.
 func (f *finder) kustomization() (file string, content []byte, doc *yaml.Node) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		file = path.Join(f.dir, name)
@@ -163,7 +161,7 @@ func (f *finder) first(p intent.Path) (kust.Step, bool) {
 	return steps[0], true
 }
 
-// values returns the values that a scalar of the object had, the last first.
+// values returns the values of a scalar of the object in all steps, the last one first.
 func (f *finder) values(p intent.Path) (out []string) {
 	steps := f.render.Chain(render.Field{Source: render.Written, Object: f.change.Object, Manifest: p})
 	for _, s := range slices.Backward(steps) {
@@ -174,7 +172,7 @@ func (f *finder) values(p intent.Path) (out []string) {
 	return out
 }
 
-// merge is a strategic merge patch that sets the field, as lines.
+// merge returns the lines of a strategic merge patch that sets the field.
 func merge(ref intent.ObjectRef, name, namespace string, w Change) []string {
 	lines := []string{"- patch: |-", "    apiVersion: " + ref.APIVersion, "    kind: " + ref.Kind, "    metadata:"}
 	if namespace != "" {
@@ -184,7 +182,7 @@ func merge(ref intent.ObjectRef, name, namespace string, w Change) []string {
 	return append(lines, nested(w.Field, w.Value, 4)...)
 }
 
-// operation is a JSON 6902 patch that sets the field, as lines.
+// operation returns the lines of a JSON 6902 patch that sets the field.
 func operation(ref intent.ObjectRef, name string, w Change) []string {
 	op, pointer := "add", ""
 	for _, elem := range w.Field {

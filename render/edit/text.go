@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// documents are the roots of a file's documents, nil where it is not YAML.
+// documents returns the root nodes of a file's documents, or nil if it is not YAML.
 func documents(content []byte) (out []*yaml.Node) {
 	d := yaml.NewDecoder(bytes.NewReader(content))
 	for {
@@ -29,7 +29,7 @@ func documents(content []byte) (out []*yaml.Node) {
 	}
 }
 
-// nodeAt is the value at keys of a mapping.
+// nodeAt returns the value at keys of nested mappings.
 func nodeAt(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		if _, n = entry(n, key); n == nil {
@@ -39,7 +39,7 @@ func nodeAt(n *yaml.Node, keys ...string) *yaml.Node {
 	return n
 }
 
-// entry is a key of a mapping with its value.
+// entry returns the key and value nodes of a mapping's key.
 func entry(n *yaml.Node, key string) (k, v *yaml.Node) {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil, nil
@@ -52,7 +52,7 @@ func entry(n *yaml.Node, key string) (k, v *yaml.Node) {
 	return nil, nil
 }
 
-// scalar is a string as YAML writes it on one line.
+// scalar returns a string as a YAML scalar on one line.
 func scalar(text string) string {
 	out, err := yaml.Marshal(text)
 	if line := strings.TrimSuffix(string(out), "\n"); err == nil && !strings.Contains(line, "\n") {
@@ -61,7 +61,7 @@ func scalar(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(text) + `"`
 }
 
-// offset is the byte at a line and a column, which counts characters.
+// offset returns the byte offset of a line and a column, which counts characters.
 func offset(content []byte, line, column int) (int, bool) {
 	at := 0
 	for range line - 1 {
@@ -81,7 +81,7 @@ func offset(content []byte, line, column int) (int, bool) {
 	return at, true
 }
 
-// replace replaces a scalar on one line by another value. Its quotes stay.
+// replace replaces a scalar on one line with another value. It keeps the quotes.
 func replace(content []byte, line, column int, had string, value any) ([]byte, bool) {
 	at, ok := offset(content, line, column)
 	if !ok || at >= len(content) {
@@ -109,9 +109,9 @@ func replace(content []byte, line, column int, had string, value any) ([]byte, b
 	return slices.Concat(content[:at], []byte(now), content[at+length:]), true
 }
 
-// insert gives a field of a document of a file a value: it replaces the existing value, or adds it
-// below the existing part of the path. nil removes the field, or, if the field is missing, adds it
-// as null, which in a patch means the same.
+// insert sets a field of a document in a file. It replaces the existing value, or adds it below the existing
+// part of the path. Nil removes the field. If the field is missing, nil adds it as null, which means the same
+// in a patch.
 func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, value any) ([]byte, bool) {
 	docs := documents(content)
 	i := slices.IndexFunc(docs, its)
@@ -139,8 +139,8 @@ func insert(content []byte, its func(doc *yaml.Node) bool, field intent.Path, va
 	return addBelow(content, n, key, field, value)
 }
 
-// addBelow adds the missing part of a path below the node n that exists. key is the key of n, nil if
-// n is the document.
+// addBelow adds the missing part of a path below the existing node n. key is the key of n, or nil if n is the
+// document.
 func addBelow(content []byte, n, key *yaml.Node, field intent.Path, value any) ([]byte, bool) {
 	lines := newLines(content)
 	empty := n.Kind == yaml.ScalarNode && n.Tag == "!!null" && n.Value == ""
@@ -177,14 +177,14 @@ func addBelow(content []byte, n, key *yaml.Node, field intent.Path, value any) (
 	return lines.insert(key.Line, nested(field, value, n.Content[0].Column-1)), true
 }
 
-// insertInScalar is insert for a document that is itself the text of a literal block.
+// insertInScalar is like insert, for a document that is the text of a literal block.
 func insertInScalar(content []byte, n *yaml.Node, its func(doc *yaml.Node) bool, field intent.Path, value any) ([]byte, bool) {
 	if n.Style&yaml.LiteralStyle == 0 || n.Value == "" {
 		return nil, false
 	}
 	lines := newLines(content)
 	first, _, _ := strings.Cut(strings.TrimLeft(n.Value, "\n"), "\n")
-	at := n.Line // of the block's first line, from 0
+	at := n.Line // index of the block's first line, from 0
 	for at < len(lines.text) && strings.TrimSpace(lines.text[at]) == "" {
 		at++
 	}
@@ -218,7 +218,7 @@ func insertInScalar(content []byte, n *yaml.Node, its func(doc *yaml.Node) bool,
 	return lines.bytes(), true
 }
 
-// addPatch adds an entry to the patches of a kustomization, as the last.
+// addPatch adds an entry at the end of a kustomization's patches.
 func addPatch(content []byte, doc *yaml.Node, item []string) ([]byte, bool) {
 	lines := newLines(content)
 	key, list := entry(doc, "patches")
@@ -248,10 +248,10 @@ func addPatch(content []byte, doc *yaml.Node, item []string) ([]byte, bool) {
 	return lines.insert(lines.end(key.Line, key.Column), item), true
 }
 
-// textLines are the lines of a file, without their ends.
+// textLines has the lines of a file, without line ends.
 type textLines struct {
 	text []string
-	crlf bool // lines end with a carriage return too
+	crlf bool // lines end with CR LF
 }
 
 func newLines(content []byte) *textLines {
@@ -262,7 +262,7 @@ func newLines(content []byte) *textLines {
 
 func (l *textLines) bytes() []byte { return []byte(strings.Join(l.text, "\n")) }
 
-// insert puts lines behind a number of lines.
+// insert inserts lines after the given number of lines.
 func (l *textLines) insert(after int, add []string) []byte {
 	add = slices.Clone(add)
 	if l.crlf {
@@ -270,7 +270,7 @@ func (l *textLines) insert(after int, add []string) []byte {
 			add[i] += "\r"
 		}
 	}
-	if after >= len(l.text) { // the last line has no end
+	if after >= len(l.text) { // the last line has no line end
 		add = append(add, "")
 	}
 	l.text = slices.Insert(l.text, min(after, len(l.text)), add...)

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// changed is a tree with other contents of some of its files.
+// changed is a tree in which some files have other contents.
 type changed struct {
 	tree.Tree
 	files map[string][]byte

@@ -16,16 +16,16 @@ import (
 // maxEntries bounds the entries of a tree that are searched for the users of a file.
 const maxEntries = 500_000
 
-// users says which directories reach a file by their kustomizations.
+// users maps files and directories to the directories whose kustomizations use them.
 type users struct {
-	// of are the directories that name a path, which is a file or a directory.
+	// of has the directories whose kustomizations refer to a path, which is a file or a directory.
 	of map[string][]string
 	// built lists the directories with a kustomization; true for a component.
 	built map[string]bool
 	links map[string]string // the tree's symlinks, with their targets
 }
 
-// usersOf reads all kustomizations of a tree. One that cannot be read reaches nothing.
+// usersOf reads all kustomizations of a tree. A kustomization that cannot be read affects nothing.
 func usersOf(ctx context.Context, t tree.Tree) (*users, error) {
 	u := &users{of: map[string][]string{}, built: map[string]bool{}, links: map[string]string{}}
 	named := map[string][]string{} // paths, by directory
@@ -58,10 +58,10 @@ func usersOf(ctx context.Context, t tree.Tree) (*users, error) {
 			case e.Mode.IsFile() && slices.Contains(konfig.RecognizedKustomizationFileNames(), e.Name) && e.Size < 1<<20:
 				content, err := t.ReadFile(p)
 				if err != nil {
-					continue // too large, or not here: it cannot be built
+					continue // too large or missing, so it cannot be built
 				}
 				var k kustomization
-				_ = yaml.Unmarshal(content, &k) // fields before a fault stay
+				_ = yaml.Unmarshal(content, &k) // fields before an error are kept
 				u.built[dir] = k.Kind == "Component"
 				u.of[p] = append(u.of[p], dir)
 				named[dir] = k.paths()
@@ -83,7 +83,7 @@ func usersOf(ctx context.Context, t tree.Tree) (*users, error) {
 	return u, nil
 }
 
-// follow replaces symlinks in a path.
+// follow resolves symlinks in a path.
 func (u *users) follow(p string) string {
 	if len(u.links) == 0 {
 		return p
@@ -102,12 +102,12 @@ func (u *users) follow(p string) string {
 	return p
 }
 
-// reach are the paths that a build of would read a file.
+// reach returns the paths whose builds read a file.
 func (u *users) reach(file string) map[string]bool {
 	out := map[string]bool{}
 	todo := []string{file}
 	if dir := path.Dir(file); !u.has(dir) {
-		todo = append(todo, dir) // its files are read without one
+		todo = append(todo, dir) // without a kustomization, the files of the directory are read
 	}
 	for len(todo) > 0 {
 		p := todo[0]
@@ -123,8 +123,7 @@ func (u *users) reach(file string) map[string]bool {
 
 func (u *users) has(dir string) bool { _, ok := u.built[dir]; return ok }
 
-// stranger is a directory among those that are reached which is built by somebody, but is
-// none of the places.
+// stranger returns a directory in reached that can be built and is none of the places, or "".
 func (u *users) stranger(reached map[string]bool, places []Place) string {
 	var found []string
 	for p := range reached {
@@ -138,7 +137,7 @@ func (u *users) stranger(reached map[string]bool, places []Place) string {
 	return slices.Min(found)
 }
 
-// kustomization holds the fields of a kustomization that name files and directories.
+// kustomization has the fields of a kustomization that refer to files and directories.
 type kustomization struct {
 	Kind            string   `yaml:"kind"`
 	Resources       []string `yaml:"resources"`

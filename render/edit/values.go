@@ -13,8 +13,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// normal returns a value as decoding of YAML gives it; ok is false for values that YAML cannot
-// express, and for texts that are not printable.
+// normal returns a value in the form that YAML decoding produces. ok is false for values that YAML cannot
+// express, and for strings that are not printable.
 func normal(v any) (out any, ok bool) {
 	text, err := yaml.Marshal(v)
 	if err != nil || yaml.Unmarshal(text, &out) != nil {
@@ -39,7 +39,7 @@ func printable(v any) bool {
 	return true
 }
 
-// single reports whether a value stands on one line by itself.
+// single reports whether a value fits on one line without brackets.
 func single(v any) bool {
 	switch v.(type) {
 	case nil, []any, map[string]any:
@@ -48,7 +48,7 @@ func single(v any) bool {
 	return true
 }
 
-// flow is a value on one line: a list or a mapping as JSON, which YAML reads too.
+// flow returns a value on one line. A list or a mapping is written as JSON, which is valid YAML.
 func flow(v any) string {
 	if text, is := v.(string); is {
 		return scalar(text)
@@ -57,12 +57,12 @@ func flow(v any) string {
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return "null" // it was read from YAML with texts as keys; the proof would fail
+		return "null" // it was decoded from YAML with string keys; a wrong result would fail the proof
 	}
 	return strings.TrimSpace(out.String())
 }
 
-// nested are mappings in one another, with a value in the innermost, as lines.
+// nested returns the lines of nested mappings with a value in the innermost.
 func nested(keys intent.Path, value any, indent int) (lines []string) {
 	for i, key := range keys {
 		before := strings.Repeat(" ", indent+2*i)
@@ -108,12 +108,12 @@ func exchange(content []byte, at mapEntry, value any) ([]byte, bool) {
 		return nil, false
 	}
 	now := nested(intent.Path{at.key.Value}, value, at.key.Column-1)
-	now[0] = string(content[start:before]) + strings.TrimLeft(now[0], " ") // behind a dash, if it is there
+	now[0] = string(content[start:before]) + strings.TrimLeft(now[0], " ") // after a dash, if there is one
 	lines.text = slices.Delete(lines.text, from, to)
 	return lines.insert(from, now), true
 }
 
-// takeOut removes the last entry of a way, and mappings that hold nothing else.
+// takeOut removes the last entry on a path, and mappings that would become empty.
 func takeOut(content []byte, way []mapEntry) ([]byte, bool) {
 	n := len(way) - 1
 	for n > 0 && len(way[n].in.Content) == 2 {
@@ -136,13 +136,13 @@ func takeOut(content []byte, way []mapEntry) ([]byte, bool) {
 	lines := newLines(content)
 	from, to := at.key.Line-1, lines.end(at.key.Line, at.key.Column)
 	if from >= len(lines.text) || strings.TrimSpace(lines.text[from][:min(at.key.Column-1, len(lines.text[from]))]) != "" {
-		return nil, false // it stands behind a dash
+		return nil, false // the entry follows a dash
 	}
 	lines.text = slices.Delete(lines.text, from, to)
 	return lines.bytes(), true
 }
 
-// flowSpan are the bytes of a value in a mapping of brackets.
+// flowSpan returns the byte range of a value in a mapping in braces.
 func flowSpan(content []byte, n *yaml.Node) (from, to int, ok bool) {
 	from, ok = offset(content, n.Line, n.Column)
 	if !ok || from >= len(content) {

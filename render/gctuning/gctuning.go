@@ -1,6 +1,6 @@
-// Package gctuning says how much garbage may gather before Go collects it. Go collects
-// when there is as much garbage as there are live objects, which for a small heap that
-// makes much is all the time.
+// Package gctuning controls how much garbage may exist before Go's garbage collector runs. By default it runs
+// when there is as much garbage as live memory. A small heap with much allocation would then be collected all
+// the time.
 package gctuning
 
 import (
@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// Set lets bytes of garbage gather, or as much as is live, as Go has it by itself, where
-// that is more. The variable GOGC, where it is set, decides instead, and a memory limit
-// holds all the same.
+// Set allows the given number of bytes of garbage, or Go's default if that is more: as much as live memory.
+// The variable GOGC overrides this, and a memory limit still applies.
 func Set(bytes uint64) {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -22,7 +21,7 @@ func Set(bytes uint64) {
 	(&keeper{bytes: bytes, live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}).adjust()
 }
 
-// keeper is found to be garbage in each collection, and lives on.
+// keeper has a finalizer that runs after each collection and sets itself again.
 type keeper struct {
 	bytes uint64
 	live  []metrics.Sample
@@ -34,26 +33,26 @@ func (k *keeper) adjust() {
 	runtime.SetFinalizer(k, (*keeper).adjust)
 }
 
-// percent is the GOGC by which a heap with so many live bytes grows by bytes. Go takes a
-// heap of less than least for one of least.
+// percent returns the GOGC value with which a heap of live bytes grows by bytes. Go treats a heap smaller
+// than least like one of that size.
 func percent(live, bytes uint64) int {
 	const least = 4 << 20
 	return int(max(100, 100*bytes/max(live, least))) //nolint:gosec // far below
 }
 
-// At rest as much garbage may gather as this, or half of what is live. Where as many
-// collections come within a while, something is at work that would spend its time on them:
-// garbage may then be as much as is live, until that is over.
+// Garbage may reach little, or half of the live memory if that is more. After a burst of collections,
+// something allocates much, and would spend its time on collections. Garbage may then reach the size of live
+// memory until the burst is over.
 const (
 	little = 16 << 20
 	burst  = 3
 	within = 2 * time.Second
 )
 
-// pacer is found to be garbage in each collection, and lives on.
+// pacer has a finalizer that runs after each collection and sets itself again.
 type pacer struct {
 	live   []metrics.Sample
-	recent [burst]time.Time // the latest collections, in turns
+	recent [burst]time.Time // the times of the latest collections, a ring buffer
 	turn   int
 }
 
@@ -63,7 +62,7 @@ func (p *pacer) adjust() {
 	runtime.SetFinalizer(p, (*pacer).adjust)
 }
 
-// busy notes a collection, and reports whether it ends a burst.
+// busy records a collection, and reports whether there is a burst.
 func (p *pacer) busy(now time.Time) bool {
 	first := p.recent[p.turn]
 	p.recent[p.turn] = now
@@ -71,7 +70,7 @@ func (p *pacer) busy(now time.Time) bool {
 	return now.Sub(first) < within
 }
 
-// paced is the GOGC of a heap with so many live bytes.
+// paced returns the GOGC value for a heap of live bytes.
 func paced(live uint64, busy bool) int {
 	if busy || live <= little {
 		return 100
@@ -79,17 +78,17 @@ func paced(live uint64, busy bool) int {
 	return int(100 * max(little, live/2) / live) //nolint:gosec // at most 100
 }
 
-// How often GiveBack looks, and how much it leaves: that much garbage and free memory, or an
-// eighth of what is live.
+// look is the interval of GiveBack. leave is the amount of garbage and free memory that it leaves, unless an
+// eighth of the live memory is more.
 const (
 	look  = 30 * time.Second
 	leave = 12 << 20
 )
 
-// GiveBack gives memory that is not needed back to the system until ctx ends. Go keeps as
-// much as its heap has grown to before the last collection, so a program that mostly waits
-// would keep what its busiest moments took for as long as it makes little garbage. While
-// little is made, it is collected early. The variable GOGC, where it is set, decides instead.
+// GiveBack returns unused memory to the system until ctx ends. Go keeps the memory that its heap had before
+// the last collection. A program that mostly waits would keep the memory of its busiest time for as long as
+// it makes little garbage. So GiveBack also makes collections start early at such times. The variable GOGC
+// overrides this.
 func GiveBack(ctx context.Context) {
 	if os.Getenv("GOGC") == "" {
 		(&pacer{live: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}).adjust()

@@ -1,6 +1,6 @@
 //go:build ignore
 
-// This program writes table.txt from the instance types that the AWS SDK lists.
+// This program writes table.txt from the instance types in the AWS SDK.
 package main
 
 import (

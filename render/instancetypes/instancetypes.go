@@ -1,6 +1,5 @@
-// Package instancetypes knows the names of EC2's instance types and, from the
-// names, their architectures. It is a snapshot: AWS adds types, so a name that
-// is not here may still be one.
+// Package instancetypes lists the names of EC2's instance types and derives their architectures from the
+// names. It is a snapshot: AWS adds types, so other names may be valid too.
 package instancetypes
 
 import (
@@ -29,7 +28,7 @@ var families = sync.OnceValue(func() map[string][]string {
 	return out
 })
 
-// Known reports whether a name such as "m5.large" is that of an instance type.
+// Known reports whether a name such as "m5.large" is an instance type in the list.
 func Known(name string) bool {
 	family, size, _ := strings.Cut(name, ".")
 	for _, s := range families()[family] {
@@ -43,11 +42,11 @@ func Known(name string) bool {
 // Families returns the names of all families, such as "m5", sorted.
 func Families() []string { return slices.Sorted(maps.Keys(families())) }
 
-// Sizes returns the sizes of a family, such as "large", or nil for a family that
-// is not known. The caller must not change it.
+// Sizes returns the sizes of a family, such as "large", or nil for an unknown family. The caller must not
+// change the result.
 func Sizes(family string) []string { return families()[family] }
 
-// The architectures, in the words of EC2's API.
+// Architectures in EC2's API.
 const (
 	X86      = "x86_64"
 	ARM      = "arm64"
@@ -55,18 +54,16 @@ const (
 	ARMApple = "arm64_mac"
 )
 
-// generation splits a family's name into series, generation, attribute letters
-// and what follows a hyphen.
+// generation splits a family's name into series, generation, attribute letters and the part after a hyphen.
 var generation = regexp.MustCompile(`^([a-z]+)([0-9]+)([a-z]*)(-.*)?$`)
 
-// Architecture returns the architecture of an instance type, or "" if its family
-// is not known. The few old types that can also run 32-bit images are x86_64.
+// Architecture returns the architecture of an instance type, or "" if its family is unknown. The few old
+// types that can also run 32-bit images are x86_64.
 //
-// The rules are those of "Amazon EC2 instance type naming conventions" in AWS's
-// guide to instance types: a letter g after the generation says Graviton, which
-// is ARM; a g before it (g5, gr6) says graphics and nothing about the processor.
-// The first ARM family, a1, is older than the rule, GB is Nvidia's Grace with an
-// ARM processor, and a Mac with an M is Apple's ARM.
+// The rules are from "Amazon EC2 instance type naming conventions" in AWS's guide to instance types. A g
+// after the generation means Graviton, which is ARM. A g before it (g5, gr6) means graphics, and has no
+// relation to the processor. The first ARM family, a1, is older than the rule. GB is Nvidia's Grace with an
+// ARM processor, and a Mac with an M has an ARM processor of Apple.
 func Architecture(name string) string {
 	family, _, _ := strings.Cut(name, ".")
 	if families()[family] == nil {

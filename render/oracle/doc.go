@@ -1,13 +1,11 @@
-// Package oracle compares weir's types and rules with those of Cluster API and of its AWS provider,
-// CAPA. It is a module of its own: none of its imports reaches weir's binary or go.sum. All of it
-// is tests:
+// Package oracle compares weir's types and rules with Cluster API and its AWS provider, CAPA. It is a
+// separate module, so that weir's binary and go.sum do not contain its imports. It has only tests:
 //
-//   - every JSON path of their Go structs is known to weir, and the other way round;
-//   - defaults, enums, bounds and required fields of their custom resource definitions are weir's
-//     as well;
-//   - manifests, made systematically, at random and by hand, are accepted by both or by neither,
-//     and read as the same values after their webhooks' defaulting.
+//   - weir knows every JSON path of their Go structs, and has no others.
+//   - weir has the same defaults, enums, bounds and required fields as their custom resource definitions.
+//   - Both accept or refuse the same manifests, which are made systematically, at random and by hand. Both
+//     read the same values after the defaulting of webhooks.
 //
-// Every difference is in differences.yaml with its reason. A difference that is not listed fails,
-// and so does a listed one that no longer occurs.
+// differences.yaml lists every difference with its reason. Differences that are not listed, and listed ones
+// that no longer exist, fail the tests.
 package oracle

@@ -1,7 +1,7 @@
-// Package pack turns values into bytes and back, exactly: nil stays nil, and empty stays empty,
-// which neither JSON nor gob guarantees. It packs texts, numbers, booleans, lists, maps of texts,
-// pointers, and structs without hidden fields. The bytes do not contain their type: reader and
-// writer must be the same program.
+// Package pack converts values to bytes and back without any loss: nil stays nil, and empty stays empty.
+// Neither JSON nor gob guarantees that. It supports strings, numbers, booleans, lists, maps of strings,
+// pointers, and structs without unexported fields. The bytes do not describe their type, so reader and writer
+// must be the same program.
 package pack
 
 import (
@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// ErrBroken says that bytes are not what a value was packed to.
+// ErrBroken means that bytes are not a packed value.
 var ErrBroken = errors.New("not a packed value")
 
-// Pack appends v to b. It panics at a type that cannot be packed.
+// Pack appends v to b. It panics for an unsupported type.
 func Pack[T any](b []byte, v *T) []byte {
 	w := writer{b: b, texts: map[string]uint64{}}
 	w.put(reflect.ValueOf(v).Elem())
 	return w.b
 }
 
-// Unpack reads what Pack appended for a T, and nothing else. Its memory is bounded by a small
-// multiple of the bytes, for any input.
+// Unpack decodes bytes that contain exactly one packed T. For any input, its memory is bounded by a small
+// multiple of the bytes.
 func Unpack[T any](b []byte, v *T) error {
 	r := reader{rest: b}
 	r.get(reflect.ValueOf(v).Elem())
@@ -34,7 +34,7 @@ func Unpack[T any](b []byte, v *T) error {
 	return nil
 }
 
-// writer packs values. A text is written once, and by its number from then on.
+// writer packs values. It writes each string only once, and then its number.
 type writer struct {
 	b     []byte
 	texts map[string]uint64
@@ -42,7 +42,7 @@ type writer struct {
 
 func (w *writer) number(n uint64) { w.b = binary.AppendUvarint(w.b, n) }
 
-// size writes the length of a list or a map, plus one; 0 stands for nil.
+// size writes the length of a list or a map plus one, and 0 for nil.
 func (w *writer) size(v reflect.Value) bool {
 	if v.IsNil() {
 		w.number(0)
@@ -111,7 +111,7 @@ func (w *writer) put(v reflect.Value) {
 	}
 }
 
-// reader unpacks values. After a fault it reads zeros.
+// reader unpacks values. After an error it returns zeros.
 type reader struct {
 	rest  []byte
 	texts []string
@@ -128,8 +128,8 @@ func (r *reader) number() uint64 {
 	return n
 }
 
-// size reads the number of elements that follow, -1 for nil. Each takes a byte at least, except for
-// those without content, which a T does not have.
+// size returns the number of elements that follow, or -1 for nil. Every element takes at least one byte,
+// because a T has no elements without content.
 func (r *reader) size() int {
 	n := r.number()
 	if n > uint64(len(r.rest))+1 {

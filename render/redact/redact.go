@@ -1,6 +1,5 @@
-// Package redact keeps secret values out of everything that a process shows: one
-// Registry knows them all, and the log, the page, the statuses and the command
-// line pass their texts through it.
+// Package redact removes secret values from all output of a process. One Registry has all values, and the
+// log, the page, the statuses and the command line filter their texts with it.
 package redact
 
 import (
@@ -17,25 +16,25 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// Registry holds the secret values of a process by owner, as one union. A change costs only as much
-// as it changes. It is safe for concurrent use; nil knows no values.
+// Registry has the secret values of a process by owner, and their union. The cost of a change depends only on
+// its size. It is safe for concurrent use. A nil Registry has no values.
 type Registry struct {
 	all secret.Finder
 
 	mu   sync.Mutex
-	sets map[string][2]*secret.Set // by owner: the values that hold now, and those before
-	// passing lists the temporary owners, the one that was set last at the end.
+	sets map[string][2]*secret.Set // by owner: the current and the previous values
+	// passing lists the temporary owners in the order in which they were set.
 	passing []string
-	// bound takes the place of mostPassing, if not 0.
+	// bound replaces mostPassing, if it is not 0.
 	bound int
 }
 
-// mostPassing bounds the temporary owners that are remembered: more than the plans of pull requests
-// that a page or a forge shows at a time.
+// mostPassing bounds the temporary owners. It exceeds the number of pull request plans that a page or a forge
+// shows at a time.
 const mostPassing = 1000
 
-// SetPassing is Set for an owner whose end no caller reports, such as a target in a
-// pull request. The values of the latest mostPassing of them are hidden.
+// SetPassing is like Set for an owner whose end is not reported, such as a target in a pull request. Values
+// of the latest mostPassing owners stay hidden.
 func (r *Registry) SetPassing(owner string, values *secret.Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,16 +49,16 @@ func (r *Registry) SetPassing(owner string, values *secret.Set) {
 	}
 }
 
-// Set sets the current values of an owner, such as a target. Its previous values stay hidden too,
-// until they are replaced again: texts that contain them may be shown later.
+// Set sets the current values of an owner, such as a target. Its previous values stay hidden until the next
+// Set, because texts that contain them may still be shown.
 func (r *Registry) Set(owner string, values *secret.Set) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.set(owner, values)
 }
 
-// Only lists which owners still exist among those whose names begin with a prefix. The values of a
-// removed owner stay hidden as long as values that were replaced: until the next call.
+// Only removes all owners with the given name prefix that are not in owners. The values of a removed owner
+// stay hidden until the next call, like replaced values.
 func (r *Registry) Only(prefix string, owners map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,7 +81,7 @@ func (r *Registry) set(owner string, values *secret.Set) {
 	if r.sets == nil {
 		r.sets = map[string][2]*secret.Set{}
 	}
-	r.all.Add(values) // first, so that what both have is never shown
+	r.all.Add(values) // before the removal, so that common values are always hidden
 	r.all.Remove(have[1])
 	r.sets[owner] = [2]*secret.Set{values, have[0]}
 }
@@ -94,15 +93,15 @@ func (r *Registry) forget(owner string) {
 	delete(r.sets, owner)
 }
 
-// encoded matches base64 that is too long to be a name or a hash. AWS repeats
-// parameters in its refusals, and user data is such a parameter.
+// encoded matches base64 that is too long to be a name or a hash. AWS repeats parameters in its error
+// messages, and user data is such a parameter.
 var encoded = regexp.MustCompile(`[A-Za-z0-9+/]{88,}={0,2}`)
 
-// leastEncoded is the length from which on encoded matches.
+// leastEncoded is the minimum length that encoded matches.
 const leastEncoded = 88
 
-// mayHoldEncoded reports whether encoded matches. Nearly no text does, and each pass checks each of
-// its texts. So it reads only every 88th byte of most of them.
+// mayHoldEncoded reports whether encoded matches. Nearly no text does, and every pass checks all of its
+// texts. So it reads only every 88th byte of most texts.
 func mayHoldEncoded(text string) bool {
 	for from := 0; from+leastEncoded <= len(text); {
 		last := from + leastEncoded - 1
@@ -132,11 +131,11 @@ func (r *Registry) Redact(text string) string {
 	return text
 }
 
-// values is Redact for texts that may contain long base64 of their own, such as manifests.
+// values is like Redact, for texts that may contain long base64 themselves, such as manifests.
 func (r *Registry) values(text string) string { return r.all.Redact(text) }
 
-// Writer returns a writer that passes on its input without the values. Each write is checked by
-// itself, so a value must be written at once.
+// Writer returns a writer that removes the values from its input. It checks each write separately, so a value
+// must not be split between writes.
 func (r *Registry) Writer(w io.Writer) io.Writer {
 	if r == nil {
 		return w
@@ -162,10 +161,10 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Unwrap returns the writer below, for callers that check whether it is a terminal.
+// Unwrap returns the underlying writer, for callers that check whether it is a terminal.
 func (w *writer) Unwrap() io.Writer { return w.w }
 
-// Handler returns a log handler that passes records on without the values.
+// Handler returns a log handler that removes the values from records.
 func (r *Registry) Handler(next slog.Handler) slog.Handler {
 	if r == nil {
 		return next

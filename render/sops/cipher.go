@@ -18,12 +18,12 @@ import (
 	"unicode/utf8"
 )
 
-// sealed is the form of an encrypted value. The data of a value is under AES-256
-// in Galois/Counter Mode with a nonce of 32 bytes and a tag of 16.
+// sealed matches an encrypted value. Values are encrypted with AES-256 in Galois/Counter Mode, with a nonce
+// of 32 bytes and a tag of 16 bytes.
 var sealed = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]*),iv:([A-Za-z0-9+/=]+),tag:([A-Za-z0-9+/=]+),type:([a-z]+)\]$`)
 
-// unsealed returns the parts of an encrypted value: data, iv, tag and type, as in sealed, but
-// without a check of the base64 characters, which decoding does.
+// unsealed returns the parts of an encrypted value: data, iv, tag and type, as in sealed. It does not check
+// the base64 characters, because decoding does.
 func unsealed(text string) (parts [4]string, ok bool) {
 	rest, ok := strings.CutPrefix(text, marker+"data:")
 	for i, mark := range []string{",iv:", ",tag:", ",type:", "]"} {
@@ -38,10 +38,10 @@ func unsealed(text string) (parts [4]string, ok bool) {
 // remark is the text of an encrypted comment.
 type remark string
 
-// additional is the data that binds a value to its path.
+// additional returns the additional data that binds a value to its path.
 func additional(path []string) string { return strings.Join(path, ":") + ":" }
 
-// unseal decrypts a value and gives it its type. An empty text stands for itself.
+// unseal decrypts a value and restores its type. An empty string is not encrypted.
 func unseal(text string, key []byte, aad string) (any, error) {
 	if text == "" {
 		return "", nil
@@ -75,7 +75,7 @@ func unseal(text string, key []byte, aad string) (any, error) {
 	return typed(string(plain), parts[3])
 }
 
-// typed reads a decrypted text as the type it had. Its error quotes nothing.
+// typed converts a decrypted string to its original type. Its error does not quote the value.
 func typed(text, kind string) (v any, err error) {
 	switch kind {
 	case "str", "bytes":
@@ -99,7 +99,7 @@ func typed(text, kind string) (v any, err error) {
 	return v, nil
 }
 
-// textOf returns a value in the form that the MAC covers, which is also its form in a dotenv file.
+// textOf returns a value in the form for the MAC, which is also its form in a dotenv file.
 func textOf(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -120,8 +120,8 @@ func textOf(v any) (string, error) {
 	return "", fmt.Errorf("a value has the type %T, which SOPS does not know", v)
 }
 
-// secretsOf are the texts that give a decrypted value away: itself and, where it
-// is base64 as in the data of a Secret, what that stands for.
+// secretsOf returns the strings that reveal a decrypted value: the value itself and, if it is base64 as in
+// the data of a Secret, the decoded value.
 func secretsOf(v any) []string {
 	text, err := textOf(v)
 	if err != nil {
@@ -134,15 +134,15 @@ func secretsOf(v any) []string {
 	return out
 }
 
-// seedOfPartial begins the MAC of a file whose unencrypted values are not in it:
-// the SHA-256 of "sops", so that one kind of MAC never passes for the other.
+// seedOfPartial is the start of the MAC of a file whose MAC excludes unencrypted values: the SHA-256 of
+// "sops". So the two kinds of MAC are always different.
 var seedOfPartial = []byte{
 	0x8a, 0x3f, 0xd2, 0xad, 0x54, 0xce, 0x66, 0x52, 0x7b, 0x10, 0x34, 0xf3, 0xd1, 0x47, 0xbe, 0x0b,
 	0x0b, 0x97, 0x5b, 0x3b, 0xf4, 0x4f, 0x72, 0xc6, 0xfd, 0xad, 0xec, 0x81, 0x76, 0xf2, 0x7d, 0x69,
 }
 
-// code is the message authentication code of a file: SHA-512 over its values, in
-// order, encrypted with the data key and bound to the time of the last change.
+// code is the message authentication code of a file: SHA-512 of its values, in order, encrypted with the data
+// key and bound to the time of the last change.
 type code struct {
 	meta *metadata
 	sum  hash.Hash
@@ -186,21 +186,21 @@ func (c *code) verify(key []byte) error {
 	return nil
 }
 
-// comments decrypts comments. Each is bound to the path of the collection that contains it, and
-// comments tries the paths to find it.
+// comments decrypts comments. Each comment is bound to the path of the collection that contains it, so
+// comments tries all paths.
 type comments struct {
 	doc   document
 	key   []byte
 	paths []string // nil before the first comment
-	tries int      // the remaining ones
+	tries int      // the remaining tries
 }
 
-// commentTries bounds the work for one file.
+// commentTries bounds the tries for one file.
 const commentTries = 20_000
 
 func (c *comments) learnPaths() {
 	seen := map[string]bool{":": true}
-	// It fails at nothing that the walk before has not failed at.
+	// The previous walk would have returned the same error.
 	_ = c.doc.walk(func(path []string, _ *value) error {
 		for n := len(path); n > 0; n-- {
 			seen[additional(path[:n])] = true
@@ -210,7 +210,7 @@ func (c *comments) learnPaths() {
 	c.paths = slices.Sorted(maps.Keys(seen))
 }
 
-// open returns the text of a comment. A comment that does not decrypt is dropped.
+// open returns the text of a comment. ok is false if the comment cannot be decrypted; it is then removed.
 func (c *comments) open(text string) (string, bool) {
 	if c.paths == nil {
 		c.learnPaths()

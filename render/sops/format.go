@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// load parses an encrypted file. As for sops itself, the name's ending says which
-// format it is; where it says none, the content does.
+// load parses an encrypted file. As in sops, the file name's extension determines the format. For other
+// extensions, the content does.
 func load(name string, content []byte) (document, error) {
 	trimmed := bytes.TrimSpace(content)
 	switch ext := path.Ext(name); {
@@ -34,7 +34,7 @@ func load(name string, content []byte) (document, error) {
 	return d, nil
 }
 
-// binaryDocument is a file of any kind, which is one encrypted text in a JSON file.
+// binaryDocument is a file of any kind. It is one encrypted string in a JSON file.
 type binaryDocument struct {
 	*yamlDocument
 	content string
@@ -65,7 +65,7 @@ func (b *binaryDocument) plain(func(string) (string, bool)) ([]byte, error) {
 	return []byte(b.content), nil
 }
 
-// dotenvDocument is a file of lines KEY=VALUE.
+// dotenvDocument is a file with lines KEY=VALUE.
 type dotenvDocument struct {
 	lines []dotenvLine
 	meta  *metadata
@@ -77,10 +77,10 @@ type dotenvLine struct {
 	comment string
 	line    int
 	gone    bool
-	sealed  string // the encrypted value; empty if it was none
+	sealed  string // the encrypted value; empty if it was not encrypted
 }
 
-// prefix begins the names of metadata, whose path is flattened into the name.
+// prefix is the prefix of metadata keys. The path of a member is flattened into the key.
 const prefix = "sops_"
 
 func loadDotenv(content []byte) (document, error) {
@@ -128,8 +128,8 @@ func loadDotenv(content []byte) (document, error) {
 	return d, nil
 }
 
-// unflatten puts a text at the place that a flattened name such as
-// age__list_0__map_enc says. Lists are kept by their indexes at first.
+// unflatten sets a string at the path of a flattened name such as age__list_0__map_enc. Lists are mappings by
+// index at first.
 func unflatten(into map[string]any, name, text string) error {
 	bad := errors.New("a name of the metadata cannot be read")
 	name = strings.ReplaceAll(name, "__list_", "\x00#")
@@ -156,7 +156,7 @@ func unflatten(into map[string]any, name, text string) error {
 	return nil
 }
 
-// listed turns mappings whose keys are indexes into lists.
+// listed converts mappings with indexes as keys to lists.
 func listed(v any) any {
 	m, ok := v.(map[string]any)
 	if !ok {

@@ -18,20 +18,20 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// Codes of a data key that cannot be had.
+// Codes for a data key that cannot be decrypted.
 const (
 	codeNoKey = "sops-no-key"
 	codeKey   = "sops-key-failed"
 )
 
-// errNoKey says that none of the keys at hand is among those of a group.
+// errNoKey means that no available key belongs to a group.
 var errNoKey = errors.New("no key")
 
 // keySize is the size of a data key, in bytes.
 const keySize = 32
 
-// dataKey decrypts the data key of a file, or reports the missing keys. retry says that a later try
-// may succeed.
+// dataKey decrypts the data key of a file, or reports the missing keys. retry is true if a later attempt may
+// succeed.
 func (d *Decrypter) dataKey(ctx context.Context, m *metadata, at diag.Position) (key []byte, retry bool, problem *diag.Diagnostic) {
 	var parts [][]byte
 	var refusals []error
@@ -87,7 +87,7 @@ func checked(key []byte, at diag.Position) ([]byte, *diag.Diagnostic) {
 	return key, nil
 }
 
-// encryptedRemark says that a file is read with placeholders.
+// encryptedRemark returns the warning about a file that is read with placeholders.
 func encryptedRemark(at diag.Position, m *metadata) diag.Diagnostic {
 	return diag.Diagnostic{
 		Severity: diag.Warning, Code: "sops-encrypted", Position: at,
@@ -96,7 +96,7 @@ func encryptedRemark(at diag.Position, m *metadata) diag.Diagnostic {
 	}
 }
 
-// recipients lists the keys of groups, without anything that a name should not hold.
+// recipients lists the keys of groups, without characters that do not belong into a name.
 func recipients(groups [][]masterKey) string {
 	const most = 8
 	var names []string
@@ -125,8 +125,8 @@ func recipients(groups [][]masterKey) string {
 	return strings.Join(names, ", ")
 }
 
-// part decrypts what one group of keys has encrypted. Its error is errNoKey if no key of the group
-// is available, and otherwise the error of the last available one.
+// part decrypts the part of a data key that belongs to one group of keys. Its error is errNoKey if no key of
+// the group is available, and otherwise the error of the last available key.
 func (d *Decrypter) part(ctx context.Context, group []masterKey) ([]byte, error) {
 	last := errNoKey
 	for _, k := range group {
@@ -148,7 +148,7 @@ func (d *Decrypter) part(ctx context.Context, group []masterKey) ([]byte, error)
 	return nil, last
 }
 
-// remembered decrypts a data key once.
+// remembered decrypts a data key once and caches the result.
 func (d *Decrypter) remembered(k masterKey, decrypt func() ([]byte, error)) ([]byte, error) {
 	id := k.id()
 	d.mu.Lock()
@@ -170,7 +170,7 @@ func (d *Decrypter) remembered(k masterKey, decrypt func() ([]byte, error)) ([]b
 	return key, err
 }
 
-// kmsError is a refusal of KMS, which may be temporary.
+// kmsError is an error of KMS, which may be temporary.
 type kmsError struct{ error }
 
 func (e kmsError) Unwrap() error { return e.error }
@@ -197,8 +197,8 @@ func (k masterKey) id() string {
 	return string(h.Sum(nil))
 }
 
-// openAge decrypts a data key that is encrypted for an age recipient. The header contains the
-// recipients; the recipient in the metadata is not used.
+// openAge decrypts a data key for an age recipient. The header contains the recipients, so the recipient in
+// the metadata is not used.
 func openAge(k masterKey, identities []age.Identity) ([]byte, error) {
 	r, err := age.Decrypt(armor.NewReader(bytes.NewReader(k.data)), identities...)
 	var none *age.NoIdentityMatchError

@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// metadata is the description of an encrypted file in the file itself.
+// metadata is SOPS's metadata in an encrypted file.
 type metadata struct {
 	LastModified     string
 	MAC              string
 	MACOnlyEncrypted bool
-	// Groups are the key groups: one of each key group that is needed decrypts a
-	// part of the data key. Nearly always there is one, which decrypts it whole.
+	// Groups are the key groups. A key of each needed group decrypts a part of the data key. Nearly always
+	// there is a single group, which decrypts the whole key.
 	Groups    [][]masterKey
 	Threshold int
 
@@ -28,13 +28,13 @@ type metadata struct {
 	byComment                          bool
 }
 
-// rules are the compiled regular expressions of files: most files have the same.
+// rules caches compiled regular expressions, because most files have the same ones.
 var rules struct {
 	sync.Mutex
 	by map[string]*regexp.Regexp
 }
 
-// keptRules bounds them.
+// keptRules bounds the cached rules.
 const keptRules = 100
 
 func rule(text string) (*regexp.Regexp, error) {
@@ -54,7 +54,7 @@ func rule(text string) (*regexp.Regexp, error) {
 	return r, nil
 }
 
-// masterKey is a key that the data key was encrypted with.
+// masterKey is a key that encrypted the data key.
 type masterKey struct {
 	kind    string // age, kms, or one of another service
 	name    string // the recipient, the ARN, or another service's name of the key
@@ -62,13 +62,13 @@ type masterKey struct {
 	context map[string]string
 }
 
-// others are the key services that files may name and weir does not ask.
+// others are the key services in files that weir does not support.
 var others = map[string]string{
 	"pgp": "PGP", "gcp_kms": "Google Cloud KMS", "hckms": "Huawei Cloud KMS", "azure_kv": "Azure Key Vault", "hc_vault": "HashiCorp Vault",
 }
 
-// readMetadata decodes the member sops of a file, which is a mapping of texts,
-// numbers, lists and mappings. Formats without types have texts alone.
+// readMetadata decodes the member sops of a file, which is a mapping of strings, numbers, lists and mappings.
+// In formats without types, all values are strings.
 func readMetadata(raw map[string]any) (*metadata, error) {
 	m := &metadata{
 		LastModified: str(raw["lastmodified"]), MAC: str(raw["mac"]),
@@ -151,7 +151,7 @@ func readKeys(group map[string]any) ([]masterKey, error) {
 	return out, err
 }
 
-// rank puts keys first that need no request.
+// rank sorts keys that need no request first.
 func rank(kind string) int { return slices.Index([]string{"kms", "age"}, kind) * -1 }
 
 func str(v any) string {
@@ -164,9 +164,8 @@ func str(v any) string {
 	return fmt.Sprint(v)
 }
 
-// encrypts reports whether the value at a path was encrypted, by the rule that the file was
-// encrypted under. If comments decide, the value itself shows it: a wrong answer would not pass the
-// MAC.
+// encrypts reports whether the value at a path was encrypted, according to the file's encryption rule. If
+// comments decide, it checks the value itself; a wrong answer would fail the MAC.
 func (m *metadata) encrypts(path []string, v any) bool {
 	if m.byComment {
 		text, ok := v.(string)

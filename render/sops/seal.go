@@ -19,18 +19,18 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Sealer encrypts by AWS KMS.
+// Sealer encrypts with AWS KMS.
 type Sealer interface {
-	// Encrypt encrypts with the key that has an ARN, under an encryption context. An
-	// error's text says what to do about it.
+	// Encrypt encrypts with the key of the given ARN and an encryption context. The text of an error says
+	// what to do.
 	Encrypt(ctx context.Context, keyARN string, plain []byte, encryptionContext map[string]string) ([]byte, error)
 }
 
-// Recipients can decrypt a file: each of them decrypts it alone.
+// Recipients are the keys that can decrypt a file. Each of them is sufficient.
 type Recipients struct {
-	// Age are age recipients, age1….
+	// Age has age recipients, age1….
 	Age []string
-	// KMSKeyARNs are keys of AWS KMS, which KMS encrypts with.
+	// KMSKeyARNs are keys of AWS KMS. KMS encrypts with them.
 	KMSKeyARNs []string
 	KMS        Sealer
 }
@@ -38,7 +38,7 @@ type Recipients struct {
 // None reports whether no recipient is set.
 func (r Recipients) None() bool { return len(r.Age)+len(r.KMSKeyARNs) == 0 }
 
-// ParseRecipient returns the fault of an age recipient.
+// ParseRecipient returns an error if text is not an age recipient.
 func ParseRecipient(text string) error {
 	if _, err := age.ParseX25519Recipient(text); err != nil {
 		return errors.New("it is not an age recipient: want one that starts with age1, as age-keygen prints it")
@@ -46,15 +46,14 @@ func ParseRecipient(text string) error {
 	return nil
 }
 
-// hidden is the rule for the encrypted parts of a Secret, as SOPS' users write it.
+// hidden is the rule for the encrypted fields of a Secret that SOPS users commonly write.
 const hidden = "^(data|stringData)$"
 
-// encryptedWith is the version of SOPS whose format is written.
+// encryptedWith is the SOPS version whose format is written.
 const encryptedWith = "3.9.0"
 
-// SealSecret writes a Kubernetes Secret as SOPS does: its values under data, which are base64
-// there, are encrypted, and its name and kind stay readable. The keys are those of values, in
-// order.
+// SealSecret writes a Kubernetes Secret encrypted like SOPS does. The values under data, which are base64,
+// are encrypted. Name and kind stay readable. keys are the keys of values, in order.
 func SealSecret(ctx context.Context, now time.Time, name string, keys []string, values map[string]string, to Recipients) ([]byte, error) {
 	if to.None() {
 		return nil, errors.New("encrypt a Secret: there is no key")
@@ -97,7 +96,7 @@ func SealSecret(ctx context.Context, now time.Time, name string, keys []string, 
 	return out.Bytes(), nil
 }
 
-// entries are the data key, encrypted for each recipient.
+// entries returns the data key, encrypted for each recipient.
 func (r Recipients) entries(ctx context.Context, key []byte, made string) (*yaml.Node, error) {
 	out := mapping()
 	if len(r.KMSKeyARNs) > 0 {
@@ -153,7 +152,7 @@ func sealAge(recipient string, key []byte) (string, error) {
 	return out.String(), nil
 }
 
-// seal is unseal's inverse for a text. An empty one stands for itself.
+// seal encrypts a string; unseal reverses it. An empty string is not encrypted.
 func seal(text string, key []byte, aad string) string {
 	if text == "" {
 		return ""
@@ -168,7 +167,7 @@ func seal(text string, key []byte, aad string) string {
 	}
 	gcm, err := cipher.NewGCMWithNonceSize(block, len(nonce))
 	if err != nil {
-		panic("sops: " + err.Error()) // the size is a valid one
+		panic("sops: " + err.Error()) // the size is valid
 	}
 	sealed := gcm.Seal(nil, nonce, []byte(text), []byte(aad))
 	at := len(sealed) - gcm.Overhead()

@@ -1,17 +1,16 @@
 // Package sops decrypts files that SOPS has encrypted, in memory.
 //
-// It reads the formats that kustomize's resources and generators use: YAML, JSON, dotenv and
-// binary, with data keys encrypted for age recipients and by AWS KMS, also in key groups with a
-// threshold. The message authentication code is always verified. A file may name roles, profiles,
-// contexts of the program and other key services. They are ignored: keys come from the options
-// alone. It writes only one kind of file: it encrypts a Secret that weir itself has made
-// (SealSecret).
+// It reads the formats that kustomize's resources and generators use: YAML, JSON, dotenv and binary. Data
+// keys may be encrypted for age recipients and with AWS KMS, also in key groups with a threshold. The message
+// authentication code is always verified. Roles, profiles, contexts of the program and other key services in
+// a file are ignored, because keys come only from the options. It encrypts only one kind of file: a Secret
+// that weir itself has made (SealSecret).
 //
-// It is code of its own for two reasons. The SOPS library links the clients of every key service
-// that it knows, 800 packages with gRPC and four more clouds, into a process that may write to AWS.
-// It also rewrites the YAML, so that no fault and no origin could name the line of the file. One
-// part of the library is used: joining a split data key. Test vectors made by the library check
-// that everything else follows the format.
+// The SOPS library is not used, for two reasons. It includes the clients of every key service
+// that it supports: 800 packages with gRPC and four more clouds, in a process that may write to AWS. It also
+// rewrites the YAML, so faults and origins could not name a line of the file. weir uses only the part of the
+// library that joins a split data key. Test vectors from the library check that everything else follows the
+// format.
 package sops
 
 import (
@@ -30,32 +29,30 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// KMS decrypts by AWS KMS.
+// KMS decrypts with AWS KMS.
 type KMS interface {
-	// Decrypt decrypts a blob that the key with an ARN has encrypted under an
-	// encryption context. An error's text says what to do about it.
+	// Decrypt decrypts data that the key of the given ARN has encrypted with an encryption context. The text
+	// of an error says what to do.
 	Decrypt(ctx context.Context, keyARN string, blob []byte, encryptionContext map[string]string) ([]byte, error)
 }
 
 // Options of a Decrypter. The zero value has no keys.
 type Options struct {
-	// Identities are the age identities to decrypt with; see ParseIdentities.
+	// Identities are the age identities for decryption; see ParseIdentities.
 	Identities []age.Identity
-	// KMSKeyARNs lists the keys that may be used; a file that names another key is decrypted with
-	// these or not at all.
+	// KMSKeyARNs lists the keys that may be used. Other keys in a file are not used.
 	KMSKeyARNs []string
 	// KMS decrypts with these keys.
 	KMS KMS
-	// Placeholders says to read a file that cannot be decrypted with a placeholder
-	// for each of its values, and a warning, instead of an error.
+	// Placeholders makes a file that cannot be decrypted readable: each of its values is a placeholder, and a
+	// warning replaces the error.
 	Placeholders bool
-	// Now is the time, for how long a refusal of KMS is remembered; nil: time.Now.
+	// Now returns the time. It decides how long an error of KMS is cached. Nil means time.Now.
 	Now func() time.Time
 }
 
-// Decrypter decrypts files. It remembers data keys, so a file that is read again
-// needs no request. It is safe for concurrent use. Nil has no keys and refuses every
-// encrypted file.
+// Decrypter decrypts files. It caches data keys, so a file that is read again needs no request. It is safe
+// for concurrent use. A nil Decrypter has no keys and refuses every encrypted file.
 type Decrypter struct {
 	o Options
 
@@ -67,14 +64,14 @@ type Decrypter struct {
 type dataKey struct {
 	key   []byte
 	err   error
-	until time.Time // an error is forgotten then
+	until time.Time // an error expires then
 }
 
-// refusalKept is the time that a refusal of KMS is kept before the next request: a daemon that
-// passes every second must not send one every second.
+// refusalKept is the time for which an error of KMS is cached. A daemon with a pass every second must not
+// send a request every second.
 const refusalKept = 30 * time.Second
 
-// keptKeys bounds the remembered data keys.
+// keptKeys bounds the cached data keys.
 const keptKeys = 10_000
 
 // New returns a Decrypter.
@@ -85,8 +82,8 @@ func New(o Options) *Decrypter {
 	return &Decrypter{o: o, keys: map[string]dataKey{}}
 }
 
-// ParseIdentities reads a file of age identities: lines AGE-SECRET-KEY-1…, with
-// blank lines and comments between. Its error does not quote the text.
+// ParseIdentities parses a file of age identities: lines AGE-SECRET-KEY-1…, and blank lines and comments. Its
+// error does not quote the text.
 func ParseIdentities(text string) ([]age.Identity, error) {
 	ids, err := age.ParseIdentities(strings.NewReader(text))
 	if err != nil {
@@ -97,31 +94,28 @@ func ParseIdentities(text string) ([]age.Identity, error) {
 
 // File is a decrypted file.
 type File struct {
-	// Content is the plain text, with each line of a YAML file where it was in
-	// the encrypted one.
+	// Content is the plain text. Every line of a YAML file has the same number as in the encrypted file.
 	Content []byte
-	// Secrets are the values that were encrypted.
+	// Secrets are the decrypted values.
 	Secrets []string
-	// Faults say why it could not be decrypted. Content then holds placeholders.
+	// Faults are the reasons why the file could not be decrypted. Content then has placeholders.
 	Faults diag.List
-	// Placeholders says that Content holds placeholders.
+	// Placeholders is true if Content has placeholders.
 	Placeholders bool
-	// Retry says that a later try may succeed though nothing changes in the file.
+	// Retry is true if a later attempt may succeed although the file does not change.
 	Retry bool
 
 	doc      document          // the document that Content was decrypted from
-	comments map[string]string // plain texts, by encrypted ones
+	comments map[string]string // plain texts, by encrypted text
 }
 
 // marker is in every file that SOPS has encrypted.
 const marker = "ENC[AES256_GCM,"
 
-// MayBe reports whether SOPS can have encrypted a file: it contains a value of the form that SOPS
-// writes.
+// MayBe reports whether SOPS can have encrypted a file: it contains the start of an encrypted value.
 func MayBe(content []byte) bool { return bytes.Contains(content, []byte(marker)) }
 
-// Mentioned reports whether a text holds a value that SOPS has encrypted, as it is
-// or in base64.
+// Mentioned reports whether a text contains a value that SOPS has encrypted, unchanged or in base64.
 func Mentioned(text string) bool {
 	if strings.Contains(text, marker) {
 		return true
@@ -134,8 +128,8 @@ func Mentioned(text string) bool {
 	return false
 }
 
-// markerForms holds Marker in base64, at each of the three alignments, without the characters that
-// contain bits of the surrounding text.
+// markerForms has marker in base64, at each of the three alignments, without the characters that contain bits
+// of the surrounding text.
 var markerForms = func() (out []string) {
 	for before := range 3 {
 		text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), marker...))
@@ -153,18 +147,18 @@ func Encrypted(path string, content []byte) bool {
 	return !errors.Is(err, errPlain)
 }
 
-// errPlain says that a file is not encrypted.
+// errPlain means that a file is not encrypted.
 var errPlain = errors.New("the file has no SOPS metadata")
 
-// document is an encrypted file that was parsed.
+// document is a parsed encrypted file.
 type document interface {
-	// metadata returns the file's description of its keys.
+	// metadata returns the file's metadata.
 	metadata() *metadata
 	// walk visits every value in the order of the MAC, and may change it.
 	walk(visit func(path []string, v *value) error) error
-	// plain writes the file without its metadata.
+	// plain returns the file without its metadata.
 	plain(comment func(text string) (string, bool)) ([]byte, error)
-	// standIns is plain with stand-ins in place of secret texts.
+	// standIns is like plain, with stand-ins in place of secret texts.
 	standIns(standIn func(Sealed) string, comment func(text string) (string, bool)) ([]byte, error)
 }
 
@@ -173,8 +167,7 @@ type value struct {
 	// typed is the value: string, int, float64, bool or time.Time.
 	typed any
 	line  int
-	// open says that it is no secret although it was encrypted, such as the kind
-	// of an object.
+	// open is true if the value is not secret although it was encrypted, such as the kind of an object.
 	open bool
 }
 
@@ -217,7 +210,7 @@ func (d *Decrypter) Open(ctx context.Context, path string, content []byte) (f Fi
 	return f, true
 }
 
-// placeholders fills a file that cannot be decrypted.
+// placeholders returns a file that cannot be decrypted with placeholders as values.
 func (f File) placeholders(doc document) File {
 	f.Placeholders = true
 	err := doc.walk(func(_ []string, v *value) error {
@@ -235,8 +228,8 @@ func (f File) placeholders(doc document) File {
 	return f
 }
 
-// placeholder replaces a text. It is base64 of "placeholder!", so that it is also valid in the data
-// of a Secret.
+// placeholder replaces a string. It is base64 of "placeholder!", so that it is also valid in the data of a
+// Secret.
 const placeholder = "cGxhY2Vob2xkZXIh"
 
 func placeholderFor(encrypted string) any {
@@ -310,7 +303,7 @@ func decrypt(doc document, key []byte, at diag.Position) File {
 	return f
 }
 
-// lineError is an error that knows its line.
+// lineError is an error with a line number.
 type lineError struct {
 	line int
 	text string

@@ -8,21 +8,21 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Sealed is a value that was encrypted and is secret.
+// Sealed is a decrypted value that is secret.
 type Sealed struct {
-	// Ciphertext is the value as the file holds it. SOPS makes another one whenever it
-	// encrypts a value.
+	// Ciphertext is the encrypted value in the file. SOPS makes a different one every time it encrypts a
+	// value.
 	Ciphertext string
-	// Value is the plain text as the decrypted file says it, Tag its type in YAML.
+	// Value is the plain text in the decrypted file, and Tag its YAML type.
 	Value, Tag string
 	// Line is its line in the file.
 	Line int
-	// Literal is its spelling in a YAML file; empty for other files.
+	// Literal is its YAML syntax in a YAML file, and empty for other files.
 	Literal string
 }
 
-// StandIns returns Content with other texts in place of the secret ones: the result of standIn for
-// each. It is nil if nothing was decrypted.
+// StandIns returns Content with stand-ins in place of the secret values. standIn returns the stand-in of a
+// value. The result is nil if nothing was decrypted.
 func (f *File) StandIns(standIn func(Sealed) string) ([]byte, error) {
 	if f.doc == nil {
 		return nil, nil
@@ -60,7 +60,7 @@ func (d *yamlDocument) standIns(standIn func(Sealed) string, comment func(string
 	return c.write(comment)
 }
 
-// tagOf is the type of a decrypted value in YAML.
+// tagOf returns the YAML type of a decrypted value.
 func tagOf(v any) string {
 	switch v.(type) {
 	case int:

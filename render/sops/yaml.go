@@ -10,32 +10,31 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// member is the key that holds the metadata.
+// member is the key of the metadata.
 const member = "sops"
 
-// yamlDocument is a YAML or JSON file. Its values are replaced in the text, not in a rewritten
-// tree: so every line stays in its place, and a finding about a decrypted file names the line that
-// its author sees.
+// yamlDocument is a YAML or JSON file. Values are replaced in the text, not in a rewritten tree. So every
+// line keeps its number, and findings about a decrypted file have the line numbers that the author sees.
 type yamlDocument struct {
 	text  []byte
-	lines []int // where each line begins
+	lines []int // the offsets of the lines
 	json  bool
 	docs  []*yaml.Node // the mappings, without the metadata
-	cuts  []cut        // what goes
+	cuts  []cut        // the parts to remove
 	meta  *metadata
 	edits map[*yaml.Node]any
-	open  map[*yaml.Node]bool // the part that is not secret
+	open  map[*yaml.Node]bool // the nodes that are not secret
 }
 
 // cut is a range of the text to leave out.
 type cut struct{ from, to int }
 
-// Bounds of a document, in addition to that of the file's size.
+// Limits of a document, in addition to the limit of the file's size.
 const (
 	maxDepth = 100
 	maxNodes = 200_000
-	// maxMetadata bounds the nodes of the metadata, which the YAML library decodes in a
-	// time that grows with the square of the keys of a mapping.
+	// maxMetadata bounds the nodes of the metadata, because the YAML library's time grows with the square of
+	// the number of keys in a mapping.
 	maxMetadata = 5_000
 )
 
@@ -77,7 +76,7 @@ func loadYAML(text []byte) (*yamlDocument, error) {
 	return d, nil
 }
 
-// takeMetadata takes the metadata out of a mapping.
+// takeMetadata removes the metadata from a mapping.
 func (d *yamlDocument) takeMetadata(root *yaml.Node, i int) error {
 	key, value := root.Content[i], root.Content[i+1]
 	if d.meta == nil {
@@ -89,7 +88,7 @@ func (d *yamlDocument) takeMetadata(root *yaml.Node, i int) error {
 			return &lineError{key.Line, "the metadata is not a mapping of texts"}
 		}
 		if str(raw["mac"]) == "" {
-			return errPlain // some other member of this name
+			return errPlain // another member with this name
 		}
 		m, err := readMetadata(raw)
 		if err != nil {
@@ -112,7 +111,7 @@ func (d *yamlDocument) takeMetadata(root *yaml.Node, i int) error {
 	return nil
 }
 
-// size returns the number of nodes and levels, aliases not followed.
+// size returns the number of nodes and levels without following aliases.
 func size(n *yaml.Node, level int) (nodes, depth int) {
 	nodes, depth = 1, level+1
 	if level > maxDepth {
@@ -125,7 +124,7 @@ func size(n *yaml.Node, level int) (nodes, depth int) {
 	return nodes, depth
 }
 
-// documentEnd returns the position of the line of a text that ends a document, or -1 if none does.
+// documentEnd returns the position of the line that ends a document in a text, or -1.
 func documentEnd(text []byte) int {
 	at := 0
 	for line := range bytes.Lines(text) {
@@ -139,7 +138,7 @@ func documentEnd(text []byte) int {
 	return -1
 }
 
-// extent is the part of the text that the i-th member of a mapping takes.
+// extent returns the range of the text for the i-th member of a mapping.
 func (d *yamlDocument) extent(root *yaml.Node, i int) (cut, error) {
 	if root.Style&yaml.FlowStyle != 0 {
 		return jsonExtent(d.text)
@@ -155,8 +154,7 @@ func (d *yamlDocument) extent(root *yaml.Node, i int) (cut, error) {
 	return cut{from, to}, nil
 }
 
-// jsonExtent is the part that the member sops takes of a JSON object, with the
-// comma that it leaves behind.
+// jsonExtent returns the range of the member sops in a JSON object, including one comma.
 func jsonExtent(text []byte) (cut, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	odd := errors.New("a mapping in braces must be JSON")
@@ -178,7 +176,7 @@ func jsonExtent(text []byte) (cut, error) {
 		}
 		c := cut{before, int(dec.InputOffset())}
 		if rest := bytes.TrimLeft(text[before:], " \t\r\n"); len(rest) > 0 && rest[0] != ',' {
-			// It is the first member, so the comma after it goes.
+			// It is the first member, so the comma after it must be removed.
 			after := text[c.to:]
 			if next := bytes.TrimLeft(after, " \t\r\n"); len(next) > 0 && next[0] == ',' {
 				c.to += len(after) - len(next) + 1
@@ -189,7 +187,7 @@ func jsonExtent(text []byte) (cut, error) {
 	return cut{}, odd
 }
 
-// offset returns the offset of a line and column, both counted from 1, columns in characters.
+// offset returns the offset of a line and column. Both start at 1, and columns count characters.
 func (d *yamlDocument) offset(line, column int) int {
 	if line < 1 || line > len(d.lines) {
 		return len(d.text)
@@ -266,8 +264,8 @@ func (w *walker) scalar(n *yaml.Node, path []string) error {
 	return nil
 }
 
-// identity reports the fields of a Kubernetes object that name it: SOPS encrypts them
-// too unless its rules exclude them, and yet they are not secret.
+// identity reports whether a path is an identifying field of a Kubernetes object. SOPS encrypts these fields
+// too unless its rules exclude them, but they are not secret.
 func identity(path []string) bool {
 	switch path[0] {
 	case "apiVersion", "kind", "metadata", "type", "immutable":

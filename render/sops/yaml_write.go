@@ -15,13 +15,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sealedText finds encrypted values and comments in a text.
+// Patterns of encrypted values and comments in a text.
 var (
 	sealedText   = regexp.MustCompile(`^"?ENC\[AES256_GCM,[A-Za-z0-9+/=:,]*,type:[a-z]+\]"?`)
 	sealedRemark = regexp.MustCompile(`#(ENC\[AES256_GCM,[A-Za-z0-9+/=:,]*,type:comment\])`)
 )
 
-// plain replaces the encrypted values in the text and leaves the metadata out.
+// plain replaces the encrypted values in the text and removes the metadata.
 func (d *yamlDocument) plain(comment func(string) (string, bool)) ([]byte, error) {
 	text, err := d.write(comment)
 	if err != nil {
@@ -30,13 +30,13 @@ func (d *yamlDocument) plain(comment func(string) (string, bool)) ([]byte, error
 	return text, d.same(text)
 }
 
-// write is plain without a check of its result.
+// write is like plain, without the check of its result.
 func (d *yamlDocument) write(comment func(string) (string, bool)) ([]byte, error) {
 	var edits []edit
 	for _, c := range d.cuts {
 		lines := 0
 		if c.to < len(d.text) && !d.json {
-			lines = bytes.Count(d.text[c.from:c.to], []byte("\n")) // what follows keeps its place
+			lines = bytes.Count(d.text[c.from:c.to], []byte("\n")) // the following lines keep their numbers
 		}
 		edits = append(edits, edit{c, strings.Repeat("\n", lines)})
 	}
@@ -74,7 +74,7 @@ func (d *yamlDocument) write(comment func(string) (string, bool)) ([]byte, error
 	return edited(d.text, edits)
 }
 
-// inMetadata reports whether a range is in the metadata, which is left out.
+// inMetadata reports whether a range is in the metadata, which is removed.
 func (d *yamlDocument) inMetadata(c cut) bool {
 	return slices.ContainsFunc(d.cuts, func(other cut) bool { return c.from >= other.from && c.from < other.to })
 }
@@ -85,7 +85,7 @@ type edit struct {
 	text string
 }
 
-// edited is a text with some edits.
+// edited returns a text with the edits applied.
 func edited(text []byte, edits []edit) ([]byte, error) {
 	sortBy(edits, func(e edit) int { return e.from })
 	var out bytes.Buffer
@@ -102,7 +102,7 @@ func edited(text []byte, edits []edit) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// same verifies that the resulting text decodes to the decrypted values.
+// same checks that the resulting text decodes to the decrypted values.
 func (d *yamlDocument) same(result []byte) error {
 	dec := yaml.NewDecoder(bytes.NewReader(result))
 	for _, want := range d.docs {
@@ -133,7 +133,7 @@ func (d *yamlDocument) equal(want, got *yaml.Node) bool {
 		return isRemark
 	})
 	if len(content) == 0 && len(want.Content) > 0 {
-		return got.Kind == yaml.ScalarNode && got.ShortTag() == "!!null" // a list of comments
+		return got.Kind == yaml.ScalarNode && got.ShortTag() == "!!null" // the list contains only comments
 	}
 	return want.Kind == got.Kind && want.Value == got.Value && slices.EqualFunc(content, got.Content, d.equal)
 }
@@ -154,7 +154,7 @@ func equalValues(a, b any) bool {
 	return a == b
 }
 
-// literalOf writes a value so that YAML and JSON read it alike.
+// literalOf returns a value in a syntax with the same meaning in YAML and JSON.
 func literalOf(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -169,7 +169,7 @@ func literalOf(v any) (string, error) {
 		}
 		var out strings.Builder
 		for _, r := range strings.TrimSuffix(b.String(), "\n") {
-			// JSON leaves these as they are, and YAML does not take them.
+			// JSON does not escape these, and YAML does not accept them.
 			if r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfeff || r == 0xfffe || r == 0xffff {
 				fmt.Fprintf(&out, `\u%04x`, r)
 				continue

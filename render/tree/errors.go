@@ -2,8 +2,8 @@ package tree
 
 import "fmt"
 
-// TooLargeError says that a tree holds a file, and that it has too many bytes to be
-// read. It is the commit's fault, as any other of a file.
+// TooLargeError reports a file in a tree that has too many bytes. It is a fault of the commit, like any other
+// fault in a file.
 type TooLargeError struct {
 	Path string
 	// Size and Limit are in bytes.
@@ -15,8 +15,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s has %d bytes, more than the limit of %d", e.Path, e.Size, e.Limit)
 }
 
-// LFSPointerError says that a file is stored in Git LFS, so that the tree holds a
-// pointer to it only.
+// LFSPointerError reports a file that is stored in Git LFS, so that the tree has only a pointer.
 type LFSPointerError struct{ Path string }
 
 // Error names the file and says what to do.

@@ -16,7 +16,7 @@ type Map map[string]string
 
 const linkPrefix = "symlink:"
 
-// Lookup describes the entry at p.
+// Lookup returns the entry at p.
 func (m Map) Lookup(p string) (Entry, error) {
 	if text, ok := m[p]; ok {
 		e := Entry{Name: path.Base(p), Mode: File, Size: int64(len(text))}
@@ -71,7 +71,7 @@ func (m Map) ReadDir(p string) ([]Entry, error) {
 	return out, nil
 }
 
-// BlobHash is Git's object name for a blob of this content, in hex.
+// BlobHash returns Git's object name for a blob with this content, in hex.
 func BlobHash(content []byte) string {
 	h := sha1.New() //nolint:gosec // Git's object names are SHA-1.
 	fmt.Fprintf(h, "blob %d\x00", len(content))

@@ -1,7 +1,6 @@
-// Package tree is the view that rendering has of one state of a repository: the
-// files of a commit, or of a work tree on disk, by slash-separated path. It
-// imports the standard library only, so that what gives trees (source) and what
-// reads them (render) need not know each other.
+// Package tree defines rendering's view of a repository at one point in time: the files of a commit, or of a
+// work tree on disk, by slash-separated path. It imports only the standard library, so that source, which
+// provides trees, and render, which reads them, do not depend on each other.
 package tree
 
 import (
@@ -11,10 +10,10 @@ import (
 	"strings"
 )
 
-// Mode is the kind of a tree entry, as Git distinguishes them.
+// Mode is Git's kind of a tree entry.
 type Mode uint8
 
-// Modes. Only the read set distinguishes executable files from files.
+// Modes. Only read sets distinguish executable files from other files.
 const (
 	File Mode = iota + 1
 	Executable
@@ -44,27 +43,24 @@ func (m Mode) String() string {
 // IsFile reports whether the entry has readable content of its own.
 func (m Mode) IsFile() bool { return m == File || m == Executable }
 
-// Entry is one name in a tree. Hash is Git's object name in hex: of the blob,
-// of the link text for a symlink, of the tree object for a directory. A
-// directory of a work tree on disk has no Hash.
+// Entry is an entry of a tree. Hash is Git's object name in hex: of the blob, of a symlink's text, or of a
+// directory's tree object. A directory of a work tree on disk has no Hash.
 type Entry struct {
 	Name string
 	Mode Mode
 	Hash string
-	// Size is the length of a blob in bytes, or -1 where it is not known
-	// without reading.
+	// Size is the length of a blob in bytes, or -1 if it is unknown without reading.
 	Size int64
 }
 
-// Tree is an immutable set of files. Paths are slash-separated, relative to the
-// root, cleaned, and "." is the root itself. An implementation follows no
-// symlink: a path through one is fs.ErrNotExist, and the caller resolves links.
-// An error other than fs.ErrNotExist means that the tree could not be read (an
-// object is missing, say); it must never be taken for absence.
+// Tree is an immutable set of files. Paths are slash-separated, relative to the root and clean; "." is the
+// root. A Tree does not follow symlinks. A path through a symlink results in fs.ErrNotExist, and the caller
+// resolves links. Any other error means that the tree could not be read, for example because an object is
+// missing. Callers must never treat it as a missing file.
 //
-// A Tree may be used by several goroutines at once.
+// A Tree is safe for concurrent use.
 type Tree interface {
-	// Lookup describes the entry at path.
+	// Lookup returns the entry at path.
 	Lookup(path string) (Entry, error)
 	// ReadFile returns the content of a file, or the link text of a symlink.
 	ReadFile(path string) ([]byte, error)
@@ -72,7 +68,7 @@ type Tree interface {
 	ReadDir(path string) ([]Entry, error)
 }
 
-// Clean turns a user's path into a Tree path. It refuses a path that leaves the root.
+// Clean converts a user's path to a Tree path. It refuses a path that leaves the root.
 func Clean(p string) (string, error) {
 	c := path.Clean(strings.TrimPrefix(strings.ReplaceAll(p, "\\", "/"), "./"))
 	if path.IsAbs(c) || c == ".." || strings.HasPrefix(c, "../") {

@@ -13,12 +13,11 @@ import (
 
 const additionalField = "ignition.containerLinuxConfig.additionalConfig"
 
-// maxContainerLinuxConfig bounds what the transpiler is given, in bytes; it is
-// the schema's limit.
+// maxContainerLinuxConfig bounds the input of the transpiler in bytes. It is the schema's limit.
 const maxContainerLinuxConfig = 65535
 
-// additional merges the Container Linux Config of the user, by Ignition's own
-// rules: lists are joined, and anything else is taken from the newer document.
+// additional merges the user's Container Linux Config by Ignition's own rules: lists are joined, and for
+// everything else the newer document wins.
 func (b *ignitionBuilder) additional(o Ignition) {
 	if o.AdditionalConfig == "" {
 		return
@@ -44,8 +43,8 @@ func (b *ignitionBuilder) additional(o Ignition) {
 	}
 }
 
-// transpile reads a Container Linux Config. The transpiler was made for input
-// of one's own, so that a panic of it is a fault of the input.
+// transpile parses a Container Linux Config. The transpiler was made for trusted input, so a panic counts as
+// a fault of the input.
 func transpile(text string) (config v2.Config, entries []report.Entry, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -61,7 +60,7 @@ func transpile(text string) (config v2.Config, entries []report.Entry, err error
 	return config, found.Entries, nil
 }
 
-// quotedWord matches a piece of a value in the YAML reader's messages.
+// quotedWord matches a quoted part of a value in the YAML parser's messages.
 var quotedWord = regexp.MustCompile("`[^`]*`|\"[^\"]*\"")
 
 // describe is an entry of a report without the values that it quotes: they may

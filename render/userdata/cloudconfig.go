@@ -7,16 +7,16 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// document builds text line by line. Each line is begun, not ended, by line.
+// document builds text line by line. The method line starts a line, and does not end it.
 type document struct {
 	strings.Builder
-	// strict writes the form of cloud-init's schema where CAPA writes another form that cloud-init
-	// accepts as well: keys without a value, and numbers that should be texts. Another form would
-	// roll the pools that CAPA made.
+	// strict writes the form of cloud-init's schema. By default document writes CAPA's form if cloud-init
+	// accepts that as well: keys without a value, and numbers in place of strings. Another form would roll
+	// pools that CAPA created.
 	strict bool
 }
 
-// text writes a value that is a text in any case, even if it looks like another type.
+// text writes a value that must be a string, even if it looks like another type.
 func (d *document) text(v string) string {
 	if d.strict && !isText(v) {
 		return quoted(v)
@@ -52,7 +52,7 @@ func (d *document) commands(list []string) {
 	}
 }
 
-// modules writes the cloud-init modules that follow the commands.
+// modules writes the cloud-init modules after the commands.
 func (d *document) modules(c CloudInit) {
 	if c.NTP != nil && (c.NTP.Enabled != nil || len(c.NTP.Servers) > 0) {
 		d.ntp(*c.NTP)
@@ -99,7 +99,7 @@ func (d *document) users(users []User) {
 		d.pair(4, "shell", u.Shell)
 		d.pair(4, "primary_group", u.PrimaryGroup)
 		if intent.Value(u.Sudo) != "" {
-			d.line(4, "sudo: ", scalar(*u.Sudo)) // which may be false
+			d.line(4, "sudo: ", scalar(*u.Sudo)) // may be the boolean false
 		}
 		if len(u.SSHAuthorizedKeys) > 0 {
 			d.line(4, "ssh_authorized_keys:")
@@ -128,7 +128,7 @@ func (d *document) disks(s DiskSetup) {
 		d.line(4, "filesystem: ", scalar(f.Filesystem))
 		d.line(4, "device: ", scalar(f.Device))
 		if intent.Value(f.Partition) != "" {
-			d.line(4, "partition: ", scalar(*f.Partition)) // which may be a number
+			d.line(4, "partition: ", scalar(*f.Partition)) // may be a number
 		}
 		d.flag(4, "overwrite", f.Overwrite)
 		d.pair(4, "replace_fs", f.ReplaceFS)
@@ -141,7 +141,7 @@ func (d *document) disks(s DiskSetup) {
 	}
 }
 
-// partitionTypes are cloud-init's codes for the names that Cluster API has.
+// partitionTypes maps Cluster API's names to cloud-init's codes.
 var partitionTypes = map[string]string{
 	"Linux": "83", "LinuxSwap": "82", "LinuxRAID": "fd", "LVM": "8e", "Fat32": "0c", "NTFS": "07", "LinuxExtended": "85",
 }
@@ -163,14 +163,14 @@ func (d *document) layout(p Partition) {
 		case known && code[0] != '0' && code[0] <= '9':
 			d.line(6, "- [", fmt.Sprint(s.Percentage), ", ", code, "]")
 		default:
-			// Quoted, because YAML readers differ about 07, 8e and 0c.
+			// Quoted, because YAML parsers disagree about 07, 8e and 0c.
 			d.line(6, "- [", fmt.Sprint(s.Percentage), ", ", quoted(code), "]")
 		}
 	}
 }
 
-// files writes entries of write_files. dash is the text that begins an entry,
-// which is four columns wide with its indentation.
+// files writes entries of write_files. dash is the start of an entry; with its indentation, it is four
+// columns wide.
 func (d *document) files(dash string, files []File) {
 	for _, f := range files {
 		d.line(0, dash, "path: ", scalar(f.Path))
@@ -190,8 +190,8 @@ func (d *document) files(dash string, files []File) {
 	}
 }
 
-// content writes a file's content as a block, or quoted where a block would
-// change it. A block ends in exactly one line feed.
+// content writes a file's content as a block, or quoted if a block would change it. A block ends in exactly
+// one line feed.
 func (d *document) content(text string) {
 	if !fitsBlock(text) {
 		d.line(4, "content: ", quoted(text))

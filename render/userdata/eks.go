@@ -49,7 +49,7 @@ func (e EKS) Text() string {
 	return d.String()
 }
 
-// joinCommand is the line that joins the cluster, its options in CAPA's order.
+// joinCommand returns the command that joins the cluster, with its options in CAPA's order.
 func (e EKS) joinCommand() string {
 	command := "/etc/eks/bootstrap.sh"
 	if e.Command != "" {
@@ -61,7 +61,7 @@ func (e EKS) joinCommand() string {
 			words = append(words, "--"+name, value)
 		}
 	}
-	// text is option for a value that is not yet a word of the shell.
+	// text is like option, for a value that is not quoted yet.
 	text := func(name, value string) {
 		if value != "" {
 			option(name, shellQuote(value))
@@ -94,7 +94,7 @@ func (e EKS) joinCommand() string {
 	return strings.Join(words, " ")
 }
 
-// shellQuote makes one word of v for a POSIX shell.
+// shellQuote quotes v as one word for a POSIX shell.
 func shellQuote(v string) string {
 	safe := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r)

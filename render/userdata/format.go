@@ -13,9 +13,9 @@ import (
 	"github.com/BurntSushi/toml"
 )
 
-// Detect returns the format of user data that weir did not make, based on its beginning, as
-// cloud-init does: mime, shell, powershell, ignition, or cloud-config, which stands for all other
-// formats of cloud-init.
+// Detect returns the format of user data that weir did not write. It checks the start of the text, like
+// cloud-init: mime, shell, powershell, ignition, or cloud-config, which stands for all other formats of
+// cloud-init.
 func Detect(text string) string {
 	starts := func(prefixes ...string) bool {
 		for _, p := range prefixes {
@@ -38,8 +38,7 @@ func Detect(text string) string {
 	return "cloud-config"
 }
 
-// CheckMIME reads a MIME document as cloud-init and EKS do, and returns its fault, without quoting
-// it.
+// CheckMIME parses a MIME document like cloud-init and EKS do. Its error does not quote the document.
 func CheckMIME(text string) error {
 	m, err := mail.ReadMessage(strings.NewReader(text))
 	if err != nil {
@@ -64,12 +63,10 @@ func CheckMIME(text string) error {
 	}
 }
 
-// maxTOML bounds the text that CheckTOML reads. EC2 takes no more, which is reported by
-// itself.
+// maxTOML bounds the text that CheckTOML parses. EC2 accepts no more, which another rule reports.
 const maxTOML = 16 << 10
 
-// CheckTOML reads a TOML document as Bottlerocket and EKS do, and returns its fault, without
-// quoting it.
+// CheckTOML parses a TOML document like Bottlerocket and EKS do. Its error does not quote the document.
 func CheckTOML(text string) error {
 	if len(text) > maxTOML {
 		return nil
@@ -86,8 +83,7 @@ func CheckTOML(text string) error {
 	return errors.New("it cannot be read")
 }
 
-// IgnitionVersion is the version that an Ignition document names, empty for any
-// other text.
+// IgnitionVersion returns the version in an Ignition document, and "" for any other text.
 func IgnitionVersion(text string) string {
 	var doc struct {
 		Ignition struct {

@@ -36,26 +36,26 @@ type IgnitionProxy struct {
 	NoProxy    []string `json:"noProxy,omitempty"`
 }
 
-// Problem is a field of the configuration that Ignition cannot carry, or a
-// remark about the additional configuration.
+// Problem is a field of the configuration that Ignition cannot express, or a remark about the additional
+// configuration.
 type Problem struct {
 	// Field is its path below spec, such as "files[2].permissions".
 	Field   string
 	Message string
-	// Warning says that the document was written in spite of it.
+	// Warning is true if the document was written anyway.
 	Warning bool
 }
 
-// Where Ignition's files are. Ignition writes once, before the first boot, so
-// /run is no place for them.
+// Paths of the files for joining. Ignition writes files once, before the first boot, so they cannot be in
+// /run.
 const (
 	ignitionScript = "/etc/kubeadm.sh"
 	ignitionConfig = "/etc/kubeadm.yml"
 )
 
-// Ignition returns the Ignition document, as JSON, in Cluster API's form: a unit runs a script
-// which joins once, because it moves the join configuration away. Jinja expressions are not
-// expanded there. It is empty if a problem is more than a warning.
+// Ignition returns the Ignition document as JSON, in Cluster API's form. A unit runs a script that joins only
+// once, because it moves the join configuration away. Jinja expressions are not expanded there. The document
+// is empty if a problem is more than a warning.
 func (k Kubeadm) Ignition(o Ignition) (string, []Problem) {
 	b := ignitionBuilder{}
 	config, err := k.Join.yaml()
@@ -94,7 +94,7 @@ func (k Kubeadm) Ignition(o Ignition) (string, []Problem) {
 	return k.Join.Fetched.fill(text), problems
 }
 
-// ignitionScript is the script that joins the cluster.
+// ignitionScript returns the script that joins the cluster.
 func (k Kubeadm) ignitionScript() string {
 	before, config := "", ignitionConfig
 	if k.Join.Fetched != nil {
@@ -114,12 +114,12 @@ func ntpConf(servers []string) string {
 	for _, server := range servers {
 		s.WriteString("server " + strings.Join(strings.Fields(server), " ") + "\n")
 	}
-	// Time queries only, and anything from this host.
+	// Only time queries, and everything from this host.
 	s.WriteString("restrict default nomodify nopeer noquery notrap limited kod\nrestrict 127.0.0.1\nrestrict [::1]\n")
 	return s.String()
 }
 
-// ignitionBuilder collects a version 2.3 document.
+// ignitionBuilder builds a version 2.3 document.
 type ignitionBuilder struct {
 	config   v2.Config
 	problems []Problem
@@ -169,7 +169,7 @@ func (b *ignitionBuilder) users(users []User) {
 	}
 }
 
-// userFiles lets users become root and log in with a password where they may.
+// userFiles adds the files that let users become root and log in with a password, if they may.
 func (b *ignitionBuilder) userFiles(users []User) {
 	var passwords []string
 	for i, u := range users {
@@ -259,8 +259,8 @@ func (b *ignitionBuilder) disks(s DiskSetup) {
 	}
 }
 
-// mounts writes a unit for each mount, whose first word is the label of a file
-// system in diskSetup or a device.
+// mounts adds a unit for each mount. A mount's first word is a device, or the label of a file system in
+// diskSetup.
 func (b *ignitionBuilder) mounts(mounts [][]string, disks *DiskSetup) {
 	devices := map[string]string{}
 	if disks != nil {
@@ -293,7 +293,7 @@ func (b *ignitionBuilder) mounts(mounts [][]string, disks *DiskSetup) {
 	}
 }
 
-// text writes the document in the requested version.
+// text returns the document in the requested version.
 func (b *ignitionBuilder) text(o Ignition) (string, []Problem) {
 	if o.Version == "" || o.Version == "2.3" {
 		if o.Proxy != nil || len(o.CertificateAuthorities) > 0 {

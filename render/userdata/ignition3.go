@@ -95,8 +95,8 @@ type v3Systemd struct {
 	Units []v2.Unit `json:"units"`
 }
 
-// toVersion3 writes a version 2.3 document in version 3. It fails on what that
-// version does not have, rather than leaving it out.
+// toVersion3 converts a version 2.3 document to version 3. It returns an error if version 3 cannot express a
+// part of it.
 func toVersion3(in v2.Config, o Ignition) (v3Config, error) {
 	out := v3Config{Ignition: v3Ignition{Version: o.Version + ".0"}}
 	later := o.Version != "3.0"
@@ -165,7 +165,7 @@ func resource(source, compression string, v v2.Verification) *v3Resource {
 
 func toPasswd3(in v2.Passwd) (*v3Passwd, error) {
 	if len(in.Groups)+len(in.Users) == 0 {
-		return nil, nil //nolint:nilnil // no users is no section
+		return nil, nil //nolint:nilnil // no users means no section
 	}
 	out := &v3Passwd{Groups: in.Groups}
 	seen := map[string]bool{}
@@ -182,8 +182,8 @@ func toPasswd3(in v2.Passwd) (*v3Passwd, error) {
 	return out, nil
 }
 
-// mergeUnits makes one unit of those with the same name: version 2 takes their
-// drop-ins together, version 3 forbids the repetition.
+// mergeUnits merges units with the same name. Version 2 combines their drop-ins, and version 3 forbids
+// duplicates.
 func mergeUnits(in []v2.Unit) ([]v2.Unit, error) {
 	var out []v2.Unit
 	at := map[string]int{}
@@ -218,7 +218,7 @@ func mergeUnits(in []v2.Unit) ([]v2.Unit, error) {
 	return out, nil
 }
 
-// networkUnit writes a networkd unit as the file that version 2 makes of it.
+// networkUnit adds a networkd unit as the file that version 2 would write.
 func networkUnit(s *v3Storage, u v2.Networkdunit) error {
 	const dir = "/etc/systemd/network/"
 	mode, overwrite := 0o644, true

@@ -8,15 +8,15 @@ import (
 	v2 "github.com/flatcar/ignition/config/v2_3/types"
 )
 
-// toStorage3 writes the storage section in version 3. There, files have no file
-// system: the mount point of a named one is put before their paths.
+// toStorage3 converts the storage section to version 3, in which files have no file system. The mount point
+// of a named file system becomes a prefix of their paths.
 func toStorage3(in v2.Storage) (v3Storage, error) {
 	out := v3Storage{Disks: append([]v2.Disk(nil), in.Disks...), Raid: in.Raid}
 	for i, d := range in.Disks {
 		out.Disks[i].Partitions = append([]v2.Partition(nil), d.Partitions...)
 		for j, p := range d.Partitions {
 			if p.Number == 0 && p.Label == nil {
-				p.Number = j + 1 // version 3 wants a number or a label
+				p.Number = j + 1 // version 3 requires a number or a label
 			}
 			out.Disks[i].Partitions[j] = p
 		}
@@ -86,8 +86,8 @@ func (s *v3Storage) nodes(in v2.Storage, node func(v2.Node) (v3Node, error)) err
 	return nil
 }
 
-// addFile adds a file. Version 2 writes files of the same path one after the other, which version 3
-// forbids: the last one stays, with its appended contents.
+// addFile adds a file. Version 2 writes files with the same path one after the other, and version 3 forbids
+// them. So the last one stays, with its appended contents.
 func (s *v3Storage) addFile(f v3File) error {
 	for i, old := range s.Files {
 		if old.Path != f.Path {

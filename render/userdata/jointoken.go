@@ -2,27 +2,27 @@ package userdata
 
 import "strings"
 
-// FetchedToken describes how a node gets its join data if it is not in the user data: from a
-// parameter of AWS Systems Manager, with the AWS CLI or, in Ignition, with curl, right before
-// kubeadm runs. The parameter contains one line, divided by spaces: the token, host and port of the
-// API server, and the hashes of the cluster's CA.
+// FetchedToken describes how a node gets its join data if this is not in the user data. The node reads a
+// parameter of AWS Systems Manager right before kubeadm runs. It uses the AWS CLI, or curl with Ignition. The
+// parameter has one line with three parts separated by spaces: the token, host and port of the API server,
+// and the hashes of the cluster's CA.
 type FetchedToken struct {
-	// Parameter is its name and Region where it is, both of letters, digits and
-	// the characters _.-/ alone; placeholders may stand for them.
+	// Parameter is the name of the parameter, and Region its region. Both contain only letters, digits and
+	// the characters _.-/, or are placeholders.
 	Parameter, Region string
-	// Endpoint and CA say that these are taken from the parameter too.
+	// Endpoint and CA are true if these values also come from the parameter.
 	Endpoint, CA bool
 }
 
-// These values are in kubeadm's configuration until the node has fetched the real ones.
+// Values in kubeadm's configuration until the node has fetched the real ones.
 const (
 	waitingToken    = "weir-join-token"
 	waitingEndpoint = "weir-api-server"
 	waitingCA       = "weir-ca-hashes"
 )
 
-// Marks in the script until the document is written: placeholders have bytes that
-// no YAML block can hold.
+// Marks in the script until the document is written. Placeholders contain bytes that a YAML block cannot
+// contain.
 const (
 	markParameter = "weir-mark-of-the-parameter"
 	markRegion    = "weir-mark-of-the-region"
@@ -36,9 +36,8 @@ const (
 	ignitionJoinConfig  = "/run/weir-kubeadm.yml"
 )
 
-// script is the shell script that fetches the values by the AWS CLI and writes them
-// into kubeadm's configuration. It must hold nothing that jinja, which cloud-init
-// passes it through, knows.
+// script returns the shell script that fetches the values with the AWS CLI and writes them to kubeadm's
+// configuration. It must not contain jinja expressions, because cloud-init expands them.
 func (FetchedToken) script() string {
 	return script([]string{
 		"config=" + joinConfigPath,
@@ -49,10 +48,9 @@ func (FetchedToken) script() string {
 	}, `aws ssm get-parameter --region "$region" --name "$parameter" --with-decryption --query Parameter.Value --output text`)
 }
 
-// ignitionScript is script for images that read Ignition: they have no AWS CLI, and
-// curl that signs for AWS. Credentials and answers go through pipes, where a list of
-// processes does not show them. The token is written into a copy in memory: what a boot
-// after a failed one finds on disk waits for a token as before.
+// ignitionScript is like script, for images with Ignition. They have no AWS CLI, but a curl that can sign
+// requests to AWS. Credentials and answers go through pipes, so that a list of processes does not show them.
+// The token is written to a copy in memory, so the file on disk still waits for a token after a failed boot.
 func (FetchedToken) ignitionScript() string {
 	return script([]string{
 		"config=" + ignitionJoinConfig,
@@ -83,8 +81,8 @@ func (FetchedToken) ignitionScript() string {
 	}, "fetch")
 }
 
-// script fetches with a command, after its prerequisites. It tries for five minutes, because
-// credentials of a new instance profile take a while to work, and prints neither token nor answer.
+// script returns a script that fetches with a command after its prerequisites. It tries for five minutes,
+// because credentials of a new instance profile work only after a while. It prints neither token nor answer.
 func script(before []string, fetch string) string {
 	lines := []string{
 		"#!/bin/sh",
@@ -130,7 +128,7 @@ func script(before []string, fetch string) string {
 	return strings.Join(lines, "\n")
 }
 
-// fill puts parameter and region into the document.
+// fill sets parameter and region in the document.
 func (f *FetchedToken) fill(text string) string {
 	if f == nil {
 		return text
@@ -138,7 +136,7 @@ func (f *FetchedToken) fill(text string) string {
 	return strings.NewReplacer(markParameter, f.Parameter, markRegion, f.Region).Replace(text)
 }
 
-// wait writes into kubeadm's discovery what the script replaces.
+// wait writes the values that the script replaces to kubeadm's discovery.
 func (f FetchedToken) wait(token map[string]any) {
 	token["token"] = waitingToken
 	if f.Endpoint {

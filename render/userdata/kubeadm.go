@@ -17,8 +17,8 @@ type Kubeadm struct {
 	Join         Join
 }
 
-// Text returns the cloud-init document. Its first line makes cloud-init expand
-// jinja expressions on the instance, so those in the input stay as they are.
+// Text returns the cloud-init document. Because of its first line, cloud-init expands jinja expressions in
+// the input on the instance.
 func (k Kubeadm) Text() (string, error) {
 	config, err := k.Join.yaml()
 	if err != nil {
@@ -32,8 +32,7 @@ func (k Kubeadm) Text() (string, error) {
 		files = append(files, File{Path: fetchScript, Owner: "root:root", Permissions: "0700", Content: strings.TrimSuffix(k.Join.Fetched.script(), "\n")})
 	}
 	d.files("-   ", files)
-	// The placeholder makes the directory that the last command writes to, on
-	// Linux and Windows alike.
+	// The placeholder creates the directory that the last command writes to, on Linux and Windows.
 	d.files("-   ", []File{{Path: "/run/cluster-api/placeholder", Owner: "root:root", Permissions: "0640",
 		Content: "This file exists so that its directory does."}})
 	if len(k.BootCommands) > 0 {
@@ -44,7 +43,7 @@ func (k Kubeadm) Text() (string, error) {
 	d.commands(k.PreCommands)
 	join := "kubeadm join --config " + joinConfigPath
 	if k.Join.Fetched != nil {
-		// By its interpreter, since /run may be mounted so that nothing there runs.
+		// With sh, because /run may be mounted without permission to execute.
 		join = "sh " + fetchScript + " && " + join
 	}
 	if k.Verbosity != nil {
@@ -95,16 +94,14 @@ type Taint struct {
 	Effect string `json:"effect" check:"required"`
 }
 
-// Timeouts are Go durations, such as "5m0s"; empty ones are left to kubeadm.
-// v1beta3 has only a discovery timeout, which Cluster API fills from
-// TLSBootstrap.
+// Timeouts are Go durations, such as "5m0s". For empty ones, kubeadm chooses. v1beta3 has only a discovery
+// timeout, which Cluster API sets from TLSBootstrap.
 type Timeouts struct {
 	ControlPlaneComponentHealthCheck, KubeletHealthCheck, KubernetesAPICall string
 	EtcdAPICall, TLSBootstrap, Discovery                                    string
 }
 
-// Minimum is the oldest Kubernetes minor version whose join configuration can
-// be written.
+// Minimum is the oldest Kubernetes minor version for which a join configuration can be written.
 const Minimum = 22
 
 func (j Join) yaml() (string, error) {

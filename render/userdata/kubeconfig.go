@@ -56,7 +56,7 @@ func (k Kubeconfig) File(path string) (File, error) {
 		user["auth-provider"] = provider
 	}
 	if e := k.Exec; e != nil {
-		// Nobody is there to answer a question.
+		// Nobody can answer a prompt.
 		exec := map[string]any{"command": e.Command, "apiVersion": e.APIVersion, "interactiveMode": "Never", "provideClusterInfo": e.ProvideClusterInfo}
 		putList(exec, "args", e.Args)
 		if len(e.Env) > 0 {

@@ -10,12 +10,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// boundary separates the parts of the MIME document. It is fixed, so that the
-// same input gives the same bytes.
+// boundary separates the parts of the MIME document. It is constant, so that equal input results in equal
+// bytes.
 const boundary = "//"
 
-// ErrBoundary says that a text of the user holds a line that would end a part
-// of the MIME document early.
+// ErrBoundary means that a text of the user has a line that would end a part of the MIME document early.
 var ErrBoundary = errors.New(`a line begins with "--` + boundary + `", which separates the parts of the document`)
 
 // Nodeadm is the input of a NodeadmConfig: Amazon Linux 2023 nodes.
@@ -36,8 +35,8 @@ type Nodeadm struct {
 	PreCommands      []string
 }
 
-// Text returns the MIME document. It fails if a text holds the boundary, or a
-// free-form value cannot be written as YAML.
+// Text returns the MIME document. It returns an error if a text contains the boundary, or if a free-form
+// value cannot be written as YAML.
 func (n Nodeadm) Text() (string, error) {
 	var d document
 	d.WriteString("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"" + boundary + "\"\n\n")
@@ -85,8 +84,8 @@ func (n Nodeadm) configPart(d *document) error {
 	d.line(0, "spec:")
 	d.line(2, "cluster:")
 	d.line(4, "name: ", scalar(n.ClusterName))
-	// These three are not quoted: they may be placeholders, and an endpoint, a
-	// base64 text and a CIDR block are plain YAML.
+	// These three are not quoted. They may be placeholders, and an endpoint, base64 and a CIDR block are
+	// plain YAML.
 	d.line(4, "apiServerEndpoint: ", n.APIServerEndpoint)
 	d.line(4, "certificateAuthority: ", n.CertificateAuthority)
 	d.line(4, "cidr: ", n.ServiceCIDR)
@@ -124,8 +123,8 @@ func (n Nodeadm) kubelet(d *document) error {
 	return nil
 }
 
-// containerd writes the containerd block. CAPA writes the TOML without a block
-// indicator, which is not valid YAML; weir does not repeat that.
+// containerd writes the containerd block. CAPA writes the TOML without a block indicator, which is invalid
+// YAML. weir adds the indicator.
 func (n Nodeadm) containerd(d *document) error {
 	if n.ContainerdConfig == "" && n.BaseRuntimeSpec == nil {
 		return nil
@@ -156,8 +155,8 @@ func (d *document) freeForm(key string, value any) error {
 	d.line(4, key, ":")
 	text := string(out)
 	if strings.Contains(text, "|+\n") || strings.Contains(text, "|2+\n") {
-		// The line feeds at the end of the last text count, so that the blank line
-		// which CAPA leaves behind the value would be one of them.
+		// Line feeds at the end of the last text are part of it, and the blank line that CAPA adds would be
+		// one of them.
 		text = strings.TrimSuffix(text, "\n")
 	}
 	for _, l := range strings.Split(text, "\n") {
@@ -181,7 +180,7 @@ func (n Nodeadm) cloudPart(d *document) {
 	d.line(0, "--", boundary)
 }
 
-// holdsBoundary checks the texts that are written without indentation.
+// holdsBoundary reports whether a text that is written without indentation contains the boundary.
 func (n Nodeadm) holdsBoundary() bool {
 	for _, c := range n.PreCommands {
 		if strings.HasPrefix(c, "--"+boundary) || strings.Contains(c, "\n--"+boundary) {

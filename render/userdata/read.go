@@ -10,11 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Read functions are the inverses of Text. They accept only texts that Text writes again with the
-// same bytes: ok is false for a text that somebody else has written in another way, with any
-// meaning. Disks and mounts are not read.
+// The Read functions reverse Text. They accept only texts for which Text would write the same bytes again.
+// For all other texts, ok is false, whatever their meaning. They do not read disks and mounts.
 
-// ReadEKS reads the document of an EKSConfig.
+// ReadEKS parses the document of an EKSConfig.
 func ReadEKS(text string) (out EKS, ok bool) {
 	rest, ok := strings.CutPrefix(text, "#cloud-config\n")
 	if !ok {
@@ -40,7 +39,7 @@ func ReadEKS(text string) (out EKS, ok bool) {
 	return EKS{}, false
 }
 
-// options reads those of the command that joins.
+// options parses the options of the join command.
 func (e *EKS) options(words []string) bool {
 	for ; len(words) >= 2; words = words[2:] {
 		v := words[1]
@@ -81,12 +80,12 @@ func (e *EKS) options(words []string) bool {
 	return len(words) == 0
 }
 
-// FreeText reports whether it holds texts of the user's own, in which a secret may stand.
+// FreeText reports whether the document contains the user's own texts, which may contain a secret.
 func (e EKS) FreeText() bool {
 	return e.freeText() || len(e.PreCommands)+len(e.PostCommands) > 0 || e.DockerConfigJSON != nil
 }
 
-// shellWords splits a command as shellQuote joins it; ok is false where it is another.
+// shellWords splits a command that shellQuote has quoted. ok is false for any other command.
 func shellWords(command string) (words []string, ok bool) {
 	for rest := command; ; {
 		word := ""
@@ -114,7 +113,7 @@ func shellWords(command string) (words []string, ok bool) {
 	}
 }
 
-// ReadNodeadm reads the document of a NodeadmConfig.
+// ReadNodeadm parses the document of a NodeadmConfig.
 func ReadNodeadm(text string) (out Nodeadm, ok bool) {
 	const config = "\n--" + boundary + "\nContent-Type: application/node.eks.aws\n\n---\n"
 	head, rest, ok := strings.Cut(text, config)
@@ -168,7 +167,7 @@ func ReadNodeadm(text string) (out Nodeadm, ok bool) {
 	return out, err == nil && again == text
 }
 
-// FreeText reports whether it holds texts of the user's own, in which a secret may stand.
+// FreeText reports whether the document contains the user's own texts, which may contain a secret.
 func (n Nodeadm) FreeText() bool {
 	return n.freeText() || len(n.PreCommands) > 0 || n.ContainerdConfig != "" || n.BaseRuntimeSpec != nil
 }
@@ -177,7 +176,7 @@ func (c CloudInit) freeText() bool {
 	return len(c.Files) > 0 || slices.ContainsFunc(c.Users, func(u User) bool { return u.Passwd != nil })
 }
 
-// cloudDocument is the part of a cloud-config that is read.
+// cloudDocument is the part of a cloud-config that is parsed.
 type cloudDocument struct {
 	WriteFiles []struct {
 		Path, Encoding, Owner, Permissions, Content string
@@ -199,7 +198,7 @@ type cloudDocument struct {
 
 func readCloud(text string) (d cloudDocument, ok bool) { return d, decode(text, &d) }
 
-// decode reads YAML that has nothing but what v says.
+// decode parses YAML. It returns false if the YAML has fields that v does not have.
 func decode(text string, v any) bool {
 	dec := yaml.NewDecoder(strings.NewReader(text))
 	dec.KnownFields(true)
@@ -207,12 +206,12 @@ func decode(text string, v any) bool {
 	return err == nil || errors.Is(err, io.EOF)
 }
 
-// cloudInit returns the content of the document, which is in text with dash before each file.
+// cloudInit returns the content of the document, whose text has dash before each file.
 func (d cloudDocument) cloudInit(text, dash string) CloudInit {
 	var out CloudInit
 	for _, f := range d.WriteFiles {
 		file := File{Path: f.Path, Encoding: f.Encoding, Owner: f.Owner, Permissions: f.Permissions, Append: f.Append, Content: f.Content}
-		// A block ends in one line feed, whether or not the content does.
+		// A block always ends in a line feed, even if the content does not.
 		if without, ends := strings.CutSuffix(f.Content, "\n"); ends {
 			file.Content = without
 			var block document

@@ -10,9 +10,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scalar writes a value as a plain YAML scalar if it reads back as the same
-// text, and in double quotes otherwise. Words such as true stay plain: users
-// write them for cloud-init modules that want a boolean.
+// scalar returns a value as a plain YAML scalar if it parses to the same string, and in double quotes
+// otherwise. Words such as true stay plain, because users write them for cloud-init modules that need a
+// boolean.
 func scalar(v string) string {
 	if isPlain(v, "k: "+v) {
 		return v
@@ -20,7 +20,7 @@ func scalar(v string) string {
 	return quoted(v)
 }
 
-// mapKey is scalar for a mapping key.
+// mapKey is like scalar, for a mapping key.
 func mapKey(v string) string {
 	var doc yaml.Node
 	if oneLine(v) && yaml.Unmarshal([]byte(v+": x"), &doc) == nil {
@@ -31,8 +31,7 @@ func mapKey(v string) string {
 	return quoted(v)
 }
 
-// isPlain reports whether text, which holds v as the value of a mapping's only
-// key, gives v back.
+// isPlain reports whether text, a mapping with v as its only value, parses to v.
 func isPlain(v, text string) bool {
 	var doc yaml.Node
 	if !oneLine(v) || yaml.Unmarshal([]byte(text), &doc) != nil {
@@ -46,9 +45,9 @@ func isPlain(v, text string) bool {
 	return s.Kind == yaml.ScalarNode && s.Style == 0 && s.Value == v && s.Anchor == "" && s.LineComment == "" && s.ShortTag() != "!!null"
 }
 
-// isText reports whether a plain scalar v is a text to readers of YAML 1.1 and
-// 1.2 alike, not a number, a boolean or a time. A digit, sign or dot at the start
-// is doubted: version 1.1 knows numbers such as 1_000, 0o17 and 1:30.
+// isText reports whether a plain scalar v is a string in both YAML 1.1 and 1.2, and not a number, a boolean
+// or a time. It returns false for most values that start with a digit, sign or dot, because version 1.1 has
+// numbers such as 1_000, 0o17 and 1:30.
 func isText(v string) bool {
 	var doc yaml.Node
 	if v == "" || strings.ContainsRune("0123456789+-.", rune(v[0])) && !strings.ContainsAny(v, " /") {
@@ -70,7 +69,7 @@ func content(doc *yaml.Node) *yaml.Node {
 
 func oneLine(v string) bool { return v != "" && !strings.ContainsAny(v, "\n\r\x00\u0085\u2028\u2029") }
 
-// quoted writes text in double quotes. Go's escapes are all YAML's as well.
+// quoted returns text in double quotes. All escapes of Go are also valid in YAML.
 func quoted(v string) string { return strconv.Quote(v) }
 
 func singleQuoted(v string) string {
@@ -80,15 +79,14 @@ func singleQuoted(v string) string {
 	return "'" + v + "'"
 }
 
-// fitsBlock reports whether a literal block keeps text as it is, but for one
-// line feed at its end.
+// fitsBlock reports whether a literal block preserves text, except for one line feed at its end.
 func fitsBlock(text string) bool {
 	if text != "" && strings.ContainsRune(" \t\n", rune(text[0])) {
-		return false // the indentation was unclear
+		return false // the indentation would be ambiguous
 	}
 	last := text[strings.LastIndex(text, "\n")+1:]
 	if strings.HasSuffix(text, "\n\n") || (text != "" && last != "" && strings.TrimSpace(last) == "") {
-		return false // blank lines at the end would go
+		return false // blank lines at the end would be lost
 	}
 	return printable(text)
 }

@@ -1,12 +1,10 @@
-// Package userdata writes the user data by which instances join a cluster: the
-// cloud-init and Ignition documents of KubeadmConfig, the cloud-init document of
-// EKSConfig and the MIME document of NodeadmConfig. It is pure and
-// deterministic.
+// Package userdata writes the user data with which instances join a cluster: the cloud-init and Ignition
+// documents of KubeadmConfig, the cloud-init document of EKSConfig and the MIME document of NodeadmConfig. It
+// is pure and deterministic.
 //
-// For EKSConfig and NodeadmConfig the output equals what Cluster API's AWS
-// provider writes, byte for byte, wherever that is valid YAML that cloud-init's
-// schema allows: taking over a running pool must not change its launch template.
-// Values that would not survive as plain YAML are quoted.
+// For EKSConfig and NodeadmConfig the output is byte for byte the output of Cluster API's AWS provider,
+// except where that is invalid YAML or not allowed by cloud-init's schema. So adopting a running pool does
+// not change its launch template. Values that would change as plain YAML are quoted.
 package userdata
 
 // CloudInit are the parts that all three formats share.

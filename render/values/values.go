@@ -1,5 +1,5 @@
-// Package values reads files with values for variables: a YAML mapping of texts, or
-// lines KEY=VALUE with blank lines and lines that start with # between them.
+// Package values reads files with values for variables: a YAML mapping of strings, or lines KEY=VALUE with
+// blank lines and lines that start with #.
 package values
 
 import (
@@ -13,10 +13,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Name is the form of a variable's name.
+// Name matches the names of variables.
 var Name = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// Value is a value and where its name stands.
+// Value is a value and the position of its name.
 type Value struct {
 	Text         string
 	Line, Column int
@@ -28,7 +28,7 @@ type Fault struct {
 	Message      string
 }
 
-// Error is the message with its line.
+// Error returns the message with its line.
 func (f *Fault) Error() string {
 	if f.Line == 0 {
 		return f.Message
@@ -36,8 +36,8 @@ func (f *Fault) Error() string {
 	return fmt.Sprintf("line %d: %s", f.Line, f.Message)
 }
 
-// Parse reads a file. The first line that is neither blank nor a comment decides
-// between the two forms. The error is a Fault.
+// Parse parses a file. The first line that is neither blank nor a comment determines its form. The error is a
+// *Fault.
 func Parse(content []byte) (map[string]Value, error) {
 	for line := range strings.Lines(string(content)) {
 		line = strings.TrimSpace(line)
@@ -72,7 +72,7 @@ func parseLines(content string) (map[string]Value, error) {
 	return out, nil
 }
 
-// unquote drops one pair of quotes around a value.
+// unquote removes one pair of quotes around a value.
 func unquote(v string) string {
 	if len(v) >= 2 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0] {
 		return v[1 : len(v)-1]

@@ -5,14 +5,13 @@ import (
 	"unicode/utf16"
 )
 
-// Line makes a text of others fit for a single line: valid UTF-8 of characters that a
-// reader sees, blanks collapsed.
+// Line makes a foreign text fit for a single line: valid UTF-8, visible characters, and single blanks.
 func Line(s string) string {
 	return Text(strings.Join(strings.Fields(strings.ToValidUTF8(s, "\uFFFD")), " "))
 }
 
-// Clip cuts s to at most limit UTF-16 units, at the end of a character, marked
-// with an ellipsis. No forge reckons with more than that for a character.
+// Clip shortens s to at most limit UTF-16 units, at the end of a character, and adds an ellipsis. No forge
+// counts more than UTF-16 units for a character.
 func Clip(s string, limit int) string {
 	if Units(s) <= limit {
 		return s

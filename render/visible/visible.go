@@ -1,7 +1,6 @@
-// Package visible holds the one rule for characters that a reader does not see, and
-// that make a text read like another one: marks that turn the direction of writing,
-// characters without width, control characters. Each place where texts of others are
-// shown writes them in a way of its own.
+// Package visible has the rule for invisible characters, which make a text look like another one: marks that
+// change the writing direction, characters without width, and control characters. It has a form for each kind
+// of output that shows foreign texts.
 package visible
 
 import (
@@ -16,26 +15,26 @@ import (
 func Hidden(r rune) bool {
 	switch {
 	case ' ' <= r && r <= '~':
-		return false // most are
+		return false // most characters
 	case unicode.IsSpace(r) && !unicode.IsControl(r):
 		return false
 	case r == '\uFE0E' || r == '\uFE0F':
-		return false // whether a sign is drawn in colours
+		return false // they only select the colour of a symbol
 	}
 	return !unicode.IsPrint(r) || r == '\u2800' || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// Text shows hidden characters by their number, as in <U+202E>. Lines stay lines.
+// Text replaces hidden characters with their numbers, as in <U+202E>. It keeps lines.
 func Text(s string) string {
 	return replace(s, func(r rune) string { return fmt.Sprintf("<U+%04X>", r) })
 }
 
-// HTML is Text for a page.
+// HTML is like Text, for a page.
 func HTML(page string) string {
 	return replace(page, func(r rune) string { return fmt.Sprintf("&lt;U+%04X&gt;", r) })
 }
 
-// JSON writes hidden characters as JSON can: the value is the same.
+// JSON escapes hidden characters, so that the value stays the same.
 func JSON(text string) string {
 	return replace(text, func(r rune) string {
 		if r > 0xFFFF {
@@ -46,7 +45,7 @@ func JSON(text string) string {
 	})
 }
 
-// YAML does so for YAML in which every text with such characters is in double quotes.
+// YAML escapes hidden characters, for YAML in which all texts with such characters are in double quotes.
 func YAML(text string) string {
 	return replace(text, func(r rune) string {
 		if r > 0xFFFF {

@@ -11,8 +11,8 @@ import (
 	k8syaml "sigs.k8s.io/yaml"
 )
 
-// YAML returns objects as documents of YAML, with sorted keys. kustomize converts each object to JSON
-// and back. JSON has no infinite numbers, so YAML writes an object with one from its node.
+// YAML returns objects as YAML documents with sorted keys. kustomize converts each object to JSON and back.
+// JSON has no infinite numbers, so an object that contains one is written from its node.
 func YAML(nodes []*yaml.Node) []byte {
 	var out bytes.Buffer
 	p := printer{}
@@ -39,8 +39,8 @@ func YAML(nodes []*yaml.Node) []byte {
 	return out.Bytes()
 }
 
-// convert writes one object with kustomize's own code, which writes YAML, reads that, writes JSON,
-// reads that as YAML and writes YAML.
+// convert writes one object with kustomize's own code, which writes YAML, parses it, writes JSON, parses that
+// as YAML, and writes YAML.
 func convert(n *yaml.Node) ([]byte, error) {
 	js, err := kyaml.NewRNode(n).MarshalJSON()
 	if err != nil {
@@ -49,19 +49,19 @@ func convert(n *yaml.Node) ([]byte, error) {
 	return k8syaml.JSONToYAML(js)
 }
 
-// printer writes most objects without these conversions. It converts each distinct scalar once and
-// remembers the result. It works for objects of plain mappings, lists and scalars of one line; all
-// others need convert.
+// printer writes most objects without these conversions. It converts each distinct scalar once and caches the
+// result. It supports objects of plain mappings, lists and single-line scalars. All other objects need
+// convert.
 type printer map[scalarForm]any
 
-// scalarForm holds every property of a scalar that decides its printed form.
+// scalarForm has all properties of a scalar that affect its printed form.
 type scalarForm struct {
 	tag, value string
 	style      yaml.Style
 }
 
-// value returns the value that kustomize's conversions result in for a node; ok is false if the node
-// needs convert. flow says that the node is in a list or mapping of one line.
+// value returns the value that results from kustomize's conversions of a node. ok is false if the node needs
+// convert. flow is true if the node is in a list or mapping on one line.
 func (p printer) value(n *yaml.Node, flow bool) (v any, ok bool) {
 	flow = flow || n.Style&yaml.FlowStyle != 0
 	if n.Anchor != "" || flow && (n.HeadComment != "" || n.LineComment != "" || n.FootComment != "") {
@@ -78,7 +78,7 @@ func (p printer) value(n *yaml.Node, flow bool) (v any, ok bool) {
 	return nil, false
 }
 
-// mapping is value for a mapping.
+// mapping is like value, for a mapping.
 func (p printer) mapping(n *yaml.Node, flow bool) (v any, ok bool) {
 	if n.Tag != "" && n.Tag != "!!map" {
 		return nil, false
@@ -98,7 +98,7 @@ func (p printer) mapping(n *yaml.Node, flow bool) (v any, ok bool) {
 	return m, true
 }
 
-// list is value for a list.
+// list is like value, for a list.
 func (p printer) list(n *yaml.Node, flow bool) (v any, ok bool) {
 	if n.Tag != "" && n.Tag != "!!seq" {
 		return nil, false
@@ -112,8 +112,8 @@ func (p printer) list(n *yaml.Node, flow bool) (v any, ok bool) {
 	return list, true
 }
 
-// scalar is value for a scalar. Texts with several lines, or with space at their ends, look different
-// at different depths, so they need convert.
+// scalar is like value, for a scalar. Texts with several lines, or with space at their ends, need convert
+// because their form depends on the depth.
 func (p printer) scalar(n *yaml.Node) (v any, ok bool) {
 	if strings.ContainsAny(n.Value, "\n\r\t") || strings.TrimSpace(n.Value) != n.Value || n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
 		return nil, false

@@ -14,10 +14,10 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Set holds the lookups of a build, with their results. The result for a path is the mode and hash of
-// the blob or link, that it is a directory, or that it is missing. The result for a directory whose
-// files were listed is their names. If all of these are the same in another tree, so is the build.
-// The zero value is an empty set. A Set is immutable once it is sorted.
+// Set has the lookups of a build, with their results. For a path, the result is the mode and hash of a blob
+// or link, or that it is a directory or missing. For a listed directory, the result is the names of its
+// files. If all results are the same in another tree, so is the build. The zero value is an empty set. A Set
+// is immutable after Sort.
 type Set struct {
 	paths []reading // lookups of paths
 	lists []reading // names of the YAML files in directories
@@ -28,8 +28,8 @@ type reading struct{ path, found string }
 
 const missing = "missing"
 
-// state returns everything at a path that a build can depend on. It leaves out the hash of a
-// directory, whose contents are recorded path by path.
+// state returns everything at a path that a build can depend on. It omits the hash of a directory, because
+// its contents are recorded path by path.
 func state(e tree.Entry, err error) string {
 	switch {
 	case err != nil:
@@ -41,17 +41,17 @@ func state(e tree.Entry, err error) string {
 	}
 }
 
-// Add records the lookup of a path, with its result. It must not be called twice with one path.
+// Add records the lookup of a path, with its result. It must be called only once for each path.
 func (s *Set) Add(path string, e tree.Entry, err error) {
 	s.paths = append(s.paths, reading{path, state(e, err)})
 }
 
-// AddNames records that the names of the YAML files in a directory were read.
+// AddNames records the lookup of the names of the YAML files in a directory.
 func (s *Set) AddNames(dir string, names []string) {
 	s.lists = append(s.lists, reading{dir, joined(names)})
 }
 
-// Sort ends a series of calls of Add and AddNames.
+// Sort must be called after the last Add or AddNames.
 func (s *Set) Sort() {
 	slices.SortFunc(s.paths, reading.compare)
 	slices.SortFunc(s.lists, reading.compare)
@@ -61,7 +61,7 @@ func (r reading) compare(o reading) int {
 	return cmp.Or(strings.Compare(r.path, o.path), strings.Compare(r.found, o.found))
 }
 
-// Union returns the lookups of all sets. It is the same in a tree if each of the sets is.
+// Union returns the lookups of all sets. It has the same results in a tree if each of the sets does.
 func Union(sets ...Set) Set {
 	var out Set
 	for _, s := range sets {
@@ -73,8 +73,8 @@ func Union(sets ...Set) Set {
 	return out
 }
 
-// With returns the set with each of its texts replaced by an equal one from one, so that several sets
-// share their texts.
+// With returns the set with each string replaced by an equal one from one, so that several sets can share
+// strings.
 func (s Set) With(one func(string) string) Set {
 	replaced := func(list []reading) []reading {
 		out := make([]reading, len(list))
@@ -86,13 +86,13 @@ func (s Set) With(one func(string) string) Set {
 	return Set{paths: replaced(s.paths), lists: replaced(s.lists)}
 }
 
-// Record is a Set in a form that can be stored.
+// Record is a Set in a form for storage.
 type Record struct{ Paths, Lists []Reading }
 
 // Reading is the result of a lookup of a path.
 type Reading struct{ Path, Found string }
 
-// Record returns the set in a form that can be stored.
+// Record returns the set in a form for storage.
 func (s Set) Record() Record {
 	of := func(list []reading) (out []Reading) {
 		for _, r := range list {
@@ -103,7 +103,7 @@ func (s Set) Record() Record {
 	return Record{Paths: of(s.paths), Lists: of(s.lists)}
 }
 
-// Set returns the set that was stored.
+// Set returns the stored set.
 func (r Record) Set() Set {
 	of := func(list []Reading) (out []reading) {
 		for _, r := range list {
@@ -117,8 +117,8 @@ func (r Record) Set() Set {
 // Len returns the number of lookups in the set.
 func (s Set) Len() int { return len(s.paths) + len(s.lists) }
 
-// Same reports whether every lookup of the set has the same result in t. An error means that t could
-// not be read.
+// Same reports whether every lookup of the set has the same result in t. It returns an error if t could not
+// be read.
 func (s Set) Same(t tree.Tree) (bool, error) {
 	for _, r := range s.paths {
 		e, err := t.Lookup(r.path)
@@ -144,8 +144,8 @@ func (s Set) Same(t tree.Tree) (bool, error) {
 	return true, nil
 }
 
-// Digest returns a hash over the set, in hex. Two builds of one path with equal digests, options and
-// version of weir have the same result.
+// Digest returns a hash of the set, in hex. Builds of the same path with equal digests, options and version
+// of weir have the same result.
 func (s Set) Digest() string {
 	h := sha256.New()
 	for _, r := range s.paths {
@@ -157,7 +157,7 @@ func (s Set) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Paths returns every path of the set in order, missing ones too.
+// Paths returns every path of the set in order, including missing ones.
 func (s Set) Paths() []string {
 	out := make([]string, len(s.paths))
 	for i, r := range s.paths {
@@ -178,7 +178,7 @@ func YAMLNames(entries []tree.Entry) []string {
 	return names
 }
 
-// joined returns names as one text.
+// joined encodes names as one string.
 func joined(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {

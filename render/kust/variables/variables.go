@@ -1,4 +1,4 @@
-// Package variables substitutes variables in texts.
+// Package variables substitutes variables in strings.
 package variables
 
 import (
@@ -6,26 +6,26 @@ import (
 	"strings"
 )
 
-// The forms of a variable are those of clusterctl: ${VAR}, ${VAR:-default} and ${VAR:=default},
-// which both give the default if VAR is unset or empty, and $${…}, which means a literal ${…}.
-// $VAR, $(VAR) and {{ }} mean nothing.
+// The forms of a variable are those of clusterctl: ${VAR}, ${VAR:-default} and ${VAR:=default}. The latter
+// two use the default if VAR is unset or empty. $${…} is a literal ${…}. $VAR, $(VAR) and {{ }} are not
+// variables.
 //
-// As with clusterctl and Flux, all objects are substituted, also those that weir does not read:
-// there a variable with a value gets it, and all other variables stay unchanged.
+// As in clusterctl and Flux, variables are substituted in all objects, even in kinds that weir does not read.
+// There, variables without a value stay unchanged.
 var variableForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)(:[-=]((?s:.*)))?$`)
 
-// Misuse is a place of a text that cannot be substituted.
+// Misuse is a variable that cannot be substituted.
 type Misuse struct {
 	Offset int
-	Name   string // the variable, if it is the value that is missing
-	Form   string // the text between the braces, if that is the fault
+	Name   string // the variable, if its value is missing
+	Form   string // the text between the braces, if it is invalid
 }
 
-// In reports whether Substitute could change a text.
+// In reports whether Substitute could change a string.
 func In(s string) bool { return strings.Contains(s, "${") }
 
-// Substitute replaces the variables of a text. A variable with neither value nor
-// default, or of another form, stays as it stands and is returned.
+// Substitute replaces the variables in a string. It leaves a variable unchanged and returns it if it has
+// neither value nor default, or has an invalid form.
 func Substitute(s string, vars map[string]string) (string, []Misuse) {
 	var b strings.Builder
 	var bad []Misuse
@@ -65,8 +65,8 @@ func Substitute(s string, vars map[string]string) (string, []Misuse) {
 	return b.String(), bad
 }
 
-// closings gives for the offset of each "${" that is closed that of its brace. A nested
-// variable is seen as a whole by that, and refused as a whole.
+// closings maps the offset of each "${" to the offset of its closing brace. So a nested variable belongs to
+// the outer one, which is refused as a whole.
 func closings(s string) map[int]int {
 	out := map[int]int{}
 	var open []int

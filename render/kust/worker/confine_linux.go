@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes make the kernel end a worker with the thread that started it. Threads of
-// Go end with the process.
+// attributes make the kernel kill a worker when the thread that started it ends. Go's threads end with the
+// process.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// usedCPU is the CPU time of this process.
+// usedCPU returns the CPU time of this process.
 func usedCPU() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
@@ -25,8 +25,8 @@ func usedCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// confine removes permanently from this process everything that a build does not need, and returns
-// what it could not remove.
+// confine permanently removes from this process everything that a build does not need. It returns the
+// restrictions that could not be set.
 func confine(l Limits) (lacks []string) {
 	time.Sleep(time.Nanosecond) // the runtime opens its wait descriptors at the first timer
 	lack := func(what string, err error) {
@@ -52,13 +52,13 @@ func confine(l Limits) (lacks []string) {
 	return lacks
 }
 
-// landlock makes a set of rules that grants nothing, of all that the kernel can deny.
+// landlock returns a rule set that denies everything that the kernel can deny.
 func landlock() (fd int, err error) {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0, errno
 	}
-	files := 13 // rights to files that the first version knows
+	files := 13 // number of file access rights in the first version
 	switch {
 	case abi >= 5:
 		files = 16
@@ -84,7 +84,7 @@ func landlock() (fd int, err error) {
 	return int(r), nil
 }
 
-// enclose holds every thread to a set of rules, and to no new privileges.
+// enclose applies a rule set to every thread, and forbids new privileges.
 func enclose(fd int) error {
 	defer func() { _ = unix.Close(fd) }()
 	if _, _, errno := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); errno != 0 {
@@ -96,11 +96,11 @@ func enclose(fd int) error {
 	return nil
 }
 
-// machines are the architectures for which the filter is known to be right.
+// machines are the architectures for which the filter was checked.
 var machines = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// needed lists the system calls of Go's runtime and of reading and writing open files, which are
-// permitted without any condition. All others fail.
+// needed lists the system calls of Go's runtime and of reading and writing open files. They are permitted
+// unconditionally. All others fail.
 var needed = []uint32{
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_CLOSE, unix.SYS_FSTAT, unix.SYS_FCNTL,
 	unix.SYS_FUTEX, unix.SYS_NANOSLEEP, unix.SYS_CLOCK_NANOSLEEP, unix.SYS_CLOCK_GETTIME, unix.SYS_GETTIMEOFDAY,
@@ -111,8 +111,7 @@ var needed = []uint32{
 	unix.SYS_SET_ROBUST_LIST, unix.SYS_RSEQ, unix.SYS_EXIT, unix.SYS_EXIT_GROUP,
 }
 
-// filter makes the kernel refuse every thread all system calls but those that are
-// needed.
+// filter makes the kernel refuse all system calls that are not needed, for every thread.
 func filter() error {
 	machine, ok := machines[runtime.GOARCH]
 	if !ok {
@@ -136,8 +135,8 @@ func filter() error {
 	return nil
 }
 
-// filterFor is the filter's program. The offsets are those of struct seccomp_data, of
-// which arguments have eight bytes, the lower four first.
+// filterFor returns the filter's program. The offsets are those of struct seccomp_data. Its arguments have
+// eight bytes, the lower four first.
 func filterFor(machine, self uint32) []unix.SockFilter {
 	const number, architecture, arg0, arg2 = 0, 4, 16, 32
 	const (
@@ -162,13 +161,13 @@ func filterFor(machine, self uint32) []unix.SockFilter {
 	for _, n := range needed {
 		p = append(p, jump(equal, n, 0, 1), stmt(answer, allow))
 	}
-	// when answers a call by one of its arguments.
+	// when decides about a call by one of its arguments.
 	when := func(n uint32, argument uint32, test uint16, k uint32, yes, no uint32) {
 		p = append(p, jump(equal, n, 0, 4), stmt(load, argument), jump(test, k, 0, 1), stmt(answer, yes), stmt(answer, no))
 	}
-	when(unix.SYS_CLONE, arg0, any, unix.CLONE_THREAD, allow, refuse) // threads, and no processes
+	when(unix.SYS_CLONE, arg0, any, unix.CLONE_THREAD, allow, refuse) // threads, but no processes
 	when(unix.SYS_TGKILL, arg0, equal, self, allow, refuse)           // to itself
-	when(unix.SYS_MMAP, arg2, any, unix.PROT_EXEC, refuse, allow)     // no new code
+	when(unix.SYS_MMAP, arg2, any, unix.PROT_EXEC, refuse, allow)     // no new executable memory
 	when(unix.SYS_MPROTECT, arg2, any, unix.PROT_EXEC, refuse, allow)
 	return append(p, jump(equal, unix.SYS_CLONE3, 0, 1), stmt(answer, absent), stmt(answer, refuse))
 }

@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
-// Mount is the path at which kustomize sees the tree. It is not "/", because there ../../../x would
-// be clamped to the root and found, and it is absolute, because kustomize never takes an absolute
-// path for a Git URL.
+// Mount is the path at which kustomize sees the tree. It is not "/", because the path ../../../x would then
+// be clamped to the root and found. It is absolute, because kustomize never treats an absolute path as a Git
+// URL.
 const Mount = "/.repo"
 
 var errReadOnly = errors.New("the file system of a build has no such operation")
 
-// fileSystem is a Job's files as kustomize sees them. In a local build kustomize
-// calls CleanedAbs and ReadFile alone; everything else answers with an error.
+// fileSystem presents a Job's files to kustomize. In a local build kustomize calls only CleanedAbs and
+// ReadFile. All other methods return an error.
 type fileSystem struct {
 	job   *Job
 	ask   Asker
@@ -28,8 +28,8 @@ type fileSystem struct {
 	bytes int64
 }
 
-// CleanedAbs splits a path into its physical directory and the file name, as
-// kustomize's load restriction needs it.
+// CleanedAbs splits a path into its physical directory and the file name, which kustomize's load restriction
+// needs.
 func (f *fileSystem) CleanedAbs(p string) (filesys.ConfirmedDir, string, error) {
 	rel, err := inTree(p)
 	if err != nil {
@@ -83,7 +83,7 @@ func inTree(p string) (string, error) {
 
 func mounted(p string) filesys.ConfirmedDir { return filesys.ConfirmedDir(Mounted(p)) }
 
-// Mounted is a path of the tree as kustomize sees it, and names it in a Fault.
+// Mounted returns the path at which kustomize sees a path of the tree. Faults contain such paths.
 func Mounted(p string) string {
 	if p == "." {
 		return Mount
@@ -91,7 +91,7 @@ func Mounted(p string) string {
 	return Mount + "/" + p
 }
 
-// The rest of filesys.FileSystem: never called by a local build.
+// The other methods of filesys.FileSystem, which a local build never calls.
 
 // Create is refused.
 func (f *fileSystem) Create(string) (filesys.File, error) { return nil, errReadOnly }
@@ -108,13 +108,13 @@ func (f *fileSystem) RemoveAll(string) error { return errReadOnly }
 // Open is refused.
 func (f *fileSystem) Open(string) (filesys.File, error) { return nil, errReadOnly }
 
-// IsDir knows nothing.
+// IsDir always returns false.
 func (f *fileSystem) IsDir(string) bool { return false }
 
 // ReadDir is refused.
 func (f *fileSystem) ReadDir(string) ([]string, error) { return nil, errReadOnly }
 
-// Exists knows nothing.
+// Exists always returns false.
 func (f *fileSystem) Exists(string) bool { return false }
 
 // Glob is refused.

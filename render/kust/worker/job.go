@@ -1,39 +1,36 @@
-// Package worker runs kustomize, in a process of its own if the program enables that (Enable).
+// Package worker runs kustomize, in a separate process if the program enables that (Enable).
 //
-// Other people write the files that a commit or a pull request makes weir build, and kustomize
-// knows no limit and cannot be interrupted. Its time grows with the square of the number of
-// objects, a patch may double what it copies, and a file of a megabyte can need hours or all
-// memory. No check of the files shows beforehand which of them are harmless. So kustomize runs in a
-// process that can be ended.
+// Other people write the files of the commits and pull requests that weir builds. kustomize has no limits and
+// cannot be interrupted. Its time grows with the square of the number of objects, a patch may double the size
+// of its target, and a file of a megabyte can need hours or all memory. No check of the files can predict
+// which of them are harmless. So kustomize runs in a process that weir can kill.
 //
-// A worker is another process of this program (Serve), started by Enable's process with an
-// environment that says when Go collects garbage, and nothing else. It confines itself before it
-// reads anything. Limits of the system bound memory, CPU time and open files, a seccomp filter
-// leaves a few system calls, and Landlock bounds files, network and signals; and it is the first
-// that the kernel ends if memory runs out. If it could not set one of these, it reports that once.
+// A worker is another process of this program (Serve). Its environment only configures Go's garbage
+// collector. The worker confines itself before it reads anything. System limits bound memory, CPU time and
+// open files. A seccomp filter allows only a few system calls. Landlock restricts files, network and signals.
+// If memory runs out, the kernel kills workers first. If the worker could not set one of these restrictions,
+// it reports that once.
 //
-// The rules:
+// Rules:
 //
-//   - A worker gets a Job: the files of one build, read, checked and decrypted by weir, and the
-//     target of every path. It reads nothing else, and has no key and no credential. It asks weir
-//     for any other path that it needs; weir answers from the commit's tree, and records that as it
-//     records all reads.
-//   - One side sends at a time, in frames of limited length. Neither trusts the other's bytes: each
-//     checks sizes, lengths and depth before it allocates memory, and nodes arrive as a tree
-//     without aliases.
-//   - weir ends a build that is given up, is too long or uses too much by ending its worker. The
-//     worker of a small build stays for the next one, unless it has grown. A large build has a new
-//     worker, with most of the memory, and only one runs at a time.
+//   - A worker gets a Job: the files of one build, which weir has read, checked and decrypted, and the target
+//     of every path. It reads nothing else, and has no key and no credential. For any other path it asks
+//     weir. weir answers from the commit's tree, and records that like all reads.
+//   - One side sends at a time, in frames of limited length. Neither side trusts the other's bytes. Each side
+//     checks sizes, lengths and depth before it allocates memory, and nodes are sent as a tree without
+//     aliases.
+//   - If a build is cancelled, takes too long or uses too much, weir kills its worker. The worker of a small
+//     build is reused for the next one, unless it has grown. A large build has a new worker, with most of the
+//     memory. Only one large build runs at a time.
 //   - A worker ends with the process that started it: its input ends, and Linux sends it a signal.
 //
-// weir itself does all other work, before and after: it parses the files, reads the files that they
-// refer to, puts in variables and decodes the objects. All of these are code of its own or of the
-// YAML library. Their time and memory grow with bytes and nodes; both are bounded before and
-// counted on the way. Its fuzzers and the hostile trees check that they stay within two seconds of
-// CPU time and the memory that the shipped limits leave. So keys and secret values stay in one
-// process.
+// All other work is done by weir itself, before and after. It parses the files, reads the files that they refer to,
+// substitutes variables and decodes the objects. Only its own code and the YAML library do this work. Time
+// and memory grow with bytes and nodes. Both are bounded in advance and counted. Fuzz tests and tests with
+// hostile trees check that they stay within two seconds of CPU time, and within the memory that the shipped
+// limits leave. So keys and secret values stay in one process.
 //
-// Without Enable a Job runs in this process, with neither limit nor protection, as tests do.
+// Without Enable, a Job runs in this process, without limits or protection. Tests use this.
 package worker
 
 import (
@@ -50,51 +47,50 @@ import (
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// Job is one run of kustomize, with all that it may read. Paths are those of the
-// tree.
+// Job is one run of kustomize, with everything that it may read. Paths are paths of the tree.
 type Job struct {
-	Root  string            // the directory that kustomize starts in
-	Paths map[string]Path   // what a path leads to
+	Root  string            // the directory in which kustomize starts
+	Paths map[string]Path   // the targets of paths
 	Files map[string][]byte // content by physical path
-	// Reads and Bytes bound the number and the size of the files that may be read, each counted as
-	// often as kustomize reads it. Nodes bounds the YAML nodes of the objects.
+	// Reads and Bytes bound the number and size of the files that kustomize may read. A file counts every
+	// time. Nodes bounds the YAML nodes of the objects.
 	Reads int
 	Bytes int64
 	Nodes int
-	// Small marks a build that needs little memory: it runs in parallel with a large one. A build
-	// that is ended for its memory may be retried as a large one.
+	// Small marks a build that needs little memory and may run in parallel with a large one. A build that was
+	// killed because of its memory may be retried as a large one.
 	Small bool
-	// Spent is the CPU time of all jobs that share it, which is bounded as that of one is.
+	// Spent is the total CPU time of all jobs that share it. The limit for one job applies to this sum.
 	Spent *atomic.Int64
-	// Unsorted says to leave the objects in the order in which they were read.
+	// Unsorted keeps the objects in the order in which they were read.
 	Unsorted bool
 }
 
-// Path is the target of a path, links followed.
+// Path is the target of a path after following links.
 type Path struct {
 	At   string // the physical path
-	File bool   // else a directory
-	// Missing says that nothing is there, Fault why the answer is not known.
+	File bool   // if false, it is a directory
+	// Missing means that the path does not exist. Fault is the reason if this is unknown.
 	Missing bool
 	Fault   string
 }
 
-// Asker answers for a path that a Job does not hold.
+// Asker returns the target of a path that a Job does not have.
 type Asker func(path string) Path
 
-// Fault is an error of kustomize, in its own words.
+// Fault is an error message of kustomize.
 type Fault string
 
 func (f Fault) Error() string { return string(f) }
 
-// ErrNodes says that the objects have more nodes than the Job allows, and ErrReads
-// that it reads more. The latter may be within a Fault too.
+// ErrNodes means that the objects have more nodes than the Job allows. ErrReads means that the build reads
+// more than the Job allows; it may also be part of a Fault.
 var (
 	ErrNodes = errors.New("the build gives too many YAML nodes")
 	ErrReads = errors.New("the build reads too much")
 )
 
-// maxDepth bounds the nesting of an object: somewhat more than that of a file.
+// maxDepth bounds the nesting of an object. It is somewhat higher than the limit for a file.
 const maxDepth = 1000
 
 // maxCopied bounds the bytes that the copy operations of one JSON patch may copy.
@@ -102,26 +98,26 @@ const maxCopied = 1 << 20
 
 func limitCopies() { jsonpatch.AccumulatedCopySizeLimit = maxCopied }
 
-// Prepare makes kustomize parse its schema of Kubernetes, for a process in which several builds run
-// in parallel: kustomize does that once, and then reads it without a lock. It takes some 40 ms and
-// much memory. A worker, which makes one build at a time, leaves it to kustomize, which needs the
-// schema for strategic merges alone.
+// Prepare makes kustomize parse its schema of Kubernetes. This is needed in a process that runs several
+// builds in parallel, because kustomize parses it once and then reads it without a lock. It takes about 40 ms
+// and much memory. A worker runs one build at a time and does not call Prepare, because kustomize needs the
+// schema only for strategic merges.
 var Prepare = sync.OnceFunc(func() {
 	limitCopies()
 	openapi.SchemaForResourceType(kyaml.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"})
 })
 
-// ClusterScoped reports whether kustomize knows a type as one without a namespace. It knows
-// those of its schema without parsing it, and looks for others where the schema was parsed.
+// ClusterScoped reports whether kustomize knows that a type has no namespace. For types in kustomize's
+// built-in list it needs no schema. Other types are found only if the schema was parsed.
 func ClusterScoped(t kyaml.TypeMeta) bool {
 	if enabled.Load() == nil {
-		Prepare() // not while a build of this process does
+		Prepare() // not while a build of this process does it
 	}
 	return openapi.IsCertainlyClusterScoped(t)
 }
 
-// Run runs kustomize and returns the objects, in order. Its error is a Fault, ErrNodes, an Ended,
-// the cause of ctx's end, or says that no worker is available.
+// Run runs kustomize and returns the objects, in order. The error is a Fault, ErrNodes, an Ended, the cause
+// of ctx's end, or says that no worker is available.
 func Run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
 	if p := enabled.Load(); p != nil {
 		return p.run(ctx, j, ask)
@@ -132,7 +128,7 @@ func Run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
 	}
 	Prepare()
 	done := make(chan answer, 1)
-	go func() { // kustomize knows no context: it is left, and finds no more files
+	go func() { // kustomize supports no context, so it keeps running, and finds no more files
 		nodes, err := kustomize(j, func(path string) Path {
 			if ctx.Err() != nil {
 				return Path{Fault: context.Cause(ctx).Error()}
@@ -152,7 +148,7 @@ func Run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
 	}
 }
 
-// kustomize calls kustomize and turns a panic of its into a fault.
+// kustomize calls kustomize and converts a panic to a fault.
 func kustomize(j *Job, ask Asker) (nodes []*yaml.Node, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -160,7 +156,7 @@ func kustomize(j *Job, ask Asker) (nodes []*yaml.Node, err error) {
 		}
 	}()
 	opts := krusty.MakeDefaultOptions()
-	opts.Reorder = krusty.ReorderOptionUnspecified // as kubectl kustomize does
+	opts.Reorder = krusty.ReorderOptionUnspecified // like kubectl kustomize
 	if j.Unsorted {
 		opts.Reorder = krusty.ReorderOptionNone
 	}
@@ -176,8 +172,8 @@ func kustomize(j *Job, ask Asker) (nodes []*yaml.Node, err error) {
 	return nodes, nil
 }
 
-// fits reports whether objects hold no more than so many nodes and nest no deeper than
-// is allowed.
+// fits reports whether objects have at most the given number of nodes, and are nested no deeper than
+// maxDepth.
 func fits(nodes []*yaml.Node, most int) bool {
 	var within func(n *yaml.Node, depth int) bool
 	within = func(n *yaml.Node, depth int) bool {

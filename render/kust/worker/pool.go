@@ -14,31 +14,30 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits holds the limits of one worker.
+// Limits are the limits of a worker.
 type Limits struct {
-	// Memory in bytes, code and stacks included. Small is that of one whose jobs are.
+	// Memory is in bytes and includes code and stacks. Small is the memory of a worker for small jobs.
 	Memory, Small int64
-	// CPU is the CPU time that every build gets at least. A worker that has used as much makes no
-	// further build, and the system ends it at twice that.
+	// CPU is the minimum CPU time that every build can use. A worker that has used as much gets no further
+	// build. The system kills it at twice that time.
 	CPU time.Duration
 }
 
-// DefaultLimits holds the limits of weir's workers. The system counts some 160 MiB for a small one
-// before its first build: Go allocates memory 64 MiB at a time, and counts unused memory as
-// allocated. The unit file and the manifests of Kubernetes leave room for Sum in addition to the
-// daemon.
+// DefaultLimits are the limits of weir's workers. The system counts about 160 MiB for a small worker before
+// its first build, because Go reserves memory in steps of 64 MiB, and unused memory counts too. The unit file
+// and the Kubernetes manifests leave room for Sum in addition to the daemon.
 var DefaultLimits = Limits{Memory: 640 << 20, Small: 216 << 20, CPU: 4 * time.Minute}
 
-// How many workers are at work at a time: as many as renders.
+// The number of workers that build at the same time, which equals the number of renders.
 const (
 	mostLarge = 1
 	mostSmall = 2
 )
 
-// Sum returns the most memory that all busy workers may take together, in bytes.
+// Sum returns the maximum memory of all busy workers together, in bytes.
 func (l Limits) Sum() int64 { return mostLarge*l.Memory + mostSmall*l.Small }
 
-// of are the limits of the worker of a job.
+// of returns the limits of the worker for a job.
 func (l Limits) of(j *Job) Limits {
 	if j.Small {
 		l.Memory = l.Small
@@ -46,9 +45,9 @@ func (l Limits) of(j *Job) Limits {
 	return l
 }
 
-// keepMemory bounds the memory of a worker that is kept for the next small build. keepFor is the
-// time that surplus idle workers are kept, keepLast the time for the last one. A new worker takes
-// some tenths of a second to start, an idle one takes some 15 MiB.
+// keepMemory bounds the memory of a worker that is kept for the next small build. keepFor is the time for
+// which surplus idle workers are kept, and keepLast the time for the last one. A new worker takes some tenths
+// of a second to start. An idle one needs about 15 MiB.
 const (
 	keepMemory = 96 << 20
 	keepFor    = 15 * time.Second
@@ -57,9 +56,8 @@ const (
 
 var enabled atomic.Pointer[pool]
 
-// Enable makes all jobs of this process run in workers, which start as they are needed.
-// It is for programs whose main calls Serve where Asked, and for them only. stop ends
-// the workers.
+// Enable makes all jobs of this process run in workers, which start when they are needed. It is only for
+// programs whose main function calls Serve if Asked returns true. stop ends the workers.
 func Enable(l Limits) (stop func()) {
 	p := &pool{limits: l, small: make(chan struct{}, mostSmall), large: make(chan struct{}, mostLarge)}
 	enabled.Store(p)
@@ -69,7 +67,7 @@ func Enable(l Limits) (stop func()) {
 	}
 }
 
-// Warm starts a worker for the first build, and reports the protections that workers could not set.
+// Warm starts a worker for the first build, and logs the restrictions that workers could not set.
 func Warm(ctx context.Context, log *slog.Logger) {
 	p := enabled.Load()
 	if p == nil {
@@ -90,15 +88,15 @@ func Warm(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// coming is a worker that starts before there is a job for it.
+// coming is a worker that was started before there is a job for it.
 type coming struct {
 	cancel context.CancelFunc
 	done   chan struct{}
-	w      *process // nil if it did not start: the job reports why, with a worker of its own
+	w      *process // nil if it failed to start; the job then reports the reason, with its own worker
 }
 
-// Ahead starts workers, so that there are so many for small builds to come. It is for
-// commands that will build in any case, and does not wait.
+// Ahead starts workers for coming small builds, up to the given number. It is for commands that will
+// certainly build, and does not wait.
 func Ahead(workers int) {
 	p := enabled.Load()
 	if p == nil {
@@ -117,19 +115,19 @@ func Ahead(workers int) {
 	}
 }
 
-// Cause is the reason why a build was ended.
+// Cause is the reason why a worker ended.
 type Cause string
 
-// Causes.
+// Causes of the end of a worker.
 const (
 	CPU      Cause = "cpu"
 	Memory   Cause = "memory"
-	Killed   Cause = "killed"   // from outside, or by the kernel where memory is short
-	Crashed  Cause = "crashed"  // kustomize took its process with it
-	Nonsense Cause = "nonsense" // the answer made no sense
+	Killed   Cause = "killed"   // from outside, or by the kernel if memory is short
+	Crashed  Cause = "crashed"  // kustomize crashed its process
+	Nonsense Cause = "nonsense" // the answer was invalid
 )
 
-// Ended says that the worker of a build was ended.
+// Ended reports that the worker of a build ended.
 type Ended struct {
 	Cause  Cause
 	Limits Limits
@@ -137,14 +135,14 @@ type Ended struct {
 
 func (e *Ended) Error() string { return "the process of the build was ended: " + string(e.Cause) }
 
-// pool are the workers of this process.
+// pool has the workers of this process.
 type pool struct {
 	limits       Limits
-	small, large chan struct{} // a place for each worker that is at work
+	small, large chan struct{} // a slot for each busy worker
 
 	mu     sync.Mutex
 	idle   []*process // for small jobs; the most recently used is last
-	coming []*coming  // likewise, without a request yet
+	coming []*coming  // for small jobs, not yet used
 	closed bool
 	trim   *time.Timer
 }
@@ -186,16 +184,16 @@ func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error)
 		if errors.Is(a.err, errWire) {
 			cause = Nonsense
 		}
-		// If a worker was killed, its build may not be the reason. An idle one may be gone since
-		// its last use.
+		// If a worker was killed, its build may not be the cause. An idle worker may also have died since its
+		// last use.
 		if cause != Killed || again {
 			return nil, &Ended{Cause: cause, Limits: limits}
 		}
 	}
 }
 
-// acquire is a worker that is idle, or a new one: where one was killed, others that are idle
-// may be too, and those are for small jobs.
+// acquire returns an idle or a new worker. After a worker was killed, fresh requests a new one, because other
+// idle workers may be dead too. Only small jobs use idle workers.
 func (p *pool) acquire(ctx context.Context, l Limits, fresh bool) (*process, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -221,7 +219,7 @@ func (p *pool) acquire(ctx context.Context, l Limits, fresh bool) (*process, err
 	return start(ctx, l)
 }
 
-// wait returns the worker once it is ready; nil where it is not to be, or ctx ends.
+// wait returns the worker once it is ready, or nil if it failed to start or ctx ends.
 func (c *coming) wait(ctx context.Context) *process {
 	defer c.cancel()
 	select {
@@ -233,7 +231,7 @@ func (c *coming) wait(ctx context.Context) *process {
 	}
 }
 
-// end ends the worker, ready or not.
+// end ends the worker, even if it is not ready.
 func (c *coming) end() {
 	c.cancel()
 	if <-c.done; c.w != nil {
@@ -256,7 +254,7 @@ func (p *pool) give(w *process) {
 	}
 }
 
-// shrink ends workers that were long idle.
+// shrink ends workers that were idle for too long.
 func (p *pool) shrink() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// process is a worker as weir sees it.
+// process is weir's side of a worker.
 type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
@@ -28,17 +28,17 @@ type process struct {
 	stderr tail
 	limits Limits
 	lacks  []string
-	since  time.Time     // idle
-	used   time.Duration // CPU time until its last job was done
+	since  time.Time     // idle since
+	used   time.Duration // CPU time up to the end of its last job
 	ending sync.Once
 	cause  Cause
 }
 
-// startTime bounds the time until a worker is ready, on a machine with other load.
+// startTime bounds the time until a worker is ready, even on a busy machine.
 const startTime = time.Minute
 
-// program is the file of this program, also after another took its place on disk. Where
-// no /proc is mounted, as in a bare root directory, it is the file that was started.
+// program returns the file of this program, even if it was replaced on disk. If /proc is not mounted, as in a
+// bare root directory, it returns the path that was started.
 func program() (string, error) {
 	const self = "/proc/self/exe"
 	if runtime.GOOS == "linux" {
@@ -56,9 +56,9 @@ func program() (string, error) {
 	return filepath.Abs(path)
 }
 
-// environment lets a worker start without collecting what the packages of weir allocate as they are
-// initialised, which would take a third of the time, and without a profile of its memory, which
-// nobody can request. It has no other variable.
+// environment disables garbage collection during the start, which would take a third of the time, because
+// packages allocate at initialisation. It also disables the memory profile, which cannot be requested. There
+// are no other variables.
 var environment = []string{"GOGC=off", "GODEBUG=memprofilerate=0"}
 
 func start(ctx context.Context, l Limits) (*process, error) {
@@ -108,7 +108,7 @@ func (w *process) pid() int { return w.cmd.Process.Pid }
 
 func (w *process) kill() { _ = w.cmd.Process.Kill() }
 
-// answer is a worker's answer to a job. lost says that the worker can do no other job.
+// answer is a worker's answer to a job. If lost is true, the worker cannot do further jobs.
 type answer struct {
 	nodes  []*yaml.Node
 	err    error
@@ -117,10 +117,10 @@ type answer struct {
 	lost   bool
 }
 
-// maxAsked bounds the paths that a build may ask for beyond those that it was given.
+// maxAsked bounds the number of paths that a build may ask for in addition to the paths of its job.
 const maxAsked = 100_000
 
-// build gives a worker a job and waits for its answer.
+// build sends a job to a worker and waits for its answer.
 func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a answer) {
 	stop := context.AfterFunc(ctx, w.kill)
 	defer func() {
@@ -169,11 +169,11 @@ func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a
 	return answer{err: errWire, lost: true}
 }
 
-// noMemory lists the messages of Go's runtime and the C library if the system gives no memory. The
-// collector of Go 1.26 does not check whether it got any for its own lists, and fails in them.
+// noMemory lists the messages of Go's runtime and the C library if the system has no memory. The garbage
+// collector of Go 1.26 does not check allocations for its own lists, and crashes in them.
 var noMemory = []string{"out of memory", "cannot allocate memory", "cannot map pages", "pthread_create failed", "failed to create new OS thread", "runtime.(*spanQueue)"}
 
-// end ends a worker and returns why it ended, as far as that was not from here.
+// end ends a worker. It returns the cause if the worker ended by itself.
 func (w *process) end() Cause {
 	w.ending.Do(func() {
 		// A worker that has ended by itself keeps its exit status.
@@ -196,14 +196,13 @@ func (w *process) end() Cause {
 	return w.cause
 }
 
-// tail keeps the beginning of a worker's standard error: Go's message about the end of a process
-// comes first.
+// tail keeps the beginning of a worker's standard error, because Go prints the reason for a crash first.
 type tail struct {
 	mu sync.Mutex
 	b  []byte
 }
 
-// Write keeps what there is room for.
+// Write keeps bytes up to the maximum size.
 func (t *tail) Write(b []byte) (int, error) {
 	const most = 16 << 10
 	t.mu.Lock()

@@ -18,26 +18,24 @@ import (
 	"github.com/weir-gitops/weir/render/gctuning"
 )
 
-// Name is the argument by which this program is a worker.
+// Name is the command line argument that makes this program a worker.
 const Name = "build-worker"
 
-// Asked reports whether this process was started as a worker, so that it has to call
-// Serve before it does anything else.
+// Asked reports whether this process was started as a worker. The program must then call Serve before
+// anything else.
 func Asked() bool { return len(os.Args) == 4 && os.Args[1] == Name }
 
-// garbage is the divisor that gives the part of its memory that a worker may fill with garbage: 24
-// MiB of 216. Limits that hold at Go's own pace, which needs twice the live memory, also hold with
-// it: of a small worker's memory 56 MiB are left for its heap before Go asks for 64 MiB more.
+// garbage divides a worker's memory limit; the result is the memory that may be garbage: 24 MiB of 216.
+// Limits that are sufficient with Go's default, which needs twice the live memory, are also sufficient with
+// this. A small worker has 56 MiB for its heap before Go requests another 64 MiB.
 const garbage = 9
 
-// idle is the time without a job after which a worker gives back its free memory.
+// idle is the time without a job after which a worker releases free memory.
 const idle = time.Second
 
-// Serve runs a worker: it confines itself, builds the jobs that it receives, and ends when its
-// input does.
+// Serve runs a worker. It confines itself, builds the jobs that it receives, and ends when its input ends.
 func Serve() int {
-	// weir itself acts on signals that a terminal or a service manager sends to all
-	// processes.
+	// Terminals and service managers send these signals to all processes. The main process handles them.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	memory, err := strconv.ParseInt(os.Args[2], 10, 64)
 	seconds, err2 := strconv.ParseInt(os.Args[3], 10, 64)
@@ -46,10 +44,10 @@ func Serve() int {
 		return 1
 	}
 	limits := Limits{Memory: memory, CPU: time.Duration(seconds) * time.Second}
-	// The collector works hard before the system refuses more, because the system's
-	// limit includes all that Go has mapped in steps of 64 MiB, used or not.
+	// The collector must work hard before the system refuses memory. The system's limit includes all memory
+	// that Go has mapped, in steps of 64 MiB.
 	debug.SetMemoryLimit(limits.Memory * 3 / 4)
-	_ = os.Unsetenv("GOGC")                // start's
+	_ = os.Unsetenv("GOGC")                // it is only for the start
 	gctuning.Set(uint64(memory) / garbage) //nolint:gosec // A limit is no negative number.
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), 2))
 	lacks := confine(limits)
@@ -76,7 +74,7 @@ func serve(in io.Reader, out io.Writer) int {
 		for {
 			kind, b, err := readFrame(r)
 			if err != nil {
-				os.Exit(0) // weir has ended; any work here is obsolete
+				os.Exit(0) // weir has ended, so this work is obsolete
 			}
 			frames <- received{kind, b}
 		}
@@ -99,7 +97,7 @@ func serve(in io.Reader, out io.Writer) int {
 	}
 }
 
-// runJob builds a job and returns the frame to answer with.
+// runJob builds a job and returns the frame with the answer.
 func runJob(b []byte, frames <-chan received, out io.Writer) []byte {
 	j, err := decodeJob(b)
 	if err != nil {
@@ -129,7 +127,7 @@ func runJob(b []byte, frames <-chan received, out io.Writer) []byte {
 	return e.b
 }
 
-// final begins a frame that answers a job: with what this process has taken so far.
+// final starts a frame that answers a job, with the CPU time and memory of this process.
 func final(kind byte) []byte {
 	b := binary.AppendUvarint(frame(kind), uint64(usedCPU())) //nolint:gosec // Time does not run backwards.
 	return binary.AppendUvarint(b, taken())
@@ -144,9 +142,9 @@ func (e *encoder) all(nodes []*yaml.Node) bool {
 	return len(e.b)-headerSize <= maxFrame
 }
 
-// taken is the memory that this process has of the system.
+// taken returns the memory that this process has from the system.
 func taken() uint64 {
 	var m runtime.MemStats
-	runtime.ReadMemStats(&m) // some microseconds; it stops the world, which is alone here
+	runtime.ReadMemStats(&m) // takes some microseconds; it stops the world, but nothing else runs here
 	return m.Sys - m.HeapReleased
 }

@@ -9,24 +9,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The kinds of frames, by their first byte.
+// Kinds of frames, by their first byte.
 const (
-	frameReady  = 'R' // worker: the limits that it could not set
+	frameReady  = 'R' // worker: the restrictions that it could not set
 	frameJob    = 'J' // weir: a Job
-	frameAsk    = '?' // worker: a path that the Job does not hold
+	frameAsk    = '?' // worker: a path that the Job does not have
 	framePath   = 'P' // weir: the Path
 	frameDone   = 'D' // worker: the objects
 	frameFault  = 'F' // worker: a Fault
 	frameExcess = 'E' // worker: ErrNodes
 )
 
-// maxFrame bounds the bytes of one frame: all files of a build, with the additions for finding
-// origins, and as much of objects.
+// maxFrame bounds the bytes of a frame. It is enough for all files of a build, with the marks for origins, or
+// for the objects.
 const maxFrame = 64 << 20
 
 var errWire = errors.New("the other side sent what it must not")
 
-// writeFrame sends a frame that begins with room for its header.
+// writeFrame sends a frame. The frame starts with space for its header.
 func writeFrame(w io.Writer, b []byte) error {
 	if len(b)-headerSize > maxFrame {
 		return fmt.Errorf("%w: a frame of %d bytes", errWire, len(b))
@@ -38,11 +38,10 @@ func writeFrame(w io.Writer, b []byte) error {
 
 const headerSize = 5
 
-// frame begins a frame.
+// frame returns the start of a frame.
 func frame(kind byte) []byte { return append(make([]byte, 0, 256), kind, 0, 0, 0, 0) }
 
-// readFrame reads a frame. It allocates memory as bytes arrive, independent of the announced
-// length.
+// readFrame reads a frame. It allocates memory as bytes arrive, regardless of the announced length.
 func readFrame(r io.Reader) (kind byte, b []byte, err error) {
 	var head [headerSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -67,8 +66,7 @@ func addText[T string | []byte](b []byte, s T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// parser reads the content of a frame. After something that must not be it is bad,
-// and gives nothing more.
+// parser parses the content of a frame. After invalid data, bad is true and all results are empty.
 type parser struct {
 	rest []byte
 	bad  bool
@@ -84,7 +82,7 @@ func (p *parser) number() uint64 {
 	return n
 }
 
-// count is a number of things that take a byte or more each.
+// count returns a number of items that take at least one byte each.
 func (p *parser) count() int {
 	n := p.number()
 	if n > uint64(len(p.rest)) {
@@ -103,7 +101,7 @@ func (p *parser) bytes() []byte {
 
 func (p *parser) text() string { return string(p.bytes()) }
 
-// end returns an error unless the frame was valid and read completely.
+// end returns an error unless the frame was valid and was read completely.
 func (p *parser) end() error {
 	if p.bad || len(p.rest) > 0 {
 		return errWire
@@ -167,7 +165,7 @@ func (p *parser) path() Path {
 	return Path{File: flags&1 != 0, Missing: flags&2 != 0, At: p.text(), Fault: p.text()}
 }
 
-// tags lists the tags that have a number of their own, which is their index.
+// tags lists the tags that are encoded as a number, which is their index.
 var tags = []string{"", "!!str", "!!map", "!!seq", "!!int", "!!bool", "!!float", "!!null"}
 
 var tagNumbers = func() map[string]uint64 {
@@ -178,23 +176,22 @@ var tagNumbers = func() map[string]uint64 {
 	return m
 }()
 
-// encoder writes nodes. It writes aliases as their targets.
+// encoder encodes nodes. It encodes aliases as their targets.
 type encoder struct {
 	b     []byte
-	nodes int // that may still come
+	nodes int // the number of nodes that may still follow
 }
 
-// bits of a node's first byte. The lowest bits are its kind, with own numbers for mappings and
-// sequences.
+// Bits of a node's first byte. The lowest bits are its kind.
 const (
 	kindScalar, kindMapping, kindSequence = 0, 1, 2
 
 	kindBits  = 3
-	bitTag    = 4 // a tag that has no number
+	bitTag    = 4 // a tag that is not in tags
 	bitExtras = 8 // an anchor or comments
 )
 
-// add writes a node. It reports false where there are too many or they nest too deep.
+// add encodes a node. It returns false if there are too many nodes or they are nested too deeply.
 func (e *encoder) add(n *yaml.Node, depth int) bool {
 	if n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -245,7 +242,7 @@ func (e *encoder) add(n *yaml.Node, depth int) bool {
 	return true
 }
 
-// node reads a node; left is how many may still come.
+// node decodes a node. left is the number of nodes that may still follow.
 func (p *parser) node(left *int, depth int) *yaml.Node {
 	flags := p.number()
 	if *left--; *left < 0 || depth > maxDepth || flags > kindBits|bitTag|bitExtras {
@@ -289,7 +286,7 @@ func (p *parser) node(left *int, depth int) *yaml.Node {
 	return n
 }
 
-// objects reads the objects of a frame.
+// objects decodes the objects in a frame.
 func (p *parser) objects(most int) []*yaml.Node {
 	nodes := make([]*yaml.Node, 0, min(p.count(), most))
 	for len(p.rest) > 0 {

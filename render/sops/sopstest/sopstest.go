@@ -1,5 +1,5 @@
-// Package sopstest encrypts small files as SOPS does, for the tests of other
-// packages: with keys that are made in the test, so that none is kept anywhere.
+// Package sopstest encrypts small files like SOPS does, for the tests of other packages. It makes the keys in
+// the test, so that no key is stored anywhere.
 package sopstest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"filippo.io/age/armor"
 )
 
-// modified is the time of every file's last change.
+// modified is the time of the last change in all files.
 const modified = "2026-01-02T03:04:05Z"
 
 // Key encrypts the data keys of files.
@@ -34,7 +34,7 @@ type Key struct {
 	entry func(dataKey []byte) [][2]string
 }
 
-// Age makes an age key.
+// Age returns a new age key.
 func Age(t testing.TB) Key {
 	t.Helper()
 	id, err := age.GenerateX25519Identity()
@@ -60,7 +60,7 @@ func Age(t testing.TB) Key {
 	}}
 }
 
-// KMS is a key of AWS KMS with which encrypt encrypts.
+// KMS returns a key of AWS KMS. encrypt encrypts with it.
 func KMS(arn string, encrypt func(dataKey []byte) []byte) Key {
 	return Key{kind: "kms", entry: func(dataKey []byte) [][2]string {
 		return [][2]string{{"arn", arn}, {"enc", base64.StdEncoding.EncodeToString(encrypt(dataKey))}, {"aws_profile", ""}}
@@ -77,19 +77,18 @@ func (k Key) IdentityFile(t testing.TB) string {
 	return name
 }
 
-// Field is a value at a path. One that is Plain is not encrypted.
+// Field is a value at a path. If Plain is true, it is not encrypted.
 type Field struct {
-	// Path has dots between its elements; an element [] is an item of a list, a new one
-	// for each field.
+	// Path has dots between its elements. The element [] adds a new item to a list.
 	Path  string
 	Value string
 	Plain bool
-	// Type is SOPS's name for the value's type: int, float, or bool, which is True or False; empty
-	// for a text.
+	// Type is SOPS's name for the value's type: int, float, or bool, whose values are True and False. It is
+	// empty for a string.
 	Type string
 }
 
-// file is one file that is being encrypted.
+// file is a file during encryption.
 type file struct {
 	t    testing.TB
 	key  []byte
@@ -133,9 +132,8 @@ func (f *file) mac() string {
 	return f.seal(fmt.Sprintf("%X", sha512.Sum512([]byte(f.sums.String()))), "", modified)
 }
 
-// YAML encrypts a YAML file of texts. Fields with a common first element must
-// follow one another. Those that are plain are so by their first element, so
-// fields with one first element are all plain or none.
+// YAML encrypts a YAML file of strings. Fields with the same first element must be consecutive, and either
+// all or none of them are plain.
 func YAML(t testing.TB, k Key, fields ...Field) string {
 	t.Helper()
 	f := newFile(t)
@@ -187,13 +185,13 @@ func YAML(t testing.TB, k Key, fields ...Field) string {
 	return b.String()
 }
 
-// Secret encrypts a Kubernetes Secret with one text.
+// Secret encrypts a Kubernetes Secret with one value.
 func Secret(t testing.TB, k Key, name, key, value string) string {
 	t.Helper()
 	return YAML(t, k, Field{Path: "apiVersion", Value: "v1", Plain: true}, Field{Path: "kind", Value: "Secret", Plain: true}, Field{Path: "metadata.name", Value: name, Plain: true}, Field{Path: "stringData." + key, Value: value})
 }
 
-// Dotenv encrypts a file of lines KEY=VALUE.
+// Dotenv encrypts a file with lines KEY=VALUE.
 func Dotenv(t testing.TB, k Key, fields ...Field) string {
 	t.Helper()
 	f := newFile(t)

@@ -12,13 +12,13 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Indexed is a Map whose directories are looked up as fast as in a real tree.
+// Indexed is a Map with an index, so that directory lookups are as fast as in a real tree.
 type Indexed struct {
 	tree.Map
 	entries map[string]tree.Entry
 }
 
-// New returns the tree of a Map, which must not change.
+// New returns an indexed tree of a Map, which must not change.
 func New(m tree.Map) Indexed {
 	t := Indexed{Map: m, entries: map[string]tree.Entry{".": {Name: ".", Mode: tree.Dir, Size: -1}}}
 	for _, p := range slices.Sorted(maps.Keys(m)) {
@@ -42,7 +42,8 @@ func (t Indexed) Lookup(p string) (tree.Entry, error) {
 	return tree.Entry{}, &fs.PathError{Op: "lookup", Path: p, Err: fs.ErrNotExist}
 }
 
-// Pools is one overlay of n pools, in a file each. Fields are more of its kustomization.
+// Pools returns an overlay with n pools, each in its own file. fields are additional fields of its
+// kustomization.
 func Pools(n int, fields string) tree.Map {
 	m, names := tree.Map{"kustomization.yaml": fields + "resources: [base]\n"}, "resources:\n"
 	for i := range n {
