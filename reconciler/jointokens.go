@@ -43,7 +43,7 @@ func (k *tokenKeepers) of(t *Desired, o *Options) *jointoken.Keeper {
 	return have.keeper
 }
 
-// forget drops all keepers except those of some targets.
+// forget drops the keepers of all targets that are not in except.
 func (k *tokenKeepers) forget(except map[string]bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -1,12 +1,12 @@
 package rollout
 
-// newMember is a pool in its wave.
+// newMember returns a pool as a member of a wave.
 func (n *next) newMember(r *Run, p Pool, wave int) Member {
 	return Member{ID: p.ID, Wave: wave, Hash: p.Hash, Machines: p.Machines, Whole: p.Whole, Idle: p.idle(), Earlier: n.before(p), Change: n.changeOf(r, p)}
 }
 
-// recall has members that were allowed nothing yet go back to what they have by now: what an
-// earlier change moved when this one began has come to an end since.
+// recall updates the earlier version of members that were not permitted anything yet. An earlier
+// change may have been in progress when this one began, and may have ended since.
 func (n *next) recall(r *Run) {
 	for i := range r.Members {
 		m := &r.Members[i]
@@ -21,9 +21,9 @@ func (n *next) recall(r *Run) {
 	}
 }
 
-// before is the version that a pool's machines go back to: the first of those that they have
-// which was not found bad. Where all were, it is what there was before the first of them. It
-// is nil if the pool must become that version, or if it is unknown.
+// before returns the version to which a pool's machines return: the first of their versions that
+// was not found bad. If all were, it is the version before the first of them. It is nil if that is
+// the wanted version or unknown.
 func (n *next) before(p Pool) *Version {
 	if p.Earlier == nil {
 		return nil
@@ -47,7 +47,7 @@ func (n *next) before(p Pool) *Version {
 		pins = pins && at.Pin != ""
 		if bad = n.out.Record.BadOf(p.ID, at.Hash); bad == nil {
 			out := *at
-			if !pins { // then more than a lookup's answer lies between
+			if !pins { // then more differs than the answer to a lookup
 				out.Pin = ""
 			}
 			return &out

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// ErrUnknown is that of a command about a FleetRollout that there is not.
+// ErrUnknown is the error of a command about a FleetRollout that does not exist.
 var ErrUnknown = errors.New("unknown FleetRollout")
 
-// Find is the run of a FleetRollout by its name, or by its last part where that is one's
-// alone.
+// Find returns the run of a FleetRollout by its name, or by the last part of its name if that is
+// unique.
 func (r *Record) Find(name string) (*Run, error) {
 	var found *Run
 	for i := range r.Runs {
@@ -32,7 +32,7 @@ func (r *Record) Find(name string) (*Run, error) {
 	return found, nil
 }
 
-// copied is r with runs and bad hashes that may be changed.
+// copied returns a copy of r with runs and bad hashes that may be changed.
 func (r Record) copied() Record {
 	r.Seq++
 	r.Runs, r.Bad, r.Permits = slices.Clone(r.Runs), slices.Clone(r.Bad), slices.Clone(r.Permits)
@@ -42,8 +42,8 @@ func (r Record) copied() Record {
 	return r
 }
 
-// Pause keeps a FleetRollout from beginning anything: what moves goes on to its share, for
-// AWS has no pause.
+// Pause makes a FleetRollout start nothing more. A rollout in progress continues to its share,
+// because AWS cannot pause it.
 func (r Record) Pause(name string, w Word) (Record, error) {
 	return r.change(name, func(out *Record, run *Run) error {
 		run.Paused = &w
@@ -52,7 +52,7 @@ func (r Record) Pause(name string, w Word) (Record, error) {
 	})
 }
 
-// PauseText names who paused a paused run, and how to end the pause.
+// PauseText describes who paused a run, and how to end the pause.
 func (r *Run) PauseText() string {
 	return "is paused by " + r.Paused.By + because(r.Paused.Why) + ": weir rollout resume " + r.Name
 }
@@ -71,7 +71,7 @@ func (r Record) Resume(name string) (Record, error) {
 	})
 }
 
-// Abort stops the change of a FleetRollout as a failed gate does.
+// Abort stops the change of a FleetRollout, like a failed gate.
 func (r Record) Abort(name string, w Word) (Record, error) {
 	return r.change(name, func(out *Record, run *Run) error {
 		if !run.Active() {
@@ -92,8 +92,8 @@ func (r Record) Abort(name string, w Word) (Record, error) {
 	})
 }
 
-// Retry lets the bad hashes of a target's pools, or of those named, be rolled out again,
-// from the first wave on.
+// Retry allows the bad hashes of a target's pools, or of the given pools only, to be rolled out
+// again, from the first wave.
 func (r Record) Retry(target string, pools []string) (Record, bool) {
 	out := r.copied()
 	freed := map[string]bool{}
@@ -127,7 +127,7 @@ func (r Record) change(name string, do func(*Record, *Run) error) (Record, error
 	return out, nil
 }
 
-// withdraw takes back what was allowed until Next has seen which pools move.
+// withdraw withdraws all permissions of a run until Next has determined which pools are changing.
 func (r *Record) withdraw(run *Run, wait string) {
 	for i := range r.Permits {
 		p := &r.Permits[i]

@@ -1,7 +1,7 @@
 package rollout
 
-// crossed names runs that wait for each other: each has a pool in the wave that runs which
-// the next of them lets roll in a later wave of its own. No time ends that.
+// crossed reports runs that wait for each other in a circle: each has a pool in its running wave
+// that the next run rolls only in a later wave. This wait never ends by itself.
 func (n *next) crossed() {
 	runs := n.out.Record.Runs
 	waits := make([]map[int]ID, len(runs)) // of each run, for which others, and by which pool
@@ -20,8 +20,7 @@ func (n *next) crossed() {
 	}
 }
 
-// waitsFor are the other runs that hold pools of a run's wave back until a later wave of
-// theirs.
+// waitsFor returns the other runs that delay pools of a run's wave until a later wave of theirs.
 func (n *next) waitsFor(i int) map[int]ID {
 	out, r := map[int]ID{}, &n.out.Record.Runs[i]
 	if !r.Active() || r.Gathers {
@@ -44,8 +43,8 @@ func (n *next) waitsFor(i int) map[int]ID {
 	return out
 }
 
-// around is the run after i on a way that leads back to i, and the pool by which i waits for
-// it; -1 for none.
+// around returns the run after i on a circle that leads back to i, and the pool for which i waits
+// for it. It returns -1 for none.
 func around(waits []map[int]ID, i int) (int, ID) {
 	for j := range len(waits) {
 		via, is := waits[i][j]

@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Demand holds what the configuration of a target demands of the FleetRollouts that select its
-// pools. Zero values demand nothing.
+// Demand contains the requirements in a target's configuration for the FleetRollouts that select
+// its pools. Zero values require nothing.
 //
-// MinWaves is checked twice. Lacks checks what Git says, which any plan can do. LacksPlaced counts
-// where the machines of a change are, which is certain once the conductor has fixed the members of
-// a run: waves without machines separate nothing.
+// MinWaves is checked twice. Lacks checks the FleetRollouts in Git, which any plan can do.
+// LacksPlaced counts the waves with machines of a change. These are certain once the conductor has
+// fixed the members of a run: waves without machines separate nothing.
 type Demand struct {
 	MinWaves, MaxMachines int32
-	// Counts holds the targets whose machines make a wave count: those of the source that demand
-	// waves too. Nil means all.
+	// Counts is the set of targets whose machines make a wave count: targets of the source that
+	// also require waves. Nil means all.
 	Counts map[string]bool
 }
 
@@ -24,14 +24,15 @@ type Demand struct {
 type Place struct {
 	ID
 	Wave int
-	// Machines, Whole and Idle are as Member has them.
+	// Machines, Whole and Idle are the same as in Member.
 	Machines    int32
 	Whole, Idle bool
 }
 
-// Lacks says what FleetRollouts, by name, lack for a pool; empty where they do. Each of
-// those that select the pool holds it, so what one of them lacks another may have. Filled
-// says which of their waves can hold pools; without it all can.
+// Lacks explains which requirement the FleetRollouts, by name, do not meet for a pool. It is empty
+// if they meet all. Every FleetRollout that selects the pool restricts it, so it is enough if one
+// of them meets a requirement. filled reports which of their waves can contain pools. Without it,
+// all can.
 func (d Demand) Lacks(specs map[string]Spec, filled map[string]Filled, p Pool) string {
 	var names []string
 	most, bound := waveCount{}, int32(0)
@@ -62,9 +63,9 @@ func (d Demand) Lacks(specs map[string]Spec, filled map[string]Filled, p Pool) s
 	return ""
 }
 
-// LacksTogether says which FleetRollouts may replace more machines of a target at the same time than its
-// configuration allows, although each of them is within the bound: each counts its own machines. Pools are those of
-// the target.
+// LacksTogether names the FleetRollouts that together may replace more machines of a target at the
+// same time than its configuration allows, although each of them is within the limit: each counts
+// only its own machines. pools are the pools of the target.
 func (d Demand) LacksTogether(specs map[string]Spec, pools []Pool) string {
 	if d.MaxMachines == 0 {
 		return ""
@@ -105,9 +106,10 @@ func (d Demand) LacksTogether(specs map[string]Spec, pools []Pool) string {
 		itoa(int(d.MaxMachines)) + " is the maximum: select all pools of the target in one of them"
 }
 
-// LacksPlaced says what the waves of a FleetRollout lack into which the pools of a change were put; empty where they
-// lack nothing. Only machines that are replaced count. A change of fewer pools than MinWaves cannot fill as many
-// waves: then the shares of its waves count as well, as far as each of them replaces a machine.
+// LacksPlaced explains which requirement the waves of a FleetRollout do not meet for the pools of a
+// change in them. It is empty if they meet all. Only machines that are replaced count. A change
+// with fewer pools than MinWaves cannot fill that many waves. Then the shares of its waves count as
+// well, if each replaces a machine.
 func (d Demand) LacksPlaced(name string, s Spec, places []Place) string {
 	in := map[int][]Place{}
 	pools, machines := 0, 0
@@ -117,7 +119,7 @@ func (d Demand) LacksPlaced(name string, s Spec, places []Place) string {
 		}
 		in[p.Wave] = append(in[p.Wave], p)
 		if pools++; p.Whole {
-			machines++ // it is rolled in one step, whatever its size
+			machines++ // it is rolled in one step, regardless of its size
 		} else {
 			machines += int(p.Machines)
 		}
@@ -148,12 +150,13 @@ func (d Demand) LacksPlaced(name string, s Spec, places []Place) string {
 	return text
 }
 
-// Says returns why a pool of a target is held that misses something, and who ends that.
+// Says returns the reason for the hold on a pool that does not meet a requirement, and who ends the
+// hold.
 func (d Demand) Says(target, lacks string) string {
 	return "the configuration of " + target + " requires waves (targets[].rollout): " + lacks + "; released by: a commit with such a FleetRollout, or a change of the configuration"
 }
 
-// waveCount holds the number of waves that count, and the names of the empty waves, which do not.
+// waveCount is the number of waves that count, and the names of the empty waves, which do not.
 type waveCount struct {
 	waves int
 	empty []string
@@ -166,8 +169,9 @@ func (c waveCount) emptyText(what string) string {
 	return "; " + what + strings.Join(c.empty, ", ")
 }
 
-// written counts waves up to the first that takes all pools that are left. One that can hold no pool does not count,
-// unless there are fewer pools than the least waves: then shares decide, which LacksPlaced counts.
+// written counts waves up to the first that takes all remaining pools. A wave that can contain no
+// pool does not count, unless there are fewer pools than required waves: then shares decide, which
+// LacksPlaced counts.
 func (s Spec) written(filled Filled, least int) (c waveCount) {
 	for i, w := range s.Waves {
 		if filled.Pools >= least && filled.Pools > 0 && !filled.Waves[i] {
@@ -204,15 +208,16 @@ func (s Spec) steps(wave int, of []Place) (n int) {
 	return n
 }
 
-// Filled says of each wave of a FleetRollout whether a pool can be in it, whatever a change
-// is about, and how many pools there are.
+// Filled reports for each wave of a FleetRollout whether any change can put a pool into it. Pools
+// is the number of pools.
 type Filled struct {
 	Waves []bool
 	Pools int
 }
 
-// Filled is for the pools of the source that count. How many pools a percentage takes is
-// unknown before machines are counted, so it can take one as long as one is left.
+// Filled returns that for the pools of the source that count. The number of pools in a percentage
+// is unknown before machines are counted, so such a wave counts as filled as long as a pool is
+// left.
 func (s Spec) Filled(pools []Pool) (f Filled) {
 	out := make([]bool, len(s.Waves))
 	free := 0
@@ -238,7 +243,7 @@ func (s Spec) Filled(pools []Pool) (f Filled) {
 	return f
 }
 
-// Foresee puts the pools of a change into waves as the start of a run does.
+// Foresee puts the pools of a change into waves, like the start of a run.
 func (s Spec) Foresee(pools []Pool) []Place {
 	at := s.place(pools)
 	out := make([]Place, len(pools))
@@ -248,7 +253,7 @@ func (s Spec) Foresee(pools []Pool) []Place {
 	return out
 }
 
-// Places are the members of a run in their waves.
+// Places returns the members of a run in their waves.
 func (r *Run) Places() []Place {
 	out := make([]Place, len(r.Members))
 	for i, m := range r.Members {
@@ -257,9 +262,9 @@ func (r *Run) Places() []Place {
 	return out
 }
 
-// Unmet returns, for pools of a target ("namespace/name"), what is missing from the waves that runs
-// of the record have put them into. It is nil if nothing is missing. It leaves out pools without a
-// wave yet: these roll nothing.
+// Unmet maps pools of a target ("namespace/name") to the requirement that their waves in runs of
+// the record do not meet. It is nil if all are met. It omits pools without a wave yet, as these
+// roll nothing.
 func (g *Governor) Unmet(d Demand, target string, permits map[string]Permit) map[string]string {
 	if d.MinWaves == 0 {
 		return nil

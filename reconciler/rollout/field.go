@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// A change is the fields that it set. What stopped a change is known to be in them, and in nothing else: so a later
-// commit is free of the stop only if it sets one of them to something else. Whatever it changes beside them leaves
-// what was stopped in it.
+// A change is a set of fields. The cause of a stop is known to be in these fields, and in no other.
+// So a later commit is free of the stop only if it sets one of them to another value. Other changes
+// in the commit do not matter.
 
-// Field is a value of a launch configuration. Each element of a list is a Field of its own, so an
+// Field is a value of a launch configuration. Each element of a list is a separate Field, so an
 // added element changes no other.
 type Field struct {
-	// Key is the place of the value. Elements of a list have one key.
+	// Key is the place of the value. All elements of a list have the same key.
 	Key string `json:"key"`
 	// Name is the manifest's name for it.
 	Name string `json:"name"`
-	// Mark identifies the value. It is keyed, as any value may be secret.
+	// Mark identifies the value. It is a keyed hash, as any value may be secret.
 	Mark string `json:"mark"`
-	// Gone says that the change took the value away.
+	// Gone is set if the change removed the value.
 	Gone bool `json:"gone,omitempty"`
-	// Tag says that it is a tag, which changes nothing of what a machine does.
+	// Tag is set for a tag, which does not affect the behavior of a machine.
 	Tag bool `json:"tag,omitempty"`
 }
 
 func (f Field) is(o Field) bool { return f.Key == o.Key && f.Mark == o.Mark }
 
-// mostFields is the number of a change's fields to keep. A longer change is recognised by the first
-// ones.
+// mostFields is the number of fields that are stored for a change. A longer change is identified by
+// its first ones.
 const mostFields = 40
 
-// Difference lists what a change from some values to others sets and takes away, tags last.
+// Difference lists the fields that a change sets and removes, tags last.
 func Difference(from, to []Field) (out []Field) {
 	add := func(of, without []Field, gone bool) {
 		for _, f := range of {
@@ -45,7 +45,7 @@ func Difference(from, to []Field) (out []Field) {
 	return bounded(out)
 }
 
-// after returns what two successive changes set together.
+// after returns the fields that two successive changes set together.
 func after(first, second []Field) (out []Field) {
 	out = slices.Clone(second)
 	for _, f := range first {
@@ -66,15 +66,15 @@ func bounded(list []Field) []Field {
 	return list[:min(len(list), mostFields)]
 }
 
-// List ends the keys of elements of lists.
+// List is the suffix of the keys of list elements.
 const List = "[]"
 
-// Choices ends the keys of alternatives: each machine has one of the elements, such as an instance
-// type. If a change that adds some is stopped, the stop covers only the added ones: it applies as
-// soon as they are used again, whatever other elements the list has.
+// Choices is the suffix of the keys of alternatives: each machine has one of the elements, such as
+// an instance type. If a change that adds elements is stopped, the stop covers only these. It
+// applies whenever one of them is used again, regardless of other elements in the list.
 const Choices = "{}"
 
-// beside reports whether a field is a choice that a change took away where it added others.
+// beside reports whether a field is an alternative that a change removed while it added others.
 func (f Field) beside(all []Field) bool {
 	return f.Gone && strings.HasSuffix(f.Key, Choices) && slices.ContainsFunc(all, func(o Field) bool { return o.Key == f.Key && !o.Gone })
 }
@@ -89,8 +89,8 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// Decisive returns the fields that decide about the stop: it ends once one of them changes. Tags
-// are among them only if the change set nothing else: a commit that counts up a tag must not
+// Decisive returns the fields that decide about the stop, which ends once one of them changes. Tags
+// are among them only if the change set nothing else: a commit that increments a tag must not
 // restart a stopped change.
 func (b *Bad) Decisive() []Field {
 	if i := slices.IndexFunc(b.Fields, func(f Field) bool { return f.Tag }); i > 0 {
@@ -99,8 +99,8 @@ func (b *Bad) Decisive() []Field {
 	return b.Fields
 }
 
-// In reports whether values contain all that the stopped change set. A change without recorded
-// fields is identified by its hash alone.
+// In reports whether values contain everything that the stopped change set. A change without
+// recorded fields is identified only by its hash.
 func (b *Bad) In(values []Field) bool {
 	fields := b.Decisive()
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f Field) bool { return !f.beside(fields) && slices.ContainsFunc(values, f.is) == f.Gone })
@@ -121,11 +121,12 @@ func (b *Bad) Names() string {
 	return strings.Join(names, ", ")
 }
 
-// Still names the stopped change, by its hash, that what a pool wants now still holds though its own hash is another.
+// Still returns the newest stopped change that the wanted configuration of a pool still contains,
+// although its hash is a different one. It is nil for none.
 func Still(stops []Bad, hash string, values func() []Field) *Bad {
 	var known []Field
 	if slices.ContainsFunc(stops, func(b Bad) bool { return b.Hash == hash }) {
-		return nil // it is that one itself
+		return nil // the hash itself was stopped
 	}
 	for i := range slices.Backward(stops) {
 		b := &stops[i]
@@ -142,11 +143,11 @@ func Still(stops []Bad, hash string, values func() []Field) *Bad {
 	return nil
 }
 
-// StillText says that a later commit leaves the stopped change in, and what ends that.
+// StillText explains that a later commit still contains the stopped change, and what ends the stop.
 func (b *Bad) StillText() string { return b.text() + "; still in it: " + b.Names() }
 
-// bad returns the stop that holds what a pool wants now; nil for none. still says that the stop is
-// of an earlier commit whose stopped change is still included.
+// bad returns the stop that applies to the wanted configuration of a pool, nil for none. still is
+// set if the stop is of an earlier commit whose change is still included.
 func (r *Record) bad(p Pool) (b *Bad, still bool) {
 	if b := r.BadOf(p.ID, p.Hash); b != nil || p.Still == "" {
 		return b, false
@@ -155,15 +156,15 @@ func (r *Record) bad(p Pool) (b *Bad, still bool) {
 	return b, b != nil
 }
 
-// Unproven is a change that a pool has begun to run and that no run has brought to its end: what comes after it may
-// fail of it.
+// Unproven is a change that a pool has started to run and that no run has completed. It may make
+// later changes fail.
 type Unproven struct {
 	ID
 	Hash   string  `json:"hash"`
 	Fields []Field `json:"fields,omitempty"`
 }
 
-// unproven returns the changes that machines may run already, by pool, though the run has not
+// unproven returns the changes, by pool, that machines may already run although the run has not
 // ended.
 func (r *Run) unproven() (out []Unproven) {
 	if r.Began.IsZero() || !r.Ended.IsZero() {
@@ -182,9 +183,9 @@ func (r *Run) unproven() (out []Unproven) {
 	return out
 }
 
-// changeOf returns what the change of a pool sets, relative to what was last found good. The pool's
-// machines may already run another change that was stopped, or that was superseded before it was
-// proven.
+// changeOf returns the fields that the change of a pool sets, relative to the last version that was
+// found good. The pool's machines may already run another change that was stopped, or that was
+// superseded before it was proven.
 func (n *next) changeOf(r *Run, p Pool) []Field {
 	if p.Earlier == nil || p.Earlier.Hash == "" || len(p.Change) == 0 {
 		return p.Change

@@ -2,8 +2,8 @@ package rollout
 
 import "slices"
 
-// grant allows pools of the wave that runs to go as far as its share, within maxMachines.
-// What was allowed stays so until it is done.
+// grant permits pools of the running wave to go as far as its share, within maxMachines. An earlier
+// permission stays until its machines are replaced.
 func (n *next) grant(r *Run, all []Pool) {
 	share, _ := r.Spec.share(r.Wave, r.Share)
 	used := n.reserve(r, all)
@@ -26,8 +26,8 @@ func (n *next) grant(r *Run, all []Pool) {
 	}
 }
 
-// reserve brings what members have reserved up to date, and counts the machines that are
-// reserved or move, of earlier runs too.
+// reserve updates the reserved machines of members. It returns the number of all machines that are
+// reserved or being replaced, including earlier runs.
 func (n *next) reserve(r *Run, all []Pool) (used int32) {
 	for _, p := range all {
 		if _, is := r.member(p.ID); !is && p.Moving != nil {
@@ -54,12 +54,12 @@ func (n *next) reserve(r *Run, all []Pool) (used int32) {
 // reserved returns the number of machines that a member has reserved by now.
 func (n *next) reserved(m Member) int32 {
 	p := n.pools[m.ID]
-	if p != nil && p.Hash == "" { // it could not be planned, and may move
+	if p != nil && p.Hash == "" { // it could not be planned, and may be changing
 		return m.Reserved
 	}
 	switch done, _ := n.done(m, max(m.Granted, 1)); {
 	case m.Granted == 0 && !missing(n.in, m), done && m.Granted > 0:
-		m.Reserved = 0 // what an earlier change still moves is added below
+		m.Reserved = 0 // machines of an earlier change are added below
 	case m.Granted > 0:
 		m.Reserved = left(n.pools, m, m.Granted)
 	}
@@ -69,14 +69,14 @@ func (n *next) reserved(m Member) int32 {
 	return m.Reserved
 }
 
-// missing reports whether the owner of a member's target has not said anything of it.
+// missing reports whether the owner of a member's target has not reported on the followed commit.
 func missing(in Input, m Member) bool {
 	_, missing := in.Missing[m.Target]
 	return missing
 }
 
-// mayGo reports whether a member can start on a share: nothing of it moves or is reserved, it
-// is as it was when the run began, and it has not come that far.
+// mayGo reports whether a member can start on a share: it has no machines in progress or reserved,
+// its wanted hash is the same as at the start of the run, and it has not reached the share.
 func (n *next) mayGo(m Member, share int32) bool {
 	p := n.pools[m.ID]
 	if p == nil || missing(n.in, m) || m.Reserved > 0 || p.Moving != nil || p.Hash != m.Hash || p.Failed != "" {
@@ -87,8 +87,8 @@ func (n *next) mayGo(m Member, share int32) bool {
 }
 
 // part returns how far a member can go if only some machines are free, and how many it then
-// replaces. It returns none if the member goes as a whole or not at all. The part is a refresh of
-// its own, and a later refresh completes the share.
+// replaces. It returns zero if the member goes as a whole or not at all. The part is a separate
+// refresh, and a later refresh completes the share.
 func part(pools map[ID]*Pool, m Member, free int32) (goal, need int32) {
 	p := pools[m.ID]
 	if p.Whole || free <= 0 || p.Machines == 0 {
@@ -105,13 +105,13 @@ func part(pools map[ID]*Pool, m Member, free int32) (goal, need int32) {
 func left(pools map[ID]*Pool, m Member, share int32) int32 {
 	p := pools[m.ID]
 	if p == nil {
-		return Need(m.Machines, share) // its owner is silent: as many as it had
+		return Need(m.Machines, share) // its owner is silent, so the earlier number counts
 	}
 	return max(0, Need(p.Machines, share)-p.New)
 }
 
-// refused says why nothing of a run may begin although nothing of it has: what its gates
-// ask about is wrong already, or unknown.
+// refused explains why a run that has not started yet must not start: its gates already fail, or
+// are unknown.
 func refused(r *Run) string {
 	if r.started() {
 		return ""
@@ -127,7 +127,7 @@ func refused(r *Run) string {
 	return ""
 }
 
-// allows is up to which share the run lets a pool roll, and what it waits for.
+// allows returns the share up to which the run lets a pool roll, and the reason for waiting.
 func (r *Run) allows(p Pool) (share int32, wait string) {
 	i, is := r.member(p.ID)
 	if !is || r.Members[i].Hash != p.Hash || r.Gathers || r.Stopped != nil || !r.Ended.IsZero() || r.Began.IsZero() {
@@ -155,7 +155,7 @@ func (r *Run) allows(p Pool) (share int32, wait string) {
 	return 0, r.Name + ": " + r.Wait
 }
 
-// ends names who ends the hold of a pool by the run; empty if the run's waves do.
+// ends describes who ends the hold of a pool by the run. It is empty if the run's waves do.
 func (r *Run) ends(p Pool) string {
 	i, is := r.member(p.ID)
 	switch {
@@ -180,8 +180,8 @@ func (b *Bad) ends() string {
 	return "a commit that changes " + what + ", or weir reconcile " + b.Target + " --retry"
 }
 
-// Stop makes the permit that of a pool whose change was stopped. Still says that an earlier
-// change was, and that it is still in what the pool wants.
+// Stop makes the permit the one of a pool with a stopped change. still is set if b is an earlier
+// change that the wanted configuration still contains.
 func (p *Permit) Stop(b *Bad, still bool) {
 	p.Share, p.Stopped, p.Wait, p.Gate, p.Ends, p.Back = 0, true, b.text(), false, b.ends(), nil
 	if still {

@@ -14,37 +14,36 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Settle is the time for which a run's start waits for targets that have not yet reported what a
-// commit makes of their pools. Late targets are rolled last.
+// Settle is the time for which the start of a run waits for targets that have not reported the
+// effect of a commit on their pools. Late targets are rolled last.
 const Settle = 2 * time.Minute
 
-// Input holds the facts that decide the next record.
+// Input contains the facts for the next record.
 type Input struct {
-	// Revision is the commit that is followed.
+	// Revision is the followed commit.
 	Revision string
-	// Specs holds the FleetRollouts of all renders of the source. Those of the targets in Unread,
-	// whose files do not render, are unknown.
+	// Specs lists the FleetRollouts of all renders of the source. Unread is the set of targets
+	// whose files do not render, so that their FleetRollouts are unknown.
 	Specs  []Spec
 	Unread map[string]bool
-	// Pools are as they were last reported.
+	// Pools contains the last reports about pools.
 	Pools []Pool
-	// Missing says of targets why they have not reported what Revision makes of their
-	// pools; what Pools has of them may be old.
+	// Missing maps targets that have not reported the effect of Revision on their pools to the
+	// reason. Their entries in Pools may be outdated.
 	Missing map[string]string
-	// Fresh holds, for each target, the time since which the lookups of its last report are
-	// answered.
+	// Fresh maps each target to the minimum time of the lookup answers in its last report.
 	Fresh map[string]time.Time
-	// Answers are those of gates, by Ask.Key.
+	// Answers contains the answers of gates, by Ask.Key.
 	Answers map[string]Answer
 	Now     time.Time
 }
 
-// Output is the next record, with its questions and events.
+// Output is the next record, with the requests to gates and the events.
 type Output struct {
 	Record Record
 	Asks   []Ask
 	Events []Event
-	// Again is the time to call Next without news; zero for only with news.
+	// Again is the time at which to call Next even without news, zero for none.
 	Again time.Time
 }
 
@@ -66,7 +65,7 @@ type Event struct {
 	Text    string
 }
 
-// Next is the record after old.
+// Next returns the record after old.
 func Next(old Record, in Input) Output {
 	n := &next{in: in, old: old, out: Output{Record: Record{Seq: old.Seq, Bad: slices.Clone(old.Bad)}}, pools: map[ID]*Pool{}}
 	n.in.Pools = slices.Clone(in.Pools)
@@ -82,7 +81,7 @@ func Next(old Record, in Input) Output {
 	n.crossed()
 	n.permits()
 	if len(n.out.Record.Bad) == 0 {
-		n.out.Record.Bad = nil // as it is once it was written
+		n.out.Record.Bad = nil // the form after a record is written and read
 	}
 	if !reflect.DeepEqual(n.out.Record, old) {
 		n.out.Record.Seq++
@@ -103,8 +102,8 @@ type next struct {
 	pools map[ID]*Pool
 }
 
-// Names are the names of FleetRollouts: alike ones of several targets are one, and others of
-// one name say their target.
+// Names returns FleetRollouts by name. Equal ones of several targets are one. Different ones with
+// the same name get the target as a prefix.
 func Names(specs []Spec) map[string]Spec {
 	out := map[string]Spec{}
 	specs = slices.SortedFunc(slices.Values(specs), func(a, b Spec) int {
@@ -123,7 +122,7 @@ func Names(specs []Spec) map[string]Spec {
 	return out
 }
 
-// same reports whether two FleetRollouts say the same, whichever targets render them.
+// same reports whether two FleetRollouts are equal, whichever targets render them.
 func same(a, b Spec) bool {
 	a.Target = b.Target
 	one, errOne := json.Marshal(a)
@@ -131,7 +130,7 @@ func same(a, b Spec) bool {
 	return errOne == nil && errTwo == nil && bytes.Equal(one, two)
 }
 
-// runs are those of before, and one for each new FleetRollout, by name.
+// runs returns the earlier runs, and one for each new FleetRollout, by name.
 func (n *next) runs() []*Run {
 	specs := Names(n.in.Specs)
 	var out []*Run
@@ -151,7 +150,7 @@ func (n *next) runs() []*Run {
 		default:
 			r.Spec = s
 			if r.Active() {
-				r = r.idle() // what is left goes through the new waves from the first one on
+				r = r.idle() // the remaining pools start again at the first of the new waves
 			}
 		}
 		out = append(out, &r)
@@ -163,7 +162,7 @@ func (n *next) runs() []*Run {
 	return out
 }
 
-// governed are the pools that a run governs.
+// governed returns the pools that a run governs.
 func governed(in Input, r *Run) (out []Pool) {
 	for _, p := range in.Pools {
 		if Selects(r.Spec.Selector, p) {
@@ -173,7 +172,7 @@ func governed(in Input, r *Run) (out []Pool) {
 	return out
 }
 
-// moves reports whether machines of a pool of the run are replaced now.
+// moves reports whether machines of a pool of the run are being replaced now.
 func moves(pools map[ID]*Pool, r *Run) bool {
 	return r.Active() && slices.ContainsFunc(r.Members, func(m Member) bool {
 		p := pools[m.ID]
@@ -181,22 +180,23 @@ func moves(pools map[ID]*Pool, r *Run) bool {
 	})
 }
 
-// due reports whether a pool has machines to replace by ones that are not bad, and that
-// nothing is known to be wrong with.
+// due reports whether a pool has machines to replace, the wanted hash is not bad, and nothing else
+// is wrong.
 func (n *next) due(p Pool) bool {
 	return p.Pending && p.Failed == "" && p.Hash != "" && !n.stopped(p)
 }
 
-// stopped reports whether what a pool wants was stopped, or has all in it that was.
+// stopped reports whether the wanted configuration of a pool was stopped, or contains a whole
+// stopped change.
 func (n *next) stopped(p Pool) bool {
 	b, _ := n.out.Record.bad(p)
 	return b != nil
 }
 
-// permits gives each governed pool what all of its runs allow.
+// permits gives each governed pool the permit that all of its runs allow.
 func (n *next) permits() {
 	for _, p := range n.in.Pools {
-		if p.Hash == "" { // it could not be planned: what it may do is not another thing by that
+		if p.Hash == "" { // it could not be planned, which does not change its permit
 			if before, had := n.old.PermitOf(p.ID); had {
 				n.keep(before)
 				continue
@@ -227,7 +227,7 @@ func (n *next) permits() {
 			n.keep(permit)
 		}
 	}
-	for _, p := range n.old.Permits { // of pools whose owner is silent
+	for _, p := range n.old.Permits { // pools of silent owners keep their permits
 		if _, missing := n.in.Missing[p.Target]; missing && n.pools[p.ID] == nil {
 			n.keep(p)
 		}
@@ -244,8 +244,8 @@ func (n *next) keep(p Permit) {
 
 func samePermit(a, b Permit) bool { b.Seq = a.Seq; return reflect.DeepEqual(a, b) }
 
-// Governor knows which pools are governed by a record and by what Git holds, which may be
-// newer than that.
+// Governor finds the permits of pools from a record and from the FleetRollouts in Git, which may be
+// newer than the record.
 type Governor struct {
 	record *Record
 	specs  map[string]Spec
@@ -266,21 +266,21 @@ func NewGovernor(r *Record, specs []Spec) *Governor {
 	return g
 }
 
-// Activities reports whether a gate of such a run asks which launches failed.
+// Activities reports whether a gate of an active run needs failed launches.
 func (g *Governor) Activities() bool {
 	return slices.ContainsFunc(g.record.Runs, func(r Run) bool {
 		return r.Active() && slices.ContainsFunc(r.Spec.Gates, func(gate intent.RolloutGate) bool { return gate.FailedActivities != nil })
 	})
 }
 
-// Gathers is that of the record.
+// Gathers returns Record.Gathers.
 func (g *Governor) Gathers(target string) time.Time { return g.record.Gathers(target) }
 
 // Idle reports whether nothing is governed.
 func (g *Governor) Idle() bool { return len(g.specs)+len(g.record.Permits)+len(g.bad) == 0 }
 
-// Of is the permit of a pool. What a FleetRollout selects, or a bad hash is known of, and
-// the record does not know yet, may start nothing. It is false for a pool that is not
+// Of returns the permit of a pool. A pool that is not in the record yet, but that a FleetRollout
+// selects or that has a bad hash, may start nothing. Of returns false for a pool that is not
 // governed.
 func (g *Governor) Of(p Pool) (Permit, bool) {
 	if permit, known := g.record.PermitOf(p.ID); known {
@@ -300,7 +300,7 @@ func (g *Governor) Of(p Pool) (Permit, bool) {
 	return Permit{ID: p.ID, Rollouts: all, Stops: g.bad[p.ID], Wait: "waits until its place in the waves of " + cmp.Or(strings.Join(all, " and "), "its FleetRollout") + " is decided, in the next pass"}, true
 }
 
-// Permits are those of the pools of a target that are governed; nil for none.
+// Permits returns the permits of a target's governed pools, nil if nothing is governed.
 func (g *Governor) Permits(target string, pools []intent.Pool) map[string]Permit {
 	if g.Idle() {
 		return nil
@@ -323,7 +323,7 @@ func (s Spec) Concerns(target string) bool {
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// questions returns the questions of a run to its gates.
+// questions returns the requests of a run to its gates.
 func (r *Run) questions() (out []Ask) {
 	var about []Subject
 	for _, m := range r.Members {
@@ -337,7 +337,7 @@ func (r *Run) questions() (out []Ask) {
 	return out
 }
 
-// alarms are those of CloudWatch that gates ask about.
+// alarms returns the CloudWatch alarms of the gates.
 func (s Spec) alarms() (out []string) {
 	for _, g := range s.Gates {
 		if g.CloudWatchAlarms != nil {
@@ -347,11 +347,11 @@ func (s Spec) alarms() (out []string) {
 	return out
 }
 
-// watches reports whether the gates of a run ask about a pool.
+// watches reports whether the gates of a run need a pool's facts.
 func (r *Run) watches(id ID) bool {
 	i, is := r.member(id)
 	return is && r.Active() && !r.Gathers && r.Members[i].Wave <= r.Wave
 }
 
-// outside reports whether a system that does not know the change answers the gate.
+// outside reports whether the gate depends on a system that does not know the change.
 func outside(g intent.RolloutGate) bool { return g.CloudWatchAlarms != nil || g.Prometheus != nil }

@@ -1,31 +1,32 @@
 package rollout
 
-// done reports whether a member has come as far as a share asks. unknown says that its
-// owner has not said so of the commit that is followed.
+// done reports whether a member has reached a share. unknown is set if its owner has not reported
+// on the followed commit.
 func (n *next) done(m Member, share int32) (done, unknown bool) {
 	p := n.pools[m.ID]
 	switch {
 	case missing(n.in, m):
 		return false, true
 	case p == nil:
-		return true, false // Git wants it no more
+		return true, false // Git no longer wants it
 	case p.Moving != nil, p.Hash == "":
 		return false, false
 	case p.Failed != "", n.stopped(*p):
 		return true, false
 	case p.Facts.NodesFrom == FromNodes && p.Facts.NodesUnknown == "" && p.Facts.Ready < p.New:
-		return false, false // replaced, and not at work
+		return false, false // replaced, and not all ready
 	case !p.Pending:
 		return true, false
 	case p.Hash != m.Hash:
-		return false, false // it begins another run
+		return false, false // another run starts with it
 	case p.Whole:
 		return share < 100, false
 	}
 	return share < 100 && p.New >= Need(p.Machines, share), false
 }
 
-// waits describes what the share that runs waits for, empty for nothing, and notes if it is a gate.
+// waits explains why the running share is not complete. It is empty if it is. It also notes if a
+// gate is the reason.
 func (n *next) waits(r *Run) string {
 	share, _ := r.Spec.share(r.Wave, r.Share)
 	where := r.Spec.WaveName(r.Wave)
@@ -57,12 +58,12 @@ func (n *next) waits(r *Run) string {
 
 // wave is the state of the members of the running wave.
 type wave struct {
-	// open counts those that have not come as far as the share; granted says that one was
-	// allowed to roll.
+	// open counts the members that have not reached the share. granted reports whether a member was
+	// permitted to roll.
 	open    int
 	granted bool
-	// silent is a target whose owner says nothing, held the first pool that is held, and
-	// faulty the first that could not be planned.
+	// silent is a target whose owner has not reported, held the first held pool, and faulty the
+	// first pool that could not be planned.
 	silent       string
 	held, faulty *Pool
 }
@@ -91,8 +92,8 @@ func (n *next) waveOf(r *Run, share int32) (w wave) {
 	return w
 }
 
-// proves describes what a share that has rolled waits for until the next one may: it bakes, and its
-// gates must pass afterwards.
+// proves explains why a rolled share does not continue to the next one yet: it bakes, and
+// afterwards its gates must pass.
 func (n *next) proves(r *Run, where string) string {
 	if r.Baked.IsZero() {
 		r.Baked = n.in.Now

@@ -1,16 +1,16 @@
-// Package rollout decides which pools of a source may be rolled now, and how far: waves,
-// shares, budgets and stops, as FleetRollouts in Git order them.
+// Package rollout decides which pools of a source may be rolled now, and how far. FleetRollouts in
+// Git define the waves, shares, budgets and stops.
 //
-// Next is a pure function. It takes the Record of what was decided, the Specs that Git
-// holds, the Pools as their owners report them and the Answers of gates, and makes the next
-// Record, in which each governed pool has a Permit. The holder of the source's lease calls
-// it with each report and now and then; the record is written in one transaction, and owners
-// read their permits from it. So a weir that ends, or another that goes on in its place,
-// changes nothing: all that matters is in the record and in AWS.
+// Next is a pure function. From the Record of earlier decisions, the Specs in Git, the Pools as
+// their owners report them and the Answers of gates, it computes the next Record, in which each
+// governed pool has a Permit. The holder of the source's lease calls it after each report and at
+// times that Next returns. The record is written in one transaction, and owners read their permits
+// from it. So it does not matter if a weir ends or another one continues: all state is in the
+// record and in AWS.
 //
-// A Permit only ever holds. It says up to which share of its machines a pool may run what
-// Git wants, for one hash of what is launched; who has none for that hash starts nothing.
-// Of several FleetRollouts that match a pool, each has to allow it.
+// A Permit only restricts. It gives the share of a pool's machines that may run the wanted
+// configuration, for one hash of the launch configuration. A pool without a permit for its hash
+// starts nothing. If several FleetRollouts match a pool, all of them must permit it.
 package rollout
 
 import (
@@ -29,7 +29,7 @@ type ID struct {
 // String returns the id in readable form.
 func (id ID) String() string { return id.Target + " " + id.Pool }
 
-// Spec is a FleetRollout, and the target whose render holds it.
+// Spec is a FleetRollout, with the target whose render contains it.
 type Spec struct {
 	intent.FleetRollout
 	Target string `json:"target"`
@@ -41,13 +41,14 @@ type Pool struct {
 	Namespace string            `json:"namespace"`
 	Labels    map[string]string `json:"labels,omitempty"`
 	Cluster   string            `json:"cluster,omitempty"`
-	// Account and Region are where the pool is; Zones are those of its machines.
+	// Account and Region give the place of the pool. Zones lists the zones of its machines.
 	Account string   `json:"account,omitempty"`
 	Region  string   `json:"region,omitempty"`
 	Zones   []string `json:"zones,omitempty"`
-	// Whole pools have no shares: EKS rolls a nodegroup from one end to the other.
+	// Whole is set for a pool without shares: EKS always rolls a whole nodegroup.
 	Whole bool `json:"whole,omitempty"`
-	// Keeps says that its machines stay until something else ends them: weir replaces none.
+	// Keeps is set if weir replaces none of the machines, so they stay until something else ends
+	// them.
 	Keeps bool `json:"keeps,omitempty"`
 	// Revision is the commit from which the pool's owner planned it.
 	Revision string `json:"revision"`
@@ -55,30 +56,31 @@ type Pool struct {
 	// of its launch template version, with the image as AWS resolved it. It is empty while that is
 	// unknown.
 	Hash string `json:"hash"`
-	// Fault is why it could not be planned; empty if it was.
+	// Fault explains why the pool could not be planned. It is empty if it was.
 	Fault string `json:"fault,omitempty"`
-	// Held names what holds its rollout other than its waves, and why; empty for nothing.
+	// Held names the hold on its rollout, with the reason, other than its waves. It is empty for
+	// none.
 	Held string `json:"held,omitempty"`
-	// Watched says that gates ask about it, by the permit that its owner had.
+	// Watched reports whether gates need the pool's facts, according to its owner's permit.
 	Watched bool `json:"watched,omitempty"`
-	// Machines is the desired number of machines, New the number that have Hash.
+	// Machines is the desired number of machines. New is the number of machines with Hash.
 	Machines int32 `json:"machines"`
 	New      int32 `json:"new"`
-	// Pending says that machines are to be replaced that are not of Hash: a rollout is
-	// under way or would begin.
+	// Pending reports whether machines without Hash must be replaced: a rollout is in progress or
+	// due.
 	Pending bool `json:"pending,omitempty"`
-	// Earlier is the version that most machines have that are not of Hash, Others are those
-	// that come next: what was found bad is nothing to go back to.
+	// Earlier is the most frequent version among the machines without Hash. Others lists the next
+	// most frequent ones, as a version that was found bad is no version to go back to.
 	Earlier *Version  `json:"earlier,omitempty"`
 	Others  []Version `json:"others,omitempty"`
 	Moving  *Move     `json:"moving,omitempty"`
-	// Change is the difference between Earlier and the wanted machines, if some must be replaced.
-	// Still is the hash of a stopped change that is still in Hash.
+	// Change is the difference between Earlier and the wanted configuration, if machines must be
+	// replaced. Still is the hash of a stopped change that Hash still contains.
 	Change []Field `json:"change,omitempty"`
 	Still  string  `json:"still,omitempty"`
-	// Failed says why the last rollout to Hash failed; empty if it did not.
+	// Failed explains why the last rollout to Hash failed. It is empty if it did not.
 	Failed string `json:"failed,omitempty"`
-	// Facts holds the facts by which gates judge.
+	// Facts contains the facts for gates.
 	Facts Facts `json:"facts,omitzero"`
 }
 
@@ -90,61 +92,61 @@ type Version struct {
 	Template string `json:"template"`
 	Number   int64  `json:"number"`
 	Hash     string `json:"hash,omitempty"`
-	// Policy is the group's policy. Plain says that it had none. If neither is recorded, the policy
-	// is unknown.
+	// Policy is the group's policy. Plain is set if it had none. If neither is set, the policy is
+	// unknown.
 	Policy *intent.MixedInstances `json:"policy,omitempty"`
 	Plain  bool                   `json:"plain,omitempty"`
-	// Pin is the image of the version, or its number where the pool brings its launch template
-	// along, if that alone differs from what is wanted: AWS answered a lookup otherwise, and
-	// nobody changed what Git says. It is empty for any other version.
+	// Pin is the image of the version, or its number if the pool brings its launch template along.
+	// It is set only if nothing else differs from the wanted version: AWS's answer to a lookup
+	// changed, and Git did not.
 	Pin string `json:"pin,omitempty"`
 }
 
-// Move is an instance refresh or a nodegroup's update that is under way.
+// Move is an instance refresh or a nodegroup update in progress.
 type Move struct {
-	// ID identifies the refresh or update, Hash its wanted configuration, and Share how far it
-	// goes.
+	// ID identifies the refresh or update. Hash identifies its wanted configuration. Share is the
+	// share at which it ends.
 	ID    string `json:"id"`
 	Hash  string `json:"hash"`
 	Share int32  `json:"share"`
 	// Left is the number of machines that it will still replace.
 	Left  int32     `json:"left"`
 	Since time.Time `json:"since"`
-	// Cancelling says that AWS has taken its cancellation.
+	// Cancelling reports whether AWS has accepted its cancellation.
 	Cancelling bool `json:"cancelling,omitempty"`
 }
 
-// Facts holds what an owner observes of the machines with a pool's wanted hash.
+// Facts contains an owner's observations of the machines with a pool's wanted hash.
 type Facts struct {
-	// NodesFrom is FromNodes where the workload cluster was asked, else FromInService;
-	// NodesUnknown says why it could not be read.
+	// NodesFrom is FromNodes if weir read the workload cluster, else FromInService. NodesUnknown
+	// explains why it could not be read.
 	NodesFrom    string `json:"nodesFrom,omitempty"`
 	NodesUnknown string `json:"nodesUnknown,omitempty"`
-	// Ready is the number of ready machines of Hash. Waiting holds the machines that have waited
-	// longest without being ready, MostWaiting at most.
+	// Ready is the number of ready machines with Hash. Waiting lists the machines that have waited
+	// longest without being ready, up to MostWaiting.
 	Ready   int32     `json:"ready"`
 	Waiting []Machine `json:"waiting,omitempty"`
-	// Activities are the failed scaling activities that were seen, the newest first.
+	// Activities lists the failed scaling activities, newest first.
 	Activities []Activity `json:"activities,omitempty"`
-	// ActivitiesRead is the time when AWS listed them; zero if weir did not ask.
+	// ActivitiesRead is the time when AWS listed them, zero if weir did not read them.
 	ActivitiesRead time.Time `json:"activitiesRead,omitzero"`
-	// Alarms are those of the pool's account and region that gates name; AlarmsUnknown says
-	// why they could not be read.
+	// Alarms lists the alarms of the pool's account and region that gates name. AlarmsUnknown
+	// explains why they could not be read.
 	Alarms        []Alarm `json:"alarms,omitempty"`
 	AlarmsUnknown string  `json:"alarmsUnknown,omitempty"`
 	// ReadAt is the time of AWS's and the cluster's answers.
 	ReadAt time.Time `json:"readAt,omitzero"`
 }
 
-// Machine is one of a pool that is not ready.
+// Machine is a machine that is not ready.
 type Machine struct {
 	Instance string `json:"instance"`
-	// Since is the time since which it should have been ready; zero if unknown.
+	// Since is the time since which it should have been ready, zero if unknown.
 	Since time.Time `json:"since,omitzero"`
 	Why   string    `json:"why,omitempty"`
 }
 
-// MostWaiting bounds the machines that are not ready in a report.
+// MostWaiting is the maximum number of Waiting machines in a report.
 const MostWaiting = 20
 
 // The sources of the readiness of machines.
@@ -166,58 +168,59 @@ type Activity struct {
 	Cause string    `json:"cause"`
 }
 
-// Permit bounds what a governed pool may do.
+// Permit limits the rollout of a governed pool.
 type Permit struct {
 	ID
-	// Hash identifies the permitted configuration: for any other the pool starts and continues
-	// nothing.
+	// Hash identifies the permitted configuration. The pool starts and continues nothing for any
+	// other hash.
 	Hash string `json:"hash"`
-	// Share is the percentage of its machines that may run Hash; 0 holds the pool.
+	// Share is the percentage of its machines that may run Hash. Zero holds the pool.
 	Share int32 `json:"share"`
-	// Rollouts are the FleetRollouts that govern it.
+	// Rollouts lists the FleetRollouts that govern the pool.
 	Rollouts []string `json:"rollouts"`
-	// Wait says what the pool waits for: until when or for what, and who can end it. It is
-	// empty where Share is 100.
+	// Wait explains why the pool waits, until when, and who can end that. It is empty if Share
+	// is 100.
 	Wait string `json:"wait,omitempty"`
-	// Gate says that this is a gate of the pool's own wave. Ends says who or what ends it, where that is not the
-	// waves themselves.
+	// Gate is set if the pool waits for a gate of its own wave. Ends describes who or what ends the
+	// wait, if not the waves themselves.
 	Gate bool   `json:"gate,omitempty"`
 	Ends string `json:"ends,omitempty"`
-	// Stopped says that the hash is bad: a refresh to it that is weir's own is cancelled,
-	// and machines that are not of it are no drift.
+	// Stopped is set if the hash is bad: weir cancels its own refresh to it, and machines without
+	// it are no drift.
 	Stopped bool `json:"stopped,omitempty"`
-	// Back is the version to which machines of a stopped hash go back; nil leaves them.
+	// Back is the version to which machines of a stopped hash return. Nil leaves the machines as
+	// they are.
 	Back *Version `json:"back,omitempty"`
-	// Watched says that gates ask about the pool now: its owner looks at it often.
+	// Watched is set if gates need the pool's facts now. Its owner then reads it often.
 	Watched bool `json:"watched,omitempty"`
-	// Alarms are those of CloudWatch that they ask about, in order.
+	// Alarms lists the CloudWatch alarms that these gates need, in order.
 	Alarms []string `json:"alarms,omitempty"`
 	// Seq is the Seq of the record that last changed the permit.
 	Seq int64 `json:"seq"`
-	// Stops are the changes of the pool that were stopped. The record has them once, for all permits.
+	// Stops lists the stopped changes of the pool. The record stores them once, for all permits.
 	Stops []Bad `json:"-"`
 }
 
-// Bad is a hash that is rolled out no more to a pool until somebody asks for it.
+// Bad is a hash that is not rolled out to a pool again until somebody requests it.
 type Bad struct {
 	ID
 	Hash string `json:"hash"`
-	// Rollout is the FleetRollout under which it was found, Why what was.
+	// Rollout is the FleetRollout under which it was stopped. Why is the reason.
 	Rollout string    `json:"rollout"`
 	Why     string    `json:"why"`
 	At      time.Time `json:"at"`
-	// Earlier is the version that the pool ran before. Rollback says that the pool goes back to it.
+	// Earlier is the version that the pool ran before. Rollback is set if the pool returns to it.
 	Earlier  *Version `json:"earlier,omitempty"`
 	Rollback bool     `json:"rollback,omitempty"`
-	// Fields lists what the stopped change set, tags last. Without fields the hash alone counts:
-	// records of earlier releases have none.
+	// Fields lists the values that the stopped change set, tags last. If it is empty, as in records
+	// of earlier releases, only the hash counts.
 	Fields []Field `json:"fields,omitempty"`
 }
 
-// Verdict is the answer to a gate.
+// Verdict is the result of a gate.
 type Verdict string
 
-// Verdicts. Unknown holds.
+// Verdicts. Unknown makes the rollout wait.
 const (
 	Pass    Verdict = "pass"
 	Fail    Verdict = "fail"
@@ -227,26 +230,26 @@ const (
 // Answer is a gate's answer about pools.
 type Answer struct {
 	Verdict Verdict `json:"verdict"`
-	// What says what was found, or what is unknown, with its value.
+	// What describes the finding with its value, or the missing fact.
 	What string `json:"what"`
-	// At is the time when its facts were read.
+	// At is the time when the facts were read.
 	At time.Time `json:"at"`
 }
 
-// Ask is a question to a gate about the pools of a wave.
+// Ask is a request to a gate about the pools of a wave.
 type Ask struct {
 	Rollout string             `json:"rollout"`
 	Gate    intent.RolloutGate `json:"gate"`
-	// Pools are those that it is about, each with the hash to which it goes.
+	// Pools lists the pools to check, each with its wanted hash.
 	Pools []Subject `json:"pools"`
 	// Since is the start of the wave.
 	Since time.Time `json:"since"`
 }
 
-// Key is under which the answer to it is looked up.
+// Key returns the key of the answer in Input.Answers.
 func (a Ask) Key() string { return a.Rollout + "|" + a.Gate.Name }
 
-// Subject is a pool with the hash to which it goes.
+// Subject is a pool with its wanted hash.
 type Subject struct {
 	ID
 	Hash string `json:"hash"`

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// conduct takes a run as far as it goes now. It is false where nothing is left of it.
+// conduct moves a run as far as possible now. It returns false if nothing is left of the run.
 func (n *next) conduct(r *Run) bool {
 	all := governed(n.in, r)
 	var due []Pool
@@ -35,7 +35,8 @@ func (n *next) conduct(r *Run) bool {
 	return true
 }
 
-// idle is the run without the change that it was about. What that may replace still counts.
+// idle returns the run without its change. Machines that the change may still replace count
+// further.
 func (r *Run) idle() Run {
 	left := slices.Clone(r.Left)
 	for _, m := range r.Members {
@@ -46,9 +47,9 @@ func (r *Run) idle() Run {
 	return Run{Name: r.Name, Spec: r.Spec, Next: r.Next, Gone: r.Gone, Paused: r.Paused, Left: left, Unproven: r.unproven()}
 }
 
-// begins reports whether there is another change than the run's. A commit begins one, or
-// what AWS answers to a lookup; what a commit makes of a pool whose owner was slow is the
-// run's own.
+// begins reports whether the due pools have a change other than the run's. A new commit starts one,
+// or a new answer of AWS to a lookup. If a pool's owner reports the effect of the run's commit
+// late, the pool belongs to the run.
 func begins(r *Run, due []Pool) bool {
 	for _, p := range due {
 		i, is := r.member(p.ID)
@@ -63,8 +64,8 @@ func begins(r *Run, due []Pool) bool {
 	return false
 }
 
-// gather fixes the members once all targets have said what the commit makes of their pools,
-// or have had time to.
+// gather fixes the members once all targets have reported the effect of the commit on their pools,
+// or the time for that is over.
 func (n *next) gather(r *Run, due []Pool) {
 	r.Revision = n.in.Revision
 	names := unheard(n.in, r)
@@ -92,8 +93,8 @@ func (n *next) gather(r *Run, due []Pool) {
 	n.tell(Began, r, "begins: "+count(len(r.Members), "pool")+", "+count(int(machines), "machine")+", in "+count(r.waves(), "wave"))
 }
 
-// unheard are the targets that have not said yet what the change makes of their pools: they
-// have not reported at all, or went by answers of AWS from before the run began.
+// unheard returns the targets that have not reported the effect of the change on their pools. They
+// have not reported at all, or used answers of AWS from before the start of the run.
 func unheard(in Input, r *Run) []string {
 	out := slices.Collect(maps.Keys(in.Missing))
 	for _, p := range in.Pools {
@@ -128,8 +129,8 @@ func (n *next) join(r *Run, due []Pool) {
 	}
 }
 
-// drop removes members that were granted nothing yet and whose change turns out to hold a stopped
-// change: their owner had not compared it when the run began.
+// drop removes members without a permit whose change contains a stopped change. Their owner had not
+// compared it when the run began.
 func (n *next) drop(r *Run) {
 	if !r.Active() || r.Gathers {
 		return
@@ -143,7 +144,7 @@ func (n *next) drop(r *Run) {
 	}
 }
 
-// advance judges what runs, allows what may begin, and continues with the next share or wave.
+// advance checks the running share, permits due pools, and continues with the next share or wave.
 func (n *next) advance(r *Run, all []Pool) {
 	for _, m := range r.Members {
 		if p := n.pools[m.ID]; p != nil && p.Hash == m.Hash && p.Failed != "" && m.Granted > 0 && !slices.Contains(r.Failed, m.ID) {
@@ -174,8 +175,8 @@ func (n *next) advance(r *Run, all []Pool) {
 	}
 }
 
-// hear keeps the answers of gates: none that was read before the share began. What is
-// unknown is so since it was first said: who looks again has no other record by that.
+// hear stores the answers of gates, except answers that were read before the share began. An
+// unchanged unknown answer keeps its first time, so that repeated reads do not change the record.
 func (n *next) hear(r *Run) {
 	before := r.Gates
 	r.Gates = nil
@@ -184,7 +185,7 @@ func (n *next) hear(r *Run) {
 		if !is || answer.At.Before(r.Since) {
 			answer = Answer{Verdict: Unknown, What: "it has not answered since the share started"}
 		}
-		answer.At = answer.At.UTC().Round(0) // as it is once it was written
+		answer.At = answer.At.UTC().Round(0) // the form after a record is written and read
 		for _, g := range before {
 			if same := g.Name == a.Gate.Name && g.Verdict == answer.Verdict && g.What == answer.What; same && g.Verdict == Unknown {
 				answer.At = g.At
@@ -194,7 +195,7 @@ func (n *next) hear(r *Run) {
 	}
 }
 
-// wrong explains why the change is bad; empty if nothing shows that it is.
+// wrong explains why the change is bad. It is empty if nothing shows that.
 func wrong(pools map[ID]*Pool, r *Run) string {
 	if len(r.Failed) > int(r.Spec.FailureBudget) {
 		first := pools[r.Failed[len(r.Failed)-1]]
@@ -205,7 +206,7 @@ func wrong(pools map[ID]*Pool, r *Run) string {
 		return count(len(r.Failed), "pool") + " failed, failureBudget is " + itoa(int(r.Spec.FailureBudget)) + ": " + why
 	}
 	if !r.started() {
-		return "" // a gate that fails before the change did anything says nothing about it
+		return "" // before the change has any effect, a failed gate is no evidence against it
 	}
 	for _, g := range r.Gates {
 		if g.Verdict == Fail {
@@ -215,12 +216,12 @@ func wrong(pools map[ID]*Pool, r *Run) string {
 	return ""
 }
 
-// started reports whether a pool of the run was ever allowed anything.
+// started reports whether any pool of the run was ever permitted to roll.
 func (r *Run) started() bool {
 	return slices.ContainsFunc(r.Members, func(m Member) bool { return m.Granted > 0 })
 }
 
-// stop makes the change bad for every pool that it is about.
+// stop marks the change as bad for all pools of the run.
 func (n *next) stop(r *Run, w Word) {
 	r.Stopped, r.Wait, r.Gated = &w, "", false
 	for _, m := range r.Members {
@@ -233,7 +234,7 @@ func (n *next) stop(r *Run, w Word) {
 	n.tell(Stopped, r, "is stopped"+by+": "+w.Why)
 }
 
-// badKept is the number of bad hashes to remember for a pool.
+// badKept is the number of bad hashes that the record keeps for a pool.
 const badKept = 20
 
 func (r *Record) mark(run *Run, m Member) {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Selects reports whether a selector takes a pool.
+// Selects reports whether a selector matches a pool.
 func Selects(s intent.PoolSelector, p Pool) bool {
 	return (len(s.Targets) == 0 || slices.ContainsFunc(s.Targets, func(pattern string) bool { return fits(pattern, p.Target) })) &&
 		(len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, p.Namespace)) &&
@@ -35,7 +35,8 @@ func fits(pattern, name string) bool {
 // Need returns the number of machines in a share of a pool, rounded up.
 func Need(machines, share int32) int32 { return int32((int64(machines)*int64(share) + 99) / 100) }
 
-// wave is the wave with a number; the one after the last takes what no wave selects.
+// wave returns the wave with a number. The wave after the last one contains the pools that no wave
+// selects.
 func (s Spec) wave(n int) intent.Wave {
 	if n < len(s.Waves) {
 		return s.Waves[n]
@@ -43,8 +44,7 @@ func (s Spec) wave(n int) intent.Wave {
 	return intent.Wave{Name: "rest"}
 }
 
-// share returns how far the machines of a wave's pools go in one of its shares, and whether that is
-// the last share.
+// share returns the percentage of a wave's share, and whether it is the last share.
 func (s Spec) share(wave, n int) (share int32, last bool) {
 	shares := s.wave(wave).Shares
 	if n >= len(shares) {
@@ -53,7 +53,8 @@ func (s Spec) share(wave, n int) (share int32, last bool) {
 	return shares[n], n == len(shares)-1 && shares[n] == 100
 }
 
-// Shares are the percentages at which a wave waits, none where it has one of 100 alone.
+// Shares returns the percentages at which a wave waits. It is empty for a wave with a single share
+// of 100.
 func (s Spec) Shares(wave int) []int32 { return s.wave(wave).Shares }
 
 // Bake returns the time for which each share of a wave bakes.
@@ -67,14 +68,14 @@ func (s Spec) Bake(wave int) time.Duration {
 // WaveName returns the name of a wave for people.
 func (s Spec) WaveName(n int) string { return cmp.Or(s.wave(n).Name, "wave "+itoa(n+1)) }
 
-// selecting returns the wave whose selector takes a pool; -1 for none.
+// selecting returns the wave whose selector matches a pool, -1 for none.
 func (s Spec) selecting(p Pool) int {
 	return slices.IndexFunc(s.Waves, func(w intent.Wave) bool { return w.Selector != nil && Selects(*w.Selector, p) })
 }
 
-// place finds the wave of each pool. Those that a selector takes are where it says; of the
-// others, waves of a number or a percentage take from as many clusters and zones as
-// they can.
+// place finds the wave of each pool. Pools that a selector matches are in that wave. Waves with a
+// number or a percentage take from all other pools, spread over as many clusters and zones as
+// possible.
 func (s Spec) place(pools []Pool) []int {
 	at := make([]int, len(pools))
 	var free []int

@@ -8,46 +8,45 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Action is the request of a step, one of the types below. An executor does it with one call to AWS
-// (not counting tags that it sets and removes). To add an action, add a type that says what it is
-// about, and the case that does it in the adapter's Execute. An action that launches machines from
-// a template version also implements versioned, and an action that writes tags implements Tagging.
-// An action whose cause AWS's scaling activities may explain implements Explained.
+// Action is the request of a step, one of the types below. An executor executes it with one call to
+// AWS (not counting tags that it sets and removes). To add an action, add a type with its About,
+// and its case in the adapter's Execute. An action that launches machines from a template version
+// also implements versioned. An action that writes tags implements Tagging. An action whose cause
+// AWS's scaling activities may explain implements Explained.
 type Action interface {
 	About() About
 }
 
-// About holds what callers ask of an action without knowing its type. Members are zero
-// where they do not concern the action.
+// About describes an action to callers that do not know its type. Fields that do not apply to the
+// action are zero.
 type About struct {
-	// Group, Nodegroup and Template are the present resources that are changed or ended.
+	// Group, Nodegroup and Template are the existing resources that the action changes or ends.
 	Group     string
 	Nodegroup observed.NodegroupName
 	Template  observed.TemplateRef // without a version
 	// Cluster is the EKS cluster of the new resource.
 	Cluster string
-	// Ends is set where a resource that is gone already is no failure: the action
-	// removes it.
+	// Ends is set if the action removes something. If that is gone already, the action has
+	// succeeded.
 	Ends bool
 	// Makes is the content of the new template version, in the form of content.Of.
 	Makes string
-	// Launches is the template version from which machines are to be launched.
+	// Launches is the template version from which machines will be launched.
 	Launches *observed.TemplateRef
-	// Starts says that machines of another launch configuration may start at once,
-	// Configures that the action is a step on the way of a launch configuration to the
-	// machines.
+	// Starts reports whether machines with another launch configuration may start at once.
+	// Configures reports whether the action brings a launch configuration closer to the machines.
 	Starts, Configures bool
-	// Refresh says what becomes of the instance refresh of Group.
+	// Refresh is the effect of the action on the instance refresh of Group.
 	Refresh RefreshUse
-	// Put and Remove are the tags that are written and those that go.
+	// Put contains the tags to write, and Remove the tags to delete.
 	Put    map[string]string
 	Remove []string
 }
 
-// RefreshUse says what an action has to do with the newest instance refresh of a group.
+// RefreshUse is the relation of an action to the newest instance refresh of a group.
 type RefreshUse string
 
-// Uses of an instance refresh. A change that a refresh would undo depends on it.
+// Uses of an instance refresh. GoesByRefresh is for a change that a refresh would undo.
 const (
 	StartsRefresh  RefreshUse = "starts"
 	CancelsRefresh RefreshUse = "cancels"
@@ -55,10 +54,10 @@ const (
 	GoesByRefresh  RefreshUse = "goes-by"
 )
 
-// EndsRefresh reports whether the action ends the refresh that runs.
+// EndsRefresh reports whether the action ends the running refresh.
 func (a About) EndsRefresh() bool { return a.Refresh == CancelsRefresh || a.Refresh == RollsBack }
 
-// Subjects are the names and ids that AWS has to see before the action can be done.
+// Subjects returns the names and ids of the resources that must exist in AWS before the action.
 func (a About) Subjects() []string {
 	if a.Ends {
 		return nil
@@ -78,8 +77,8 @@ func (a About) Subjects() []string {
 	return out
 }
 
-// RefreshOf names the group whose newest instance refresh the action depends on, "" for none: it
-// starts or ends one, or a refresh would undo it.
+// RefreshOf returns the group whose newest instance refresh the action depends on, "" for none: the
+// action starts or ends one, or a refresh would undo it.
 func (a About) RefreshOf() string {
 	if a.Refresh == "" {
 		return ""
@@ -87,17 +86,16 @@ func (a About) RefreshOf() string {
 	return a.Group
 }
 
-// GroupSubject is a group among the subjects of an action.
+// GroupSubject returns the subject of a group.
 func GroupSubject(name string) string { return "group/" + name }
 
-// NodegroupSubject is a nodegroup among the subjects of an action.
+// NodegroupSubject returns the subject of a nodegroup.
 func NodegroupSubject(name observed.NodegroupName) string { return "nodegroup/" + name.String() }
 
-// EksCluster is the EKS cluster of the nodegroup, or of its new template, that an action
-// is about.
+// EksCluster returns the EKS cluster of the action's nodegroup, or of its new template.
 func (a About) EksCluster() string { return cmp.Or(a.Cluster, a.Nodegroup.Cluster) }
 
-// Unmade is the version that an action needs and that has not been made, zero for none.
+// Unmade returns the version that the action needs and that does not exist yet, zero for none.
 func (a About) Unmade() MadeKey {
 	switch {
 	case a.Template.Name != "" && a.Template.ID == "":
@@ -108,12 +106,12 @@ func (a About) Unmade() MadeKey {
 	return MadeKey{}
 }
 
-// Unmade reports whether an action needs a template version that has not been
-// made: a step before it that was to make it did not run.
+// Unmade reports whether an action needs a template version that does not exist, because the step
+// that makes it did not run.
 func Unmade(a Action) bool { return a.About().Unmade() != MadeKey{} }
 
-// Makes is the content of a further template version that the step makes, "" for none:
-// a template that is made with its first version needs no other.
+// Makes returns the content of an additional template version that the step makes, "" for none. The
+// first version of a new template does not count.
 func (s Step) Makes() string {
 	if s.Verb == Create {
 		return ""
@@ -121,8 +119,8 @@ func (s Step) Makes() string {
 	return s.About().Makes
 }
 
-// About holds what callers ask of a step's action; a step that stands for what cannot
-// be planned yet has none.
+// About describes the step's action. It is zero for a step that stands for work that cannot be
+// planned yet.
 func (s Step) About() About {
 	if s.Do == nil {
 		return About{}
@@ -151,14 +149,14 @@ type CreateLaunchTemplateVersion struct {
 type SetDefaultVersion struct {
 	Template observed.TemplateRef
 	Token    string
-	// A Patient step runs only where AWS's limits leave a spare call: nothing launches
-	// from the default version of weir's templates, and other changes wait behind it.
-	// The error is ErrLater otherwise.
+	// A Patient step runs only if AWS's rate limits leave a spare call: nothing launches from the
+	// default version of weir's templates, and other changes would wait behind it. Otherwise the
+	// error is ErrLater.
 	Patient bool
 }
 
-// DeleteLaunchTemplateVersions deletes versions of a template, 200 at most. One
-// that is gone already is done; AWS's refusal for any other instance is the error.
+// DeleteLaunchTemplateVersions deletes up to 200 versions of a template. A version that is gone
+// already counts as deleted. AWS's refusal for any other version is the error.
 type DeleteLaunchTemplateVersions struct {
 	Template observed.TemplateRef // Version is empty
 	Versions []int64              // ascending
@@ -176,7 +174,7 @@ type TagLaunchTemplate struct {
 	Remove   []string // sorted
 }
 
-// CreateGroup makes an Auto Scaling group with everything that CreateAutoScalingGroup takes.
+// CreateGroup makes an Auto Scaling group with all settings that CreateAutoScalingGroup accepts.
 type CreateGroup struct {
 	Group          observed.Group // Name, sizes, subnets, cooldown, warmup, Template, policy, Tags
 	LifecycleHooks []intent.LifecycleHook
@@ -189,12 +187,12 @@ type UpdateGroup struct {
 	MaxSize              *int32
 	DesiredCapacity      *int32
 	SubnetIDs            []string
-	intent.GroupSettings // those that change, and that this call can change
+	intent.GroupSettings // the changed settings that this call accepts
 	Template             *observed.TemplateRef
 	MixedInstancesPolicy *intent.MixedInstances // sent with Template
 }
 
-// LongestDelay is for how long, in seconds, AWS can be told to wait at a checkpoint.
+// LongestDelay is the longest time, in seconds, that AWS can wait at a checkpoint.
 const LongestDelay int32 = 172800
 
 // StartRefresh starts an instance refresh with SkipMatching and the desired configuration.
@@ -208,15 +206,15 @@ type StartRefresh struct {
 // CancelRefresh cancels the group's running instance refresh.
 type CancelRefresh struct {
 	Group string
-	// RefreshID is the refresh that was observed, for weir's memory.
+	// RefreshID is the observed refresh. weir remembers that it cancelled it.
 	RefreshID string
 }
 
-// RollbackRefresh turns the group's running instance refresh around: AWS replaces the
-// machines that it has launched by ones of the configuration that the group is set to.
+// RollbackRefresh rolls back the group's running instance refresh: AWS replaces the machines that
+// it has launched by machines with the configuration to which the group is set.
 type RollbackRefresh struct {
 	Group string
-	// RefreshID is the refresh that was observed: no other one is taken for it.
+	// RefreshID is the observed refresh. No other refresh is rolled back.
 	RefreshID string
 }
 
@@ -235,7 +233,7 @@ type SetTrafficSources struct {
 	SkipZonalShiftValidation *bool
 }
 
-// PutWarmPool makes a group's warm pool, which is New, or changes it.
+// PutWarmPool creates a group's warm pool if New is set, else changes it.
 type PutWarmPool struct {
 	Group    string
 	WarmPool intent.WarmPool
@@ -247,7 +245,7 @@ type DeleteWarmPool struct {
 	Group string
 }
 
-// SetMetrics makes a group collect some metrics, and stop collecting others.
+// SetMetrics enables and disables the collection of group metrics.
 type SetMetrics struct {
 	Group       string
 	Granularity string
@@ -262,7 +260,7 @@ type TagGroup struct {
 	Remove []string // sorted
 }
 
-// Tags are a group's once it is done.
+// Tags returns the group's tags after the action.
 func (t TagGroup) Tags(have map[string]observed.GroupTag) map[string]observed.GroupTag {
 	out := maps.Clone(have)
 	if out == nil {
@@ -275,8 +273,8 @@ func (t TagGroup) Tags(have map[string]observed.GroupTag) map[string]observed.Gr
 	return out
 }
 
-// DeleteGroup deletes a group. Force ends the machines that it has, without their
-// lifecycle hooks (ForceDelete); without it AWS deletes an empty group only.
+// DeleteGroup deletes a group. Force ends its machines without their lifecycle hooks (ForceDelete).
+// Without Force, AWS deletes only an empty group.
 type DeleteGroup struct {
 	Name  string
 	Force bool
@@ -284,11 +282,11 @@ type DeleteGroup struct {
 
 // CreateNodegroup makes a managed nodegroup.
 type CreateNodegroup struct {
-	Nodegroup observed.Nodegroup // what CreateNodegroup takes; Template.Version may be ""
+	Nodegroup observed.Nodegroup // the fields that CreateNodegroup accepts; Template.Version may be ""
 	Token     string
 }
 
-// UpdateNodegroupConfig changes what one UpdateNodegroupConfig call can change.
+// UpdateNodegroupConfig changes settings with one UpdateNodegroupConfig call.
 type UpdateNodegroupConfig struct {
 	observed.NodegroupName
 	MinSize, MaxSize, DesiredSize *int32
@@ -296,7 +294,7 @@ type UpdateNodegroupConfig struct {
 	RemoveLabels                  []string // sorted
 	PutTaints                     []intent.Taint
 	RemoveTaints                  []intent.Taint
-	// Settings are the other members that are sent, each whole; absent ones stay.
+	// Settings contains all other fields to send, each as a whole. Absent fields stay unchanged.
 	Settings intent.NodegroupSettings
 	Token    string
 }
@@ -308,7 +306,7 @@ type UpdateNodegroupVersion struct {
 	Template       *observed.TemplateRef
 	Version        string
 	ReleaseVersion string
-	// Force ends pods that a disruption budget protects.
+	// Force ends pods even if a disruption budget protects them.
 	Force bool
 	Token string
 }

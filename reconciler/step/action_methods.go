@@ -10,37 +10,36 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// About is a template that is made; nothing of it is there yet.
+// About describes a new template. Nothing of it exists yet.
 func (a CreateLaunchTemplate) About() About {
 	return About{Cluster: a.Tags[observed.TagCluster], Makes: content.Of(a.Description), Configures: true, Put: a.Tags}
 }
 
-// About is the template that gets a version.
+// About describes the template that gets a version.
 func (a CreateLaunchTemplateVersion) About() About {
 	return About{Template: a.Template, Makes: content.Of(a.Description), Configures: true}
 }
 
-// About is the template whose default moves.
+// About describes the template whose default version changes.
 func (a SetDefaultVersion) About() About { return About{Template: unversioned(a.Template)} }
 
-// About is the template that is deleted.
+// About describes the template that is deleted.
 func (a DeleteLaunchTemplate) About() About { return About{Template: a.Template, Ends: true} }
 
-// About is the template whose versions are deleted.
+// About describes the template whose versions are deleted.
 func (a DeleteLaunchTemplateVersions) About() About { return About{Template: a.Template, Ends: true} }
 
-// About is the template with the tags.
+// About describes the template and its tags.
 func (a TagLaunchTemplate) About() About {
 	return About{Template: a.Template, Put: a.Put, Remove: a.Remove}
 }
 
-// About is a group that is made; nothing of it is there yet.
+// About describes a new group. Nothing of it exists yet.
 func (a CreateGroup) About() About {
 	return About{Launches: &a.Group.Template, Starts: true, Put: observed.GroupTagValues(a.Group.Tags)}
 }
 
-// About is the group; a launch configuration that is written to it would be undone by a
-// refresh that moves.
+// About describes the group. A refresh in progress would undo a new launch configuration.
 func (a UpdateGroup) About() About {
 	if a.Template == nil {
 		return About{Group: a.Name}
@@ -48,88 +47,88 @@ func (a UpdateGroup) About() About {
 	return About{Group: a.Name, Launches: a.Template, Starts: true, Refresh: GoesByRefresh}
 }
 
-// About is the group whose machines are replaced.
+// About describes the group whose machines are replaced.
 func (a StartRefresh) About() About {
 	return About{Group: a.Group, Launches: &a.Template, Configures: true, Refresh: StartsRefresh}
 }
 
-// About is the group whose refresh ends.
+// About describes the group whose refresh ends.
 func (a CancelRefresh) About() About {
 	return About{Group: a.Group, Ends: true, Configures: true, Refresh: CancelsRefresh}
 }
 
-// About is the group whose refresh goes back.
+// About describes the group whose refresh is rolled back.
 func (a RollbackRefresh) About() About {
 	return About{Group: a.Group, Configures: true, Refresh: RollsBack}
 }
 
-// About is the group with the processes.
+// About describes the group with the processes.
 func (a SetProcesses) About() About { return About{Group: a.Group} }
 
-// About is the group behind the load balancers.
+// About describes the group behind the load balancers.
 func (a SetTrafficSources) About() About { return About{Group: a.Group} }
 
-// About is the group of the warm pool.
+// About describes the group of the warm pool.
 func (a PutWarmPool) About() About { return About{Group: a.Group} }
 
-// About is the group whose warm pool goes.
+// About describes the group whose warm pool is deleted.
 func (a DeleteWarmPool) About() About { return About{Group: a.Group, Ends: true} }
 
-// About is the group that collects the metrics.
+// About describes the group that collects the metrics.
 func (a SetMetrics) About() About { return About{Group: a.Group} }
 
-// About is the group with the tags.
+// About describes the group and its tags.
 func (a TagGroup) About() About {
 	return About{Group: a.Group, Put: observed.GroupTagValues(a.Put), Remove: a.Remove}
 }
 
-// About is the group that is deleted.
+// About describes the group that is deleted.
 func (a DeleteGroup) About() About { return About{Group: a.Name, Ends: true} }
 
-// About is the group with the hook.
+// About describes the group with the hook.
 func (a PutHook) About() About { return About{Group: a.Group} }
 
-// About is the group of the machine that is held.
+// About describes the group of the machine that waits.
 func (a HoldMachine) About() About { return About{Group: a.Group} }
 
-// About is the group of the machine that goes.
+// About describes the group of the machine that is released.
 func (a ReleaseMachine) About() About { return About{Group: a.Group} }
 
-// About is the group that loses the hook.
+// About describes the group whose hook is removed.
 func (a DeleteHook) About() About { return About{Group: a.Group, Ends: true} }
 
-// About is a nodegroup that is made; nothing of it is there yet.
+// About describes a new nodegroup. Nothing of it exists yet.
 func (a CreateNodegroup) About() About {
 	return About{Cluster: a.Nodegroup.Cluster, Launches: &a.Nodegroup.Template, Starts: true, Put: a.Nodegroup.Tags}
 }
 
-// About is the nodegroup whose configuration changes.
+// About describes the nodegroup whose configuration changes.
 func (a UpdateNodegroupConfig) About() About { return About{Nodegroup: a.NodegroupName} }
 
-// About is the nodegroup whose machines are replaced.
+// About describes the nodegroup whose machines are replaced.
 func (a UpdateNodegroupVersion) About() About {
 	return About{Nodegroup: a.NodegroupName, Launches: a.Template, Configures: true}
 }
 
-// About is the nodegroup with the tags.
+// About describes the nodegroup and its tags.
 func (a TagNodegroup) About() About {
 	return About{Nodegroup: a.NodegroupName, Put: a.Put, Remove: a.Remove}
 }
 
-// About is the nodegroup that is deleted.
+// About describes the nodegroup that is deleted.
 func (a DeleteNodegroup) About() About { return About{Nodegroup: a.NodegroupName, Ends: true} }
 
 func unversioned(r observed.TemplateRef) observed.TemplateRef {
 	return observed.TemplateRef{ID: r.ID, Name: r.Name}
 }
 
-// Made are the template versions that steps have made.
+// Made contains the template versions that steps have made.
 type Made map[MadeKey]observed.TemplateRef
 
-// MadeKey is a template's name and what a version of it holds, "" for any.
+// MadeKey is the name of a template and the content of a version, "" for any content.
 type MadeKey struct{ Name, Content string }
 
-// Add notes what an action has made.
+// Add records the version that an action has made.
 func (m Made) Add(a Action, made observed.TemplateRef) {
 	about := a.About()
 	if about.Makes == "" {
@@ -141,7 +140,7 @@ func (m Made) Add(a Action, made observed.TemplateRef) {
 	}
 }
 
-// version is the reference with the version filled in, where a step has made it.
+// version returns the reference, with the version filled in if a step has made it.
 func (m Made) version(r observed.TemplateRef) observed.TemplateRef {
 	if made, ok := m[MadeKey{Name: r.Name, Content: r.Content}]; ok && r.Version == "" && r.Name != "" {
 		return made
@@ -149,7 +148,7 @@ func (m Made) version(r observed.TemplateRef) observed.TemplateRef {
 	return r
 }
 
-// pointer is version for what may have none.
+// pointer is version for a reference that may be nil.
 func (m Made) pointer(r *observed.TemplateRef) *observed.TemplateRef {
 	if r == nil {
 		return nil
@@ -158,13 +157,13 @@ func (m Made) pointer(r *observed.TemplateRef) *observed.TemplateRef {
 	return &made
 }
 
-// versioned is an action that takes what earlier steps of its plan have made.
+// versioned is an action that uses template versions that earlier steps of its plan made.
 type versioned interface {
 	with(made Made) Action
 }
 
-// WithTemplate returns the action with the template version that an earlier
-// step made filled in. Other actions are returned as they are.
+// WithTemplate returns the action with a template version that an earlier step made. It returns
+// other actions unchanged.
 func WithTemplate(a Action, made Made) Action {
 	if v, takes := a.(versioned); takes {
 		return v.with(made)
@@ -174,7 +173,7 @@ func WithTemplate(a Action, made Made) Action {
 
 func (a CreateLaunchTemplateVersion) with(made Made) Action {
 	if t, ok := made[MadeKey{Name: a.Template.Name}]; ok && a.Template.ID == "" {
-		// A token of one template is not that of another of the same name.
+		// The token must differ for another template with the same name.
 		a.Template.ID, a.Token = t.ID, content.ShortHash([]byte(t.ID), []byte(a.Token))
 	}
 	return a
@@ -205,8 +204,8 @@ func (a UpdateNodegroupVersion) with(made Made) Action {
 	return a
 }
 
-// Request returns the step's request to AWS, with the template versions that were made and with its
-// stamp.
+// Request returns the step's request to AWS, with the template versions that earlier steps made and
+// with its stamp.
 func (s Step) Request(made Made) Action {
 	do := WithTemplate(s.Do, made)
 	if writes, tags := do.(Tagging); tags && len(s.Stamp) > 0 {
@@ -215,7 +214,7 @@ func (s Step) Request(made Made) Action {
 	return do
 }
 
-// Tagging is an action that writes tags, and can write others besides.
+// Tagging is an action that writes tags and can write additional ones.
 type Tagging interface {
 	Tagged(more map[string]string) Action
 }
@@ -258,18 +257,19 @@ func withGroupTags(base map[string]observed.GroupTag, more map[string]string) ma
 	return out
 }
 
-// Explained is an action whose cause AWS's scaling activities may tell. The returned function
-// selects these activities; it is nil if none applies.
+// Explained is an action whose cause may be in AWS's scaling activities. The returned function
+// selects these activities. It is nil if none applies.
 type Explained interface {
 	Explained(have observed.Group) func(observed.Activity) bool
 }
 
-// Explained by any activity: whatever happened last to a group that is gone was its end.
+// Explained selects any activity: the last activity of a group that no longer exists is its
+// deletion.
 func (CreateGroup) Explained(observed.Group) func(observed.Activity) bool {
 	return func(observed.Activity) bool { return true }
 }
 
-// Explained by a change of the desired capacity: bounds alone start and end no machine.
+// Explained selects changes of the desired capacity. Bounds alone start and end no machine.
 func (a UpdateGroup) Explained(have observed.Group) func(observed.Activity) bool {
 	if a.DesiredCapacity == nil {
 		return nil
@@ -280,7 +280,7 @@ func (a UpdateGroup) Explained(have observed.Group) func(observed.Activity) bool
 	}
 }
 
-// Explained by a launch of a machine that is to be replaced.
+// Explained selects launches of machines that will be replaced.
 func (a StartRefresh) Explained(have observed.Group) func(observed.Activity) bool {
 	return func(act observed.Activity) bool {
 		return strings.HasPrefix(act.Description, "Launching") && slices.ContainsFunc(have.Instances, func(i observed.Instance) bool {

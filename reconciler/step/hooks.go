@@ -4,20 +4,20 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// PutHook makes a lifecycle hook of a group, or changes the one of that name.
+// PutHook creates a lifecycle hook of a group, or changes the existing one with that name.
 type PutHook struct {
 	Group string
 	Hook  intent.LifecycleHook
 }
 
-// DeleteHook removes a lifecycle hook of a group. One that is gone already is done.
+// DeleteHook removes a lifecycle hook of a group. If the hook is gone already, the action has
+// succeeded.
 type DeleteHook struct {
 	Group string
 	Name  string
 }
 
-// HoldMachine asks AWS to wait longer for the answer to a lifecycle action: the heartbeat
-// of who works on it.
+// HoldMachine makes AWS wait longer for the answer to a lifecycle action, by a heartbeat.
 type HoldMachine struct {
 	Group, Hook, Instance string
 }

@@ -1,13 +1,13 @@
 package step
 
-// Milestone is something worth telling that a pass did beside its steps.
+// Milestone is an event of a pass that is no step.
 type Milestone struct {
 	// Kind is stable, in kebab case, such as join-tokens-renewed.
 	Kind string
-	// Pool is "namespace/name", empty where it concerns the target.
+	// Pool is "namespace/name", empty if the event concerns the target.
 	Pool string
-	// Reason says in a few words why, Text in a sentence what happened.
+	// Reason explains the event in a few words. Text describes it in a sentence.
 	Reason, Text string
-	// Facts are further facts, without secrets.
+	// Facts contains further facts, without secrets.
 	Facts map[string]string
 }

@@ -8,23 +8,23 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// ErrLater says that a step was not asked of AWS: no spare call was left for a Patient
-// step, or its basis has changed since it was planned.
+// ErrLater means that a step was not sent to AWS: no spare call was left for a Patient step, or the
+// step's basis has changed since it was planned.
 var ErrLater = errors.New("left to a later pass")
 
-// Result says what an executed step made.
+// Result contains the results of an executed step.
 type Result struct {
 	// Template is the template version that the step made, with its number.
 	Template observed.TemplateRef
-	// RefreshID and UpdateID name what the step started.
+	// RefreshID and UpdateID identify the refresh or update that the step started.
 	RefreshID string
 	UpdateID  string
-	// Existed says that AWS refused to make the resource, because it is there already: what
-	// the pass observed lacked it.
+	// Existed reports whether AWS refused to create the resource because it exists already,
+	// although the pass's observation did not contain it.
 	Existed bool
 }
 
-// OutcomeStatus says how a step ended.
+// OutcomeStatus is the way a step ended.
 type OutcomeStatus string
 
 // Outcome statuses.
@@ -42,15 +42,15 @@ type Outcome struct {
 	Result   Result
 	Err      *observed.Error
 	Duration time.Duration
-	// Parked says that AWS refused the step, or one before it of the same pool, for
-	// good: it is left alone for a while or until the pool's steps change.
+	// Parked reports whether AWS permanently refused the step, or an earlier step of the same
+	// pool. weir does not retry it for a while, or until the pool's steps change.
 	Parked bool
-	// Lift says how to make weir try a parked step again, where a person can.
+	// Lift describes how a person can make weir retry a parked step.
 	Lift string
 }
 
-// MarshalJSON writes what commands and the API say of an outcome: which step it
-// was and how it ended, without the step's changes and request.
+// MarshalJSON writes an outcome for commands and the API: the step and its result, without the
+// step's changes and request.
 func (o Outcome) MarshalJSON() ([]byte, error) {
 	out := struct {
 		Verb     Verb     `json:"verb"`

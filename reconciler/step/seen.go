@@ -7,28 +7,28 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 )
 
-// Seen holds the facts that the end of a resource or of machines rests on: which one it
-// was, and whose it said to be. It is read once more right before the request, because
-// names are used again, and another may have taken the resource over since the pass
-// observed it.
+// Seen contains the identity and the owner tags of a resource on which a step relies. weir reads
+// them again right before the request, because names are reused, and somebody else may have adopted
+// the resource since the pass observed it.
 type Seen struct {
 	Resource Resource
-	// Name is a group's or nodegroup's, within Cluster; ID is a launch template's,
-	// which AWS gives once.
+	// Name is the name of the group or nodegroup, the latter within Cluster. ID is the id of a
+	// launch template, which AWS never reuses.
 	Name, Cluster, ID string
-	// ARN and CreatedAt tell a group or nodegroup from a later one of its name.
+	// ARN and CreatedAt distinguish a group or nodegroup from a later one with the same name.
 	ARN       string
 	CreatedAt time.Time
-	// Tags are those that say whose it is, and whether it may go.
+	// Tags contains the tags that identify the owner, and the tag that forbids pruning.
 	Tags map[string]string
-	// Moments says that it need not be read again within moments of the pass's look:
-	// machines come back, and a fleet that rolls has no calls to spare.
+	// Moments is set if the pass's own observation is enough for a few moments. The machines of
+	// such a step are replaced, and a rollout of a fleet has no calls to spare.
 	Moments bool
-	// Made says that weir made it a moment ago: only whose it is can be compared.
+	// Made is set if the same plan made the resource. Only the owner can then be compared.
 	Made bool
 }
 
-// whose lists the ownership tags: if one is missing or has another value, nothing is deleted.
+// whose lists the ownership tags. If one is missing or has another value, weir does not change the
+// resource.
 var whose = []string{observed.TagOwner, observed.TagSource, observed.TagTarget, observed.TagPool, observed.TagLaunchConfig, observed.TagPrune}
 
 func whoseTags(tags map[string]string) map[string]string {
@@ -41,23 +41,23 @@ func whoseTags(tags map[string]string) map[string]string {
 	return out
 }
 
-// SeenGroup holds the facts of a group that weir must see again.
+// SeenGroup returns the facts of a group that must still be true.
 func SeenGroup(g observed.Group) *Seen {
 	return &Seen{Resource: AutoScalingGroup, Name: g.Name, ARN: g.ARN, CreatedAt: g.CreatedAt, Tags: whoseTags(observed.GroupTagValues(g.Tags))}
 }
 
-// SeenNodegroup holds the facts of a nodegroup that weir must see again.
+// SeenNodegroup returns the facts of a nodegroup that must still be true.
 func SeenNodegroup(n observed.Nodegroup) *Seen {
 	return &Seen{Resource: ManagedNodegroup, Name: n.Name, Cluster: n.Cluster, ARN: n.ARN, CreatedAt: n.CreatedAt, Tags: whoseTags(n.Tags)}
 }
 
-// SeenTemplate holds the facts of a launch template that weir must see again.
+// SeenTemplate returns the facts of a launch template that must still be true.
 func SeenTemplate(t observed.Template) *Seen {
 	return &Seen{Resource: LaunchTemplate, Name: t.Name, ID: t.ID, Tags: whoseTags(t.Tags)}
 }
 
-// Made returns the facts that weir must see of a resource that the same plan made; nil if an action
-// is about none.
+// Made returns the facts that must be true for a resource that the same plan made. It is nil if the
+// action concerns no such resource.
 func (a About) Made(owner string) *Seen {
 	seen := &Seen{Moments: true, Made: true, Tags: map[string]string{observed.TagOwner: owner}}
 	switch {
@@ -73,8 +73,8 @@ func (a About) Made(owner string) *Seen {
 	return seen
 }
 
-// ToRoll returns the facts that weir must see before machines are replaced or ended, which is after
-// a step of the same plan has changed these tags.
+// ToRoll returns the facts that must be true before machines are replaced or ended, after a step of
+// the same plan has changed these tags.
 func (s *Seen) ToRoll(put map[string]string, remove []string) *Seen {
 	s.Moments = true
 	for _, k := range remove {
@@ -84,7 +84,7 @@ func (s *Seen) ToRoll(put map[string]string, remove []string) *Seen {
 	return s
 }
 
-// Differs says how the present resource differs, "" if it does not.
+// Differs describes how the present resource differs, "" if it does not.
 func (s *Seen) Differs(now *Seen) string {
 	if was, is := s.Tags[observed.TagOwner], now.Tags[observed.TagOwner]; s.Made {
 		if was == is {

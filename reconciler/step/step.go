@@ -1,11 +1,10 @@
-// Package step holds what a plan is made of: a Step with the changes that it shows to
-// people and the Action that it asks of AWS, and the Outcome of doing it. They are leaf
-// values: they can be printed, compared, stored and approved, and the ones who plan,
-// execute and tell of them know each other by them alone.
+// Package step defines the parts of a plan: a Step with the changes that people see, the Action
+// that it sends to AWS, and the Outcome of executing it. All are plain values that can be printed,
+// compared, stored and approved. The packages that plan, execute and report steps communicate only
+// through them.
 //
-// A new action is one type in action.go that says what it is About, and a case in the
-// adapter's Execute. Code that plans, holds, orders or reports steps asks About, never
-// which type it is.
+// To add an action, add a type in action.go with its About, and a case in the adapter's Execute.
+// Code that plans, holds, orders or reports steps uses About and never checks the type.
 package step
 
 import (
@@ -18,10 +17,10 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Verb says what a step does to its resource.
+// Verb is the effect of a step on its resource.
 type Verb string
 
-// Verbs, gravest first: a pool is shown under its gravest.
+// Verbs, most serious first: a pool is shown under the most serious verb of its steps.
 const (
 	Delete       Verb = "delete"
 	Replace      Verb = "replace"
@@ -42,7 +41,7 @@ const (
 	ManagedNodegroup Resource = "nodegroup"
 )
 
-// Hold says why a step does not run. Empty means that it does.
+// Hold is the reason why a step does not run. Empty means that it runs.
 type Hold string
 
 // Holds.
@@ -55,77 +54,77 @@ const (
 	HeldWindow     Hold = "window"
 )
 
-// Step is one change to AWS. It is data: it can be printed, compared, stored
-// and approved; Do holds the request.
+// Step is one change to AWS. It is data: it can be printed, compared, stored and approved. Do is
+// the request.
 type Step struct {
 	Verb     Verb     `json:"verb"`
 	Resource Resource `json:"resource"`
-	// Pool is "namespace/name" of the pool, empty for an orphan whose tag is gone.
+	// Pool is the pool as "namespace/name", empty for an orphan without the tag.
 	Pool string `json:"pool"`
-	// LaunchConfig is "namespace/name" of the AWSLaunchConfig whose template the
-	// step changes, and Pools are those that use it; Pool is then empty.
+	// LaunchConfig is "namespace/name" of the AWSLaunchConfig whose template the step changes.
+	// Pools lists the pools that use it. Pool is then empty.
 	LaunchConfig string   `json:"launchConfig,omitempty"`
 	Pools        []string `json:"pools,omitempty"`
 	Name         string   `json:"name"`
-	// Reason says in a few words why, for people.
+	// Reason explains the step briefly, for people.
 	Reason string `json:"reason"`
-	// Disruptive steps replace or end instances; Instances says how many.
+	// Disruptive reports whether the step replaces or ends instances. Instances is their number.
 	Disruptive bool `json:"disruptive"`
 	Instances  int  `json:"instances"`
 	Held       Hold `json:"held"`
-	// HeldReason says more about a hold: until when, or what it waits for.
+	// HeldReason explains a hold: until when it lasts, or what the step waits for.
 	HeldReason string `json:"heldReason,omitempty"`
-	// HeldEnds names who or what ends the hold, if that is more specific than the hold's own words.
-	// A plan as JSON always has it.
+	// HeldEnds describes who or what ends the hold, if that is more specific than the text for the
+	// Hold. It is always set in the JSON form of a plan.
 	HeldEnds string   `json:"heldEnds,omitempty"`
 	Changes  []Change `json:"changes"`
-	// Drift is set where the step puts right what changed outside Git.
+	// Drift is set if the step corrects a change from outside Git.
 	Drift *Drift `json:"drift,omitempty"`
 
 	Do Action `json:"-"`
-	// Stamp are tags that go along where the step writes tags, and are no reason to write any.
+	// Stamp contains tags that are added if the step writes tags. They are no reason to write any.
 	Stamp map[string]string `json:"-"`
-	// Claim writes the commit to the resource's tags before Do runs, once in a pass; nil if
-	// no call of its own is needed for that.
+	// Claim writes the commit to the resource's tags before Do runs, once in a pass. It is nil if
+	// no separate call is needed for that.
 	Claim Action `json:"-"`
-	// Later steps are part of the plan and wait for a later pass: AWS takes one
-	// update of a nodegroup at a time, and a template outlives its group.
+	// Later is set for steps that wait for a later pass: AWS runs one update of a nodegroup at a
+	// time, and a template is deleted after its group.
 	Later bool `json:"-"`
-	// Allowed deletions go beyond the limit because of the commit's trailer.
+	// Allowed is set for deletions beyond the limit that the commit's trailer allows.
 	Allowed bool `json:"-"`
-	// Seen is the resource that must still exist, and its owner, right before the step
-	// ends it.
+	// Seen describes the resource, with its owner, as it must still be right before the step.
 	Seen *Seen `json:"-"`
-	// Rollout identifies what a rollout brings a pool to, whichever version holds it.
+	// Rollout identifies the result of a rollout, regardless of the template version with that
+	// content.
 	Rollout string `json:"-"`
-	// Toward identifies what the machines of the step's group or nodegroup are to be
-	// launched of in the end, however many shares or versions lie between: it is what an
-	// approval of a rollout is about.
+	// Toward identifies the final launch configuration for the machines of the step's group or
+	// nodegroup, regardless of the number of shares or versions on the way. Approvals of rollouts
+	// refer to it.
 	Toward string `json:"-"`
 	// Fingerprint identifies the intent behind a nodegroup update.
 	Fingerprint string `json:"-"`
-	// First says that the step would be the first to replace machines since the pool
-	// was taken over, or goes along with that.
+	// First is set if the step would be the first to replace machines since the pool was adopted,
+	// or belongs to such a step.
 	First bool `json:"-"`
-	// Stops says that the step ends a rollout that was found bad, or takes it back: it
-	// waits for no window, approval, wave or turn.
+	// Stops is set if the step ends or reverts a rollout that was found bad. It waits for no
+	// window, approval, wave or turn.
 	Stops bool `json:"-"`
-	// Wanted is the step's pool, for a shared template the first of its pools.
+	// Wanted is the step's pool. For a shared template it is the first of its pools.
 	Wanted *intent.Pool `json:"-"`
 }
 
-// Change is one field that a step changes. Field is the path below spec; From
-// and To are JSON values, nil where absent.
+// Change is one field that a step changes. Field is the path below spec. From and To are JSON
+// values, nil if absent.
 type Change struct {
 	Field  string         `json:"field"`
 	From   any            `json:"from"`
 	To     any            `json:"to"`
 	Origin *diag.Position `json:"origin,omitempty"`
-	// Words say what the values mean, for people.
+	// Words explains the values, for people.
 	Words string `json:"words,omitempty"`
 
-	// Object and Path say which manifest field the value came from, so that
-	// the caller can attach the origin.
+	// Object and Path identify the manifest field of the value, so that the caller can find its
+	// origin.
 	Object intent.ObjectRef `json:"-"`
 	Path   intent.Path      `json:"-"`
 }
@@ -137,71 +136,70 @@ const (
 	HeldRolloutLimit Hold = "rollout-limit"
 	HeldWaiting      Hold = "waiting"
 	HeldPolicy       Hold = "policy"
-	// HeldPreflight steps would end machines while AWS is known to refuse every new one.
+	// HeldPreflight is for steps that would end machines while AWS would refuse every new machine.
 	HeldPreflight Hold = "preflight"
 )
 
-// Disrupts reports whether the step waits for a window: it replaces or ends what
-// runs, or deletes something. Creations, and corrections that touch no machine, need no
-// window.
+// Disrupts reports whether the step waits for a window: it replaces or ends machines, or deletes
+// something. Creations, and corrections that affect no machine, need no window.
 func (s Step) Disrupts() bool {
 	return s.Disruptive || slices.Contains([]Verb{Rollout, Replace, Delete}, s.Verb)
 }
 
-// Rolls reports whether the step replaces machines, or goes on with that.
+// Rolls reports whether the step starts or continues to replace machines.
 func (s Step) Rolls() bool {
 	return !s.Stops && (s.Verb == Rollout || s.Verb == Replace) && !s.About().EndsRefresh()
 }
 
-// StartsRollout reports whether the step would begin to replace instances.
+// StartsRollout reports whether the step would start to replace instances now.
 func (s Step) StartsRollout() bool {
 	return s.Held == "" && !s.Later && s.Rolls()
 }
 
-// Passes reports whether a hold ends without a change of the plan: a window opens, an
-// earlier target converges, somebody approves.
+// Passes reports whether the hold ends without a change of the plan: a window opens, an earlier
+// target converges, somebody approves.
 func (h Hold) Passes() bool {
 	return slices.Contains([]Hold{HeldApproval, HeldWindow, HeldWave, HeldGate, HeldRolloutLimit, HeldWaiting, HeldPolicy, HeldPreflight}, h)
 }
 
-// Stays reports whether a hold may last for months: nobody waits for findings about steps
-// that are not about to run, and they would be asked for in each pass.
+// Stays reports whether the hold may last for months. Nobody needs findings about such steps,
+// and weir would request them in every pass.
 func (h Hold) Stays() bool {
 	return slices.Contains([]Hold{HeldPaused, HeldSuspended, HeldConflict, HeldStopped, HeldControlPlane}, h)
 }
 
-// HeldControlPlane holds what a control plane has to be ready for: a cluster that is
-// still being made, or one whose API servers are older than the kubelets that Git
-// wants. It passes without anything being done about the pool, so it is no fault.
+// HeldControlPlane is for steps that wait for a control plane: its cluster is still being created,
+// or its API servers are older than the wanted kubelets. It ends without a change of the pool, so
+// it is no fault.
 const HeldControlPlane Hold = "control-plane"
 
-// LaunchesNewer reports whether the step makes machines, or a launch configuration
-// for them, that may have another kubelet than the pool has. Where the launch
-// configuration does not decide that, EKS does, and its version gets its own step.
+// LaunchesNewer reports whether the step starts machines, or makes a launch configuration, with a
+// possibly different kubelet version. If the launch configuration does not decide the version
+// (decides is false), EKS does, and its version has a separate step.
 func (s Step) LaunchesNewer(decides bool) bool {
 	a := s.About()
 	return a.Starts || a.Configures && decides
 }
 
-// HeldStopped steps are not this process's to do: another weir is ahead of it, AWS takes
-// them and does not keep them, or what they bring machines to was found bad.
+// HeldStopped is for steps that this process must not execute: another weir is ahead, AWS accepts
+// the change and does not keep it, or the wanted configuration was found bad.
 const HeldStopped Hold = "stopped"
 
-// MovesLevel reports whether the step makes machines run something else, or makes what
-// they are to run.
+// MovesLevel reports whether the step makes machines run something else, or makes the template for
+// that.
 func (s Step) MovesLevel() bool {
 	return s.Disrupts() || s.Verb == Create || s.Resource == LaunchTemplate
 }
 
-// Mends reports whether the step puts back what was changed outside Git and replaces
-// nothing: it takes its target to no other level, so it waits for no other target.
+// Mends reports whether the step corrects a change from outside Git and replaces nothing. It brings
+// its target to no other level, so it waits for no other target.
 func (s Step) Mends() bool { return s.Drift != nil && !s.Disrupts() }
 
-// OwnerOfConfig begins what Step.Owner says of the steps of an AWSLaunchConfig.
+// OwnerOfConfig is the prefix of Step.Owner for the steps of an AWSLaunchConfig.
 const OwnerOfConfig = "launch-config "
 
-// Owner names what the step belongs to: the pool, or the AWSLaunchConfig behind
-// the words "launch-config". The steps of one owner run in order.
+// Owner returns the owner of the step: the pool, or the AWSLaunchConfig with the prefix
+// "launch-config". The steps of one owner run in order.
 func (s Step) Owner() string {
 	if s.LaunchConfig != "" {
 		return OwnerOfConfig + s.LaunchConfig
@@ -212,10 +210,10 @@ func (s Step) Owner() string {
 // OfLaunchConfig reports whether an owner is an AWSLaunchConfig.
 func OfLaunchConfig(owner string) bool { return strings.HasPrefix(owner, OwnerOfConfig) }
 
-// Drift says that a step corrects a change that was made outside Git.
+// Drift is the cause of a change from outside Git that a step corrects.
 type Drift struct {
-	// At and Cause come from AWS's scaling activities, zero where they say nothing:
-	// they tell of sizes and machines only.
+	// At and Cause come from AWS's scaling activities, which explain only sizes and machines. They
+	// are zero if AWS gives no cause.
 	At    time.Time `json:"at,omitzero"`
 	Cause string    `json:"cause,omitempty"`
 }

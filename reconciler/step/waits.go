@@ -2,15 +2,15 @@ package step
 
 import "strings"
 
-// Wait is a hold in words, as all texts show it.
+// Wait describes a hold for people. All texts use it.
 type Wait struct {
 	Hold Hold
-	// For names what steps wait for. Ends names who or what ends the wait, unless a step's HeldEnds
-	// is more specific. TARGET and DIGEST stand for names.
+	// For describes what steps wait for. Ends describes who or what ends the wait, unless a step's
+	// HeldEnds is more specific. TARGET and DIGEST are placeholders.
 	For, Ends string
 }
 
-// Waits are all holds, each once: a new hold needs a line here, and one in
+// Waits lists all holds, each once. A new hold needs a line here and in
 // deploy/docs/guides/holds.md, which tests compare.
 var Waits = []Wait{
 	{HeldPaused, "the end of a pause in Git", "a commit without the pause"},
@@ -29,7 +29,8 @@ var Waits = []Wait{
 	{HeldStopped, "a decision: another weir is ahead, AWS does not keep the value, or the rollout failed", "a commit that changes the same resource, or `weir reconcile TARGET --retry`"},
 }
 
-// WaitOf returns the line of a hold. An unknown hold, as from a newer weir, waits for its own name.
+// WaitOf returns the line of a hold. For an unknown hold, such as one of a newer weir, it returns
+// the hold's name.
 func WaitOf(h Hold) Wait {
 	for _, w := range Waits {
 		if w.Hold == h {
@@ -39,7 +40,7 @@ func WaitOf(h Hold) Wait {
 	return Wait{Hold: h, For: string(h)}
 }
 
-// Ends names who or what ends the hold of a step of a target, empty if that is unknown or nothing
+// Ends describes who or what ends the hold of a target's step, empty if that is unknown or nothing
 // holds it.
 func (s Step) Ends(target string) string {
 	if s.HeldEnds != "" || s.Held == "" {

@@ -25,8 +25,8 @@ type Provider interface {
 }
 
 const (
-	// askEvery is the time for which a provider's answer is used again: a conductor runs every
-	// second, and a stop may take a minute.
+	// askEvery is the time for which a provider's answer is reused: a conductor runs every second,
+	// and a stop may take a minute.
 	askEvery = 10 * time.Second
 	// saidKept is the time for which an unused answer is kept.
 	saidKept = time.Minute
@@ -34,12 +34,12 @@ const (
 	parallel = 4
 )
 
-// Asker answers questions of rollouts. It is safe for concurrent use.
+// Asker answers requests of rollouts to gates. It is safe for concurrent use.
 type Asker struct {
-	// Provider finds a provider by its name; nil if no provider has that name.
+	// Provider returns the provider with a name, nil for none.
 	Provider func(name string) Provider
 	Now      func() time.Time
-	// MaxAge returns the age up to which owners' reports count. A nil MaxAge accepts any age.
+	// MaxAge returns the maximum age of owners' reports. A nil MaxAge accepts any age.
 	MaxAge func() time.Duration
 
 	mu   sync.Mutex
@@ -56,8 +56,8 @@ type said struct {
 	at      time.Time
 }
 
-// Answers answers the questions, each under its Key, from the owners' reports and from providers.
-// It sends queries concurrently, and each query once.
+// Answers answers the requests, each under its Key, from the owners' reports and from providers. It
+// sends queries concurrently, and each query once.
 func (a *Asker) Answers(ctx context.Context, asks []rollout.Ask, pools []rollout.Pool) map[string]rollout.Answer {
 	a.ask(ctx, asks)
 	maxAge := time.Duration(0)
@@ -135,7 +135,7 @@ func (a *Asker) queried(ask rollout.Ask) rollout.Answer {
 	return answer
 }
 
-// Within judges the values of a query: each has to be within the gate's bounds.
+// Within judges the values of a query: each must be within the gate's bounds.
 func Within(g *intent.PrometheusGate, samples []Sample) rollout.Answer {
 	bounds := "at most " + number(g.Max)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout"
 )
 
-// nodesReady looks whether all machines of the new hash are ready, and none is late.
+// nodesReady checks whether all machines of the new hash are ready, and none is late.
 func (j judge) nodesReady() rollout.Answer {
 	g := j.ask.Gate.NodesReady
 	machines, unasked := int32(0), []string{}
@@ -66,7 +66,8 @@ func ready(p *rollout.Pool, within time.Duration) finding {
 	return finding{verdict: rollout.Pass}
 }
 
-// failedActivities counts those since the share began, over all pools of the question.
+// failedActivities counts the activities that failed since the share began, over all pools of the
+// request.
 func (j judge) failedActivities() rollout.Answer {
 	failed, causes, first := 0, []string{}, time.Time{}
 	found := j.each(func(p *rollout.Pool) finding {
@@ -104,7 +105,7 @@ func (j judge) failedActivities() rollout.Answer {
 	return worst(found, passed)
 }
 
-// alarms looks at each alarm in each account and region of the pools.
+// alarms checks each alarm in the account and region of each pool.
 func (j judge) alarms() rollout.Answer {
 	names := j.ask.Gate.CloudWatchAlarms.Alarms
 	found := j.each(func(p *rollout.Pool) finding {

@@ -1,24 +1,24 @@
-// Package gate answers the gates of rollouts: whether the next share or wave may begin.
+// Package gate answers the gates of rollouts: whether the next share or wave may start.
 //
-// An answer passes, fails, or says what is unknown, with a sentence and the time of what it
-// rests on. Unknown holds and never stops a rollout: what cannot be read is no bad sign, and
-// no good one. What is not finished is unknown as well, with what is waited for. A fact
-// from before the question's share began says nothing of that share.
+// An answer is pass, fail or unknown, with a sentence and the time of its facts. Unknown makes the
+// rollout wait and never stops it: a failed read is neither a good nor a bad sign. Work in progress
+// is unknown as well, with a description of what is missing. A fact from before the start of the
+// share does not count.
 //
 // There are four kinds:
 //
 //   - nodesReady: the machines of the new hash are Ready nodes of the workload cluster, each
-//     within a time. Where weir was given no access to the cluster, that they are in service
-//     counts, and the answer says so, unless the gate requires nodes.
+//     within a time. If weir has no access to the cluster, a machine in service counts as
+//     ready, and the answer mentions that, unless the gate requires nodes.
 //   - failedActivities: scaling activities that failed since the share began.
 //   - cloudWatchAlarms: alarms in the account and region of each pool.
-//   - prometheus: each value of a query is within bounds. No value is no answer, as
-//     it is unknown whether nothing is wrong or nothing is measured; a query that is to find
-//     faults ends in `or vector(0)`.
+//   - prometheus: each value of a query is within bounds. No value is unknown, as it is
+//     unclear whether nothing is wrong or nothing is measured. A query that looks for faults
+//     should end in `or vector(0)`.
 //
-// The first three are judged by the facts that owners of accounts and regions report, as
-// only they can ask there ([Judge], a pure function). The fourth is asked by who conducts
-// ([Asker]), of the providers that the configuration names.
+// [Judge], a pure function, decides the first three from the facts that owners of accounts and
+// regions report, as only owners have access there. For the fourth, the conductor queries the
+// providers in the configuration ([Asker]).
 package gate
 
 import (
@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	// named is the number of things that a sentence names.
+	// named is the number of items that a sentence lists.
 	named = 3
 	// longest is the number of characters of a foreign text that a sentence may quote.
 	longest = 300
@@ -67,7 +67,7 @@ func worst(found []finding, passed string) rollout.Answer {
 	return a
 }
 
-// list names the first of some texts, and says how many more there are.
+// list joins the first texts, and adds the number of the remaining ones.
 func list(texts []string) string {
 	texts = slices.Compact(texts)
 	if more := len(texts) - named; more > 0 {
@@ -76,8 +76,8 @@ func list(texts []string) string {
 	return strings.Join(texts, "; ")
 }
 
-// Judge answers a gate by what owners reported of its pools. maxAge is how old that may be
-// at now; 0 is any age. A gate of Prometheus is unknown to it.
+// Judge answers a gate from the owners' reports about its pools. maxAge is the maximum age of
+// reports at now. Zero means any age. For a Prometheus gate it answers unknown.
 func Judge(ask rollout.Ask, pools []rollout.Pool, now time.Time, maxAge time.Duration) rollout.Answer {
 	j := judge{ask: ask, now: now, maxAge: maxAge, pools: make(map[rollout.ID]*rollout.Pool, len(pools))}
 	for i := range pools {
@@ -103,8 +103,8 @@ type judge struct {
 	maxAge time.Duration
 }
 
-// each looks at the pools that are reported as the question means them; of other pools it is
-// unknown why they are not.
+// each calls look for every pool whose report is about the requested hash and recent enough. For
+// any other pool it adds an unknown finding with the reason.
 func (j judge) each(look func(p *rollout.Pool) finding) (out []finding) {
 	for _, s := range j.ask.Pools {
 		p := j.pools[s.ID]
@@ -138,7 +138,7 @@ func (j judge) each(look func(p *rollout.Pool) finding) (out []finding) {
 
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// clip shortens what somebody else said, before a word.
+// clip shortens a foreign text, before a word.
 func clip(text string) string {
 	if text = strings.Join(strings.Fields(text), " "); len(text) <= longest {
 		return text

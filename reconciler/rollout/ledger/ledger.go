@@ -1,8 +1,8 @@
-// Package ledger keeps the records of rollouts, one for each source, in a store.
+// Package ledger stores the records of rollouts, one for each source.
 //
-// The member that speaks for a source writes what its conductor decides, under its lease.
-// Commands of people change a record too, on whichever member they are given: both are
-// transactions, so that neither undoes the other.
+// The member that speaks for a source writes its conductor's decisions, under its lease. Commands
+// of people also change a record, on any member. Both use transactions, so neither undoes the
+// other's change.
 package ledger
 
 import (
@@ -26,7 +26,7 @@ type Ledger struct {
 	db state.Store
 
 	mu sync.Mutex
-	// read holds the last read records: owners need them before each write.
+	// read caches the last read records, because owners need them before each write.
 	read map[string]entry
 }
 
@@ -35,18 +35,18 @@ type entry struct {
 	record *rollout.Record
 }
 
-// Open keeps records in db.
+// Open returns a Ledger that stores records in db.
 func Open(db state.Store) *Ledger { return &Ledger{db: db, read: map[string]entry{}} }
 
-// format is the version of the record format. It goes up when a newer weir writes something that an
-// older one would misread. Members of two neighbouring versions run concurrently, and a member that
-// does not know the format must neither use the record nor overwrite it.
+// format is the version of the record format. It increases when a newer weir writes something that
+// an older one would misread. Members of two consecutive versions run concurrently. A member that
+// does not know the format must neither use nor overwrite the record.
 const format = 1
 
-// ErrNewer is that of a record which a newer weir has written.
+// ErrNewer is the error for a record that a newer weir has written.
 var ErrNewer = errors.New("a newer weir has written the record of rollouts: start that version; until then pools of FleetRollouts are held")
 
-// stored is a record as it is written: compressed, and in parts for engines that accept no values
+// stored is a record in its stored form: compressed, and in parts for engines that accept no values
 // of its size. Earlier releases wrote plain records without a format.
 type stored struct {
 	Format int    `json:"format,omitempty"`
@@ -54,10 +54,10 @@ type stored struct {
 	Data   []byte `json:"data"`
 }
 
-// partSize is the number of bytes of a compressed record in a part, which is written in base64.
+// partSize is the number of bytes of a compressed record in one part. Parts are stored in base64.
 const partSize = 200 << 10
 
-// Read is the record of a source, which must not be changed.
+// Read returns the record of a source. The caller must not change it.
 func (l *Ledger) Read(source string) (*rollout.Record, error) {
 	var data []byte
 	err := l.db.View(func(tx *state.Tx) (err error) {
@@ -87,7 +87,7 @@ func partKey(source string, n int) string {
 	return source + "\x00" + strconv.Itoa(n)
 }
 
-// get returns the stored data of a record, its parts put together; nil for none.
+// get returns the stored data of a record, joined from its parts, nil for none.
 func get(tx *state.Tx, source string) ([]byte, error) {
 	raw, is, err := records.Get(tx, source)
 	if err != nil || !is {
@@ -133,7 +133,7 @@ func put(tx *state.Tx, source string, data []byte) error {
 			return err
 		}
 	}
-	for n := len(parts); ; n++ { // of a longer record before
+	for n := len(parts); ; n++ { // remaining parts of a longer, earlier record
 		if _, is, err := records.Get(tx, partKey(source, n)); err != nil || !is {
 			return err
 		}
@@ -173,8 +173,9 @@ func decode(data []byte) (*rollout.Record, error) {
 	return record, nil
 }
 
-// Change writes what change makes of the record of a source, in one transaction; nothing
-// where that is the same record. In is where it is written, nil for the ledger's own store.
+// Change replaces the record of a source by the result of change, in one transaction. It writes
+// nothing if the result is the same record. in is the store to write to, nil for the ledger's own
+// store.
 func (l *Ledger) Change(in state.Store, source string, change func(rollout.Record) (rollout.Record, error)) error {
 	if in == nil {
 		in = l.db

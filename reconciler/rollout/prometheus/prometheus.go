@@ -1,10 +1,10 @@
-// Package prometheus sends instant queries to a Prometheus server, or to a server with its API. It
-// uses client_golang's client of that API.
+// Package prometheus sends instant queries to a Prometheus server, or to a server with the same
+// API. It uses client_golang's client of that API.
 //
-// Its own part protects a process that writes to AWS from the server: an answer has a bound and a
-// deadline, no redirect is followed, the credential goes to the configured host alone and is in no
-// error. The files with credentials are read at each query, so a token that is rotated counts at
-// once.
+// In addition, it protects a process that writes to AWS from the server: answers have a maximum
+// size and a deadline, no redirect is followed, the credential is sent only to the configured host,
+// and errors never contain it. Files with credentials are read at each query, so a rotated token
+// takes effect at once.
 package prometheus
 
 import (
@@ -29,30 +29,31 @@ import (
 )
 
 const (
-	// timeout bounds a query with the reading of its answer.
+	// timeout limits the time of a query, including reading its answer.
 	timeout = 10 * time.Second
-	// mostBytes and mostSamples bound an answer; a gate that has more values asks the wrong
-	// question.
+	// mostBytes and mostSamples limit an answer. A gate whose query returns more values needs a
+	// different query.
 	mostBytes   = 4 << 20
 	mostSamples = 10000
-	// longest bounds the text of a reported error.
+	// longest limits the bytes of a reported error.
 	longest = 300
-	// mostSecret bounds a file with a credential.
+	// mostSecret limits the bytes read from a file with a credential.
 	mostSecret = 64 << 10
 )
 
-// Options say how a server is reached.
+// Options configures the access to a server.
 type Options struct {
 	// URL is the address of the server, to which /api/v1/query is added.
 	URL string
-	// TokenFile holds a bearer token. Username and PasswordFile are the other way to
-	// authenticate; at most one of the two is set.
+	// TokenFile contains a bearer token. Alternatively, Username and PasswordFile authenticate the
+	// client. At most one of the two ways is set.
 	TokenFile, Username, PasswordFile string
-	// CAFile holds the certificates that sign the server's; empty for the system's.
+	// CAFile contains the certificates that sign the server's. If it is empty, the system's
+	// certificates are used.
 	CAFile string
 }
 
-// Client asks one server. It is safe for concurrent use.
+// Client sends queries to one server. It is safe for concurrent use.
 type Client struct {
 	options   Options
 	host      *url.URL
@@ -97,8 +98,8 @@ func Open(o Options) (*Client, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Query asks for the values of a query now, by the server's clock: a scalar or an instant
-// vector.
+// Query returns the values of a query now, by the server's clock. The query must return a scalar or
+// an instant vector.
 func (c *Client) Query(ctx context.Context, query string) ([]gate.Sample, error) {
 	header, secret, err := c.credential()
 	if err != nil {
@@ -107,7 +108,7 @@ func (c *Client) Query(ctx context.Context, query string) ([]gate.Sample, error)
 	ctx, cancel := context.WithTimeout(context.WithValue(ctx, authorization{}, header), timeout)
 	defer cancel()
 	value, warnings, _, err := c.api.Query(ctx, query, time.Time{}, v1.WithTimeout(timeout))
-	if err == nil && len(warnings) > 0 { // a part of what holds the data has not answered
+	if err == nil && len(warnings) > 0 { // a part of the data is missing
 		err = errors.New("its answer is not whole: " + warnings[0])
 	}
 	if err != nil {
@@ -202,7 +203,8 @@ func readSecret(key, file string) (string, error) {
 
 type authorization struct{}
 
-// guard is around the transport.
+// guard wraps the transport. It refuses other hosts, adds the credential and limits the size of
+// answers.
 type guard struct{ c *Client }
 
 // RoundTrip implements http.RoundTripper.
@@ -223,7 +225,7 @@ func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// bounded fails if a body continues after its bound.
+// bounded returns an error if a body exceeds its limit.
 type bounded struct {
 	io.ReadCloser
 	left int
