@@ -19,21 +19,21 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// canAsk reports whether a user sits at a terminal and can answer.
+// canAsk reports whether a user can answer questions on a terminal.
 func (s surroundings) canAsk() bool {
 	in, ok := s.stdin.(*os.File)
 	return ok && isatty.IsTerminal(in.Fd()) && isTerminal(s.stderr)
 }
 
-// ask puts a question on the terminal. Without one, at the end of the input and
-// when ctx ends the answer is empty.
+// ask asks a question on the terminal. The answer is empty without a terminal, at the end of the input, and
+// if ctx ends.
 func (s surroundings) ask(ctx context.Context, question string) string {
 	if !s.canAsk() {
 		return ""
 	}
 	fmt.Fprint(s.stderr, question+" ")
 	answers := make(chan string, 1)
-	go func() { // ends with the process where no answer comes
+	go func() { // ends with the process if nobody answers
 		line, _ := bufio.NewReader(s.stdin).ReadString('\n')
 		answers <- strings.TrimSpace(line)
 	}()
@@ -46,7 +46,7 @@ func (s surroundings) ask(ctx context.Context, question string) string {
 	}
 }
 
-// confirm asks a question to which the answer is no unless the user says yes.
+// confirm asks a question. The answer is no unless the user says yes.
 func (s surroundings) confirm(ctx context.Context, question string) bool {
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(s.ask(ctx, question+" [y/N]")))
 }
@@ -94,8 +94,8 @@ func agree(ctx context.Context, s surroundings, w *workspace.Workspace) (agreed 
 	return s.ask(ctx, "To apply, type the number of deletions ("+number+"):") == number, nil
 }
 
-// deleted names what a plan deletes now or once what holds it has passed, but for
-// launch templates: they go with their groups.
+// deleted names the resources that a plan deletes now, or after a hold ends. It omits launch templates,
+// which are deleted with their groups.
 func deleted(p *plan.Plan) (out []string) {
 	for _, st := range p.Steps {
 		if st.Verb == step.Delete && st.Resource != step.LaunchTemplate && st.Held != step.HeldPruneLimit && st.Held != step.HeldConflict {

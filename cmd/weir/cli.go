@@ -22,27 +22,27 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// The rules of what is printed: standard output holds the result and nothing
-// else; progress, logs, errors and hints go to standard error. An error starts
-// with "weir: ", has no full stop, and a line "hint: " below it says what to do.
+// The rules of output: standard output contains only the result. Progress, logs, errors and hints go to
+// standard error. An error starts with "weir: " and has no full stop. Its remedy is in a line "hint: "
+// below it.
 
-// surroundings holds what the process contributes, so that tests can replace it.
+// surroundings contains the parts of the process that tests can replace.
 type surroundings struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	getenv         func(string) string
-	// secrets are kept out of all output. run makes them.
+	// secrets contains the values to remove from all output. run creates it.
 	secrets *redact.Registry
-	// open is standard output for output that was requested with its secrets.
+	// open is standard output without redaction, for output that was requested with its secrets.
 	open io.Writer
-	// color is auto, always or never. run makes it.
+	// color is auto, always or never. run sets it.
 	color *string
-	// clock and member belong to a daemon among others; nil and empty for this machine's.
+	// clock and member are set for one of several daemons. nil and empty mean this machine's own.
 	clock  coord.Clock
 	member string
 }
 
-// guarded keeps secrets out of everything that is written.
+// guarded redacts secrets in everything that is written.
 func (s surroundings) guarded() surroundings {
 	s.color = new("auto")
 	s.secrets, s.open = &redact.Registry{}, s.stdout
@@ -134,7 +134,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	return usage(advice.DidYouMean(name, known, "see weir --help"), "unknown command %q", name)
 }
 
-// withHint adds what to do to the error about a wrong number of arguments.
+// withHint adds the remedy to errors about a wrong number of arguments.
 func withHint(c *cobra.Command) cobra.PositionalArgs {
 	check := c.Args
 	return func(c *cobra.Command, args []string) error {
@@ -163,7 +163,7 @@ func file(w io.Writer) *os.File {
 	return f
 }
 
-// printer writes text to w, coloured only on a terminal that has not said no.
+// printer returns a Printer for w. It uses colours only on a terminal that supports them.
 func (s surroundings) printer(w io.Writer) terminal.Printer {
 	p := terminal.Printer{W: w, Color: s.colored(w)}
 	if f := file(w); f != nil && isTerminal(w) {
@@ -174,8 +174,8 @@ func (s surroundings) printer(w io.Writer) terminal.Printer {
 	return p
 }
 
-// colored reports whether text on w has colours: as --color says, else where w is
-// a terminal that has not said no.
+// colored reports whether text on w has colours. It follows --color; by default, it returns true for a
+// terminal that supports them.
 func (s surroundings) colored(w io.Writer) bool {
 	switch *s.color {
 	case "always":
@@ -186,7 +186,7 @@ func (s surroundings) colored(w io.Writer) bool {
 	return isTerminal(w) && s.getenv("NO_COLOR") == "" && s.getenv("TERM") != "dumb"
 }
 
-// redraws reports whether lines on w may be written over.
+// redraws reports whether lines on w can be overwritten.
 func (s surroundings) redraws(w io.Writer) bool { return isTerminal(w) && s.getenv("TERM") != "dumb" }
 
 // env returns the part of the surroundings that a configuration uses.
@@ -194,7 +194,7 @@ func (s surroundings) env() config.Env {
 	return config.Env{Getenv: s.getenv, Root: os.Geteuid() == 0}
 }
 
-// loadConfig reads a configuration and prints its faults.
+// loadConfig reads a configuration and prints its errors.
 func (s surroundings) loadConfig(file string) (*config.Config, error) {
 	c, faults, err := config.Load(file, s.env())
 	if err != nil {
@@ -211,7 +211,7 @@ func (s surroundings) loadConfig(file string) (*config.Config, error) {
 	return c, nil
 }
 
-// failed is the error after diagnostics have been printed.
+// failed returns the error to use after diagnostics have been printed.
 func failed(what string, list diag.List) error {
 	return errors.New(what + ": " + terminal.CountDiagnostics(list))
 }

@@ -36,7 +36,7 @@ weir corrects drift within a pass. So suspend the pool first (weir suspend), and
 once the pull request is merged. To edit the files of a work tree instead, use
 weir import --update.`
 
-// acceptPatience bounds the time for the plans and the pushes of a pull request.
+// acceptPatience is the timeout for the plans and the pushes of a pull request.
 const acceptPatience = 5 * time.Minute
 
 func acceptCommand(s surroundings) *cobra.Command {
@@ -106,7 +106,7 @@ func tellAccepted(s surroundings, out commands.Accepted) {
 	fmt.Fprintf(s.stdout, "pull request #%d: %s\n", out.Number, wording.Clean(out.URL))
 }
 
-// fieldLine describes the value that accept writes for a field, or why it writes none.
+// fieldLine describes the value that accept writes for a field, or the reason why it writes none.
 func fieldLine(f accept.Field) string {
 	what := f.Pool + ": " + f.Field + ": "
 	switch {

@@ -93,7 +93,7 @@ func adoptCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// adoption holds the options of adopt. held is the Terraform state that manages the resources now,
+// adoption contains the options of adopt. held is the Terraform state that currently manages the resources,
 // nil if none is named.
 type adoption struct {
 	output string
@@ -101,7 +101,7 @@ type adoption struct {
 	held   *terraform.State
 }
 
-// adopt shows what would be adopted, asks where it has to, and does it.
+// adopt shows the adoption, asks for confirmation if necessary, and executes it.
 func adopt(ctx context.Context, s surroundings, w *workspace.Workspace, a adoption) error {
 	output := a.output
 	if !a.yes || a.held != nil {
@@ -135,14 +135,14 @@ func adopt(ctx context.Context, s surroundings, w *workspace.Workspace, a adopti
 			fmt.Fprintln(s.stderr, "weir: nothing was changed: add --yes to adopt what is shown")
 			return withCode(gravest(code, exitRefused))
 		}
-		// Nobody has seen a resource that has appeared since.
+		// The user has not seen resources that appeared later.
 		w.Only(reports)
 	}
 	var applied []terminal.Applied
 	for _, r := range w.Pass(ctx, reconciler.Apply) {
 		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
-	code := applyCode(applied, false, false) // the user did not ask for the steps that are held from now on
+	code := applyCode(applied, false, false) // the user did not ask for steps that are held from now on
 	w.PlanAgain(ctx, applied)
 	if err := printAdopted(s, output, applied); err != nil {
 		return err
@@ -158,7 +158,7 @@ func adopt(ctx context.Context, s surroundings, w *workspace.Workspace, a adopti
 	return withCode(code)
 }
 
-// adoptable counts the resources of a report that would be retagged.
+// adoptable returns the number of resources in a report that would get new tags.
 func adoptable(r *plan.Report) int {
 	n := 0
 	if r.Plan != nil {
@@ -171,7 +171,7 @@ func adoptable(r *plan.Report) int {
 	return n
 }
 
-// nothing reports whether there is nothing to say of a target but that.
+// nothing reports whether the report of a target contains nothing to show.
 func nothing(r *plan.Report) bool {
 	return r.Err == nil && r.Plan != nil && r.Plan.Empty() && !r.Diagnostics.HasErrors()
 }

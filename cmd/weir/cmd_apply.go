@@ -28,7 +28,7 @@ says that a resource which new machines need does not exist, steps that end mach
 held as "preflight"; --insist runs them anyway.
 `
 
-// defaultTimeout is the default for the longest wait of apply --wait.
+// defaultTimeout is the default timeout of apply --wait.
 const defaultTimeout = 15 * time.Minute
 
 func applyCommand(s surroundings) *cobra.Command {
@@ -110,7 +110,7 @@ func printApplied(s surroundings, output string, applied []terminal.Applied) err
 func applyCode(applied []terminal.Applied, wait, late bool) int {
 	code := exitOK
 	var first, last []step.Hold
-	if wait { // what a control plane or an earlier target held then has run, or the time was over
+	if wait { // steps that waited for a control plane or an earlier target have run, or the timeout has passed
 		first, last = []step.Hold{step.HeldControlPlane, step.HeldWave}, []step.Hold{step.HeldControlPlane}
 	}
 	if late {
@@ -130,5 +130,5 @@ func applyCode(applied []terminal.Applied, wait, late bool) int {
 	return code
 }
 
-// since is the time that an apply takes so far, for the progress line.
+// since formats the time since the start of an apply, for the progress line.
 func since(start time.Time) string { return fmt.Sprint(time.Since(start).Round(time.Second)) }

@@ -100,13 +100,13 @@ func unapproveCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// inForce offers the approvals that can be taken back.
+// inForce returns the approvals that can be withdrawn, for completion.
 func inForce(ctx context.Context, s surroundings, flags commandFlags) (out []cobra.Completion) {
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
 	var c *config.Config
 	if flags.config != "" {
-		c, _, _ = config.Load(flags.config, s.env()) // a faulty one offers nothing
+		c, _, _ = config.Load(flags.config, s.env()) // with an invalid configuration, there are no completions
 	}
 	d, err := s.daemonOf(flags.serverFlags, c)
 	if err != nil {

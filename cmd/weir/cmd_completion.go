@@ -41,11 +41,11 @@ func completionCommand(s surroundings) *cobra.Command {
 	}
 }
 
-// completionTimeout bounds what a press of the tab key waits for.
+// completionTimeout is the timeout of a completion.
 const completionTimeout = time.Second
 
-// completeTargets offers the names of the configured targets. Where none can be
-// read, the shell completes paths, which these commands take as well.
+// completeTargets completes the names of the configured targets. If none can be read, the shell completes
+// paths, which these commands also accept.
 func completeTargets(s surroundings, file *string) cobra.CompletionFunc {
 	return func(c *cobra.Command, _ []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if *file == "" {
@@ -55,9 +55,8 @@ func completeTargets(s surroundings, file *string) cobra.CompletionFunc {
 	}
 }
 
-// completeFromDaemon offers targets, and as argument number poolsFrom and later
-// their pools: of a running daemon, or else the targets of the configuration. It is
-// silent where neither answers.
+// completeFromDaemon completes targets and, from argument poolsFrom on, their pools. It uses a running
+// daemon, or otherwise the targets of the configuration. If neither is available, it returns nothing.
 func completeFromDaemon(s surroundings, file *string, server *serverFlags, poolsFrom int) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		all := known(c.Context(), s, *file, *server)
@@ -73,7 +72,7 @@ func completeFromDaemon(s surroundings, file *string, server *serverFlags, pools
 	}
 }
 
-// poolsNever offers no pools.
+// poolsNever disables the completion of pools.
 const poolsNever = -1
 
 func offered(names []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -83,15 +82,15 @@ func offered(names []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirec
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// names are the pools by the targets that there are.
+// names maps targets to their pools.
 type names map[string][]string
 
-// known asks the daemon, or reads the configuration where none answers in time.
+// known asks the daemon, or reads the configuration if no daemon answers in time.
 func known(ctx context.Context, s surroundings, file string, server serverFlags) names {
 	out := names{}
 	var c *config.Config
 	if file != "" {
-		c, _, _ = config.Load(file, s.env()) // a faulty one offers nothing
+		c, _, _ = config.Load(file, s.env()) // with an invalid configuration, there are no completions
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()

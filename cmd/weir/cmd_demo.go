@@ -31,7 +31,7 @@ demo deletes it at the end, unless --keep or --dir is given. It continues in a k
 --members 3 runs three daemons that share the work over an embedded etcd, and prints how to
 kill one. The pages of the other two show which of them takes its work.`
 
-// mostMembers bounds how many processes a demo starts.
+// mostMembers is the maximum number of processes in a demo.
 const mostMembers = 9
 
 func demoCommand(s surroundings) *cobra.Command {
@@ -53,7 +53,7 @@ func demoCommand(s surroundings) *cobra.Command {
 				}
 				dir = made
 				if !keep {
-					defer func() { _ = os.RemoveAll(made) }() // the system cleans up the rest
+					defer func() { _ = os.RemoveAll(made) }() // the system cleans up anything that is left
 				}
 			}
 			switch {
@@ -94,7 +94,7 @@ func runDemo(ctx context.Context, s surroundings, dir string, logs *logFlags) er
 	if err != nil {
 		return errors.Join(err, d.Close())
 	}
-	// AWS outlives the daemon, which finishes its last call to it.
+	// AWS must outlive the daemon, which finishes its last call.
 	awsContext, stopAWS := context.WithCancel(context.WithoutCancel(ctx))
 	awsEnded := make(chan error, 1)
 	go func() { awsEnded <- d.AWS.Run(awsContext) }()
@@ -114,7 +114,7 @@ func runDemo(ctx context.Context, s surroundings, dir string, logs *logFlags) er
 	return errors.Join(err, <-awsEnded)
 }
 
-// callName returns the name by which a person in this shell calls this program.
+// callName returns the name with which a user calls this program in a shell.
 func callName() string {
 	self, err := os.Executable()
 	if err != nil {
@@ -130,7 +130,7 @@ func callName() string {
 	return filepath.Clean(self)
 }
 
-// watchPools prints how pools change until ctx ends, and once, that all run.
+// watchPools prints changes of pools until ctx ends. It also prints once that all pools are running.
 func watchPools(ctx context.Context, s surroundings, a *app.App) {
 	start, announced := time.Now(), false
 	said := map[string]string{}

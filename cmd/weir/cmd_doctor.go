@@ -44,7 +44,7 @@ visits that are older than three hours, as a younger visit may still be running.
 --visit NUMBER deletes those of one visit, whatever its age.
 `
 
-// doctorFlags say which account is visited, and what may be done there.
+// doctorFlags selects the account to visit, and the permitted actions there.
 type doctorFlags struct {
 	region, account, role, endpoint, output string
 	clean                                   bool
@@ -85,7 +85,7 @@ func doctorCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// check refuses flags that do not fit together.
+// check rejects flags that exclude each other.
 func (f *doctorFlags) check(c *cobra.Command) error {
 	switch {
 	case f.region == "":
@@ -106,7 +106,7 @@ func (f *doctorFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// checkVisit refuses flags of a visit that do not fit together.
+// checkVisit rejects flags of a visit that exclude each other.
 func (f *doctorFlags) checkVisit(c *cobra.Command) error {
 	v := f.visit
 	switch {
@@ -128,7 +128,7 @@ func (f *doctorFlags) checkVisit(c *cobra.Command) error {
 	return nil
 }
 
-// run visits, and prints the report.
+// run visits the account, and prints the report.
 func (f *doctorFlags) run(ctx context.Context, s surroundings) error {
 	var clock doctor.Clock
 	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
@@ -175,7 +175,7 @@ func (f *doctorFlags) run(ctx context.Context, s surroundings) error {
 	return nil
 }
 
-// cleaned says what could not be deleted.
+// cleaned reports the resources that could not be deleted.
 func (f *doctorFlags) cleaned(s surroundings, left []string) error {
 	if f.output != outputText {
 		if err := s.value(f.output, struct {
@@ -207,7 +207,7 @@ var diagnosisHeads = []struct {
 	{doctor.NotSeen, "Not seen"},
 }
 
-// diagnosis prints a report for people.
+// diagnosis prints a report for a reader.
 func (s surroundings) diagnosis(r *doctor.Report) {
 	p := s.printer(s.stdout)
 	for _, part := range diagnosisHeads {
@@ -242,7 +242,7 @@ func calls(r *doctor.Report) (n int) {
 	return n
 }
 
-// writeDiagnosis writes a report to attach to an issue.
+// writeDiagnosis writes a report that can be attached to an issue.
 func writeDiagnosis(w io.Writer, r *doctor.Report) error {
 	var b strings.Builder
 	made := buildOf()

@@ -77,7 +77,7 @@ func emulatorCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// emulatorOperations are the operations that the emulator has, by service.
+// emulatorOperations lists the operations that the emulator supports, by service.
 func emulatorOperations() string {
 	var b strings.Builder
 	b.WriteString("\nOperations:\n")
@@ -109,7 +109,7 @@ func parseQuotas(flags []string) (map[string]int, error) {
 	return out, nil
 }
 
-// emulatorHints is the address, and command lines that work as they stand.
+// emulatorHints returns the address, and complete command lines.
 func emulatorHints(url string) string {
 	url = "http://" + config.Reachable(strings.TrimPrefix(url, "http://"))
 	const try = `

@@ -94,7 +94,7 @@ func explainCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// explainCode prints what there is to know about a diagnostic's code.
+// explainCode prints the documentation of a diagnostic's code.
 func explainCode(s surroundings, code, output string) error {
 	rule, ok := diag.RuleOf(code)
 	if !ok {
@@ -117,7 +117,7 @@ func explainCode(s surroundings, code, output string) error {
 	return nil
 }
 
-// sentence begins a text with a capital.
+// sentence capitalizes the first letter of a text.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // poolAt renders a path and finds a pool in it.
@@ -153,8 +153,8 @@ func poolAt(ctx context.Context, s surroundings, path, name string, vars workspa
 	}
 }
 
-// poolsNamed are the pools of a name, or of a namespace and name: the
-// MachinePool's, or else the infrastructure pool's.
+// poolsNamed returns the pools with a name, or with a namespace and name. MachinePools are preferred to
+// infrastructure pools.
 func poolsNamed(pools []intent.Pool, name string) []*intent.Pool {
 	var machine, infra []*intent.Pool
 	for i := range pools {
@@ -172,7 +172,7 @@ func poolsNamed(pools []intent.Pool, name string) []*intent.Pool {
 	return infra
 }
 
-// chains explains the fields that a name stands for.
+// chains explains the fields that match a name.
 func chains(r *workspace.Rendered, pool *intent.Pool, fields []render.Field, name string) ([]terminal.Explained, error) {
 	path, err := intent.ParsePath(name)
 	if err != nil {
@@ -185,11 +185,11 @@ func chains(r *workspace.Rendered, pool *intent.Pool, fields []render.Field, nam
 	return past(r, selected), nil
 }
 
-// past has how each field's value came about.
+// past returns the origins of fields' values.
 func past(r *workspace.Rendered, selected []render.Field) (out []terminal.Explained) {
 	known := map[string][]steps.Step{}
 	for _, f := range selected {
-		// Fields of the pool that come from one field of a manifest share its past.
+		// Fields of the pool that are based on one field of a manifest share its origins.
 		id := f.Object.String() + "\x00" + f.Manifest.String()
 		if _, ok := known[id]; !ok {
 			known[id] = r.Chain(f)
@@ -209,7 +209,7 @@ func past(r *workspace.Rendered, selected []render.Field) (out []terminal.Explai
 	return out
 }
 
-// meant is a hint with the known names that are nearest to a word.
+// meant returns a hint with the known names that are most similar to a word.
 func meant(word string, known []string, otherwise string) string {
 	type candidate struct {
 		name     string
@@ -234,7 +234,7 @@ func meant(word string, known []string, otherwise string) string {
 	return "did you mean " + strings.Join(names, " or ") + "? Else " + otherwise
 }
 
-// distance counts the letters that must be changed, added or removed.
+// distance returns the edit distance of two words.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -254,8 +254,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// completeExplain offers codes and paths, then the path's pools, then the pool's
-// fields.
+// completeExplain completes codes and paths, then the pools of the path, then the fields of the pool.
 func completeExplain(s surroundings, vars *varFlags) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var out []cobra.Completion

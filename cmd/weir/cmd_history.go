@@ -31,7 +31,7 @@ several daemons share. weir keeps the newest 10,000 events and 2,000 passes of t
 30 days.
 `
 
-// historyFlags say what of the history is wanted, and from whom.
+// historyFlags selects parts of the history, and the daemon to ask.
 type historyFlags struct {
 	serverFlags
 	config, since string
@@ -98,8 +98,8 @@ func historyCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// unknownKinds is an error where no event can have one of the kinds. It is asked where
-// nothing was found: another release may know more kinds.
+// unknownKinds returns an error if no event can have one of the kinds. It is called only if nothing was
+// found, because another release may know more kinds.
 func unknownKinds(wanted []string) error {
 	for _, k := range wanted {
 		if !slices.Contains(kinds.All(), k) {
@@ -109,8 +109,8 @@ func unknownKinds(wanted []string) error {
 	return nil
 }
 
-// unknownNames is an error where nothing ever happened to one of the names, and there
-// is not a target or pool of it: a mistyped one must not look like peace.
+// unknownNames returns an error if one of the names has no history, and no target or pool has that name.
+// Otherwise, a mistyped name would look like one without events.
 func unknownNames(ctx context.Context, s surroundings, flags historyFlags, wanted []string) error {
 	if len(wanted) == 0 {
 		return nil
@@ -134,7 +134,7 @@ func unknownNames(ctx context.Context, s surroundings, flags historyFlags, wante
 	return nil
 }
 
-// printed prints v as JSON or YAML unless something went wrong before.
+// printed prints v as JSON or YAML, unless there already was an error.
 func printed(s surroundings, output string, before error, v any) error {
 	if before != nil {
 		return nil
@@ -142,7 +142,7 @@ func printed(s surroundings, output string, before error, v any) error {
 	return s.value(output, v)
 }
 
-// filter checks the flags.
+// filter validates the flags, and returns their filter.
 func (f *historyFlags) filter(names []string, now time.Time) (history.Filter, error) {
 	if f.address != "" && f.config != "" {
 		return history.Filter{}, usage("use only one of them", "--address and --config both choose the daemon")
@@ -164,7 +164,7 @@ func (f *historyFlags) filter(names []string, now time.Time) (history.Filter, er
 	return out, nil
 }
 
-// parseSince reads a time, or how long ago it was.
+// parseSince parses a time, or a duration before now.
 func parseSince(text string, now time.Time) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -175,7 +175,7 @@ func parseSince(text string, now time.Time) (time.Time, bool) {
 	return now.Add(-d), ok && d >= 0
 }
 
-// parseLength reads a length of time, also in days of 24 hours.
+// parseLength parses a duration, also in days of 24 hours.
 func parseLength(text string) (time.Duration, bool) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)

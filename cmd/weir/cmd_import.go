@@ -63,7 +63,7 @@ those that launch from its launch templates. The file is the output of terraform
 or of terraform show -json.
 `
 
-// importFlags say what to import, from where, and where to.
+// importFlags selects the resources to import, their source and the output directory.
 type importFlags struct {
 	region, account, role, endpoint, dir, report string
 	choice                                       importer.Choice
@@ -122,12 +122,12 @@ func importCommand(s surroundings) *cobra.Command {
 	flags.report = outputText
 	f.Var(choice{&flags.report, []string{outputText, outputJSON, outputYAML}}, "report", "form of the report")
 	complete(c, "report", func(string) []string { return []string{outputText, outputJSON, outputYAML} })
-	_ = c.MarkFlagDirname("out") // the flag is there
+	_ = c.MarkFlagDirname("out") // the flag exists
 	update.add(c)
 	return c
 }
 
-// check refuses flags that do not fit together.
+// check rejects flags that exclude each other.
 func (f *importFlags) check() error {
 	switch {
 	case f.region == "":
@@ -171,7 +171,8 @@ func (f *importFlags) check() error {
 	return writable(f.dir)
 }
 
-// run reads, makes manifests, plans them, and puts them in place last of all.
+// run reads resources, writes manifests to a temporary directory, plans them, and moves them to their final
+// place at the end.
 func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 	ctx := c.Context()
 	var held terraform.State
@@ -193,7 +194,7 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 	if err != nil {
 		return fmt.Errorf("make directory: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(temp) }() // what is left has nothing that is wanted
+	defer func() { _ = os.RemoveAll(temp) }() // anything left there is not needed
 	if err := f.prove(c, s, state, pools, temp); err != nil {
 		return err
 	}
@@ -228,7 +229,7 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 	return nil
 }
 
-// read reads the chosen resources; held is the state that --from-terraform names.
+// read reads the selected resources. held is the state that --from-terraform names.
 func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.State) (observed.State, error) {
 	o := accounts.New(accounts.Options{Logger: s.quiet(), Getenv: s.getenv}).Options(reconciler.ScopeKey{Account: f.account, Region: f.region, RoleARN: f.role, Endpoint: f.endpoint})
 	cloud, err := awscloud.Open(ctx, o)
@@ -264,7 +265,7 @@ func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.S
 	return state, err
 }
 
-// readSources reads what pools launch whose manifests are to say it.
+// readSources reads the launch configuration of pools whose manifests must contain it.
 func readSources(ctx context.Context, cloud *awscloud.Cloud, state observed.State, how importer.Templates) (observed.State, error) {
 	needs := importer.Sources(state, how)
 	state, err := cloud.Fill(ctx, state, observed.Needs{TemplateNames: needs.TemplateNames, LaunchConfigurations: needs.LaunchConfigurations})
@@ -281,13 +282,14 @@ type importReport struct {
 	Region    string          `json:"region"`
 	Directory string          `json:"directory"`
 	Pools     []importer.Pool `json:"pools"`
-	// Overlays are directories below the directory, a target each; none with --flat.
+	// Overlays lists directories below the output directory, one per target; none with --flat.
 	Overlays []string      `json:"overlays,omitempty"`
 	Bases    []factor.Base `json:"bases,omitempty"`
-	// Lines counts the lines of YAML, FlatLines those that a file for each pool would have.
+	// Lines is the number of lines of YAML. FlatLines is the number of lines with a separate file for each
+	// pool.
 	Lines     int `json:"lines,omitempty"`
 	FlatLines int `json:"flatLines,omitempty"`
-	// Notice explains why the requested bases are missing.
+	// Notice is the reason why the requested bases are missing.
 	Notice string `json:"notice,omitempty"`
 }
 

@@ -26,8 +26,7 @@ import (
 const membersPath = "/api/v1/members"
 
 const (
-	// moveFor bounds the time until a daemon answers that work was moved, readFor the time for a
-	// read from the engine.
+	// moveFor is the timeout for moving work, and readFor the timeout for a read from the engine.
 	moveFor = 40 * time.Second
 	readFor = 10 * time.Second
 )
@@ -103,8 +102,8 @@ func membersCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// daemonFor finds the daemon that flags or a configuration name. The configuration is nil
-// where none is given.
+// daemonFor returns the daemon that flags or a configuration name. The configuration is nil if none is
+// given.
 func (s surroundings) daemonFor(f serverFlags, file string) (client.Client, *config.Config, error) {
 	if f.address != "" && file != "" {
 		return client.Client{}, nil, usage("use only one of them", "--server and --config both choose the daemon")
@@ -120,7 +119,7 @@ func (s surroundings) daemonFor(f serverFlags, file string) (client.Client, *con
 	return d, cfg, err
 }
 
-// askMembers asks a daemon, or where none answers the engine itself.
+// askMembers asks a daemon, or reads the engine itself if none answers.
 func askMembers(ctx context.Context, s surroundings, d client.Client, cfg *config.Config) (v members.View, err error) {
 	err = d.Ask(ctx, membersPath, &v)
 	switch {
@@ -133,8 +132,8 @@ func askMembers(ctx context.Context, s surroundings, d client.Client, cfg *confi
 	return readEngine(ctx, cfg)
 }
 
-// readEngine reads from the engine itself which member owns what: all that was ever owned, because
-// only daemons know what is wanted.
+// readEngine reads the owners from the engine itself. It returns everything that was ever owned, because
+// only daemons know what should be owned.
 func readEngine(ctx context.Context, cfg *config.Config) (v members.View, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readFor)
 	defer cancel()
@@ -164,7 +163,7 @@ stores the request: a member that is away follows it when it is back. A new proc
 another member, and takes work.
 `
 
-// moveFlags holds the flags of commands that move work between members.
+// moveFlags contains the flags of commands that move work between members.
 type moveFlags struct {
 	commandFlags
 	move commands.Move
@@ -180,11 +179,11 @@ func (f *moveFlags) add(c *cobra.Command, s surroundings) {
 	}
 }
 
-// offer returns the names of members, or of what they own.
+// offer returns the names of members, or of their scopes and sources.
 func (f *moveFlags) offer(ctx context.Context, s surroundings, owned bool) (out []cobra.Completion) {
 	var cfg *config.Config
 	if f.config != "" {
-		cfg, _, _ = config.Load(f.config, s.env()) // a faulty one offers nothing
+		cfg, _, _ = config.Load(f.config, s.env()) // with an invalid configuration, there are no completions
 	}
 	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
 	defer cancel()
@@ -206,7 +205,7 @@ func (f *moveFlags) offer(ctx context.Context, s surroundings, owned bool) (out 
 	return slices.Compact(out)
 }
 
-// send asks the daemon to move work, and prints the result in the given words.
+// send asks the daemon to move work, and prints the result as formatted by words.
 func (f *moveFlags) send(ctx context.Context, s surroundings, path string, words func(commands.Moved) string) error {
 	d, cfg, err := s.daemonFor(f.serverFlags, f.config)
 	if err != nil {

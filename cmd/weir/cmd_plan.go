@@ -100,19 +100,19 @@ func planCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// proposalFlags name what to plan in place of the commit that a source follows.
+// proposalFlags selects a proposal to plan instead of the followed commit.
 type proposalFlags struct{ path, ref, pull string }
 
 func (f *proposalFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.path, "path", "", "plan the Git work tree around `DIR` as it is on disk, instead of the commit that its source follows")
 	c.Flags().StringVar(&f.ref, "ref", "", "plan the branch, tag or commit `REF`: of the source's repository, or with --path of the one around DIR")
 	c.Flags().StringVar(&f.pull, "pull-request", "", "plan the pull request `NUMBER`, or SOURCE#NUMBER, merged into the commit that its source follows")
-	_ = c.MarkFlagDirname("path") // it is there
+	_ = c.MarkFlagDirname("path") // the flag exists
 }
 
 func (f *proposalFlags) given() bool { return f.path != "" || f.ref != "" || f.pull != "" }
 
-// proposals are the names of the flags.
+// proposals lists the names of the flags.
 var proposals = []string{"path", "ref", "pull-request"}
 
 // draft returns the draft that the flags propose for targets.
@@ -129,7 +129,7 @@ func (f *proposalFlags) draft(c *cobra.Command, targets []string) (workspace.Dra
 	return out, err
 }
 
-// planned makes the plans that a command line requests: here, or in a running daemon.
+// planned makes the plans for a command line, in this process or in a running daemon.
 func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, server serverFlags, args []string) ([]*plan.Report, error) {
 	asks := server.address != "" || flags.config == "" && proposal.given() && s.getenv("WEIR_SERVER") != ""
 	switch flag := given(c, "address", "token-file", "ca-file"); {
@@ -174,7 +174,7 @@ func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal propos
 	return reports, c.Context().Err()
 }
 
-// planDraft plans a draft with a configuration, or asks a daemon to where none is given.
+// planDraft plans a draft with a configuration, or asks a daemon to do so if no configuration is given.
 func planDraft(ctx context.Context, s surroundings, env workspace.Env, file string, server serverFlags, draft workspace.Draft) (workspace.Drafted, error) {
 	if file == "" {
 		d, err := s.daemonOf(server, nil)

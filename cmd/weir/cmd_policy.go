@@ -38,7 +38,7 @@ policy of a role instead: for a machine (instance), for another role (its ARN), 
 service account in Kubernetes (the ARN of the cluster's OIDC provider).
 `
 
-// policyFlags say what policies are made of.
+// policyFlags contains the inputs of policies.
 type policyFlags struct {
 	config, account, instance, trust, serviceAccount, from string
 	regions, passRoles, kmsKeys, ssmPrefixes               []string
@@ -103,7 +103,7 @@ func policyCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// check refuses flags that do not fit together.
+// check rejects flags that exclude each other.
 func (f *policyFlags) check(c *cobra.Command, args []string) error {
 	for _, arn := range append(slices.Clone(f.passRoles), f.kmsKeys...) {
 		if !strings.HasPrefix(arn, "arn:") {
@@ -146,7 +146,7 @@ func (f *policyFlags) wants(a iampolicy.Access) bool {
 	return asked[a] || !f.plan && !f.apply && !f.daemon
 }
 
-// printTrust prints who may assume a role.
+// printTrust prints the trust policy of a role.
 func (f *policyFlags) printTrust(c *cobra.Command, s surroundings, output string) error {
 	if flag := given(c, "config", "account", "region", "instance", "plan", "apply", "daemon", "pass-role", "kms-key-arn", "ssm-prefix", "adopt", "from"); flag != "" {
 		return usage("use only one of them", "--trust and %s exclude each other", flag)
@@ -172,9 +172,9 @@ func (f *policyFlags) printTrust(c *cobra.Command, s surroundings, output string
 	return s.value(output, doc)
 }
 
-// ofConfig makes the policies of a configuration's targets, one for each account and role. If it
-// cannot render a target, it returns an error together with the policies that it made, because the
-// roles of that target are missing.
+// ofConfig returns the policies for a configuration's targets, one for each account and role. If it cannot
+// render a target, it returns an error together with the other policies, because the roles of that target
+// are missing.
 func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []string) ([]iampolicy.RolePolicy, error) {
 	c, err := s.loadConfig(f.config)
 	if err != nil {
@@ -196,7 +196,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 		if d.Policy.Region == "" || d.Set == nil || d.Diagnostics.HasErrors() {
 			s.printer(s.stderr).Diagnostics(d.Diagnostics)
 		}
-		if d.Policy.Region == "" { // it is applied nowhere, so nothing is granted for it
+		if d.Policy.Region == "" { // it is not applied anywhere, so it needs no permissions
 			err = d.Err // the targets are unknown
 			return
 		}
@@ -222,7 +222,7 @@ func (f *policyFlags) ofConfig(ctx context.Context, s surroundings, names []stri
 	return roles.Policies(f.wants), err
 }
 
-// ofFlags makes the policies of an account without looking at Git.
+// ofFlags returns the policies of an account without reading Git.
 func (f *policyFlags) ofFlags() (out []iampolicy.RolePolicy) {
 	scope := iampolicy.Scope{
 		Partition: partition.Of(f.regions[0]).ID, Account: f.account, Regions: f.regions, Instance: f.instance,
@@ -243,7 +243,7 @@ func (f *policyFlags) ofFlags() (out []iampolicy.RolePolicy) {
 	return out
 }
 
-// printPolicies prints policies for people, or as data.
+// printPolicies prints policies as text or as data.
 func printPolicies(s surroundings, output string, list []iampolicy.RolePolicy) error {
 	if output != outputText {
 		if len(list) == 1 {
@@ -284,7 +284,7 @@ func printPolicies(s surroundings, output string, list []iampolicy.RolePolicy) e
 	return nil
 }
 
-// titleOf says whose policy it is.
+// titleOf returns a title with the owner of the policy.
 func titleOf(r iampolicy.RolePolicy) string {
 	what := map[iampolicy.Access]string{iampolicy.Plan: "To plan", iampolicy.Apply: "To apply"}[r.For]
 	if r.For == iampolicy.Daemon {

@@ -57,7 +57,7 @@ func renderCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// rendered prints a render of a path in the form of an output.
+// rendered prints the render of a path in an output format.
 func (s surroundings) rendered(r *workspace.Rendered, path, output string, show bool) (err error) {
 	var out []byte
 	switch output {
@@ -87,7 +87,7 @@ func (s surroundings) rendered(r *workspace.Rendered, path, output string, show 
 	return err
 }
 
-// errorsOf are the errors of a list: pools with one are not among the intents.
+// errorsOf returns the errors of a list. Pools with an error are not in the intents.
 func errorsOf(list diag.List) diag.List {
 	var out diag.List
 	for _, d := range list {

@@ -47,7 +47,7 @@ func rolloutCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// rolloutAsk holds the flags of a command that requests the list.
+// rolloutAsk contains the flags of a command that requests the list.
 type rolloutAsk struct {
 	serverFlags
 	file, output string
@@ -103,7 +103,7 @@ func rolloutList(s surroundings) *cobra.Command {
 	return c
 }
 
-// turns prints which targets wait for others, or for the rollouts of others.
+// turns prints the targets that wait for others, or for the rollouts of others.
 func (s surroundings) turns(list []waves.Turn) error {
 	if len(list) == 0 {
 		return nil
@@ -116,7 +116,7 @@ func (s surroundings) turns(list []waves.Turn) error {
 	return w.Flush()
 }
 
-// cells are fields of a line of a table.
+// cells formats fields as a line of a table.
 func cells(fields ...string) string {
 	for i, f := range fields {
 		if fields[i] = wording.Clean(f); f == "" {
@@ -165,7 +165,7 @@ func rolloutShow(s surroundings) *cobra.Command {
 	return c
 }
 
-// completeRollouts offers the names of FleetRollouts.
+// completeRollouts completes the names of FleetRollouts.
 func completeRollouts(s surroundings, file *string, server *serverFlags) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) (out []cobra.Completion, _ cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -173,7 +173,7 @@ func completeRollouts(s surroundings, file *string, server *serverFlags) cobra.C
 		}
 		var cfg *config.Config
 		if *file != "" {
-			cfg, _, _ = config.Load(*file, s.env()) // a faulty one offers nothing
+			cfg, _, _ = config.Load(*file, s.env()) // with an invalid configuration, there are no completions
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), completionTimeout)
 		defer cancel()
@@ -192,7 +192,7 @@ func (s surroundings) showRollout(r waves.Rollout) error {
 	return s.rolloutTables(r)
 }
 
-// clockTime prints a time for people.
+// clockTime formats a time.
 func clockTime(t time.Time) string { return t.UTC().Format("2 Jan 15:04:05 MST") }
 
 // rolloutFacts prints the state of a rollout as a whole.
@@ -246,7 +246,7 @@ func (s surroundings) rolloutFacts(r waves.Rollout) {
 	}
 }
 
-// rolloutTables prints the waves, pools and gates of a rollout, and what was stopped.
+// rolloutTables prints the waves, pools, gates and stopped changes of a rollout.
 func (s surroundings) rolloutTables(r waves.Rollout) error {
 	w := tabwriter.NewWriter(s.stdout, 0, 4, 2, ' ', 0)
 	if len(r.Waves) > 0 {
@@ -280,7 +280,7 @@ func (s surroundings) rolloutTables(r waves.Rollout) error {
 	return w.Flush()
 }
 
-// shares are the percentages of each pool at which a wave waits, "" where it has none.
+// shares formats the percentages of each pool at which a wave waits, "" if there are none.
 func shares(list []int32) string {
 	var out []string
 	for _, s := range list {

@@ -94,7 +94,7 @@ func runCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// reloadConfig reads the configuration of a running daemon and logs its faults.
+// reloadConfig reads the configuration of a running daemon and logs its errors.
 func reloadConfig(file string, env config.Env, log *slog.Logger) (*config.Config, error) {
 	c, faults, err := config.Load(file, env)
 	if err != nil {
@@ -113,7 +113,7 @@ func reloadConfig(file string, env config.Env, log *slog.Logger) (*config.Config
 	return c, nil
 }
 
-// startHint says what to do about what keeps a daemon from starting.
+// startHint returns the remedy for an error that prevents the start of a daemon.
 func startHint(err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -126,8 +126,8 @@ func startHint(err error) error {
 	return err
 }
 
-// firstFault is the first error with its place, and how many more there are: the report
-// of a refused configuration must be enough to mend it.
+// firstFault returns the first error with its position, and the number of further errors. The report of a
+// rejected configuration must be sufficient to fix it.
 func firstFault(faults diag.List) string {
 	n := faults.Count(diag.Error)
 	for _, f := range faults {

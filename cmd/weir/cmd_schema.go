@@ -25,8 +25,8 @@ configuration.
 --partial is for patches, and for bases that overlays complete: no field is required.
 `
 
-// configWord names weir's own configuration among the kinds, and configSchema is
-// where its schema lies.
+// configWord is the word for weir's own configuration in the list of kinds. configSchema is the file of its
+// schema.
 const (
 	configWord   = "config"
 	configSchema = "weir.dev/config_v1alpha1.json"
@@ -62,7 +62,7 @@ func schemaCommand(s surroundings) *cobra.Command {
 		if dir != "" {
 			return writeSchemas(dir, files)
 		}
-		// On standard output there is one document, the one for all of them.
+		// Standard output gets one document, which covers all of them.
 		text, err := schema.Marshal(files[0].schema)
 		if err == nil {
 			_, err = s.stdout.Write(text)
@@ -72,14 +72,14 @@ func schemaCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// schemaFile is a schema and where it lies below a directory.
+// schemaFile is a schema with its path below a directory.
 type schemaFile struct {
 	path   string
 	schema schema.Node
 }
 
-// schemaFiles returns the schemas that the arguments name, or all kinds and the configuration
-// without arguments. The first one covers everything.
+// schemaFiles returns the schemas for the arguments. Without arguments, it returns the schemas of all kinds
+// and of the configuration. The first one covers all of them.
 func schemaFiles(args []string, o schema.Options) ([]schemaFile, error) {
 	ours := schemaFile{configSchema, config.Schema()}
 	if len(args) == 1 && args[0] == configWord {
@@ -117,7 +117,7 @@ func schemaFiles(args []string, o schema.Options) ([]schemaFile, error) {
 	return files, nil
 }
 
-// kindNames are the names of the kinds that have schemas.
+// kindNames returns the names of the kinds that have schemas.
 func kindNames() []string {
 	var out []string
 	for _, k := range schema.Kinds() {

@@ -94,7 +94,7 @@ func simulateCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// planCode is the exit code of plans.
+// planCode returns the exit code of plans.
 func planCode(reports []*plan.Report, detailed bool) int {
 	code := exitOK
 	for _, r := range reports {
@@ -108,7 +108,7 @@ func planCode(reports []*plan.Report, detailed bool) int {
 	return code
 }
 
-// draftScene plans a proposal, as the scene of a simulation.
+// draftScene plans a proposal, and returns it as the scene of a simulation.
 func draftScene(c *cobra.Command, env workspace.Env, flags *passFlags, proposal proposalFlags, cfg *config.Config, args []string) (scene simulate.Scene, _ []*plan.Report, err error) {
 	if err := flags.fits(c); err != nil {
 		return scene, nil, err
@@ -127,8 +127,8 @@ func draftScene(c *cobra.Command, env workspace.Env, flags *passFlags, proposal 
 	return scene, drafted.Reports, nil
 }
 
-// simulated plans what a command line requests, and simulates it. The timeline is nil if nothing
-// could be planned; the reports say why.
+// simulated makes the plans for a command line, and simulates them. The timeline is nil if nothing could be
+// planned; the reports contain the reasons.
 func simulated(c *cobra.Command, s surroundings, flags *passFlags, proposal proposalFlags, assume simulate.Assumptions, timeout time.Duration, args []string) (*timeline.Timeline, []*plan.Report, error) {
 	ctx := c.Context()
 	var scene simulate.Scene

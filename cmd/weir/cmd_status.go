@@ -40,7 +40,7 @@ With --watch it draws the table again every --interval until Ctrl-C. If the outp
 terminal, it adds a line for each pool that has changed.
 `
 
-// statusFlags say what of the pools is shown, and how often.
+// statusFlags selects the pools to show, and the interval of updates.
 type statusFlags struct {
 	output string
 	serverFlags
@@ -107,7 +107,7 @@ func phaseNames() (out []string) {
 	return out
 }
 
-// check refuses flags that do not fit together.
+// check rejects flags that exclude each other.
 func (f *statusFlags) check(c *cobra.Command) error {
 	for i, p := range f.phases {
 		at := slices.IndexFunc(phaseNames(), func(name string) bool { return strings.EqualFold(name, p) })
@@ -127,7 +127,7 @@ func (f *statusFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// narrow leaves out the pools that were not requested.
+// narrow removes the pools that were not requested.
 func (f *statusFlags) narrow(found *standing) {
 	found.beside = found.marks.Beside(found.Pools)
 	found.Pools = slices.DeleteFunc(found.Pools, func(p plan.PoolStatus) bool {
@@ -138,7 +138,7 @@ func (f *statusFlags) narrow(found *standing) {
 	}
 }
 
-// add adds a target, and its information about its pools.
+// add adds a target with its pools.
 func (found *standing) add(t terminal.Target) {
 	found.targets = append(found.targets, t)
 	if found.marks.Targets == nil {
@@ -147,7 +147,7 @@ func (found *standing) add(t terminal.Target) {
 	found.marks.Targets[t.Name] = t
 }
 
-// complain says why nothing is written, which targets fail, and why.
+// complain prints the reason why nothing is written, and the targets that fail, with the reasons.
 func (found standing) complain(s surroundings, w io.Writer) {
 	if found.held != "" {
 		fmt.Fprintf(w, "nothing is written: %s\n", wording.Clean(found.held))
@@ -185,7 +185,7 @@ func heldNotes(targets []terminal.Target) (out []string) {
 	return out
 }
 
-// standing is the state of pools. Pools and LaunchConfigs are the daemon's answer at /api/v1/pools.
+// standing is the state of pools. Pools and LaunchConfigs are the daemon's response at /api/v1/pools.
 // targets lists the requested targets, or all targets if none was named.
 type standing struct {
 	Pools         []plan.PoolStatus         `json:"pools"`
@@ -193,10 +193,10 @@ type standing struct {
 	targets       []terminal.Target
 	marks         terminal.Marks
 	beside        []string // holds of pools that are not among Pools
-	held          string   // why nothing is written at all
+	held          string   // the reason why nothing is written at all
 }
 
-// readStanding asks a daemon or reads AWS.
+// readStanding gets the state from a daemon or from AWS.
 func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server serverFlags, args []string) (standing, error) {
 	ctx := c.Context()
 	if err := flags.fits(c); err != nil {
@@ -214,7 +214,7 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 	case server.address != "":
 		return s.askServer(ctx, server, nil, args)
 	case flags.config != "" && reading != "":
-		// The user asks for an endpoint that the daemon may not use.
+		// The user requests an endpoint that the daemon may not use.
 	case flags.config != "":
 		cfg, err := s.loadConfig(flags.config)
 		if err != nil {
@@ -235,7 +235,7 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 	return readAWS(c, s, flags, args)
 }
 
-// readAWS plans, and returns what that found of the pools.
+// readAWS plans, and returns the observed state of the pools.
 func readAWS(c *cobra.Command, s surroundings, flags *passFlags, args []string) (standing, error) {
 	w, err := flags.open(c, s, args, s.quiet())
 	if err != nil {

@@ -68,8 +68,8 @@ func suspendCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// subjectOf returns the subject of a suspension. With pools, --all together with a target means its
-// pools as well.
+// subjectOf returns the subject of a suspension. If pools is true, --all together with a target also
+// applies to the suspensions of the target's pools.
 func subjectOf(args []string, all, pools bool) (gates.Request, error) {
 	switch {
 	case len(args) == 0 && !all:

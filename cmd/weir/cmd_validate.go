@@ -30,7 +30,7 @@ which GitHub Actions shows next to the lines of a pull request. weir explain COD
 code.
 `
 
-// checked is the result of validating one path.
+// checked is the result for one validated path.
 type checked struct {
 	Path     string           `json:"path"`
 	Pools    int              `json:"pools"`
@@ -44,8 +44,7 @@ type checked struct {
 	known        bool
 }
 
-// validation is the JSON form of all that was found. It counts a fault that several
-// paths share once.
+// validation is the JSON form of all results. It counts a finding that several paths share once.
 type validation struct {
 	Schema      string         `json:"schema"`
 	Valid       bool           `json:"valid"`
@@ -109,14 +108,14 @@ func validateCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// checkAll validates paths in parallel and returns the results in their order.
+// checkAll validates paths in parallel, and returns the results in the order of the paths.
 func checkAll(ctx context.Context, s surroundings, paths []string, vars workspace.Inputs) ([]checked, error) {
 	out := make([]checked, len(paths))
 	p := newProgress(s)
 	defer p.end()
 	var done atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
-	// Rendering is all computing; more at a time would take memory alone.
+	// Rendering uses only the CPU, so a higher limit would only cost memory.
 	g.SetLimit(min(runtime.GOMAXPROCS(0), 8))
 	for i, path := range paths {
 		g.Go(func() error {
@@ -147,8 +146,8 @@ func checkPath(ctx context.Context, s surroundings, path string, vars workspace.
 	}, nil
 }
 
-// addUnused adds warnings of the variables of the command line that none of the paths
-// uses. A path that could not be built may use any.
+// addUnused adds warnings about variables of the command line that no path uses. A path that could not be
+// built counts as using all variables.
 func addUnused(paths []checked) {
 	left := paths[0].unused
 	for _, c := range paths {
@@ -163,8 +162,8 @@ func addUnused(paths []checked) {
 	}
 }
 
-// findings are the faults of all paths, each once. placed names the paths
-// relative to their repository rather than as they were given.
+// findings returns the findings of all paths, each once. inRepository selects paths relative to the
+// repository instead of the given paths.
 func findings(paths []checked, inRepository bool) []diag.Finding {
 	names, lists := make([]string, len(paths)), make([]diag.List, len(paths))
 	for i, c := range paths {
@@ -190,7 +189,7 @@ func summed(paths []checked) validation {
 	return v
 }
 
-// print shows the findings of all paths, and a line that sums up.
+// print prints the findings of all paths, and a summary line.
 func (v validation) print(s surroundings, verbose bool) {
 	p := s.printer(s.stdout)
 	for _, f := range v.Diagnostics {
@@ -227,7 +226,7 @@ func (v validation) sumUp(w io.Writer) {
 	fmt.Fprintln(w, text)
 }
 
-// plural is a number with its noun.
+// plural formats a number with its noun.
 func plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

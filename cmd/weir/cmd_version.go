@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// build says what this binary was made from.
+// build describes the sources of this binary.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -17,7 +17,7 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// buildOf prefers the linker's values to those that Go recorded by itself.
+// buildOf returns the linker's values if present, otherwise those that Go recorded.
 func buildOf() build {
 	b := build{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {

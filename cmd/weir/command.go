@@ -18,7 +18,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// commandFlags say which daemon is asked.
+// commandFlags selects the daemon to ask.
 type commandFlags struct {
 	serverFlags
 	config, output string
@@ -31,8 +31,8 @@ func (f *commandFlags) add(c *cobra.Command, s surroundings) {
 	c.ValidArgsFunction = completeFromDaemon(s, &f.config, &f.serverFlags, poolsNever)
 }
 
-// direct does a command on the record itself, where no daemon has it open; nil
-// where the command needs a daemon.
+// direct executes a command on the record itself, if no daemon has it open. It is nil if the command needs
+// a daemon.
 type direct func(*gates.Recorder, gates.Daemon, gates.Request) (gates.Answer, error)
 
 // send sends a command to the daemon. If none runs, it executes the command in the state directory.
@@ -64,7 +64,7 @@ func (f *commandFlags) send(ctx context.Context, s surroundings, path string, r 
 	return onRecord(ctx, cfg, r, alone)
 }
 
-// onRecord does a command on the records of daemons that do not run.
+// onRecord executes a command on the records of daemons that are not running.
 func onRecord(ctx context.Context, cfg *config.Config, r gates.Request, alone direct) (out gates.Answer, err error) {
 	db, done, err := records.Open(ctx, cfg)
 	if err != nil && cfg.Several() {
@@ -91,10 +91,10 @@ func onRecord(ctx context.Context, cfg *config.Config, r gates.Request, alone di
 	return out, err
 }
 
-// offline is a daemon that does not run.
+// offline implements gates.Daemon for a daemon that is not running.
 type offline struct{ config *config.Config }
 
-// Knows reports whether the configuration may give a target of the name.
+// Knows reports whether the configuration can contain a target with the name.
 func (o offline) Knows(target string) bool { return o.config.MayHave(target) }
 
 // Targets returns the targets that the configuration names without a wildcard.
@@ -108,16 +108,16 @@ func (o offline) Targets() (out []string) {
 // Pools returns nil: without a daemon the pools are unknown.
 func (o offline) Pools(string) []string { return nil }
 
-// Planned knows no plans.
+// Planned returns nothing, because without a daemon no plans are known.
 func (offline) Planned(string) ([]gates.Grant, []string, error) { return nil, nil, nil }
 
-// Pass makes none.
+// Pass does nothing.
 func (offline) Pass([]string) {}
 
-// Reconcile has no daemon to wake.
+// Reconcile does nothing, because there is no daemon to wake.
 func (offline) Reconcile([]string, bool) ([]string, error) { return nil, nil }
 
-// printAnswer prints an answer as JSON or YAML, or in words.
+// printAnswer prints a response as JSON or YAML, or calls words to print it as text.
 func (f *commandFlags) printAnswer(s surroundings, out gates.Answer, words func()) error {
 	if f.output == outputText {
 		words()
@@ -129,7 +129,7 @@ func (f *commandFlags) printAnswer(s surroundings, out gates.Answer, words func(
 	return s.value(f.output, out)
 }
 
-// named is a target or a pool in words.
+// named describes a target or a pool.
 func named(target, pool string) string {
 	if target == "" {
 		return "everything"
@@ -140,5 +140,5 @@ func named(target, pool string) string {
 	return "pool " + pool + " of target " + target
 }
 
-// when is a time as it is shown.
+// when formats a time.
 func when(t time.Time) string { return t.Local().Format("Mon 2 Jan 15:04 MST") }

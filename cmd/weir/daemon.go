@@ -16,7 +16,7 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-// serverFlags identify the daemon to ask and the user.
+// serverFlags selects the daemon to ask and the user.
 type serverFlags struct{ address, tokenFile, caFile string }
 
 func (f *serverFlags) add(c *cobra.Command) {
@@ -26,13 +26,13 @@ func (f *serverFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.caFile, "ca-file", "", "PEM file of certificate authorities to trust in addition to the system's")
 }
 
-// daemonOf finds the daemon that flags, a configuration or the environment name.
+// daemonOf returns the daemon that flags, a configuration or the environment name.
 func (s surroundings) daemonOf(f serverFlags, c *config.Config) (client.Client, error) {
 	return client.Find(client.Options{Address: f.address, TokenFile: f.tokenFile, CAFile: f.caFile, Getenv: s.getenv}, c)
 }
 
-// targetAnswer is the part of a target at /api/v1/targets that commands read. Plan is null if
-// nothing could be planned, and before the first pass.
+// targetAnswer is the part of a response of /api/v1/targets that commands use. Plan is null if nothing
+// could be planned, and before the first pass.
 type targetAnswer struct {
 	Name        string       `json:"name"`
 	Phase       string       `json:"phase"`
@@ -58,7 +58,7 @@ func (s surroundings) askServer(ctx context.Context, f serverFlags, c *config.Co
 	return askDaemon(ctx, d, names)
 }
 
-// askDaemon asks a daemon how the named targets stand, or all.
+// askDaemon asks a daemon for the state of the named targets, or of all.
 func askDaemon(ctx context.Context, d client.Client, names []string) (standing, error) {
 	var found standing
 	if err := d.Ask(ctx, "/api/v1/pools", &found); err != nil {

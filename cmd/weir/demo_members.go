@@ -18,7 +18,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// stopMembers bounds the time that members of a demo have to stop.
+// stopMembers is the time that members of a demo have to stop.
 const stopMembers = 30 * time.Second
 
 // daemonProcess is a member of a demo.
@@ -28,8 +28,8 @@ type daemonProcess struct {
 	ended chan struct{}
 }
 
-// runMembers runs a demo of several daemons, each a process of its own, over an etcd and an
-// AWS in this one.
+// runMembers runs a demo of several daemons. Each is a separate process; etcd and the emulated AWS run in
+// this process.
 func runMembers(ctx context.Context, s surroundings, dir string, n int) (err error) {
 	d, err := demo.New(ctx, dir, examplerepo.Files)
 	if err != nil {
@@ -67,7 +67,7 @@ func runMembers(ctx context.Context, s surroundings, dir string, n int) (err err
 	return nil
 }
 
-// start starts a member, which this process alone ends.
+// start starts a member. Only this process ends it.
 func start(m demo.Member) (*daemonProcess, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -77,27 +77,27 @@ func start(m demo.Member) (*daemonProcess, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start member: %w", err)
 	}
-	defer func() { _ = log.Close() }()                                             // the member has its own
+	defer func() { _ = log.Close() }()                                             // the member has its own file descriptor
 	cmd := exec.Command(self, "run", "--config", m.Config, "--log-format", "json") //nolint:noctx,gosec // a signal stops it, and it runs weir itself
 	cmd.Args[0], cmd.Stderr = os.Args[0], log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this process to pass on
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // this process passes Ctrl-C on
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start member: %w", err)
 	}
 	p := &daemonProcess{Member: m, cmd: cmd, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
-		_ = cmd.Wait() // how it ends is what the demo is about
+		_ = cmd.Wait() // any way of ending is part of the demo
 	}()
 	return p, nil
 }
 
-// stopAll stops all processes at once, and kills those that do not stop.
+// stopAll stops all processes in parallel, and kills those that do not stop in time.
 func stopAll(all []*daemonProcess) {
 	var wg sync.WaitGroup
 	for _, p := range all {
 		wg.Go(func() {
-			_ = p.cmd.Process.Signal(syscall.SIGTERM) // or it has ended
+			_ = p.cmd.Process.Signal(syscall.SIGTERM) // unless it has already ended
 			select {
 			case <-p.ended:
 			case <-time.After(stopMembers):
@@ -109,8 +109,7 @@ func stopAll(all []*daemonProcess) {
 	wg.Wait()
 }
 
-// follow prints who owns what as it changes, asking any member that runs, until ctx or the
-// last member ends.
+// follow prints changes of owners until ctx or the last member ends. It asks any running member.
 func follow(ctx context.Context, s surroundings, all []*daemonProcess) {
 	said, gone := map[string]string{}, map[*daemonProcess]bool{}
 	tell := func(key, text string) {

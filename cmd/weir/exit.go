@@ -18,11 +18,11 @@ const (
 	exitRefused      = 4
 )
 
-// exitCodes is the only table of exit codes; the help of the commands quotes it.
+// exitCodes is the only table of exit codes. The help of the commands quotes it.
 var exitCodes = []struct {
 	code int
 	when string
-	// only names the command that uses the code, empty for all.
+	// only names the command that uses the code, empty for all commands.
 	only string
 }{
 	{exitOK, "done", ""},
@@ -44,10 +44,10 @@ var exitCodes = []struct {
 	{exitRefused, "the pull request is open, and a part of the change must be written by hand", "accept"},
 }
 
-// gravity orders the codes where several hold: 1, then 4, then 3 or 2.
+// gravity orders the codes by precedence if several apply: 1, then 4, then 3 or 2.
 var gravity = []int{exitError, exitRefused, exitNotConverged, exitChanges}
 
-// gravest is the code to exit with where several hold.
+// gravest returns the code to exit with if several apply.
 func gravest(codes ...int) int {
 	for _, g := range gravity {
 		for _, c := range codes {
@@ -59,7 +59,7 @@ func gravest(codes ...int) int {
 	return exitOK
 }
 
-// exitHelp is the part of a command's help that lists its exit codes.
+// exitHelp returns the part of a command's help that lists its exit codes.
 func exitHelp(command string) string {
 	var b strings.Builder
 	b.WriteString("\nExit codes:\n")
@@ -74,13 +74,13 @@ func exitHelp(command string) string {
 	return b.String()
 }
 
-// codeError ends the command with a code. The command has printed its message already.
+// codeError ends the command with a code. The command must already have printed its message.
 type codeError int
 
-// Error says the code, for tests.
+// Error returns the code, for tests.
 func (c codeError) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
-// withCode turns a code into an error, nil for success.
+// withCode converts a code to an error, nil for success.
 func withCode(code int) error {
 	if code == exitOK {
 		return nil
@@ -88,14 +88,14 @@ func withCode(code int) error {
 	return codeError(code)
 }
 
-// hinted adds what to do to an error.
+// hinted adds a remedy to an error.
 func hinted(err error, hint string) error { return advice.Hinted(err, hint) }
 
-// usage is an error in how a command was called.
+// usage returns an error about the command line.
 func usage(hint, format string, args ...any) error { return advice.Usage(hint, format, args...) }
 
-// exitCode is the code for the error that a command returned, and what to print
-// of it on standard error.
+// exitCode returns the exit code for the error of a command, and the error and hint to print on standard
+// error.
 func exitCode(err error) (code int, text, hint string) {
 	var done codeError
 	var hinted *advice.Error

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-// rolloutName is the name in FleetRollout/NAME, which no pool has: a namespace is in lower
-// case.
+// rolloutName returns the name in FleetRollout/NAME. No pool matches this form, because namespaces are in
+// lower case.
 func rolloutName(arg string) (string, bool) { return strings.CutPrefix(arg, "FleetRollout/") }
 
-// rolloutsNamed are the FleetRollouts of a name, or of a namespace and name.
+// rolloutsNamed returns the FleetRollouts with a name, or with a namespace and name.
 func rolloutsNamed(list []intent.FleetRollout, name string) (out []*intent.FleetRollout) {
 	for i := range list {
 		if f := &list[i]; name == f.Key.Name || name == f.Key.String() {
@@ -24,8 +24,8 @@ func rolloutsNamed(list []intent.FleetRollout, name string) (out []*intent.Fleet
 	return out
 }
 
-// explainRollout shows where the values of a FleetRollout come from: args are a path, its
-// name and maybe a field.
+// explainRollout shows the origins of a FleetRollout's values. args are a path, its name and optionally a
+// field.
 func explainRollout(ctx context.Context, s surroundings, args []string, values workspace.Inputs, output string) error {
 	r, err := workspace.Render(ctx, s.secrets, args[0], values)
 	if err != nil {

@@ -12,15 +12,14 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// passFlags say what plan, apply and status work on: the targets of a
-// configuration, or one directory.
+// passFlags selects the targets of plan, apply and status: targets of a configuration, or a directory.
 type passFlags struct {
 	config   string
 	region   string
 	target   string
 	instance string
 	vars     varFlags
-	// kubeconfig leads to the cluster that the machines of PATH join.
+	// kubeconfig is the kubeconfig of the cluster that the machines of PATH join.
 	kubeconfig string
 	kmsKeys    []string
 	prune      bool
@@ -48,12 +47,12 @@ func (p *passFlags) addReading(c *cobra.Command, s surroundings) {
 	c.ValidArgsFunction = completeTargets(s, &p.config)
 }
 
-// pathOnly names a flag that was given and belongs to a PATH, empty if none.
+// pathOnly returns the name of a given flag that requires a PATH, empty if there is none.
 func (p *passFlags) pathOnly(c *cobra.Command) string {
 	return given(c, "region", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn", "kubeconfig", "prune")
 }
 
-// fits refuses flags of a PATH together with a configuration.
+// fits rejects flags of a PATH together with a configuration.
 func (p *passFlags) fits(c *cobra.Command) error {
 	if flag := p.pathOnly(c); p.config != "" && flag != "" {
 		return usage("omit the flag: the configuration defines it", "%s needs a PATH, and cannot be combined with --config", flag)
@@ -61,7 +60,7 @@ func (p *passFlags) fits(c *cobra.Command) error {
 	return nil
 }
 
-// given names the first of the flags that is on the command line, empty if none.
+// given returns the first of the flags that is on the command line, empty if there is none.
 func given(c *cobra.Command, names ...string) string {
 	for _, name := range names {
 		if c.Flags().Changed(name) {
@@ -71,7 +70,7 @@ func given(c *cobra.Command, names ...string) string {
 	return ""
 }
 
-// env returns the part of the surroundings that work uses.
+// env returns the part of the surroundings that package workspace uses.
 func (p *passFlags) env(s surroundings, log *slog.Logger) workspace.Env {
 	return workspace.Env{
 		Getenv: s.getenv, Secrets: s.secrets, Logger: log, Endpoint: p.endpoint,
@@ -79,7 +78,7 @@ func (p *passFlags) env(s surroundings, log *slog.Logger) workspace.Env {
 	}
 }
 
-// open reads the configuration or the directory and opens the accounts.
+// open reads the configuration or the directory, and opens the accounts.
 func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *slog.Logger) (*workspace.Workspace, error) {
 	if p.endpoint != "" {
 		if err := config.CheckEndpoint(p.endpoint); err != nil {

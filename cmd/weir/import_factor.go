@@ -24,16 +24,15 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// factored is the repository that was written in place of a file for each pool.
+// factored is the repository that was written instead of a file for each pool.
 type factored struct {
 	factor.Repository
-	// Lines counts the lines of YAML, and Flat those that a file for each pool would have.
+	// Lines is the number of lines of YAML. Flat is the number of lines with a separate file for each pool.
 	Lines, Flat int
 }
 
-// factor writes the repository with bases and overlays in place of the flat manifests,
-// if kustomize makes the same objects of it. Else the flat ones stay, and why says what
-// differs.
+// factor writes a repository with bases and overlays instead of the flat manifests, if kustomize builds the
+// same objects from it. Otherwise the flat manifests stay, and why describes the difference.
 func (f *importFlags) factor(ctx context.Context, state observed.State, pools []importer.Pool, dir string) (out *factored, why string, err error) {
 	flat, err := readFiles(dir)
 	if err != nil {
@@ -62,7 +61,8 @@ func (f *importFlags) factor(ctx context.Context, state observed.State, pools []
 	return out, "", nil
 }
 
-// sameObjects says in what overlays together differ from a directory, "" for nothing.
+// sameObjects describes how the objects of all overlays differ from those of a directory, "" if they do
+// not.
 func sameObjects(ctx context.Context, flat, files tree.Map, overlays []string) (why string, err error) {
 	want, why, err := built(ctx, flat, ".")
 	if err != nil || why != "" {
@@ -112,14 +112,14 @@ func built(ctx context.Context, files tree.Map, dir string) (objects map[string]
 	return objects, "", nil
 }
 
-// readFiles are the files below a directory.
+// readFiles returns the files below a directory.
 func readFiles(dir string) (tree.Map, error) {
 	out := tree.Map{}
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
-		text, err := os.ReadFile(name) //nolint:gosec // what was just written
+		text, err := os.ReadFile(name) //nolint:gosec // it was just written
 		if err != nil {
 			return err
 		}
@@ -142,7 +142,7 @@ func yamlLines(files tree.Map) (n int) {
 	return n
 }
 
-// targets are the entries of a configuration for overlays.
+// targets returns the entries of a configuration for overlays.
 func targets(region, account string, overlays []string) string {
 	var b strings.Builder
 	for _, dir := range overlays {
@@ -186,7 +186,7 @@ Add these targets to weir's configuration, which is outside the repository:
 	return b.Bytes()
 }
 
-// tellFactored prints what the directory is like.
+// tellFactored prints a description of the directory.
 func (f *importFlags) tellFactored(s surroundings, r *factored, why string) {
 	if r == nil {
 		if why != "" {
@@ -216,7 +216,7 @@ func (f *importFlags) tellFactored(s surroundings, r *factored, why string) {
 
 var errNoPlace = errors.New("there is no such directory")
 
-// writable reports early that a directory cannot be made.
+// writable returns an error early if a directory cannot be created.
 func writable(dir string) error {
 	parent := filepath.Dir(filepath.Clean(dir))
 	switch info, err := os.Stat(parent); {

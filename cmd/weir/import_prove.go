@@ -29,13 +29,13 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// prove writes the manifests below temp and plans them as they will be after their adoption. It
-// refuses pools whose plan has faults, or replaces something, and plans all other pools once more;
-// these get the list of what apply would change. So import writes no manifest with which weir would
-// do harm, whatever package importer assumes.
+// prove writes the manifests below temp, and plans them as they will be after their adoption. It refuses
+// pools if their plan has errors or replaces something. It then plans all other pools again, and adds the
+// list of changes that apply would make. So import never writes a manifest with which weir would do harm,
+// independent of the assumptions of package importer.
 func (f *importFlags) prove(c *cobra.Command, s surroundings, state observed.State, pools []importer.Pool, temp string) error {
 	dir := filepath.Join(temp, "fleet")
-	key, err := age.GenerateX25519Identity() // nothing secret is on the disk as it is, for however short
+	key, err := age.GenerateX25519Identity() // no secret is ever on the disk unencrypted
 	if err != nil {
 		return fmt.Errorf("make a key: %w", err)
 	}
@@ -75,7 +75,7 @@ func (f *importFlags) prove(c *cobra.Command, s surroundings, state observed.Sta
 	}
 }
 
-// seal writes the files of Secrets, encrypted for those who are to read them.
+// seal writes the files of Secrets, encrypted for their recipients.
 func (f *importFlags) seal(ctx context.Context, s surroundings, pools []importer.Pool, dir string) error {
 	secrets := importer.Secrets(pools)
 	if len(secrets) == 0 {
@@ -113,7 +113,7 @@ func (f *importFlags) seal(ctx context.Context, s surroundings, pools []importer
 func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age.Identity) (*plan.Report, error) {
 	flags := passFlags{endpoint: f.endpoint}
 	env := flags.env(s, s.quiet())
-	env.Note = func(string) {} // its remarks would be about a temporary directory
+	env.Note = func(string) {} // its notes would be about a temporary directory
 	w, err := workspace.OpenPath(c.Context(), env, workspace.Path{
 		Path: dir, Region: f.region, Target: "import", Instance: fleet.PathInstance,
 		Inputs: func() (workspace.Inputs, error) { return workspace.Inputs{Identities: []age.Identity{key}}, nil },
@@ -135,7 +135,7 @@ func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age
 	return reports[0], reports[0].Err
 }
 
-// judge refuses pools by their part of the plan, and reports whether it refused one.
+// judge refuses pools based on their part of the plan, and reports whether it refused any.
 func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err error) {
 	j := &judgement{pools: pools, over: map[*importer.Pool]bool{}}
 	other := j.faults(r.Diagnostics)
@@ -155,8 +155,8 @@ func judge(r *plan.Report, pools map[string]*importer.Pool) (refused bool, err e
 	return false, nil
 }
 
-// judgement is the work of judging pools. Those that are refused are over: a pool that is
-// written in another way from now on is another one than was planned.
+// judgement is the state of judging pools. over contains refused pools: if such a pool is written
+// differently from now on, the plan no longer describes it.
 type judgement struct {
 	pools map[string]*importer.Pool
 	over  map[*importer.Pool]bool
@@ -168,7 +168,7 @@ func (j *judgement) refuse(p *importer.Pool, why string) {
 	}
 }
 
-// faults refuses the pools that errors concern, and returns the errors that concern none.
+// faults refuses the pools that errors are about, and returns the other errors.
 func (j *judgement) faults(found diag.List) (other []error) {
 	for _, d := range found {
 		if d.Severity != diag.Error {
@@ -188,8 +188,8 @@ func (j *judgement) faults(found diag.List) (other []error) {
 	return other
 }
 
-// step refuses the pool of a step that would change what its machines are, and lists as a
-// conversion what else the step changes.
+// step refuses the pool of a step that would change its launch configuration, and lists other changes of
+// the step as a conversion.
 func (j *judgement) step(st *step.Step, of *plan.Plan) {
 	p := j.pools[st.Pool]
 	if st.Verb == step.Adopt || p == nil || p.State == importer.Refused || j.over[p] {
@@ -216,8 +216,8 @@ func (j *judgement) step(st *step.Step, of *plan.Plan) {
 	}
 }
 
-// differing names what a plan would launch differently from the pool's current launches. It is
-// empty if nothing differs, or if the pool's manifests do not say what it launches.
+// differing names the differences between the launch configuration in a plan and the pool's current one. It
+// is empty if nothing differs, or if the pool's manifests do not contain the launch configuration.
 func differing(p *importer.Pool, of *plan.Plan) string {
 	if !p.Owned {
 		return ""
@@ -238,13 +238,13 @@ func differing(p *importer.Pool, of *plan.Plan) string {
 	return ""
 }
 
-// gives reports whether the launch template that a step makes holds what the pool launches.
+// gives reports whether the launch template that a step creates matches the pool's launch configuration.
 func gives(p *importer.Pool, st *step.Step) bool {
 	made, ok := st.Do.(step.CreateLaunchTemplate)
 	return ok && p.Gives(made.Data)
 }
 
-// changesOf says what a step changes.
+// changesOf describes the changes of a step.
 func changesOf(st *step.Step) (out []string) {
 	for _, ch := range st.Changes {
 		out = append(out, ch.Field+" of "+string(st.Resource)+" "+st.Name+": "+wording.Value(ch.From)+" → "+wording.Value(ch.To))
@@ -255,7 +255,7 @@ func changesOf(st *step.Step) (out []string) {
 	return out
 }
 
-// writeFiles writes files below a directory, which it removes and creates first.
+// writeFiles deletes and creates a directory, and writes files below it.
 func writeFiles(dir string, files map[string][]byte) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("write manifests: %w", err)

@@ -29,7 +29,7 @@ does. Use it for the targets of a daemon. Afterwards commit the edit, or undo it
 checkout.
 `
 
-// importUpdate are the flags of import --update alone.
+// importUpdate contains the flags that only import --update has.
 type importUpdate struct {
 	dir              string
 	pools, fields    []string
@@ -49,17 +49,16 @@ func (u *importUpdate) add(c *cobra.Command) {
 	f.StringVar(&u.target, "target", "", "with --update: name of the target for DIR (default: the directory's name); with --config the one target to update (default: all)")
 	f.StringVar(&u.instance, "instance", fleet.PathInstance, "with --update: owner of the resources of DIR")
 	u.vars.add(c)
-	_ = c.MarkFlagDirname("update") // it is there
+	_ = c.MarkFlagDirname("update") // the flag exists
 }
 
-// importOnly are the flags of import that have no meaning with --update, updateOnly those
-// that have none without it.
+// importOnly lists the flags that exclude --update, and updateOnly the flags that require it.
 var (
 	importOnly = []string{"out", "account", "role-arn", "cluster", "group", "nodegroup", "tag", "from-terraform", "templates", "age", "plain-user-data", "flat"}
 	updateOnly = []string{"pool", "field", "dry-run", "config", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file"}
 )
 
-// fits refuses flags that do not go together.
+// fits rejects flags that exclude each other.
 func (u *importUpdate) fits(c *cobra.Command) error {
 	if flag := given(c, importOnly...); u.dir != "" && flag != "" {
 		return usage("omit it: the manifests define the pools", "%s cannot be combined with --update", flag)
@@ -122,7 +121,7 @@ type updateReport struct {
 	Schema string         `json:"schema"`
 	Fields []accept.Field `json:"fields"`
 	Files  []string       `json:"files"`
-	// More are the steps of weir plan that there were not before.
+	// More lists steps of weir plan that were not there before.
 	More []string `json:"more"`
 	// Written says that the files were written.
 	Written bool `json:"written"`
@@ -169,7 +168,7 @@ func (u *importUpdate) tell(s surroundings, form string, done *workspace.Accepte
 	return nil
 }
 
-// equalEnds counts the lines that are equal at the beginning and at the end.
+// equalEnds returns the numbers of equal lines at the start and at the end.
 func equalEnds(a, b []string) (begin, end int) {
 	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
 		begin++
@@ -180,8 +179,8 @@ func equalEnds(a, b []string) (begin, end int) {
 	return begin, end
 }
 
-// commonLines returns a table whose entry i, j is the number of lines that a[i:] and b[j:] have in
-// common, in order.
+// commonLines returns a table. Its entry i, j is the length of the longest common subsequence of a[i:] and
+// b[j:].
 func commonLines(a, b []string) [][]int {
 	common := make([][]int, len(a)+1)
 	common[len(a)] = make([]int, len(b)+1)
@@ -198,14 +197,14 @@ func commonLines(a, b []string) [][]int {
 	return common
 }
 
-// lineDiff shows how lines differ, with one line around what changed.
+// lineDiff returns the differences of lines, with one line of context.
 func lineDiff(was, now string) (out []string) {
 	a, b := strings.Split(strings.TrimSuffix(was, "\n"), "\n"), strings.Split(strings.TrimSuffix(now, "\n"), "\n")
 	begin, end := equalEnds(a, b)
-	lead := max(0, begin-1) // one of them is shown
+	lead := max(0, begin-1) // show one line of context
 	a, b = a[lead:len(a)-end], b[lead:len(b)-end]
 	common := commonLines(a, b)
-	shown := 0 // lines of a that are in out
+	shown := 0 // lines of a that are already in out
 	for i, j := 0, 0; i < len(a) || j < len(b); {
 		if i < len(a) && j < len(b) && a[i] == b[j] {
 			i, j = i+1, j+1

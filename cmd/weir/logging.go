@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// logFlags say how a daemon logs.
+// logFlags configures the log of a daemon.
 type logFlags struct {
 	level  string
 	format string
@@ -25,7 +25,7 @@ func (l *logFlags) add(c *cobra.Command) {
 	complete(c, "log-format", func(string) []string { return formats })
 }
 
-// logger logs to standard error.
+// logger returns a logger to standard error.
 func (l *logFlags) logger(s surroundings) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(l.level)); err != nil {
@@ -40,7 +40,7 @@ func (l *logFlags) logger(s surroundings) (*slog.Logger, error) {
 	}))), nil
 }
 
-// redactAttr keeps the value of every attribute that is named like a secret out of the log.
+// redactAttr hides the value of every attribute in the log whose name suggests a secret.
 func redactAttr(_ []string, a slog.Attr) slog.Attr {
 	key := strings.ToLower(a.Key)
 	for _, word := range []string{"password", "secret", "authorization", "privatekey", "userdata"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-// The forms of output.
+// The output formats.
 const (
 	outputText     = "text"
 	outputJSON     = "json"
@@ -21,12 +21,12 @@ const (
 	outputIntents  = "intents"
 	outputSARIF    = "sarif"
 	outputSVG      = "svg"
-	// outputIntentsJSON is outputIntents as JSON.
+	// outputIntentsJSON is the JSON form of outputIntents.
 	outputIntentsJSON = "intents-json"
 	outputGitHub      = "github"
 )
 
-// choice is a flag's value that must be one of a few words.
+// choice is a flag whose value must be one of a few words.
 type choice struct {
 	value *string
 	words []string
@@ -40,10 +40,10 @@ func (c choice) String() string {
 	return *c.value
 }
 
-// Type names the value in help texts.
+// Type returns the name of the type in help texts.
 func (c choice) Type() string { return strings.Join(c.words, "|") }
 
-// Set refuses a word that is not one of the choices.
+// Set rejects a word that is not one of the choices.
 func (c choice) Set(word string) error {
 	if !slices.Contains(c.words, word) {
 		return fmt.Errorf("want %s", strings.Join(c.words, ", "))
@@ -52,15 +52,15 @@ func (c choice) Set(word string) error {
 	return nil
 }
 
-// outputFlag adds -o with the forms that a command knows; the first is the default.
+// outputFlag adds -o with the formats of a command. The first is the default.
 func outputFlag(c *cobra.Command, value *string, forms ...string) {
 	*value = forms[0]
 	c.Flags().VarP(choice{value, forms}, "output", "o", "form of the output")
 	complete(c, "output", func(string) []string { return forms })
 }
 
-// value prints v as JSON, or as YAML made from that JSON. Secrets are taken out
-// before, where each text still is in one piece.
+// value prints v as JSON, or as YAML converted from that JSON. It redacts secrets before the conversion,
+// while each text is still in one piece.
 func (s surroundings) value(form string, v any) error {
 	var b bytes.Buffer
 	if err := terminal.JSON(&b, v); err != nil {
@@ -81,12 +81,12 @@ func (s surroundings) value(form string, v any) error {
 	return nil
 }
 
-// complete offers words for a flag's value.
+// complete sets the words that complete a flag's value.
 func complete(c *cobra.Command, flag string, words func(prefix string) []string) {
 	err := c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return words(prefix), cobra.ShellCompDirectiveNoFileComp
 	})
 	if err != nil {
-		panic(err) // a flag that does not exist: a mistake in this program
+		panic(err) // the flag does not exist, which is a bug in this program
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// profileServer serves Go's profiles at address, which must be of the loopback
-// interface: profiles show what the process does and need no login. Stop ends it.
+// profileServer serves Go's profiles at address. The address must be on the loopback interface, because
+// profiles expose internal data and need no login. stop ends the server.
 func profileServer(ctx context.Context, address string, log *slog.Logger) (stop func(), err error) {
 	host, port, err := net.SplitHostPort(address)
 	if host == "localhost" {
@@ -43,13 +43,13 @@ func profileServer(ctx context.Context, address string, log *slog.Logger) (stop 
 	}()
 	log.Info("profiles are served", "address", "http://"+l.Addr().String()+"/debug/pprof/")
 	return func() {
-		_ = server.Close() // a profile that is being taken is lost with the process
+		_ = server.Close() // a running profile ends with the process
 		<-done
 	}, nil
 }
 
-// ownHost refuses requests for another host name: a page in a browser of this machine could send
-// requests under a name that resolves to this machine.
+// ownHost rejects requests for another host name. Otherwise, a page in a browser on this machine could send
+// requests with a name that resolves to this machine.
 func ownHost(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)

@@ -13,14 +13,14 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// quiet is the logger of commands that print their result themselves: only what
-// is worth a warning is said.
+// quiet returns the logger for commands that print their result themselves. It logs only warnings and
+// errors.
 func (s surroundings) quiet() *slog.Logger {
 	return slog.New(slog.NewTextHandler(s.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// progress shows what an apply does, on standard error: a line for each step and
-// each change of a pool's phase, and on a terminal a bar below them.
+// progress shows the progress of an apply on standard error: a line for each step and each change of a
+// pool's phase, and on a terminal a bar below them.
 type progress struct {
 	w     io.Writer
 	bar   bool
@@ -43,7 +43,7 @@ func (p *progress) line(text string) {
 	fmt.Fprintln(p.w, text)
 }
 
-// wipe takes the bar off the terminal.
+// wipe removes the bar from the terminal.
 func (p *progress) wipe() {
 	if p.drawn {
 		fmt.Fprint(p.w, "\r\x1b[K")
@@ -51,14 +51,14 @@ func (p *progress) wipe() {
 	}
 }
 
-// end takes the bar off for good.
+// end removes the bar permanently.
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.wipe()
 }
 
-// pools shows how the pools stand.
+// pools shows the state of the pools.
 func (p *progress) pools(applied []terminal.Applied) {
 	converged, all := 0, 0
 	for _, a := range applied {
@@ -90,8 +90,8 @@ func (p *progress) pools(applied []terminal.Applied) {
 	}
 }
 
-// logger turns the reconciler's lines about steps into progress, and shows
-// warnings as they are.
+// logger returns a logger that converts the reconciler's lines about steps to progress. It prints warnings
+// unchanged.
 func (p *progress) logger() *slog.Logger { return slog.New(&stepHandler{progress: p}) }
 
 // stepHandler is the slog.Handler of a progress.
@@ -100,7 +100,7 @@ type stepHandler struct {
 	attrs    []slog.Attr
 }
 
-// Enabled accepts the records that are worth showing.
+// Enabled accepts records of level Info and above.
 func (h *stepHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelInfo }
 
 // Handle shows a record.
@@ -132,15 +132,15 @@ func (h *stepHandler) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// WithAttrs keeps facts for all later records.
+// WithAttrs adds attributes to all later records.
 func (h *stepHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &stepHandler{progress: h.progress, attrs: append(append([]slog.Attr(nil), h.attrs...), attrs...)}
 }
 
-// WithGroup returns h: the reconciler uses no groups, so they are flattened.
+// WithGroup returns h, because the reconciler uses no groups.
 func (h *stepHandler) WithGroup(string) slog.Handler { return h }
 
-// say shows a line in place of the bar, on a terminal only.
+// say shows a line in place of the bar, only on a terminal.
 func (p *progress) say(text string) {
 	if !p.bar {
 		return
@@ -152,8 +152,7 @@ func (p *progress) say(text string) {
 	p.drawn = true
 }
 
-// count shows how far a piece of work is, on a terminal only, where the work has
-// several parts.
+// count shows the progress of work with several parts, only on a terminal.
 func (p *progress) count(done, all int, what string) {
 	if !p.bar || all < 2 {
 		return

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// maxState bounds the size of a state, in bytes.
+// maxState is the maximum size of a state, in bytes.
 const maxState = 512 << 20
 
 // readTerraform reads the state that a flag names.
@@ -23,11 +23,11 @@ func readTerraform(path string) (terraform.State, error) {
 	if scheme, _, remote := strings.Cut(path, "://"); remote {
 		return terraform.State{}, usage("terraform state pull >state.json, and name that file", "--from-terraform: weir reads no state by %s://", wording.Clean(scheme))
 	}
-	file, err := os.Open(path) //nolint:gosec // the user names it
+	file, err := os.Open(path) //nolint:gosec // the user chose the path
 	if err != nil {
 		return terraform.State{}, hinted(fmt.Errorf("--from-terraform: %w", err), "terraform state pull >state.json writes it")
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // opened for reading only
 	text, err := io.ReadAll(io.LimitReader(file, maxState+1))
 	if err == nil && len(text) > maxState {
 		err = fmt.Errorf("%s has more than %d MiB", path, maxState>>20)
@@ -43,8 +43,8 @@ func readTerraform(path string) (terraform.State, error) {
 	return state, err
 }
 
-// here returns the part of a state in an account and region, or an error if that is empty. It lists
-// what the state holds of other regions by calling line.
+// here returns the part of a state in an account and region, or an error if that is empty. It lists the
+// resources in other regions by calling line.
 func here(state terraform.State, path, account, region string, line func(string)) (terraform.State, error) {
 	in, elsewhere := state.In(account, region), state.Elsewhere(region)
 	if len(in.Resources) > 0 {
@@ -64,8 +64,8 @@ func here(state terraform.State, path, account, region string, line func(string)
 	}
 }
 
-// printRemoved prints the blocks by which Terraform forgets what reports adopt. With
-// another output than text they go to standard error.
+// printRemoved prints the blocks that make Terraform forget the adopted resources. If the output is not
+// text, they go to standard error.
 func printRemoved(s surroundings, output string, state terraform.State, reports []*plan.Report) {
 	adopted := map[string]bool{}
 	key := func(region string, r step.Resource, name string) string { return region + " " + string(r) + " " + name }

@@ -18,8 +18,8 @@ import (
 	"github.com/weir-gitops/weir/render/sops"
 )
 
-// varFlags holds the inputs of the render of a PATH: values for ${VAR}, and keys for the files that
-// SOPS has encrypted.
+// varFlags contains the inputs for the render of a PATH: values for ${VAR}, and keys for files that SOPS
+// has encrypted.
 type varFlags struct {
 	values     []string
 	file       string
@@ -34,8 +34,8 @@ func (v *varFlags) add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&v.keyFiles, "age-key-file", nil, "file with age identities that decrypt SOPS files; may be repeated (default: SOPS_AGE_KEY_FILE, SOPS_AGE_KEY)")
 }
 
-// read returns the values (those of the files, and over them those of the flags)
-// and the keys. The secret ones are kept out of all output from then on.
+// read returns the values and the keys. Values of flags override values of files. The secret ones are
+// redacted in all later output.
 func (v *varFlags) read(s surroundings) (workspace.Inputs, error) {
 	in := workspace.Inputs{Vars: map[string]string{}}
 	var hidden []string
@@ -65,8 +65,7 @@ func (v *varFlags) read(s surroundings) (workspace.Inputs, error) {
 	return in, err
 }
 
-// readKeys reads the age identities that the flags name or else, as for sops
-// itself, the environment.
+// readKeys reads the age identities that the flags name or otherwise, like sops itself, the environment.
 func (v *varFlags) readKeys(s surroundings, in *workspace.Inputs) error {
 	files, text := v.keyFiles, ""
 	if len(files) == 0 {
@@ -104,7 +103,7 @@ func (v *varFlags) readKeys(s surroundings, in *workspace.Inputs) error {
 	return nil
 }
 
-// warnUnused are the warnings of variables that nothing uses.
+// warnUnused returns warnings about unused variables.
 func warnUnused(names []string) (out diag.List) {
 	for _, name := range names {
 		out = append(out, fleet.UnusedVariable(name))

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// watchStatus shows how pools stand until the command is interrupted, which is its
-// usual end and no error. A question that fails later on is reported and asked again.
+// watchStatus shows the state of pools until the command is interrupted. That is its normal end, not an
+// error. If a later request fails, it reports the error and continues.
 func watchStatus(c *cobra.Command, s surroundings, flags *passFlags, f statusFlags, args []string) error {
 	var last map[string]string
 	for first := true; ; first = false {
@@ -27,7 +27,7 @@ func watchStatus(c *cobra.Command, s surroundings, flags *passFlags, f statusFla
 		case err != nil && first:
 			return err
 		}
-		s.stderr = io.Discard // a fault of reading is reported once
+		s.stderr = io.Discard // a read error is reported once
 		f.narrow(&found)
 		now := time.Now()
 		if s.redraws(s.stdout) {
@@ -45,8 +45,8 @@ func watchStatus(c *cobra.Command, s surroundings, flags *passFlags, f statusFla
 	}
 }
 
-// drawStatus draws over what the terminal shows, in one write so that it does not
-// flicker, and never more lines than it has.
+// drawStatus redraws the terminal with a single write, so that it does not flicker. It never prints more
+// lines than the terminal has.
 func drawStatus(s surroundings, found standing, failure error, interval time.Duration, now time.Time) {
 	p := s.printer(s.stdout)
 	var b bytes.Buffer
@@ -67,8 +67,8 @@ func drawStatus(s surroundings, found standing, failure error, interval time.Dur
 	_, _ = fmt.Fprintf(s.stdout, "\x1b[H\x1b[2J%s\n", strings.Join(lines, "\n")) // a closed terminal ends the process
 }
 
-// appendStatus adds a line for each pool that is new, has changed or has gone, and
-// returns the lines as they stand.
+// appendStatus prints a line for each pool that is new, has changed or was removed, and returns the current
+// lines.
 func appendStatus(s surroundings, found standing, failure error, last map[string]string, now time.Time) map[string]string {
 	at := now.UTC().Format(time.RFC3339)
 	if failure != nil {
