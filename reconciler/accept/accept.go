@@ -1,9 +1,9 @@
-// Package accept finds what of AWS's differences from Git can be written into the
-// manifests, for who wants to keep what somebody changed beside Git: which fields those
-// are, and what the plan of the edited manifests has left.
+// Package accept finds the differences between AWS and Git that can be written into the manifests, to keep a
+// change that somebody made in AWS. It returns these fields, and compares the plan of the edited manifests
+// with the plan before.
 //
-// It is a pure function of a plan and of the state of AWS that the plan was made from.
-// Package importer says what the fields are, and package edit writes them.
+// It is a pure function of a plan and of the AWS state from which the plan was made. Package importer
+// determines the fields, and package edit writes them.
 package accept
 
 import (
@@ -21,11 +21,12 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Choice says what is accepted; the zero value says everything.
+// Choice selects the changes to accept. The zero value selects all.
 type Choice struct {
-	// Pools are names, or namespaces and names; Fields are as plans name them, below spec.
+	// Pools lists names, with or without namespace. Fields lists fields in the form of plans, below spec.
 	Pools, Fields []string
-	// Drifted are the changes that count, as Drifted names them; nil for all.
+	// Drifted selects changes by the keys that the function Drifted returns. If it is nil, all changes
+	// count.
 	Drifted map[string]bool
 }
 
@@ -33,7 +34,7 @@ func (c Choice) pool(k intent.Key) bool {
 	return len(c.Pools) == 0 || slices.Contains(c.Pools, k.String()) || slices.Contains(c.Pools, k.Name)
 }
 
-// field reports whether a field is, or is below, a named field.
+// field reports whether a field is selected, or is below a selected field.
 func (c Choice) field(name string) bool {
 	return len(c.Fields) == 0 || slices.ContainsFunc(c.Fields, func(f string) bool {
 		rest, is := strings.CutPrefix(name, strings.TrimPrefix(f, "spec."))
@@ -41,22 +42,22 @@ func (c Choice) field(name string) bool {
 	})
 }
 
-// Field is a field of a pool that AWS has otherwise.
+// Field is a field of a pool for which AWS and Git differ.
 type Field struct {
 	Target string `json:"target"`
 	Pool   string `json:"pool"`
 	Field  string `json:"field"`
-	// Value is the value in AWS, nil for none.
+	// Value is AWS's value, or nil.
 	Value any `json:"value"`
-	// At is the place in the manifests after the change.
+	// At is the position in the manifests after the change.
 	At string `json:"at,omitempty"`
-	// Left says why it is not written, and what to do.
+	// Left explains why the field is not written, and what to do.
 	Left string `json:"left,omitempty"`
 
 	change edit.Change
 }
 
-// Find finds what AWS has otherwise of a target's pools, by its plan.
+// Find returns the differing fields of a target's pools, according to its plan.
 func Find(target string, set *intent.Set, p *plan.Plan, s *observed.State, c Choice) (out []Field) {
 	for i := range set.Pools {
 		pool := &set.Pools[i]
@@ -75,7 +76,7 @@ func Find(target string, set *intent.Set, p *plan.Plan, s *observed.State, c Cho
 	return out
 }
 
-// changesOf returns the changes of a pool where AWS has another value. It leaves out creations,
+// changesOf returns the changes of a pool for which AWS has another value. It leaves out creations,
 // deletions and adoptions.
 func changesOf(p *plan.Plan, pool string, only map[string]bool) (out []step.Change) {
 	for i := range p.Steps {
@@ -93,7 +94,7 @@ func changesOf(p *plan.Plan, pool string, only map[string]bool) (out []step.Chan
 	return out
 }
 
-// Drifted are the changes of a plan that put right what was changed beside Git.
+// Drifted returns the keys of a plan's changes that correct drift.
 func Drifted(p *plan.Plan) map[string]bool {
 	out := map[string]bool{}
 	for i := range p.Steps {
@@ -106,14 +107,14 @@ func Drifted(p *plan.Plan) map[string]bool {
 	return out
 }
 
-// changeName does not depend on the step's verb: a plan from scratch may update what a plan with
-// more facts rolls out.
+// changeName returns a key of a change that does not depend on the step's verb: a plan made with fewer facts
+// may update what another plan rolls out.
 func changeName(s *step.Step, ch step.Change) string {
 	return string(s.Resource) + " " + s.Name + " " + ch.Field
 }
 
-// Changes are the fields that can be written. Of pools that share an object the first one
-// decides, and the fields of others say so.
+// Changes returns the fields that can be written. If pools share an object, the first pool's value is used,
+// and the other fields note that.
 func Changes(fields []Field) (out []edit.Change) {
 	for i := range fields {
 		f := &fields[i]
@@ -135,7 +136,7 @@ func keyOf(w edit.Change) string {
 	return w.Place + " " + w.Object.APIVersion + " " + w.Object.String() + " " + w.Field.String()
 }
 
-// Take notes what became of the changes.
+// Take records the results of the changes in the fields.
 func Take(fields []Field, changes []edit.Change, set *edit.Result) {
 	at, why := map[string]string{}, map[string]string{}
 	for _, p := range set.Placed {
@@ -151,9 +152,9 @@ func Take(fields []Field, changes []edit.Change, set *edit.Result) {
 	}
 }
 
-// Prove compares the plan of the edited manifests with the one before. It says what weir
-// would do then that it would not do now, such as give machines a tag that only the group
-// has, and notes the fields that are not as AWS has them after all.
+// Prove compares the plan of the edited manifests with the earlier plan. It returns the effects that only
+// the new plan has, such as giving machines a tag that only the group has. It notes the fields that still
+// differ from AWS.
 func Prove(fields []Field, before, after *plan.Plan) (more []string) {
 	had := map[string]bool{}
 	for i := range before.Steps {
@@ -197,7 +198,7 @@ func Prove(fields []Field, before, after *plan.Plan) (more []string) {
 
 func stepName(s *step.Step) string { return string(s.Verb) + " " + string(s.Resource) + " " + s.Name }
 
-// shown is a value on one line.
+// shown returns a value on one line.
 func shown(v any) string {
 	switch v := v.(type) {
 	case nil:

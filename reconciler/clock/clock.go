@@ -1,8 +1,8 @@
-// Package clock gives the time by AWS's clock, which each answer carries; between
-// answers this machine's clock carries it on. This machine's own may be set at any
-// moment, by days and in either direction: then suspensions would end early, approvals
-// go on, and windows open in the middle of the day. Nothing is written before AWS has
-// answered, so its clock is known by the time that it matters.
+// Package clock returns the time of AWS's clock, which each answer contains. Between answers, this machine's
+// clock measures the time that has passed. This machine's clock alone is not reliable: it may be set at any
+// moment, by days and in either direction. Suspensions would then end early, approvals would not expire, and
+// windows would open at the wrong time. weir writes nothing before AWS has answered, so AWS's time is always
+// available when it matters.
 package clock
 
 import (
@@ -11,29 +11,28 @@ import (
 )
 
 const (
-	// jump is the difference between two clocks from which on it means anything. AWS
-	// tells whole seconds, and an answer may have been on its way for a while.
+	// jump is the minimum difference between two clocks that counts. AWS's times are whole seconds, and an
+	// answer may have been delayed.
 	jump = time.Minute
-	// otherValid is the time for which a clock stays valid in addition to another one that differs
-	// from it.
+	// otherValid is the time for which a clock stays valid beside another one that differs from it.
 	otherValid = 10 * time.Minute
 )
 
-// Moment is the time, as precisely as it is known: Earliest and Latest are the same unless clocks
-// were set, or this machine has slept, since AWS's last answer. A person's hold lasts until
-// Earliest is past its end; a permission ends with Latest.
+// Moment is the time as an interval: Earliest and Latest are equal unless clocks were set, or this machine
+// has slept, since AWS's last answer. A person's hold lasts until Earliest is past its end. A permission
+// ends when Latest is past its end.
 type Moment struct {
 	Earliest, Latest time.Time
-	// Heard says that this process has heard the time from AWS.
+	// Heard says that this process has received AWS's time.
 	Heard bool
-	// Ticks is the running time of this process, without the time that the machine slept or was
-	// suspended. HeardAt is the value of Ticks at AWS's last answer.
+	// Ticks is the running time of this process, without the time that the machine slept or was suspended.
+	// HeardAt is the value of Ticks at AWS's last answer.
 	Ticks, HeardAt time.Duration
-	// Wall is the time by this machine's own clock.
+	// Wall is the time of this machine's own clock.
 	Wall time.Time
 }
 
-// At makes moments of a clock that is right.
+// At returns a function that makes moments from a correct clock.
 func At(now func() time.Time) func() Moment {
 	return func() Moment {
 		t := now()
@@ -42,32 +41,32 @@ func At(now func() time.Time) func() Moment {
 	}
 }
 
-// sample is the time that AWS gave, and the times on this machine's clocks then.
+// sample is a time from AWS, and the readings of this machine's clocks at that moment.
 type sample struct {
 	aws, wall time.Time
 	ticks     time.Duration
 }
 
-// Clock is safe for concurrent use.
+// Clock tracks AWS's time. It is safe for concurrent use.
 type Clock struct {
 	wall  func() time.Time
-	ticks func() time.Duration // since some moment; not while the machine sleeps
+	ticks func() time.Duration // since some moment, not counting sleep
 
 	mu sync.Mutex
-	// last is the last sample, other the one before it from another clock.
+	// last is the last sample. other is the one before it, if it is from another clock.
 	last, other sample
 }
 
-// New makes a clock that goes as this machine's until it hears of AWS's.
+// New returns a clock that follows this machine's until it receives AWS's time.
 func New() *Clock { return By(time.Now) }
 
-// By is New on a machine whose clock, which may be set at any time, is wall.
+// By is like New, with wall as this machine's clock, which may be set at any time.
 func By(wall func() time.Time) *Clock {
 	start := time.Now()
 	return &Clock{wall: wall, ticks: func() time.Duration { return time.Since(start) }}
 }
 
-// Hear takes in what time it is by AWS.
+// Hear sets AWS's current time.
 func (c *Clock) Hear(aws time.Time) {
 	if aws.IsZero() {
 		return
@@ -75,24 +74,24 @@ func (c *Clock) Hear(aws time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := sample{aws, c.wall().Round(0), c.ticks()}
-	// Two endpoints may have two clocks, where they are not AWS's.
+	// Two endpoints other than AWS may have different clocks.
 	if byTicks, byWall := c.last.carriedTo(now); !c.last.aws.IsZero() && differ(byTicks, aws) && differ(byWall, aws) {
 		c.other = c.last
 	}
 	c.last = now
 }
 
-// carriedTo is a sample's time now, by the ticks and by the wall clock since then.
+// carriedTo returns a sample's time now, according to the ticks and to the wall clock since then.
 func (s sample) carriedTo(now sample) (byTicks, byWall time.Time) {
 	return s.aws.Add(now.ticks - s.ticks), s.aws.Add(now.wall.Sub(s.wall))
 }
 
 func differ(a, b time.Time) bool { return a.Sub(b).Abs() > jump }
 
-// Earliest is that of the moment: for who waits until something has lasted.
+// Earliest returns the moment's Earliest, for callers that wait until a duration has passed.
 func (c *Clock) Earliest() time.Time { return c.Moment().Earliest }
 
-// Moment is the time, and how sure that is.
+// Moment returns the current time, with its uncertainty.
 func (c *Clock) Moment() Moment {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,8 +120,8 @@ func (m *Moment) include(t time.Time) {
 	}
 }
 
-// Ahead is by how much this machine's clock was ahead of AWS's when that was heard
-// last: negative where it was behind, 0 where they agreed.
+// Ahead returns the lead of this machine's clock over AWS's at AWS's last answer. It is negative if this
+// clock was behind, and 0 if they agreed.
 func (c *Clock) Ahead() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package content says by hashes what a version of a launch template holds, and reads and
-// writes the description that carries them. A version's body is the hash of its whole
-// data; its source is the same with the image as Git names it, so that a newly published
-// image alone makes no version. Goldens keep the hashes: another hash would make a
-// version of every template and replace machines for nothing.
+// Package content identifies the content of launch template versions by hashes, and writes and reads the
+// version description that contains them. A version's body is the hash of its whole data. Its source is the
+// same hash, but with Git's image lookup in place of the image id, so that a newly published image alone
+// makes no version. Golden files fix the hashes: different hashes would make a version of every template and
+// replace machines unnecessarily.
 package content
 
 import (
@@ -21,19 +21,18 @@ import (
 	"github.com/weir-gitops/weir/render/visible"
 )
 
-// descriptionLimit is EC2's limit for a version description, in Java's characters: UTF-16 units. An
-// emoji takes two.
+// descriptionLimit is EC2's limit for a version description in UTF-16 units. An emoji takes two.
 // Assumed of AWS: description-units.
 const descriptionLimit = 255
 
 const descriptionPrefix = "weir:v1:"
 
-// Canonical returns JSON with sorted keys and absent members omitted, so equal
-// values give equal bytes whatever order a struct declares its members in.
+// Canonical returns JSON with sorted keys and without absent members. Equal values give equal bytes,
+// whatever the order of a struct's members.
 func Canonical(v any) []byte {
 	first, err := json.Marshal(v)
 	if err != nil {
-		// Intent types hold strings, numbers, booleans and slices of them.
+		// Intent types contain only strings, numbers, booleans and slices of them.
 		panic("canonical: " + err.Error())
 	}
 	var generic any
@@ -56,10 +55,9 @@ func ShortHash(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
 
-// BodyJSON is canonical for template data, whose structs declare their members
-// in order: it is on the path of every steady pass. Compressed user data is
-// taken uncompressed, because another release of the compressor may write the
-// same text in other bytes, which must roll nothing.
+// BodyJSON is Canonical for template data, whose structs declare their members in order. It is fast, because
+// every idle pass calls it. It uses user data uncompressed: another release of the compressor may produce
+// other bytes for the same text, and that must not replace machines.
 func BodyJSON(data *intent.TemplateData) []byte {
 	var out bytes.Buffer
 	writeBody(&out, data)
@@ -75,25 +73,25 @@ func writeBody(out *bytes.Buffer, data *intent.TemplateData) {
 	if err := json.NewEncoder(out).Encode(data); err != nil {
 		panic("template data: " + err.Error())
 	}
-	out.Truncate(out.Len() - 1) // the encoder's end of line
+	out.Truncate(out.Len() - 1) // removes the line break of the encoder
 }
 
-// GzipBase64 is the beginning of gzip data in base64: its magic number, and deflate.
+// GzipBase64 is the start of gzip data in base64: its magic number, and the compression method.
 const GzipBase64 = "H4sI"
 
-// BodyHash is 16 hex of SHA-256 over the canonical JSON of template data.
+// BodyHash returns 16 hex digits of the SHA-256 of the canonical JSON of template data.
 func BodyHash(data intent.TemplateData) string { return ShortHash(BodyJSON(&data)) }
 
-// SourceHash is BodyHash with the image as Git names it: by lookup, not by what
-// the lookup answered. While it is unchanged a newly published image rolls nothing.
+// SourceHash is BodyHash with Git's image lookup in place of the image that it resolved to. So a newly
+// published image does not change it.
 func SourceHash(data intent.TemplateData, image intent.Lookup) string {
 	return HashOfSource(data, Canonical(image))
 }
 
-// bodies are written in each steady pass, once for each pool.
+// bodies contains buffers for BodyJSON, which every idle pass calls for each pool.
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// HashOfSource is SourceHash where the image's canonical JSON is at hand.
+// HashOfSource is SourceHash with the image lookup in canonical JSON.
 func HashOfSource(data intent.TemplateData, image []byte) string {
 	data.ImageID = ""
 	body := bodies.Get().(*bytes.Buffer)
@@ -103,8 +101,8 @@ func HashOfSource(data intent.TemplateData, image []byte) string {
 	return ShortHash(body.Bytes(), image)
 }
 
-// Describe is the text that weir writes as a version's description: the hashes (the body's and
-// the source's, with a colon between them), then the commit, so that the console reads like a log.
+// Describe returns the description that weir writes for a version: the hashes (body, colon, source), and the
+// commit, so that the console shows a readable history.
 func Describe(hashes string, c Commit) string {
 	text := descriptionPrefix + hashes
 	if c.Revision != "" {
@@ -116,7 +114,7 @@ func Describe(hashes string, c Commit) string {
 	return strings.TrimSpace(head(text, descriptionLimit))
 }
 
-// head is as much of a text as fits into a number of UTF-16 units.
+// head returns the longest start of a text that fits into a number of UTF-16 units.
 func head(text string, units int) string {
 	for i, r := range text {
 		if units -= utf16.RuneLen(r); units < 0 {
@@ -132,15 +130,15 @@ func Printable(s string) string {
 	}), " ")
 }
 
-// Said holds the statements of a version's description about its content.
+// Said contains the hashes in a version's description.
 type Said struct {
 	Body, Source string
-	// Confirmed is the confirmation of a version that was made because the one
-	// before did not hold what it said; "" in all others.
+	// Confirmed is set for a version that was made because the version before it did not have the content
+	// that its description stated. It is empty otherwise.
 	Confirmed string
 }
 
-// DescriptionHashes reads the hashes back out of a version description.
+// DescriptionHashes parses the hashes in a version description.
 func DescriptionHashes(description string) (s Said, ok bool) {
 	rest, ok := strings.CutPrefix(description, descriptionPrefix)
 	if !ok {
@@ -150,15 +148,14 @@ func DescriptionHashes(description string) (s Said, ok bool) {
 	return Hashes(rest)
 }
 
-// Hashes reads the hashes themselves.
+// Hashes parses the hashes without their prefix.
 func Hashes(hashes string) (s Said, ok bool) {
 	s.Body, hashes, ok = strings.Cut(hashes, ":")
 	s.Source, s.Confirmed, _ = strings.Cut(hashes, ":")
 	return s, ok && len(s.Body) == 16 && len(s.Source) == 16
 }
 
-// Of reads what a version's description says of its content; "" where weir did not
-// write it.
+// Of returns the hashes in a version's description, or an empty string if weir did not write it.
 func Of(description string) string {
 	s, ours := DescriptionHashes(description)
 	if !ours {
@@ -167,9 +164,9 @@ func Of(description string) string {
 	return s.Body + ":" + s.Source
 }
 
-// Commit is the cause that a new template version's description names.
+// Commit is the commit in the description of a new template version.
 type Commit struct {
-	Revision string // full hash; "" for a path whose files are no commit's
+	Revision string // full hash; "" for a path whose files belong to no commit
 	Subject  string
 }
 

@@ -1,10 +1,9 @@
-// Package disruption says what a plan's rollouts mean for the pods on the machines that
-// they end: which disruption budgets let none of their pods go, and where nothing asks pods
-// to go at all.
+// Package disruption shows the effect of a plan's rollouts on the pods of the machines that they replace:
+// which disruption budgets currently allow no eviction, and where nothing drains machines.
 //
-// Read asks a cluster once, about budgets first and then about the pods of those that let
-// none go, which are few. Of is pure. A finding holds no step: budgets change by the
-// second, and whether a rollout may wait for one is for people to say.
+// Read reads a cluster once: first the budgets, and then the pods of the few budgets that allow no eviction.
+// Of is pure. A finding holds no step: budgets change every second, and people decide whether a rollout may
+// wait for one.
 package disruption
 
 import (
@@ -18,38 +17,38 @@ import (
 	"github.com/weir-gitops/weir/reconciler/workload"
 )
 
-// Cluster is the cluster whose nodes the machines are.
+// Cluster is the cluster to which the machines belong.
 type Cluster interface {
-	// DisruptionBudgets are those of all namespaces.
+	// DisruptionBudgets returns the budgets of all namespaces.
 	DisruptionBudgets(ctx context.Context) ([]workload.DisruptionBudget, error)
-	// PodsOf are the pods that a budget selects.
+	// PodsOf returns the pods that a budget selects.
 	PodsOf(ctx context.Context, b workload.DisruptionBudget) ([]workload.Pod, error)
 }
 
 // Answer is a cluster's answer about its budgets.
 type Answer struct {
-	// Blocked are the budgets that let none of their pods go, with the pods that would have
-	// to go with their machine.
+	// Blocked lists the budgets that allow no eviction, each with the pods that would have to be evicted
+	// with their machine.
 	Blocked []Blocked
-	// Unread is the number of further budgets that let no pod go and whose pods were not read.
+	// Unread is the number of further budgets that allow no eviction and whose pods were not read.
 	Unread int
-	// Err says why all this, or a part of it, is not known.
+	// Err is the reason why the answer, or a part of it, is missing.
 	Err error
 }
 
-// Blocked is a budget and pods that it keeps, by namespace/name.
+// Blocked is a budget, and the pods that it protects.
 type Blocked struct {
 	Budget workload.DisruptionBudget
 	Pods   []workload.Pod
 }
 
 const (
-	// mostBudgets bounds the reads of pods: one for each budget that lets none go.
+	// mostBudgets bounds the reads of pods. Each budget that allows no eviction needs one.
 	mostBudgets = 50
 	parallel    = 4
 )
 
-// Read asks a cluster. What fails is in the answer.
+// Read reads a cluster. Errors are in the answer.
 func Read(ctx context.Context, c Cluster) (out Answer) {
 	all, err := c.DisruptionBudgets(ctx)
 	if err != nil {
@@ -78,7 +77,7 @@ func Read(ctx context.Context, c Cluster) (out Answer) {
 			return nil
 		})
 	}
-	_ = g.Wait() // what fails is in the answer
+	_ = g.Wait() // errors are in the answer
 	out.Blocked = slices.DeleteFunc(blocked, func(b Blocked) bool { return len(b.Pods) == 0 })
 	return out
 }

@@ -23,8 +23,8 @@ const (
 )
 
 const (
-	// shownPods is the number of a budget's pods that a finding names, shownPools the number of
-	// pools, and shownBudgets the number of budgets that are reported for one pool.
+	// shownPods is the number of pods that a finding names for each budget, shownPools the number of pools,
+	// and shownBudgets the number of budgets that are reported for one pool.
 	shownPods    = 3
 	shownPools   = 5
 	shownBudgets = 5
@@ -33,12 +33,12 @@ const (
 // rollout is a rollout that is due.
 type rollout struct {
 	pool *intent.Pool
-	// force says that EKS ends pods that budgets protect.
+	// force says that EKS terminates pods despite their budgets.
 	force bool
 }
 
-// rollouts returns the rollouts of a plan that replace machines and are about to start, or
-// wait for time, people or other rollouts.
+// rollouts returns the rollouts of a plan that replace machines and are about to start, or wait for time,
+// people or other rollouts.
 func rollouts(p *plan.Plan, in model.Input) (out []rollout) {
 	for i := range p.Steps {
 		s := &p.Steps[i]
@@ -60,7 +60,7 @@ func rollouts(p *plan.Plan, in model.Input) (out []rollout) {
 	return out
 }
 
-// Due reports whether a plan has a rollout about which the cluster is worth asking.
+// Due reports whether a plan has a rollout for which the budgets matter.
 func Due(p *plan.Plan, in model.Input) bool { return len(rollouts(p, in)) > 0 }
 
 // Undrained reports the groups of a plan's rollouts that nothing drains, for targets without access
@@ -69,9 +69,8 @@ func Undrained(p *plan.Plan, in model.Input) diag.List {
 	return nothingDrains(undrained(in, rollouts(p, in)), nil)
 }
 
-// Of says which of the budgets get in the way of a plan's rollouts. The input has the state
-// and the nodes that the plan was made with; a nil answer is for a cluster that this plan
-// does not ask.
+// Of returns the budgets that obstruct a plan's rollouts. The input has the state and the nodes from which
+// the plan was made. A nil answer means that this plan does not read the cluster.
 func Of(p *plan.Plan, in model.Input, a *Answer) (found diag.List) {
 	due := rollouts(p, in)
 	if len(due) == 0 {
@@ -93,7 +92,7 @@ func Of(p *plan.Plan, in model.Input, a *Answer) (found diag.List) {
 	var budgets []string // budgets with pods on machines that nothing drains
 	for _, r := range due {
 		on := r.onMachines(in, a.Blocked)
-		if slices.Contains(bare, r) && (len(bare) > 1 || len(on) == 0) { // said of all of them at once
+		if slices.Contains(bare, r) && (len(bare) > 1 || len(on) == 0) { // reported for all of them together
 			for _, b := range on {
 				budgets = append(budgets, b.Budget.String())
 			}
@@ -116,8 +115,8 @@ func unasked(why string) diag.Diagnostic {
 	return diag.Diagnostic{Severity: diag.Info, Code: codeUnasked, Summary: "weir does not know for all disruption budgets whether they allow disruptions: " + why, Detail: diag.Hint(codeUnasked)}
 }
 
-// undrained are the rollouts of groups whose machines end without anything that Git declares
-// to move their pods away before.
+// undrained returns the rollouts of groups for whose machines Git declares nothing that evicts their pods
+// first.
 func undrained(in model.Input, due []rollout) (out []rollout) {
 	for _, r := range due {
 		if g := r.pool.Group; g != nil && g.Drainer == nil && terminating(in, r.pool) == "" {
@@ -150,7 +149,7 @@ func nothingDrains(bare []rollout, budgets []string) diag.List {
 	return diag.List{d}
 }
 
-// some names the first of a list.
+// some returns the first items of a list, as text.
 func some(list []string, most int) string {
 	text := strings.Join(list[:min(len(list), most)], ", ")
 	if left := len(list) - most; left > 0 {
@@ -159,7 +158,7 @@ func some(list []string, most int) string {
 	return text
 }
 
-// here is a budget with those of its pods that are on a pool's machines.
+// here is a budget with those of its pods that run on a pool's machines.
 type here struct {
 	Budget workload.DisruptionBudget
 	pods   []string
@@ -186,7 +185,7 @@ func (r rollout) onMachines(in model.Input, blocked []Blocked) (out []here) {
 	return out
 }
 
-// blocked are the findings about one pool.
+// blocked returns the findings about one pool.
 func (r rollout) blocked(in model.Input, on []here) (found diag.List) {
 	for _, b := range on[:min(len(on), shownBudgets)] {
 		follows, advice := r.follows(in)
@@ -201,7 +200,7 @@ func (r rollout) blocked(in model.Input, on []here) (found diag.List) {
 	return found
 }
 
-// names is the subject of a sentence about pods.
+// names returns the names of pods as the subject of a sentence.
 func names(pods []string) string {
 	slices.Sort(pods)
 	shown := strings.Join(pods[:min(len(pods), shownPods)], ", ")
@@ -214,7 +213,7 @@ func names(pods []string) string {
 	return "its pods " + shown + " are"
 }
 
-// why says in figures why a budget lets no pod go.
+// why explains with numbers why a budget allows no eviction.
 func why(b workload.DisruptionBudget) string {
 	switch {
 	case b.Why != "":
@@ -231,7 +230,7 @@ const drainIt = "write spec.drainer in the PoolOptions of such a pool, so that w
 
 const mendBudget = "let the budget allow a disruption (kubectl get poddisruptionbudgets -A shows them), or run more of its pods, before the rollout starts"
 
-// follows says what becomes of the machines and pods, and what to do about it.
+// follows returns the consequence for the machines and pods, and advice.
 func (r rollout) follows(in model.Input) (what, advice string) {
 	g := r.pool.Group
 	switch {
@@ -252,8 +251,8 @@ func (r rollout) follows(in model.Input) (what, advice string) {
 	return "nothing in Git respects the budget: unless another tool's hook drains the machines, their pods are terminated with them", drainIt
 }
 
-// terminating is the name of a lifecycle hook that machines of a group wait for before they
-// end, "" where none is known: AWS is asked only for hooks of groups that declare some.
+// terminating returns the name of a lifecycle hook for which machines of a group wait before they end, or an
+// empty string. weir reads hooks only for groups that declare some.
 func terminating(in model.Input, pool *intent.Pool) string {
 	for _, list := range [][]intent.LifecycleHook{pool.Group.LifecycleHooks, in.State.Hooks[pool.Group.Name].Hooks} {
 		for _, h := range list {
@@ -265,7 +264,7 @@ func terminating(in model.Input, pool *intent.Pool) string {
 	return ""
 }
 
-// duration prints seconds such as 10m0s as 10m.
+// duration formats seconds, such as 10m instead of 10m0s.
 func duration(seconds int32) string {
 	text := (time.Duration(seconds) * time.Second).String()
 	for _, zero := range []string{"m0s", "h0m"} {

@@ -25,49 +25,49 @@ import (
 	"github.com/weir-gitops/weir/reconciler/workload"
 )
 
-// Annotation stands on a node that is drained: the machine's id, and since when. A node
-// that has the name of an earlier one, and its annotation, is not taken for it.
+// Annotation is the annotation of a node that is being drained: the machine's id, and the start of the
+// drain. The id distinguishes the machine from an earlier one of the same node name.
 const Annotation = "weir.dev/draining"
 
-// Cluster is the cluster whose nodes the machines are.
+// Cluster is the cluster to which the machines belong.
 type Cluster interface {
-	// Cordon makes a node take no further pods, and annotates it.
+	// Cordon makes a node unschedulable, and annotates it.
 	Cordon(ctx context.Context, node, uid, annotation, value string) error
-	// Pods are those of a node.
+	// Pods returns the pods of a node.
 	Pods(ctx context.Context, node string) ([]workload.Pod, error)
-	// Evict asks a pod to go. One that is gone is done.
+	// Evict evicts a pod. It succeeds if the pod is gone.
 	Evict(ctx context.Context, p workload.Pod) error
 }
 
-// Actions are those of AWS. Their errors say whether the lifecycle action has ended.
+// Actions are actions in AWS. Their errors show whether the lifecycle action has ended.
 type Actions interface {
-	// Hold makes AWS wait longer for the machine.
+	// Hold extends AWS's wait for the machine.
 	Hold(ctx context.Context, m Machine) error
-	// Release lets the machine go, or gives it up where abandon says so.
+	// Release completes the lifecycle action, with the result ABANDON if abandon is true.
 	Release(ctx context.Context, m Machine, abandon bool) error
 }
 
-// ErrGone is the error of Actions where no lifecycle action of the hook is open.
+// ErrGone is the error of Actions if no lifecycle action of the hook is open.
 var ErrGone = errors.New("no lifecycle action of the hook is open")
 
 // Machine is a machine that waits for the hook.
 type Machine struct {
 	Pool            string // namespace/name
 	Group, Instance string
-	// Heartbeat is for how long AWS waits after each heartbeat.
+	// Heartbeat is the time that AWS waits after each heartbeat.
 	Heartbeat time.Duration
-	// Timeout is for how long pods have to go, Abandon what becomes of the machine then.
+	// Timeout is the time that pods have. Abandon selects the result of the lifecycle action after it.
 	Timeout time.Duration
 	Abandon bool
 }
 
-// Nodes are those of the cluster.
+// Nodes contains the nodes of the cluster.
 type Nodes struct {
-	// ByInstance has those whose provider id names a machine, Unnamed counts those without
-	// one.
+	// ByInstance has the nodes whose provider id names a machine. Unnamed counts the nodes without a
+	// provider id.
 	ByInstance map[string]Node
 	Unnamed    int
-	// Err says why they could not be read.
+	// Err is the error of reading them.
 	Err error
 }
 
@@ -82,23 +82,22 @@ type Node struct {
 type Standing struct {
 	Machine
 	Node string
-	// Since is the start of the drain, Until the time by which its pods must have gone; zero if
-	// that is unknown yet.
+	// Since is the start of the drain. Until is the time by which its pods must have gone, or zero if that
+	// is unknown yet.
 	Since, Until time.Time
-	// Left are the pods that have not gone, each with what keeps it, and Why is what else
-	// keeps the machine.
+	// Left lists the remaining pods, each with the reason. Why is any other reason that delays the machine.
 	Left []Left
 	Why  string
-	// Err is a failure that people must fix; nil for none, and for a transient one.
+	// Err is a failure that people must fix. It is nil for transient failures.
 	Err error
-	// Ended says that the machine was let go in this step, and how.
+	// Ended is set if this step released the machine.
 	Ended Ending
 }
 
-// Left is a pod that has not gone yet.
+// Left is a pod that has not gone yet, with the reason.
 type Left struct{ Pod, Why string }
 
-// Ending is the way in which the draining of a machine ended.
+// Ending is the way in which the drain of a machine ended.
 type Ending string
 
 // Endings.
@@ -111,44 +110,45 @@ const (
 
 const (
 	// parallel is the number of machines, and the number of pods of one machine, that are handled
-	// at once.
+	// concurrently.
 	parallel = 8
-	// mostEvictions is the number of pods to evict in one step.
+	// mostEvictions bounds the evictions of one step.
 	mostEvictions = 200
-	// stuckAfter is the time after its deadline when weir stops waiting for a deleted pod: its
-	// kubelet does not answer, or something holds its object.
+	// stuckAfter is the time after its deadline at which weir stops waiting for a deleted pod: its kubelet
+	// does not answer, or a finalizer keeps its object.
 	stuckAfter = time.Minute
-	// beats is the number of heartbeats in the time that AWS waits for one.
+	// beats is the number of heartbeats within the time that AWS waits for one.
 	beats = 3
 )
 
-// Drainer drains the machines of one target. Its zero value is ready, but for the times.
+// Drainer drains the machines of one target. Its zero value is ready once Now and Clock are set.
 type Drainer struct {
-	// Now measures how long things take, Clock says what time it is for others.
+	// Now measures durations. Clock gives the time for deadlines and annotations.
 	Now, Clock func() time.Time
 
 	mu    sync.Mutex
 	known map[string]*memory // by machine
 }
 
-// memory holds what is known of a machine in addition to AWS and its node.
+// memory contains facts about a machine that neither AWS nor its node has.
 type memory struct {
-	// first is the time when it was first seen, by Clock. A machine without a node uses it.
+	// first is the time at which the machine was first seen, by Clock. It is for machines without a node.
 	first time.Time
-	// beat is the last heartbeat that AWS took, served the last step, by Now.
+	// beat is the time of the last heartbeat that AWS accepted, and served the time of the last step, both
+	// by Now.
 	beat, served time.Time
-	// over says that AWS does not wait for the hook, or no longer.
+	// over says that AWS does not wait for the hook, or no longer does.
 	over bool
 }
 
-// Step looks once after each machine, and forgets all others.
+// Step advances the drain of each machine once, and forgets all other machines.
 func (d *Drainer) Step(ctx context.Context, machines []Machine, nodes Nodes, cluster Cluster, actions Actions) []Standing {
 	known := d.recall(machines)
 	order := make([]int, len(machines))
 	for i := range order {
 		order[i] = i
 	}
-	// Those that had to wait in the last step come first.
+	// Machines that had to wait in the last step come first.
 	slices.SortStableFunc(order, func(a, b int) int { return known[a].served.Compare(known[b].served) })
 	out := make([]Standing, len(machines))
 	left := &allowance{left: mostEvictions}
@@ -166,7 +166,7 @@ func (d *Drainer) Step(ctx context.Context, machines []Machine, nodes Nodes, clu
 			return nil
 		})
 	}
-	_ = g.Wait() // what fails is in the standings
+	_ = g.Wait() // errors are in the standings
 	return out
 }
 
@@ -186,7 +186,7 @@ func (d *Drainer) recall(machines []Machine) []*memory {
 	return out
 }
 
-// allowance counts the pods that may still be evicted.
+// allowance counts the evictions that are still allowed.
 type allowance struct {
 	mu   sync.Mutex
 	left int
@@ -199,7 +199,7 @@ func (a *allowance) spend() bool {
 	return a.left >= 0
 }
 
-// turn is a machine's turn in a step.
+// turn is the handling of a machine in a step.
 type turn struct {
 	Standing
 	d       *Drainer
@@ -207,7 +207,7 @@ type turn struct {
 	cluster Cluster
 	actions Actions
 	left    *allowance
-	// starved says that pods were not asked because too many were before them.
+	// starved says that pods were not evicted because the allowance was used up.
 	starved bool
 }
 
@@ -251,7 +251,7 @@ func (t *turn) step(ctx context.Context, nodes Nodes) {
 	}
 }
 
-// heartbeat sends a heartbeat where one is due, and reports whether AWS has taken one.
+// heartbeat sends a heartbeat if one is due, and reports whether AWS has accepted one.
 func (t *turn) heartbeat(ctx context.Context) bool {
 	now := t.d.Now()
 	if !t.known.beat.IsZero() && now.Sub(t.known.beat) < t.Heartbeat/beats {
@@ -279,12 +279,12 @@ func (t *turn) release(ctx context.Context, how Ending, abandon bool) {
 		return
 	}
 	t.known.over = true
-	if err == nil { // else somebody was first, and has told it
+	if err == nil { // otherwise another process was first, and has reported it
 		t.Ended = how
 	}
 }
 
-// empty asks what runs on a node to go, and reports whether all of it has gone.
+// empty evicts the pods of a node, and reports whether all of them have gone.
 func (t *turn) empty(ctx context.Context, node Node) bool {
 	if _, marked := sinceOf(node.Draining, t.Instance); !marked || !node.Cordoned {
 		value := t.Instance + " " + t.Since.UTC().Format(time.RFC3339)
@@ -323,12 +323,12 @@ func (t *turn) empty(ctx context.Context, node Node) bool {
 			return nil
 		})
 	}
-	_ = g.Wait() // what fails is in Left
+	_ = g.Wait() // errors are in Left
 	return len(pods) == 0
 }
 
-// stays reports whether a pod is none that has to go first: it belongs to the machine, it
-// has ended, or nothing that weir does ends it.
+// stays reports whether the drain does not wait for a pod: it belongs to the machine, has ended, or is
+// stuck.
 func stays(p workload.Pod, now time.Time) bool {
 	return p.Mirror || p.Finished || p.Owner == "DaemonSet" || !p.GoneBy.IsZero() && now.Sub(p.GoneBy) > stuckAfter
 }
@@ -338,7 +338,7 @@ func (t *turn) failed(what string, err error) {
 	t.note(err)
 }
 
-// note keeps an error that does not pass by itself.
+// note stores an error that does not pass by itself.
 func (t *turn) note(err error) {
 	switch workload.KindOf(err) {
 	case workload.Unauthorized, workload.Forbidden, workload.Invalid:
@@ -346,8 +346,8 @@ func (t *turn) note(err error) {
 	}
 }
 
-// sinceOf reads the annotation of a machine's node. One of another machine, or that nobody
-// can read, is none.
+// sinceOf parses the annotation of a machine's node. An annotation that is invalid or names another machine
+// counts as missing.
 func sinceOf(value, instance string) (time.Time, bool) {
 	of, since, _ := strings.Cut(value, " ")
 	at, err := time.Parse(time.RFC3339, since)

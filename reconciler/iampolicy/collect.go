@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Collect adds to a scope what the pools of a target name: the roles that AWS is to
-// use, and the parameters that hold AMIs. It returns in words what Git does not say.
+// Collect adds the roles and image parameters that the pools of a target name to the scope. Its notes
+// describe what Git does not show.
 func (s *Scope) Collect(set *intent.Set) (notes []string) {
 	for i := range set.Pools {
 		p := &set.Pools[i]
@@ -41,8 +41,8 @@ func (s *Scope) Collect(set *intent.Set) (notes []string) {
 	return notes
 }
 
-// profile passes the role of an instance profile. IAM does not say in the
-// profile's name which role it holds; tools that make both give them one name.
+// profile adds the role of an instance profile. The profile's name does not show its role, but tools that
+// make both give them one name.
 func (s *Scope) profile(p intent.InstanceProfile) []string {
 	name := p.Name
 	if _, path, ok := strings.Cut(p.ARN, ":instance-profile/"); ok {
@@ -55,7 +55,7 @@ func (s *Scope) profile(p intent.InstanceProfile) []string {
 	return []string{"instance profile " + name + " is assumed to have the role of the same name; if not, name the role with --pass-role"}
 }
 
-// role is the ARN of a role that is given by name or by ARN.
+// role returns the ARN of a role from its name or ARN.
 func (s *Scope) role(name string) string {
 	if name == "" || strings.HasPrefix(name, "arn:") {
 		return name
@@ -63,7 +63,7 @@ func (s *Scope) role(name string) string {
 	return s.arn("iam", "", "role/"+name)
 }
 
-// pass adds services to a role; an empty ARN is not an ARN.
+// pass adds services to a role. It ignores an empty ARN.
 func (s *Scope) pass(arn string, services ...string) {
 	if arn == "" {
 		return
@@ -81,5 +81,5 @@ func (s *Scope) pass(arn string, services ...string) {
 	s.PassRoles = append(s.PassRoles, PassRole{ARN: arn, Services: services})
 }
 
-// Pass adds a role that machines get, whether in groups or nodegroups.
+// Pass adds a role that machines of groups or nodegroups get.
 func (s *Scope) Pass(arn string) { s.pass(arn, EC2, EKS) }

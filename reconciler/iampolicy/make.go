@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Make makes the policy of a kind for a scope: a statement for each rule that
-// allows something there.
+// Make returns the policy of a kind for a scope, with a statement for each rule that allows something there.
 func Make(access Access, s Scope) Document {
 	slices.Sort(s.Regions)
 	s.Regions = slices.Compact(s.Regions)
@@ -60,7 +59,7 @@ func weight(s Statement) string {
 	return first + s.Sid
 }
 
-// passing allows to pass each role to its services only.
+// passing allows passing each role to its services only.
 func passing(s Scope) (out []Statement) {
 	byServices := map[string][]string{}
 	for _, p := range s.PassRoles {
@@ -84,20 +83,19 @@ func passing(s Scope) (out []Statement) {
 	return out
 }
 
-// TrustRole returns the trust policy of a role that the daemon's identity, the ARN of a
-// role or a user, may assume.
+// TrustRole returns the trust policy of a role that the daemon's identity may assume. principal is the ARN
+// of a role or a user.
 func TrustRole(principal string) Document {
 	return trust("TheDaemon", map[string]string{"AWS": principal}, "sts:AssumeRole", nil)
 }
 
-// TrustInstances returns the trust policy of a role for the machine that the daemon
-// runs on.
+// TrustInstances returns the trust policy of a role for the EC2 instance on which the daemon runs.
 func TrustInstances(partition string) Document {
 	return trust("TheMachineOfTheDaemon", map[string]string{"Service": serviceIn(partition, EC2)}, "sts:AssumeRole", nil)
 }
 
-// TrustServiceAccount returns the trust policy of a role for the daemon in a Kubernetes
-// cluster, by the cluster's OpenID Connect provider (an ARN) and its service account.
+// TrustServiceAccount returns the trust policy of a role for the daemon in a Kubernetes cluster. provider is
+// the ARN of the cluster's OpenID Connect provider, and namespace and name identify the service account.
 func TrustServiceAccount(provider, namespace, name string) Document {
 	_, issuer, _ := strings.Cut(provider, ":oidc-provider/")
 	return trust("TheServiceAccountOfTheDaemon", map[string]string{"Federated": provider}, "sts:AssumeRoleWithWebIdentity", Condition{"StringEquals": {

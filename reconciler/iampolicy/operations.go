@@ -6,8 +6,7 @@ type operation struct {
 	rules  []rule
 }
 
-// operations are all calls that weir makes. A call that is not allowed for the
-// plan has no reading rule.
+// operations lists all calls that weir makes. A call that plans do not make has no reading rule.
 var operations = []operation{
 	{"autoscaling:AttachTrafficSources", are(ownGroups)},
 	{"autoscaling:CancelInstanceRefresh", are(ownGroups)},
@@ -57,8 +56,8 @@ var operations = []operation{
 	{"ec2:DescribeSubnets", are(readAll)},
 	{"ec2:DescribeVpcs", are(readAll)},
 	{"ec2:ModifyLaunchTemplate", are(ownTemplates)},
-	// weir calls it only as a dry run. Auto Scaling and EKS check whether the caller that passes a
-	// launch template may launch from it, so the role that applies has this permission anyway.
+	// weir calls it only as a dry run. Auto Scaling and EKS check whether the caller that passes a launch
+	// template may launch from it, so the role that applies needs this permission anyway.
 	{"ec2:RunInstances", are(launch)},
 
 	{"eks:CreateNodegroup", are(makeOwn)},
@@ -79,8 +78,8 @@ var operations = []operation{
 	{"iam:GetInstanceProfile", are(readRoles)},
 	{"iam:GetRole", are(readRoles)},
 	// Assumed of AWS: node-role-policies.
-	// EKS looks for the policies that a node role must
-	// have with the permissions of who makes a nodegroup.
+	// EKS checks the required policies of a node role with the permissions of the caller that makes a
+	// nodegroup.
 	{"iam:ListAttachedRolePolicies", are(readRoles)},
 	{"kms:Decrypt", are(decrypt, shareKeys)},
 	{"kms:DescribeKey", are(readAll)},
@@ -100,8 +99,7 @@ var operations = []operation{
 
 func are(rules ...rule) []rule { return rules }
 
-// behalf lists actions that weir never calls: AWS checks them when weir calls another, writing
-// action.
+// behalf lists actions that weir never calls. AWS checks them when weir calls certain writing actions.
 var behalf = []struct {
 	action string
 	rule   rule
@@ -112,12 +110,12 @@ var behalf = []struct {
 	{"iam:CreateServiceLinkedRole", serviceRoles, "the first group, nodegroup and spot instance of an account make the service's role"},
 }
 
-// needless are calls that no policy has to allow.
+// needless lists calls that need no permission.
 var needless = map[string]string{
 	"sts:GetCallerIdentity": "AWS always allows it",
 }
 
-// Calls are the actions that weir calls.
+// Calls returns the actions that weir calls.
 func Calls() (out []string) {
 	for _, o := range operations {
 		out = append(out, o.action)

@@ -2,9 +2,9 @@
 // role that only plans, and for the daemon's own identity, which assumes them and uses the table
 // and the keys that several daemons share.
 //
-// Every call that weir makes for a target stands in one table, operations, with the rules
-// under which it is allowed; the statements follow from it. The Service Authorization
-// Reference of AWS says which resources and conditions an action takes.
+// One table, operations, lists every call that weir makes for a target, with the rules that allow it. The
+// statements are derived from it. AWS's Service Authorization Reference documents the resources and
+// conditions of each action.
 package iampolicy
 
 import (
@@ -15,24 +15,24 @@ import (
 	"github.com/weir-gitops/weir/reconciler/partition"
 )
 
-// Version is that of the policy language.
+// Version is the version of the policy language.
 const Version = "2012-10-17"
 
-// The most characters that a policy may have, white space aside: of a managed
-// policy, and of all inline policies of a role together.
+// The maximum number of characters of a policy, without white space: of a managed policy, and of all inline
+// policies of a role together.
 const (
 	managedLimit = 6144
 	inlineLimit  = 10240
 )
 
-// Document is a policy as IAM takes it.
+// Document is a policy in IAM's format.
 type Document struct {
 	Version   string      `json:"Version"`
 	Statement []Statement `json:"Statement"`
 }
 
-// Statement allows actions. Sid says for what, and where AWS knows no permissions
-// for single resources.
+// Statement allows actions. Its Sid names the purpose, and shows if AWS has no permissions for single
+// resources.
 type Statement struct {
 	Sid       string            `json:"Sid"`
 	Effect    string            `json:"Effect"`
@@ -42,11 +42,10 @@ type Statement struct {
 	Condition Condition         `json:"Condition,omitempty"`
 }
 
-// Condition holds the conditions of a statement, by operator and key; of several values
-// one.
+// Condition contains the conditions of a statement, by operator and key. One of several values must match.
 type Condition map[string]map[string][]string
 
-// Size counts a document's characters as IAM does.
+// Size returns the number of characters that IAM counts.
 func (d Document) Size() int {
 	text, err := json.Marshal(d)
 	if err != nil {
@@ -61,7 +60,7 @@ func (d Document) Size() int {
 	return n
 }
 
-// allow is a statement that allows actions.
+// allow returns a statement that allows actions.
 func allow(sid string, actions, resources []string, c Condition) Statement {
 	slices.Sort(actions)
 	resources = slices.Clone(resources)
@@ -74,69 +73,68 @@ type Access string
 
 // The policies.
 const (
-	// Plan reads, for plans of pull requests and for looking.
+	// Plan reads, for plans of pull requests and for viewing.
 	Plan Access = "plan"
 	// Apply reads and writes.
 	Apply Access = "apply"
-	// Daemon is for the identity under which the daemon runs, where targets have roles or
-	// several daemons share a table or keys.
+	// Daemon is for the daemon's own identity, if targets have roles, or several daemons share a table or
+	// keys.
 	Daemon Access = "daemon"
 )
 
-// Scope bounds a policy: one account, as far as one role reaches it.
+// Scope defines the resources that a policy covers: one account, as far as one role is used for it.
 type Scope struct {
 	// Partition is the id of one of AWS's partitions, such as aws.
 	Partition string
 	// Account has twelve digits.
 	Account string
-	// Regions are those of the targets.
+	// Regions lists the regions of the targets.
 	Regions []string
 	// Instance is the value of the tag weir.dev/owner.
 	Instance string
-	// PassRoles are the roles that machines get and hooks use.
+	// PassRoles lists the roles that machines get and hooks use.
 	PassRoles []PassRole
-	// KMSKeys are ARNs of keys that decrypt SOPS files.
+	// KMSKeys lists ARNs of keys that decrypt SOPS files.
 	KMSKeys []string
-	// SSMPrefixes holds the prefixes of the parameters that weir writes, such as /weir.
+	// SSMPrefixes lists the prefixes of the parameters that weir writes, such as /weir.
 	SSMPrefixes []string
-	// Parameters are named in manifests as the source of an AMI, beside AWS's own.
+	// Parameters lists parameters in manifests that are the source of an AMI, besides AWS's own.
 	Parameters []string
-	// Alarms says that refreshes name alarms of CloudWatch.
+	// Alarms says that refreshes name CloudWatch alarms.
 	Alarms bool
 	// Drains says that weir drains machines of groups.
 	Drains bool
-	// Adopt allows to put weir's tags on what has no owner yet.
+	// Adopt allows weir to put its tags on resources without an owner.
 	Adopt bool
-	// From is the owner from whom resources are taken over, empty for none.
+	// From is the previous owner of resources that weir may adopt, or empty.
 	From string
-	// AssumeRoles are the roles that the daemon takes.
+	// AssumeRoles lists the roles that the daemon assumes.
 	AssumeRoles []string
-	// Table is the ARN of the table that the daemons of an instance share, empty for none.
+	// Table is the ARN of the table that the daemons of an instance share, or empty.
 	Table string
-	// SharedKeys are ARNs of keys of KMS that encrypt the keys that the daemons of the
-	// instance share.
+	// SharedKeys lists ARNs of KMS keys that encrypt the keys that the daemons of the instance share.
 	SharedKeys []string
 }
 
-// PassRole is a role that AWS is to use.
+// PassRole is a role that weir passes to AWS services.
 type PassRole struct {
 	ARN string `json:"arn"`
-	// Services may be given it, such as ec2.amazonaws.com.
+	// Services lists the services to which the role may be passed, such as ec2.amazonaws.com.
 	Services []string `json:"services"`
 }
 
-// The services that are given roles.
+// The services to which roles are passed.
 const (
 	EC2         = "ec2.amazonaws.com"
 	EKS         = "eks.amazonaws.com"
 	AutoScaling = "autoscaling.amazonaws.com"
 )
 
-// ec2OfPartition are the partitions in which EC2's principal ends in their DNS suffix. In all
-// others, aws-eusc among them, it is ec2.amazonaws.com.
+// ec2OfPartition lists the partitions in which EC2's principal ends in their DNS suffix. In all other
+// partitions, including aws-eusc, it is ec2.amazonaws.com.
 var ec2OfPartition = []string{"aws-cn", "aws-iso", "aws-iso-b"}
 
-// serviceIn is a service's principal as a partition names it.
+// serviceIn returns a service's principal in a partition.
 func serviceIn(id, service string) string {
 	if service != EC2 || !slices.Contains(ec2OfPartition, id) {
 		return service

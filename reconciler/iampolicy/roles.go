@@ -22,7 +22,7 @@ type RolePolicy struct {
 	Policy  Document `json:"policy"`
 }
 
-// ForRole makes the policy of a role, empty for the daemon's own identity. Notes are for the
+// ForRole makes the policy of a role. An empty role means the daemon's own identity. The notes are for the
 // administrator who grants write access.
 func ForRole(a Access, role string, scope Scope, targets, notes []string) RolePolicy {
 	doc := Make(a, scope)
@@ -39,40 +39,40 @@ func ForRole(a Access, role string, scope Scope, targets, notes []string) RolePo
 	return p
 }
 
-// Need holds the permissions that one target needs.
+// Need contains the permissions that one target needs.
 type Need struct {
 	Target, Account, Region, Instance string
-	// PlanRole is the role for plans, empty if that is ApplyRole; both are empty if the daemon's
-	// own identity does it. Assume lists further roles that it may name.
+	// PlanRole is the role for plans, empty if it is ApplyRole. Both are empty if the daemon's own identity
+	// is used. Assume lists further roles that it may name.
 	PlanRole, ApplyRole string
 	Assume              []string
-	// The configuration's settings, and the user beside them.
+	// The settings of the configuration and of the command's user.
 	KMSKeys, SSMPrefixes, PassRoles []string
 	Adopt                           bool
 	From                            string
-	// Set holds what Git wants; nil if that is unknown.
+	// Set contains the intents of the target. It is nil if they are unknown.
 	Set *intent.Set
 }
 
-// Roles collects what targets need by the role that serves them.
+// Roles collects the needs of targets by the role that serves them.
 type Roles struct {
-	// Separate gives a policy for plans also to roles that apply.
+	// Separate adds a policy for plans also for roles that apply.
 	Separate bool
-	// Table and TableRegion are what the daemons of the instance share, if they do. They
-	// reach it with their own identity.
+	// Table and TableRegion identify the table that the daemons of the instance share, if they do. They
+	// access it with their own identity.
 	Table, TableRegion string
-	// Instance is whose keys SharedKeys encrypt, which are ARNs of KMS.
+	// Instance is the instance for whose shared keys the KMS keys SharedKeys are.
 	Instance   string
 	SharedKeys []string
 
 	list   []*roleNeeds
 	assume []string
-	// alarms says that gates of a FleetRollout ask about alarms: it may select pools of any
+	// alarms says that gates of a FleetRollout use alarms. Such a FleetRollout may select pools of any
 	// target.
 	alarms bool
 }
 
-// roleNeeds holds the needs of one role's targets.
+// roleNeeds contains the needs of one role's targets.
 type roleNeeds struct {
 	access         Access
 	role           string
@@ -114,7 +114,7 @@ func (r *Roles) serve(a Access, role string, n Need) {
 	}
 }
 
-// add adds what one target needs.
+// add adds the needs of one target.
 func (r *roleNeeds) add(n Need) {
 	r.targets = append(r.targets, n.Target)
 	r.scope.Regions = append(r.scope.Regions, n.Region)
@@ -139,7 +139,7 @@ func (r *roleNeeds) add(n Need) {
 	}
 }
 
-// Policies makes those that are wanted.
+// Policies returns the policies with wanted access.
 func (r *Roles) Policies(wanted func(Access) bool) (out []RolePolicy) {
 	for _, a := range []Access{Plan, Apply} {
 		for _, of := range r.list {
@@ -158,8 +158,8 @@ func (r *Roles) Policies(wanted func(Access) bool) (out []RolePolicy) {
 	return out
 }
 
-// table is the ARN of the table. Its account is the daemon's own, which a target without a
-// role tells.
+// table returns the ARN of the table. Its account is the daemon's own, which only a target without a role
+// shows.
 func (r *Roles) table() (arn string, notes []string) {
 	if r.Table == "" {
 		return "", nil
@@ -173,7 +173,7 @@ func (r *Roles) table() (arn string, notes []string) {
 	return in.arn("dynamodb", r.TableRegion, "table/"+r.Table), notes
 }
 
-// AccountOf is the account in a role's ARN, empty if the ARN names no account.
+// AccountOf returns the account in a role's ARN, or an empty string.
 func AccountOf(arn string) string {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) < 6 {

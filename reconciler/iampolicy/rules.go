@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// rule says under which conditions, and on which resources, calls are allowed. The name of a rule
-// is the Sid of its statement.
+// rule allows calls on some resources under conditions. The name of a rule is the Sid of its statement.
 type rule struct {
 	sid string
-	// for says which policies have it.
+	// in lists the policies that have the rule.
 	in []Access
-	// on returns the resources; none leave the rule out.
+	// on returns the resources. If there are no resources, the rule is left out.
 	on   func(Scope) []string
 	when func(Scope) Condition
 }
@@ -30,20 +29,20 @@ func equals(key string, values ...string) Condition {
 	return Condition{"StringEquals": {key: values}}
 }
 
-// owned are resources that carry the instance's tag already, made those that get it at
-// creation.
+// owned is the condition that a resource has the instance's tag. made is the condition that it gets the tag
+// at creation.
 // Assumed of AWS: tags-of-resources.
 func owned(s Scope) Condition { return equals(ownerTag, s.Instance) }
 func made(s Scope) Condition  { return equals(newOwnerTag, s.Instance) }
 
-// unowned gets the instance's tag and carries no owner's.
+// unowned is the condition that a resource gets the instance's tag and has no owner's tag.
 func unowned(s Scope) Condition {
 	c := made(s)
 	c["Null"] = map[string][]string{ownerTag: {"true"}}
 	return c
 }
 
-// taken gets the instance's tag and carries the previous owner's.
+// taken is the condition that a resource gets the instance's tag and has the previous owner's.
 func taken(s Scope) Condition {
 	return Condition{"StringEquals": {newOwnerTag: {s.Instance}, ownerTag: {s.From}}}
 }
@@ -52,7 +51,7 @@ func inRegions(s Scope) Condition { return equals("aws:RequestedRegion", s.Regio
 
 func everything(Scope) []string { return []string{"*"} }
 
-// regional are resources of a service in each region.
+// regional returns resources of a service in each region.
 func regional(service string, names ...string) func(Scope) []string {
 	return func(s Scope) (out []string) {
 		for _, r := range s.Regions {
@@ -76,7 +75,7 @@ var (
 	launched   = regional("ec2", "instance/*", "volume/*", "network-interface/*", "spot-instances-request/*")
 )
 
-// all are the resources of several.
+// all returns the resources of several functions together.
 func all(lists ...func(Scope) []string) func(Scope) []string {
 	return func(s Scope) (out []string) {
 		for _, of := range lists {
@@ -86,7 +85,7 @@ func all(lists ...func(Scope) []string) func(Scope) []string {
 	}
 }
 
-// where limits a rule to scopes that satisfy a condition.
+// where applies a rule only to scopes that satisfy a condition.
 func where(is func(Scope) bool, on func(Scope) []string) func(Scope) []string {
 	return func(s Scope) []string {
 		if !is(s) {
@@ -99,9 +98,9 @@ func where(is func(Scope) bool, on func(Scope) []string) func(Scope) []string {
 func adopts(s Scope) bool { return s.Adopt }
 func takes(s Scope) bool  { return s.From != "" }
 
-// The rules of reading. AWS knows no permissions for single resources for most calls of
-// readAll and listParameters, which are one statement; the remaining ones read the state of
-// keys and alarms and the values of quotas, and statements of their own would be as long as the rest.
+// The rules for reading. For most calls of readAll and listParameters, AWS has no permissions for single
+// resources, so they are one statement. The other calls in it read the state of keys and alarms, and the
+// values of quotas. Statements of their own would make the policy much longer.
 var (
 	readAll      = rule{"ReadInRegions", reading, everything, inRegions}
 	readClusters = rule{"ReadClusters", reading, regional("eks", "cluster/*", "nodegroup/*/*/*"), nil}
@@ -126,7 +125,7 @@ var (
 	decrypt           = rule{"DecryptFilesInGit", reading, func(s Scope) []string { return s.KMSKeys }, nil}
 )
 
-// The rules of creations and changes.
+// The rules for creations and changes.
 var (
 	// Assumed of AWS: group-tags-asked-for.
 	makeOwn = rule{"MakeWithOwner", writing, all(templates, groups, clusters), made}
@@ -135,9 +134,9 @@ var (
 	}}
 	ownTemplates = rule{"ChangeOwnTemplates", writing, templates, owned}
 
-	// No document says whether the key is set where Auto Scaling and EKS ask, so the
-	// condition also holds without it. It gives away little: who may make launch
-	// templates and groups launches what they like.
+	// AWS does not document whether the key is set when Auto Scaling and EKS check this action, so the
+	// condition is also met without it. That grants little more: a caller that may make launch templates and
+	// groups can launch anything anyway.
 	// Assumed of AWS: launch-template-condition.
 	launch = rule{"LaunchFromTemplates", writing, everything, func(s Scope) Condition {
 		return Condition{"ArnLikeIfExists": {"ec2:LaunchTemplate": templates(s)}}
@@ -166,32 +165,32 @@ var (
 	takeNodegroups = rule{"TakeOverNodegroups", writing, where(takes, nodegroups), taken}
 )
 
-// The rules about roles. passRoles makes a statement for each set of services.
+// The rules about roles. passRoles results in a statement for each set of services.
 var (
 	passRoles = rule{"PassRoles", writing, nil, nil}
-	// The condition says for which services; their names again in the resources would take
-	// the characters that IAM leaves a policy.
+	// The condition restricts the services. Repeating their names in the resources would exceed IAM's size
+	// limit.
 	serviceRoles = rule{"MakeServiceRoles", writing, func(s Scope) []string { return []string{s.serviceRole("*")} }, func(Scope) Condition { return equals("iam:AWSServiceName", linkedServices...) }}
 	assume       = rule{AssumedRoles, []Access{Daemon}, func(s Scope) []string { return s.AssumeRoles }, nil}
 
-	// shareTable is of no target: the daemon's own identity meets other members there.
+	// shareTable belongs to no target: the daemon's own identity uses the table with other members.
 	shareTable = rule{SharedTable, []Access{Daemon}, where(func(s Scope) bool { return s.Table != "" }, func(s Scope) []string { return []string{s.Table} }), nil}
-	// shareKeys is for what is encrypted about this instance alone.
+	// shareKeys covers only keys with this instance in the encryption context.
 	// Assumed of AWS: encryption-context-key.
 	shareKeys = rule{SharedKeys, []Access{Daemon}, func(s Scope) []string { return s.SharedKeys }, func(s Scope) Condition {
 		return equals("kms:EncryptionContext:weir.dev/instance", s.Instance)
 	}}
 )
 
-// The Sids of the statements of a daemon's own identity: about the roles that it takes, and
-// about the table and the keys that encrypt theirs, which daemons share.
+// The Sids of the statements for a daemon's own identity: roles that it assumes, the shared table, and KMS
+// keys for shared keys.
 const (
 	AssumedRoles = "AssumeRolesOfTargets"
 	SharedTable  = "ShareTheTable"
 	SharedKeys   = "EncryptSharedKeys"
 )
 
-// tableActions lists a daemon's actions on the table that it shares.
+// tableActions lists a daemon's actions on the shared table.
 var tableActions = []string{
 	"dynamodb:ConditionCheckItem", "dynamodb:DeleteItem", "dynamodb:DescribeTable", "dynamodb:GetItem",
 	"dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem",
@@ -203,8 +202,8 @@ func (s Scope) serviceRole(service string) string {
 	return s.arn("iam", "", "role/aws-service-role/"+service)
 }
 
-// nodeRoles returns the roles that nodegroups get. EKS reads them, and its own roles, with the
-// permissions of the caller that makes a nodegroup. If no role is known, it may be any.
+// nodeRoles returns the roles of nodegroups. EKS reads them, and its own roles, with the permissions of the
+// caller that makes a nodegroup. If no role is known, it returns a pattern for any role.
 func nodeRoles(s Scope) (out []string) {
 	for _, p := range s.PassRoles {
 		if strings.Contains(p.ARN, ":role/") && slices.Contains(p.Services, EKS) {

@@ -15,51 +15,50 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Pool is a pool with what AWS says of its image.
+// Pool is a pool with AWS's facts about its image.
 type Pool struct {
 	Target, Region, Name string
 	// At is the place in Git that pins its image, or would pin it. Ask is the lookup of the newest
 	// image.
 	At  intent.Pin
 	Ask intent.Lookup
-	// Has is the id of the image, or the release, that the pool has: what Git pins, else what
-	// its launch template or nodegroup holds; empty where there is nothing yet.
+	// Has is the pool's current image id or release: the one that Git pins, else the one of its launch
+	// template or nodegroup. It is empty if the pool does not exist yet.
 	Has string
-	// Image is the image Has, nil where AWS has no such image or Has is a release.
+	// Image is the image Has. It is nil if AWS has no such image, or if Has is a release.
 	Image *observed.Image
 	// Newest is AWS's answer to Ask.
 	Newest observed.Answer
-	// Moves says that what the pool has is about to change by itself, such as while its
-	// nodegroup goes to another version of Kubernetes.
+	// Moves says that the pool's image is about to change anyway, for example during an update of its
+	// nodegroup to another Kubernetes version.
 	Moves bool
-	// Unknown is the reason why the pool's image is unknown, empty if it is known.
+	// Unknown is the reason why the pool's image is unknown, or empty.
 	Unknown string
 }
 
-// Pin is a pool's image as Git is to have it.
+// Pin is the image that a pool must have in Git.
 type Pin struct {
 	Target, Region, Pool string
 	At                   intent.Pin
-	// From is the pool's present image, and To its wanted image, as ids of images or as releases.
-	// FromImage and ToImage are nil for releases, and for images that AWS does not know.
+	// From is the pool's current image, and To its wanted image, as image ids or releases. FromImage and
+	// ToImage are nil for releases, and for images that AWS does not know.
 	From, To           string
 	FromImage, ToImage *observed.Image
 }
 
-// Family is the subject of one pull request: images of one kind, for all versions of Kubernetes and
+// Family is the subject of one pull request: images of one kind, for all Kubernetes versions and
 // architectures.
 type Family struct {
 	Name string
-	// Pins are in the order of targets and pools: at least one for each object that is to be
-	// changed.
+	// Pins are ordered by target and pool. They include at least one for each object to change.
 	Pins []Pin
 }
 
 // Gap is a pool for which weir cannot tell whether a newer image exists.
 type Gap struct{ Target, Pool, Why string }
 
-// Find gives the families in which pools could have a newer image, in order, and what stands
-// in the way of knowing it.
+// Find returns the families in which pools could have a newer image, in order, and the pools for which that
+// is unknown.
 func Find(pools []Pool) (families []Family, gaps []Gap) {
 	byName := map[string][]Pin{}
 	var all []Pin
@@ -100,13 +99,13 @@ func Find(pools []Pool) (families []Family, gaps []Gap) {
 	return families, gaps
 }
 
-// absent says that AWS answered, and that there is no such image.
+// absent reports whether AWS answered that no such image exists.
 func absent(a observed.Answer) bool {
 	return a.Code == "image-not-found" || a.Code == "parameter-not-found"
 }
 
-// isNewer reports whether To was made after From. What AWS has no more is older than
-// anything.
+// isNewer reports whether To was made after From. An image that AWS no longer has counts as older than any
+// other.
 func (p *Pin) isNewer() bool {
 	switch {
 	case p.To == p.From:
@@ -117,7 +116,7 @@ func (p *Pin) isNewer() bool {
 	return p.FromImage == nil || p.FromImage.CreatedAt < p.ToImage.CreatedAt
 }
 
-// numbers are those of a release such as 1.34.1-20251120, the version first.
+// numbers returns the numbers in a release such as 1.34.1-20251120, the version first.
 func numbers(release string) (out []int) {
 	for _, s := range strings.FieldsFunc(release, func(r rune) bool { return r == '.' || r == '-' }) {
 		n, err := strconv.Atoi(s)
@@ -129,7 +128,7 @@ func numbers(release string) (out []int) {
 	return out
 }
 
-// agree leaves out the pins of objects in which pools would need different ones.
+// agree removes the pins of objects for which pools need different images. It returns these as torn.
 func agree(pins []Pin) (out, torn []Pin) {
 	type place struct {
 		target string
@@ -157,12 +156,12 @@ func agree(pins []Pin) (out, torn []Pin) {
 	return out, torn
 }
 
-// versionOrArchitecture matches the parts in which images of one family differ, in their names and
-// in names of parameters.
+// versionOrArchitecture matches the parts in which images of one family differ, in names of images and
+// parameters.
 var versionOrArchitecture = regexp.MustCompile(`\bv?1\.\d{2}(\.\d+)?\b|x86_64|x86-64|amd64|arm64|aarch64`)
 
-// FamilyOf is the name of the family that a lookup asks for: what the newest image is by its
-// name, else the lookup without versions of Kubernetes and architectures.
+// FamilyOf returns the name of the family for a lookup: the family in the newest image's name, else the
+// lookup without Kubernetes versions and architectures.
 func FamilyOf(ask intent.Lookup, newest *observed.Image) string {
 	if newest != nil {
 		if of, _ := newest.Family(); of != "" {
@@ -180,13 +179,13 @@ func FamilyOf(ask intent.Lookup, newest *observed.Image) string {
 	return versionOrArchitecture.ReplaceAllString(ask.Name, "*")
 }
 
-// releases are the families of the images of amiTypes, as observed.Image names them.
+// releases has the image families of amiTypes, in the spelling of observed.Image.
 var releases = map[string]string{
 	"AL2023_x86_64_STANDARD": "EKS AL2023", "AL2023_ARM_64_STANDARD": "EKS AL2023", "AL2023_x86_64_NVIDIA": "EKS AL2023 nvidia", "AL2023_ARM_64_NVIDIA": "EKS AL2023 nvidia",
 	"AL2023_x86_64_NEURON": "EKS AL2023 neuron", "AL2_x86_64": "EKS AL2", "AL2_ARM_64": "EKS AL2", "AL2_x86_64_GPU": "EKS AL2 GPU",
 }
 
-// Images are the images and releases that pins are to, each once, in order.
+// Images returns the wanted images and releases of pins, sorted and without duplicates.
 func Images(pins []Pin) (out []string) {
 	for _, p := range pins {
 		out = append(out, p.To)
@@ -195,7 +194,7 @@ func Images(pins []Pin) (out []string) {
 	return slices.Compact(out)
 }
 
-// Print stands for what pins write: it is the same as long as they write the same.
+// Print returns a hash of the pins' changes. It stays the same while the changes do.
 func Print(pins []Pin) string {
 	sum := sha256.New()
 	for _, p := range pins {

@@ -16,17 +16,17 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// The namespace where kubeadm and the API server look for tokens.
+// The namespace in which kubeadm and the API server expect tokens.
 const (
 	namespace  = "kube-system"
 	secretType = "bootstrap.kubernetes.io/token"
 	namePrefix = "bootstrap-token-"
-	// nodeGroup is the group that kubeadm allows to become nodes.
+	// nodeGroup is the group whose members kubeadm allows to become nodes.
 	nodeGroup = "system:bootstrappers:kubeadm:default-node-token"
 )
 
-// Tags and labels. The values of labels are short and of few characters, so the
-// pool's key is an annotation too.
+// The tags and labels. Label values must be short and of few characters, so the pool's key is also an
+// annotation.
 const (
 	keyOwner  = "weir.dev/owner"
 	keyTarget = "weir.dev/target"
@@ -35,27 +35,27 @@ const (
 	managedBy = "app.kubernetes.io/managed-by"
 )
 
-// ErrForeign says that a parameter of the wanted name belongs to another owner.
+// ErrForeign says that a parameter with the wanted name belongs to another owner.
 var ErrForeign = errors.New("a parameter of that name exists and is not this weir's")
 
-// check is one check of everything.
+// check is one check of all tokens.
 type check struct {
 	keeper *Keeper
 	req    Request
 	now    time.Time
 
 	info   workload.ClusterInfo
-	tokens []token                // those that hold, the longest first
+	tokens []token                // valid tokens, the longest remaining life first
 	have   map[string]cachedToken // by parameter name
 	until  map[string]time.Time
 	diags  diag.List
 	writes int
 	made   int
-	// more says that tokens are left to be made by the next pass.
+	// more says that tokens remain for the next pass to make.
 	more bool
 }
 
-// run does what the request asks, and says whether something failed.
+// run handles the request, and reports whether something failed.
 func (c *check) run(ctx context.Context) (failed bool) {
 	params, err := c.keeper.Parameters.TaggedParameters(ctx, map[string]string{keyOwner: c.req.Owner, keyTarget: c.req.Target})
 	if err != nil {
@@ -94,8 +94,8 @@ func (c *check) run(ctx context.Context) (failed bool) {
 	return len(c.diags) > 0
 }
 
-// removeUnused removes tokens that no parameter ever got. No request needs the cluster here, so it may be
-// unavailable.
+// removeUnused removes tokens that no parameter ever got. The request needs no tokens here, so the cluster
+// may be unavailable.
 func (c *check) removeUnused(ctx context.Context) {
 	secrets, err := c.keeper.Cluster.Secrets(ctx, namespace, c.labels())
 	if err != nil {
@@ -105,14 +105,14 @@ func (c *check) removeUnused(ctx context.Context) {
 	c.leftovers(ctx, nil, nil)
 }
 
-// labels are those of the target's tokens.
+// labels returns the labels of the target's tokens.
 func (c *check) labels() map[string]string {
 	return map[string]string{managedBy: "weir", keyOwner: label(c.req.Owner), keyTarget: label(c.req.Target)}
 }
 
 var labelValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 
-// label is a value as labels take it: itself, or a hash of it.
+// label returns a value as a label's value: unchanged if valid, else its hash.
 func label(value string) string {
 	if labelValue.MatchString(value) {
 		return value
@@ -121,7 +121,7 @@ func label(value string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// sort separates valid tokens from expired ones, and deletes these: the cluster's own
+// sort separates valid tokens from expired ones, and deletes the expired ones, because the cluster's own
 // token cleaner may be off.
 func (c *check) sort(ctx context.Context, secrets []workload.Secret) {
 	for _, s := range secrets {
@@ -129,7 +129,7 @@ func (c *check) sort(ctx context.Context, secrets []workload.Secret) {
 			continue
 		}
 		t := token{id: string(s.Data["token-id"]), secret: string(s.Data["token-secret"]), pool: s.Annotations[keyPool], object: s}
-		t.until, _ = time.Parse(time.RFC3339, string(s.Data["expiration"])) // zero has expired
+		t.until, _ = time.Parse(time.RFC3339, string(s.Data["expiration"])) // an invalid time is zero, so the token has expired
 		if !t.until.After(c.now) {
 			c.remove(ctx, t)
 			continue
@@ -145,7 +145,7 @@ var tokenForm = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
 func (c *check) remove(ctx context.Context, t token) {
 	if err := c.keeper.Cluster.DeleteSecret(ctx, namespace, t.object.Name, t.object.UID); err != nil {
-		if workload.KindOf(err) != workload.Conflict { // another one has taken the name
+		if workload.KindOf(err) != workload.Conflict { // another object has taken the name
 			c.problem(t.pool, "a join token that is not needed any more could not be deleted", err)
 		}
 		return
@@ -153,7 +153,7 @@ func (c *check) remove(ctx context.Context, t token) {
 	c.writes++
 }
 
-// keep makes sure that a parameter holds a token that is valid for long enough.
+// keep makes sure that a parameter contains a token that is valid for long enough.
 func (c *check) keep(ctx context.Context, p Pool) {
 	if h := c.have[p.Parameter]; h.cluster == clusterHash(c.info) && slices.ContainsFunc(c.tokens, func(t token) bool {
 		return t.id == h.id && t.pool == p.Key && t.until.Sub(c.now) > renewBefore
@@ -182,8 +182,8 @@ func (c *check) keep(ctx context.Context, p Pool) {
 	c.until[p.Key] = t.until
 }
 
-// token returns a token that is valid for long enough: the longest existing one, so that two weirs
-// choose the same one, or a new one.
+// token returns a token that is valid for long enough: an existing one with the longest remaining life, so
+// that several instances choose the same one, or a new one.
 func (c *check) token(ctx context.Context, pool string) (token, bool) {
 	for _, t := range c.tokens {
 		if t.pool == pool && t.until.Sub(c.now) > renewBefore {
@@ -228,7 +228,7 @@ func (c *check) putFailed(p Pool, t token, err error) {
 	c.problem(p.Key, "the join token could not be written to parameter "+p.Parameter, scrubbed{err, t})
 }
 
-// scrubbed is an error without a token: AWS quotes what it refuses.
+// scrubbed is an error without the token, because AWS quotes refused requests.
 type scrubbed struct {
 	err error
 	t   token
@@ -239,8 +239,8 @@ func (s scrubbed) Error() string {
 	return secret.New(s.t.secret, s.t.id+"."+s.t.secret).Finder().Redact(s.err.Error())
 }
 
-// leftovers keeps the tokens that machines may still fetch, and deletes all others: tokens first,
-// so that no credential is left without its parameter.
+// leftovers keeps the tokens that machines may still fetch, and deletes all others. It deletes tokens before
+// parameters, so that no credential is left without its parameter.
 func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[string]bool) {
 	needed := map[string]bool{}
 	for _, p := range c.req.Wanted {
@@ -279,11 +279,11 @@ func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[st
 	}
 }
 
-// keyForm is the form of a key: of a pool, or of what pools share.
+// keyForm matches a key: of a pool, or of a launch configuration that pools share.
 var keyForm = regexp.MustCompile(`^(launch-config/)?[^/]+/[^/]+$`)
 
-// keyOf is the key that a parameter is for: the end of its name. The prefix may
-// hold the same words as the rest of the name, as in /weir/prod/weir/prod/default/web.
+// keyOf returns the key for which a parameter is: the end of its name. The prefix may repeat the rest of the
+// name, as in /weir/prod/weir/prod/default/web.
 func (c *check) keyOf(parameter string) (key string, ok bool) {
 	for rest, before := parameter, "/"+c.req.Owner+"/"+c.req.Target+"/"; ; {
 		at := strings.Index(rest, before)
@@ -297,8 +297,7 @@ func (c *check) keyOf(parameter string) (key string, ok bool) {
 	}
 }
 
-// problem says what failed. It is an error where machines that start now cannot
-// join, and else a warning.
+// problem records a failure. It is an error if machines that start now cannot join, and otherwise a warning.
 func (c *check) problem(pool, what string, err error) {
 	severity := diag.Warning
 	for _, p := range c.req.Wanted {

@@ -1,19 +1,17 @@
-// Package jointoken keeps the tokens by which machines join a Kubernetes cluster.
-// For each pool whose machines fetch one there is a bootstrap token Secret in the
-// cluster, and a SecureString parameter of AWS Systems Manager with the token, the
-// API server's endpoint and the hashes of the cluster's CA. The machines' launch
-// template names the parameter and holds no credential.
+// Package jointoken maintains the tokens with which machines join a Kubernetes cluster. For each pool whose
+// machines fetch one, it makes a bootstrap token Secret in the cluster, and a SecureString parameter of AWS
+// Systems Manager with the token, the API server's endpoint and the hashes of the cluster's CA. The
+// machines' launch template names the parameter and contains no credential.
 //
-// The cluster and AWS hold all that is known: which token a parameter has and how
-// long it holds stands in the parameter's description, and whose they are in its
-// tags and in the Secret's labels. So a process may stop between any two calls:
+// All state is in the cluster and AWS: the parameter's description has the token's id and expiry, and its
+// tags and the Secret's labels have the owner. So a process may stop between any two calls:
 //
 //	Secret made      the next check finds it and puts it into the parameter
-//	parameter put    all is well
+//	parameter put    complete
 //	Secret deleted   the pool is gone: the next check deletes its parameter
 //
-// A token is renewed when half of its life is over. The one before it stays until
-// it has expired, so a machine that has just fetched it still joins.
+// A token is renewed when half of its life is over. The previous one stays until it has expired,
+// so a machine that has just fetched it can still join.
 package jointoken
 
 import (
@@ -32,29 +30,28 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// How long tokens live, and when they are looked at.
+// The lifetimes of tokens, and the times between checks.
 const (
-	// Life is a token's life; kubeadm's own tokens live as long.
+	// Life is the lifetime of a token, the same as of kubeadm's own tokens.
 	Life = 24 * time.Hour
-	// renewBefore is the rest of a token's life at which a new one is made: so long may
-	// weir be down without a machine failing to join.
+	// renewBefore is the remaining lifetime at which a token is renewed. weir may be down for that time
+	// without a machine failing to join.
 	renewBefore = Life / 2
-	// checkEvery is the time between checks while nothing changes, and retryAfter the time after a
-	// failed check.
+	// checkEvery is the time between checks while nothing changes. retryAfter is the time after a failed
+	// check.
 	checkEvery = 5 * time.Minute
 	retryAfter = time.Minute
-	// mostWrites is the number of tokens to make in one check, so that many new pools do not delay
-	// a pass for minutes: Systems Manager accepts few writes a second. The other tokens follow in
-	// the next pass.
+	// mostWrites bounds the tokens to make in one check, so that many new pools do not delay a pass for
+	// minutes: Systems Manager accepts few writes per second. The next pass makes the remaining tokens.
 	mostWrites = 20
 )
 
-// Parameter is a parameter of weir's.
+// Parameter is a parameter that weir owns.
 type Parameter struct {
 	Name, Description string
 }
 
-// Write is a parameter to write. Tags are set where it is made.
+// Write is a parameter to write. Tags are only set at creation.
 type Write struct {
 	Name, Description, Value string
 	Tags                     map[string]string
@@ -64,10 +61,10 @@ type Write struct {
 type Parameters interface {
 	// TaggedParameters lists the parameters that have all of the tags.
 	TaggedParameters(ctx context.Context, tags map[string]string) ([]Parameter, error)
-	// PutParameter makes or changes a SecureString. One that exists without the tags
-	// belongs to another owner: the error is then ErrForeign, and nothing changes.
+	// PutParameter creates or changes a SecureString. A parameter without the tags belongs to another owner:
+	// PutParameter then returns ErrForeign and changes nothing.
 	PutParameter(ctx context.Context, w Write) error
-	// DeleteParameter deletes one; that it is gone already is no error.
+	// DeleteParameter deletes a parameter. A missing parameter is no error.
 	DeleteParameter(ctx context.Context, name string) error
 }
 
@@ -79,40 +76,39 @@ type Cluster interface {
 	DeleteSecret(ctx context.Context, namespace, name, uid string) error
 }
 
-// Pool is a pool, or several with one launch template, whose machines fetch a token.
+// Pool is a pool, or several pools with one launch template, whose machines fetch a token.
 type Pool struct {
-	// Key names it: "namespace/name" of a pool.
+	// Key is the key of the pool ("namespace/name"), or of the shared launch configuration.
 	Key string
-	// Parameter is the name of the parameter that they fetch. It ends in owner,
-	// target and key, with slashes between them.
+	// Parameter is the name of the parameter that they fetch. It ends in owner, target and key, separated by
+	// slashes.
 	Parameter string
 }
 
-// Request says which tokens a target needs.
+// Request lists the tokens that a target needs.
 type Request struct {
 	Owner, Source, Target string
 	Wanted                []Pool
-	// Standing says by key that machines may start from an earlier launch template:
-	// what these fetch is kept too, whether Git still wants the pool or not.
+	// Standing has the keys for which machines may start from an earlier launch template. Their tokens are
+	// kept, even if Git no longer has the pool.
 	Standing map[string]bool
-	// Left holds keys for which nothing is written or removed.
+	// Left has the keys for which nothing is written or removed.
 	Left map[string]bool
-	// Prune deletes what no pool needs any more.
+	// Prune deletes tokens that no pool needs.
 	Prune bool
 }
 
 // Result is the result of a request.
 type Result struct {
-	// Until says by key how long the token holds that its machines fetch; pools
-	// without a token that holds are not in it.
+	// Until has the expiry of each token, by key. Pools without a valid token have no entry.
 	Until       map[string]time.Time
 	Diagnostics diag.List
 	// Writes is the number of calls that changed something, in the cluster or in AWS.
 	Writes int
 }
 
-// Keeper keeps the tokens of one target. It remembers when it last looked, and
-// nothing that cannot be read again.
+// Keeper maintains the tokens of one target. It only remembers the last check, and everything else can be
+// read again.
 type Keeper struct {
 	Parameters Parameters
 	Cluster    Cluster
@@ -124,9 +120,8 @@ type Keeper struct {
 	last Result
 }
 
-// Keep makes, renews and removes tokens so that the request holds. Between its
-// checks it answers from memory. Failures are in the result's diagnostics, and are
-// tried again by themselves.
+// Keep makes, renews and removes tokens according to the request. Between its checks it answers from memory.
+// Failures are in the result's diagnostics, and are retried automatically.
 func (k *Keeper) Keep(ctx context.Context, req Request) Result {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -140,7 +135,7 @@ func (k *Keeper) Keep(ctx context.Context, req Request) Result {
 	c := &check{keeper: k, req: req, now: now, until: map[string]time.Time{}}
 	failed := c.run(ctx)
 	for _, p := range req.Wanted {
-		// While nothing can be read, what was known before holds until its time.
+		// While nothing can be read, a known token stays valid until its expiry.
 		if t, known := k.last.Until[p.Key]; known && failed && t.After(now) && c.until[p.Key].IsZero() {
 			c.until[p.Key] = t
 		}
@@ -156,7 +151,7 @@ func (k *Keeper) Keep(ctx context.Context, req Request) Result {
 	return k.last
 }
 
-// mark distinguishes requests.
+// mark returns a text that differs for different requests.
 func (r Request) mark() string {
 	var parts []string
 	for _, p := range r.Wanted {
@@ -171,7 +166,7 @@ func (r Request) mark() string {
 	return fmt.Sprint(r.Owner, r.Source, r.Target, r.Prune, parts)
 }
 
-// cachedToken holds the facts in a parameter's description.
+// cachedToken contains the facts in a parameter's description.
 type cachedToken struct {
 	id      string
 	until   time.Time
@@ -184,7 +179,7 @@ func describe(t token, cluster string) string {
 	return fmt.Sprintf("weir: join token %s until %s, cluster %s", t.id, t.until.UTC().Format(time.RFC3339), cluster)
 }
 
-// parse reads what describe wrote; anything else is a token that has expired.
+// parse parses the result of describe. Any other text counts as an expired token.
 func parse(text string) cachedToken {
 	m := description.FindStringSubmatch(text)
 	if m == nil {
@@ -197,7 +192,7 @@ func parse(text string) cachedToken {
 	return cachedToken{id: m[1], until: until, cluster: m[3]}
 }
 
-// token is a bootstrap token, or the rest of an unusable one.
+// token is a bootstrap token, or the parts of an unusable one.
 type token struct {
 	id, secret string
 	until      time.Time
@@ -205,15 +200,15 @@ type token struct {
 	object     workload.Secret
 }
 
-// String keeps the secret part out of prints.
+// String leaves the secret out when a token is printed.
 func (t token) String() string { return "join token " + t.id }
 
-// GoString is String.
+// GoString returns the same as String.
 func (t token) GoString() string { return t.String() }
 
 const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
 
-// random returns n characters of the alphabet, all equally likely.
+// random returns n characters of the alphabet, with equal probability.
 func random(n int) string {
 	out := make([]byte, 0, n)
 	b := make([]byte, 2*n)

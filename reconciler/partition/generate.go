@@ -1,7 +1,7 @@
 //go:build ignore
 
-// This program writes table.txt, and the emulator's copy, from the partitions that the AWS SDK
-// knows. The SDK's own package of them is internal.
+// This program writes table.txt, and the emulator's copy, from the AWS SDK's table of partitions. The SDK's
+// own package for it is internal.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package partition knows AWS's partitions: separate AWSes with accounts, names and hosts of
-// their own, such as aws-cn, aws-iso and aws-eusc. Its table is the AWS SDK's.
+// Package partition describes AWS's partitions: separate parts of AWS with their own accounts, names and
+// hosts, such as aws-cn, aws-iso and aws-eusc. Its table comes from the AWS SDK.
 package partition
 
 import (
@@ -19,15 +19,15 @@ var table string
 type Partition struct {
 	// ID is the second part of ARNs, such as aws.
 	ID string
-	// DNSSuffix and DualStackSuffix end the names of hosts, such as amazonaws.com and api.aws.
+	// DNSSuffix and DualStackSuffix are suffixes of host names, such as amazonaws.com and api.aws.
 	DNSSuffix, DualStackSuffix string
-	// Regions are those that AWS had at the time of this release, sorted.
+	// Regions lists the regions at the time of this release, sorted.
 	Regions []string
 
 	region *regexp.Regexp
 }
 
-// usual is the partition of a region that no other one claims.
+// usual is the partition of a region that matches no other one.
 const usual = "aws"
 
 // All returns all partitions.

@@ -9,24 +9,25 @@ import (
 	"time"
 )
 
-// Within is the maximum age of a read when the attempt is sent. AtOnce is the part of it that the
-// fence between them may take: a busy machine needs some time.
+// Within is the maximum age of a read when the attempt is sent. AtOnce is the part of it that the fence in
+// between may take, because a busy machine needs some time.
 const (
 	Within = 2 * time.Second
 	AtOnce = 250 * time.Millisecond
 )
 
-// key holds what a call asks right before it is sent, or looking in the call that looks.
+// key is the context key of the function that a call runs before it is sent, or of looking in a call that
+// such a function makes.
 type key struct{}
 
 type looking struct{}
 
-// With has each attempt of a call made with the context ask again.
+// With makes each attempt of a call with the context run again first.
 func With(ctx context.Context, again func(context.Context) error) context.Context {
 	return context.WithValue(ctx, key{}, again)
 }
 
-// Again fails unless what a call names is as it was when the call was decided on.
+// Again fails unless the resource of a call is unchanged since the decision to make the call.
 func Again(ctx context.Context) error {
 	again, _ := ctx.Value(key{}).(func(context.Context) error)
 	if again == nil {
@@ -35,8 +36,8 @@ func Again(ctx context.Context) error {
 	return again(context.WithValue(ctx, key{}, looking{}))
 }
 
-// Looking reports whether a call reads what another one is about to change. Such a call must not
-// wait for weir's own limits: its result would be outdated by then.
+// Looking reports whether a call is a read right before a change. Such a call must not wait for weir's own
+// limits, because its result would be outdated by then.
 func Looking(ctx context.Context) bool {
 	_, yes := ctx.Value(key{}).(looking)
 	return yes

@@ -11,14 +11,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout/gate"
 )
 
-// source is one whose FleetRollouts are conducted.
+// source is a source whose FleetRollouts are conducted.
 type source struct {
 	name, revision string
 	record         rollout.Record
 	specs          []rollout.Spec
 	targets        map[string]bool
 	asker          *gate.Asker
-	// again is the time to conduct without news, zero for only with news.
+	// again is the time of the next run without new facts, or zero for none.
 	again time.Time
 	now   time.Time
 }
@@ -26,7 +26,7 @@ type source struct {
 // askAgain is the time after which a conductor that waits for unknown facts runs again.
 const askAgain = 30 * time.Second
 
-// findSources finds the FleetRollouts of all that is wanted.
+// findSources finds the FleetRollouts of all desired states.
 func (w *staging) findSources() {
 	by := map[string]*source{}
 	simulated := map[string]bool{}
@@ -140,12 +140,12 @@ func (w *staging) conduct(s *source, now time.Time) {
 		}
 	}
 	if s.again.IsZero() || s.again.After(now.Add(time.Second)) {
-		s.again = now.Add(time.Second) // what follows from the record itself
+		s.again = now.Add(time.Second) // for consequences of the record itself
 	}
 }
 
-// answers returns the answers of gates: it judges the owners' reports, and assumes that gates
-// outside of the simulation let it continue.
+// answers returns the answers of gates. It judges the owners' reports, and assumes that gates outside the
+// simulation pass.
 func (s *source) answers(asks []rollout.Ask, pools []rollout.Pool) map[string]rollout.Answer {
 	var judged []rollout.Ask
 	out := map[string]rollout.Answer{}

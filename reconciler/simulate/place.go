@@ -20,7 +20,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// place is one account and region, with the loop that passes over it.
+// place is one account and region, with the loop of its passes.
 type place struct {
 	*replica
 	stage   *Stage
@@ -29,11 +29,11 @@ type place struct {
 	cluster []*cluster
 	inputs  reconciler.PassInputs
 	rhythm  reconciler.Rhythm
-	// next is the start of the next pass, zero while nothing is to be seen.
+	// next is the start of the next pass. It is zero while no change is expected.
 	next time.Time
-	// pages are the calls that each pass makes, by bucket.
+	// pages has the calls that each pass makes, by bucket.
 	pages map[string]timeline.Call
-	// still is the time since which passes that expect something see nothing new.
+	// still is the time since which passes that expect a change see none.
 	still time.Time
 }
 
@@ -47,7 +47,7 @@ func newPlace(ctx context.Context, st *Stage, now time.Time, a Assumptions) (*pl
 		return nil, err
 	}
 	p.srv.ResetCalls()
-	// One pool after the other: the order of calls is then always the same.
+	// Pools run one after the other, so that the order of calls is always the same.
 	p.batch.Scope = reconciler.NewScope(reconciler.Options{Cloud: p.cloud, Resolver: recorded(st.Inputs), Now: r.clock.Now, Concurrency: 1})
 	p.batch.Inputs, p.batch.AllTargets, p.batch.BeforeWrite, p.batch.Attempts, p.batch.Marks, p.batch.Overtaken = &p.inputs, false, nil, nil, nil, nil
 	p.batch.Targets = slices.Clone(st.Batch.Targets)
@@ -70,7 +70,7 @@ func newPlace(ctx context.Context, st *Stage, now time.Time, a Assumptions) (*pl
 	return p, nil
 }
 
-// compare plans what is simulated, and says where that is another plan than AWS's own.
+// compare plans from the copy, and returns where that plan differs from AWS's.
 func (p *place) compare(ctx context.Context, w *staging) (doubts []string) {
 	batch := p.batch
 	batch.Targets = slices.Clone(batch.Targets)
@@ -118,7 +118,7 @@ func (p *place) compare(ctx context.Context, w *staging) (doubts []string) {
 	return doubts
 }
 
-// pass makes one pass over a place, and takes in the result.
+// pass makes one pass over a place, and records the result.
 func (w *staging) pass(ctx context.Context, p *place) error {
 	if p.next.After(p.clock.Now()) {
 		p.clock.Set(p.next)
@@ -150,7 +150,7 @@ func (w *staging) pass(ctx context.Context, p *place) error {
 	return nil
 }
 
-// gated is a place's batch with what holds its steps now.
+// gated returns a place's batch with its current holds.
 func (w *staging) gated(p *place) reconciler.Batch {
 	now := p.clock.Now()
 	b := p.batch
@@ -165,7 +165,7 @@ func (w *staging) gated(p *place) reconciler.Batch {
 	return batches[0]
 }
 
-// record takes in what a report says.
+// record records a report.
 func (w *staging) record(now time.Time, r *plan.Report) {
 	if !w.shows(r.Target) {
 		return
@@ -219,10 +219,10 @@ func heldSteps(r *plan.Report) (out []timeline.Held) {
 	return out
 }
 
-// everyPass are the reads that a pass makes whatever it finds.
+// everyPass lists the reads that every pass makes.
 var everyPass = []string{"DescribeAutoScalingGroups", "DescribeLaunchTemplates", "ListNodegroups"}
 
-// called takes in the calls since the last pass.
+// called records the calls since the last pass.
 func (p *place) called(rec *timeline.Recorder) {
 	p.pages = map[string]timeline.Call{}
 	for _, c := range p.srv.Calls() {
@@ -245,15 +245,15 @@ func throttled(code string) bool {
 }
 
 const (
-	// lookEvery is the maximum time between passes while something is changing: weir reads the
-	// progress of a rollout from AWS so often.
+	// lookEvery is the maximum time between passes while something is changing. weir reads the progress of a
+	// rollout from AWS at this interval.
 	lookEvery = time.Minute
-	// stillFor is after how long without anything that happens nobody waits any more.
+	// stillFor is the time without changes after which the simulation stops waiting.
 	stillFor = 2 * time.Hour
 )
 
-// schedule says when the next pass of a place begins: when a loop would begin it, but for
-// passes that would see what this one saw. Of those the calls are counted.
+// schedule sets the next pass of a place: the time at which a loop would start it, but it skips passes that
+// would see the same as this one. It still counts their calls.
 func (w *staging) schedule(p *place, reports []*plan.Report, now time.Time) {
 	wait, rests := p.rhythm.Wait(reports, 0, p.cloud.UntilSpare())
 	acted := slices.ContainsFunc(reports, func(r *plan.Report) bool {
@@ -290,7 +290,7 @@ func (w *staging) schedule(p *place, reports []*plan.Report, now time.Time) {
 	}
 }
 
-// event returns the time of the next change by itself that a pass may see; zero for none.
+// event returns the time of the next automatic change that a pass may see, or zero.
 func (w *staging) event(p *place, reports []*plan.Report, now time.Time) (first time.Time) {
 	at := func(t time.Time) {
 		if t.After(now) && (first.IsZero() || t.Before(first)) {
@@ -314,7 +314,7 @@ func (w *staging) event(p *place, reports []*plan.Report, now time.Time) (first 
 	return first
 }
 
-// wakeAfter has the places looked at with targets that come after one.
+// wakeAfter starts passes over the places of targets that depend on a target.
 func (w *staging) wakeAfter(target string, now time.Time) {
 	for name, c := range w.scene.Conditions {
 		if slices.Contains(c.DependsOn, target) {
@@ -323,7 +323,7 @@ func (w *staging) wakeAfter(target string, now time.Time) {
 	}
 }
 
-// wake has the place of a target looked at now.
+// wake starts a pass over the place of a target.
 func (w *staging) wake(target string, now time.Time) {
 	for _, p := range w.places {
 		if slices.ContainsFunc(p.batch.Targets, func(d reconciler.Desired) bool { return d.Policy.Target == target }) && (p.next.IsZero() || p.next.After(now)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// answers give what AWS answered when it was looked at.
+// answers has AWS's recorded answers to lookups.
 type answers map[question]observed.Answer
 
 type question struct {
@@ -51,8 +51,8 @@ func (a answers) Answer(_ context.Context, requests []resolve.Request) ([]observ
 // Renew implements reconciler.Resolver.
 func (a answers) Renew(time.Time) {}
 
-// cluster is the workload cluster of a target: of the version that it had, and with a node
-// that is Ready for each machine that is in service.
+// cluster simulates the workload cluster of a target. It has the recorded version, and a Ready node for each
+// machine in service.
 type cluster struct {
 	place   *place
 	version string
@@ -70,7 +70,7 @@ func newCluster(p *place, seen *model.Nodes) *cluster {
 	return c
 }
 
-// joinNodes has machines join that the last pass saw in service.
+// joinNodes adds nodes for the machines that were in service at the last pass.
 func (c *cluster) joinNodes(now time.Time) {
 	c.nodes = nil
 	for _, g := range c.place.inputs.State.Groups {
@@ -92,7 +92,7 @@ func (c *cluster) Nodes(context.Context) ([]workload.Node, error) { return c.nod
 // Version implements reconciler.Workload.
 func (c *cluster) Version(context.Context) (string, error) { return c.version, nil }
 
-// DisruptionBudgets implements reconciler.Workload: none keeps a machine.
+// DisruptionBudgets implements reconciler.Workload. The simulation has no budgets.
 func (c *cluster) DisruptionBudgets(context.Context) ([]workload.DisruptionBudget, error) {
 	return nil, nil
 }

@@ -25,28 +25,27 @@ import (
 	"github.com/weir-gitops/weir/render/field"
 )
 
-// Host is the address of a simulation's calls. No such host exists, as the embedded AWS answers in
-// this process.
+// Host is the address of a simulation's calls. No such host exists, because the emulator answers in this
+// process.
 const Host = "simulated.invalid"
 
-// replica is an embedded AWS that holds what a pass saw of an account and region.
+// replica is an emulator with the recorded state of an account and region.
 type replica struct {
 	account, region string
 	srv             *awsemu.Server
 	clock           *awsemu.ManualClock
 	mu              sync.Mutex
-	// waited receives each wait for AWS's rates; nil while the replica is made.
+	// waited receives each wait for AWS's rates. It is nil while the replica is made.
 	waited func(time.Duration)
-	// left says what could not be copied, and leftPools are the pools of that, by
-	// "namespace/name".
+	// left lists what could not be copied. leftPools has the affected pools, by "namespace/name".
 	left      []string
 	leftPools map[string]bool
 }
 
-// before is the age of the replica's machines at the read of AWS.
+// before is the simulated age of the machines at the read of AWS.
 const before = 24 * time.Hour
 
-// newReplica makes what a pass saw at a moment.
+// newReplica makes an emulator with the state that a pass recorded.
 func newReplica(ctx context.Context, s observed.State, answers []observed.Answer, now time.Time, a Assumptions) (*replica, error) {
 	clock := awsemu.NewManualClock(now.Add(-before))
 	quotas := map[string]int{}
@@ -75,7 +74,7 @@ func newReplica(ctx context.Context, s observed.State, answers []observed.Answer
 	return r, nil
 }
 
-// open returns a client of the replica that uses its clock, also to wait for AWS's rates.
+// open returns a client of the replica that uses its clock, including for waits for AWS's rates.
 func (r *replica) open(ctx context.Context, share float64) (*awscloud.Cloud, error) {
 	return awscloud.Open(ctx, sdk.Options{
 		Region: r.region, EndpointURL: "http://" + Host, Embedded: true, Transport: inProcess{r.srv}, Now: r.clock.Now,
@@ -83,8 +82,8 @@ func (r *replica) open(ctx context.Context, share float64) (*awscloud.Cloud, err
 	})
 }
 
-// sleep lets the replica's time pass. Concurrent waits end in the order of their turns, so time
-// goes on to the last of them.
+// sleep advances the replica's time. Concurrent waits run in order, so time advances to the end of the last
+// one.
 func (r *replica) sleep(ctx context.Context, d time.Duration) error {
 	until := r.clock.Now().Add(d)
 	r.mu.Lock()
@@ -98,7 +97,7 @@ func (r *replica) sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// inProcess has a handler answer requests, without a network.
+// inProcess passes requests to a handler, without a network.
 type inProcess struct{ handler http.Handler }
 
 // Do implements plainbody.Doer.
@@ -117,7 +116,7 @@ func (p inProcess) Do(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// answer collects what a handler writes.
+// answer collects a handler's response.
 type answer struct {
 	header http.Header
 	status int
@@ -128,7 +127,7 @@ func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(status int)      { a.status = status }
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// maker makes a replica: what calls can say by calls, and the rest as a graft.
+// maker makes a replica: with API calls where possible, and with grafts for everything else.
 type maker struct {
 	*replica
 	cloud *awscloud.Cloud
@@ -149,8 +148,8 @@ func (m *maker) do(ctx context.Context, what string, a step.Action) (step.Result
 	return res, nil
 }
 
-// leave notes that a resource could not be copied, so that it is missing in the copy with
-// the pool that its tag names. It returns an error only if ctx ended.
+// leave notes that a resource could not be copied. It is then missing in the copy, together with the pool in
+// its tag. It returns an error only if ctx ended.
 func (m *maker) leave(ctx context.Context, pool string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -186,7 +185,7 @@ func (m *maker) make(ctx context.Context, answers []observed.Answer) error {
 	return m.refreshes(ctx)
 }
 
-// clusters returns the existing EKS clusters, with their versions as far as they are available.
+// clusters returns the existing EKS clusters, with their versions if available.
 func (m *maker) clusters(answers []observed.Answer) (out []eks.ClusterGraft) {
 	clusters := map[string]string{}
 	for name, exists := range m.seen.Clusters {
@@ -195,7 +194,7 @@ func (m *maker) clusters(answers []observed.Answer) (out []eks.ClusterGraft) {
 		}
 	}
 	for name, n := range m.seen.Nodegroups {
-		if clusters[name.Cluster] < n.Version { // where nobody asked for the cluster
+		if clusters[name.Cluster] < n.Version { // if the cluster was not read
 			clusters[name.Cluster] = n.Version
 		}
 	}
@@ -210,7 +209,7 @@ func (m *maker) clusters(answers []observed.Answer) (out []eks.ClusterGraft) {
 	return out
 }
 
-// nodegroups copies the nodegroups, and leaves those that cannot be copied.
+// nodegroups copies the nodegroups, and notes those that cannot be copied.
 func (m *maker) nodegroups(ctx context.Context) error {
 	for _, name := range slices.SortedFunc(maps.Keys(m.seen.Nodegroups), func(a, b observed.NodegroupName) int { return strings.Compare(a.String(), b.String()) }) {
 		n := m.seen.Nodegroups[name]
@@ -224,7 +223,7 @@ func (m *maker) nodegroups(ctx context.Context) error {
 	return nil
 }
 
-// groups copies the groups that are not EKS's, and leaves those that cannot be copied.
+// groups copies the groups that do not belong to EKS, and notes those that cannot be copied.
 func (m *maker) groups(ctx context.Context) (out []asg.GroupGraft, err error) {
 	for _, name := range slices.Sorted(maps.Keys(m.seen.Groups)) {
 		g := m.seen.Groups[name]
@@ -243,8 +242,8 @@ func (m *maker) groups(ctx context.Context) (out []asg.GroupGraft, err error) {
 	return out, nil
 }
 
-// subnets are all that anything names, in the zones in which the machines of their groups
-// are: which one is where does not matter for what is simulated.
+// subnets returns all referenced subnets. It places them in the zones of their groups' machines. The exact
+// assignment does not matter for the simulation.
 func (m *maker) subnets(answers []observed.Answer) (out []ec2.SubnetGraft) {
 	zones := map[string]string{}
 	place := func(ids, in []string) {
@@ -280,7 +279,7 @@ func (m *maker) subnets(answers []observed.Answer) (out []ec2.SubnetGraft) {
 	return out
 }
 
-// own are the tags that are not AWS's.
+// own returns the tags that are not AWS's.
 func own[V any](tags map[string]V) map[string]V {
 	out := maps.Clone(tags)
 	maps.DeleteFunc(out, func(key string, _ V) bool { return strings.HasPrefix(key, "aws:") })
@@ -334,7 +333,7 @@ func (m *maker) groupGraft(g observed.Group) asg.GroupGraft {
 	return out
 }
 
-// refreshes starts again those that are under way: what they have replaced matches.
+// refreshes restarts the refreshes in progress. Machines that they have already replaced match.
 func (m *maker) refreshes(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(m.seen.Refreshes)) {
 		f := m.seen.Refreshes[name]
@@ -348,7 +347,7 @@ func (m *maker) refreshes(ctx context.Context) error {
 	return nil
 }
 
-// nodegroup makes a nodegroup, whose nodes start.
+// nodegroup makes a nodegroup. Its nodes then start.
 func (m *maker) nodegroup(ctx context.Context, n observed.Nodegroup) error {
 	n.Tags = own(n.Tags)
 	n.Version, n.ReleaseVersion = "", ""
@@ -356,7 +355,7 @@ func (m *maker) nodegroup(ctx context.Context, n observed.Nodegroup) error {
 	return err
 }
 
-// convergeAll waits until nodegroups are made, and gives them what they had.
+// convergeAll waits until nodegroups exist, and then restores their recorded properties.
 func (m *maker) convergeAll(ctx context.Context) error {
 	if len(m.seen.Nodegroups) == 0 {
 		return nil
@@ -378,7 +377,7 @@ func (m *maker) convergeAll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range needs.Nodegroups { // tags of the groups behind them that are not EKS's
+	for _, name := range needs.Nodegroups { // restores own tags of the groups behind nodegroups
 		was, is := m.seen.Nodegroups[name].GroupNames, made.Nodegroups[name].GroupNames
 		for i := range min(len(was), len(is)) {
 			tags := own(m.seen.Groups[was[i]].Tags)

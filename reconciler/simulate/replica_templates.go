@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// templates makes the launch templates that weir observed as its own, those that pools
-// bring along, and those that groups and machines refer to and nobody read.
+// templates makes the launch templates that weir owns, the foreign templates of pools, and templates that
+// groups and machines refer to but that were not read.
 func (m *maker) templates(ctx context.Context, answers []observed.Answer) error {
 	var all []observed.Template
 	for _, name := range slices.Sorted(maps.Keys(m.seen.Templates)) {
@@ -35,13 +35,12 @@ func (m *maker) templates(ctx context.Context, answers []observed.Answer) error 
 	return nil
 }
 
-// standInType is the instance type of a launch template without a known type.
+// standInType is the instance type of a launch template with an unknown type.
 const standInType = "m5.large"
 
-// foreignTemplates returns the launch templates, by id, that are not among the observed
-// ones. An answer holds the version that a pool wants. Of a template that only groups,
-// nodegroups or machines name, the copy knows no more than the name: what is launched from
-// it has the type of the machines that it launched.
+// foreignTemplates returns the launch templates, by id, that are not among the observed ones. An answer has
+// the version that a pool wants. Of a template that only groups, nodegroups or machines name, only the name
+// is known. Its copy launches the type of its existing machines.
 func (m *maker) foreignTemplates(answers []observed.Answer) map[string]observed.Template {
 	ids, names := map[string]bool{}, map[string]bool{}
 	for _, t := range m.seen.Templates {
@@ -52,7 +51,7 @@ func (m *maker) foreignTemplates(answers []observed.Answer) map[string]observed.
 		if t, there = out[id]; there {
 			return t, true
 		}
-		if name == "" || names[name] { // the name is that of a younger template
+		if name == "" || names[name] { // a newer template has the name
 			name = id
 		}
 		names[name] = true
@@ -112,8 +111,8 @@ func (m *maker) eachRef(use func(ref observed.TemplateRef, machine string)) {
 	}
 }
 
-// template makes a launch template with the versions that were read, and with those that something
-// runs. The latter get the content of a neighbouring version, as nothing launches from them.
+// template makes a launch template with the versions that were read, and the versions in use. The latter get
+// the content of a neighboring version, because nothing launches from them.
 func (m *maker) template(ctx context.Context, t observed.Template) error {
 	numbers := map[int64]bool{t.DefaultVersion: true, t.LatestVersion: true}
 	for n := range t.Versions {

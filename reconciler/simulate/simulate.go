@@ -1,12 +1,13 @@
 // Package simulate shows what a change does over time before it is made. It runs weir's own passes
 // on a copy of AWS as a plan saw it, in this process and by a clock of its own.
 //
-// A Scene holds the inputs of plans: for each account and region the observed state, the answers to
-// lookups, and what Git wants. Run copies each into an embedded AWS with EC2's and Auto Scaling's
-// rates on, and makes passes over the copies as the daemon's loops do, with its gates, windows,
-// waves and FleetRollouts. Time goes on from each pass to the next one that has something to see. A
-// simulation reads nothing from AWS, Git or a cluster, and writes nothing anywhere: what is not in
-// the scene is assumed, and reported as assumed.
+// A Scene has the inputs of plans: for each account and region the observed state, the answers to lookups,
+// and the desired state. Run copies each into an emulator with the rates of EC2 and Auto Scaling, and makes
+// passes over the copies like the daemon's loops, with its gates, windows, waves and FleetRollouts. Time
+// advances from each pass to the next one that may see a change.
+//
+// A simulation reads nothing from AWS, Git or a cluster, and writes nothing. Facts that are not in the scene
+// are assumed, and reported as assumptions.
 package simulate
 
 import (
@@ -24,44 +25,44 @@ import (
 	"github.com/weir-gitops/weir/reconciler/simulate/timeline"
 )
 
-// Scene holds the start of a simulation.
+// Scene is the start of a simulation.
 type Scene struct {
-	// Now is the time when AWS was read.
+	// Now is the time of the read of AWS.
 	Now    time.Time
 	Stages []Stage
-	// Conditions are by target, Records what people asked for.
+	// Conditions are by target. Records are the requests of people.
 	Conditions map[string]gates.Conditions
 	Records    gates.Records
-	// Rollouts are the records of rollouts, by source; none where nothing is recorded.
+	// Rollouts has the records of rollouts, by source. It may be empty.
 	Rollouts map[string]*rollout.Record
-	// Elsewhere are batches that are not simulated: their FleetRollouts hold as well.
+	// Elsewhere lists batches that are not simulated. Their FleetRollouts also apply.
 	Elsewhere []reconciler.Batch
-	// Shown holds the targets to report; nil for all.
+	// Shown has the targets to report. If it is nil, all are reported.
 	Shown map[string]bool
 }
 
 // Stage is one account and region.
 type Stage struct {
-	// Batch holds what is wanted; its Scope is not used.
+	// Batch has the desired state. Its Scope is not used.
 	Batch reconciler.Batch
-	// Inputs holds the inputs of the pass that made the plans of Reports.
+	// Inputs are the inputs of the pass that made the plans of Reports.
 	Inputs  *reconciler.PassInputs
 	Reports []*plan.Report
 }
 
-// Assumptions are the durations that AWS and people take. A zero means the default.
+// Assumptions are the durations of actions of AWS and people. Zero means the default.
 type Assumptions struct {
 	MachineReady    time.Duration
 	MachineGone     time.Duration
 	NodegroupCreate time.Duration
 	NodegroupUpdate time.Duration
 	NodegroupDelete time.Duration
-	// Approved takes it that each approval is given at once.
+	// Approved assumes that each approval is given at once.
 	Approved bool
-	// Free assumes that windows are open, nothing is suspended, and no earlier rollout is in
-	// progress: it shows the effect of the change alone, whenever it is made.
+	// Free assumes that windows are open, nothing is suspended, and no earlier rollout is in progress. It
+	// shows the effect of the change alone, independent of its time.
 	Free bool
-	// Share is the part of AWS's rates for writes that weir takes, the default if 0.
+	// Share is the fraction of AWS's write limits that weir uses. Zero means the default.
 	Share float64
 	// Most bounds the simulated time.
 	Most time.Duration
@@ -121,22 +122,21 @@ func (a Assumptions) said() []timeline.Assumption {
 	return out
 }
 
-// Progress is the progress of a simulation.
+// Progress is the progress of a running simulation.
 type Progress struct {
 	Passes int
 	// Simulated is the simulated time so far.
 	Simulated time.Duration
 }
 
-// ErrNothing says that no plan of any account had a state of AWS.
+// ErrNothing says that no account's state is available.
 var ErrNothing = errors.New("AWS could not be read, so there is nothing to simulate from")
 
 // passesEach is the number of passes between two reports of progress.
 const passesEach = 20
 
-// Run simulates a scene. It ends when nothing goes on any more, what is left waits for
-// somebody, or ctx is done: then the timeline says that it is incomplete. It fails where an
-// account cannot be copied.
+// Run simulates a scene. It ends when nothing changes any more, all remaining steps wait for a person, or
+// ctx is done. In the last case the timeline is incomplete. Run fails if an account cannot be copied.
 func Run(ctx context.Context, s Scene, a Assumptions, told func(Progress)) (*timeline.Timeline, error) {
 	w, err := newStaging(ctx, s, a.filled())
 	if err != nil {
@@ -166,14 +166,14 @@ func Run(ctx context.Context, s Scene, a Assumptions, told func(Progress)) (*tim
 	}
 }
 
-// staging is a simulation under way.
+// staging is a simulation in progress.
 type staging struct {
 	a      Assumptions
 	scene  Scene
 	rec    *timeline.Recorder
 	places []*place
 	known  gates.Before
-	// sources are those with FleetRollouts, in order.
+	// sources lists the sources with FleetRollouts, in order.
 	sources []*source
 	doubts  []string
 }
@@ -220,7 +220,7 @@ func newStaging(ctx context.Context, s Scene, a Assumptions) (w *staging, err er
 	return w, nil
 }
 
-// open leaves out all windows.
+// open removes all windows.
 func open(all map[string]gates.Conditions) map[string]gates.Conditions {
 	out := make(map[string]gates.Conditions, len(all))
 	for name, c := range all {
@@ -230,8 +230,7 @@ func open(all map[string]gates.Conditions) map[string]gates.Conditions {
 	return out
 }
 
-// among leaves out the targets that others wait for and that are not simulated: they stay as
-// they are.
+// among removes dependencies on targets that are not simulated, because those do not change.
 func among(all map[string]gates.Conditions, simulated map[string]bool) map[string]gates.Conditions {
 	out := make(map[string]gates.Conditions, len(all))
 	for name, c := range all {
@@ -249,8 +248,7 @@ func (w *staging) close() {
 	}
 }
 
-// next is the place whose pass is due first, nil where none is. Rollouts are conducted that
-// are due before.
+// next returns the place whose pass is due first, or nil. It first conducts rollouts that are due earlier.
 func (w *staging) next() *place {
 	for {
 		var first *place

@@ -1,6 +1,5 @@
-// Package span marks stretches of work for tracing. A span is made by the tracer
-// of the span around it, so nothing has to be handed down but the context, and without
-// tracing a span is nothing and costs nothing.
+// Package span marks sections of work for tracing. A span is made by the tracer of the surrounding span, so
+// only the context is passed on. Without tracing, a span costs nothing.
 package span
 
 import (
@@ -17,14 +16,13 @@ const Scope = "github.com/weir-gitops/weir"
 
 type watcherKey struct{}
 
-// Watch calls observe for every span that begins below the returned context, when it
-// ends: its name and how long it took. It makes no difference whether the span is
-// traced. Observe is called from several goroutines.
+// Watch calls observe with the name and duration of every span that starts below the returned context, when
+// it ends, whether the span is traced or not. observe is called from several goroutines.
 func Watch(ctx context.Context, observe func(name string, took time.Duration)) context.Context {
 	return context.WithValue(ctx, watcherKey{}, observe)
 }
 
-// watched tells how long a span took.
+// watched is a span that reports its duration.
 type watched struct {
 	trace.Span
 	name    string
@@ -38,7 +36,7 @@ func (w watched) End(options ...trace.SpanEndOption) {
 	w.Span.End(options...)
 }
 
-// Start begins a span below that of ctx. Attributes come as pairs of key and value.
+// Start starts a span below the span of ctx. pairs are the keys and values of attributes.
 func Start(ctx context.Context, name string, pairs ...string) (context.Context, trace.Span) {
 	around, s := trace.SpanFromContext(ctx), trace.SpanFromContext(context.Background())
 	observe, _ := ctx.Value(watcherKey{}).(func(string, time.Duration))
@@ -51,8 +49,7 @@ func Start(ctx context.Context, name string, pairs ...string) (context.Context, 
 	return ctx, s
 }
 
-// Attributes makes attributes of pairs of key and value. Those without a value
-// are left out.
+// Attributes makes attributes from pairs of keys and values. It leaves out pairs with an empty value.
 func Attributes(pairs ...string) []attribute.KeyValue {
 	var out []attribute.KeyValue
 	for i := 0; i+1 < len(pairs); i += 2 {

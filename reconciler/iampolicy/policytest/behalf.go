@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
 )
 
-// behalf are the questions that AWS asks IAM because of a call, beside the one about
-// the call itself.
+// behalf returns the IAM checks that AWS makes because of a call, in addition to the check of the call
+// itself.
 func (c *call) behalf() (out []Asked) {
 	switch c.service + ":" + c.does {
 	case "ec2:CreateLaunchTemplate":

@@ -17,16 +17,16 @@ import (
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
 )
 
-// Questions returns what IAM is asked about a request to the emulator, by what the emulator
-// holds before it answers.
+// Questions returns the IAM checks for a request to the emulator, according to the emulator's state before
+// the request.
 func Questions(t testing.TB, emu *awsemu.Server, r *http.Request, body []byte) []Asked {
 	t.Helper()
 	c := newCall(t, emu, r, body)
 	return append([]Asked{c.asked()}, c.behalf()...)
 }
 
-// Enforce returns the emulator for a caller that has a policy: what the policy does not allow
-// is refused in AWS's form, and has no effect.
+// Enforce returns the emulator for a caller with a policy. A request that the policy does not allow is
+// refused in AWS's format, and has no effect.
 func Enforce(t testing.TB, emu *awsemu.Server, d iampolicy.Document, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -44,7 +44,7 @@ func Enforce(t testing.TB, emu *awsemu.Server, d iampolicy.Document, next http.H
 	})
 }
 
-// deny answers as the service that was called does.
+// deny answers in the format of the called service.
 func deny(w http.ResponseWriter, r *http.Request, a Asked) {
 	service := strings.Split(r.Header.Get("Authorization"), "/")[3]
 	text := "User: arn:aws:iam::000000000000:user/weir is not authorized to perform: " + a.Action + " on resource: " + a.Resource
@@ -63,7 +63,7 @@ func deny(w http.ResponseWriter, r *http.Request, a Asked) {
 	}
 }
 
-// call is one request to AWS, taken apart.
+// call is a parsed request to AWS.
 type call struct {
 	t                     testing.TB
 	emu                   *awsemu.Server
@@ -93,7 +93,7 @@ func newCall(t testing.TB, emu *awsemu.Server, r *http.Request, body []byte) cal
 	return c
 }
 
-// readEKS finds operation and nodegroup in the path of a request.
+// readEKS finds the operation and the nodegroup in the path of a request.
 func (c *call) readEKS() {
 	parts := strings.Split(strings.Trim(c.r.URL.Path, "/"), "/")
 	if len(parts) > 1 {
@@ -141,7 +141,7 @@ func (c *call) iamARN(role string) string {
 	return "arn:aws:iam::000000000000:role/" + role
 }
 
-// reads reports whether a call only looks.
+// reads reports whether a call only reads.
 func (c *call) reads() bool {
 	return slices.ContainsFunc([]string{"Describe", "List", "Get", "Assume"}, func(p string) bool { return strings.HasPrefix(c.does, p) })
 }
@@ -168,7 +168,7 @@ func (c *call) asked() Asked {
 		code, _ := c.members["QuotaCode"].(string)
 		a.Resource = c.arn("servicequotas", "ec2/"+code)
 	case c.service == "kms":
-		a.Resource = c.arn("kms", "key/0") // whatever it was named by
+		a.Resource = c.arn("kms", "key/0") // by whatever name the request used
 	case c.does == "GetInstanceProfile":
 		a.Resource = "arn:aws:iam::000000000000:instance-profile/" + c.form.Get("InstanceProfileName")
 	case c.service == "iam":
@@ -179,7 +179,7 @@ func (c *call) asked() Asked {
 	return a
 }
 
-// existing adds the tags that the resource has.
+// existing adds the resource's existing tags to the context.
 func (a *Asked) existing(tags map[string]string) {
 	for k, v := range tags {
 		a.Context["aws:ResourceTag/"+k] = v
@@ -230,7 +230,7 @@ func (c *call) askSSM(a *Asked) {
 	}
 }
 
-// parameter is one of AWS's own or one of the account.
+// parameter returns the ARN of a parameter of AWS or of the account.
 func (c *call) parameter(name string) string {
 	if strings.HasPrefix(name, "/aws/service/") {
 		return "arn:aws:ssm:" + c.region + "::parameter" + name
@@ -238,7 +238,7 @@ func (c *call) parameter(name string) string {
 	return c.arn("ssm", "parameter/"+strings.TrimPrefix(name, "/"))
 }
 
-// requested are the tags in the request, of what the call makes or tags.
+// requested returns the tags in a request that creates or tags a resource.
 func (c *call) requested() map[string]string {
 	out := map[string]string{}
 	for _, prefix := range []string{"TagSpecification.1.Tag.", "Tag.", "Tags.member."} {
@@ -255,7 +255,7 @@ func (c *call) requested() map[string]string {
 	return out
 }
 
-// query sends a request to the emulator that the watch does not see.
+// query sends a request to the emulator without the policy.
 func (c *call) query(service, method, address string, form url.Values) string {
 	req := httptest.NewRequest(method, address, strings.NewReader(form.Encode()))
 	req.Header.Set("Authorization", strings.Replace(c.r.Header.Get("Authorization"), "/"+c.service+"/", "/"+service+"/", 1))
@@ -281,18 +281,18 @@ func (c *call) nodegroupTags() map[string]string {
 			Tags map[string]string `json:"tags"`
 		} `json:"nodegroup"`
 	}
-	_ = json.Unmarshal([]byte(c.query("eks", http.MethodGet, "/clusters/"+c.cluster+"/node-groups/"+c.nodegroup, nil)), &answer) // there may be none
+	_ = json.Unmarshal([]byte(c.query("eks", http.MethodGet, "/clusters/"+c.cluster+"/node-groups/"+c.nodegroup, nil)), &answer) // the nodegroup may not exist
 	return answer.Nodegroup.Tags
 }
 
-// between cuts the text of an XML element out.
+// between returns the text inside an XML element.
 func between(s, name string) (found, after string, ok bool) {
 	_, rest, begins := strings.Cut(s, "<"+name+">")
 	found, after, ends := strings.Cut(rest, "</"+name+">")
 	return found, after, begins && ends
 }
 
-// xmlTags reads the tags of the one resource in an answer.
+// xmlTags reads the tags of the only resource in an answer.
 func xmlTags(text, key, value string) map[string]string {
 	out := map[string]string{}
 	for {

@@ -1,5 +1,5 @@
-// Package policytest decides requests to the emulator as IAM would by a policy: for tests that
-// hold what weir calls against the policies that it prints.
+// Package policytest decides about requests to the emulator as IAM would with a policy. Tests use it to
+// compare weir's calls with the policies that it prints.
 package policytest
 
 import (
@@ -11,22 +11,21 @@ import (
 	"github.com/weir-gitops/weir/reconciler/iampolicy"
 )
 
-// Asked is one question to IAM: may this be done?
+// Asked is one permission check of IAM.
 type Asked struct {
 	Action, Resource string
-	// Context holds the condition keys that the call has.
+	// Context contains the condition keys of the call.
 	Context map[string]string
 	Write   bool
-	// Behalf says that weir does not call it: AWS asks because of another call.
+	// Behalf says that weir does not make this call: AWS checks it because of another call.
 	Behalf bool
 }
 
-// Takes reports whether the call changes something that there is: a launch that is only
-// tried does not.
+// Takes reports whether the call changes an existing resource. A dry run of a launch does not.
 func (a Asked) Takes() bool { return a.Write && a.Action != "ec2:RunInstances" }
 
-// Allows decides as IAM does where policies only allow: one statement that names
-// the action, the resource and conditions that all hold.
+// Allows decides like IAM for policies that only allow: one statement must match the action, the resource
+// and all its conditions.
 func Allows(t testing.TB, d iampolicy.Document, a Asked) bool {
 	t.Helper()
 	return slices.ContainsFunc(d.Statement, func(s iampolicy.Statement) bool {
@@ -59,8 +58,8 @@ func conditionMet(t testing.TB, c iampolicy.Condition, context map[string]string
 	return true
 }
 
-// like matches with * for any text; a text with a * stands for one of its kind,
-// as a resource that does not exist yet.
+// like matches a pattern in which * stands for any text. A text with a * stands for any resource of its
+// kind, such as one that does not exist yet.
 func like(pattern, text string) bool {
 	if pattern == text || pattern == "*" {
 		return true

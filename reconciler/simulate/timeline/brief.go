@@ -2,16 +2,15 @@ package timeline
 
 import "time"
 
-// What a brief keeps at most of each list.
+// The maximum lengths of a brief's lists.
 const (
 	briefPools      = 50
 	briefMilestones = 40
 	briefLists      = 30
 )
 
-// Brief is the part of a timeline that is shown beside a plan for as long as that is: some
-// tens of kilobytes at most. It does not say when AWS was looked at, so that the same change
-// of the same fleet has the same one whenever it is made.
+// Brief returns the part of a timeline that is stored with a plan: some tens of kilobytes at most. It leaves
+// out the time at which AWS was read, so that the same change of the same fleet always has the same brief.
 func (t *Timeline) Brief() *Timeline {
 	b := *t
 	b.Began = time.Time{}
@@ -24,7 +23,7 @@ func (t *Timeline) Brief() *Timeline {
 		b.Milestones, b.MilestonesLeft = t.Milestones[:briefMilestones], t.MilestonesLeft+left
 	}
 	b.Waves, b.Targets, b.Waiting, b.Doubts = first(t.Waves), first(t.Targets), first(t.Waiting), first(t.Doubts)
-	if len(t.Calls) > briefLists { // all together, so that the sums stay
+	if len(t.Calls) > briefLists { // merged into one entry, so that the sums stay
 		rest := Bucket{Name: "others"}
 		for _, c := range t.Calls[briefLists-1:] {
 			rest.Calls, rest.Writes, rest.Throttled = rest.Calls+c.Calls, rest.Writes+c.Writes, rest.Throttled+c.Throttled
@@ -56,7 +55,7 @@ func (p Pool) Growth() int32 {
 	return min(last.machines(), last.Desired) - p.Points[0].machines()
 }
 
-// machines are those that are there or come.
+// machines returns the number of machines that run or start.
 func (p PoolPoint) machines() int32 {
 	n := p.Starting
 	for _, count := range p.Versions {

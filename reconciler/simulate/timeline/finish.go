@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Finish is the timeline of what was recorded. Stopped says why it is cut short; empty if
-// it is not.
+// Finish returns the timeline of the recorded events. stopped is the reason why it is incomplete, or empty.
 func (r *Recorder) Finish(stopped string) *Timeline {
 	t := r.t
 	t.RateWait = math.Round(t.RateWait*10) / 10
@@ -70,7 +69,7 @@ func graver(a, b string) string {
 	return a
 }
 
-// version is the newest that machines of a pool had.
+// version returns the newest version of a pool's machines.
 func (p *pool) version() (newest string) {
 	for _, point := range p.Points {
 		for v := range point.Versions {
@@ -91,7 +90,7 @@ func older(a, b string) bool {
 	return x < y
 }
 
-// together are the points of all pools, one for each moment at which one of them changes.
+// together returns the points of all pools together, one for each moment at which one of them changes.
 func together(pools []Pool) []Point {
 	type change struct {
 		at   float64
@@ -123,7 +122,7 @@ func together(pools []Pool) []Point {
 	return out
 }
 
-// split counts the machines in service: old ones and new ones.
+// split returns the numbers of old and new machines in service.
 func (p Pool) split(at PoolPoint) (old, is int32) {
 	all := int32(0)
 	for v, n := range at.Versions {
@@ -137,7 +136,7 @@ func (p Pool) split(at PoolPoint) (old, is int32) {
 	return all - is, is
 }
 
-// rolls reports whether its machines come to another version than some had, or to the first.
+// rolls reports whether the pool's machines change to another version, or get their first one.
 func (p Pool) rolls() bool {
 	if len(p.Points) == 0 {
 		return false
@@ -156,8 +155,7 @@ func (p Pool) rolls() bool {
 	return false
 }
 
-// thin reduces the points to the given number: of each stretch of time it keeps the last and the
-// highest point.
+// thin reduces the points to the given number. It keeps the last and the highest point of each interval.
 func thin[P any](points []P, most int, of func(P) (at float64, height int32)) []P {
 	if len(points) <= most {
 		return points

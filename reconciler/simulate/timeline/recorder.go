@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// What is kept at most.
+// The maximum lengths of a recorder's lists.
 const (
 	mostPoints     = 240
 	mostPoolPoints = 60
 	mostMilestones = 400
 )
 
-// Seen is a pool as a pass saw it.
+// Seen is the state of a pool in a pass.
 type Seen struct {
 	Name    string
 	Desired int32
-	// Versions are the machines in service, by the version of the launch template.
+	// Versions has the number of machines in service by launch template version.
 	Versions         map[string]int32
 	Starting, Ending int32
-	// Machines are the ids of all of them.
+	// Machines lists the ids of all machines.
 	Machines []string
-	// Moves says that something of it is on its way, Converged that nothing is left to do.
+	// Moves says that the pool is changing, Converged that nothing is left to do.
 	Moves, Converged bool
-	// Failed says why it fails; empty if it does not.
+	// Failed is the reason of a failure, or empty.
 	Failed string
 }
 
@@ -36,7 +36,7 @@ type Held struct {
 	Person    bool
 }
 
-// Recorder folds a Timeline. Its methods are called in the order of time.
+// Recorder builds a Timeline. Its methods must be called in the order of time.
 type Recorder struct {
 	t       Timeline
 	targets map[string]*target
@@ -58,7 +58,7 @@ type pool struct {
 	machines, first       map[string]bool
 }
 
-// New records from a moment on.
+// New returns a recorder that starts at a moment.
 func New(began time.Time) *Recorder {
 	return &Recorder{t: Timeline{Schema: Schema, Began: began.UTC(), Waves: []Wave{}, Milestones: []Milestone{}, Targets: []Target{}, Pools: []Pool{}, Points: []Point{}, Calls: []Bucket{}, Waiting: []Wait{}},
 		targets: map[string]*target{}, buckets: map[string]*Bucket{}, last: began}
@@ -68,7 +68,7 @@ func (r *Recorder) at(now time.Time) float64 {
 	return math.Round(max(0, now.Sub(r.t.Began).Seconds())*10) / 10
 }
 
-// Target makes a target known.
+// Target adds a target.
 func (r *Recorder) Target(name, account, region string) {
 	if r.targets[name] == nil {
 		r.targets[name] = &target{Target: Target{Name: name, Account: account, Region: region, Outcome: Converged}, pools: map[string]*pool{}, holds: map[string]int{}}
@@ -76,7 +76,7 @@ func (r *Recorder) Target(name, account, region string) {
 	}
 }
 
-// Saw takes in how the pools of a target stand.
+// Saw records the states of a target's pools.
 func (r *Recorder) Saw(now time.Time, name string, seen []Seen, converged bool) {
 	t := r.targets[name]
 	for _, s := range seen {
@@ -102,7 +102,7 @@ func (s Seen) machines() (n int32) {
 	return n + s.Starting
 }
 
-// point adds a point to a pool if it is another than the last one, and counts launches.
+// point adds a point to a pool if it differs from the last one, and counts launches.
 func (r *Recorder) point(now time.Time, p *pool, s Seen) {
 	if len(p.Points) == 0 {
 		p.first = map[string]bool{}
@@ -153,7 +153,7 @@ func (p PoolPoint) same(o PoolPoint) bool {
 	return p.Desired == o.Desired && p.Starting == o.Starting && p.Ending == o.Ending && p.Replaced == o.Replaced && maps.Equal(p.Versions, o.Versions)
 }
 
-// Touched records that something is done to a pool, even to a pool that was not seen yet.
+// Touched records an action on a pool, even on a pool that was not seen yet.
 func (r *Recorder) Touched(now time.Time, name, poolName, what string) {
 	t := r.targets[name]
 	p := t.pools[poolName]
@@ -162,7 +162,7 @@ func (r *Recorder) Touched(now time.Time, name, poolName, what string) {
 		t.pools[poolName] = p
 	}
 	r.last = now
-	if p.ended { // more is done to it
+	if p.ended { // more is done to the pool
 		p.ended, p.Ends = false, 0
 	}
 	if p.touched {
@@ -175,18 +175,18 @@ func (r *Recorder) Touched(now time.Time, name, poolName, what string) {
 	r.note(now, Milestone{Kind: "pool-begins", Target: name, Pool: poolName, Text: what})
 }
 
-// Wave takes in that a wave begins.
+// Wave records the start of a wave.
 func (r *Recorder) Wave(now time.Time, name string) {
 	r.t.Waves = append(r.t.Waves, Wave{Name: name, At: r.at(now)})
 	r.note(now, Milestone{Kind: "wave", Text: name})
 }
 
-// Fact records a fact about a rollout that is no wave.
+// Fact records any other fact about a rollout.
 func (r *Recorder) Fact(now time.Time, text string) {
 	r.note(now, Milestone{Kind: "rollout", Text: text})
 }
 
-// Holds takes in what holds the steps of a target now; nil for nothing.
+// Holds records what currently holds the steps of a target. It may be nil.
 func (r *Recorder) Holds(now time.Time, name string, holds []Held) {
 	t := r.targets[name]
 	still := map[string]bool{}
@@ -209,7 +209,7 @@ func (r *Recorder) Holds(now time.Time, name string, holds []Held) {
 	}
 }
 
-// Call is a call to AWS, or so many alike.
+// Call is a call to AWS, or several equal calls.
 type Call struct {
 	Account, Region, Bucket string
 	Write, Throttled        bool
@@ -217,7 +217,7 @@ type Call struct {
 	Times                   int
 }
 
-// Called takes in a call.
+// Called records a call.
 func (r *Recorder) Called(c Call) {
 	key := c.Account + "\x00" + c.Region + "\x00" + c.Bucket
 	b := r.buckets[key]
@@ -235,7 +235,7 @@ func (r *Recorder) Called(c Call) {
 	b.Least = math.Round(min(b.Least, c.Left)*10) / 10
 }
 
-// Waited takes in that a call waits for AWS's rates.
+// Waited records a wait for AWS's rates.
 func (r *Recorder) Waited(d time.Duration) { r.t.RateWait += d.Seconds() }
 
 // Passed counts a pass.

@@ -1,41 +1,41 @@
-// Package timeline is what a change does over time, as a value: machines by version, what
-// begins and ends when, which calls that takes, and what waits for whom. A Recorder folds
-// it from what passes saw and did; it knows neither AWS nor a simulation, and what it makes
-// is bounded in size however large the fleet is and however long the change takes.
+// Package timeline represents the effect of a change over time as a value: machines by version, starts and
+// ends, calls, and waits. A Recorder builds it from the results of passes. The package does not depend on
+// AWS or on a simulation. The size of a timeline is bounded, whatever the size of the fleet and the duration
+// of the change.
 package timeline
 
 import "time"
 
-// Schema names the form of a Timeline as JSON.
+// Schema is the version of a Timeline's JSON.
 const Schema = "weir.dev/simulation/v1"
 
-// Outcomes of a timeline or a target.
+// The outcomes of a timeline or a target.
 const (
-	Converged  = "converged"  // all matches Git
-	Waits      = "waits"      // what is left waits for somebody
+	Converged  = "converged"  // the remaining steps wait for a person
+	Waits      = "waits"      // something fails, and nothing else can continue by itself
 	Failed     = "failed"     // something fails, and nothing is left that may go on by itself
 	Incomplete = "incomplete" // the simulation was cut short
 )
 
-// Timeline shows what a change does over time. All moments within it are seconds since Began.
+// Timeline shows the effect of a change over time. All times in it are seconds since Began.
 type Timeline struct {
 	Schema string `json:"schema"`
-	// Began is the time when AWS was read, zero if that is left out.
+	// Began is the time of the read of AWS. It is zero if left out.
 	Began time.Time `json:"began,omitzero"`
 	// End is the time of the last event that belongs to the change.
 	End float64 `json:"end"`
-	// Outcome is one of Converged, Waits, Failed and Incomplete, Why says more.
+	// Outcome is one of Converged, Waits, Failed and Incomplete. Why explains it.
 	Outcome string `json:"outcome"`
 	Why     string `json:"why,omitempty"`
-	// Changed is the number of pools that something is done to.
+	// Changed is the number of pools that change.
 	Changed int `json:"changedPools"`
 	// MostAbove is the maximum number of machines above the desired number, reached at AboveAt.
 	MostAbove int32   `json:"mostAboveDesired"`
 	AboveAt   float64 `json:"mostAboveAt"`
-	// Launched is the number of machines that AWS starts.
+	// Launched is the number of machines that AWS launches.
 	Launched int `json:"launched"`
-	// Waves are those of FleetRollouts, and the targets that wait for others, in the
-	// order in which they begin.
+	// Waves lists the waves of FleetRollouts, and the targets that wait for other targets, in the order of
+	// their starts.
 	Waves      []Wave      `json:"waves"`
 	Milestones []Milestone `json:"milestones"`
 	// MilestonesLeft is the number of milestones that were left out.
@@ -43,32 +43,32 @@ type Timeline struct {
 	Targets        []Target `json:"targets"`
 	Pools          []Pool   `json:"pools"`
 	Points         []Point  `json:"points"`
-	// Calls are those that weir makes, by AWS's token buckets.
+	// Calls lists weir's calls by AWS's token buckets.
 	Calls []Bucket `json:"calls"`
-	// RateWait is for how many seconds calls wait for AWS's rates, one after another.
+	// RateWait is the total time in seconds that calls wait for AWS's rates.
 	RateWait float64 `json:"rateWait"`
 	Waiting  []Wait  `json:"waiting"`
-	// Assumptions lists the facts that were assumed, Doubts what may make the timeline untrue.
+	// Assumptions lists the assumed facts. Doubts lists reasons why the timeline may be wrong.
 	Assumptions []Assumption `json:"assumptions"`
 	Doubts      []string     `json:"doubts,omitempty"`
 	// Passes is the number of simulated passes.
 	Passes int `json:"passes"`
 }
 
-// Assumption is something that was taken for granted, with the flag that says it otherwise.
+// Assumption is an assumed fact, with the flag that changes it.
 type Assumption struct {
 	What  string `json:"what"`
 	Value string `json:"value,omitempty"`
 	Flag  string `json:"flag,omitempty"`
 }
 
-// Wave is a part of a change that begins after another.
+// Wave is a part of a change that starts after another part.
 type Wave struct {
 	Name string  `json:"name"`
 	At   float64 `json:"at"`
 }
 
-// Milestone is something that happens.
+// Milestone is an event.
 type Milestone struct {
 	At float64 `json:"at"`
 	// Kind is pool-begins, pool-ends, pool-fails, target-converges, wave, or hold.
@@ -84,7 +84,7 @@ type Target struct {
 	Account string `json:"account,omitempty"`
 	Region  string `json:"region"`
 	Outcome string `json:"outcome"`
-	// Begins and Ends are of its first and last change; both 0 where nothing is done.
+	// Begins and Ends are the times of its first and last change. Both are 0 if nothing changes.
 	Begins float64 `json:"begins"`
 	Ends   float64 `json:"ends"`
 	Pools  int     `json:"pools"`
@@ -96,7 +96,7 @@ type Pool struct {
 	// Name is "namespace/name".
 	Name      string  `json:"name"`
 	Begins    float64 `json:"begins"`
-	Ends      float64 `json:"ends"` // 0 where it does not converge
+	Ends      float64 `json:"ends"` // 0 if it does not converge
 	MostAbove int32   `json:"mostAboveDesired"`
 	// Version is the version of the launch template to which its machines change.
 	Version string      `json:"version,omitempty"`
@@ -111,11 +111,11 @@ type Pool struct {
 type PoolPoint struct {
 	At      float64 `json:"at"`
 	Desired int32   `json:"desired"`
-	// Versions are the machines in service, by the version of the launch template.
+	// Versions has the number of machines in service by launch template version.
 	Versions map[string]int32 `json:"versions"`
 	Starting int32            `json:"starting,omitempty"`
 	Ending   int32            `json:"ending,omitempty"`
-	// Replaced is the number of all machines that were not there at first.
+	// Replaced is the total number of machines that did not exist at the start.
 	Replaced int32 `json:"replaced,omitempty"`
 }
 
@@ -123,11 +123,12 @@ type PoolPoint struct {
 type Point struct {
 	At      float64 `json:"at"`
 	Desired int32   `json:"desired"`
-	// New machines in service are of the version that their pool comes to, or where the
-	// version says nothing, such as in a nodegroup, were not there at first. Old are others.
+	// New is the number of machines in service with the final version of their pool. If the version says
+	// nothing, as in a nodegroup, it is the number of machines that did not exist at the start. Old is the
+	// number of all other machines in service.
 	Old int32 `json:"old"`
 	New int32 `json:"new"`
-	// Starting machines are not in service yet, Ending ones not any more.
+	// Starting is the number of machines that are not in service yet, Ending of those that no longer are.
 	Starting int32 `json:"starting"`
 	Ending   int32 `json:"ending"`
 }
@@ -139,26 +140,26 @@ func (p Point) above() int32 { return max(0, p.Old+p.New+p.Starting-p.Desired) }
 type Bucket struct {
 	Account string `json:"account,omitempty"`
 	Region  string `json:"region"`
-	// Name is the service and the action, or "all" where all actions share one.
+	// Name is the service and the action, or "all" if all actions share one bucket.
 	Name      string `json:"name"`
 	Calls     int    `json:"calls"`
 	Writes    int    `json:"writes"`
 	Throttled int    `json:"throttled"`
-	// Least is the least that it holds.
+	// Least is the minimum number of tokens in it.
 	Least float64 `json:"least"`
 }
 
 // Wait is a wait of a target, at the end or for a while.
 type Wait struct {
 	Target string `json:"target"`
-	// Pools is the number of its pools that wait so.
+	// Pools is the number of its pools with this wait.
 	Pools int `json:"pools"`
-	// Hold is the plan's word, such as approval or window, and Why says more.
+	// Hold is the plan's name of the hold, such as approval or window. Why explains it.
 	Hold string `json:"hold"`
 	Why  string `json:"why,omitempty"`
-	// From is the start of the wait, Until its end; 0 if only a person ends it.
+	// From is the start of the wait and Until its end, which is 0 if only a person ends it.
 	From  float64 `json:"from"`
 	Until float64 `json:"until,omitempty"`
-	// Person says that somebody has to end it.
+	// Person says that a person must end it.
 	Person bool `json:"person"`
 }
