@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// shortest is the minimum length of a short name in digits: Git's own default.
+	// shortest is the minimum number of digits of a short name: Git's own default.
 	shortest = 7
-	// maxStandings bounds the standings that are remembered, each about 100 bytes.
+	// maxStandings bounds the cached standings. Each takes about 100 bytes.
 	maxStandings = 10_000
 )
 
-// Standings returns for each of others, which may be short names, how it relates to the heads. The
-// first head is the followed one, all others were followed before. It sends no request to a server.
-// Heads that are not in the repository any more do not count.
+// Standings returns the relation of each of others to the heads. others may be short names. The first head is
+// the followed commit, and all other heads were followed before. Standings sends no request to a server. It
+// ignores heads that are no longer in the repository.
 func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error) {
 	out := make(map[string]snapshot.Standing, len(others))
 	var left []string
@@ -57,7 +57,7 @@ func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string
 	defer g.mu.Unlock()
 	for o, s := range found {
 		out[o] = s
-		if s != snapshot.Unknown && g.standingTo == key { // an unknown one may come with the next fetch
+		if s != snapshot.Unknown && g.standingTo == key { // the next fetch may bring an unknown one
 			g.standings[o] = s
 		}
 	}
@@ -79,11 +79,11 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 		}
 	}
 	out := make(map[string]snapshot.Standing, len(others))
-	// The commits that a name may stand for; mostly one.
+	// The commits that match a name; usually one.
 	meant, sought, fresh := map[string][]plumbing.Hash{}, map[plumbing.Hash]bool{}, !r.db.Loose
 	for _, o := range others {
 		hashes, err := r.commits(o)
-		if err == nil && len(hashes) == 0 && !fresh { // another user's repository, whose owner packs it
+		if err == nil && len(hashes) == 0 && !fresh { // another user's repository, whose owner may have repacked it
 			if err = r.db.Refresh(); err == nil {
 				hashes, err = r.commits(o)
 			}
@@ -109,8 +109,8 @@ func (r repository) standings(ctx context.Context, heads, others []string) (map[
 	return out, nil
 }
 
-// standing returns how the commits that a name may mean relate to head, and uses the first that
-// fits: a name that may mean an earlier commit counts as that commit.
+// standing returns the relation to head of the commits that match a name. If several commits match, Behind
+// has priority, and then Ahead.
 func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []plumbing.Hash, behind map[plumbing.Hash]bool) (snapshot.Standing, error) {
 	out := snapshot.Unknown
 	for _, h := range hashes {
@@ -130,7 +130,7 @@ func (r repository) standing(ctx context.Context, head plumbing.Hash, hashes []p
 	return out, nil
 }
 
-// commits returns the local commits with a name, in full or short.
+// commits returns the local commits with a full or short name.
 func (r repository) commits(name string) ([]plumbing.Hash, error) {
 	var all []plumbing.Hash
 	if git.IsHash(name) {
@@ -160,10 +160,10 @@ func (r repository) commits(name string) ([]plumbing.Hash, error) {
 	return out, nil
 }
 
-// Lost names the commit from and those from which it descends, but for those that to has:
-// what a branch loses when it is reset from the one to the other. The youngest come first.
-// It asks no server. Where from is not here any more, they are those that were here before the
-// mirror was made again.
+// Lost returns the commit from and its ancestors, except for the commits that to also has: the commits that a
+// branch loses by a reset from one to the other. The newest come first. It sends no request to a server. If
+// from is no longer in the repository, it returns the commits that were there before the mirror was
+// recreated.
 func (g *Git) Lost(ctx context.Context, from, to string) ([]string, error) {
 	if !git.IsHash(from) || !git.IsHash(to) {
 		return nil, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q and %q: want full object names", fault.Plain(from), fault.Plain(to)))
@@ -190,11 +190,11 @@ func (g *Git) Lost(ctx context.Context, from, to string) ([]string, error) {
 	return names, nil
 }
 
-// before names the commits that were here before the mirror was made again.
+// before returns the names of the commits that were in the mirror before it was recreated.
 func (r repository) before() (out []plumbing.Hash) {
 	data, err := os.ReadFile(r.beforeFile)
 	if err != nil {
-		return nil // No such commit, or pools are stopped without need.
+		return nil // no mirror was recreated, or the file is unreadable; pools may then stop without need
 	}
 	for _, name := range strings.Fields(string(data)) {
 		if git.IsHash(name) {
@@ -204,8 +204,8 @@ func (r repository) before() (out []plumbing.Hash) {
 	return out
 }
 
-// Descends reports whether a commit equals another one, or descends from it. It sends no request to
-// a server: the ancestors of a local commit are local too.
+// Descends reports whether a commit equals another one or descends from it. It sends no request to a server,
+// because the ancestors of a local commit are local too.
 func (g *Git) Descends(ctx context.Context, revision, from string) (bool, error) {
 	if !git.IsHash(revision) || !git.IsHash(from) {
 		return false, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q and %q: want full object names", fault.Plain(revision), fault.Plain(from)))

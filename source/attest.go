@@ -26,17 +26,16 @@ func checkVerify(cfg Config) error {
 	return nil
 }
 
-// namesTag reports whether what the ref leads to is a tag.
+// namesTag reports whether the ref is a tag.
 func (r Ref) namesTag() bool {
 	return r.Tag != "" || r.SemVer != "" || strings.HasPrefix(r.Name, "refs/tags/")
 }
 
-// attest checks that a signature vouches for what c names, as the policy requires, and notes the
-// signer. Without a ref the tag's name is not compared. again says that an earlier process accepted
-// the same.
+// attest checks that a signature covers c, as the policy requires, and records the signer. If c has no ref,
+// the tag's name is not compared. again is true if an earlier process accepted the same object.
 //
-// Signatures say who wrote a commit, not that it is the newest: a user with permission to push can
-// still go back to an older one.
+// Signatures show the author of a commit, not that it is the newest one. A user with permission to push can
+// still go back to an older commit.
 func (r repository) attest(p signature.Policy, c candidate, again bool, s *snapshot.Snapshot) error {
 	if p.IsZero() {
 		return nil
@@ -75,7 +74,7 @@ func (r repository) attest(p signature.Policy, c candidate, again bool, s *snaps
 	return refuse("%s", strings.Join(why, "; and "))
 }
 
-// refusal says which signature does not count, and why.
+// refusal says which signature is not accepted, and why.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }
@@ -129,7 +128,7 @@ func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bo
 	if err != nil {
 		return "", refusalf("commit %s by %s: %v", short, o.Who, err)
 	}
-	// Other parsers read the commit that is applied and the bytes that were signed.
+	// Other parsers read the applied commit and the signed bytes.
 	var whole, signed object.Commit
 	if whole.Decode(git.Object(plumbing.CommitObject, raw)) != nil || signed.Decode(git.Object(plumbing.CommitObject, o.Payload)) != nil ||
 		whole.TreeHash != signed.TreeHash || !slices.Equal(whole.ParentHashes, signed.ParentHashes) || whole.Message != signed.Message {
@@ -138,8 +137,8 @@ func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bo
 	return by, nil
 }
 
-// newest chooses among tags of the same version: the youngest commit, and of
-// those the tag that sorts last.
+// newest chooses among tags of the same version: the newest commit, and among equal times the tag that sorts
+// last.
 func (r repository) newest(t target) (candidate, error) {
 	best := t.candidate
 	if len(t.rivals) == 0 {
@@ -150,7 +149,7 @@ func (r repository) newest(t target) (candidate, error) {
 		return best, err
 	}
 	when := c.Committer.When
-	for _, rival := range t.rivals { // They are sorted, the last name first.
+	for _, rival := range t.rivals { // sorted, with the last name first
 		c, err := r.peel(rival.hash)
 		if err != nil {
 			return best, err

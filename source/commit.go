@@ -11,15 +11,15 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// maxTagDepth bounds a chain of tags that name tags.
+// maxTagDepth bounds a chain of tags that point to tags.
 const maxTagDepth = 10
 
-// repository is an object store whose commits can become snapshots.
+// repository is an object store from whose commits snapshots are made.
 type repository struct {
 	db      *git.Store
 	verify  *git.Verifier
 	history *git.History
-	// beforeFile names the commits of a mirror that this one replaced; "" for none.
+	// beforeFile is a file with the names of the commits of a mirror that this one replaced, or "".
 	beforeFile string
 }
 
@@ -60,7 +60,7 @@ func (r repository) isContent(h plumbing.Hash) bool {
 	return treeErr == nil || blobErr == nil
 }
 
-// maxSubject bounds a subject, in characters. It is shown in tables and lines.
+// maxSubject bounds a subject in characters, because tables and lines show it.
 const maxSubject = 300
 
 func shortened(subject string) string {
@@ -70,8 +70,7 @@ func shortened(subject string) string {
 	return subject
 }
 
-// snapshot verifies the commit that h leads to and describes it. Source and
-// SourceID are left to the caller.
+// snapshot verifies the commit of h and describes it. The caller sets Source and SourceID.
 func (r repository) snapshot(h plumbing.Hash, ref string) (snapshot.Snapshot, error) {
 	c, err := r.peel(h)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// FirstParents are the commits before a revision along the first parents, the nearest
-// first, n at most. It asks no server, and ends where the history that is here does.
+// FirstParents returns up to n ancestors of a revision along the first parents, the nearest first. It sends
+// no request to a server, and ends where the local history ends.
 func (g *Git) FirstParents(ctx context.Context, revision string, n int) ([]string, error) {
 	if !git.IsHash(revision) {
 		return nil, fault.Unavailable(g.cfg.Name, fault.New(fault.MissingRef, "%q is not a full object name of 40 lower-case hex digits", fault.Plain(revision)))
@@ -25,8 +25,8 @@ func (g *Git) FirstParents(ctx context.Context, revision string, n int) ([]strin
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("read source %s: %w", g.cfg.Name, err)
 		}
-		// Asked before it is read: where the server has a part of the history only, a
-		// commit that is missing is no damage.
+		// Checked before the read: if the server has only a part of the history, a missing commit is not
+		// damage.
 		have, err := r.db.Has(h)
 		if err != nil {
 			return nil, fault.Unavailable(g.cfg.Name, err)
@@ -46,9 +46,8 @@ func (g *Git) FirstParents(ctx context.Context, revision string, n int) ([]strin
 	}
 }
 
-// Earlier gives the snapshot of a commit that is already here, as if it were followed: it
-// fails unless the commit itself is signed as the source's commits have to be. A tag
-// vouches only for the commit that it led to.
+// Earlier returns the snapshot of a local commit, like a followed commit. It fails unless the commit itself
+// is signed as the source requires. A signed tag covers only its own commit.
 func (g *Git) Earlier(ctx context.Context, revision string) (snapshot.Snapshot, error) {
 	s, err := g.At(ctx, revision)
 	if err != nil {

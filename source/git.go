@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 )
 
-// Git is one source. Its methods may be used by several goroutines.
+// Git is a source. It is safe for concurrent use.
 type Git struct {
 	cfg     Config
 	opts    Options
@@ -22,33 +22,33 @@ type Git struct {
 	backend backend
 	nudges  chan struct{}
 
-	// op admits one operation on the repository at a time.
+	// op serializes operations on the repository.
 	op semaphore
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	last   snapshot.Snapshot
 	loaded bool
-	// standings holds how commits relate to the heads standingTo.
+	// standings caches the standings relative to the heads in standingTo.
 	standings  map[string]snapshot.Standing
 	standingTo string
 }
 
-// backend is a repository, remote with a mirror or on this machine. latest is
-// called by one goroutine at a time; the other methods at any time.
+// backend is a remote repository with a mirror, or a local repository. latest must not be called
+// concurrently. All other methods may be.
 type backend interface {
-	// latest returns what the ref names now; last is its previous result.
+	// latest returns the current commit of the ref. last is its previous result.
 	latest(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, error)
-	// load gives what an earlier process left, the zero Snapshot if nothing.
+	// load returns the last good snapshot of an earlier process, or the zero Snapshot.
 	load() (snapshot.Snapshot, error)
-	// at gives a commit that is already here.
+	// at returns a local commit.
 	at(h plumbing.Hash) (snapshot.Snapshot, error)
 	puller
-	// watch names what to watch for changes; nil for a remote repository.
+	// watch returns the directories to watch for changes. It is nil for a remote repository.
 	watch() watchSet
 	close()
 }
 
-// semaphore is a mutex whose waiters can give up.
+// semaphore is a mutex with cancellable waiting.
 type semaphore struct {
 	once sync.Once
 	ch   chan struct{}
@@ -66,15 +66,14 @@ func (s *semaphore) acquire(ctx context.Context) error {
 
 func (s *semaphore) release() { <-s.ch }
 
-// ID is the identity of the source's repository; see the function ID.
+// ID returns the identity of the source's repository; see the function ID.
 func (g *Git) ID() string { return g.id }
 
-// Name is the name of the source.
+// Name returns the name of the source.
 func (g *Git) Name() string { return g.cfg.Name }
 
-// Latest gives the commit that the ref names now, fetching it if it is not here.
-// An error is an *UnavailableError, or wraps ctx's; it comes with no snapshot,
-// and what Last gives stays.
+// Latest returns the current commit of the ref, and fetches it if it is not local. An error is an
+// *UnavailableError, or wraps the error of ctx. After an error, the result of Last stays the same.
 func (g *Git) Latest(ctx context.Context) (snapshot.Snapshot, error) {
 	if err := g.op.acquire(ctx); err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, err)
@@ -116,14 +115,14 @@ func (g *Git) Latest(ctx context.Context) (snapshot.Snapshot, error) {
 	return s, nil
 }
 
-// Last gives the last good snapshot, also an earlier process's, and false without
-// one.
+// Last returns the last good snapshot, which may be from an earlier process. ok is false if there is no such
+// snapshot.
 func (g *Git) Last() (snapshot.Snapshot, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.loaded {
 		s, err := g.backend.load()
-		g.loaded = fault.ReasonOf(err) != fault.Exhausted // else the next fetch reads it
+		g.loaded = fault.ReasonOf(err) != fault.Exhausted // otherwise the next fetch reads it
 		switch {
 		case !g.loaded:
 			g.log.Warn("the last good commit cannot be read now", slog.Any("error", err))
@@ -136,8 +135,7 @@ func (g *Git) Last() (snapshot.Snapshot, bool) {
 	return g.last, g.last.Tree != nil
 }
 
-// At gives the snapshot of a commit that is already here: in the mirror, or in
-// the repository on this machine. It does not ask the remote.
+// At returns the snapshot of a commit in the mirror or the local repository. It sends no request to a server.
 func (g *Git) At(ctx context.Context, revision string) (snapshot.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return snapshot.Snapshot{}, fmt.Errorf("read source %s: %w", g.cfg.Name, err)
@@ -152,8 +150,7 @@ func (g *Git) At(ctx context.Context, revision string) (snapshot.Snapshot, error
 	return g.named(s), nil
 }
 
-// Close releases files and idle connections. Trees that were given out stay
-// usable.
+// Close closes files and idle connections. Returned trees stay usable.
 func (g *Git) Close() { g.backend.close() }
 
 func (g *Git) named(s snapshot.Snapshot) snapshot.Snapshot {

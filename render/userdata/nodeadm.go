@@ -143,7 +143,7 @@ func (n Nodeadm) containerd(d *document) error {
 	return d.freeForm("baseRuntimeSpec", n.BaseRuntimeSpec)
 }
 
-// freeForm writes a value below key, its keys sorted.
+// freeForm writes a value below key, with sorted keys.
 func (d *document) freeForm(key string, value any) error {
 	if value == nil {
 		return nil

@@ -1,11 +1,10 @@
-// Package fault says why a source returns no snapshot. Each cause has a Reason, which is stable and
-// which metrics and the API show, and a text that repeats nothing of the other side raw. Packages
-// below source return an Error or an ObjectError; source adds its name and what to do, and returns
-// an UnavailableError.
+// Package fault describes why a source returns no snapshot. Each cause has a Reason, which is stable and
+// appears in metrics and the API, and a text that contains no raw output of a server. Packages below source
+// return an Error or an ObjectError. source adds its name and advice, and returns an UnavailableError.
 //
-// An object that cannot be read is never an fs.ErrNotExist: a missing pack must not look like a
-// missing file, because a missing file means that Git wants less. Nor does a shortage of file
-// descriptors or memory count as damage: it is temporary, and nothing is made again for it.
+// The error of an unreadable object never wraps fs.ErrNotExist, because a missing pack must not look like a
+// missing file. A missing file would mean that Git wants fewer resources. A lack of file descriptors or
+// memory is not damage either: it is temporary, and the mirror is not recreated for it.
 package fault
 
 import (
@@ -18,10 +17,10 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Reason says why a source gives no snapshot.
+// Reason is the reason why a source returns no snapshot.
 type Reason string
 
-// Reasons. They are stable: metrics and the API show them.
+// Reasons. They are stable, because metrics and the API contain them.
 const (
 	Unreachable     Reason = "unreachable"
 	AuthFailed      Reason = "auth-failed"
@@ -32,32 +31,32 @@ const (
 	Timeout         Reason = "timeout"
 	RefusedURL      Reason = "refused-url"
 	Unsupported     Reason = "unsupported"
-	// UntrustedHost says that an SSH server's key is not known, or another one.
+	// UntrustedHost means that the host key of an SSH server is unknown or has changed.
 	UntrustedHost Reason = "untrusted-host"
-	// Unverified says that the revision is not signed as the configuration asks.
+	// Unverified means that the revision does not have the required signature.
 	Unverified Reason = "unverified"
-	// Storage says that the mirror could not be written.
+	// Storage means that the mirror could not be written.
 	Storage Reason = "storage"
-	// Exhausted says that the process or the machine had no file descriptors or no
-	// memory left, so that nothing is known of the object or file.
+	// Exhausted means that the process or the machine had no file descriptors or memory left. The state of
+	// the object or file is then unknown.
 	Exhausted Reason = "exhausted"
 )
 
-// UnavailableError says that a source gives no snapshot now, why, and what to
-// do. It holds no credentials.
+// UnavailableError means that a source currently returns no snapshot. Its text has the reason and what to do,
+// and no credentials.
 type UnavailableError struct {
 	Source string
 	Reason Reason
-	// Revision is the commit that is refused, where the reason is Unverified or
-	// the fault is otherwise in one commit; else empty.
+	// Revision is the refused commit, if Reason is Unverified or if the fault is in a single commit.
+	// Otherwise it is empty.
 	Revision string
 	Err      error
 
-	// Wasted counts the bytes that were received but not used.
+	// Wasted is the number of bytes that were received but not used.
 	Wasted int64
 }
 
-// Error ends with what to do about it.
+// Error returns the message, with advice at its end.
 func (e *UnavailableError) Error() string {
 	text := fmt.Sprintf("read source %s: %s: %v", e.Source, e.Reason, e.Err)
 	if a := e.Reason.advice(); a != "" {
@@ -66,7 +65,7 @@ func (e *UnavailableError) Error() string {
 	return text
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 func (r Reason) advice() string {
@@ -94,7 +93,7 @@ func (r Reason) advice() string {
 	}
 }
 
-// Error is a cause with its reason, before the source's name is known.
+// Error is a cause with its reason. It does not have the name of the source yet.
 type Error struct {
 	Reason   Reason
 	Revision string
@@ -119,7 +118,7 @@ func Unread(err error, format string, args ...any) *Error {
 	return f
 }
 
-// Scarce reports whether err will pass by itself and says nothing of a file.
+// Scarce reports whether err is a temporary lack of resources, which says nothing about a file.
 func Scarce(err error) bool {
 	for _, scarce := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.ENOBUFS} {
 		if errors.Is(err, scarce) {
@@ -129,7 +128,7 @@ func Scarce(err error) bool {
 	return false
 }
 
-// Object is the error of an object that could not be read because of err.
+// Object returns the error of an object that could not be read because of err.
 func Object(h plumbing.Hash, text string, err error) error {
 	if Scarce(err) {
 		return Unread(err, "read object %s", h)
@@ -137,7 +136,7 @@ func Object(h plumbing.Hash, text string, err error) error {
 	return &ObjectError{Hash: h, Text: fmt.Sprintf("%s: %v", text, err)}
 }
 
-// Unavailable gives err the form that leaves the package.
+// Unavailable converts err to the form that leaves the package.
 func Unavailable(source string, err error) *UnavailableError {
 	u := &UnavailableError{Source: source, Reason: ReasonOf(err), Err: err}
 	var f *Error
@@ -147,8 +146,7 @@ func Unavailable(source string, err error) *UnavailableError {
 	return u
 }
 
-// ReasonOf reads the reason off err. An error that carries none comes from writing
-// files, or from being unable to.
+// ReasonOf returns the reason of an error. An error without a reason comes from failed access to files.
 func ReasonOf(err error) Reason {
 	var f *Error
 	var oe *ObjectError
@@ -164,15 +162,15 @@ func ReasonOf(err error) Reason {
 	}
 }
 
-// ObjectError says that an object could not be read. It never wraps an error of
-// the file system, because a missing pack must not look like a missing path.
+// ObjectError means that an object could not be read. It never wraps an error of the file system, because a
+// missing pack must not look like a missing path.
 type ObjectError struct {
 	Hash plumbing.Hash
 	Text string
-	// Missing and WrongType distinguish an absent object, and an intact one of another type, from a
-	// damaged one.
+	// Missing means that the object is absent, and WrongType that it is intact but has another type. If
+	// neither is set, it is damaged.
 	Missing, WrongType bool
-	// Malformed says that it is whole, and no object that Git would make.
+	// Malformed means that the object is intact, but that Git would not create such an object.
 	Malformed bool
 }
 
@@ -180,7 +178,7 @@ func (e *ObjectError) Error() string {
 	return fmt.Sprintf("read object %s: %s", e.Hash, e.Text)
 }
 
-// Plain makes text from outside fit for a log line: printable, one line, short.
+// Plain makes foreign text suitable for a log line: printable, one line, short.
 func Plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

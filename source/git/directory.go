@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Directory is one decoded tree object, its entries sorted by name.
+// Directory is a decoded tree object, with its entries sorted by name.
 type Directory struct {
 	Entries []tree.Entry
 	Hashes  []plumbing.Hash
@@ -26,7 +26,7 @@ func (n *Directory) Swap(i, j int) {
 	n.Hashes[i], n.Hashes[j] = n.Hashes[j], n.Hashes[i]
 }
 
-// find gives the position of a name, or -1.
+// find returns the index of a name, or -1.
 func (n *Directory) find(name string) int {
 	i := sort.Search(len(n.Entries), func(i int) bool { return n.Entries[i].Name >= name })
 	if i < len(n.Entries) && n.Entries[i].Name == name {
@@ -35,9 +35,8 @@ func (n *Directory) find(name string) int {
 	return -1
 }
 
-// decodeTree reads Git's tree format: mode, space, name, NUL, 20 bytes of hash. Names are kept
-// unchanged in any encoding. Names that cannot be one path element, and repeated ones, make the
-// tree invalid.
+// decodeTree decodes Git's tree format: mode, space, name, NUL, 20 bytes of hash. It keeps names unchanged in
+// any encoding. Names that are not a single path element, and duplicate names, make the tree invalid.
 func decodeTree(data []byte) (*Directory, error) {
 	n := &Directory{}
 	for len(data) > 0 {
@@ -95,13 +94,13 @@ func (n *Directory) Hash() plumbing.Hash {
 	return plumbing.ComputeHash(plumbing.TreeObject, n.Encode())
 }
 
-// Encode is the tree object as Git writes it.
+// Encode returns the tree object in Git's format.
 func (n *Directory) Encode() []byte {
 	order, keys, size := make([]int, len(n.Entries)), make([]string, len(n.Entries)), 0
 	for i, e := range n.Entries {
 		order[i], keys[i] = i, e.Name
 		if e.Mode == tree.Dir {
-			keys[i] += "/" // Git sorts a directory as if its name ended so.
+			keys[i] += "/" // Git sorts a directory as if its name ended in a slash.
 		}
 		size += len("100644 ") + len(e.Name) + 1 + len(plumbing.ZeroHash)
 	}

@@ -12,14 +12,14 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// Dirs are the directories of one repository. They differ for a linked
-// worktree, which has its own HEAD, and objects and refs in common.
+// Dirs are the directories of a repository. A linked worktree has its own HEAD, and shares objects and refs;
+// so Own and Common differ.
 type Dirs struct{ Own, Common string }
 
 func (d Dirs) Objects() string { return filepath.Join(d.Common, "objects") }
 
-// FindDirs finds the repository at path: a work tree, a linked worktree, a
-// submodule, or a bare repository.
+// FindDirs returns the directories of the repository at path: a work tree, a linked worktree, a submodule, or
+// a bare repository.
 func FindDirs(path string) (Dirs, error) {
 	if _, err := os.Stat(path); err != nil {
 		return Dirs{}, fault.New(fault.NotFound, "%s: %v", path, IOCause(err))
@@ -59,7 +59,7 @@ func absFrom(dir, p string) string {
 	return filepath.Join(dir, p)
 }
 
-// IOCause drops the operation and path that os puts around the cause.
+// IOCause removes the operation and path that package os adds to an error.
 func IOCause(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -68,7 +68,7 @@ func IOCause(err error) error {
 	return err
 }
 
-// Settings returns the settings of the repository's own config.
+// Settings returns the settings in the repository's own config file.
 func (d Dirs) Settings() (*gitconfig.Config, error) {
 	cfg := gitconfig.New()
 	f, err := os.Open(filepath.Join(d.Common, "config"))
@@ -109,14 +109,14 @@ func CheckFormat(dirs Dirs) error {
 	return nil
 }
 
-// ObjectDirs lists the object directory and those that its alternates name.
+// ObjectDirs returns the object directory and its alternates.
 func ObjectDirs(objects string) []string {
 	out := []string{objects}
 	seen := map[string]bool{objects: true}
 	for i := 0; i < len(out); i++ {
 		data, err := os.ReadFile(filepath.Join(out[i], "info", "alternates"))
 		if err != nil {
-			continue // There are no alternates; a missing object shows when it is read.
+			continue // no alternates; a missing object is detected when it is read
 		}
 		for line := range strings.Lines(string(data)) {
 			line = strings.TrimRight(line, "\r\n")
@@ -132,8 +132,8 @@ func ObjectDirs(objects string) []string {
 	return out
 }
 
-// RefDirs lists the directories in which a changed ref shows: both Git
-// directories for HEAD and packed-refs, and all below refs.
+// RefDirs returns the directories in which a change of a ref is visible: both Git directories for HEAD and
+// packed-refs, and all directories below refs.
 func RefDirs(dirs Dirs) []string {
 	out := []string{dirs.Own}
 	if dirs.Common != dirs.Own {

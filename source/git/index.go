@@ -20,49 +20,48 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// The index of a pack is made here and not by go-git. Its parser keeps each object in memory, and
-// some 1,200 bytes for each: 6 MB of a pull request took 500 MiB. Here objects are read as they
-// come. The bases of deltas stay in memory until their deltas are resolved, the largest family of
-// each last. So memory is bounded by packLimits.deltaBytes, and by 80 bytes an object.
+// The index of a pack is made here. go-git's parser keeps every object in memory, with about 1,200 bytes
+// of overhead: 6 MB of a pull request took 500 MiB. Here objects are read in order. The bases of deltas stay
+// in memory until their deltas are resolved, and the largest family of each base is resolved last. So memory
+// is bounded by PackLimits.deltaBytes, plus 80 bytes for each object.
 
 // indexer makes the index of a pack.
 type indexer struct {
 	scanner *packfile.Scanner
 	limits  PackLimits
 	sum     plumbing.Hash
-	objects []packedObject // by their offset
-	awaited []awaited      // by what they wait for
-	// held counts the bytes of the objects that are in memory.
+	objects []packedObject // by offset
+	awaited []awaited      // by the base that they wait for
+	// held is the number of bytes of the objects in memory.
 	held int64
 }
 
 // packedObject is an object of a pack.
 type packedObject struct {
 	offset int64
-	hash   plumbing.Hash // zero before it is known
+	hash   plumbing.Hash // zero until it is known
 	crc    uint32
 	kind   plumbing.ObjectType
-	// base is the object that this one is a delta to, -1 where it is no delta or
-	// the base is not known yet. first and next list the deltas to an object; 0
-	// ends the list.
+	// base is the index of the object that this one is a delta to. It is -1 if the object is not a delta, or
+	// while the base is unknown. first and next form the list of deltas to an object; 0 ends the list.
 	base, first, next int32
-	// family counts the deltas to it, and to those, with it.
+	// family is the number of its direct and indirect deltas, including itself.
 	family int32
 }
 
-// awaited is a delta whose base has a name and no offset yet.
+// awaited is a delta whose base is known by name, but not by offset.
 type awaited struct {
 	base  plumbing.Hash
 	delta int32
 }
 
-// reservedType is an object type that means nothing yet.
+// reservedType is an object type without a meaning.
 const reservedType plumbing.ObjectType = 5
 
 // maxChain bounds the length of a chain of deltas, as in Git.
 const maxChain = 4095
 
-// indexPack reads a pack, checks all of it, and makes its index; nil of an empty one.
+// indexPack reads and checks a pack, and returns its index. The index is nil if the pack is empty.
 func indexPack(f io.ReadSeeker, max PackLimits) (index *idxfile.MemoryIndex, sum plumbing.Hash, err error) {
 	defer recoverPack(&err)
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
@@ -78,7 +77,7 @@ func indexPack(f io.ReadSeeker, max PackLimits) (index *idxfile.MemoryIndex, sum
 	return x.index(), x.sum, nil
 }
 
-// scan reads the pack through, and keeps of each object where it is.
+// scan reads the pack and records the position of each object.
 func (x *indexer) scan() error {
 	_, count, err := x.scanner.Header()
 	switch {
@@ -135,7 +134,7 @@ func (x *indexer) scan() error {
 	return nil
 }
 
-// resolve makes what the deltas stand for, to know their names.
+// resolve resolves the deltas to find the names of their objects.
 func (x *indexer) resolve() error {
 	for i := int32(len(x.objects)) - 1; i > 0; i-- { //nolint:gosec // the limit is far below
 		if o := &x.objects[i]; o.base >= 0 {
@@ -159,13 +158,13 @@ func (x *indexer) resolve() error {
 	return nil
 }
 
-// base is an object with deltas that are still to be made.
+// base is an object with unresolved deltas.
 type base struct {
 	content []byte
 	deltas  []int32
 }
 
-// unfold makes all deltas to an object, and to those, one after the other.
+// unfold resolves all direct and indirect deltas to an object.
 func (x *indexer) unfold(root int32) error {
 	kind := x.objects[root].kind
 	deltas := x.deltas(root)
@@ -189,8 +188,8 @@ func (x *indexer) unfold(root int32) error {
 		}
 		o := &x.objects[i]
 		o.hash = plumbing.ComputeHash(kind, content)
-		// A base goes before the last of its deltas is gone into, so that a chain holds
-		// two objects, however long it is. It stays on the stack to be counted.
+		// The content of a base is released before its last delta is processed, so that a chain of any length
+		// needs two objects in memory. The base stays on the stack for the depth limit.
 		if top.deltas = top.deltas[1:]; len(top.deltas) == 0 {
 			x.held -= int64(len(top.content))
 			top.content = nil
@@ -206,13 +205,13 @@ func (x *indexer) unfold(root int32) error {
 	return nil
 }
 
-// deltas returns the deltas to an object whose name is known, the largest family last.
+// deltas returns the deltas to an object whose name is known, with the largest family last.
 func (x *indexer) deltas(i int32) []int32 {
 	o := &x.objects[i]
 	var out []int32
 	at, _ := slices.BinarySearchFunc(x.awaited, o.hash, func(a awaited, h plumbing.Hash) int { return bytes.Compare(a.base[:], h[:]) })
 	for ; at < len(x.awaited) && x.awaited[at].base == o.hash; at++ {
-		// An object that is there twice is the base of each delta once.
+		// If an object occurs twice, it is the base of each delta only once.
 		if d := &x.objects[x.awaited[at].delta]; d.base < 0 {
 			d.base = i
 			out = append(out, x.awaited[at].delta)
@@ -225,7 +224,7 @@ func (x *indexer) deltas(i int32) []int32 {
 	return out
 }
 
-// apply makes an object of its base.
+// apply returns the object that results from its delta and its base.
 func (x *indexer) apply(i int32, base []byte) ([]byte, error) {
 	delta, err := x.content(i)
 	if err != nil {
@@ -243,7 +242,7 @@ func (x *indexer) apply(i int32, base []byte) ([]byte, error) {
 	return out, nil
 }
 
-// content reads what the pack holds of an object.
+// content returns the content of an object in the pack, which may be a delta.
 func (x *indexer) content(i int32) ([]byte, error) {
 	h, err := x.scanner.SeekObjectHeader(x.objects[i].offset)
 	if err != nil {
@@ -259,7 +258,7 @@ func (x *indexer) content(i int32) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// index makes the index, in the form that go-git reads.
+// index returns the index in go-git's form.
 func (x *indexer) index() *idxfile.MemoryIndex {
 	slices.SortFunc(x.objects, func(a, b packedObject) int {
 		return cmp.Or(bytes.Compare(a.hash[:], b.hash[:]), cmp.Compare(a.offset, b.offset))
@@ -294,7 +293,7 @@ func (x *indexer) index() *idxfile.MemoryIndex {
 	return index
 }
 
-// writeIndex writes the index of a pack next to it.
+// writeIndex writes the index of a pack next to the pack.
 func writeIndex(file string, index *idxfile.MemoryIndex) error {
 	f, err := os.CreateTemp(filepath.Dir(file), TempPrefix)
 	if err != nil {
@@ -306,7 +305,7 @@ func writeIndex(file string, index *idxfile.MemoryIndex) error {
 		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // sweep does it otherwise.
+		_ = os.Remove(f.Name()) // otherwise sweep removes it
 		return fmt.Errorf("write pack index: %w", err)
 	}
 	return nil

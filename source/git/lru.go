@@ -6,8 +6,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// lru keeps values by object name, the least recently used ones leaving once
-// their costs add up to more than limit. It is not safe for concurrent use.
+// lru caches values by object name. It removes the least recently used values when the total cost exceeds
+// limit. It is not safe for concurrent use.
 type lru[V any] struct {
 	limit, used int64
 	order       *list.List
@@ -34,7 +34,7 @@ func (c *lru[V]) get(key plumbing.Hash) (V, bool) {
 	return e.Value.(lruItem[V]).val, true
 }
 
-// put adds a value. Objects are immutable, so a key that is present stays.
+// put adds a value. A key that is present keeps its value, because objects are immutable.
 func (c *lru[V]) put(key plumbing.Hash, val V, cost int64) {
 	if _, ok := c.items[key]; ok || cost > c.limit {
 		return

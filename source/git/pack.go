@@ -19,8 +19,8 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// pack is one pack file with its index in memory. The file is opened at the first
-// read. Except for index.Contains it is not safe for concurrent use.
+// pack is a pack file with its index in memory. The file is opened at the first read. Except for
+// index.Contains, it is not safe for concurrent use.
 type pack struct {
 	// base is the path without .pack or .idx.
 	base  string
@@ -28,8 +28,8 @@ type pack struct {
 	file  *packfile.Packfile
 }
 
-// ListPacks gives the packs below an objects directory, without extension,
-// sorted. Those without an index are still being written.
+// ListPacks returns the packs below an objects directory, without extension, sorted. It omits packs without
+// an index, which are still being written.
 func ListPacks(objects string) ([]string, error) {
 	dir := filepath.Join(objects, "pack")
 	entries, err := os.ReadDir(dir)
@@ -80,8 +80,8 @@ func (p *pack) open(bases cache.Object) error {
 		}
 		return fmt.Errorf("open pack: %v", err) //nolint:errorlint // A missing pack must not seem a missing path.
 	}
-	// Without a file system the library reads objects into memory at once,
-	// instead of handing out handles that open the file later.
+	// Without a file system, the library reads objects into memory immediately, instead of returning handles
+	// that open the file later.
 	p.file = packfile.NewPackfileWithCache(p.index, nil, f, bases, 0)
 	return nil
 }
@@ -93,8 +93,8 @@ func (p *pack) close() {
 	}
 }
 
-// read gives an object that the index names. Damaged data has made the library
-// panic in the past; that too is only a damaged object here.
+// read returns an object in the index. The library has panicked on damaged data before. A panic counts as a
+// damaged object.
 func (p *pack) read(t plumbing.ObjectType, h plumbing.Hash, limit int64, bases cache.Object) (data []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {

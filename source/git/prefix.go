@@ -9,7 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Named gives the objects whose names begin so.
+// Named returns the objects whose names start with prefix.
 func (db *Store) Named(prefix string) ([]plumbing.Hash, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -26,7 +26,7 @@ func (db *Store) Named(prefix string) ([]plumbing.Hash, error) {
 		for _, dir := range db.paths {
 			entries, err := os.ReadDir(filepath.Join(dir, prefix[:2]))
 			if err != nil {
-				continue // no object begins so
+				continue // no object has this prefix
 			}
 			for _, e := range entries {
 				if name := prefix[:2] + e.Name(); IsHash(name) && strings.HasPrefix(name, prefix) {
@@ -43,8 +43,7 @@ func (db *Store) Named(prefix string) ([]plumbing.Hash, error) {
 	return out, nil
 }
 
-// named adds the objects of the pack whose names begin with prefix, which has at
-// least two digits.
+// named adds the objects of the pack whose names start with prefix, which has at least two digits.
 func (p *pack) named(prefix string, found map[plumbing.Hash]bool) {
 	first := plumbing.NewHash(prefix + strings.Repeat("0", 40-len(prefix)))
 	slot := p.index.FanoutMapping[first[0]]
@@ -54,7 +53,7 @@ func (p *pack) named(prefix string, found map[plumbing.Hash]bool) {
 	names := p.index.Names[slot]
 	const size = len(plumbing.ZeroHash)
 	low, high := 0, len(names)/size
-	for low < high { // the first that is not before it
+	for low < high { // the first one that does not sort before it
 		mid := (low + high) / 2
 		if slices.Compare(names[mid*size:(mid+1)*size], first[:]) < 0 {
 			low = mid + 1

@@ -14,15 +14,15 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// PackLimits bound what a pack may take.
+// PackLimits are the limits of a received pack.
 type PackLimits struct {
-	// Bytes bounds what one fetch writes to disk, objects how many it brings.
+	// Bytes bounds the bytes that a fetch writes to disk. Objects bounds the number of its objects.
 	Bytes   int64
 	Objects uint32
-	// Unpack is the time that reading a small pack may take on this machine.
+	// Unpack is the time that this machine may need to read a small pack.
 	Unpack time.Duration
-	// ObjectBytes bounds one object, deltaBytes the objects that have to be in memory at a time to
-	// resolve deltas.
+	// ObjectBytes bounds the size of an object. deltaBytes bounds the objects that are in memory at the same
+	// time to resolve deltas.
 	ObjectBytes, deltaBytes int64
 }
 
@@ -30,11 +30,11 @@ func DefaultPackLimits() PackLimits {
 	return PackLimits{Bytes: 4 << 30, Objects: 3_000_000, Unpack: time.Minute, ObjectBytes: 512 << 20, deltaBytes: 96 << 20}
 }
 
-// TempPrefix begins the names of files that are being written.
+// TempPrefix is the prefix of the names of files that are being written.
 const TempPrefix = "tmp_"
 
-// Receive streams a pack into an objects directory and makes it visible. Nothing is
-// installed unless the whole pack arrived and can be indexed.
+// Receive streams a pack into an objects directory and makes it visible. It installs the pack only if the
+// complete pack arrived and could be indexed.
 func (db *Store) Receive(ctx context.Context, objects string, max PackLimits, stream func(io.Writer) error) (err error) {
 	packs := filepath.Join(objects, "pack")
 	f, err := os.CreateTemp(packs, TempPrefix+"pack_")
@@ -42,13 +42,13 @@ func (db *Store) Receive(ctx context.Context, objects string, max PackLimits, st
 		return fmt.Errorf("write pack: %w", err)
 	}
 	defer func() {
-		_ = f.Close()           // Written through before the rename, or given up.
-		_ = os.Remove(f.Name()) // Gone if it was renamed.
+		_ = f.Close()           // already closed before the rename, or no longer needed
+		_ = os.Remove(f.Name()) // already gone after the rename
 	}()
 	w := &cappedWriter{w: f, left: max.Bytes, limit: max.Bytes}
 	if err := stream(w); err != nil {
 		if w.err != nil {
-			return fmt.Errorf("write pack: %w", w.err) // Not the server's fault.
+			return fmt.Errorf("write pack: %w", w.err) // not an error of the server
 		}
 		return err
 	}
@@ -59,8 +59,8 @@ func (db *Store) Receive(ctx context.Context, objects string, max PackLimits, st
 		return cmp.Or(work.over(), err)
 	}
 	base := filepath.Join(packs, "pack-"+sum.String())
-	// A pack is in use once both files are there, so the order does not matter to
-	// readers; the index first keeps readers of Git's own rule right as well.
+	// A pack is used once both files exist, so the order does not matter to weir. Git requires the index
+	// first.
 	if err := writeIndex(base+".idx", index); err != nil {
 		return err
 	}
@@ -82,11 +82,11 @@ func oversized(size int64, max PackLimits) error {
 	return fault.New(fault.Unsupported, "the history has an object of %d bytes, more than the limit of %d; use a repository without it", size, max.ObjectBytes)
 }
 
-// unpackRate is the bytes of a pack that a second more is for than packLimits.unpack.
-// Deltas upon deltas are work without a bound, however small they are.
+// unpackRate is the number of bytes of a pack for each second in addition to PackLimits.Unpack. The time is
+// limited because deltas of deltas can need unbounded work, even if they are small.
 const unpackRate = 1 << 20
 
-// packFile is a pack that is read within a time.
+// packFile is a pack that must be read within a time limit.
 type packFile struct {
 	ctx context.Context
 	f   *os.File
@@ -99,7 +99,7 @@ func withinReason(ctx context.Context, f *os.File, size int64, limit time.Durati
 	return packFile{work, f}, cancel
 }
 
-// over says why no more is read; nil while the time lasts.
+// over returns the reason why reading must stop, or nil before the time limit.
 func (p packFile) over() error {
 	if p.ctx.Err() == nil {
 		return nil
@@ -125,14 +125,14 @@ func brokenPack(err error) error {
 	return fault.New(fault.Unreachable, "the pack from the server is cut short or damaged: %s", fault.Plain(err.Error()))
 }
 
-// recoverPack turns a panic over hostile bytes into an error.
+// recoverPack converts a panic over hostile data to an error.
 func recoverPack(err *error) {
 	if r := recover(); r != nil {
 		*err = brokenPack(fmt.Errorf("panic: %v", r))
 	}
 }
 
-// headWriter keeps the first bytes of a delta, which hold two sizes.
+// headWriter keeps the first bytes of a delta, which contain two sizes.
 type headWriter struct {
 	buf [2 * binary.MaxVarintLen64]byte
 	n   int
@@ -143,8 +143,8 @@ func (w *headWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// targetSize is the size that the delta will produce; 0 if it is malformed,
-// which the indexer refuses.
+// targetSize returns the size of the delta's result. It is 0 if the delta is malformed, which the indexer
+// refuses.
 func (w *headWriter) targetSize() int64 {
 	b := w.buf[:w.n]
 	_, n := binary.Uvarint(b)
@@ -158,7 +158,7 @@ func (w *headWriter) targetSize() int64 {
 	return int64(size)
 }
 
-// cappedWriter fails once more than left bytes were written.
+// cappedWriter fails after left bytes were written.
 type cappedWriter struct {
 	w           io.Writer
 	left, limit int64

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Changed lists the paths of files that differ between two trees, in order, at most limit and one
-// more. A directory that replaces a file counts with all its files.
+// Changed returns the paths of files that differ between two trees, in order. It returns at most limit+1
+// paths. A directory that replaces a file counts with all its files.
 func Changed(ctx context.Context, db *Store, from, to plumbing.Hash, limit int) (paths []string, err error) {
 	var walk func(at string, a, b plumbing.Hash) error
 	walk = func(at string, a, b plumbing.Hash) error {
@@ -68,8 +68,8 @@ func Changed(ctx context.Context, db *Store, from, to plumbing.Hash, limit int) 
 	return paths, err
 }
 
-// Restore returns the tree on with files as they are in from: a path that is missing in from is
-// removed. Merged has the directories that it made.
+// Restore returns the tree on with the files at paths as they are in from. It removes a path that is missing
+// in from. The new directories are in Merged.
 func Restore(db *Store, on, from plumbing.Hash, paths []string) (*Tree, error) {
 	old := &Tree{Db: db, Root: from}
 	out := &Tree{Db: db, Root: on, Merged: map[plumbing.Hash]*Directory{}}
@@ -94,8 +94,8 @@ func Restore(db *Store, on, from plumbing.Hash, paths []string) (*Tree, error) {
 	return out, nil
 }
 
-// Edit returns the tree on with these contents of files, new or existing. Merged has the
-// directories that it made, Written the files.
+// Edit returns the tree on with the given contents of files, which may be new. The new directories are in
+// Merged, and the new files in Written.
 func Edit(db *Store, on plumbing.Hash, files map[string][]byte) (*Tree, error) {
 	out := &Tree{Db: db, Root: on, Merged: map[plumbing.Hash]*Directory{}, Written: map[plumbing.Hash][]byte{}}
 	for _, p := range slices.Sorted(maps.Keys(files)) {
@@ -121,7 +121,7 @@ func Edit(db *Store, on plumbing.Hash, files map[string][]byte) (*Tree, error) {
 	return out, nil
 }
 
-// prune drops the directories that stood in between and are no part of the tree.
+// prune removes intermediate directories that are not part of the tree.
 func (t *Tree) prune() {
 	reached := map[plumbing.Hash]*Directory{}
 	var mark func(h plumbing.Hash)
@@ -139,8 +139,8 @@ func (t *Tree) prune() {
 	t.Merged = reached
 }
 
-// put sets an entry below a directory; one without a mode takes it away. The zero hash
-// stands for a directory without entries.
+// put sets an entry below a directory. An entry without a mode is removed. The zero hash stands for an empty
+// directory.
 func (t *Tree) put(dir plumbing.Hash, path []string, e tree.Entry, h plumbing.Hash) (plumbing.Hash, error) {
 	n := &Directory{}
 	if !dir.IsZero() {
@@ -156,7 +156,7 @@ func (t *Tree) put(dir plumbing.Hash, path []string, e tree.Entry, h plumbing.Ha
 		if at >= 0 && n.Entries[at].Mode == tree.Dir {
 			below = n.Hashes[at]
 		} else if e.Mode == 0 {
-			return dir, nil // it is missing
+			return dir, nil // it is already missing
 		}
 		sub, err := t.put(below, path[1:], e, h)
 		if err != nil {
@@ -167,7 +167,7 @@ func (t *Tree) put(dir plumbing.Hash, path []string, e tree.Entry, h plumbing.Ha
 			e = tree.Entry{}
 		}
 	} else if e.Mode == 0 && at >= 0 && n.Entries[at].Mode == tree.Dir {
-		return dir, nil // the file of that name is gone already
+		return dir, nil // the file of that name is already removed
 	}
 	switch {
 	case e.Mode == 0 && at < 0:

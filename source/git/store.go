@@ -1,17 +1,19 @@
-// Package git reads what Git keeps on a disk: packs, loose objects, directories of one
-// commit, and the history of commits. It knows no server and no configuration.
+// Package git reads Git's data on disk: packs, loose objects, directories of a commit, and the history of
+// commits. It knows neither servers nor the configuration.
 //
 //	Store      objects by name, from packs and loose files, verified and cached
-//	Directory  one tree object, decoded, sorted by name
-//	Tree       the files of one commit, as a tree.Tree over a Store
-//	Verifier   that everything below a tree is present
-//	History    commits and their parents: merge bases, what reaches what
-//	Dirs       where a repository on this machine keeps these things
+//	Directory  a decoded tree object, sorted by name
+//	Tree       the files of a commit, as a tree.Tree over a Store
+//	Verifier   checks that everything below a tree is present
+//	History    commits and their parents: merge bases, ancestors
+//	Dirs       the directories of a local repository
 //
-// Rules: an object that differs from what its name says is damage and never absence.
-// The Store gives out a tree only after Verifier saw all of it. It indexes a pack from
-// a server here, within PackLimits, before anything reads it. Work over a history ends
-// after a counted number of commits.
+// Rules:
+//
+//   - An object whose content does not match its name is damaged. It never counts as missing.
+//   - A tree is used only after Verifier has checked it completely.
+//   - weir indexes packs from a server itself, within PackLimits, before anything reads them.
+//   - A walk over the history is bounded by the number of commits.
 package git
 
 import (
@@ -32,40 +34,37 @@ import (
 )
 
 const (
-	// maxMetaBytes bounds a commit or tag, maxListingBytes a tree object: one of
-	// 200,000 entries with names of twenty letters, which the cache has room for.
+	// maxMetaBytes bounds a commit or tag. MaxListingBytes bounds a tree object: 200,000 entries with names
+	// of twenty letters, which fit into the cache.
 	maxMetaBytes    = 1 << 20
 	MaxListingBytes = 10 << 20
-	// deltaCacheBytes, treeCacheBytes and blobCacheBytes bound what one
-	// repository holds in memory.
+	// deltaCacheBytes, treeCacheBytes and blobCacheBytes bound the memory of a repository.
 	deltaCacheBytes = 16 << 20
 	treeCacheBytes  = 48 << 20
 	blobCacheBytes  = 16 << 20
 )
 
-// ErrReplaced says that the mirror was made again after a pull request's tree was returned, and no
+// ErrReplaced means that the mirror was recreated after the tree of a pull request was returned, and no
 // longer contains the pull request. Pull fetches it again.
 var ErrReplaced = errors.New("the mirror was made again; ask for the pull request once more")
 
-// Store reads the objects of one repository: packs and loose objects of its
-// object directories. go-git's own storage is not used, because it is not safe
-// for several goroutines, and after an error while loading pack indexes it takes
-// every later object for absent.
+// Store reads the objects of a repository: packs and loose objects in its object directories. go-git's own
+// storage is not used. It is not safe for concurrent use, and after an error while loading pack indexes it
+// treats all later objects as missing.
 //
-// All reads go through one mutex; decoded trees and small blobs are cached by
-// hash, so that most reads touch no disk. A read that fails lists the packs once
-// more and tries again, since Git may have repacked meanwhile.
+// One mutex protects all reads. Decoded trees and small blobs are cached by hash, so that most reads need no
+// disk access. A read that fails lists the packs and tries again, because Git may have repacked meanwhile.
 type Store struct {
-	// dirs lists the object directories, alternates included.
+	// dirs returns the object directories, including alternates.
 	dirs func() ([]string, error)
-	// Loose says whether loose objects may exist. They do not in a mirror.
+	// Loose is true if loose objects may exist. A mirror has none.
 	Loose bool
-	// Damaged is called when an object cannot be read, with whether it is missing.
-	// It may be nil.
+	// Damaged is called if an object cannot be read. missing reports whether it is absent. Damaged may be
+	// nil.
 	Damaged func(missing bool)
-	// Epoch counts how often exchange put other packs into place, from 1.
+	// Epoch counts the calls of Exchange, from 1.
 	Epoch atomic.Int64
-	// Steady is locked for reading while several reads have to see the same packs.
+	// Steady is locked for reading during several reads that need the same packs.
 	Steady sync.RWMutex
 
 	mu     sync.Mutex
@@ -88,16 +87,16 @@ func NewStore(loose bool, dirs func() ([]string, error)) *Store {
 	return db
 }
 
-// Refresh lists the packs again. Those that are still there stay open.
+// Refresh lists the packs again. Packs that still exist stay open.
 func (db *Store) Refresh() error {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return db.load()
 }
 
-// load needs the mutex. After an error nothing is taken for loaded, so that no
-// object can be taken for absent. A pack that goes away between being listed and
-// being opened was repacked: the second try sees what replaced it.
+// load lists and opens the packs. The caller holds the mutex. After an error nothing counts as loaded, so
+// that no object can count as missing. If a pack disappears between listing and opening, the repository was
+// repacked. A second attempt then finds the new packs.
 func (db *Store) load() error {
 	err := db.loadOnce()
 	if err != nil {
@@ -140,7 +139,7 @@ func (db *Store) loadOnce() error {
 	return nil
 }
 
-// add makes a pack visible that was just installed.
+// add makes a newly installed pack visible.
 func (db *Store) add(p *pack) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -152,14 +151,14 @@ func (db *Store) add(p *pack) {
 	db.packs = append([]*pack{p}, db.packs...)
 }
 
-// PackCount is the number of packs that are open now.
+// PackCount returns the number of open packs.
 func (db *Store) PackCount() int {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return len(db.packs)
 }
 
-// Close releases the files. A later read opens them again.
+// Close closes the files. A later read opens them again.
 func (db *Store) Close() {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -169,8 +168,7 @@ func (db *Store) Close() {
 	db.packs, db.loaded = nil, false
 }
 
-// Exchange runs swap, which puts other packs into place, while no reader is at
-// work.
+// Exchange runs swap, which replaces the packs, while no reader is active.
 func (db *Store) Exchange(swap func() error) error {
 	db.Steady.Lock()
 	defer db.Steady.Unlock()
@@ -185,8 +183,7 @@ func (db *Store) Exchange(swap func() error) error {
 	return db.load()
 }
 
-// Has reports whether an object is present, without reading it and without
-// listing the packs again.
+// Has reports whether an object is present. It neither reads the object nor lists the packs again.
 func (db *Store) Has(h plumbing.Hash) (bool, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -211,16 +208,16 @@ func (db *Store) Has(h plumbing.Hash) (bool, error) {
 	return false, nil
 }
 
-// Read gives an object's content, verified against its name. limit bounds the
-// size in bytes. The result must not be changed.
+// Read returns an object's content, verified against its name. limit bounds the size in bytes. The caller
+// must not change the result.
 func (db *Store) Read(t plumbing.ObjectType, h plumbing.Hash, limit int64) ([]byte, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	return db.readLocked(t, h, limit)
 }
 
-// Meta gives a commit or tag. One that is larger than any text that people write is
-// refused: of each pull request's head several things are kept.
+// Meta returns a commit or tag. It refuses one that is larger than people write, because several values are
+// kept for the head of every pull request.
 func (db *Store) Meta(t plumbing.ObjectType, h plumbing.Hash) ([]byte, error) {
 	data, err := db.Read(t, h, maxMetaBytes)
 	var tooLarge *tree.TooLargeError
@@ -253,14 +250,14 @@ func (db *Store) findLoaded(t plumbing.ObjectType, h plumbing.Hash, limit int64)
 	return db.find(t, h, limit)
 }
 
-// mayHeal reports whether err is damage, so that reading again, after listing the packs again, may
-// succeed: not if the object exists but has another type than expected.
+// mayHeal reports whether err is damage that another read may repair after listing the packs again. It
+// returns false for an object that exists but has another type than expected.
 func mayHeal(err error) bool {
 	var oe *fault.ObjectError
 	return err != nil && fault.ReasonOf(err) == fault.Corrupt && (!errors.As(err, &oe) || !oe.WrongType)
 }
 
-// dropFiles closes the packs, so that a second try reads the present files.
+// dropFiles closes the packs, so that a second attempt reads the current files.
 func (db *Store) dropFiles() {
 	for _, p := range db.packs {
 		p.close()
@@ -285,11 +282,10 @@ func (db *Store) find(t plumbing.ObjectType, h plumbing.Hash, limit int64) ([]by
 	return nil, &fault.ObjectError{Hash: h, Text: "the object is missing", Missing: true}
 }
 
-// replaced reports of an epoch other than 0 whether it is over. It needs the mutex.
+// replaced reports whether an epoch is over; epoch 0 never is. The caller holds the mutex.
 func (db *Store) replaced(epoch int64) bool { return epoch != 0 && epoch != db.Epoch.Load() }
 
-// blob gives the content of a file, cached. After the end of epoch, where that is
-// not 0, it gives ErrReplaced.
+// blob returns the content of a file and caches it. If epoch is not 0 and over, it returns ErrReplaced.
 func (db *Store) blob(h plumbing.Hash, limit, epoch int64) ([]byte, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -310,10 +306,10 @@ func (db *Store) blob(h plumbing.Hash, limit, epoch int64) ([]byte, error) {
 	return data, nil
 }
 
-// Tree gives a decoded directory, cached.
+// Tree returns a decoded directory and caches it.
 func (db *Store) Tree(h plumbing.Hash) (*Directory, error) { return db.treeIn(h, 0) }
 
-// treeIn is tree, and after the end of epoch, where that is not 0, ErrReplaced.
+// treeIn is like Tree. If epoch is not 0 and over, it returns ErrReplaced.
 func (db *Store) treeIn(h plumbing.Hash, epoch int64) (*Directory, error) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -351,7 +347,7 @@ func loosePath(dir string, h plumbing.Hash) string {
 	return filepath.Join(dir, name[:2], name[2:])
 }
 
-// readLoose reads one loose object. Only absence is an os.ErrNotExist.
+// readLoose reads a loose object. Only a missing file results in os.ErrNotExist.
 func readLoose(file string, t plumbing.ObjectType, h plumbing.Hash, limit int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {

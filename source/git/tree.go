@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// MaxFileBytes is the largest file that a Tree of this package reads. A
-	// file of a thousand pools is smaller; a larger file holds no manifests.
+	// MaxFileBytes is the maximum size of a file in a Tree. A file with a thousand pools is smaller, and a
+	// larger file contains no manifests.
 	MaxFileBytes = 8 << 20
-	// maxLinkBytes is the longest symlink text, as on Linux.
+	// maxLinkBytes is the maximum length of a symlink's text, as on Linux.
 	maxLinkBytes = 4096
 )
 
-// Tree is the tree of one commit, read from the object store on demand.
+// Tree is the tree of a commit, read from the object store on demand.
 type Tree struct {
 	Db   *Store
 	Root plumbing.Hash
-	// Merged holds directories that no commit has.
+	// Merged has directories that are in no commit.
 	Merged map[plumbing.Hash]*Directory
-	// Written holds the content of files that no commit has.
+	// Written has the content of files that are in no commit.
 	Written map[plumbing.Hash][]byte
-	// Epoch is the mirror's, if the tree depends on it; otherwise 0.
+	// Epoch is the epoch of the mirror if the tree depends on it, and otherwise 0.
 	Epoch int64
 }
 
 var _ tree.Tree = (*Tree)(nil)
 
-// Lookup describes the entry at p.
+// Lookup returns the entry at p.
 func (t *Tree) Lookup(p string) (tree.Entry, error) {
 	e, _, err := t.lookup("lookup", p)
 	return e, err
@@ -64,8 +64,8 @@ func (t *Tree) lookup(op, p string) (tree.Entry, plumbing.Hash, error) {
 	}
 }
 
-// ReadFile gives a file's content or a symlink's text. A file above
-// MaxFileBytes is a *tree.TooLargeError, one kept in Git LFS a *tree.LFSPointerError.
+// ReadFile returns a file's content or a symlink's text. For a file above MaxFileBytes it returns a
+// *tree.TooLargeError, and for a file in Git LFS a *tree.LFSPointerError.
 func (t *Tree) ReadFile(p string) ([]byte, error) {
 	e, h, err := t.lookup("read", p)
 	if err != nil {
@@ -94,7 +94,7 @@ func (t *Tree) ReadFile(p string) ([]byte, error) {
 	if e.Mode.IsFile() && IsLFSPointer(data) {
 		return nil, &tree.LFSPointerError{Path: p}
 	}
-	// The cache keeps data, and a caller may change the slice that it receives.
+	// The cache keeps data, and a caller may change the result.
 	return bytes.Clone(data), nil
 }
 

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// maxEntries bounds the files and directories of one commit.
+	// maxEntries bounds the files and directories of a commit.
 	maxEntries = 200_000
-	// maxDepth bounds how deep directories nest.
+	// maxDepth bounds the nesting of directories.
 	maxDepth = 128
-	// maxRemembered bounds the memory of a verifier.
+	// maxRemembered bounds the cache of a Verifier.
 	maxRemembered = 1_000_000
 )
 
-// Verifier walks trees and fails on the first object that is missing. It remembers intact trees by
-// name, so that the next commit costs only what it changed. go-git's walkers mistake a missing
-// subtree for the end of the list.
+// Verifier walks trees and returns an error at the first missing object. It caches the names of intact trees,
+// so that the next commit costs only its changes. go-git's walkers are not used, because they treat a missing
+// subtree as the end of the list.
 type Verifier struct {
 	db *Store
 
@@ -31,14 +31,14 @@ type Verifier struct {
 	known map[plumbing.Hash]extent
 }
 
-// extent is the size of a whole tree: the entries below it, and how many levels of directories.
+// extent is the size of a complete tree: the number of entries below it, and of directory levels.
 type extent struct{ entries, height int }
 
 func NewVerifier(db *Store) *Verifier {
 	return &Verifier{db: db, known: map[plumbing.Hash]extent{}}
 }
 
-// Verify checks that root and all below it are present.
+// Verify checks that root and everything below it are present.
 func (v *Verifier) Verify(root plumbing.Hash) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -48,7 +48,7 @@ func (v *Verifier) Verify(root plumbing.Hash) error {
 	err := v.walk(root, ".", 0)
 	var missing *fault.ObjectError
 	if errors.As(err, &missing) && missing.Missing {
-		// Git may have repacked while the walk was under way.
+		// Git may have repacked during the walk.
 		if rerr := v.db.Refresh(); rerr != nil {
 			return rerr
 		}
@@ -57,15 +57,14 @@ func (v *Verifier) Verify(root plumbing.Hash) error {
 	return err
 }
 
-// Forget drops the results so far, because the objects below may have changed.
+// Forget clears the cache, because the objects may have changed.
 func (v *Verifier) Forget() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	clear(v.known)
 }
 
-// walk checks one directory and all below it. depth is the number of directories
-// above it.
+// walk checks a directory and everything below it. depth is the number of directories above it.
 func (v *Verifier) walk(dir plumbing.Hash, at string, depth int) error {
 	if e, ok := v.known[dir]; ok {
 		return tooDeep(at, depth+e.height)
@@ -81,7 +80,7 @@ func (v *Verifier) walk(dir plumbing.Hash, at string, depth int) error {
 	for i, e := range node.Entries {
 		h, p := node.Hashes[i], path.Join(at, e.Name)
 		switch e.Mode {
-		case tree.Submodule: // The commit is in another repository.
+		case tree.Submodule: // the commit is in another repository
 		case tree.Dir:
 			if err := v.walk(h, p, depth+1); err != nil {
 				return err

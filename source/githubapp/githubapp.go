@@ -1,20 +1,19 @@
-// Package githubapp makes the access tokens of a GitHub App's installation, as
-// https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app describes: the
-// App signs a short statement with its private key, and GitHub returns a token for an hour that
-// opens one repository.
+// Package githubapp creates access tokens of a GitHub App's installation, as described in
+// https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app. The App signs a short
+// statement with its private key. GitHub returns a token for one repository, which is valid for an hour.
 //
-// One App serves Git and the forge's API alike, so that both share a token.
+// Git and the forge's API share one App and its tokens.
 //
-// The usual library for it, ghinstallation, would replace some 50 of these lines. It does not do
-// what all other lines are for:
+// The usual library, ghinstallation, would replace about 50 of these lines. It does not have the functions of
+// the other lines:
 //
-//   - find the installation by the repository, and accept a client id
+//   - find the installation of the repository, and accept a client id
 //   - renew ten minutes early, and continue with the old token if GitHub fails
-//   - notice a new key, and bound an answer
-//   - stop waiting when the caller gives up, and say what to do about a refusal
+//   - notice a new key, and bound the size of an answer
+//   - stop waiting when the context ends, and say what to do about an error
 //
-// It reads an answer into the token that it has, so an answer without a token gives the old token a
-// later end, and it leaves a refusal's body open.
+// It also decodes an answer into its current token, so an answer without a token gives the old token a later
+// expiry. And it does not close the body of an error response.
 package githubapp
 
 import (
@@ -41,12 +40,12 @@ import (
 )
 
 const (
-	// renewBefore is the time before its end at which a token is replaced. If that fails, the old
-	// token is used until lastUse before its end.
+	// renewBefore is the time before its expiry at which a token is replaced. If that fails, the old token is
+	// used until lastUse before its expiry.
 	renewBefore = 10 * time.Minute
 	lastUse     = time.Minute
-	// skew is the tolerated lag of GitHub's clock, statementLife the lifetime of a statement;
-	// GitHub accepts at most 10 minutes.
+	// skew is the tolerated lag of GitHub's clock. statementLife is the lifetime of a statement; GitHub
+	// accepts at most 10 minutes.
 	skew          = time.Minute
 	statementLife = 8 * time.Minute
 	maxKeyBytes   = 64 << 10
@@ -56,33 +55,30 @@ const (
 
 // Options of an App.
 type Options struct {
-	// API is the address of GitHub's REST API, such as https://api.github.com;
-	// see APIOf.
+	// API is the address of GitHub's REST API, such as https://api.github.com; see APIOf.
 	API string
 	// AppID is the App's number or its client id.
 	AppID string
-	// InstallationID is the number of the App's installation. Default: that of
-	// the repository.
+	// InstallationID is the number of the App's installation. Default: the installation of the repository.
 	InstallationID string
-	// Repository is owner/name. Tokens open nothing else.
+	// Repository is owner/name. Tokens give access only to it.
 	Repository string
-	// KeyFile holds the App's private key in PEM. It is read for each token.
+	// KeyFile is a file with the App's private key in PEM. It is read for each token.
 	KeyFile string
-	// Transport is http.DefaultTransport if nil.
+	// Transport is the HTTP transport. Default: http.DefaultTransport.
 	Transport http.RoundTripper
-	// Now is the clock. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
-	// OnToken is called with each token before its use, to keep it out of all
-	// output. It may be nil.
+	// OnToken is called with each token before its use, so that it can be kept out of all output. It may be
+	// nil.
 	OnToken func(token string)
 }
 
-// App makes the tokens of one installation. Its methods may be used by several
-// goroutines.
+// App creates the tokens of an installation. It is safe for concurrent use.
 type App struct {
 	o      Options
 	client *http.Client
-	// busy admits one request for a token at a time.
+	// busy serializes requests for a token.
 	busy chan struct{}
 
 	mu           sync.Mutex
@@ -92,7 +88,7 @@ type App struct {
 	installation string
 }
 
-// New makes an App. It does no input or output.
+// New returns an App. It does no input or output.
 func New(o Options) (*App, error) {
 	owner, name, ok := strings.Cut(o.Repository, "/")
 	switch u, err := url.Parse(o.API); {
@@ -109,13 +105,13 @@ func New(o Options) (*App, error) {
 	return &App{
 		o: o, busy: make(chan struct{}, 1), installation: o.InstallationID,
 		client: &http.Client{Transport: o.Transport, Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // A statement goes nowhere else.
+			return http.ErrUseLastResponse // a statement must not be sent elsewhere
 		}},
 	}, nil
 }
 
-// APIOf is the address of the REST API of the GitHub that hosts a repository:
-// github.com, a company's subdomain of ghe.com, or an Enterprise Server.
+// APIOf returns the address of the REST API for a repository's GitHub: github.com, a company's subdomain of
+// ghe.com, or an Enterprise Server.
 func APIOf(repository *url.URL) string {
 	host := strings.ToLower(repository.Host)
 	switch {
@@ -128,8 +124,8 @@ func APIOf(repository *url.URL) string {
 	}
 }
 
-// Token gives a token that is good for a minute at least, and usually for ten.
-// Its errors hold no secret and say what to do.
+// Token returns a token that is valid for at least a minute, and usually for ten. Its errors contain no
+// secret and say what to do.
 func (a *App) Token(ctx context.Context) (string, error) {
 	select {
 	case a.busy <- struct{}{}:
@@ -144,7 +140,7 @@ func (a *App) Token(ctx context.Context) (string, error) {
 	now := a.o.Now()
 	a.mu.Lock()
 	if sum != a.key {
-		a.token = "" // A person who replaces the key wants the old one's tokens gone.
+		a.token = "" // a person who replaces the key wants the tokens of the old key dropped
 	}
 	token, left, installation := a.token, a.expires.Sub(now), a.installation
 	a.mu.Unlock()
@@ -167,8 +163,8 @@ func (a *App) Token(ctx context.Context) (string, error) {
 	return fresh, nil
 }
 
-// Reject forgets a token that a server did not take, and where the installation
-// was found by the repository, that too.
+// Reject drops a token that a server did not accept. It also drops the installation if that was found through
+// the repository.
 func (a *App) Reject(token string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -177,7 +173,7 @@ func (a *App) Reject(token string) {
 	}
 }
 
-// request finds the installation, unless it is known, and requests a token.
+// request finds the installation, if it is unknown, and requests a token.
 func (a *App) request(ctx context.Context, key *rsa.PrivateKey, now time.Time, installation string) (string, time.Time, string, error) {
 	statement, err := a.statement(key, now)
 	if err != nil {
@@ -223,7 +219,7 @@ func (a *App) forget() {
 	a.installation = a.o.InstallationID
 }
 
-// call sends one request. The status is 0 where there was no answer.
+// call sends a request. The status is 0 if there was no answer.
 func (a *App) call(ctx context.Context, method, path, statement string, send, into any) (status int, err error) {
 	var body io.Reader
 	if send != nil {
@@ -256,13 +252,13 @@ func (a *App) call(ctx context.Context, method, path, statement string, send, in
 		return resp.StatusCode, a.refusal(resp, bytes.ReplaceAll(text, []byte(statement), []byte("…")))
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		// The parser's own text may quote a token.
+		// The parser's error may quote a token.
 		return resp.StatusCode, fmt.Errorf("ask GitHub for a token: %s does not answer as GitHub's API does", req.URL.Host)
 	}
 	return resp.StatusCode, nil
 }
 
-// refusal gives an answer that is no success its meaning.
+// refusal returns the error for an unsuccessful answer.
 func (a *App) refusal(resp *http.Response, text []byte) error {
 	var said struct {
 		Message string `json:"message"`
@@ -284,7 +280,7 @@ func (a *App) refusal(resp *http.Response, text []byte) error {
 	return fmt.Errorf("GitHub answers %s", message)
 }
 
-// statement is the JSON Web Token by which the App says who it is.
+// statement returns the JSON Web Token with which the App authenticates.
 func (a *App) statement(key *rsa.PrivateKey, now time.Time) (string, error) {
 	claims, err := json.Marshal(map[string]any{"iat": now.Add(-skew).Unix(), "exp": now.Add(statementLife).Unix(), "iss": a.o.AppID})
 	if err != nil {
@@ -300,7 +296,7 @@ func (a *App) statement(key *rsa.PrivateKey, now time.Time) (string, error) {
 	return signed + "." + enc.EncodeToString(sig), nil
 }
 
-// readKey reads the private key. A parser's message about it is not shown.
+// readKey reads the private key. Its errors do not contain the parser's message.
 func (a *App) readKey() (*rsa.PrivateKey, [sha256.Size]byte, error) {
 	var sum [sha256.Size]byte
 	info, err := os.Stat(a.o.KeyFile)
@@ -329,7 +325,7 @@ func (a *App) readKey() (*rsa.PrivateKey, [sha256.Size]byte, error) {
 	return nil, sum, wrong
 }
 
-// plain makes what a server says fit for one line.
+// plain makes a server's text suitable for one line.
 func plain(s string) string {
 	s = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "?"), func(r rune) bool { return !unicode.IsPrint(r) || r == ' ' }), " ")
 	if r := []rune(s); len(r) > 200 {
