@@ -59,7 +59,7 @@ func (ps *passState) drain(ctx context.Context) error {
 			return nil
 		})
 	}
-	_ = g.Wait() // what fails is in the reports
+	_ = g.Wait() // failures are in the reports
 	ps.memory.drainers = drains
 	return nil
 }

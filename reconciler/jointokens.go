@@ -78,7 +78,7 @@ func (ps *passState) joinTokens(ctx context.Context) error {
 			return nil
 		})
 	}
-	_ = g.Wait() // what fails is in the reports
+	_ = g.Wait() // failures are in the reports
 	return nil
 }
 

@@ -163,9 +163,9 @@ func (l *Loop) Run(ctx context.Context) error {
 	}
 }
 
-// mayLook reports whether the next pass may be a partial read: the last one found something
-// changing, the last full read is less than every old, and weir has run for at least watchful, in
-// which calls of a previous process may change idle pools.
+// mayLook reports whether the next pass may be a partial read. The last pass must have found
+// something changing, and the last full read must be less than every old. weir must also have run
+// for at least watchful, in which calls of a previous process may change idle pools.
 func mayLook(found pace, listed, every, running, watchful time.Duration) bool {
 	return found != resting && listed < every && running >= watchful
 }

@@ -104,7 +104,7 @@ func (p *planning) compute(ctx context.Context, state observed.State) ([]*plan.P
 			needs.Polls = nil // a later pass reads the rest
 		}
 		if only = nil; needs.Empty() && len(asked) > 0 {
-			only = asked // the other plans depend on nothing that has changed
+			only = asked // nothing has changed for the other plans
 			continue
 		}
 		if needs.Empty() {

@@ -25,7 +25,7 @@ const (
 // stage is one part of a pass.
 type stage struct {
 	name string
-	// applies says that only passes that apply have the stage.
+	// applies is set for a stage of applying passes only.
 	applies bool
 	// needs lists facts that earlier stages make. makes lists the facts that this stage makes. A
 	// stage may also change the value of a fact that it needs.

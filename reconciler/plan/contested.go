@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// contested holds the steps that set only fields that somebody else has changed back again and
+// contested holds the steps that set only fields which somebody else has changed back again and
 // again.
 func (c *computation) contested() {
 	if !c.in.Memory.Refusals.HasCorrections() {

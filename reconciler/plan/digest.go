@@ -48,7 +48,7 @@ func (p *Plan) Digest() string {
 	}
 	sum := sha256.New()
 	enc := json.NewEncoder(sum)
-	// A Change holds JSON values only, so encoding cannot fail.
+	// A Change contains only JSON values, so encoding cannot fail.
 	_ = enc.Encode([]any{p.Target, p.Account, p.Region, steps})
 	return hex.EncodeToString(sum.Sum(nil))
 }

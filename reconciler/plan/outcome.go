@@ -98,7 +98,7 @@ type PoolStatus struct {
 	// it because its commit does not render or AWS does not answer; zero otherwise.
 	LastSeen time.Time `json:"lastSeen,omitzero"`
 	// FailedSince is the time when FailureReason was first reported. It is zero if nothing has
-	// failed or if nobody keeps it, as in a command on a directory.
+	// failed or if nobody records it, as in a command on a directory.
 	FailedSince time.Time `json:"failedSince,omitzero"`
 }
 

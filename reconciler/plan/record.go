@@ -221,8 +221,8 @@ func (r *Report) record(shown *Report) reportRecord {
 	return out
 }
 
-// ReadRecord returns the report of a record. It bounds how much it reads, because the writer is not
-// trusted.
+// ReadRecord returns the report of a record. It limits the size of the unpacked record, because the
+// writer is not trusted.
 func ReadRecord(data []byte) (*Report, error) {
 	zipped, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {

@@ -4,7 +4,7 @@ package rollout
 // that the next run rolls only in a later wave. This wait never ends by itself.
 func (n *next) crossed() {
 	runs := n.out.Record.Runs
-	waits := make([]map[int]ID, len(runs)) // of each run, for which others, and by which pool
+	waits := make([]map[int]ID, len(runs)) // for each run: the runs that it waits for, and the pool
 	for i := range runs {
 		waits[i] = n.waitsFor(i)
 	}

@@ -1,12 +1,12 @@
 // Package rollout decides which pools of a source may be rolled now, and how far. FleetRollouts in
 // Git define the waves, shares, budgets and stops.
 //
-// Next is a pure function. From the Record of earlier decisions, the Specs in Git, the Pools as
-// their owners report them and the Answers of gates, it computes the next Record, in which each
-// governed pool has a Permit. The holder of the source's lease calls it after each report and at
-// times that Next returns. The record is written in one transaction, and owners read their permits
-// from it. So it does not matter if a weir ends or another one continues: all state is in the
-// record and in AWS.
+// Next is a pure function. Its input is the Record of earlier decisions, the Specs in Git, the
+// Pools as their owners report them and the Answers of gates. It computes the next Record, in which
+// each governed pool has a Permit. The holder of the source's lease calls it after each report and
+// at times that Next returns. The record is written in one transaction, and owners read their
+// permits from it. So it does not matter if a weir ends or another one continues: all state is in
+// the record and in AWS.
 //
 // A Permit only restricts. It gives the share of a pool's machines that may run the wanted
 // configuration, for one hash of the launch configuration. A pool without a permit for its hash

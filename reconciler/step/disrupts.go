@@ -9,9 +9,9 @@ import (
 
 // EndsMachines reports whether the update of a group makes Auto Scaling end running machines, and
 // how many, 0 if that is unknown. A smaller size ends them at once. Fewer subnets, another share of
-// on-demand capacity or a shorter lifetime of machines end them gradually, each replaced by another
-// (InstancesDistribution and MaxInstanceLifetime in the API reference, "Add and remove Availability
-// Zones" in the user guide). Such an update waits for a window, like a rollout.
+// on-demand capacity or a shorter lifetime of machines end them gradually, each replaced by
+// another. Sources: InstancesDistribution and MaxInstanceLifetime in the API reference, "Add and
+// remove Availability Zones" in the user guide. Such an update waits for a window, like a rollout.
 func (u UpdateGroup) EndsMachines(have observed.Group) (ends bool, instances int) {
 	if len(have.Instances) == 0 {
 		return false, 0

@@ -129,7 +129,7 @@ type Change struct {
 	Path   intent.Path      `json:"-"`
 }
 
-// Holds that come from people, the clock, other targets and weir itself.
+// Holds by people, the clock, other targets and weir itself.
 const (
 	HeldWave         Hold = "wave"
 	HeldGate         Hold = "gate"

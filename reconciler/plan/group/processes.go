@@ -94,9 +94,9 @@ func takingProcesses(want map[string]string, have observed.Group, pool *intent.P
 // being replaced, started or ended.
 const CodeProcessSuspended = "process-suspended"
 
-// nameSuspensions reports the suspended processes of a group that block a rollout (user guide of
-// Auto Scaling, "Understand how suspending processes affects other processes") or a change of its
-// size, and who can resume them.
+// nameSuspensions reports the suspended processes of a group that block a rollout or a change of
+// its size, and who can resume them. Source: user guide of Auto Scaling, "Understand how suspending
+// processes affects other processes".
 func (c Planner) nameSuspensions(pool *intent.Pool, g observed.Group, rolls bool) {
 	if len(g.SuspendedProcesses) == 0 {
 		return

@@ -15,7 +15,7 @@ func (r *roll) noteProtected() {
 	follows := "the rollout waits until somebody ends the protection, and fails after an hour"
 	switch r.pool.Group.Refresh.ScaleInProtectedInstances {
 	case "Refresh":
-		return // AWS replaces them like others
+		return // AWS replaces them like all other machines
 	case "Ignore":
 		follows = "the rollout leaves them as they are"
 	}

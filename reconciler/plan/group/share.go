@@ -20,7 +20,7 @@ import (
 // Assumed of AWS: refresh-ends-at-its-last-checkpoint.
 // Assumed of AWS: checkpoints-count-the-group.
 //
-// If AWS does not accept a refresh that ends below 100 %, the adapter starts one that waits at the
+// AWS may not accept a refresh that ends below 100 %. The adapter then starts one that waits at the
 // share for as long as AWS can wait, and weir ends it there.
 
 // wayOf returns how much of the pool may be rolled. The hash covers the launch body and the mixed

@@ -106,7 +106,7 @@ type Policy struct {
 	ReportOnly bool
 	Prune      Prune
 	// KeepVersions is the number of launch template versions to keep in addition to the wanted one,
-	// where the pool does not set it. Zero means DefaultKeepVersions.
+	// if the pool does not set it. Zero means DefaultKeepVersions.
 	KeepVersions int32
 	// AccountUnknown is the set of the instance's targets whose account and region are missing from
 	// the configuration. Resources with their tags stay theirs, here and elsewhere.
@@ -172,7 +172,7 @@ type Prune struct {
 	Kept string
 }
 
-// DefaultKeepVersions is the number of earlier launch template versions to keep where neither a pool
+// DefaultKeepVersions is the number of earlier launch template versions to keep if neither a pool
 // nor the configuration sets it.
 const DefaultKeepVersions = 10
 

@@ -76,8 +76,8 @@ func BaseImages(set *intent.Set) []intent.Lookup {
 	return out
 }
 
-// keepPresent gives a new version the image that the pool has: the image of the newest version
-// that weir made, else of a version in use.
+// keepPresent sets the image of a new version to the one that the pool has: the image of the newest
+// version that weir made, else of a version in use.
 func (w *Want) keepPresent(t observed.Template, candidates []observed.TemplateVersion, inUse []observed.TemplateRef) {
 	if !w.keeps {
 		return

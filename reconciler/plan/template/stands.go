@@ -43,9 +43,8 @@ func (w Version) BodyOf(t observed.Template, n int64) string {
 	return other.Body()
 }
 
-// PinTo returns the value to write in Git to get an earlier version n of a pool again, if that
-// version differs from the wanted one only in AWS's answer to a lookup. It is empty for any other
-// version.
+// PinTo returns the value to write in Git to get an earlier version n of a pool again. It is empty
+// unless that version differs from the wanted one only in AWS's answer to a lookup.
 func (w Version) PinTo(pool *intent.Pool, t observed.Template, n int64) string {
 	if n == 0 || n == w.Number || t.Name != w.Template.Name {
 		return ""
