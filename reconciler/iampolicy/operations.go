@@ -56,8 +56,8 @@ var operations = []operation{
 	{"ec2:DescribeSubnets", are(readAll)},
 	{"ec2:DescribeVpcs", are(readAll)},
 	{"ec2:ModifyLaunchTemplate", are(ownTemplates)},
-	// weir calls it only as a dry run. Auto Scaling and EKS check whether the caller that passes a launch
-	// template may launch from it, so the role that applies needs this permission anyway.
+	// Called only as a dry run. Auto Scaling and EKS check whether the caller that passes a launch template
+	// may launch from it, so the role that applies needs this permission anyway.
 	{"ec2:RunInstances", are(launch)},
 
 	{"eks:CreateNodegroup", are(makeOwn)},

@@ -11,9 +11,9 @@ const Schema = "weir.dev/simulation/v1"
 
 // The outcomes of a timeline or a target.
 const (
-	Converged  = "converged"  // the remaining steps wait for a person
-	Waits      = "waits"      // something fails, and nothing else can continue by itself
-	Failed     = "failed"     // something fails, and nothing is left that may go on by itself
+	Converged  = "converged"  // everything matches Git
+	Waits      = "waits"      // the remaining steps wait for a person
+	Failed     = "failed"     // something fails, and nothing else can continue by itself
 	Incomplete = "incomplete" // the simulation was cut short
 )
 
