@@ -17,15 +17,15 @@ import (
 	"github.com/weir-gitops/weir/source/snapshot"
 )
 
-// localBackend is a repository on this machine. It is only ever read: someone
-// else works in it, and may commit, repack or delete it at any time.
+// localBackend is a local repository. weir only reads it. Other users work in it, and may commit, repack or
+// delete it at any time.
 type localBackend struct {
 	path   string
 	ref    Ref
 	policy signature.Policy
 	repository
 
-	// current belongs to latest's one caller.
+	// current is used only by latest.
 	current string
 }
 
@@ -86,7 +86,7 @@ func (b *localBackend) latest(ctx context.Context, last snapshot.Snapshot) (snap
 	return s, nil
 }
 
-// resolve reads the ref as it is now.
+// resolve returns the current commit of the ref.
 func (b *localBackend) resolve(dirs git.Dirs) (target, error) {
 	if b.ref.Commit != "" {
 		return target{candidate: candidate{b.ref.Commit, plumbing.NewHash(b.ref.Commit)}}, nil
@@ -120,7 +120,7 @@ func (b *localBackend) resolve(dirs git.Dirs) (target, error) {
 	return target{candidate: candidate{name.String(), ref.Hash()}}, nil
 }
 
-// unborn distinguishes an empty repository from one without the ref.
+// unborn returns the error for a missing ref, which is a different one for an empty repository.
 func (b *localBackend) unborn(refs storer.ReferenceStorer, name plumbing.ReferenceName) error {
 	all, err := b.hashRefs(refs)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *localBackend) unborn(refs storer.ReferenceStorer, name plumbing.Referen
 	return missingRef(b.path, name.String())
 }
 
-// hashRefs lists the refs that name an object.
+// hashRefs returns the refs that point to an object.
 func (b *localBackend) hashRefs(refs storer.ReferenceStorer) (map[string]plumbing.Hash, error) {
 	iter, err := refs.IterReferences()
 	if err != nil {

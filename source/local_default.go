@@ -13,18 +13,17 @@ import (
 	"github.com/weir-gitops/weir/source/git"
 )
 
-// defaultBranch is the branch that weir follows where no ref is configured. Of a bare
-// repository it is the branch that HEAD names, as a server would say. HEAD of a work
-// tree names the branch that its user works on just now, and git switch must not move
-// machines: there it is the default branch of origin, else the only branch, else main
-// or master.
+// defaultBranch returns the branch that weir follows if no ref is configured. For a bare repository it is the
+// branch of HEAD, as on a server. HEAD of a work tree is the branch that its user currently works on, and git
+// switch must not change machines. So for a work tree it is the default branch of origin, or the only branch,
+// or main or master.
 func (b *localBackend) defaultBranch(dirs git.Dirs, refs storer.ReferenceStorer) (plumbing.ReferenceName, error) {
 	cfg, err := dirs.Settings()
 	if err != nil {
 		return "", err
 	}
 	if strings.EqualFold(cfg.Section("core").Option("bare"), "true") {
-		return headBranch(b.path, filesystem.NewStorage(osfs.New(dirs.Common), cache.NewObjectLRU(0))) // a linked work tree holds its own HEAD
+		return headBranch(b.path, filesystem.NewStorage(osfs.New(dirs.Common), cache.NewObjectLRU(0))) // a linked work tree has its own HEAD
 	}
 	all, err := b.hashRefs(refs)
 	if err != nil {
@@ -59,7 +58,7 @@ func (b *localBackend) defaultBranch(dirs git.Dirs, refs storer.ReferenceStorer)
 	}
 }
 
-// headBranch is the branch that HEAD names, or HEAD where that names a commit.
+// headBranch returns the branch of HEAD, or HEAD if it points to a commit.
 func headBranch(path string, refs storer.ReferenceStorer) (plumbing.ReferenceName, error) {
 	head, err := refs.Reference(plumbing.HEAD)
 	if err != nil {

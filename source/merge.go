@@ -12,13 +12,13 @@ import (
 	"github.com/weir-gitops/weir/source/git"
 )
 
-// The merge by paths is code of our own, because go-git merges by fast-forward alone, and git
-// itself needs a work tree or a program that this machine may not have. It merges trees without
-// their files' contents: what both sides changed is a conflict, and a plan for it would show files
-// that no one wrote.
+// The merge by paths is weir's own code. go-git only merges by fast-forward, and git itself needs a work tree
+// or a program that may not be installed. weir merges trees without the contents of files. If both sides
+// changed a file, this is a conflict, because a plan for a merged file would show content that no person
+// wrote.
 
-// mergePull merges p's head into its base. Both must be in the repository. forge is the forge's
-// merge commit, or the zero hash.
+// mergePull merges p's head into its base. Both must be in the repository. forge is the forge's merge commit,
+// or the zero hash.
 func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Hash) (Merge, error) {
 	head, err := r.snapshot(plumbing.NewHash(p.HeadSHA), p.Head)
 	if err != nil {
@@ -70,8 +70,8 @@ func (r repository) mergePull(ctx context.Context, p PullRef, forge plumbing.Has
 	return m, nil
 }
 
-// forgeTree returns the tree of the forge's merge commit if it merges exactly what p asks for: a
-// merge commit of another moment, or of something else, does not count.
+// forgeTree returns the tree of the forge's merge commit if its parents are exactly the base and head of p. A
+// merge commit from another time, or of other commits, is not used.
 func (r repository) forgeTree(p PullRef, forge plumbing.Hash) (*git.Tree, bool, error) {
 	if forge.IsZero() {
 		return nil, false, nil
@@ -89,7 +89,7 @@ func (r repository) forgeTree(p PullRef, forge plumbing.Hash) (*git.Tree, bool, 
 	return &git.Tree{Db: r.db, Root: c.Tree}, true, nil
 }
 
-// mergeTrees merges two trees over each merge base. All must give the same.
+// mergeTrees merges two trees with each merge base. All results must be equal.
 func (r repository) mergeTrees(ctx context.Context, bases []plumbing.Hash, ours, theirs plumbing.Hash) (*git.Tree, []Conflict, error) {
 	if len(bases) == 0 {
 		return nil, []Conflict{{Kind: UnrelatedHistories}}, nil
@@ -118,25 +118,23 @@ func (r repository) mergeTrees(ctx context.Context, bases []plumbing.Hash, ours,
 	if n := len(first.conflicts); n > 0 {
 		return nil, first.conflicts[:min(n, MaxConflicts)], nil
 	}
-	if first.root.IsZero() { // Everything was deleted.
+	if first.root.IsZero() { // everything was deleted
 		first.root = first.keep(&git.Directory{})
 	}
 	return &git.Tree{Db: r.db, Root: first.root, Merged: first.merged}, nil, nil
 }
 
-// merger merges trees by path. A directory that two of three sides have in common
-// is not looked into.
+// merger merges trees by path. It does not read a directory that is equal on two of the three sides.
 type merger struct {
-	ctx  context.Context // of the one call that it serves
+	ctx  context.Context // of the only call
 	db   *git.Store
 	root plumbing.Hash
-	// merged holds the directories that no commit has, by the names that Git would
-	// give them.
+	// merged has directories that are in no commit, by the names that Git would give them.
 	merged    map[plumbing.Hash]*git.Directory
 	conflicts []Conflict
 }
 
-// item is one entry of a directory; its Mode is 0 if the entry is missing.
+// item is an entry of a directory. Its Mode is 0 if the entry is missing.
 type item struct {
 	tree.Entry
 	hash plumbing.Hash
@@ -144,7 +142,7 @@ type item struct {
 
 func (i item) is(j item) bool { return i.Mode == j.Mode && i.hash == j.hash }
 
-// file gives i unless it is a directory, sub the directory if it is one.
+// file returns i if it is not a directory. sub returns the directory if it is one.
 func (i item) file() item {
 	if i.Mode == tree.Dir {
 		return item{}
@@ -159,7 +157,7 @@ func (i item) sub() plumbing.Hash {
 	return plumbing.ZeroHash
 }
 
-// dir merges one directory. The zero hash stands for one without entries.
+// dir merges a directory. The zero hash stands for an empty directory.
 func (m *merger) dir(at string, base, ours, theirs plumbing.Hash) (plumbing.Hash, error) {
 	switch {
 	case ours == theirs || base == theirs:
@@ -212,7 +210,7 @@ func (m *merger) dir(at string, base, ours, theirs plumbing.Hash) (plumbing.Hash
 	return m.keep(out), nil
 }
 
-// nextName gives the first name that is still to come on any side.
+// nextName returns the first name that is left on any side.
 func nextName(sides [3]*git.Directory, pos [3]int) (name string, more bool) {
 	for i, n := range sides {
 		if pos[i] < len(n.Entries) && (!more || n.Entries[pos[i]].Name < name) {
@@ -222,15 +220,15 @@ func nextName(sides [3]*git.Directory, pos [3]int) (name string, more bool) {
 	return name, more
 }
 
-// keep remembers a directory under the name that Git would give it.
+// keep stores a directory under the name that Git would give it.
 func (m *merger) keep(n *git.Directory) plumbing.Hash {
 	h := n.Hash()
 	m.merged[h] = n
 	return h
 }
 
-// entry merges what one name stands for. A file and a directory of one name are
-// two paths to Git: each is merged by itself, and one of them has to go.
+// entry merges the entries with one name. For Git, a file and a directory with the same name are two paths.
+// Each is merged separately, and only one of them can remain.
 func (m *merger) entry(at string, base, ours, theirs item) (item, error) {
 	switch {
 	case ours.is(theirs) || base.is(theirs):
@@ -243,7 +241,7 @@ func (m *merger) entry(at string, base, ours, theirs item) (item, error) {
 		return item{}, err
 	}
 	file, kind := mergeFile(base.file(), ours.file(), theirs.file())
-	// A file that became a directory on the other side is not merely deleted there.
+	// A file that became a directory on the other side was not simply deleted there.
 	if kind == ChangedAndDeleted && (ours.Mode == tree.Dir || theirs.Mode == tree.Dir) || file.Mode != 0 && !sub.IsZero() {
 		kind = FileAndDirectory
 	}
@@ -259,15 +257,15 @@ func (m *merger) entry(at string, base, ours, theirs item) (item, error) {
 	return item{tree.Entry{Mode: tree.Dir, Hash: sub.String(), Size: -1}, sub}, nil
 }
 
-// conflict notes a conflict. Those of a directory come before that of its name.
+// conflict records a conflict. Conflicts inside a directory come before the conflict of its name.
 func (m *merger) conflict(at string, kind ConflictKind) {
 	c := Conflict{Path: at, Kind: kind}
 	i, _ := slices.BinarySearchFunc(m.conflicts, c, func(a, b Conflict) int { return strings.Compare(a.Path, b.Path) })
 	m.conflicts = slices.Insert(m.conflicts, i, c)
 }
 
-// mergeFile merges an entry that is not a directory. Mode and content of a file are
-// merged each by itself, as Git does. With a conflict it gives one side.
+// mergeFile merges an entry that is not a directory. Mode and content of a file are merged separately, as in
+// Git. After a conflict it returns one side.
 func mergeFile(base, ours, theirs item) (item, ConflictKind) {
 	switch {
 	case ours.is(theirs) || base.is(theirs):

@@ -24,24 +24,22 @@ import (
 )
 
 const (
-	// maxHaves bounds the commits that the server learns are already here. Several, because after a
-	// force-push the server may not know the newest.
+	// maxHaves bounds the local commits that are reported to the server. There are several, because after a
+	// force-push the server may not know the newest one.
 	maxHaves = 32
-	// maxBefore bounds the commits whose names a recreated mirror inherits.
+	// maxBefore bounds the commit names that a recreated mirror takes over.
 	maxBefore = 20_000
 )
 
-// limits bound what a mirror takes in.
+// limits are the limits of a mirror.
 type limits struct {
-	// packs is the number of packs at which the mirror is made again instead of
-	// growing by one more per fetch.
+	// packs is the number of packs from which the mirror is recreated, because every fetch adds one.
 	packs int
 	git.PackLimits
-	// mirrorBytes is the size at which the mirror is made again, if that can be
-	// expected to halve it.
+	// mirrorBytes is the size from which the mirror is recreated, if that is likely to halve it.
 	mirrorBytes int64
-	// pullBytes and pullObjects bound what one fetch of a pull request takes in:
-	// anyone may open one. pulls is how many of their heads are remembered.
+	// pullBytes and pullObjects bound a fetch of a pull request, because anyone may open one. pulls is the
+	// number of their heads that are remembered.
 	pullBytes   int64
 	pullObjects uint32
 	pulls       int
@@ -51,32 +49,30 @@ func defaultLimits() limits {
 	return limits{packs: 200, PackLimits: git.DefaultPackLimits(), mirrorBytes: 2 << 30, pullBytes: 256 << 20, pullObjects: 1_000_000, pulls: 200}
 }
 
-// mirror is a bare repository on disk that holds the full history of one ref. It is
-// a cache: verification finds damage, and the mirror is made again, so nothing is
-// synced to disk.
+// mirror is a bare repository on disk with the full history of one ref. It is a cache: verification detects
+// damage, and then the mirror is recreated. So files are not synced to disk.
 //
-// Files come into being by rename, so that a process killed at any moment leaves
-// at most temporary files, which sweep removes.
+// Files are created by renaming. A process that is killed leaves at most temporary files, which sweep
+// removes.
 type mirror struct {
 	dir string
-	// okName names the file below refs/weir/ok that records the verified commit.
+	// okName is the name of the file below refs/weir/ok that records the verified commit.
 	okName string
 	limits limits
 	repository
-	// suspect says that an object could not be read, or that verification failed, and that the
-	// mirror must be made again.
+	// suspect is true if an object could not be read or verification failed. The mirror must then be
+	// recreated.
 	suspect atomic.Bool
-	// shallow says that the server had only a part of the history at the last
-	// fetch, so that a missing commit is no damage.
+	// shallow is true if the server had only a part of the history at the last fetch. A missing commit is
+	// then not damage.
 	shallow atomic.Bool
-	// crowded says that pull requests made it overgrown, so that it must be made again though the
+	// crowded is true if pull requests made the mirror overgrown. It must then be recreated, even if the
 	// followed ref did not change.
 	crowded atomic.Bool
 }
 
-// okName is the name under which a source's last good commit is recorded. It
-// differs by ref, so that after a change of the configuration the commit of the
-// former branch is not taken for the last good one of the new branch.
+// okName returns the name under which the last good commit of a source is recorded. It depends on the ref, so
+// that after a change of the configuration the commit of the previous branch is not used for the new branch.
 func okName(source string, ref Ref) string {
 	if ref == (Ref{}) {
 		return source
@@ -99,7 +95,7 @@ func newMirror(dir, record string) *mirror {
 	return m
 }
 
-// prepare makes the layout, so that git itself can open the mirror too.
+// prepare creates the layout, so that git itself can open the mirror too.
 func (m *mirror) prepare() error {
 	for _, d := range []string{m.dir, m.packDir(), filepath.Dir(m.okRef()), filepath.Dir(m.signedRef())} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -107,7 +103,7 @@ func (m *mirror) prepare() error {
 		}
 	}
 	for name, text := range map[string]string{
-		"HEAD":   "ref: refs/heads/main\n", // Git requires it, even if the branch is missing.
+		"HEAD":   "ref: refs/heads/main\n", // Git requires it, even if the branch does not exist.
 		"config": "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
 	} {
 		file := filepath.Join(m.dir, name)
@@ -121,19 +117,19 @@ func (m *mirror) prepare() error {
 	return nil
 }
 
-// overgrown reports whether to recreate the mirror instead of adding one more pack: it has many
-// packs, or it is large and its largest pack is only the smaller part. A recreated mirror consists
-// of one such pack.
+// overgrown reports whether the mirror should be recreated instead of adding a pack. This is the case if it
+// has many packs, or if it is large and its largest pack is less than half of it. A recreated mirror has one
+// such pack.
 func (m *mirror) overgrown() bool { return m.above(1) }
 
-// above reports the same with limits that are times as high.
+// above is like overgrown, with limits that are multiplied by times.
 func (m *mirror) above(times int) bool {
 	if m.db.PackCount() >= times*m.limits.packs {
 		return true
 	}
 	entries, err := os.ReadDir(m.packDir())
 	if err != nil {
-		return false // The next reader will say so.
+		return false // the next reader reports it
 	}
 	var sum, largest int64
 	for _, e := range entries {
@@ -145,8 +141,8 @@ func (m *mirror) above(times int) bool {
 	return sum > int64(times)*m.limits.mirrorBytes && sum > 2*largest
 }
 
-// receive streams a pack from the server into the mirror and makes it visible. The
-// time that this machine takes to read it is not the server's.
+// receive streams a pack from the server into the mirror and makes it visible. The time that this machine
+// needs to read the pack does not count for the server's deadline.
 func (m *mirror) receive(ctx context.Context, max git.PackLimits, stream func(io.Writer) error) error {
 	resume := func() {}
 	defer func() { resume() }()
@@ -161,12 +157,12 @@ func (m *mirror) receive(ctx context.Context, max git.PackLimits, stream func(io
 
 func (m *mirror) packDir() string { return filepath.Join(m.dir, "objects", "pack") }
 
-// signedRef names the tag whose signature vouches for the commit of okRef.
+// signedRef returns the file that records the tag whose signature covers the commit of okRef.
 func (m *mirror) signedRef() string { return filepath.Join(m.dir, "refs", "weir", "signed", m.okName) }
 
 func (m *mirror) okRef() string { return filepath.Join(m.dir, "refs", "weir", "ok", m.okName) }
 
-// ok gives the last commit that was verified; the zero hash without one.
+// ok returns the last verified commit, or the zero hash.
 func (m *mirror) ok() (plumbing.Hash, error) { return readRef(m.okRef()) }
 
 func readRef(file string) (plumbing.Hash, error) {
@@ -184,7 +180,7 @@ func readRef(file string) (plumbing.Hash, error) {
 	return plumbing.NewHash(text), nil
 }
 
-// setOK records a verified commit, and what named it: a tag, or the commit.
+// setOK records a verified commit, and the tag or commit that was signed.
 func (m *mirror) setOK(h, named plumbing.Hash) error {
 	err := os.Remove(m.signedRef())
 	if named != h {
@@ -199,7 +195,7 @@ func (m *mirror) setOK(h, named plumbing.Hash) error {
 	return nil
 }
 
-// haves names commits that the mirror holds, for any ref it ever followed.
+// haves returns the names of commits in the mirror, from all refs that it has followed.
 func (m *mirror) haves() []plumbing.Hash {
 	queue := m.tips()
 	var out []plumbing.Hash
@@ -211,7 +207,7 @@ func (m *mirror) haves() []plumbing.Hash {
 	for ; len(queue) > 0 && len(out) < maxHaves; queue = queue[1:] {
 		data, err := m.db.Meta(plumbing.CommitObject, queue[0])
 		if err != nil {
-			// Naming fewer costs bytes only; damage shows in verification.
+			// Fewer names only cost bytes, and verification detects damage.
 			continue
 		}
 		c := &object.Commit{}
@@ -235,10 +231,10 @@ func (m *mirror) haves() []plumbing.Hash {
 	return out
 }
 
-// tips are the last good commits of all refs that it ever followed.
+// tips returns the last good commits of all refs that the mirror has followed.
 func (m *mirror) tips() (out []plumbing.Hash) {
 	refs := filepath.Dir(m.okRef())
-	files, _ := os.ReadDir(refs) // Without them a fetch costs more bytes.
+	files, _ := os.ReadDir(refs) // without them a fetch transfers more bytes
 	for _, f := range files {
 		if tip, err := readRef(filepath.Join(refs, f.Name())); err == nil && !tip.IsZero() && !slices.Contains(out, tip) {
 			out = append(out, tip)
@@ -247,8 +243,8 @@ func (m *mirror) tips() (out []plumbing.Hash) {
 	return out
 }
 
-// passNames has a fresh mirror know the names of the commits that were followed here and that it
-// has not: no server gives what a branch was reset from. What cannot be read is left out.
+// passNames records in a fresh mirror the names of commits that were followed here and that the fresh mirror
+// does not have. No server has the commits that a branch lost by a reset. Unreadable data is omitted.
 func (m *mirror) passNames(fresh *mirror) error {
 	var lost []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
@@ -281,8 +277,8 @@ func (m *mirror) passNames(fresh *mirror) error {
 	return nil
 }
 
-// sweep removes temporary files, locks and half-written packs that are older
-// than age: a killed process left them.
+// sweep removes temporary files, locks and incomplete packs that are older than age. A killed process leaves
+// such files.
 func (m *mirror) sweep(now time.Time, age time.Duration) error {
 	packs, err := git.ListPacks(filepath.Join(m.dir, "objects"))
 	if err != nil {
@@ -304,15 +300,15 @@ func (m *mirror) sweep(now time.Time, age time.Duration) error {
 		}
 		info, err := d.Info()
 		if err != nil || now.Sub(info.ModTime()) < age {
-			return nil //nolint:nilerr // It went away by itself.
+			return nil //nolint:nilerr // it is already gone
 		}
 		return os.Remove(p)
 	})
 }
 
-// replaceBy puts a mirror that was made next to this one into its place. The two renames are not
-// one step: a process killed between them finds no mirror at its next start and makes one. Returned
-// trees stay usable as far as the new mirror has their objects.
+// replaceBy replaces this mirror with a new one from the neighbouring directory. The two renames are not
+// atomic. If a process is killed between them, the next one finds no mirror and creates one. Returned trees
+// stay usable if the new mirror has their objects.
 func (m *mirror) replaceBy(fresh *mirror) error {
 	fresh.db.Close()
 	old := m.dir + ".old"
@@ -351,7 +347,7 @@ func writeAtomic(file string, data []byte) error {
 		err = os.Rename(f.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // sweep does it otherwise.
+		_ = os.Remove(f.Name()) // otherwise sweep removes it
 	}
 	return err
 }

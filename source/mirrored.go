@@ -17,7 +17,7 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 )
 
-// maxRaces bounds the restarts of a fetch because the ref moved under it.
+// maxRaces bounds the restarts of a fetch because the ref changed meanwhile.
 const maxRaces = 3
 
 // mirrorBackend is a remote repository with its mirror.
@@ -30,7 +30,7 @@ type mirrorBackend struct {
 	now      func() time.Time
 	sweepAge time.Duration
 
-	// current is the key of the target with which latest last succeeded.
+	// current is the key of the last target for which latest succeeded.
 	current string
 }
 
@@ -38,7 +38,7 @@ var _ backend = (*mirrorBackend)(nil)
 
 func (b *mirrorBackend) latest(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, error) {
 	if b.ref.Commit != "" && last.Revision == b.ref.Commit && !b.mirror.suspect.Load() && !b.mirror.crowded.Load() {
-		return last, nil // A commit never changes.
+		return last, nil // a commit never changes
 	}
 	for race := 0; ; race++ {
 		snap, t, err := b.latestOnce(ctx, last)
@@ -48,8 +48,8 @@ func (b *mirrorBackend) latest(ctx context.Context, last snapshot.Snapshot) (sna
 	}
 }
 
-// latestOnce requests once from the server what the ref names, and fetches it. The target is zero
-// if it could not be determined.
+// latestOnce asks the server once for the commit of the ref, and fetches it. The target is zero if it could
+// not be determined.
 func (b *mirrorBackend) latestOnce(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, target, error) {
 	s, err := b.remote.Connect(ctx, b.ref.chooses)
 	if err != nil {
@@ -75,8 +75,8 @@ func (b *mirrorBackend) latestOnce(ctx context.Context, last snapshot.Snapshot) 
 	return snap, t, nil
 }
 
-// moved reports whether the ref names something else by now, so that the server may
-// have refused t because it is gone.
+// moved reports whether the ref has changed, so that the server may have refused t because it no longer
+// exists.
 func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
 	if ctx.Err() != nil || b.ref.Commit != "" {
 		return false
@@ -90,7 +90,7 @@ func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
 	return err == nil && again.key() != t.key()
 }
 
-// update brings t into the mirror, verifies it and records it.
+// update fetches t into the mirror, verifies it and records it.
 func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t target) (snapshot.Snapshot, error) {
 	if b.mirror.suspect.Load() {
 		return b.rebuild(ctx, s, t)
@@ -112,7 +112,7 @@ func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t targ
 			return snap, err
 		}
 		b.log.Warn("mirror with many packs could not be made again; it grows", slog.Int("packs", m.db.PackCount()), slog.Any("error", err))
-		// The session has given its one pack.
+		// A session can only transfer one pack.
 		if s, err = b.remote.Connect(ctx, b.ref.chooses); err != nil {
 			return snapshot.Snapshot{}, err
 		}
@@ -126,7 +126,7 @@ func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t targ
 	return b.accept(m, t)
 }
 
-// hasAll reports whether every candidate of t is here.
+// hasAll reports whether the mirror has every candidate of t.
 func (m *mirror) hasAll(t target) (bool, error) {
 	for _, c := range t.all() {
 		if have, err := m.db.Has(c.hash); err != nil || !have {
@@ -136,14 +136,14 @@ func (m *mirror) hasAll(t target) (bool, error) {
 	return true, nil
 }
 
-// fetch adds t to m.
+// fetch fetches t into m.
 func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *transport.Session, t target) error {
 	receive := func(s *transport.Session, wants []plumbing.Hash) error {
 		return m.receive(ctx, m.limits.PackLimits, func(w io.Writer) error { return s.Pack(ctx, wants, m.haves(), w) })
 	}
 	err := receive(s, t.wants)
 	if err != nil && len(t.more) > 0 && ctx.Err() == nil {
-		// The server gives no commit by name, or not this one.
+		// The server does not serve commits by name, or not this one.
 		again, cerr := b.remote.Connect(ctx, b.ref.chooses)
 		if cerr != nil {
 			return err
@@ -185,7 +185,7 @@ func (b *mirrorBackend) accept(m *mirror, t target) (snapshot.Snapshot, error) {
 	return snap, nil
 }
 
-// damaged notes that the mirror must be made again, if err says so.
+// damaged marks the mirror for recreation if err is damage.
 func (b *mirrorBackend) damaged(err error) error {
 	if fault.ReasonOf(err) == fault.Corrupt {
 		b.mirror.suspect.Store(true)
@@ -193,8 +193,8 @@ func (b *mirrorBackend) damaged(err error) error {
 	return err
 }
 
-// keepOK takes the last good commit over into a fresh mirror whose new one is not
-// signed as it should be. It cannot if the history does not hold it any more.
+// keepOK records the last good commit in a fresh mirror whose new commit does not have the required
+// signature. It fails if the history no longer contains that commit.
 func (b *mirrorBackend) keepOK(fresh *mirror, refused error) bool {
 	h, err := b.mirror.ok()
 	if err != nil || h.IsZero() || fault.ReasonOf(refused) != fault.Unverified {
@@ -210,7 +210,7 @@ func (b *mirrorBackend) keepOK(fresh *mirror, refused error) bool {
 	return fresh.setOK(h, named) == nil
 }
 
-// rebuild makes the mirror again next to the old one and puts it into place.
+// rebuild creates a new mirror next to the old one and replaces it.
 func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t target) (snapshot.Snapshot, error) {
 	b.log.Warn("making the mirror again")
 	fresh := newMirror(b.mirror.dir+".new", b.mirror.okName)
@@ -240,8 +240,8 @@ func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t tar
 	return b.accept(b.mirror, t)
 }
 
-// load gives the last verified commit of an earlier process. It must satisfy the
-// policy of this one.
+// load returns the last verified commit of an earlier process. The commit must satisfy the policy of this
+// process.
 func (b *mirrorBackend) load() (snapshot.Snapshot, error) {
 	h, err := b.mirror.ok()
 	if err != nil {
@@ -265,7 +265,7 @@ func (b *mirrorBackend) load() (snapshot.Snapshot, error) {
 	}
 	named, err := readRef(b.mirror.signedRef())
 	if err != nil || named.IsZero() {
-		named = h // Then the commit itself has to be signed.
+		named = h // then the commit itself must be signed
 	}
 	if c, err := b.mirror.peel(named); err != nil || c.Hash != h {
 		named = h

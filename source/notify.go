@@ -10,13 +10,13 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// debounce gathers the several file events of one commit.
+// debounce is the time in which the file events of one commit are combined.
 const debounce = 100 * time.Millisecond
 
-// watchSet lists the directories to watch, as they are now.
+// watchSet returns the directories to watch at the moment.
 type watchSet func() []string
 
-// notifier wakes the poller when a ref of a repository on this machine changes.
+// notifier wakes the poller when a ref of a local repository changes.
 type notifier struct {
 	dirs watchSet
 	wake func()
@@ -32,8 +32,7 @@ func newNotifier(dirs watchSet, wake func(), log *slog.Logger) (*notifier, error
 	return &notifier{dirs: dirs, wake: wake, log: log, fs: w}, nil
 }
 
-// sync watches directories that came into being, or came back. Those that went
-// away drop out by themselves.
+// sync adds watches for new directories. Watches of removed directories end automatically.
 func (n *notifier) sync() {
 	for _, dir := range n.dirs() {
 		if err := n.fs.Add(dir); err != nil {
@@ -76,8 +75,8 @@ func (n *notifier) run(ctx context.Context) {
 	}
 }
 
-// concernsRef reports whether an event may mean that a ref changed. A Git directory
-// also holds the index and locks, which change all the time.
+// concernsRef reports whether an event may mean that a ref changed. A Git directory also contains the index
+// and locks, which change all the time.
 func concernsRef(e fsnotify.Event) bool {
 	if e.Has(fsnotify.Chmod) && e.Op == fsnotify.Chmod {
 		return false

@@ -13,49 +13,46 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 )
 
-// PullRef names a pull request as a forge describes it.
+// PullRef identifies a pull request with the data of a forge.
 type PullRef struct {
-	// Head is the ref in full that holds the head, such as refs/pull/7/head or
-	// refs/merge-requests/7/head. Forges keep it in the base repository for pull
-	// requests from forks too.
+	// Head is the full ref of the head, such as refs/pull/7/head or refs/merge-requests/7/head. Forges also
+	// have it in the base repository for pull requests from forks.
 	Head string
-	// HeadSHA is the commit that the forge says the head is at.
+	// HeadSHA is the commit of the head according to the forge.
 	HeadSHA string
-	// Base is the commit to merge with, in the mirror already: the revision of a
-	// Snapshot of this source.
+	// Base is the commit to merge with. It must be in the mirror: the revision of a Snapshot of this source.
 	Base string
-	// MergeRef is the ref of the forge's own merge result, such as
-	// refs/pull/7/merge; empty where the forge makes no such ref.
+	// MergeRef is the ref of the forge's own merge result, such as refs/pull/7/merge. It is empty if the
+	// forge has no such ref.
 	MergeRef string
 }
 
-// Merge is the merge of a pull request's head and the base.
+// Merge is the result of merging a pull request's head with the base.
 type Merge struct {
-	// Snapshot holds the head's commit, to which statuses belong, the base commit as Parent, and
-	// the merged files. Its Tree is nil if the merge has conflicts. It is readable until the mirror
-	// is made again; then reading gives ErrReplaced, and Pull returns a new one.
+	// Snapshot has the head's commit, to which statuses belong, the base commit as Parent, and the merged
+	// files. Its Tree is nil if the merge has conflicts. It is readable until the mirror is recreated. Reads
+	// then return ErrReplaced, and Pull returns a new Merge.
 	Snapshot snapshot.Snapshot
-	// MergeBase is the commit that both have in common, the youngest of several;
-	// empty without one.
+	// MergeBase is the newest common commit, or empty.
 	MergeBase string
-	// Conflicts is sorted by path and holds at most MaxConflicts.
+	// Conflicts are sorted by path. There are at most MaxConflicts.
 	Conflicts []Conflict
-	// Behind counts the commits of the base that the head does not have, at most maxBehind. It can
-	// be too high if committers' clocks are wrong.
+	// Behind is the number of commits of the base that the head does not have, at most maxBehind. It can be
+	// too high if committers' clocks are wrong.
 	Behind int
-	// FromForge says that the tree is that of the forge's merge commit, which may
-	// have merged inside of files.
+	// FromForge is true if the tree comes from the forge's merge commit, which may have merged inside of
+	// files.
 	FromForge bool
 }
 
 const (
-	// MaxConflicts bounds the conflicts of one merge that are listed.
+	// MaxConflicts bounds the listed conflicts of a merge.
 	MaxConflicts = 100
-	// maxBehind is the highest value of Merge.Behind.
+	// maxBehind is the maximum of Merge.Behind.
 	maxBehind = 10_000
 )
 
-// ConflictKind says why a path cannot be merged without looking into files.
+// ConflictKind is the reason why a path cannot be merged without reading files.
 type ConflictKind string
 
 // Kinds of conflicts. They are stable.
@@ -72,15 +69,14 @@ const (
 	maxConflictPathText              = 200
 )
 
-// Conflict is a path that was changed on both sides, or, without a path, a reason that prevents
-// merging at all.
+// Conflict is a path that was changed on both sides. Without a path, it is a reason that prevents the merge.
 type Conflict struct {
 	// Path is the path in Git, in any encoding.
 	Path string
 	Kind ConflictKind
 }
 
-// String names the trouble in a line that is fit for a log.
+// String describes the conflict on one line, suitable for a log.
 func (c Conflict) String() string {
 	if what := c.Kind.text(); c.Path == "" {
 		return what
@@ -118,17 +114,17 @@ func (k ConflictKind) text() string {
 	}
 }
 
-// MovedError says that a pull request's ref names another commit than the forge
-// said, or none yet or any more: the forge's answer and its Git are of different
-// moments. It passes: ask the forge again.
+// MovedError means that a pull request's ref does not point to the commit that the forge reported, or does
+// not exist. The forge's API and its Git are then at different times. The error is temporary: ask the forge
+// again.
 type MovedError struct {
 	Ref string
-	// Want is the commit that the forge reported, Got the commit of the ref, empty if the ref does
-	// not exist.
+	// Want is the commit that the forge reported. Got is the commit of the ref, or empty if the ref does not
+	// exist.
 	Want, Got string
 }
 
-// Error names the expected commit.
+// Error returns a message with the expected commit.
 func (e *MovedError) Error() string {
 	if e.Got == "" {
 		return fmt.Sprintf("%s is not there, though the forge says that it is at %s; ask the forge again", fault.Plain(e.Ref), e.Want)
@@ -136,31 +132,29 @@ func (e *MovedError) Error() string {
 	return fmt.Sprintf("%s is at %s, though the forge says %s; ask the forge again", fault.Plain(e.Ref), e.Got, e.Want)
 }
 
-// puller is the part of a backend that pull requests need.
+// puller is the part of a backend for pull requests.
 type puller interface {
-	// here reports whether p can be read without asking the remote.
+	// here reports whether p can be read without a request to the remote.
 	here(p PullRef) bool
-	// bring fetches p's head unless it is here, and gives the forge's merge commit,
-	// or the zero hash. It is called like latest.
+	// bring fetches p's head if it is not local, and returns the forge's merge commit, or the zero hash. Like
+	// latest, it must not be called concurrently.
 	bring(ctx context.Context, p PullRef) (plumbing.Hash, error)
-	// pulled gives the store to read from.
+	// pulled returns the store to read from.
 	pulled() repository
-	// unreadable is called with errors in reading what bring fetched. It gives
-	// another one where it knows better, else nil.
+	// unreadable is called with errors of reading what bring fetched. It returns a more precise error, or
+	// nil.
 	unreadable(err error) error
 	forget(head string) error
 }
 
-// Pull returns the result of merging a pull request now. That is the tree of the forge's merge
-// commit if its parents are exactly the base and the head. Otherwise it is a merge of the two by
-// path: a path that both sides changed to different content is a conflict. A renamed file is one
-// deleted and one added.
+// Pull merges a pull request and returns the result. If the forge's merge commit has exactly the base and the
+// head as parents, the result is its tree. Otherwise Pull merges the two by path. A path that both sides
+// changed to different content is a conflict. A renamed file counts as one deleted and one added file.
 //
-// The head need not be signed: verify is about commits that weir applies, and this one is only
-// planned.
+// The head need not be signed. verify concerns commits that weir applies, and this one is only planned.
 //
-// An error is a *MovedError, an *UnavailableError, or wraps ctx's. Pull may run in parallel with
-// every other method. It does not change the followed ref, or the result of Last.
+// An error is a *MovedError, an *UnavailableError, or wraps the error of ctx. Pull may run in parallel with
+// every other method. It changes neither the followed ref nor the result of Last.
 func (g *Git) Pull(ctx context.Context, p PullRef) (Merge, error) {
 	if err := p.validate(); err != nil {
 		return Merge{}, fault.Unavailable(g.cfg.Name, err)
@@ -189,8 +183,8 @@ func (g *Git) Pull(ctx context.Context, p PullRef) (Merge, error) {
 	return Merge{}, fault.Unavailable(g.cfg.Name, err)
 }
 
-// Forget drops the memory of a pull request that was closed, named by its Head. Its
-// objects stay until the mirror is made again.
+// Forget removes the record of a closed pull request, given its Head. Its objects stay until the mirror is
+// recreated.
 func (g *Git) Forget(head string) error {
 	if err := g.backend.forget(head); err != nil {
 		return fault.Unavailable(g.cfg.Name, err)
@@ -241,7 +235,7 @@ func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 	return m, nil
 }
 
-// blame says that the fault is in the head, if the fault is in the objects there.
+// blame adds to err that the fault is in the head, if it is in objects of the head.
 func blame(err error, head string) error {
 	var oe *fault.ObjectError
 	if fault.ReasonOf(err) != fault.Unsupported && (!errors.As(err, &oe) || !oe.Malformed) {
@@ -250,8 +244,7 @@ func blame(err error, head string) error {
 	return &fault.Error{Reason: fault.Unsupported, Revision: head, Text: err.Error(), Err: err}
 }
 
-// bring fetches the commits that are not here. Only then does it wait for other
-// operations.
+// bring fetches missing commits. It waits for other operations only if it must fetch.
 func (g *Git) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
 	if g.backend.here(p) {
 		return plumbing.ZeroHash, nil

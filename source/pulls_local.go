@@ -19,10 +19,10 @@ import (
 
 func (b *localBackend) pulled() repository { return b.repository }
 
-// here is never so: reading the refs where they are costs next to nothing.
+// here returns false, because reading the refs again is cheap.
 func (b *localBackend) here(PullRef) bool { return false }
 
-// unreadable has nothing to do: weir cannot make another's repository again.
+// unreadable returns nil, because weir cannot recreate a local repository.
 func (b *localBackend) unreadable(error) error { return nil }
 
 func shallowFault(where string) error {

@@ -24,14 +24,14 @@ func (b *mirrorBackend) pulled() repository { return b.mirror.repository }
 
 func (b *mirrorBackend) here(p PullRef) bool {
 	if p.MergeRef != "" {
-		return false // Only the remote knows whether it has moved.
+		return false // only the remote knows whether the ref has changed
 	}
 	have, err := b.mirror.db.Has(plumbing.NewHash(p.HeadSHA))
 	return err == nil && have
 }
 
-// unreadable marks the mirror to be made again if an object is missing: fetched objects were
-// complete, unless the server's are not.
+// unreadable marks the mirror for recreation if an object is missing. Fetched objects were complete, unless
+// the server's repository is incomplete.
 func (b *mirrorBackend) unreadable(err error) error {
 	var oe *fault.ObjectError
 	switch {
@@ -52,8 +52,8 @@ func (b *mirrorBackend) forget(head string) error {
 	return nil
 }
 
-// bring lists the remote's refs once, and a second time if the server refuses to send their
-// commits: then they may have changed in between.
+// bring lists the remote's refs, and lists them again if the server refuses to send their commits. They may
+// have changed meanwhile.
 func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
 	forge, asked, err := b.bringOnce(ctx, p)
 	if err != nil && asked && fault.ReasonOf(err) == fault.Unreachable && ctx.Err() == nil {
@@ -62,7 +62,7 @@ func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, er
 	return forge, err
 }
 
-// bringOnce returns what bring returns, and whether it requested a pack.
+// bringOnce returns the result of bring, and whether it requested a pack.
 func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbing.Hash, asked bool, err error) {
 	m, head := b.mirror, plumbing.NewHash(p.HeadSHA)
 	if m.suspect.Load() {
@@ -80,7 +80,7 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 	case !ok && !s.GivesHidden():
 		return forge, false, &MovedError{Ref: p.Head, Want: p.HeadSHA}
 	case !ok:
-		// The server may not list the ref. Its answer for the commit's name decides.
+		// The server may not list the ref. Its answer to a request for the commit decides.
 		defer func() {
 			if err != nil && fault.ReasonOf(err) == fault.Unreachable && ctx.Err() == nil {
 				asked, err = false, &MovedError{Ref: p.Head, Want: p.HeadSHA}
@@ -121,9 +121,9 @@ func (b *mirrorBackend) lacks(commits ...plumbing.Hash) (out []plumbing.Hash, er
 	return out, nil
 }
 
-// room sees to it that pull requests do not fill the disk. An overgrown mirror is
-// made again when the followed ref is looked at next, which drops them; at twice
-// its limits it takes in no more until then.
+// room prevents pull requests from filling the disk. An overgrown mirror is recreated at the next fetch of
+// the followed ref, which drops pull requests. At twice its limits, the mirror accepts no more pull requests
+// until then.
 func (b *mirrorBackend) room() error {
 	m := b.mirror
 	if err := m.prepare(); err != nil {
@@ -141,15 +141,15 @@ func (b *mirrorBackend) room() error {
 
 func (m *mirror) pullDir() string { return filepath.Join(m.dir, "refs", "weir", "pulls") }
 
-// pullRef is the file that remembers a pull request's head. Its name does not rest
-// on what a forge allows in names.
+// pullRef returns the file that records a pull request's head. Its name does not depend on the characters
+// that a forge allows in names.
 func (m *mirror) pullRef(head string) string {
 	sum := sha256.Sum256([]byte(head))
 	return filepath.Join(m.pullDir(), hex.EncodeToString(sum[:8]))
 }
 
-// remember notes that head and its history are here, so that the next fetch need
-// not bring them. The oldest are dropped.
+// remember records that head and its history are local, so that the next fetch need not transfer them. It
+// removes the oldest records.
 func (m *mirror) remember(name string, head plumbing.Hash, now time.Time) error {
 	if err := os.MkdirAll(m.pullDir(), 0o700); err != nil {
 		return fmt.Errorf("remember a pull request: %w", err)
@@ -175,11 +175,11 @@ type pullFile struct {
 	at   time.Time
 }
 
-// pullFiles lists what remember wrote, the youngest first.
+// pullFiles returns the files that remember has written, the newest first.
 func (m *mirror) pullFiles() []pullFile {
 	entries, err := os.ReadDir(m.pullDir())
 	if err != nil {
-		return nil // Naming none costs bytes only.
+		return nil // without the names, a fetch only transfers more bytes
 	}
 	var out []pullFile
 	for _, e := range entries {
@@ -193,7 +193,7 @@ func (m *mirror) pullFiles() []pullFile {
 	return out
 }
 
-// pullHeads gives the remembered heads that are here.
+// pullHeads returns the recorded heads that are local.
 func (m *mirror) pullHeads() []plumbing.Hash {
 	var out []plumbing.Hash
 	for _, f := range m.pullFiles() {

@@ -21,23 +21,23 @@ import (
 // maxChanged bounds the paths of a change that weir would revert.
 const maxChanged = 2000
 
-// Commit is a commit that weir makes: On with the files at Paths as they are in From, or with
-// Files. Equal commits are one object, independent of the member and the time.
+// Commit is a commit that weir creates: On with the files at Paths as they are in From, or with Files. Equal
+// commits have the same object name, whichever member creates them and when.
 type Commit struct {
 	On, From string
 	Paths    []string
-	// Files are the contents of files by path; From and Paths are empty then.
+	// Files has the contents of files by path. From and Paths are then empty.
 	Files map[string][]byte
-	// After is the current commit of a branch, another parent of the commit: nothing on the branch
-	// is lost. It need not be in the repository, and is empty for a new branch.
+	// After is the current commit of a branch. It becomes another parent, so that nothing on the branch is
+	// lost. It need not be in the repository, and is empty for a new branch.
 	After string
-	// Author and Address name the author, At is the time.
+	// Author and Address are the author's name and address, and At is the time.
 	Author, Address string
 	At              time.Time
 	Message         string
 }
 
-// with calls do for commits that are here.
+// with calls do with the given local commits.
 func (g *Git) with(ctx context.Context, names []string, do func(r repository, commits []git.Commit) error) error {
 	r := g.backend.pulled()
 	r.db.Steady.RLock()
@@ -73,8 +73,8 @@ func (g *Git) with(ctx context.Context, names []string, do func(r repository, co
 	return nil
 }
 
-// Changed lists the paths that differ between two commits that are here, in order. It fails
-// where they are more than maxChanged.
+// Changed returns the paths that differ between two local commits, in order. It returns an error if there are
+// more than maxChanged.
 func (g *Git) Changed(ctx context.Context, from, to string) (paths []string, err error) {
 	err = g.with(ctx, []string{from, to}, func(r repository, c []git.Commit) (err error) {
 		if paths, err = git.Changed(ctx, r.db, c[0].Tree, c[1].Tree, maxChanged); err == nil && len(paths) > maxChanged {
@@ -85,8 +85,8 @@ func (g *Git) Changed(ctx context.Context, from, to string) (paths []string, err
 	return paths, err
 }
 
-// Restored is the commit on with the files at paths as they are in from. Nothing has that
-// tree: the snapshot is for planning, and is readable until the mirror is made again.
+// Restored returns the commit on with the files at paths as they are in from. No commit has that tree. The
+// snapshot is only for planning, and is readable until the mirror is recreated.
 func (g *Git) Restored(ctx context.Context, on, from string, paths []string) (s snapshot.Snapshot, err error) {
 	err = g.with(ctx, []string{on, from}, func(r repository, c []git.Commit) error {
 		t, err := git.Restore(r.db, c[0].Tree, c[1].Tree, paths)
@@ -103,8 +103,8 @@ func (g *Git) Restored(ctx context.Context, on, from string, paths []string) (s 
 	return s, err
 }
 
-// Edited is the commit on with files of other contents. Nothing has that tree: the snapshot
-// is for planning, as that of Restored.
+// Edited returns the commit on with other contents of files. As with Restored, no commit has that tree, and
+// the snapshot is only for planning.
 func (g *Git) Edited(ctx context.Context, on string, files map[string][]byte) (s snapshot.Snapshot, err error) {
 	err = g.with(ctx, []string{on}, func(r repository, c []git.Commit) error {
 		t, err := git.Edit(r.db, c[0].Tree, files)
@@ -121,7 +121,7 @@ func (g *Git) Edited(ctx context.Context, on string, files map[string][]byte) (s
 	return s, err
 }
 
-// By says who a commit that is here is by, and who made it, each as NAME <ADDRESS>.
+// By returns the author and the committer of a local commit, each in the form NAME <ADDRESS>.
 func (g *Git) By(ctx context.Context, revision string) (author, committer string, err error) {
 	err = g.with(ctx, []string{revision}, func(r repository, _ []git.Commit) error {
 		data, err := r.db.Meta(plumbing.CommitObject, plumbing.NewHash(revision))
@@ -139,7 +139,7 @@ func (g *Git) By(ctx context.Context, revision string) (author, committer string
 	return author, committer, err
 }
 
-// change is the tree of a commit that weir makes.
+// change returns the tree of a commit that weir creates.
 func (c *Commit) change(r repository, of []git.Commit) (*git.Tree, error) {
 	if c.Files != nil {
 		return git.Edit(r.db, of[0].Tree, c.Files)
@@ -147,8 +147,8 @@ func (c *Commit) change(r repository, of []git.Commit) (*git.Tree, error) {
 	return git.Restore(r.db, of[0].Tree, of[1].Tree, slices.Sorted(slices.Values(c.Paths)))
 }
 
-// Branch makes a commit and what a server needs to have it, as a branch of a name. It
-// writes nothing here.
+// Branch creates a commit, and returns it as a branch with the objects that a server may need. It does not
+// write to the local repository.
 func (g *Git) Branch(ctx context.Context, name string, c Commit) (b transport.Branch, err error) {
 	here := slices.DeleteFunc([]string{c.On, c.From}, func(name string) bool { return name == "" })
 	err = g.with(ctx, here, func(r repository, of []git.Commit) error {

@@ -7,23 +7,22 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 )
 
-// candidate is a ref and what it names.
+// candidate is a ref and its object.
 type candidate struct {
 	ref  string
 	hash plumbing.Hash
 }
 
-// target is the selection of a source's ref among what the server lists.
+// target is the selection of a source's ref from the server's refs.
 type target struct {
 	candidate
-	// rivals are further tags of the same version; only their commits show which
-	// one to take.
+	// rivals are other tags of the same version. Only their commits show which tag counts.
 	rivals []candidate
-	// wants lists the hashes to request from the server, more those to request if it refuses.
+	// wants are the hashes to request from the server. more are the hashes to request if it refuses.
 	wants, more []plumbing.Hash
 }
 
-// key distinguishes targets.
+// key identifies a target.
 func (t target) key() string {
 	key := t.hash.String()
 	for _, r := range t.rivals {
@@ -32,10 +31,10 @@ func (t target) key() string {
 	return key
 }
 
-// all lists the candidates.
+// all returns all candidates.
 func (t target) all() []candidate { return append([]candidate{t.candidate}, t.rivals...) }
 
-// chooses is the refs that selectRef reads.
+// chooses reports whether selectRef reads a ref.
 func (r Ref) chooses(name string, caps transport.Capabilities) bool {
 	n := plumbing.ReferenceName(name)
 	switch {
@@ -50,7 +49,7 @@ func (r Ref) chooses(name string, caps transport.Capabilities) bool {
 	}
 }
 
-// selectRef finds what ref names now.
+// selectRef returns the current target of ref.
 func selectRef(s *transport.Session, ref Ref) (target, error) {
 	switch name := ref.fullName(); {
 	case ref.Commit != "":
@@ -72,7 +71,7 @@ func missingRef(where, name string) error {
 	return fault.New(fault.MissingRef, "%s has no %s; push it, or change the source's ref", where, fault.Plain(name))
 }
 
-// selectHead follows the branch that HEAD names; a detached HEAD names a commit.
+// selectHead selects the branch of HEAD. A detached HEAD points to a commit.
 func selectHead(s *transport.Session) (target, error) {
 	if s.Adv.Head == nil {
 		return target{}, fault.New(fault.MissingRef, "HEAD of %s names a branch that does not exist; set ref.branch", s.Host)
@@ -85,8 +84,8 @@ func selectHead(s *transport.Session) (target, error) {
 	return t, nil
 }
 
-// selectCommit requests the commit by name if the server lists it or allows that. Otherwise it
-// requests all branches and tags, because one should contain it. A server that serves only tips by
+// selectCommit selects the commit by name if the server lists it or allows that. Otherwise it selects all
+// branches and tags, because one of them should contain the commit. A server that allows only the tips by
 // name may refuse the first request; then it gets the second.
 func selectCommit(s *transport.Session, commit string) target {
 	h := plumbing.NewHash(commit)

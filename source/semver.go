@@ -11,26 +11,25 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// listedVersions bounds the versions that an error lists.
+// listedVersions bounds the versions in an error message.
 const listedVersions = 5
 
-// taggedVersion is a tag that is a version.
+// taggedVersion is a tag whose name is a version.
 type taggedVersion struct {
 	candidate
 	version *semver.Version
 }
 
-// parseVersionTag reads MAJOR.MINOR.PATCH with what may follow it, and a v in
-// front of it or not. Other tags are no versions.
+// parseVersionTag parses MAJOR.MINOR.PATCH with optional suffixes and an optional leading v. ok is false for
+// all other tags.
 func parseVersionTag(tag string) (*semver.Version, bool) {
 	v, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
 	return v, err == nil
 }
 
-// selectVersion finds the tag with the highest version in a range. A pre-release
-// counts only where the range names one. Tags of the same version, which differ
-// in the leading v or in their build metadata, are rivals: the younger commit
-// wins, and at the same time the tag that sorts last.
+// selectVersion returns the tag with the highest version in a range. A pre-release counts only if the range
+// names one. Tags of the same version, which differ in the leading v or in build metadata, are rivals. The
+// newest commit wins, and among equal times the tag that sorts last.
 func selectVersion(where, text string, refs map[string]plumbing.Hash) (target, error) {
 	within, err := semver.NewConstraint(text)
 	if err != nil {
@@ -82,7 +81,7 @@ func mustParse(ref string) *semver.Version {
 	return v
 }
 
-// noVersion says what there is instead.
+// noVersion returns an error that lists the existing versions.
 func noVersion(where, text string, versions []taggedVersion, others int) error {
 	have := "none of its tags is a version such as v1.2.3"
 	if len(versions) > 0 {

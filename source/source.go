@@ -1,35 +1,38 @@
-// Package source turns a Git repository and a ref into snapshots: one commit with its tree. It
-// returns the result of merging a pull request, and how commits relate to each other. Nothing is
-// ever checked out, and nothing is pushed but new branches of weir's own (revert.go makes their
-// commits in memory, transport.Pusher sends them).
+// Package source turns a Git repository and a ref into snapshots: a commit with its tree. It also merges pull
+// requests, and returns how commits are related. It checks nothing out. It pushes only new branches of weir
+// itself (revert.go creates their commits in memory, transport.Pusher sends them).
 //
 //	server ──transport──▶ mirror ─┐
 //	                              ├─git──▶ verified tree ─▶ signature ─▶ Snapshot
 //	repository on this machine ───┘                     └─▶ merge by path ─▶ Merge
 //
-// Terms. A *source* is a repository and the Ref that weir follows there. The *mirror* is a bare
-// directory with the history of that ref: a cache, which is made again if it is damaged or has
-// grown too much. A *backend* is a mirror with its server, or a repository on this machine, which
-// is read in place and never written. A *target* (select.go) is what the ref names now. A *Merge*
-// is a pull request's head merged with a followed commit.
+// # Terms
 //
-// Rules, and why:
+//   - A source is a repository and the Ref that weir follows there.
+//   - The mirror is a bare directory with the history of that ref. It is a cache, which is recreated if it is
+//     damaged or too large.
+//   - A backend is a mirror with its server, or a local repository, which is read in place and never written.
+//   - A target (select.go) is the current object of the ref.
+//   - A Merge is a pull request's head merged with a followed commit.
 //
-//   - A snapshot is returned only after its whole tree was found to be complete: a missing object
-//     that looked like a missing file would delete machines.
-//   - Everything that prevents a snapshot is a fault.UnavailableError with a Reason. The last good
-//     snapshot stays available from Last, also after a restart, so that a broken source is never
-//     mistaken for an empty one.
-//   - All received data is bounded: refs, packs, objects, deltas, entries, depth and time. Anyone
-//     may open a pull request, so the bounds of pull requests are narrower, and their objects go
-//     when the mirror is made again (git.ErrReplaced).
-//   - Only what weir applies must be signed: the followed commit, or the tag that led to it. A pull
+// # Rules
+//
+//   - A snapshot is returned only after its complete tree was verified. If a missing object counted as a
+//     missing file, weir would delete machines.
+//   - Everything that prevents a snapshot is a fault.UnavailableError with a Reason. Last still returns the
+//     last good snapshot, even after a restart, so that a broken source is never treated as an empty one.
+//   - All received data is bounded: refs, packs, objects, deltas, entries, depth and time. Anyone may open a
+//     pull request, so pull requests have lower bounds, and their objects are dropped when the mirror is
+//     recreated (git.ErrReplaced).
+//   - Only commits that weir applies must be signed: the followed commit, or the tag that led to it. A pull
 //     request is only planned.
-//   - One operation on a repository runs at a time; reading objects waits for none.
+//   - Operations on a repository run one at a time. Reading objects does not wait for them.
 //
-// Packages: git reads objects, transport reaches servers, signature checks who signed, snapshot is
-// the value, fault says what went wrong, worktree reads what is not committed yet, upload carries
-// it to a daemon, githubapp makes tokens. Only these import go-git.
+// # Packages
+//
+// git reads objects, transport connects to servers, signature checks signatures, snapshot defines the value,
+// fault the errors. worktree reads uncommitted files, upload sends them to a daemon, and githubapp creates
+// tokens. Only these packages import go-git.
 package source
 
 import (
@@ -73,47 +76,45 @@ type Ref struct {
 	Name string `yaml:"name"`
 }
 
-// Config describes one source.
+// Config is the configuration of a source.
 type Config struct {
 	// Name identifies the source in errors, logs and file names.
 	Name string
-	// URL is http(s)://…, ssh://…, user@host:path, file://… or a path on this
-	// machine.
+	// URL is http(s)://…, ssh://…, user@host:path, file://… or a local path.
 	URL string
 	Ref Ref
 	// Interval is the time between polls. Default: 30 s.
 	Interval time.Duration
-	// Dir is the directory below which the mirror is kept, in a directory of its
-	// own per source. Not used for a repository on this machine.
+	// Dir is the directory for mirrors. Each source has a directory below it. It is not used for a local
+	// repository.
 	Dir string
 	transport.Settings
-	// Verify says which signatures a revision needs. Default: none.
+	// Verify defines the signatures that a revision needs. Default: none.
 	Verify signature.Policy
 }
 
-// Options holds what the surroundings provide. The zero value works.
+// Options are the dependencies of a Git. The zero value is usable.
 type Options struct {
-	// Logger receives what happens. Default: nothing is logged.
+	// Logger is the log. Default: nothing is logged.
 	Logger *slog.Logger
-	// Now is the clock. Default: time.Now.
+	// Now returns the time. Default: time.Now.
 	Now func() time.Time
-	// Rand gives numbers in [0,1) for the jitter of polls.
+	// Rand returns numbers in [0,1) for the jitter of polls.
 	Rand func() float64
-	// Timeout bounds how long one operation waits for the remote, and how long it
-	// waits on while what comes is slow. Default: 2 min.
+	// Timeout bounds the time that an operation waits for a silent remote. A remote that sends data gets
+	// more time (transport.Deadline). Default: 2 min.
 	Timeout time.Duration
-	// Fetched is called after each fetch, with how long it took and how it ended;
-	// it may be nil.
+	// Fetched is called after each fetch, with its duration and error. It may be nil.
 	Fetched func(took time.Duration, err error)
-	// Found is called after each fetch that worked, once Last knows of it, with when
-	// it began and the revision that it found; it may be nil.
+	// Found is called after each successful fetch, after Last returns the result, with the start time and the
+	// revision. It may be nil.
 	Found func(began time.Time, revision string)
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
-// New makes a source. It does no input or output beyond reading CAFile. A URL
-// that will never work is refused with an *UnavailableError.
+// New returns a source. It does no input or output except for reading CAFile. For a URL that can never work
+// it returns an *UnavailableError.
 func New(cfg Config, opts Options) (*Git, error) {
 	if !validName.MatchString(cfg.Name) {
 		return nil, fmt.Errorf("configure source %q: name must match %s", cfg.Name, validName)
@@ -173,7 +174,7 @@ func New(cfg Config, opts Options) (*Git, error) {
 	return g, nil
 }
 
-// Validate names the mistake in a ref.
+// Validate returns an error if the ref is invalid.
 func (r Ref) Validate() error {
 	set := 0
 	for _, s := range []string{r.Branch, r.Tag, r.SemVer, r.Commit, r.Name} {
@@ -200,8 +201,7 @@ func (r Ref) Validate() error {
 	return nil
 }
 
-// fullName is the ref's name as Git stores it, empty for a commit, a range of
-// versions or HEAD.
+// fullName returns the full name of the ref in Git. It is empty for a commit, a range of versions or HEAD.
 func (r Ref) fullName() string {
 	switch {
 	case r.Branch != "":

@@ -14,15 +14,15 @@ import (
 const (
 	// jitter spreads polls over ±10 % of the interval.
 	jitter = 0.1
-	// healDelay is the wait before a damaged mirror is made again.
+	// healDelay is the delay before a damaged mirror is recreated.
 	healDelay = time.Second
-	// refusedRate is the average rate in bytes per second that useless polls may transfer: a
-	// refused pack would be sent again at every poll.
+	// refusedRate bounds the average transfer of polls whose pack is refused, in bytes per second. The server
+	// sends such a pack again at every poll.
 	refusedRate = 1 << 20
 )
 
-// Nudge makes Watch fetch at once, as after a webhook. It does not block; several
-// nudges before the fetch become one.
+// Nudge makes Watch fetch immediately, for example after a webhook. It does not block. Several nudges before
+// the fetch count as one.
 func (g *Git) Nudge() {
 	select {
 	case g.nudges <- struct{}{}:
@@ -30,12 +30,12 @@ func (g *Git) Nudge() {
 	}
 }
 
-// Watch fetches the source at once, then at each interval with jitter, at each nudge, and for a
-// repository on this machine soon after each change of a ref. It calls fn, in its own goroutine and
-// never twice at a time, whenever the outcome differs from the one before: another revision or ref,
-// another error, or the end of one. Revisions that were replaced while fn ran are skipped.
+// Watch fetches the source immediately, at each interval with jitter, and at each nudge. A local repository
+// is also fetched soon after each change of a ref. Watch calls fn whenever the outcome differs from the
+// previous one: another revision or ref, another error, or the end of an error. It calls fn in its own
+// goroutine, and never concurrently. It skips revisions that were replaced while fn ran.
 //
-// Watch returns nil once ctx has ended. One Watch may run at a time.
+// Watch returns nil after ctx has ended. Only one Watch may run at a time.
 func (g *Git) Watch(ctx context.Context, fn func(snapshot.Snapshot, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -62,7 +62,7 @@ type poller struct {
 	wake     <-chan struct{}
 	fetch    func(context.Context) (snapshot.Snapshot, error)
 	report   func(snapshot.Snapshot, error)
-	// before runs ahead of each fetch.
+	// before is called before each fetch.
 	before func()
 }
 
@@ -98,7 +98,7 @@ func (p poller) run(ctx context.Context) {
 	}
 }
 
-// outcome holds the properties that distinguish one fetch from another.
+// outcome has the properties that distinguish the results of fetches.
 type outcome struct {
 	seen          bool
 	revision, ref string
@@ -106,7 +106,7 @@ type outcome struct {
 	text          string
 }
 
-// restAfter returns the minimum pause after an error, independent of the interval.
+// restAfter returns the minimum pause after an error, regardless of the interval.
 func restAfter(err error) time.Duration {
 	var ue *fault.UnavailableError
 	if !errors.As(err, &ue) {

@@ -108,8 +108,8 @@ func New(r Reason, format string, args ...any) *Error {
 	return &Error{Reason: r, Text: fmt.Sprintf(format, args...)}
 }
 
-// Unread is the fault of an object that could not be read: its damage, unless the
-// error says that the machine had no means to read it.
+// Unread returns the fault of an object that could not be read. The reason is damage, unless err shows that
+// the machine lacked resources to read it.
 func Unread(err error, format string, args ...any) *Error {
 	f := New(Corrupt, format+": %v", append(args, err)...)
 	if Scarce(err) {

@@ -11,16 +11,15 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// allowedSigner is a line of an allowed signers file; see ssh-keygen(1),
-// ALLOWED SIGNERS.
+// allowedSigner is a line of an allowed signers file; see ALLOWED SIGNERS in ssh-keygen(1).
 type allowedSigner struct {
 	principals    string
-	namespaces    []string // empty: all
+	namespaces    []string // empty means all
 	after, before time.Time
 	key           ssh.PublicKey
 }
 
-// parseAllowedSigners reads a whole file. A time without a zone is in zone.
+// parseAllowedSigners parses a complete file. zone is the time zone of times that have none.
 func parseAllowedSigners(file string, data []byte, zone *time.Location) ([]allowedSigner, error) {
 	var out []allowedSigner
 	n, authorities := 0, 0
@@ -49,15 +48,15 @@ func parseAllowedSigners(file string, data []byte, zone *time.Location) ([]allow
 	return out, nil
 }
 
-// parseAllowedSigner reads "principals [options] type key [comment]". Authority
-// says that the line is about a certificate authority, which is left out.
+// parseAllowedSigner parses "principals [options] type key [comment]". authority is true if the line is about
+// a certificate authority; such lines are ignored.
 func parseAllowedSigner(text string, zone *time.Location) (s allowedSigner, authority bool, err error) {
 	principals, rest, ok := cutQuoted(text, " \t")
 	if s.principals = strings.Trim(principals, `"`); !ok || s.principals == "" {
 		return s, false, errors.New("no key behind the principals")
 	}
 	rest = strings.TrimSpace(rest)
-	// A line of authorized_keys has the same form from here on.
+	// The remainder has the form of a line in authorized_keys.
 	key, _, options, more, err := ssh.ParseAuthorizedKey([]byte(rest))
 	if err != nil || len(more) > 0 {
 		return s, false, errors.New("no public key that can be read; the form is: principals [options] type key [comment]")
@@ -85,7 +84,7 @@ func parseAllowedSigner(text string, zone *time.Location) (s allowedSigner, auth
 	return s, authority, nil
 }
 
-// cutQuoted cuts at the first of seps outside of quotes.
+// cutQuoted cuts at the first of seps that is not in quotes.
 func cutQuoted(text, seps string) (before, after string, ok bool) {
 	quoted := false
 	for i, r := range text {
@@ -99,7 +98,7 @@ func cutQuoted(text, seps string) (before, after string, ok bool) {
 	return text, "", false
 }
 
-// parseTime reads YYYYMMDD[HHMM[SS]], with a Z behind it for UTC.
+// parseTime parses YYYYMMDD[HHMM[SS]], with a Z suffix for UTC.
 func parseTime(text string, zone *time.Location) (time.Time, error) {
 	digits, utc := strings.CutSuffix(text, "Z")
 	if utc {
@@ -115,9 +114,8 @@ func parseTime(text string, zone *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time; write YYYYMMDD, YYYYMMDDHHMM or YYYYMMDDHHMMSS, with Z behind it for UTC", text)
 }
 
-// mayHaveSigned finds the line that allows a key at the time that the committer or
-// tagger gave, or now without such a time, and gives its principals. The error goes
-// on a sentence.
+// mayHaveSigned finds the line that allows a key at the time of the committer or tagger, or at the current
+// time if that is zero. It returns the line's principals. The error text continues a sentence.
 func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when, now time.Time) (string, error) {
 	if when.IsZero() {
 		when = now
@@ -139,11 +137,11 @@ func mayHaveSigned(signers []allowedSigner, key ssh.PublicKey, when, now time.Ti
 	return "", why
 }
 
-// literal keeps what only path.Match knows from meaning something.
+// literal escapes the special characters of path.Match that patterns of ssh do not have.
 var literal = strings.NewReplacer(`\`, `\\`, `[`, `\[`)
 
-// permits reports whether a namespace matches one of the line's patterns, and no
-// pattern that begins with an exclamation mark; see ssh_config(5), PATTERNS.
+// permits reports whether a namespace matches one of the line's patterns, and no pattern that starts with an
+// exclamation mark; see PATTERNS in ssh_config(5).
 func (s allowedSigner) permits(namespace string) bool {
 	covered := len(s.namespaces) == 0
 	for _, pattern := range s.namespaces {

@@ -7,10 +7,9 @@ import (
 	"fmt"
 )
 
-// unarmored takes the armor off a signature. The libraries' readers look for a
-// block that they like, and pass over the text before, between and behind; then
-// they may check something else than Git, gpg and ssh-keygen do. Here the block is
-// all there is, and headers and a checksum are for those forms that have them.
+// unarmored removes the armor of a signature. The parsers of the libraries search for a block that they
+// support, and ignore the text around it. So they could check something else than Git, gpg and ssh-keygen do.
+// Here the text must be exactly one block. Only the forms that have headers and a checksum may contain them.
 func unarmored(text []byte, kind string, pgp bool) ([]byte, error) {
 	unreadable := fmt.Errorf("its %s cannot be read: it is not one block and nothing else", kind)
 	if pgp {
@@ -44,7 +43,7 @@ func unarmored(text []byte, kind string, pgp bool) ([]byte, error) {
 	return data, nil
 }
 
-// strictBase64 reads lines of base64, in the one form that each content has.
+// strictBase64 decodes lines of base64. It accepts only the canonical form of the content.
 func strictBase64(text []byte) ([]byte, error) {
 	data, err := base64.StdEncoding.Strict().AppendDecode(nil, bytes.ReplaceAll(text, []byte("\n"), nil))
 	if err != nil || bytes.ContainsRune(text, '\r') {
@@ -53,7 +52,7 @@ func strictBase64(text []byte) ([]byte, error) {
 	return data, nil
 }
 
-// crc24 is the checksum of RFC 9580, section 6.1.
+// crc24 returns the checksum of RFC 9580, section 6.1.
 func crc24(data []byte) []byte {
 	sum := uint32(0xb704ce)
 	for _, b := range data {

@@ -15,24 +15,23 @@ const (
 	beginX509       = "-----BEGIN SIGNED MESSAGE-----"
 )
 
-// Object is a commit or tag, split into its parts.
+// Object has the parts of a commit or tag.
 type Object struct {
 	// Payload is the signed content.
 	Payload []byte
-	// Signature is armored, empty without one.
+	// Signature is the armored signature, or empty.
 	Signature []byte
-	// Who names the committer or tagger, with the address.
+	// Who is the name and address of the committer or tagger.
 	Who string
-	// When is the time that the committer or tagger gave, the zero time where none
-	// can be read.
+	// When is the time of the committer or tagger. It is zero if it cannot be parsed.
 	When time.Time
-	// Name is the name in a tag, empty for a commit.
+	// Name is the name in a tag. It is empty for a commit.
 	Name string
 }
 
-// ParseCommit splits a commit into its parts: the signature stands in the header
-// gpgsig, and what was signed is the commit without it. The header gpgsig-sha256,
-// which signs the commit's other name, is left out as well.
+// ParseCommit splits a commit into its parts. The signature is in the header gpgsig, and the commit without
+// this header is the signed content. The header gpgsig-sha256, which signs the commit's SHA-256 form, is
+// removed as well.
 func ParseCommit(raw []byte) (Object, error) {
 	head, body, ok := bytes.Cut(raw, []byte("\n\n"))
 	if !ok {
@@ -41,7 +40,7 @@ func ParseCommit(raw []byte) (Object, error) {
 	var o Object
 	var payload, signature []byte
 	found := 0
-	// into receives continued lines.
+	// into receives continuation lines.
 	into := &payload
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
 		key, value, _ := bytes.Cut(line, []byte(" "))
@@ -62,7 +61,7 @@ func ParseCommit(raw []byte) (Object, error) {
 		case bytes.HasPrefix(line, []byte("gpgsig")):
 			return Object{}, errors.New("it has a header like that of a signature, which Git would leave out of the signed contents")
 		case string(key) == "committer" && o.Who == "":
-			o.Who, o.When = parseIdentity(string(value)) // The first, as in Git.
+			o.Who, o.When = parseIdentity(string(value)) // the first one counts, as in Git
 		}
 		into = &payload
 		payload = append(append(payload, line...), '\n')
@@ -77,8 +76,8 @@ func ParseCommit(raw []byte) (Object, error) {
 	return o, nil
 }
 
-// ParseTag splits a tag into its parts: the signature is the end of its message,
-// and what was signed all that is before it.
+// ParseTag splits a tag into its parts. The signature is at the end of its message, and everything before it
+// is the signed content.
 func ParseTag(raw []byte) (Object, error) {
 	var o Object
 	head, _, _ := bytes.Cut(raw, []byte("\n\n"))
@@ -96,7 +95,7 @@ func ParseTag(raw []byte) (Object, error) {
 			o.Who, o.When = parseIdentity(value)
 		}
 	}
-	// As in Git, the last line that begins a signature is the one.
+	// As in Git, the last line that starts a signature counts.
 	at := len(raw)
 	for start := 0; start < len(raw); {
 		for _, begin := range []string{beginPGP, beginPGPMessage, beginSSH, beginX509} {
@@ -114,8 +113,8 @@ func ParseTag(raw []byte) (Object, error) {
 	return o, nil
 }
 
-// parseIdentity reads "Name <address> seconds zone". Seconds that are no number,
-// and second 0, give the zero time, as they are no date to Git.
+// parseIdentity parses "Name <address> seconds zone". when is zero if the seconds are 0 or not a number,
+// because Git treats neither as a date.
 func parseIdentity(text string) (who string, when time.Time) {
 	end := strings.LastIndexByte(text, '>')
 	if end < 0 {

@@ -16,10 +16,10 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// pgpKeys are the public keys of those who may sign.
+// pgpKeys are the public keys of allowed signers.
 type pgpKeys struct{ ring openpgp.EntityList }
 
-// add takes the keys of a file, of all its armored blocks.
+// add adds the keys in all armored blocks of a file.
 func (k *pgpKeys) add(data []byte) error {
 	before := len(k.ring)
 	if !bytes.Contains(data, []byte("-----BEGIN")) {
@@ -29,8 +29,8 @@ func (k *pgpKeys) add(data []byte) error {
 		}
 		k.ring = append(k.ring, ring...)
 	}
-	// A reader that buffers enough is used as it is, so that the next block is
-	// found where the one before ended.
+	// A reader with a large enough buffer is used directly, so that the next block starts where the previous
+	// one ended.
 	r := bufio.NewReaderSize(bytes.NewReader(data), 4096)
 	for bytes.Contains(data, []byte("-----BEGIN")) {
 		block, err := armor.Decode(r)
@@ -55,10 +55,9 @@ func (k *pgpKeys) add(data []byte) error {
 	return nil
 }
 
-// verify checks a detached signature. A key is valid if it is not revoked and has
-// not expired. again says that the object was accepted before; then a key that has
-// expired since the signature was made is valid too: else a fleet would stop at a
-// date on which nothing changed.
+// verify checks a detached signature. A key is valid if it is not revoked and not expired. If again is true,
+// the object was accepted before. Then a key that has expired since the signature was made is valid too.
+// Otherwise a fleet would stop on a date without any change.
 func (k *pgpKeys) verify(o Object, now time.Time, again bool) (string, error) {
 	if len(k.ring) == 0 {
 		return "", errors.New("it is signed with PGP, and verify.pgp names no keys")
@@ -72,7 +71,7 @@ func (k *pgpKeys) verify(o Object, now time.Time, again bool) (string, error) {
 		return "", err
 	}
 	if made.CreationTime.After(now) {
-		now = made.CreationTime // Clocks differ, and gpg takes it too.
+		now = made.CreationTime // clocks differ, and gpg accepts this too
 	}
 	entity, err := k.check(o.Payload, data, made, now)
 	if errors.Is(err, pgperrors.ErrKeyExpired) && again && !made.SigExpired(now) {
@@ -97,8 +96,8 @@ func (k *pgpKeys) verify(o Object, now time.Time, again bool) (string, error) {
 	return name, nil
 }
 
-// check verifies a signature as of a time. A revoked key is revoked at every time, and in every
-// copy: a user who adds a revoked key to the file intends that.
+// check verifies a signature at a given time. A revoked key is invalid at every time, even if only one copy
+// of it is revoked. A user who adds a revoked key to the file wants that.
 func (k *pgpKeys) check(payload, data []byte, made *packet.Signature, at time.Time) (*openpgp.Entity, error) {
 	entity, err := openpgp.CheckDetachedSignature(&k.ring, bytes.NewReader(payload), bytes.NewReader(data), &packet.Config{Time: func() time.Time { return at }})
 	if err != nil && !errors.Is(err, pgperrors.ErrKeyExpired) {
@@ -115,12 +114,12 @@ func (k *pgpKeys) check(payload, data []byte, made *packet.Signature, at time.Ti
 	return entity, err
 }
 
-// strongHashes lists the hashes over which a signature is accepted. The library accepts SHA-1 too,
-// for which two contents with one hash can be made.
+// strongHashes lists the accepted hashes of signatures. The library also accepts SHA-1, for which different
+// contents with the same hash can be made.
 var strongHashes = []crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512, crypto.SHA3_256, crypto.SHA3_512}
 
-// describePGP reads a signature, and names its key. It accepts exactly one signature, so that
-// messages describe the signature that was checked.
+// describePGP parses a signature and returns the name of its key. It accepts only exactly one signature, so
+// that messages describe the signature that was checked.
 func describePGP(data []byte) (s *packet.Signature, key string, err error) {
 	r := bytes.NewReader(data)
 	p, err := packet.Read(r)
@@ -140,8 +139,8 @@ func describePGP(data []byte) (s *packet.Signature, key string, err error) {
 	}
 }
 
-// definite reports whether a packet says its whole length at its beginning. Only
-// data may do otherwise; see RFC 9580, section 4.2.1.4.
+// definite reports whether a packet has its complete length in its header. Only data packets may omit it; see
+// RFC 9580, section 4.2.1.4.
 func definite(data []byte) bool {
 	const newFormat, indeterminate, partial = 0x40, 3, 224
 	if data[0]&newFormat == 0 {

@@ -1,10 +1,9 @@
-// Package signature checks whether a holder of an allowed key signed a commit or
-// tag of Git, with PGP or SSH.
+// Package signature checks whether the holder of an allowed key signed a commit or tag of Git, with PGP or
+// SSH.
 //
-// It works on the objects as Git stores them, byte by byte, so that it checks the
-// very bytes that were signed. The allowed signers stand in files outside of every
-// repository: a list of signers in the tree would be chosen by the commit that it is to
-// judge.
+// It works on the bytes of Git's objects, so that it checks exactly the signed bytes. The allowed signers are
+// in files outside of all repositories. A commit could change a list in its own tree, and so choose the
+// signers that check it.
 package signature
 
 import (
@@ -15,20 +14,20 @@ import (
 	"time"
 )
 
-// Mode says which objects must be signed.
+// Mode defines which objects must be signed.
 type Mode string
 
-// Modes. The zero value asks for no signature.
+// Modes. The zero value requires no signature.
 const (
-	// Commit asks for a signed commit.
+	// Commit requires a signed commit.
 	Commit Mode = "commit"
-	// Tag asks for a signed tag, which the source's ref must then name.
+	// Tag requires a signed tag. The source's ref must then be a tag.
 	Tag Mode = "tag"
-	// Either asks for one of the two.
+	// Either requires a signed commit or a signed tag.
 	Either Mode = "either"
 )
 
-// maxFileBytes bounds the size of a file with keys.
+// maxFileBytes bounds the size of a key file.
 const maxFileBytes = 4 << 20
 
 // Policy defines which signatures a revision needs. The zero value requires none.
@@ -52,13 +51,13 @@ type SSH struct {
 	AllowedSignersFile string `yaml:"allowedSignersFile"`
 }
 
-// HasKeys reports whether anybody may sign.
+// HasKeys reports whether the policy has any keys.
 func (p Policy) HasKeys() bool { return len(p.PGP.KeyFiles) > 0 || p.SSH.AllowedSignersFile != "" }
 
-// IsZero reports whether no signature is asked for.
+// IsZero reports whether the policy requires no signature.
 func (p Policy) IsZero() bool { return p.Mode == "" }
 
-// Validate names the mistake in a policy; it reads no file.
+// Validate returns an error if the policy is invalid. It does not read files.
 func (p Policy) Validate() error {
 	switch {
 	case p.Mode == "" && !p.HasKeys():
@@ -71,7 +70,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// Keys are the signers of a policy as its files held them.
+// Keys are the signers of a policy, as read from its files.
 type Keys struct {
 	pgp pgpKeys
 	ssh []allowedSigner
@@ -112,9 +111,9 @@ func readKeys(file string) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// Verify checks the signature of an object and names the key that made it, as in
-// "SSH key SHA256:… (alice@example.com)". The error says why it does not count.
-// again says that the same object counted before.
+// Verify checks the signature of an object. It returns a name of the key, as in "SSH key SHA256:…
+// (alice@example.com)". The error has the reason why the signature is not accepted. again is true if the same
+// object was accepted before.
 func (k *Keys) Verify(o Object, again bool) (string, error) {
 	switch text := string(o.Signature); {
 	case text == "":

@@ -12,18 +12,17 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// The constants of OpenSSH's PROTOCOL.sshsig.
+// Constants of OpenSSH's PROTOCOL.sshsig.
 const (
 	sshsigMagic   = "SSHSIG"
 	sshsigVersion = 1
-	// gitNamespace keeps signatures over mails and files from being signatures
-	// over commits.
+	// gitNamespace distinguishes signatures of commits from signatures of mails and files.
 	gitNamespace = "git"
-	// dsaKey is a type whose signatures are over SHA-1.
+	// dsaKey is a key type whose signatures use SHA-1.
 	dsaKey = "ssh-dss"
 )
 
-// sshsig is the content of an SSH signature after the magic word.
+// sshsig is the content of an SSH signature after the magic string.
 type sshsig struct {
 	Version   uint32
 	PublicKey []byte
@@ -33,7 +32,7 @@ type sshsig struct {
 	Signature []byte
 }
 
-// sshsigSigned is the content that the key signed, after the magic word.
+// sshsigSigned is the signed content after the magic string.
 type sshsigSigned struct {
 	Namespace string
 	Reserved  string
@@ -60,8 +59,7 @@ func (k *Keys) verifySSH(o Object) (string, error) {
 	return name + " (" + principals + ")", nil
 }
 
-// checkSSH checks a signature against the key that it carries itself; whether
-// that key may sign is another question.
+// checkSSH checks a signature against the key that it contains. It does not check whether that key may sign.
 func checkSSH(o Object) (ssh.PublicKey, error) {
 	unreadable := errors.New("its SSH signature cannot be read")
 	data, err := unarmored(o.Signature, "SSH SIGNATURE", false)
@@ -115,8 +113,7 @@ func checkSSH(o Object) (ssh.PublicKey, error) {
 	return key, nil
 }
 
-// touched demands that a hardware key was touched. Other keys say nothing beside
-// their signature.
+// touched requires that a hardware key was touched. Signatures of other keys must have no additional data.
 func touched(key ssh.PublicKey, sig ssh.Signature) error {
 	if t := key.Type(); t != ssh.KeyAlgoSKED25519 && t != ssh.KeyAlgoSKECDSA256 {
 		if len(sig.Rest) > 0 {

@@ -1,6 +1,5 @@
-// Package snapshot is what everybody gets of a source: one commit, its message with the
-// trailers in it, and its tree. It is a value: how it was read from Git is known to
-// package source alone.
+// Package snapshot defines the value that a source returns: a commit, its message with trailers, and its
+// tree. Only package source knows how it was read from Git.
 package snapshot
 
 import (
@@ -9,16 +8,15 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// Snapshot is one commit of a source. It does not change.
+// Snapshot is a commit of a source. It is immutable.
 type Snapshot struct {
-	// Source is the name of the source, SourceID the identity of its repository
-	// (see source.ID).
+	// Source is the name of the source. SourceID is the identity of its repository (see source.ID).
 	Source, SourceID string
 	// Revision is the commit's object name in hex.
 	Revision string
-	// Ref is the full name of the ref that led to the commit, "HEAD" for a
-	// detached one, the object name for a pinned commit, or, until the repository
-	// was asked after a restart, the range of versions that is followed.
+	// Ref is the full name of the ref that led to the commit. It is "HEAD" for a detached HEAD, and the
+	// object name for a pinned commit. After a restart, until the first fetch, it is the followed range of
+	// versions, if there is one.
 	Ref string
 	// Subject is the first line of Message.
 	Subject, Message string
@@ -26,8 +24,8 @@ type Snapshot struct {
 	CommittedAt time.Time
 	// Parent is the object name of the first parent, empty for a root commit.
 	Parent string
-	// SignedBy names the key that vouches for the revision, empty if no signature is required.
+	// SignedBy is the name of the key that signed the revision. It is empty if no signature is required.
 	SignedBy string
-	// Tree holds the commit's files. It may be used by several goroutines.
+	// Tree has the commit's files. It is safe for concurrent use.
 	Tree tree.Tree
 }

@@ -1,16 +1,16 @@
 package snapshot
 
-// Standing says how a commit stands to those that are, or were, followed.
+// Standing is the relation of a commit to the commits that are or were followed.
 type Standing string
 
 // Standings.
 const (
-	// Behind: it is a commit that is followed, or such a one descends from it.
+	// Behind means that it is a followed commit or an ancestor of one.
 	Behind Standing = "behind"
-	// Ahead: it descends from the commit that is followed.
+	// Ahead means that it descends from the followed commit.
 	Ahead Standing = "ahead"
-	// Aside: it is here, and neither of the two.
+	// Aside means that it is in the repository, and neither Behind nor Ahead.
 	Aside Standing = "aside"
-	// Unknown: it is not here.
+	// Unknown means that it is not in the repository.
 	Unknown Standing = "unknown"
 )

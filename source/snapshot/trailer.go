@@ -4,25 +4,25 @@ import "strings"
 
 // Trailer is a line such as "Signed-off-by: A U Thor" at the end of a commit message.
 type Trailer struct {
-	// Key is the key as written: keys that differ in case alone are the same.
+	// Key is the key as written. Keys are not case-sensitive.
 	Key string
 	// Value is the unfolded value, on one line.
 	Value string
 }
 
-// Trailers reads the trailers of a commit message as Git 2.39 does in `git log
-// --format=%(trailers:only,unfold)` and in `git interpret-trailers --parse --no-divider`, which is
-// for commit messages: a line of dashes ends the message in a mail only. go-git has no such reader.
-// Settings of Git's configuration (separators, the comment character, keys) always have their
-// defaults here: a message means the same on every machine.
+// Trailers returns the trailers of a commit message, like Git 2.39 in `git log
+// --format=%(trailers:only,unfold)` and `git interpret-trailers --parse --no-divider`. These are for commit
+// messages; only in mails does a line of dashes end the message. go-git has no such function. Settings in
+// Git's configuration (separators, the comment character, keys) are ignored, so that a message has the same
+// trailers on every machine.
 func Trailers(message string) []Trailer {
-	message, _, _ = strings.Cut(message, "\x00") // where a text of C ends
+	message, _, _ = strings.Cut(message, "\x00") // a C string ends here
 	for message != "" && blankLine(message) {
 		_, message, _ = strings.Cut(message, "\n")
 	}
 	message = message[:messageEnd(message)]
 	var out []Trailer
-	var folded *Trailer // takes the lines that continue it; nil: they continue something else
+	var folded *Trailer // the trailer that continuation lines belong to; nil for other lines
 	for line := range strings.Lines(message[trailersStart(message):]) {
 		if gitSpace(line[0]) {
 			if folded != nil {
@@ -42,30 +42,30 @@ func Trailers(message string) []Trailer {
 	return out
 }
 
-// The lines that Git's own commands write. One of them lets a paragraph with other
-// lines be trailers.
+// Prefixes of lines that Git's own commands write. If a paragraph contains one, it may also contain other
+// lines.
 var gitsOwn = []string{"Signed-off-by: ", "(cherry picked from commit "}
 
 const (
 	comment = '#'
-	// cutLine ends a message that Git gave to an editor with more below.
+	// cutLine ends a message that was edited with additional text below it.
 	cutLine = "# ------------------------ >8 ------------------------\n"
-	// conflicts begins what Git once noted at the end of a merge's message.
+	// conflicts starts the list that older versions of Git added to a merge's message.
 	conflicts = "Conflicts:\n"
 	gitSpaces = " \t\n\r"
 )
 
-// gitSpace is Git's isspace.
+// gitSpace is Git's isspace function.
 func gitSpace(c byte) bool { return strings.IndexByte(gitSpaces, c) >= 0 }
 
-// blankLine reports whether the first line holds nothing but space.
+// blankLine reports whether the first line contains only white space.
 func blankLine(s string) bool {
 	line, _, _ := strings.Cut(s, "\n")
 	return strings.Trim(line, gitSpaces) == ""
 }
 
-// messageEnd returns the end of the message without the comments, empty lines and list of conflicts
-// at its end, and without the text below the cut line.
+// messageEnd returns the end of the message, without comments, empty lines and a list of conflicts at its
+// end, and without the text below the cut line.
 func messageEnd(s string) int {
 	cut := len(s)
 	if strings.HasPrefix(s, cutLine) {
@@ -73,7 +73,7 @@ func messageEnd(s string) int {
 	} else if at := strings.Index(s, "\n"+cutLine); at >= 0 {
 		cut = at + 1
 	}
-	end, listed := 0, false // listed begins a run of lines that are no part of the message, 0 without one, as in Git
+	end, listed := 0, false // listed is the start of lines that are not part of the message, or 0, as in Git
 	at := 0
 	for line := range strings.Lines(s[:cut]) {
 		switch {
@@ -86,7 +86,7 @@ func messageEnd(s string) int {
 			if end == 0 {
 				end = at
 			}
-		case listed && line[0] == '\t': // a path of the list
+		case listed && line[0] == '\t': // a path in the list
 		case end > 0:
 			end, listed = 0, false
 		}
@@ -98,9 +98,9 @@ func messageEnd(s string) int {
 	return cut
 }
 
-// trailersStart returns the start of the trailers, or the end of s without any. The trailers are
-// the last paragraph, unless it is also the first. It must contain only trailers, or one line of
-// Git's own and at most three times as many other lines.
+// trailersStart returns the start of the trailers, or the end of s if there are none. The trailers are the
+// last paragraph, unless it is also the first. It must contain only trailers, or one line of Git's own and at
+// most three times as many other lines.
 func trailersStart(s string) int {
 	title := 0
 	for line := range strings.Lines(s) {
@@ -140,8 +140,8 @@ func trailersStart(s string) int {
 	return len(s)
 }
 
-// separatorAt returns the position of the colon behind a key and space, or -1 if the line does not
-// start so.
+// separatorAt returns the position of the colon after a key and white space, or -1 if the line does not start
+// like that.
 func separatorAt(line string) int {
 	space := false
 	for i := range len(line) {
