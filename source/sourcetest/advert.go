@@ -14,9 +14,8 @@ import (
 	"sync"
 )
 
-// adverts keeps what git http-backend answers to the question which refs a repository has, as long
-// as no file of the repository changes. Daemons in tests poll many times a second, and each of these
-// answers takes git two processes.
+// adverts caches git http-backend's lists of refs until a file of the repository changes. Daemons in tests
+// poll many times per second, and git needs two processes for each list.
 type adverts struct {
 	root string
 	git  http.Handler
@@ -24,14 +23,14 @@ type adverts struct {
 	kept map[string]advert
 }
 
-// advert is an answer, and the state of the repository in which git gave it.
+// advert is a cached list, and the state of the repository at that time.
 type advert struct {
 	state  [sha256.Size]byte
 	header http.Header
 	body   []byte
 }
 
-// ServeHTTP answers from what is kept if nothing has changed since, otherwise by git.
+// ServeHTTP answers from the cache if nothing has changed, and otherwise runs git.
 func (a *adverts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	dir, isAdvert := strings.CutSuffix(r.URL.Path, "/info/refs")
 	if !isAdvert || r.Method != http.MethodGet {
@@ -60,11 +59,11 @@ func (a *adverts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), kept.header)
 	w.WriteHeader(code)
-	_, _ = w.Write(kept.body) // the client has gone if this fails
+	_, _ = w.Write(kept.body) // if this fails, the client has disconnected
 }
 
-// repositoryState is a hash over the name, size and time of each file of a repository, and over the
-// content of its refs: these can change twice within the resolution of a file's time.
+// repositoryState returns a hash of the name, size and time of each file in a repository, and of the content
+// of its refs. Refs can change twice within the resolution of file times.
 func repositoryState(dir string) (state [sha256.Size]byte, err error) {
 	h := sha256.New()
 	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {

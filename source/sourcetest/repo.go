@@ -1,6 +1,5 @@
-// Package sourcetest gives tests a throw-away Git repository that is served over
-// smart HTTP in this process, and that can be made to fail. It needs the git binary
-// and skips the test where it is missing.
+// Package sourcetest provides temporary Git repositories for tests. They are served over smart HTTP in the
+// test's process, and can be made to fail. It needs the git binary, and skips the test if that is missing.
 package sourcetest
 
 import (
@@ -17,12 +16,12 @@ import (
 	"time"
 )
 
-// Epoch is the committer's time of the first commit; each later one is a minute
-// younger, so that object names are the same on every run.
+// Epoch is the committer's time of the first commit. Each later commit is a minute younger, so that object
+// names are the same in every run.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Repo is a bare repository with a branch main. Its methods fail the test on
-// errors, and are for one goroutine.
+// Repo is a bare repository with a branch main. Its methods fail the test on errors. It is not safe for
+// concurrent use.
 type Repo struct {
 	*Server
 	t       testing.TB
@@ -34,13 +33,13 @@ type Repo struct {
 	pending bytes.Buffer
 }
 
-// New makes an empty repository and starts its server. Both end with the test.
+// New creates an empty repository and starts its server. Both end with the test.
 func New(t testing.TB) *Repo {
 	t.Helper()
 	return newRepo(t)
 }
 
-// NewSHA256 makes a repository whose object names are SHA-256.
+// NewSHA256 creates a repository with SHA-256 object names.
 func NewSHA256(t testing.TB) *Repo {
 	t.Helper()
 	return newRepo(t, "--object-format=sha256")
@@ -60,7 +59,7 @@ func newRepo(t testing.TB, initArgs ...string) *Repo {
 	return r
 }
 
-// configure appends to the repository's configuration, without a process.
+// configure appends to the repository's configuration file, without starting a process.
 func (r *Repo) configure(text string) {
 	r.t.Helper()
 	f, err := os.OpenFile(filepath.Join(r.dir, "config"), os.O_APPEND|os.O_WRONLY, 0)
@@ -73,7 +72,7 @@ func (r *Repo) configure(text string) {
 	}
 }
 
-// env keeps the user's own configuration of Git out.
+// env returns an environment without the user's own Git configuration.
 func (r *Repo) env() []string {
 	stamp := fmt.Sprintf("%d +0000", Epoch.Add(time.Duration(r.commits)*time.Minute).Unix())
 	return []string{
@@ -90,7 +89,7 @@ func (r *Repo) run(dir string, stdin []byte, args ...string) string {
 	return strings.TrimSpace(string(r.output(dir, stdin, args...)))
 }
 
-// raw runs git in the repository and gives its output as it is.
+// raw runs git in the repository and returns its unmodified output.
 func (r *Repo) raw(args ...string) []byte {
 	r.t.Helper()
 	return r.output(r.dir, nil, args...)
@@ -108,25 +107,25 @@ func (r *Repo) output(dir string, stdin []byte, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// Dir is the path of the bare repository.
+// Dir returns the path of the bare repository.
 func (r *Repo) Dir() string { return r.dir }
 
-// URL is the address of the repository over HTTP.
+// URL returns the HTTP address of the repository.
 func (r *Repo) URL() string { return r.base() + "/" + filepath.Base(r.dir) }
 
-// Git runs git in the repository and gives its trimmed output.
+// Git runs git in the repository and returns its trimmed output.
 func (r *Repo) Git(args ...string) string {
 	r.t.Helper()
 	return r.run(r.dir, nil, args...)
 }
 
-// GitInput is Git with something to read.
+// GitInput is like Git, with standard input.
 func (r *Repo) GitInput(stdin []byte, args ...string) string {
 	r.t.Helper()
 	return r.run(r.dir, stdin, args...)
 }
 
-// Try runs git in the repository, and gives its output and exit code.
+// Try runs git in the repository and returns its output and exit code.
 func (r *Repo) Try(args ...string) (string, int) {
 	r.t.Helper()
 	cmd := exec.Command("git", args...)
@@ -145,8 +144,8 @@ func (r *Repo) GitIn(dir string, args ...string) string {
 	return r.run(dir, nil, args...)
 }
 
-// Write sets files for the next commit. A value that starts with "symlink:" is
-// a link to what follows, as in tree.Map.
+// Write sets files for the next commit. A value that starts with "symlink:" is a link to the path after it,
+// as in tree.Map.
 func (r *Repo) Write(files map[string]string) {
 	r.t.Helper()
 	names := make([]string, 0, len(files))
@@ -163,7 +162,7 @@ func (r *Repo) Write(files map[string]string) {
 	}
 }
 
-// WriteMode sets one file with Git's octal mode: 100644, 100755 or 120000.
+// WriteMode sets a file with Git's octal mode: 100644, 100755 or 120000.
 func (r *Repo) WriteMode(mode, name, content string) {
 	fmt.Fprintf(&r.pending, "M %s inline %s\ndata %d\n%s\n", mode, quote(name), len(content), content)
 }
@@ -180,15 +179,14 @@ func (r *Repo) Remove(names ...string) {
 	}
 }
 
-// Switch makes later commits go to a branch, which comes into being with the
-// first of them unless Branch made it.
+// Switch selects the branch for later commits. The first of them creates the branch if it does not exist.
 func (r *Repo) Switch(branch string) { r.branch = branch }
 
-// Orphan makes the next commit of the current branch one without parents.
+// Orphan makes the next commit of the current branch a commit without parents.
 func (r *Repo) Orphan() { r.orphan = true }
 
-// Commit records what was written since the last commit, on top of the current branch, and returns
-// the commit's name.
+// Commit commits the files written since the last commit to the current branch, and returns the commit's
+// name.
 func (r *Repo) Commit(message string) string {
 	r.t.Helper()
 	ref := "refs/heads/" + r.branch
@@ -215,7 +213,7 @@ func (r *Repo) Commit(message string) string {
 	return commit
 }
 
-// Tip returns the commit that a branch names, empty if the branch does not exist.
+// Tip returns the commit of a branch. It is empty if the branch does not exist.
 func (r *Repo) Tip(branch string) string {
 	r.t.Helper()
 	ref := "refs/heads/" + branch
@@ -228,7 +226,7 @@ func (r *Repo) Tip(branch string) string {
 	return r.Git("for-each-ref", "--format=%(objectname)", ref)
 }
 
-// Branch sets a branch to any commit: a force-push.
+// Branch sets a branch to any commit, like a force-push.
 func (r *Repo) Branch(name, commit string) {
 	r.t.Helper()
 	r.Git("update-ref", "refs/heads/"+name, commit)
@@ -240,27 +238,26 @@ func (r *Repo) DeleteBranch(name string) {
 	r.Git("update-ref", "-d", "refs/heads/"+name)
 }
 
-// Tag sets a lightweight tag to an object, moving it if it exists.
+// Tag sets a lightweight tag, which may exist, to an object.
 func (r *Repo) Tag(name, object string) {
 	r.t.Helper()
 	r.Git("update-ref", "refs/tags/"+name, object)
 }
 
-// AnnotatedTag makes a tag object that names an object, and the tag for it. It
-// gives the tag object's name.
+// AnnotatedTag creates an annotated tag for an object, and returns the name of the tag object.
 func (r *Repo) AnnotatedTag(name, object string) string {
 	r.t.Helper()
 	r.Git("tag", "--force", "--annotate", "--message", "tag "+name, name, object)
 	return r.Git("rev-parse", "refs/tags/"+name)
 }
 
-// SetHead makes HEAD name a branch.
+// SetHead sets HEAD to a branch.
 func (r *Repo) SetHead(branch string) {
 	r.t.Helper()
 	r.Git("symbolic-ref", "HEAD", "refs/heads/"+branch)
 }
 
-// quote writes a path for fast-import, with any bytes.
+// quote returns a path for fast-import, with any bytes.
 func quote(name string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -275,7 +272,7 @@ func quote(name string) string {
 	return b.String()
 }
 
-// WantDamage asserts that err is an error that no caller can take for absence.
+// WantDamage checks that err is an error that no caller can mistake for a missing file.
 func WantDamage(t *testing.T, err error) {
 	t.Helper()
 	if err == nil || errors.Is(err, fs.ErrNotExist) {

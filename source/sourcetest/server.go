@@ -14,14 +14,14 @@ import (
 	"testing"
 )
 
-// Request is a request of a client.
+// Request is a request from a client.
 type Request struct {
 	Method, Path  string
 	Authorization string
 }
 
-// Server serves a directory of bare repositories with git http-backend, for reading
-// and writing. Tests can make it misbehave, from the next request on.
+// Server serves a directory of bare repositories with git http-backend, for reading and writing. Tests can
+// make it fail from the next request on.
 type Server struct {
 	http *httptest.Server
 	git  http.Handler
@@ -37,7 +37,7 @@ type Server struct {
 	before     func(*http.Request)
 }
 
-// gitPrograms finds the directory of git's own programs.
+// gitPrograms returns the directory of git's own programs.
 var gitPrograms = sync.OnceValues(func() (string, error) {
 	out, err := exec.Command("git", "--exec-path").Output()
 	return strings.TrimSpace(string(out)), err
@@ -53,7 +53,7 @@ func newServer(t testing.TB, root string, env []string) *Server {
 		Path: filepath.Join(programs, "git-http-backend"),
 		Root: "/",
 		Env:  append(env, "GIT_PROJECT_ROOT="+root, "GIT_HTTP_EXPORT_ALL=1", "REMOTE_USER=test"),
-		// git's complaints about misbehaviour on purpose are noise.
+		// git's messages about intended failures are not useful
 		Stderr: io.Discard, Logger: log.New(io.Discard, "", 0),
 	}}}
 	s.http = httptest.NewServer(s)
@@ -67,19 +67,18 @@ func newServer(t testing.TB, root string, env []string) *Server {
 
 func (s *Server) base() string { return s.http.URL }
 
-// RequireAuth requires basic authentication; an empty user turns that off.
+// RequireAuth requires basic authentication. An empty user disables it.
 func (s *Server) RequireAuth(user, pass string) {
 	s.set(func() { s.user, s.pass = user, pass })
 }
 
-// Down closes each connection without an answer, or stops doing so.
+// Down makes the server close each connection without an answer, or serve normally again.
 func (s *Server) Down(down bool) { s.set(func() { s.down = down }) }
 
-// Answer answers everything with an HTTP status; 0 stops doing so.
+// Answer makes the server answer all requests with an HTTP status. 0 disables this.
 func (s *Server) Answer(status int) { s.set(func() { s.status = status }) }
 
-// Stall leaves requests without an answer until a test ends that, or the client
-// gives up.
+// Stall leaves requests unanswered until a test ends the stall or the client disconnects.
 func (s *Server) Stall(stall bool) {
 	s.set(func() {
 		if s.stalled != nil {
@@ -92,17 +91,16 @@ func (s *Server) Stall(stall bool) {
 	})
 }
 
-// CutAfter cuts the connection after so many bytes of a pack; 0 stops doing so.
+// CutAfter makes the server cut the connection after the given number of bytes of a pack. 0 disables this.
 func (s *Server) CutAfter(bytes int64) { s.set(func() { s.cutAfter = bytes }) }
 
-// Redirect sends clients to the same path below another base URL; empty stops
-// doing so.
+// Redirect redirects clients to the same path below another base URL. An empty URL disables this.
 func (s *Server) Redirect(base string) { s.set(func() { s.redirect = base }) }
 
-// Before runs fn ahead of each request, to simulate events between two of them.
+// Before runs fn before each request, to simulate events between two requests.
 func (s *Server) Before(fn func(*http.Request)) { s.set(func() { s.before = fn }) }
 
-// Requests lists the requests so far.
+// Requests returns the requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +113,7 @@ func (s *Server) set(change func()) {
 	change()
 }
 
-// ServeHTTP answers as git http-backend does, or misbehaves as a test asked.
+// ServeHTTP answers like git http-backend, or fails as the test has configured.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, Request{r.Method, r.URL.RequestURI(), r.Header.Get("Authorization")})
@@ -153,7 +151,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cutWriter passes left bytes on and then fails.
+// cutWriter forwards left bytes and then fails.
 type cutWriter struct {
 	http.ResponseWriter
 	left int64

@@ -11,13 +11,13 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Sign makes an armored signature over a payload.
+// Sign returns an armored signature of a payload.
 type Sign func(payload string) string
 
-// SSHSign signs as ssh-keygen -Y sign -n git does.
+// SSHSign signs like ssh-keygen -Y sign -n git.
 func (r *Repo) SSHSign(key ssh.Signer) Sign { return r.SSHSignFor(key, "git") }
 
-// SSHSignFor signs for another namespace than Git's.
+// SSHSignFor signs for a given namespace.
 func (r *Repo) SSHSignFor(key ssh.Signer, namespace string) Sign {
 	return func(payload string) string {
 		sum := sha512.Sum512([]byte(payload))
@@ -34,8 +34,8 @@ func (r *Repo) SSHSignFor(key ssh.Signer, namespace string) Sign {
 	}
 }
 
-// Signed makes a signed commit out of one, with the same tree, and gives its
-// name. No branch names it yet.
+// Signed creates a signed copy of a commit, with the same tree, and returns its name. No branch points to it
+// yet.
 func (r *Repo) Signed(commit string, sign Sign) string {
 	r.t.Helper()
 	raw := string(r.raw("cat-file", "commit", commit))
@@ -44,8 +44,7 @@ func (r *Repo) Signed(commit string, sign Sign) string {
 	return r.run(r.dir, []byte(head+"\ngpgsig "+signature+"\n\n"+body), "hash-object", "-t", "commit", "-w", "--stdin")
 }
 
-// SignedTag makes a signed tag that names a commit, and the ref for it. It gives
-// the tag object's name.
+// SignedTag creates a signed tag for a commit, with its ref, and returns the name of the tag object.
 func (r *Repo) SignedTag(name, commit string, sign Sign) string {
 	r.t.Helper()
 	text := fmt.Sprintf("object %s\ntype commit\ntag %s\ntagger Weir Test <test@weir.dev> %d +0000\n\nrelease %s\n",

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// SSHServer serves a repository with git upload-pack over SSH, to one key. Tests
-// can make it misbehave, from the next connection on.
+// SSHServer serves a repository with git upload-pack over SSH, for a single key. Tests can make it fail from
+// the next connection on.
 type SSHServer struct {
 	repo *Repo
 	l    net.Listener
@@ -37,7 +37,7 @@ type SSHServer struct {
 	stall    bool
 }
 
-// ServeSSH serves the repository over SSH. It ends with the test.
+// ServeSSH starts an SSH server for the repository. It ends with the test.
 func (r *Repo) ServeSSH() *SSHServer {
 	r.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func (r *Repo) ServeSSH() *SSHServer {
 	return s
 }
 
-// NewSSHKey makes an Ed25519 key.
+// NewSSHKey returns a new Ed25519 key.
 func NewSSHKey(t testing.TB) ssh.Signer {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -68,8 +68,8 @@ func NewSSHKey(t testing.TB) ssh.Signer {
 	return signer
 }
 
-// WriteSSHKey makes an Ed25519 key, writes it to a file in OpenSSH's form, with
-// a passphrase if there is one, and gives its public half.
+// WriteSSHKey writes a new Ed25519 key to a file in OpenSSH's format, with an optional passphrase. It returns
+// the public key.
 func WriteSSHKey(t testing.TB, file, passphrase string) ssh.PublicKey {
 	t.Helper()
 	public, key, err := ed25519.GenerateKey(rand.Reader)
@@ -93,22 +93,22 @@ func WriteSSHKey(t testing.TB, file, passphrase string) ssh.PublicKey {
 	return out
 }
 
-// URL is the repository's address over SSH.
+// URL returns the SSH address of the repository.
 func (s *SSHServer) URL() string {
 	return "ssh://git@" + s.Addr() + "/" + filepath.Base(s.repo.dir)
 }
 
-// Addr is the server's host and port.
+// Addr returns the server's host and port.
 func (s *SSHServer) Addr() string { return s.l.Addr().String() }
 
-// KnownHosts is the line of a known_hosts file for the server.
+// KnownHosts returns the server's line for a known_hosts file.
 func (s *SSHServer) KnownHosts() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return knownhosts.Line([]string{s.Addr()}, s.hostKey.PublicKey()) + "\n"
 }
 
-// SetHostKey gives the server another host key, and gives the key's fingerprint.
+// SetHostKey replaces the server's host key, and returns the new fingerprint.
 func (s *SSHServer) SetHostKey(key ssh.Signer) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,28 +116,28 @@ func (s *SSHServer) SetHostKey(key ssh.Signer) string {
 	return ssh.FingerprintSHA256(key.PublicKey())
 }
 
-// AddHostKey gives the server a further host key, of another type.
+// AddHostKey adds a host key of another type.
 func (s *SSHServer) AddHostKey(key ssh.Signer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.more = append(s.more, key)
 }
 
-// Allow lets only the holder of a key in.
+// Allow sets the only key that may log in.
 func (s *SSHServer) Allow(key ssh.PublicKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.client = key
 }
 
-// CutAfter closes a connection after so many bytes were sent; 0 stops doing so.
+// CutAfter makes the server close a connection after the given number of bytes. 0 disables this.
 func (s *SSHServer) CutAfter(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cut = bytes
 }
 
-// Stall leaves commands without an answer.
+// Stall leaves commands unanswered.
 func (s *SSHServer) Stall(stall bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,10 +153,10 @@ func (s *SSHServer) Drop() {
 	}
 }
 
-// Logins lists the users that logged in, Commands what they ran.
+// Logins returns the names of the users that logged in.
 func (s *SSHServer) Logins() []string { return s.list(&s.logins) }
 
-// Commands lists the commands that were run.
+// Commands returns the commands that were run.
 func (s *SSHServer) Commands() []string { return s.list(&s.commands) }
 
 func (s *SSHServer) list(of *[]string) []string {
@@ -243,7 +243,7 @@ func (s *SSHServer) session(c net.Conn, ch ssh.Channel, reqs <-chan *ssh.Request
 	}
 }
 
-// run runs git upload-pack and gives its exit status, or -1 where it did not exit.
+// run runs git upload-pack and returns its exit status, or -1 if it did not exit.
 func (s *SSHServer) run(c net.Conn, ch ssh.Channel, command string) int {
 	s.mu.Lock()
 	s.commands = append(s.commands, command)
@@ -268,7 +268,7 @@ func (s *SSHServer) run(c net.Conn, ch ssh.Channel, command string) int {
 	if err != nil || cmd.Start() != nil {
 		return 127
 	}
-	// It ends with the channel, which may be after the command.
+	// The copy ends with the channel, which may be after the command.
 	s.wg.Go(func() {
 		_, _ = io.Copy(in, ch)
 		_ = in.Close()
@@ -277,7 +277,7 @@ func (s *SSHServer) run(c net.Conn, ch ssh.Channel, command string) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// cutStream passes left bytes on and then cuts.
+// cutStream forwards left bytes and then cuts the connection.
 type cutStream struct {
 	w    io.Writer
 	left int64

@@ -21,16 +21,16 @@ import (
 	"time"
 )
 
-// TLSServer is a server behind TLS, with a log of its requests.
+// TLSServer is a server with TLS and a log of its requests.
 type TLSServer struct {
-	// URL is its address, CAFile the authority that its certificate says that it is of.
+	// URL is the server's address. CAFile is the authority that its certificate names as its issuer.
 	URL, CAFile string
 
 	mu    sync.Mutex
 	heard []string
 }
 
-// Heard lists the requests, with their credentials.
+// Heard returns the requests, with their credentials.
 func (s *TLSServer) Heard() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func newAuthority(t testing.TB, name string) *authority {
 	return a
 }
 
-// sign makes a certificate, self-signed if there is no authority yet.
+// sign returns a certificate. It is self-signed if the authority has no certificate yet.
 func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -92,7 +92,7 @@ func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key, Leaf: cert}
 }
 
-// leaf is a certificate for this machine; change spoils it.
+// leaf returns a certificate for this machine. change makes it invalid.
 func (a *authority) leaf(change func(*x509.Certificate)) tls.Certificate {
 	a.t.Helper()
 	template := &x509.Certificate{
@@ -106,8 +106,7 @@ func (a *authority) leaf(change func(*x509.Certificate)) tls.Certificate {
 	return a.sign(template)
 }
 
-// HostileTLS gives servers that no client may trust with anything, by their defect.
-// They end with the test.
+// HostileTLS returns servers that no client may trust, by defect. They end with the test.
 func HostileTLS(t testing.TB) map[string]*TLSServer {
 	t.Helper()
 	ca, unknown := newAuthority(t, "ours"), newAuthority(t, "unknown")
@@ -149,7 +148,7 @@ func HostileTLS(t testing.TB) map[string]*TLSServer {
 	return out
 }
 
-// GoodTLS serves with a certificate that is in order.
+// GoodTLS returns a server with a valid certificate.
 func GoodTLS(t testing.TB, h http.Handler) *TLSServer {
 	t.Helper()
 	ca := newAuthority(t, "ours")
@@ -170,7 +169,7 @@ func (s *TLSServer) start(t testing.TB, conf *tls.Config, h http.Handler) {
 		s.hear(r)
 		h.ServeHTTP(w, r)
 	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // Refused handshakes are wanted here.
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // refused handshakes are expected here
 	server.TLS = conf
 	server.StartTLS()
 	t.Cleanup(server.Close)

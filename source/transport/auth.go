@@ -10,19 +10,18 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// defaultUser goes beside a token: GitHub asks for it with app tokens, and the
-// other forges take any name.
+// defaultUser is the user name for a token. GitHub requires it for app tokens, and the other forges accept
+// any name.
 const defaultUser = "x-access-token"
 
 // maxSecretBytes bounds the size of a credentials file.
 const maxSecretBytes = 64 << 10
 
-// TokenSource makes access tokens that expire, such as a GitHub App's.
+// TokenSource creates access tokens that expire, such as tokens of a GitHub App.
 type TokenSource interface {
-	// Token gives a token that is valid for a while yet.
+	// Token returns a token that is still valid for a while.
 	Token(context.Context) (string, error)
-	// Reject says that the server did not take a token, so that the next is a
-	// new one.
+	// Reject reports that the server did not accept a token, so that the next one is new.
 	Reject(token string)
 }
 
@@ -95,8 +94,8 @@ func (a Auth) validateSSH() error {
 	return nil
 }
 
-// method reads the credentials as they are now; nil without any. The token is
-// that of Tokens, if it was asked.
+// method returns the current credentials, or nil if there are none. token is the token of Tokens, if that was
+// used.
 func (a Auth) method(ctx context.Context) (method transport.AuthMethod, token string, err error) {
 	user := a.Username
 	if user == "" {

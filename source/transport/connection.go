@@ -1,13 +1,15 @@
-// Package transport reaches the servers of repositories, over HTTP(S) and SSH. A Remote is one
-// repository there; its Connect makes a Session, which lists refs and fetches at most one pack. A
-// Pusher makes branches of weir's own there, with credentials of its own.
+// Package transport connects to the servers of repositories, over HTTP(S) and SSH. A Remote is a repository
+// on a server. Its Connect returns a Session, which lists refs and fetches at most one pack. A Pusher creates
+// branches of weir's own, with separate credentials.
 //
 //	Settings ─▶ New ─▶ Remote ──Connect──▶ Session: refs ─▶ pack
 //
-// Rules: a server chooses nothing. It cannot send weir to another host, is believed only by
-// certificate or known host key, and is cut off when it sends too much or waits too long.
-// Credentials are read from their files at each use, and are in no error. The time that a server
-// gets grows with what it sends (Deadline).
+// Rules:
+//
+//   - A server decides nothing. It cannot redirect weir to another host. It must have a valid certificate or
+//     a known host key. It is disconnected if it sends too much or is too slow.
+//   - Credentials are read from their files at each use, and no error contains them.
+//   - The time limit of a server grows with the bytes that it sends (Deadline).
 package transport
 
 import (
@@ -34,12 +36,12 @@ import (
 
 const (
 	connectTimeout = 10 * time.Second
-	// maxErrorBody bounds the part of a refusal's body that is read.
+	// maxErrorBody bounds the part of an error response's body that is read.
 	maxErrorBody = 4 << 10
 	maxRedirects = 5
-	// maxHeaderBytes bounds the head of an answer.
+	// maxHeaderBytes bounds the header of a response.
 	maxHeaderBytes = 64 << 10
-	// maxCAFileBytes is several times what a system's whole list of authorities has.
+	// maxCAFileBytes is several times the size of a system's complete list of authorities.
 	maxCAFileBytes = 4 << 20
 )
 
@@ -57,13 +59,13 @@ type Settings struct {
 	ProxyAuth ProxyAuth `yaml:"proxyAuth"`
 }
 
-// Dial makes the connections of every HTTP client that is made after it was set.
-// Tests set it, to be the network themselves.
+// Dial makes the connections of all HTTP clients that are created after it was set. Tests set it to simulate
+// the network.
 var Dial = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
 
-// NewHTTP makes the connections of one source: the certificates of CAFile
-// and ClientCert, the proxy and limits of its own, nothing shared with other parts of the process.
-// A client of the forge that holds the repository is reached the same way.
+// NewHTTP returns the HTTP transport of a source, with the certificates of CAFile and ClientCert, the proxy,
+// and its own limits. It shares nothing with other parts of the process. The API client for the forge of the
+// repository uses the same settings.
 func NewHTTP(cfg Settings) (*http.Transport, error) {
 	t := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -73,7 +75,7 @@ func NewHTTP(cfg Settings) (*http.Transport, error) {
 		MaxIdleConns:          4,
 		IdleConnTimeout:       90 * time.Second,
 		ForceAttemptHTTP2:     true,
-		// A forge's links between pages are the longest there are.
+		// The longest headers are a forge's links between pages.
 		MaxResponseHeaderBytes: maxHeaderBytes,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 	}
@@ -116,7 +118,7 @@ func NewHTTP(cfg Settings) (*http.Transport, error) {
 	return t, nil
 }
 
-// load reads the certificate as it is now. The parser's message is not shown.
+// load reads the current certificate. Its errors do not contain the parser's message.
 func (c ClientCert) load() (*tls.Certificate, error) {
 	cert, err := readCredential(c.CertFile)
 	if err != nil {
@@ -133,8 +135,8 @@ func (c ClientCert) load() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// checkRedirect keeps a source at the host that the configuration names. A
-// redirect elsewhere would let a server choose where weir connects.
+// checkRedirect refuses redirects to another host, which would let a server choose the host that weir
+// connects to.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	from := via[0].URL
 	switch {
@@ -148,13 +150,13 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// observer records what go-git's client does not return: whether the answer is smart HTTP, and the
-// capabilities before go-git filters them. It bounds bodies. One is made per session.
+// observer records data that go-git's client does not return: whether the response is smart HTTP, and the
+// capabilities before go-git filters them. It also bounds response bodies. Each session has its own observer.
 type observer struct {
 	base    http.RoundTripper
 	keep    refChoice
 	session *Session
-	// service is the requested service; empty for git-upload-pack.
+	// service is the requested service. Empty means git-upload-pack.
 	service string
 }
 
@@ -168,7 +170,7 @@ func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = limitBody(resp.Body, maxErrorBody, io.EOF)
 	case strings.HasSuffix(req.URL.Path, "/info/refs"):
 		if err := o.advertisement(resp); err != nil {
-			_ = resp.Body.Close() // Refused anyway.
+			_ = resp.Body.Close() // the response is refused anyway
 			return nil, err
 		}
 	default:
@@ -183,26 +185,26 @@ func (o *observer) advertisement(resp *http.Response) error {
 		return fault.New(fault.Unsupported, "%s does not answer as a Git server with smart HTTP (content type %q); check the url", displayURL(resp.Request.URL), fault.Plain(got))
 	}
 	r := bufio.NewReaderSize(limitRefs(resp.Request.Context(), resp.Body), 8<<10)
-	head, _ := r.Peek(4 << 10) // A short answer gives an error and all there is.
+	head, _ := r.Peek(4 << 10) // for a short response this returns an error and all of the data
 	caps := parseCapabilities(head)
 	o.session.Caps = caps
 	resp.Body = body{filterRefs(r, o.keep, o.session), resp.Body}
 	return caps.checkFormat()
 }
 
-// body is the body of an answer that is read through something else.
+// body is a response body that is read through another reader.
 type body struct {
 	io.Reader
 	io.Closer
 }
 
-// limitRefs bounds a list of refs, and says that it comes.
+// limitRefs bounds a list of refs, and reports its progress to the deadline.
 func limitRefs(ctx context.Context, r io.Reader) io.Reader {
 	tooLong := fault.New(fault.Unsupported, "the server lists more than %d bytes of refs", maxAdvertBytes)
 	return coming{limitBody(io.NopCloser(r), maxAdvertBytes, tooLong), DeadlineOf(ctx)}
 }
 
-// coming reports to a deadline the bytes that it reads.
+// coming reports the bytes that it reads to a deadline.
 type coming struct {
 	io.Reader
 	deadline *Deadline
@@ -214,7 +216,7 @@ func (c coming) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// parseCapabilities takes the list that follows the first ref, after a NUL.
+// parseCapabilities parses the list after the first ref and a NUL.
 func parseCapabilities(head []byte) Capabilities {
 	_, rest, ok := bytes.Cut(head, []byte{0})
 	if !ok {
@@ -224,7 +226,7 @@ func parseCapabilities(head []byte) Capabilities {
 	return strings.Fields(string(line))
 }
 
-// limitedBody answers end once limit bytes were read.
+// limitedBody returns the error end after limit bytes.
 type limitedBody struct {
 	io.ReadCloser
 	left int64
@@ -247,8 +249,8 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// networkFault gives an error of the HTTP client its reason. op is the context of
-// the operation with its deadline.
+// networkFault converts an error of the HTTP client to a fault with a reason. op is the context of the
+// operation with its deadline.
 func networkFault(op context.Context, host string, err error) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -256,7 +258,7 @@ func networkFault(op context.Context, host string, err error) error {
 	}
 	var ue *url.Error
 	if errors.As(err, &ue) {
-		err = ue.Err // Without the URL, which is said once already.
+		err = ue.Err // without the URL, which is already in the message
 	}
 	var ne net.Error
 	if errors.Is(op.Err(), context.DeadlineExceeded) || errors.As(err, &ne) && ne.Timeout() {

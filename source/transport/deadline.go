@@ -10,14 +10,14 @@ const (
 	// slowest is the average rate in bytes per second that a server must reach if an operation
 	// takes longer than Options.Timeout.
 	slowest = 32 << 10
-	// longestWait bounds the waiting of one operation, however much comes.
+	// longestWait bounds the time of an operation, however much data arrives.
 	longestWait = time.Hour
 )
 
-// Deadline bounds the time that an operation waits for servers. A single bound on the whole
-// operation would fail twice: a large repository could never be read, and a server that sends
-// slowly would always delay what comes next. So a server that sends gets more time, a second for
-// each slowest bytes. It is never ahead by more than the time that a silent server gets.
+// Deadline bounds the time that an operation waits for servers. A fixed limit for the whole operation would
+// not work: reading a large repository would always exceed it, and a slow server would always delay the next
+// operation for the full time. So a server that sends gets more time, one second for every slowest bytes. The
+// remaining time never exceeds the time for a silent server.
 type Deadline struct {
 	base time.Duration
 	end  func() // ends the operation
@@ -26,15 +26,15 @@ type Deadline struct {
 	timer    *time.Timer
 	began    time.Time
 	until    time.Time
-	bytes    int64 // that came
+	bytes    int64 // received bytes
 	paused   bool
 	finished bool
 }
 
 type deadlineKey struct{}
 
-// WithDeadline gives a context that ends like one with a deadline when the servers
-// are not to be waited for any longer.
+// WithDeadline returns a context that ends with context.DeadlineExceeded when the operation must no longer
+// wait for servers.
 func WithDeadline(ctx context.Context, base time.Duration) (context.Context, context.CancelFunc) {
 	now := time.Now()
 	inner, cancel := context.WithCancelCause(ctx)
@@ -48,7 +48,7 @@ func WithDeadline(ctx context.Context, base time.Duration) (context.Context, con
 	}
 }
 
-// deadlined says DeadlineExceeded where its cause is that.
+// deadlined returns DeadlineExceeded from Err if that is the cause.
 type deadlined struct{ context.Context }
 
 func (d deadlined) Err() error {
@@ -58,13 +58,13 @@ func (d deadlined) Err() error {
 	return context.Cause(d.Context)
 }
 
-// DeadlineOf returns the deadline of ctx, nil for none.
+// DeadlineOf returns the deadline of ctx, or nil.
 func DeadlineOf(ctx context.Context) *Deadline {
 	d, _ := ctx.Value(deadlineKey{}).(*Deadline)
 	return d
 }
 
-// check ends the operation if its time is over, and else runs again at that time.
+// check ends the operation if its time is over. Otherwise it sets the timer again.
 func (d *Deadline) check() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,7 +78,7 @@ func (d *Deadline) check() {
 	d.end()
 }
 
-// extend notes that a server sent so many bytes of its answer.
+// extend records that a server sent the given number of bytes.
 func (d *Deadline) extend(bytes int) {
 	if d == nil {
 		return
@@ -93,14 +93,14 @@ func (d *Deadline) extend(bytes int) {
 	)
 }
 
-// Received returns the number of bytes that arrived.
+// Received returns the number of received bytes.
 func (d *Deadline) Received() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.bytes
 }
 
-// Pause says that no server is waited for until the function is called that it gives.
+// Pause stops the time while the operation waits for no server. resume continues it.
 func (d *Deadline) Pause() (resume func()) {
 	if d == nil {
 		return func() {}

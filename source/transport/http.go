@@ -13,9 +13,8 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// httpRemote is a repository behind smart HTTP. It uses go-git's HTTP client
-// directly, one per session, so that neither go-git's process-wide registry of
-// protocols nor its list of unsupported capabilities is touched.
+// httpRemote is a repository behind smart HTTP. It uses go-git's HTTP client directly, one per session. So it
+// does not depend on go-git's process-wide registry of protocols, or on its list of unsupported capabilities.
 type httpRemote struct {
 	url  string
 	host string
@@ -60,23 +59,23 @@ func (r *httpRemote) Connect(ctx context.Context, keep refChoice) (*Session, err
 
 func (r *httpRemote) Close() { r.rt.CloseIdleConnections() }
 
-// readScopes names the permissions that a token needs, in each forge's words. A forge answers 403
-// to a known token without them.
+// readScopes names the permissions that a token needs, in the terms of each forge. A forge answers 403 to a
+// known token without them.
 const readScopes = "a token needs read:repository on Gitea and Forgejo, read_repository on GitLab, Contents: read on GitHub"
 
-// httpUploader is one session of go-git's client.
+// httpUploader is a session of go-git's client.
 type httpUploader struct {
 	transport.UploadPackSession
 	remote *httpRemote
-	// token was made for this session, if one was.
+	// token is the token that was created for this session, or "".
 	token string
 	once  sync.Once
 }
 
 func (u *httpUploader) close() {}
 
-// explain gives an error of go-git's client its reason. The body of a refusal is
-// dropped: it comes from outside and says nothing that the status does not.
+// explain adds a reason to an error of go-git's client. It drops the body of an error response, which is
+// foreign text and adds nothing to the status.
 func (u *httpUploader) explain(ctx context.Context, err error) error {
 	if errors.Is(err, transport.ErrAuthenticationRequired) && u.token != "" {
 		u.once.Do(func() { u.remote.auth.Tokens.Reject(u.token) })
@@ -84,12 +83,12 @@ func (u *httpUploader) explain(ctx context.Context, err error) error {
 	return u.remote.explain(ctx, err, readScopes)
 }
 
-// explain says with scopes what a token needs.
+// explain adds a reason to an error. scopes names the permissions that a token needs.
 func (r *httpRemote) explain(ctx context.Context, err error, scopes string) error {
 	host := r.host
 	var unexpected *plumbing.UnexpectedError
 	if errors.As(err, &unexpected) {
-		err = unexpected.Err // It does not unwrap by itself.
+		err = unexpected.Err // it has no Unwrap method
 	}
 	var status *githttp.Err
 	switch {

@@ -26,7 +26,7 @@ type ProxyAuth struct {
 	PasswordFile string `yaml:"passwordFile"`
 }
 
-// proxySettings say how connections leave; the zero value: directly.
+// proxySettings define how connections are made. The zero value means without a proxy.
 type proxySettings struct {
 	url  *url.URL
 	auth ProxyAuth
@@ -56,7 +56,7 @@ func newProxySettings(cfg Settings) (proxySettings, error) {
 	return p, nil
 }
 
-// current is the proxy's URL with the credentials as they are now.
+// current returns the proxy's URL with the current credentials.
 func (p proxySettings) current() (*url.URL, error) {
 	if p.auth.PasswordFile == "" {
 		return p.url, nil
@@ -70,7 +70,7 @@ func (p proxySettings) current() (*url.URL, error) {
 	return &u, nil
 }
 
-// dial connects to addr. The environment's proxies are for HTTP.
+// dial connects to addr. It does not use the environment's proxies, which are for HTTP.
 func (p proxySettings) dial(ctx context.Context, addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -92,10 +92,10 @@ func (p proxySettings) dial(ctx context.Context, addr string) (net.Conn, error) 
 	return tunnel(ctx, direct, u, addr)
 }
 
-// maxProxyHead bounds the head of a proxy's answer.
+// maxProxyHead bounds the header of a proxy's response.
 const maxProxyHead = 64 << 10
 
-// tunnel asks an HTTP proxy for a connection to addr.
+// tunnel requests a connection to addr from an HTTP proxy.
 func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_ net.Conn, err error) {
 	port := u.Port()
 	if port == "" {
@@ -107,7 +107,7 @@ func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_
 	}
 	defer func() {
 		if err != nil {
-			_ = conn.Close() // Given up.
+			_ = conn.Close() // the connection failed
 		}
 	}()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
@@ -126,8 +126,8 @@ func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_
 	if err := req.Write(conn); err != nil {
 		return nil, err
 	}
-	// The server speaks only after the client did, and an SSH server may speak first: bytes that
-	// were read too far belong to the connection.
+	// An SSH server may send data first, so the reader may already have read bytes of the connection.
+	// bufferedConn returns them.
 	head := &io.LimitedReader{R: conn, N: maxProxyHead}
 	r := bufio.NewReader(head)
 	resp, err := http.ReadResponse(r, req) //nolint:bodyclose // The tunnel follows the head of this answer.
@@ -148,7 +148,7 @@ func proxyAuthRequired(host string) error {
 	return fault.New(fault.AuthFailed, "the proxy %s asks for credentials, or does not take these (407); check proxyAuth", fault.Plain(host))
 }
 
-// bufferedConn first returns the bytes that were read ahead.
+// bufferedConn returns the bytes that were read in advance first.
 type bufferedConn struct {
 	net.Conn
 	r *bufio.Reader

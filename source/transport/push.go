@@ -18,46 +18,45 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// OwnBranches begins the names of the branches that weir makes. It makes no others.
+// OwnBranches is the prefix of all branches that weir creates.
 const OwnBranches = "weir/"
 
-// pushScopes names the permissions that a token needs to push, in each forge's words.
+// pushScopes names the permissions that a token needs to push, in the terms of each forge.
 const pushScopes = "a token that pushes needs write:repository on Gitea and Forgejo, write_repository and the role Developer on GitLab, Contents: read and write on GitHub, and its user must be allowed to create branches " + OwnBranches + "*"
 
-// Branch is a branch to be made, or to be moved on.
+// Branch is a branch to create or to advance.
 type Branch struct {
-	// Name is that of the branch, such as weir/revert-0123456789ab.
+	// Name is the name of the branch, such as weir/revert-0123456789ab.
 	Name string
-	// Commit is the new commit of the branch, Pack the objects that its server may not have.
+	// Commit is the new commit of the branch. Pack has the objects that the server may not have.
 	Commit string
 	Pack   []byte
-	// After is the current commit of the branch, an ancestor of Commit; empty for a new branch.
+	// After is the current commit of the branch, an ancestor of Commit. It is empty for a new branch.
 	After string
 }
 
-// TakenError says that there is a branch of that name, at another commit.
+// TakenError means that a branch with that name exists at another commit.
 type TakenError struct{ Name, At string }
 
-// Error names the branch.
+// Error returns a message with the name of the branch.
 func (e *TakenError) Error() string {
 	return fmt.Sprintf("the branch %s is there already, at %s, which weir did not push", e.Name, e.At)
 }
 
-// RefusedError says that a server does not make a branch, in its own words.
+// RefusedError means that a server refused a branch. Said is the server's message.
 type RefusedError struct{ Name, Said string }
 
-// Error quotes the server's answer.
+// Error returns a message that quotes the server.
 func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the server refuses the branch %s: %s", e.Name, e.Said)
 }
 
-// Pusher creates branches of weir's own in one repository, over HTTP(S), and advances them to
-// descendants of their commits. It cannot overwrite or delete a branch: each of its commands names
-// the current commit of the branch, or that the branch does not exist yet, and the server checks
-// that.
+// Pusher creates branches of weir's own in a repository, over HTTP(S), and advances them to descendants of
+// their commits. It cannot overwrite or delete a branch. Each of its commands contains the current commit of
+// the branch, or that the branch must not exist yet, and the server checks that.
 type Pusher struct{ remote *httpRemote }
 
-// NewPusher is one for the repository at an address, with the credentials in cfg.
+// NewPusher returns a Pusher for the repository at an address, with the credentials in cfg.
 func NewPusher(address string, cfg Settings) (*Pusher, error) {
 	loc, err := Parse(address)
 	if err != nil {
@@ -76,7 +75,7 @@ func NewPusher(address string, cfg Settings) (*Pusher, error) {
 // Close releases connections.
 func (p *Pusher) Close() { p.remote.Close() }
 
-// At returns the current commit of a branch of weir's, empty if the branch does not exist.
+// At returns the current commit of one of weir's branches. It is empty if the branch does not exist.
 func (p *Pusher) At(ctx context.Context, branch string) (string, error) {
 	name, err := ownBranch(branch)
 	if err != nil {
@@ -92,7 +91,7 @@ func (p *Pusher) At(ctx context.Context, branch string) (string, error) {
 	return "", nil
 }
 
-// ownBranch is the ref of a branch of weir's own.
+// ownBranch returns the ref of one of weir's branches.
 func ownBranch(branch string) (plumbing.ReferenceName, error) {
 	name := plumbing.NewBranchReferenceName(branch)
 	if !strings.HasPrefix(branch, OwnBranches) || name.Validate() != nil {
@@ -101,7 +100,7 @@ func ownBranch(branch string) (plumbing.ReferenceName, error) {
 	return name, nil
 }
 
-// connect requests the current commit of a branch and the capabilities from the server.
+// connect asks the server for the current commit of a branch and its capabilities.
 func (p *Pusher) connect(ctx context.Context, name plumbing.ReferenceName) (transport.ReceivePackSession, *packp.AdvRefs, error) {
 	auth, _, err := p.remote.auth.method(ctx)
 	if err != nil {
@@ -124,8 +123,9 @@ func (p *Pusher) connect(ctx context.Context, name plumbing.ReferenceName) (tran
 	return receive, adv, nil
 }
 
-// Make creates a branch, or advances it from its expected commit. A branch that is already at its
-// commit counts as made: an answer may have been lost. A branch at another commit is a *TakenError.
+// Make creates a branch, or advances it from its expected commit. It succeeds if the branch is already at the
+// new commit, because an earlier response may have been lost. If the branch is at another commit, it returns
+// a *TakenError.
 func (p *Pusher) Make(ctx context.Context, b Branch) error {
 	name, err := ownBranch(b.Name)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *Pusher) Make(ctx context.Context, b Branch) error {
 	if err != nil {
 		return err
 	}
-	old := plumbing.NewHash(b.After) // the zero hash says that the branch does not exist
+	old := plumbing.NewHash(b.After) // the zero hash means that the branch does not exist
 	if at, there := adv.References[name.String()]; there && at.String() == b.Commit {
 		return nil
 	} else if there && at != old || !there && !old.IsZero() {
@@ -156,7 +156,7 @@ func (p *Pusher) Make(ctx context.Context, b Branch) error {
 	req.Packfile = io.NopCloser(bytes.NewReader(b.Pack))
 	report, err := receive.ReceivePack(ctx, req)
 	switch {
-	case report != nil && err != nil: // the server's own verdict
+	case report != nil && err != nil: // the server's own result
 		return &RefusedError{Name: b.Name, Said: fault.Plain(strings.TrimSpace(err.Error() + " " + said.text.String()))}
 	case err != nil:
 		return p.remote.explain(ctx, err, pushScopes)
@@ -166,7 +166,7 @@ func (p *Pusher) Make(ctx context.Context, b Branch) error {
 	return nil
 }
 
-// firstBytes keeps the beginning of the written bytes.
+// firstBytes keeps the first written bytes.
 type firstBytes struct{ text bytes.Buffer }
 
 func (f *firstBytes) Write(p []byte) (int, error) {

@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// maxAdvertBytes bounds the list of refs, about 500,000 of them.
+	// maxAdvertBytes bounds the list of refs. It is enough for about 500,000 refs.
 	maxAdvertBytes = 64 << 20
-	// maxRefs bounds those of them that are kept.
+	// maxRefs bounds the refs that are kept.
 	maxRefs = 200_000
-	// maxOverheadBytes bounds what a server sends before a pack and around it.
+	// maxOverheadBytes bounds the data that a server sends before and around a pack.
 	maxOverheadBytes = 16 << 20
 )
 
-// refFilter passes a list of refs on without those that weir did not request: a large repository
-// lists hundreds of thousands, at each fetch.
+// refFilter forwards only the requested refs of a list. A large repository lists hundreds of thousands of
+// refs at every fetch.
 type refFilter struct {
 	lines *pktline.Scanner
 	keep  refChoice
 	to    *Session
-	// begun says that the capabilities have passed.
+	// begun is true after the capabilities.
 	begun bool
 	kept  int
 	ready bytes.Buffer
 }
 
-// filterRefs reads no further than the list goes. Lines that are no ref it notes in
-// s, which holds the capabilities.
+// filterRefs returns a reader that reads exactly to the end of the list. Lines without a ref are recorded in
+// s, which has the capabilities.
 func filterRefs(r io.Reader, keep refChoice, s *Session) io.Reader {
 	return &refFilter{lines: pktline.NewScanner(r), keep: keep, to: s}
 }
@@ -67,7 +67,7 @@ func (f *refFilter) pass(line []byte) error {
 		f.to.Shallow = true
 		return nil
 	case ok && (bytes.HasSuffix(name, []byte("^{}")) || !f.keep(string(name), f.to.Caps)):
-		return nil // The tag itself shows its target.
+		return nil // the tag itself leads to its target
 	default:
 		if f.kept++; f.kept > maxRefs {
 			return fault.New(fault.Unsupported, "the server lists more than %d branches and tags", maxRefs)
@@ -77,13 +77,12 @@ func (f *refFilter) pass(line []byte) error {
 	return to.Encode(line)
 }
 
-// overhead bounds what a server sends around the pack: acknowledgements, progress, and the framing
-// of the pack.
+// overhead bounds the data around a pack: acknowledgements, progress, and the framing of the pack.
 type overhead struct{ left int64 }
 
 var errOverhead = fault.New(fault.Unsupported, "the server talks without end instead of sending a pack")
 
-// over reads from r, at most as much as the pack leaves free.
+// over returns a reader for r that is limited by the overhead.
 func (t *overhead) over(r io.Reader) io.Reader { return capped{r, t} }
 
 type capped struct {
@@ -99,7 +98,7 @@ func (r capped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// arrival notes that parts of a pack came.
+// arrival records received parts of a pack.
 type arrival struct {
 	io.Writer
 	overhead *overhead
@@ -111,7 +110,7 @@ func (s *Session) arriving(ctx context.Context, w io.Writer) io.Writer {
 }
 
 func (a arrival) Write(p []byte) (int, error) {
-	// Data that is wrapped a few bytes at a time is still not all wrapping.
+	// The allowed overhead grows with the pack, because a server may frame a few bytes at a time.
 	a.overhead.left += 2 * int64(len(p))
 	a.deadline.extend(len(p))
 	return a.Writer.Write(p)

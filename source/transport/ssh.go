@@ -19,11 +19,10 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// sshRemote is a repository behind SSH. It uses its own client, because go-git's reads
-// ~/.ssh/config, asks the SSH agent of the user who started the process, and cannot be cancelled
-// while it connects.
+// sshRemote is a repository behind SSH. It uses its own SSH client. go-git's client reads ~/.ssh/config, uses
+// the SSH agent of the user who started the process, and cannot be cancelled while it connects.
 //
-// Each session is a connection: one login per poll.
+// Each session is a connection with a login, so each poll logs in once.
 type sshRemote struct {
 	loc   sshLocation
 	host  string
@@ -53,7 +52,7 @@ func newSSHRemote(loc Location, cfg Settings) (*sshRemote, error) {
 	return &sshRemote{loc: *loc.ssh, host: loc.ssh.display(), auth: cfg.Auth, proxy: p}, nil
 }
 
-// display is the location as it may be shown, without the user.
+// display returns the location without the user.
 func (l sshLocation) display() string {
 	host := strings.TrimSuffix(l.addr, ":22")
 	return fault.Plain("ssh://" + host + "/" + strings.TrimPrefix(l.path, "/"))
@@ -71,7 +70,7 @@ func (r *sshRemote) Connect(ctx context.Context, keep refChoice) (*Session, erro
 		return nil, networkFault(ctx, r.host, err)
 	}
 	u := &sshUploader{host: r.host, conn: conn}
-	// The library knows no contexts: closing the connection ends all that waits.
+	// The library does not support contexts. Closing the connection ends everything that waits.
 	u.unbind = context.AfterFunc(ctx, func() { _ = conn.Close() })
 	if err := u.open(r, login); err != nil {
 		loggedIn := u.client != nil
@@ -123,14 +122,12 @@ func (u *sshUploader) open(r *sshRemote, l *login) error {
 	return u.session.Start("git-upload-pack " + shellQuote(r.loc.path))
 }
 
-// shellQuote makes one word for the shell on the other side, as Git does. The
-// exclamation mark is for csh.
+// shellQuote quotes a word for the server's shell, like Git. The exclamation mark is quoted for csh.
 func shellQuote(s string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(s) + "'"
 }
 
-// advertisement reads the refs. The stream continues afterwards, so it must not read beyond the
-// current line.
+// advertisement reads the refs. It must not read beyond the end of the list, because the stream continues.
 func (u *sshUploader) advertisement(ctx context.Context, keep refChoice) (*Session, error) {
 	s := &Session{Host: u.host, up: u, Adv: packp.NewAdvRefs(), overhead: overhead{left: maxOverheadBytes}}
 	u.overhead = &s.overhead
@@ -172,14 +169,13 @@ func emptyRepository(host string) error {
 	return &fault.Error{Reason: fault.EmptyRepository, Text: host + " has no commit yet", Err: transport.ErrEmptyRemoteRepository}
 }
 
-// refused explains why the server ended before it sent anything: its output outside the protocol is
-// the only information.
+// refused returns the error if the server ended before it sent anything. The only information is its output
+// outside of the protocol.
 func (u *sshUploader) refused(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !errors.Is(err, io.EOF) {
 		return u.explain(ctx, err)
 	}
-	// Its exit status says nothing more than its text does; waiting makes sure
-	// that all of that is here.
+	// The exit status adds nothing to the text. Waiting makes sure that the text is complete.
 	_ = u.session.Wait()
 	said := u.stderr.String()
 	if said == "" {
@@ -188,8 +184,8 @@ func (u *sshUploader) refused(ctx context.Context, err error) error {
 	return fault.New(fault.NotFound, "%s: the server says: %s", u.host, said)
 }
 
-// UploadPack requests a pack as over stateless HTTP, all in one message, so that both kinds are
-// read alike.
+// UploadPack requests a pack in a single message, as over stateless HTTP, so that both kinds are read in the
+// same way.
 func (u *sshUploader) UploadPack(_ context.Context, req *packp.UploadPackRequest) (*packp.UploadPackResponse, error) {
 	if err := req.Validate(); err != nil {
 		return nil, err
@@ -217,7 +213,7 @@ func (u *sshUploader) UploadPack(_ context.Context, req *packp.UploadPackRequest
 	return resp, nil
 }
 
-// explain gives an error its reason.
+// explain adds a reason to an error.
 func (u *sshUploader) explain(ctx context.Context, err error) error {
 	if said := u.stderr.String(); said != "" && ctx.Err() == nil {
 		return fault.New(fault.Unreachable, "%s: the server says: %s", u.host, said)
@@ -227,13 +223,13 @@ func (u *sshUploader) explain(ctx context.Context, err error) error {
 
 func (u *sshUploader) close() {
 	u.unbind()
-	_ = u.conn.Close() // All that matters was read.
+	_ = u.conn.Close() // all needed data was read
 	if u.client != nil {
-		_ = u.client.Wait() // It ends with the connection.
+		_ = u.client.Wait() // it ends with the connection
 	}
 }
 
-// cappedText keeps the beginning of a server's output outside the protocol.
+// cappedText keeps the beginning of a server's output outside of the protocol.
 type cappedText struct {
 	mu  sync.Mutex
 	buf []byte

@@ -24,26 +24,25 @@ import (
 // maxKnownHostsBytes bounds the size of a known_hosts file.
 const maxKnownHostsBytes = 4 << 20
 
-// hostAlgorithms are the types of host keys, the one first that people should
-// write down where none is known yet.
+// hostAlgorithms are the types of host keys. The first ones are the ones that users should store if no key is
+// known.
 var hostAlgorithms = []string{
 	ssh.KeyAlgoED25519, ssh.KeyAlgoECDSA256, ssh.KeyAlgoECDSA384, ssh.KeyAlgoECDSA521, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256,
 }
 
-// certAlgorithms are the types of host certificates. An authority of one type
-// signs keys of any.
+// certAlgorithms are the types of host certificates. An authority of any type can sign keys of any type.
 var certAlgorithms = []string{
 	ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01, ssh.CertAlgoRSASHA512v01, ssh.CertAlgoRSASHA256v01,
 }
 
-// preferred puts the types that are known of a host first, so that a server with
-// several keys shows one of them. The remaining keys follow: a server without any of the
-// known ones left is recognised by the key that it shows instead.
+// preferred sorts the known key types of a host first, so that a server with several keys shows one of these.
+// The other types follow. If a server no longer has a known key, it shows another one, and weir can report
+// that.
 func preferred(known []string) []string {
 	var out []string
 	add := func(list []string) {
 		for _, a := range list {
-			// SHA-1 is left out, though the type of an RSA key has its name.
+			// SHA-1 is omitted, although the type of an RSA key has the same name.
 			if !slices.Contains(out, a) && a != ssh.KeyAlgoRSA && a != ssh.CertAlgoRSAv01 {
 				out = append(out, a)
 			}
@@ -57,17 +56,17 @@ func preferred(known []string) []string {
 	return out
 }
 
-// login is one attempt to log in, and how far it came.
+// login is an attempt to log in, and its progress.
 type login struct {
 	config *ssh.ClientConfig
-	// refusal is why the server's key was not taken.
+	// refusal is the reason why the server's key was not accepted.
 	refusal error
-	// offered says that the server was trusted and requested our key.
+	// offered is true if the server was trusted and requested our key.
 	offered bool
 	key     ssh.PublicKey
 }
 
-// login reads the files as they are now.
+// login reads the current files.
 func (r *sshRemote) login() (*login, error) {
 	db, err := r.auth.knownHosts()
 	if err != nil {
@@ -97,7 +96,7 @@ func (r *sshRemote) login() (*login, error) {
 	return l, nil
 }
 
-// knownHosts reads the file that says which servers are trusted.
+// knownHosts reads the file with the trusted servers.
 func (a Auth) knownHosts() (*knownhosts.HostKeyDB, error) {
 	info, err := os.Stat(a.KnownHostsFile)
 	switch {
@@ -113,7 +112,8 @@ func (a Auth) knownHosts() (*knownhosts.HostKeyDB, error) {
 	return db, nil
 }
 
-// hostKeyFault says which key the server showed and what to write if it is right.
+// hostKeyFault returns an error with the key that the server showed, and the line to add if the key is
+// correct.
 func (r *sshRemote) hostKeyFault(err error, key ssh.PublicKey) error {
 	file := r.auth.KnownHostsFile
 	shown := fmt.Sprintf("%s shows the host key %s %s", r.host, key.Type(), ssh.FingerprintSHA256(key))
@@ -136,7 +136,7 @@ func (r *sshRemote) hostKeyFault(err error, key ssh.PublicKey) error {
 		shown, old.Line, file, old.Key.Type(), ssh.FingerprintSHA256(old.Key), line)
 }
 
-// fault gives an error of logging in its reason.
+// fault converts an error of the login to a fault with a reason.
 func (l *login) fault(ctx context.Context, r *sshRemote, err error) error {
 	var ne net.Error
 	dropped := errors.As(err, &ne) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
@@ -149,15 +149,15 @@ func (l *login) fault(ctx context.Context, r *sshRemote, err error) error {
 	return networkFault(ctx, r.host, err)
 }
 
-// keyCache keeps the private key while its files stay the same: deriving the key
-// of an encrypted one takes a good part of a second on purpose.
+// keyCache caches the private key while its files do not change. Decrypting a key takes a large fraction of a
+// second by design.
 type keyCache struct {
 	mu   sync.Mutex
 	sum  [sha256.Size]byte
 	held ssh.Signer
 }
 
-// signer gives the private key as the files hold it now.
+// signer returns the private key in the current files.
 func (c *keyCache) signer(a Auth) (ssh.Signer, error) {
 	text, err := readCredential(a.SSHKeyFile)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *keyCache) signer(a Auth) (ssh.Signer, error) {
 	return c.held, nil
 }
 
-// parseSigner does not show what the parser says of the text: it may quote it.
+// parseSigner parses a private key. Its errors do not contain the parser's message, which may quote the key.
 func parseSigner(a Auth, text []byte, passphrase string) (ssh.Signer, error) {
 	signer, err := ssh.ParsePrivateKey(text)
 	var encrypted *ssh.PassphraseMissingError
@@ -205,7 +205,7 @@ func parseSigner(a Auth, text []byte, passphrase string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// readCredential reads a small file as it is.
+// readCredential reads a small file.
 func readCredential(file string) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err == nil && info.Size() > maxSecretBytes {

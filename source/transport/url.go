@@ -13,14 +13,14 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// Location is a parsed URL: a path on this machine, or an address over HTTP or SSH.
+// Location is a parsed URL: a local path, or an address for HTTP or SSH.
 type Location struct {
 	Local string
 	http  *url.URL
 	ssh   *sshLocation
 }
 
-// Scheme is a way to reach a repository.
+// Scheme is a way to connect to a repository.
 type Scheme string
 
 // Schemes.
@@ -30,7 +30,7 @@ const (
 	SchemeSSH   Scheme = "ssh"
 )
 
-// SchemeOf returns the scheme of a URL, or the mistake in it. The error contains no credentials.
+// SchemeOf returns the scheme of a URL. The error contains no credentials.
 func SchemeOf(raw string) (Scheme, error) {
 	switch loc, err := Parse(raw); {
 	case err != nil:
@@ -44,14 +44,13 @@ func SchemeOf(raw string) (Scheme, error) {
 	}
 }
 
-// defaultSSHUser is the name that every forge uses for Git over SSH.
+// defaultSSHUser is the user name that all forges use for Git over SSH.
 const defaultSSHUser = "git"
 
 var transportHelper = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 
-// Parse recognises the forms of a repository's address. It refuses a scheme that
-// this package does not speak, and all that would let a URL become an option or a
-// command.
+// Parse parses the forms of a repository's address. It refuses unsupported schemes, and everything that could
+// turn a URL into an option or a command.
 func Parse(raw string) (Location, error) {
 	switch {
 	case raw == "":
@@ -83,7 +82,7 @@ func Parse(raw string) (Location, error) {
 func parseAbsolute(raw string) (Location, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The parser's own text repeats the url, credentials and all.
+		// The parser's message contains the URL with its credentials.
 		return Location{}, fault.New(fault.RefusedURL, "the url cannot be parsed")
 	}
 	switch u.Scheme {
@@ -125,12 +124,12 @@ func parseSSH(u *url.URL) (Location, error) {
 	}
 	p := u.Path
 	if strings.HasPrefix(p, "/~") {
-		p = p[1:] // The home directory of a user there, as in Git.
+		p = p[1:] // the home directory of a user on the server, as in Git
 	}
 	return sshAt(u.User.Username(), u.Hostname(), u.Port(), p)
 }
 
-// sshAt checks what goes to the other side's shell and to the dialer.
+// sshAt checks the parts that are passed to the server's shell and to the dialer.
 func sshAt(user, host, port, p string) (Location, error) {
 	switch {
 	case host == "" || strings.Trim(p, "/") == "":
@@ -149,17 +148,16 @@ func sshAt(user, host, port, p string) (Location, error) {
 	return Location{ssh: &sshLocation{user: user, addr: net.JoinHostPort(host, port), path: p}}, nil
 }
 
-// displayURL is u as it may be shown: without user, password, query, fragment.
+// displayURL returns u without user, password, query and fragment.
 func displayURL(u *url.URL) string {
 	return fault.Plain((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
 }
 
-// splitSCP splits user@host:path into its parts. As in Git, a colon before the
-// first slash makes it one.
+// splitSCP splits user@host:path into its parts. As in Git, a colon before the first slash marks this form.
 func splitSCP(raw string) (host, p string, ok bool) {
 	host, p, ok = strings.Cut(raw, ":")
 	if before, after, found := strings.Cut(raw, "]:"); found && !strings.Contains(before, "/") {
-		host, p, ok = strings.Replace(before, "[", "", 1), after, true // An IPv6 address.
+		host, p, ok = strings.Replace(before, "[", "", 1), after, true // an IPv6 address
 	}
 	if !ok || host == "" || strings.Contains(host, "/") {
 		return "", "", false
@@ -167,9 +165,9 @@ func splitSCP(raw string) (host, p string, ok bool) {
 	return host[strings.LastIndex(host, "@")+1:], p, true
 }
 
-// ID is the identity of a repository, whichever way it is addressed: the first 12
-// hex digits of SHA-256 over its URL without scheme, user, port and ".git", the
-// host in lower case. A local path stands here in its absolute form.
+// ID returns the identity of a repository, independent of the form of its address. It is the first 12 hex
+// digits of SHA-256 of its URL without scheme, user, port and ".git", and with the host in lower case. For a
+// local path it uses the absolute path.
 func ID(raw string) string {
 	sum := sha256.Sum256([]byte(identity(raw)))
 	return hex.EncodeToString(sum[:])[:12]
@@ -184,7 +182,7 @@ func identity(raw string) string {
 	case strings.Contains(raw, "://") && err == nil:
 		host, p = u.Hostname(), u.Path
 	case strings.Contains(raw, "://"):
-		// Not a URL that works; take the text without what may be a secret.
+		// Not a working URL. Use the text without the part that may be a secret.
 		_, rest, _ := strings.Cut(raw, "://")
 		host, p, _ = strings.Cut(rest, "/")
 		host = host[strings.LastIndex(host, "@")+1:]

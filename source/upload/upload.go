@@ -1,6 +1,5 @@
-// Package upload carries a work tree to a daemon: a compressed archive of the files that Git would
-// track. Both ends apply the same limits. The daemon trusts nothing that it receives, and keeps it
-// in memory alone.
+// Package upload sends a work tree to a daemon: a compressed archive of the files that Git would track. Both
+// sides apply the same limits. The daemon trusts nothing in the archive, and keeps it only in memory.
 package upload
 
 import (
@@ -19,27 +18,27 @@ import (
 	"github.com/weir-gitops/weir/source/git"
 )
 
-// The limits of one work tree.
+// Limits of a work tree.
 const (
-	// MaxPacked bounds the archive, and maxBytes what all files hold, in bytes.
+	// MaxPacked bounds the archive, and maxBytes the total size of the files, in bytes.
 	MaxPacked = 8 << 20
 	maxBytes  = 32 << 20
-	// maxFiles bounds how many there are, and how many directories they are in.
+	// maxFiles bounds the number of files, and of their directories.
 	maxFiles = 20_000
-	// maxPath bounds a path, in bytes, maxDepth how many directories it goes through, and
-	// maxStream an archive that was unpacked.
+	// maxPath bounds a path in bytes, and maxDepth the number of its directories. maxStream bounds an
+	// unpacked archive.
 	maxPath   = 1024
 	maxDepth  = 128
 	maxStream = maxBytes + maxFiles*2048
 )
 
-// ContentType is that of an archive.
+// ContentType is the content type of an archive.
 const ContentType = "application/gzip"
 
-// Error names the fault of a work tree, and what to do.
+// Error is a fault of a work tree, with advice.
 type Error struct{ Message, Hint string }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
 func refuse(hint, format string, args ...any) error {
@@ -52,16 +51,16 @@ func tooMuch(what string) error {
 	return refuse(narrower, "the work tree is too large to be sent: %s", what)
 }
 
-// Archive is a work tree as it is sent.
+// Archive is a work tree to send.
 type Archive struct {
 	Data  []byte
 	Files int
-	// Left are files that are not in it, as no render reads them: larger than a file may
-	// be, or kept in Git LFS.
+	// Left are the files that the archive omits because no render reads them: too large, or stored in Git
+	// LFS.
 	Left []string
 }
 
-// Pack makes an archive of a tree.
+// Pack returns an archive of a tree.
 func Pack(t tree.Tree) (*Archive, error) {
 	a := &Archive{}
 	var out bytes.Buffer
@@ -116,7 +115,7 @@ func Pack(t tree.Tree) (*Archive, error) {
 	return a, nil
 }
 
-// closed ends the writers, unless something was wrong before.
+// closed closes the writers, unless there was an earlier error.
 func closed(before error, writers ...io.Closer) error {
 	for _, w := range writers {
 		if before != nil {
@@ -148,7 +147,7 @@ func walk(t tree.Tree, dir string, visit func(string, tree.Entry) error) error {
 	return nil
 }
 
-// inside refuses a link that leads out of the tree.
+// inside refuses a link to a path outside of the tree.
 func inside(p, link string) error {
 	if to := path.Join(path.Dir(p), link); path.IsAbs(link) || to == ".." || strings.HasPrefix(to, "../") {
 		return refuse("take the link out of Git, or have it lead to a file of the repository", "the symlink %s leads out of the work tree", p)
@@ -169,7 +168,7 @@ func Unpack(r io.Reader) (tree.Tree, error) {
 	for in := tar.NewReader(stream); ; {
 		h, err := in.Next()
 		if err == io.EOF { //nolint:errorlint // as tar says it
-			// To its end, so that who serves it sees when the sender has gone.
+			// Read to the end, so that the server notices when the client disconnects.
 			if _, err := io.Copy(io.Discard, r); err != nil {
 				return nil, unreadable(err)
 			}
@@ -224,7 +223,7 @@ type memory struct {
 	lists   map[string][]tree.Entry
 }
 
-// add adds a file or link, and the directories that it is in.
+// add adds a file or link, and its parent directories.
 func (m *memory) add(p string, e tree.Entry, data []byte) error {
 	clean, err := tree.Clean(p)
 	switch {
@@ -250,7 +249,7 @@ func (m *memory) add(p string, e tree.Entry, data []byte) error {
 	return nil
 }
 
-// within makes a directory, and those that it is in.
+// within adds a directory and its parents.
 func (m *memory) within(dir string) error {
 	have, known := m.entries[dir]
 	switch {
@@ -270,7 +269,7 @@ func (m *memory) within(dir string) error {
 	return nil
 }
 
-// sorted is the tree once all is in it.
+// sorted sorts the directories after everything was added, and returns the tree.
 func (m *memory) sorted() *memory {
 	for _, list := range m.lists {
 		slices.SortFunc(list, func(a, b tree.Entry) int { return strings.Compare(a.Name, b.Name) })
@@ -278,7 +277,7 @@ func (m *memory) sorted() *memory {
 	return m
 }
 
-// Lookup describes the entry at p.
+// Lookup returns the entry at p.
 func (m *memory) Lookup(p string) (tree.Entry, error) {
 	e, ok := m.entries[p]
 	if !ok {
@@ -287,7 +286,7 @@ func (m *memory) Lookup(p string) (tree.Entry, error) {
 	return e, nil
 }
 
-// ReadFile gives a file's content or a symlink's text.
+// ReadFile returns a file's content or a symlink's text.
 func (m *memory) ReadFile(p string) ([]byte, error) {
 	data, ok := m.files[p]
 	switch {

@@ -17,16 +17,14 @@ import (
 	"github.com/weir-gitops/weir/source/git"
 )
 
-// OpenPath gives the tree around a directory or file on disk, for commands that
-// take a path instead of a source. Inside a Git work tree, root is the work tree
-// and the tree holds the files on disk there, committed or not. Elsewhere root is
-// the root of the file system, since a kustomization may name bases anywhere, and
-// it is left to the reader to keep files below their own kustomization. rel is the
-// Tree path of p, with symlinks resolved; root is absolute.
+// OpenPath returns the tree around a directory or file on disk, for commands with a path instead of a source.
+// Inside a Git work tree, root is the work tree, and the tree has its files on disk, committed or not.
+// Elsewhere root is the root of the file system, because a kustomization may refer to bases anywhere. The
+// reader must then keep files below their own kustomization. rel is the Tree path of p, with symlinks
+// resolved. root is absolute.
 //
-// Nothing named .git is in the tree, and within a work tree a directory with a
-// repository of its own is a submodule, as it would be in a commit. A file that was
-// read once does not change afterwards.
+// The tree contains nothing named .git. Within a work tree, a directory with its own repository is a
+// submodule, as in a commit. A file that was read once does not change in the tree.
 func OpenPath(p string) (t tree.Tree, root, rel string, err error) {
 	abs, err := filepath.Abs(p)
 	if err != nil {
@@ -60,8 +58,8 @@ func OpenPath(p string) (t tree.Tree, root, rel string, err error) {
 	return &diskTree{root: root, workTree: inWorkTree, seen: map[string]*diskEntry{}}, root, rel, nil
 }
 
-// workTreeRoot walks up to the directory that holds .git: a directory with a
-// HEAD, or the file that a linked worktree or a submodule has.
+// workTreeRoot returns the nearest parent directory with .git: a directory with a HEAD, or the file in a
+// linked worktree or a submodule.
 func workTreeRoot(dir string) (string, bool) {
 	for {
 		if isWorkTree(dir) {
@@ -88,7 +86,7 @@ func isWorkTree(dir string) bool {
 	return err == nil
 }
 
-// isGitName reports whether a name is .git, also on file systems without case.
+// isGitName reports whether a name is .git. It ignores case, for file systems that do.
 func isGitName(name string) bool { return strings.EqualFold(name, ".git") }
 
 var (
@@ -96,37 +94,36 @@ var (
 	errNotFile = errors.New("it is neither a file nor a directory")
 )
 
-// diskTree is a directory as it is on disk. Each path is read at most once, so that later reads
-// return the same.
+// diskTree is a directory on disk. Each path is read at most once, so that later reads return the same.
 type diskTree struct {
 	root     string
 	workTree bool
 
 	mu   sync.Mutex
 	seen map[string]*diskEntry
-	// held counts the bytes of content in seen.
+	// held is the number of bytes of content in seen.
 	held int64
 }
 
 var _ tree.Tree = (*diskTree)(nil)
 
-// maxHeldBytes bounds the content that a diskTree keeps. Content beyond it is read
-// again when it is needed, and must then be the same.
+// maxHeldBytes bounds the content in memory. Other content is read again when it is needed, and must then be
+// unchanged.
 const maxHeldBytes = 64 << 20
 
-// diskEntry is the result of a lookup of a path: err alone, or an entry with content.
+// diskEntry is the result of a lookup of a path: only err, or an entry with content.
 type diskEntry struct {
 	entry tree.Entry
 	err   error
 	data  []byte
-	// dataErr is the reason why the content is missing; dropped says that it was not kept.
+	// dataErr is the reason why the content is missing. dropped is true if the content was not kept.
 	dataErr error
 	dropped bool
 	list    []tree.Entry
 	listed  bool
 }
 
-// Lookup describes the entry at p. A file above MaxFileBytes has no Hash.
+// Lookup returns the entry at p. A file above MaxFileBytes has no Hash.
 func (t *diskTree) Lookup(p string) (tree.Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -137,8 +134,8 @@ func (t *diskTree) Lookup(p string) (tree.Entry, error) {
 	return d.entry, nil
 }
 
-// ReadFile gives a file's content or a symlink's text. A file above
-// MaxFileBytes is a *tree.TooLargeError, one kept in Git LFS a *tree.LFSPointerError.
+// ReadFile returns a file's content or a symlink's text. For a file above MaxFileBytes it returns a
+// *tree.TooLargeError, and for a file in Git LFS a *tree.LFSPointerError.
 func (t *diskTree) ReadFile(p string) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,8 +178,8 @@ func (t *diskTree) readAgain(p, hash string) ([]byte, error) {
 	return data, nil
 }
 
-// ReadDir lists the directory p, sorted by name. As Git does, it leaves out all but
-// files, directories and symlinks.
+// ReadDir lists the directory p, sorted by name. Like Git, it omits everything except files, directories and
+// symlinks.
 func (t *diskTree) ReadDir(p string) ([]tree.Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -214,14 +211,14 @@ func (t *diskTree) ReadDir(p string) ([]tree.Entry, error) {
 	return append([]tree.Entry(nil), d.list...), nil
 }
 
-// notAbsence keeps a file that vanished while a directory was read from looking
-// like a directory that does not exist.
+// notAbsence makes sure that a file that disappeared while a directory was read does not look like a missing
+// directory.
 func notAbsence(err error) error { return fmt.Errorf("%v", git.IOCause(err)) } //nolint:errorlint // On purpose, see above.
 
 func (t *diskTree) file(p string) string { return filepath.Join(t.root, filepath.FromSlash(p)) }
 
-// at finds p, going through its parents first, so that a path through a symlink
-// or a submodule does not exist.
+// at returns the entry of p. It checks the parents first, so that a path through a symlink or a submodule
+// does not exist.
 func (t *diskTree) at(p string) *diskEntry {
 	if d, ok := t.seen[p]; ok {
 		return d
@@ -275,8 +272,8 @@ func (t *diskTree) find(p string) *diskEntry {
 	return d
 }
 
-// fitsDisk reports whether a file of this path can exist. One that cannot is absent,
-// instead of an error: readers also try inline text as a path.
+// fitsDisk reports whether a file with this path can exist. If not, the path is missing, and this is no
+// error, because readers also try inline text as a path.
 func fitsDisk(p string) bool {
 	return len(path.Base(p)) <= 255 && len(p) < 4000 && !strings.ContainsRune(p, 0)
 }
@@ -292,8 +289,8 @@ func (d *diskEntry) set(p string, data []byte, err error) {
 	}
 }
 
-// readRegular reads a file that info describes. It fails if another file replaced
-// it meanwhile, which could be a symlink to anywhere.
+// readRegular reads a file that info describes. It returns an error if another file, which could be a symlink
+// to anywhere, has replaced it.
 func readRegular(file, p string, info fs.FileInfo) ([]byte, error) {
 	if info.Size() > git.MaxFileBytes {
 		return nil, &tree.TooLargeError{Path: p, Size: info.Size(), Limit: git.MaxFileBytes}

@@ -1,6 +1,6 @@
-// Package worktree returns the files of a directory on this machine, for commands that take a path
-// instead of a source: OpenPath those that exist, OpenWorkTree those that Git tracks or would add.
-// Nothing is written, and later reads of a path return the same as the first.
+// Package worktree returns the files of a local directory, for commands with a path instead of a source.
+// OpenPath returns all files, and OpenWorkTree the files that Git tracks or would add. Nothing is written,
+// and later reads of a path return the same as the first.
 package worktree
 
 import (
@@ -31,17 +31,17 @@ import (
 	"github.com/weir-gitops/weir/source/git"
 )
 
-// ErrNoWorkTree says that a directory is in no Git work tree.
+// ErrNoWorkTree means that a directory is not in a Git work tree.
 var ErrNoWorkTree = errors.New("it is in no Git work tree")
 
-// WorkTree is a Git work tree as it is on disk.
+// WorkTree is a Git work tree on disk.
 type WorkTree struct {
-	// Root is its absolute path.
+	// Root is the absolute path of the work tree.
 	Root string
-	// Tree holds what the next commit of everything would contain: the tracked files, as they are
-	// on disk, and those that are neither tracked nor ignored.
+	// Tree has the files that a commit of everything would contain: the tracked files as they are on disk,
+	// and the files that are neither tracked nor ignored.
 	Tree tree.Tree
-	// Remotes are the URLs of the repository's remotes, that of origin first.
+	// Remotes are the URLs of the repository's remotes, with origin first.
 	Remotes []string
 
 	dirs    git.Dirs
@@ -49,14 +49,13 @@ type WorkTree struct {
 	tracked map[string]bool
 }
 
-// Tracked returns the files that Git tracks, as they are on disk. An untracked file is not
-// included, even if no pattern ignores it: its owner has not said yet that it belongs to the
-// repository.
+// Tracked returns the files that Git tracks, as they are on disk. It does not include untracked files, even
+// if they are not ignored, because their owner has not added them to the repository yet.
 func (w *WorkTree) Tracked() tree.Tree {
 	return &unignored{Tree: w.disk, root: w.Root, tracked: w.tracked, strict: true, hidden: map[string]bool{}}
 }
 
-// Untracked are the files of Tree that Git does not track yet, sorted.
+// Untracked returns the files of Tree that Git does not track yet, sorted.
 func (w *WorkTree) Untracked() ([]string, error) {
 	var out []string
 	var walk func(dir string) error
@@ -81,9 +80,9 @@ func (w *WorkTree) Untracked() ([]string, error) {
 	return out, nil
 }
 
-// Filtered is the first line that makes Git store a file otherwise than it is on disk,
-// such as encrypted, with the file that holds the line; empty without one. It passes
-// over lines for Git LFS.
+// Filtered returns the first line in an attributes file that makes Git store files in another form than on
+// disk, such as encrypted, and the name of that file. It returns "" if there is no such line. It ignores
+// lines for Git LFS.
 func (w *WorkTree) Filtered() (line, file string) {
 	files := []string{filepath.Join(w.dirs.Common, "info", "attributes")}
 	for p := range w.tracked {
@@ -95,7 +94,7 @@ func (w *WorkTree) Filtered() (line, file string) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			continue // a missing one says nothing
+			continue // a missing file has no lines
 		}
 		for line := range strings.Lines(string(data)) {
 			for _, attribute := range strings.Fields(line) {
@@ -147,8 +146,8 @@ func OpenWorkTree(p string) (*WorkTree, error) {
 	return w, nil
 }
 
-// Resolve finds what a name in the repository stands for, as Git does: HEAD, a ref in
-// full, a tag, a branch, one of a remote, or a commit's object name in full.
+// Resolve returns the ref for a name in the repository, like Git: HEAD, a full ref, a tag, a branch, a remote
+// branch, or a full commit name.
 func (w *WorkTree) Resolve(name string) (source.Ref, error) {
 	if git.IsHash(name) {
 		return source.Ref{Commit: name}, nil
@@ -175,7 +174,7 @@ func (w *WorkTree) Resolve(name string) (source.Ref, error) {
 	return source.Ref{}, fmt.Errorf("read %s: there is no branch, tag or commit %q", w.Root, fault.Plain(name))
 }
 
-// At is the repository itself, at the commit that a name stands for.
+// At returns the repository as a source, at the commit of a name.
 func (w *WorkTree) At(name string) (*source.Git, error) {
 	ref, err := w.Resolve(name)
 	if err != nil {
@@ -184,7 +183,7 @@ func (w *WorkTree) At(name string) (*source.Git, error) {
 	return source.New(source.Config{Name: "path", URL: w.Root, Ref: ref}, source.Options{})
 }
 
-// trackedPaths are the files of the index, and the directories that hold them.
+// trackedPaths returns the files in the index and their directories.
 func trackedPaths(dirs git.Dirs) (map[string]bool, error) {
 	out := map[string]bool{}
 	f, err := os.Open(filepath.Join(dirs.Own, "index"))
@@ -210,11 +209,11 @@ func trackedPaths(dirs git.Dirs) (map[string]bool, error) {
 	return out, nil
 }
 
-// excludes are the patterns that no file of the work tree holds: the user's own, and
-// over them the repository's.
+// excludes returns the ignore patterns that are not in files of the work tree: the user's patterns, and then
+// the repository's, which have priority.
 func excludes(d git.Dirs, settings *gitconfig.Config) []gitignore.Pattern {
 	var out []gitignore.Pattern
-	home, _ := os.UserHomeDir() // without one the user has no patterns
+	home, _ := os.UserHomeDir() // without a home directory the user has no patterns
 	at := settings.Section("core").Option("excludesfile")
 	if own, err := gitignore.LoadGlobalPatterns(osfs.New("/")); err == nil && len(own) > 0 {
 		out = append(out, own...)
@@ -232,7 +231,7 @@ func excludes(d git.Dirs, settings *gitconfig.Config) []gitignore.Pattern {
 	return out
 }
 
-// readPatterns reads the ignore patterns of a file. An unreadable file counts as empty, as for Git.
+// readPatterns reads the ignore patterns in a file. An unreadable file counts as empty, as in Git.
 func readPatterns(file string, domain []string) (out []gitignore.Pattern) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -252,15 +251,15 @@ type unignored struct {
 	tree.Tree
 	root    string
 	tracked map[string]bool
-	// strict takes all that is not tracked for ignored.
+	// strict hides all untracked files.
 	strict bool
 
 	mu       sync.Mutex
 	hidden   map[string]bool
-	patterns map[string][]gitignore.Pattern // by directory, with those of the ones around it
+	patterns map[string][]gitignore.Pattern // by directory, including the patterns of its parents
 }
 
-// Lookup describes the entry at p.
+// Lookup returns the entry at p.
 func (t *unignored) Lookup(p string) (tree.Entry, error) {
 	e, err := t.Tree.Lookup(p)
 	if err == nil && t.hides(p, e.Mode) {
@@ -269,7 +268,7 @@ func (t *unignored) Lookup(p string) (tree.Entry, error) {
 	return e, err
 }
 
-// ReadFile gives a file's content or a symlink's text.
+// ReadFile returns a file's content or a symlink's text.
 func (t *unignored) ReadFile(p string) ([]byte, error) {
 	if _, err := t.Lookup(p); err != nil {
 		return nil, err
@@ -292,8 +291,8 @@ func (t *unignored) hides(p string, mode tree.Mode) bool {
 	return t.ignored(p, mode == tree.Dir || mode == tree.Submodule)
 }
 
-// ignored reports whether Git would not add p. A tracked file is never ignored; a
-// file in an ignored directory always is.
+// ignored reports whether Git would not add p. A tracked file is never ignored. An untracked file in an
+// ignored directory always is.
 func (t *unignored) ignored(p string, isDir bool) bool {
 	if p == "." || t.tracked[p] {
 		return false
@@ -310,7 +309,7 @@ func (t *unignored) ignored(p string, isDir bool) bool {
 	return is
 }
 
-// patternsOf are the patterns that count in a directory, the weightiest last.
+// patternsOf returns the patterns for a directory. Later patterns have priority.
 func (t *unignored) patternsOf(dir string) []gitignore.Pattern {
 	if have, known := t.patterns[dir]; known {
 		return have
