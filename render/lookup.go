@@ -48,7 +48,7 @@ func (r *Result) manifests() manifests {
 // sourceLine is a line of sources.
 type sourceLine struct {
 	field string
-	// pattern has the elements of field, and path those of the manifest's field.
+	// pattern has the elements of field, and path the elements of the manifest's field.
 	pattern, path []string
 	word          string
 }

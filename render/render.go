@@ -66,7 +66,7 @@ type Result struct {
 	Reads reads.Set
 	// Secrets has the secret variables and decrypted values, which must not be shown anywhere. Hidden also
 	// has the parts of them that reached a plain field, and the values of all Secrets in the build and in its
-	// files. weir shows those only to users who request the manifests themselves.
+	// files. These are shown only to users who request the manifests themselves.
 	Secrets, Hidden *secret.Set
 	// Secretless is true if placeholders replaced an encrypted file, so that weir must not apply anything.
 	// Retry is true if the same render may have another result later.

@@ -74,7 +74,7 @@ func (r repository) attest(p signature.Policy, c candidate, again bool, s *snaps
 	return refuse("%s", strings.Join(why, "; and "))
 }
 
-// refusal says which signature is not accepted, and why.
+// refusal is an error that names the signature and the reason why it is not accepted.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }

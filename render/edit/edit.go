@@ -22,7 +22,7 @@
 // kustomization.
 //
 // If a variable sets the field, nothing is changed, because its value is in the configuration, not in the
-// tree. If no try can be proven, the result says what to write by hand. A caller that proposes the result
+// tree. If no try can be proven, the result has advice on what to write by hand. A caller that proposes the result
 // must also plan it, because a render does not show all effects.
 package edit
 
@@ -80,7 +80,7 @@ type Placed struct {
 type Refused struct {
 	Of int
 	Change
-	// Text has the reason and what to do.
+	// Text has the reason and advice.
 	Text string
 	// Variable is the name of the variable that sets the field, or "".
 	Variable string

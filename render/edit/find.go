@@ -139,7 +139,7 @@ func (f *finder) asPatch() (out []change) {
 	return out
 }
 
-// kustomization returns the kustomization of the directory. doc is nil if there is none that can be changed.
+// kustomization returns the kustomization of the directory. doc is nil if no kustomization can be changed.
 func (f *finder) kustomization() (file string, content []byte, doc *yaml.Node) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		file = path.Join(f.dir, name)

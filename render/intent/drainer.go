@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Drainer asks weir to move the pods off the machines that Auto Scaling ends.
+// Drainer makes weir move the pods off machines that Auto Scaling terminates.
 type Drainer struct {
 	// Timeout is the time that pods have to terminate, in seconds.
 	Timeout int32 `json:"timeout"`

@@ -19,7 +19,7 @@ type GroupSettings struct {
 }
 
 // GroupOptions are settings of an Auto Scaling group that the types of Cluster API Provider AWS do not have.
-// A setting that is not declared stays unchanged. Names are those of the Auto Scaling API in lower camel
+// A setting that is not declared stays unchanged. Names come from the Auto Scaling API, in lower camel
 // case. The type also serves for the settings that a group has; a missing member then has no value in AWS.
 type GroupOptions struct {
 	AvailabilityZoneDistribution     *ZoneDistribution   `json:"availabilityZoneDistribution,omitzero"`

@@ -1,6 +1,6 @@
 // Package intent defines the desired state of AWS: the result of rendering Git, with every default filled in.
 // For values that only AWS knows, it has a typed Lookup. The values are immutable after they are returned,
-// comparable in tests, and printable. Names are those of AWS and Cluster API.
+// comparable in tests, and printable. Names come from AWS and Cluster API.
 package intent
 
 import (
@@ -97,7 +97,7 @@ type Cluster struct {
 	ControlPlaneVersion string `json:"controlPlaneVersion,omitempty"`
 	Region              string `json:"region,omitempty"`
 	Paused              bool   `json:"paused,omitempty"`
-	// Topology is true if the Cluster uses a ClusterClass. weir does not expand those, so it deletes nothing
+	// Topology is true if the Cluster uses a ClusterClass. weir does not expand a ClusterClass, so it deletes nothing
 	// of the cluster.
 	Topology bool              `json:"topology,omitempty"`
 	Tags     map[string]string `json:"tags,omitempty"`
@@ -143,9 +143,9 @@ type Pool struct {
 	// MachinePool and Infrastructure are the objects that the intent is derived from.
 	MachinePool    ObjectRef `json:"machinePool"`
 	Infrastructure ObjectRef `json:"infrastructure"`
-	// Bootstrap is the bootstrap configuration or Secret. It is zero if there is none.
+	// Bootstrap is the bootstrap configuration or Secret. It is zero if the pool has neither.
 	Bootstrap ObjectRef `json:"bootstrap,omitzero"`
-	// Options is the PoolOptions of the pool. It is zero if there is none.
+	// Options is the PoolOptions of the pool, or zero.
 	Options ObjectRef `json:"options,omitzero"`
 	// ClusterKey is the key of the pool's Cluster.
 	ClusterKey Key `json:"cluster"`

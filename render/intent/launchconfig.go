@@ -10,7 +10,7 @@ type LaunchConfig struct {
 	// Source is the AWSLaunchConfig itself, or the AWSLaunchConfigTemplate that it
 	// is derived from.
 	Source ObjectRef `json:"source"`
-	// Options is the PoolOptions that names Source. Its Kind is empty if there is none.
+	// Options is the PoolOptions that names Source. Its Kind is empty if no PoolOptions does.
 	Options ObjectRef `json:"options,omitzero"`
 	// KeepVersions, FollowImages and PruneDisabled are Source's annotations
 	// weir.dev/keep-versions, ami-policy and prune; see Pool.

@@ -103,7 +103,7 @@ func crowdedIn(nodes []*yaml.Node) int {
 // For every generated object and every patch, kustomize visits all objects. For every patched object, it
 // appends to an annotation. So the time grows with the square of the number of patches or generators in a
 // kustomization. weir bounds the sum of these squares. A patch for one object counts only with other patches
-// for the same name, because weir gives each object to kustomize only with its own patches.
+// for the same name, because weir passes each object to kustomize only with its own patches.
 const (
 	maxMany = 2_000
 	fewMany = 300

@@ -61,7 +61,7 @@ const sameInKubectl = "\"kubectl kustomize\" reports the same error."
 // unwrapped removes the outer layers of a message of kustomize. kustomize tries each resource as a
 // file and then as a directory, and reports both faults, but only one is real.
 func unwrapped(msg string) string {
-	// The configuration of a transformer comes before the error, in backquotes, and contains whole
+	// The configuration of a transformer precedes the error, in backquotes, and contains complete
 	// patches.
 	if before, rest, ok := strings.Cut(msg, " with config: `"); ok {
 		if i := strings.LastIndex(rest, "`: "); i >= 0 {

@@ -21,8 +21,8 @@ import (
 
 // Sealer encrypts with AWS KMS.
 type Sealer interface {
-	// Encrypt encrypts with the key of the given ARN and an encryption context. The text of an error says
-	// what to do.
+	// Encrypt encrypts with the key of the given ARN and an encryption context. The text of an error
+	// contains advice.
 	Encrypt(ctx context.Context, keyARN string, plain []byte, encryptionContext map[string]string) ([]byte, error)
 }
 

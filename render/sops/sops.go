@@ -32,7 +32,7 @@ import (
 // KMS decrypts with AWS KMS.
 type KMS interface {
 	// Decrypt decrypts data that the key of the given ARN has encrypted with an encryption context. The text
-	// of an error says what to do.
+	// of an error contains advice.
 	Decrypt(ctx context.Context, keyARN string, blob []byte, encryptionContext map[string]string) ([]byte, error)
 }
 

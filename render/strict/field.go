@@ -20,7 +20,7 @@ type Field struct {
 	Name  string
 	Index []int
 	Limit
-	Default *string // nil if there is none
+	Default *string // nil if the field has no default
 	// Required is true if the field is required in the version RequiredOnly, or in all versions if that is
 	// empty.
 	Required     bool

@@ -10,7 +10,7 @@ type TooLargeError struct {
 	Size, Limit int64
 }
 
-// Error names the file and the limit.
+// Error returns a message with the file and the limit.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s has %d bytes, more than the limit of %d", e.Path, e.Size, e.Limit)
 }
@@ -18,7 +18,7 @@ func (e *TooLargeError) Error() string {
 // LFSPointerError reports a file that is stored in Git LFS, so that the tree has only a pointer.
 type LFSPointerError struct{ Path string }
 
-// Error names the file and says what to do.
+// Error returns a message with the file and advice.
 func (e *LFSPointerError) Error() string {
 	return fmt.Sprintf("%s is a Git LFS pointer, and its content is not in the repository; store manifests in Git itself (git lfs migrate export)", e.Path)
 }

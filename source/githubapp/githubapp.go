@@ -10,7 +10,7 @@
 //   - find the installation of the repository, and accept a client id
 //   - renew ten minutes early, and continue with the old token if GitHub fails
 //   - notice a new key, and bound the size of an answer
-//   - stop waiting when the context ends, and say what to do about an error
+//   - stop waiting when the context ends, and give advice about an error
 //
 // It also decodes an answer into its current token, so an answer without a token gives the old token a later
 // expiry. And it does not close the body of an error response.
@@ -125,7 +125,7 @@ func APIOf(repository *url.URL) string {
 }
 
 // Token returns a token that is valid for at least a minute, and usually for ten. Its errors contain no
-// secret and say what to do.
+// secret and contain advice.
 func (a *App) Token(ctx context.Context) (string, error) {
 	select {
 	case a.busy <- struct{}{}:

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The forms of a variable are those of clusterctl: ${VAR}, ${VAR:-default} and ${VAR:=default}. The latter
+// Variables have the same forms as in clusterctl: ${VAR}, ${VAR:-default} and ${VAR:=default}. The latter
 // two use the default if VAR is unset or empty. $${…} is a literal ${…}. $VAR, $(VAR) and {{ }} are not
 // variables.
 //

@@ -135,7 +135,7 @@ func filter() error {
 	return nil
 }
 
-// filterFor returns the filter's program. The offsets are those of struct seccomp_data. Its arguments have
+// filterFor returns the filter's program. The offsets are from struct seccomp_data. Its arguments have
 // eight bytes, the lower four first.
 func filterFor(machine, self uint32) []unix.SockFilter {
 	const number, architecture, arg0, arg2 = 0, 4, 16, 32

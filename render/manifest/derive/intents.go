@@ -327,7 +327,7 @@ func (b *Builder) claimName(d *draft, kind, name string, c claim) {
 	b.awsNames[id] = c
 }
 
-// zones returns the zones for a lookup: those of the pool's own object, or the failure domains of its
+// zones returns the zones for a lookup: the zones of the pool's own object, or the failure domains of its
 // MachinePool.
 func (d *draft) zones(own []string) string {
 	if joined := intent.JoinList(own); joined != "" {

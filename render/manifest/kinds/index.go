@@ -13,7 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Index holds the decoded objects of one render.
+// Index has the decoded objects of one render.
 type Index struct {
 	Faults *Faults
 
@@ -41,7 +41,7 @@ type Index struct {
 	Misread []Misread
 }
 
-// Table holds the objects of one kind by namespace and name.
+// Table has the objects of one kind by namespace and name.
 type Table[S any] map[intent.Key]*Decoded[S]
 
 // Sorted returns the objects, sorted by key.
