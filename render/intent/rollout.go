@@ -60,8 +60,8 @@ type RolloutGate struct {
 type NodesReadyGate struct {
 	// Within is the time from launch in which a machine must become ready.
 	Within time.Duration `json:"within" check:"required"`
-	// Required makes the gate fail if the workload cluster cannot be reached. By default, instances in
-	// service then count as ready nodes.
+	// Required makes the gate wait if the nodes cannot be read because the target has no kubeconfigFile.
+	// By default, instances in service then count as ready nodes.
 	Required bool `json:"required,omitempty"`
 }
 

@@ -68,8 +68,8 @@ type Decoder struct {
 	Secret bool
 	// Report is called with each fault.
 	Report func(Fault)
-	// Visit, if not nil, is called with the node of every path: the value, or the key if the value is in a
-	// mapping.
+	// Visit, if not nil, is called with the node of every path: the value or, for an entry of a map, its
+	// key.
 	Visit func(p intent.Path, n *yaml.Node)
 
 	faults, depth, nodes int
