@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// accept has a pull request opened that keeps what AWS has of a pool.
+// accept opens a pull request that keeps the values that AWS has for a pool.
 func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out commands.Accepted, err error) {
 	open := s.now.proposals()
 	t, known := s.current.Targets.Find(r.Target)
@@ -52,8 +52,8 @@ func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out comman
 	return out, nil
 }
 
-// corrects says that weir is about to put a pool right, and what to do first; empty where
-// something holds it.
+// corrects explains that weir is about to correct a pool, and returns the remedy as hint. Both are empty if
+// the correction is held.
 func (s *site) corrects(t current.TargetState, pool string) (why, hint string) {
 	r := t.Last
 	if r == nil || r.Suspended || r.ReportOnly {

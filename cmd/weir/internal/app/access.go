@@ -26,7 +26,7 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// entrance checks who may do what at the daemon's HTTP server.
+// entrance checks the access to the daemon's HTTP server.
 type entrance struct {
 	guard *access.Guard
 	// certificate is nil without TLS.
@@ -35,7 +35,7 @@ type entrance struct {
 	log         *slog.Logger
 }
 
-// newEntrance makes the access checks of the page and the API. key signs sessions.
+// newEntrance returns the access checks of the page and the API. key signs sessions.
 func newEntrance(c *config.Config, key []byte, log *slog.Logger) (*entrance, error) {
 	e := &entrance{notices: page.NewNotices(), log: log}
 	e.guard = access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: key, Notices: e.notices, Logger: log, Uploads: map[string]int64{commands.PlanPath: upload.MaxPacked}})
@@ -47,7 +47,7 @@ func newEntrance(c *config.Config, key []byte, log *slog.Logger) (*entrance, err
 	return e, err
 }
 
-// check says what keeps a configuration from saying who may do what.
+// check returns an error if the access settings of a configuration cannot be used.
 func (e *entrance) check(c *config.Config) error {
 	if e.certificate == nil {
 		return nil
@@ -56,17 +56,17 @@ func (e *entrance) check(c *config.Config) error {
 	return err
 }
 
-// set makes a configuration decide who may do what, from the next request on.
+// set applies the access settings of a configuration from the next request on.
 func (e *entrance) set(c *config.Config) {
 	if e.certificate != nil {
 		if err := e.certificate.Set(c.TLS.CertFile, c.TLS.KeyFile); err != nil {
-			e.log.Error("the new certificate cannot be used, and the previous one stays in use", "error", err) // it could a moment ago
+			e.log.Error("the new certificate cannot be used, and the previous one stays in use", "error", err) // it was valid a moment ago
 		}
 	}
 	e.guard.Set(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)))
 }
 
-// site holds the handlers of the daemon's HTTP server.
+// site contains the handlers of the daemon's HTTP server.
 type site struct {
 	entrance   *entrance
 	now        *currentGeneration
@@ -75,7 +75,7 @@ type site struct {
 	recorder   *gates.Recorder
 	rollouts   *rollouts
 	drafts     *pulls.Drafts
-	dispatcher *relocation.Dispatcher // nil if this daemon is alone
+	dispatcher *relocation.Dispatcher // nil for a single daemon
 	hooks      *forge.Receiver
 	registry   *prometheus.Registry
 	metrics    *metrics.Metrics
@@ -83,9 +83,8 @@ type site struct {
 	redact     func(string) string
 }
 
-// handler serves everything that the daemon serves. Webhooks prove themselves, so they may come
-// from anywhere and change one thing: when sources are read. All other requests go through the
-// guard.
+// handler serves all requests to the daemon. Webhooks have their own authentication. They may come from
+// anywhere, and can only trigger reads of sources. All other requests go through the guard.
 func (s *site) handler() http.Handler {
 	shown := page.Options{Metrics: promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{}), Logger: s.log, Viewer: s.viewer, Rollouts: s.rollouts}
 	var members commands.Members
@@ -110,7 +109,7 @@ func (s *site) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back 
 	s.entrance.notices.Notice(w, code, page.Notice{Headline: "Failed: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
 }
 
-// viewer returns the user of a request, with the suspensions in force.
+// viewer returns the user of a request, with the active suspensions.
 func (s *site) viewer(r *http.Request) page.Viewer {
 	v := access.Viewer(r)
 	v.Accepts = slices.Sorted(maps.Keys(s.now.proposals().accepts))
@@ -127,7 +126,7 @@ func (s *site) viewer(r *http.Request) page.Viewer {
 	return v
 }
 
-// commanded writes down who did what, and makes a pass see it.
+// commanded records a command as an event, and starts a pass that uses it.
 func (s *site) commanded(d commands.Action) {
 	e := events.Event{Kind: "command-given", Reason: d.Command, Pool: d.Request.Pool, Text: d.Text, Facts: map[string]string{"by": d.By}}
 	if len(d.Targets) == 1 {
@@ -137,12 +136,11 @@ func (s *site) commanded(d commands.Action) {
 	s.daemon.requests.passAll()
 }
 
-// Addr is the address of the page.
+// Addr returns the address of the page.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
-// PageURL is the page's address for a browser on this machine, or by the host's name
-// where the daemon listens on others too. Links in what others read have publicURL
-// instead.
+// PageURL returns the page's address for a browser on this machine. If the daemon listens on other
+// interfaces, it uses the host's name. Links for other readers use publicURL instead.
 func (a *App) PageURL() string {
 	host, port, err := net.SplitHostPort(a.Addr())
 	if ip := net.ParseIP(host); err == nil && ip != nil && ip.IsUnspecified() {

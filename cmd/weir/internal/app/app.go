@@ -1,12 +1,12 @@
-// Package app implements the daemon: it wires sources, renders, accounts and status together and
-// controls their lifetime.
+// Package app implements the daemon: it connects sources, renders, accounts and status, and controls their
+// lifetime.
 //
-// New opens what can fail and starts nothing. Start starts the goroutines. Stop ends them in the
-// reverse order, each within the bound of its context. Run does all of it around one context. The
-// goroutines are
+// New opens everything that can fail and starts nothing. Start starts the goroutines. Stop ends them in
+// reverse order, each within the bound of its context. Run does all of this for one context. The goroutines
+// are
 //
-//	source NAME     one for each source: polls it, keeps its view, rings the loop
-//	conductor       puts together what Git wants, and nudges the passes
+//	source NAME     one for each source: polls it, keeps its view, wakes the conductor
+//	conductor       composes what Git wants, and starts passes
 //	passes          one for each scope: passes over an account and region, reports
 //	statuses        posts commit statuses
 //	pull requests   one for each source with a forge: plans them
@@ -16,31 +16,31 @@
 //	configuration   watches the file and reloads
 //	notifications   sends events to receivers, only if notify names some
 //	history         writes events and passes to the state directory
-//	service manager reports to it that weir is ready and alive, only if one listens
+//	service manager receives reports that weir is ready and alive, only if there is one
 //
-// A reload is a stop and a start in one process. Everything that depends on the configuration forms
-// a generation: sources, statuses, pull requests, notifications and the conductor. The old
-// generation stops, and one of the new configuration starts, which inherits only the renders. The
-// page, the state directory, webhooks and the loops of passes live on. Passes under way end without
-// a new step, each as soon as AWS has answered the calls in flight. No pass starts with the desired
-// resources of the old generation.
+// A reload is a stop and a start in one process. Everything that depends on the configuration forms a
+// generation: sources, statuses, pull requests, notifications and the conductor. The old generation stops,
+// and one for the new configuration starts. It inherits only the renders, the last commits of sources and
+// the waiting notifications. The page, the state directory, webhooks and the loops of passes continue.
+// Passes in progress end without a new step, each as soon as AWS has answered its calls. No pass starts
+// with the desired resources of the old generation.
 //
-// App opens everything and connects it. Its parts have references in one direction, and none to
+// App opens and connects all parts. References between the parts have one direction, and no part refers to
 // App or to a generation:
 //
-//	generation   what one configuration makes: sources, publisher, proposals, gate providers, conductor
+//	generation   everything for one configuration: sources, publisher, proposals, gate providers, conductor
 //	conductor    composes what Git wants, for publisher and passes
 //	publisher    commit statuses, pull requests, notifications
-//	proposals    pull requests of weir's own
-//	passes       the loops of scopes, and what passes leave for the next one
-//	rollouts     conducts FleetRollouts from what passes reported
-//	reporter     hands the reports of passes to state, metrics and publisher
+//	proposals    pull requests that weir opens
+//	passes       the loops of scopes, and the data that passes keep for the next one
+//	rollouts     conducts FleetRollouts based on the reports of passes
+//	reporter     sends the reports of passes to state, metrics and publisher
 //	peers        the other members of an instance
 //	site         the page, the API and webhooks
 //
-// A reload loses nothing. Pending statuses wait in their journals, and notifications are handed on.
-// If a webhook arrives meanwhile, it triggers the read itself, or each source finds the push when
-// it first reads its repository.
+// A reload loses nothing. Pending statuses wait in their journals, and notifications are passed on. If a
+// webhook arrives during a reload, it triggers the read afterwards, or each source finds the push when it
+// first reads its repository.
 package app
 
 import (
@@ -86,39 +86,37 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// Options of a daemon.
+// Options configures a daemon.
 type Options struct {
 	Config *config.Config
-	// Engine is shared with the other daemons of the instance; nil: what the configuration
-	// names, and this one is alone where it names none.
+	// Engine is shared with the other daemons of the instance. If it is nil, the engine in the
+	// configuration is used, or none if the configuration names none.
 	Engine *coord.Engine
-	// Member is this daemon's name among them; empty for one of its host's.
+	// Member is this daemon's name among the members. If it is empty, a name based on the host is used.
 	Member string
-	// LeaseClock decides when leases end; nil for this machine's.
+	// LeaseClock determines when leases end; nil means this machine's clock.
 	LeaseClock coord.Clock
-	// Load reads the configuration again. When it returns an error, it has already reported the
-	// faults. If it is nil, the configuration never changes.
+	// Load reads the configuration again. If it returns an error, it has already reported the faults. If
+	// Load is nil, the configuration never changes.
 	Load func() (*config.Config, error)
 	// Reload requests reloads in addition to changes of the file; nil for none.
 	Reload <-chan os.Signal
 	Logger *slog.Logger
 	Getenv func(string) string
-	// Secrets knows what must not be shown; nil makes one. Logger passes through
-	// it where it was made with its Handler, as here where Secrets is nil.
+	// Secrets contains the values to redact; if it is nil, New creates one. Logger must write through the
+	// Handler of Secrets, as it does if Secrets is nil.
 	Secrets *redact.Registry
 	// Version is shown in the metrics.
 	Version string
-	// Foreseeing bounds the time to compute what a pull request would do over time. Zero means the
-	// default of pulls.Options.
+	// Foreseeing is the timeout for simulating a pull request. Zero means the default of pulls.Options.
 	Foreseeing time.Duration
-	// Rand gives numbers in [0,1) that spread polls and passes; nil: those of math/rand.
+	// Rand returns numbers in [0,1) to spread polls and passes; nil means math/rand.
 	Rand func() float64
 	// Clock reads the time from AWS; nil means clock.New.
 	Clock *clock.Clock
-	// Watch calls changed after any of the files has changed, until ctx ends; nil:
-	// config.Watch.
+	// Watch calls changed after any of the files has changed, until ctx ends; nil means config.Watch.
 	Watch func(ctx context.Context, files []string, changed func()) error
-	// Listen opens the page's listener; nil: one of the system's.
+	// Listen opens the page's listener; nil means a normal one.
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
 
@@ -132,7 +130,7 @@ type App struct {
 	keys     *statedir.Keyring
 	listener net.Listener
 	emulator *embedded.Server
-	// embedded is the address of the emulator; empty without one.
+	// embedded is the address of the emulator; empty if there is none.
 	embedded string
 	files    fileWatch
 	registry *prometheus.Registry
@@ -141,18 +139,17 @@ type App struct {
 	daemon   daemon
 	reporter *reporter
 	rollouts *rollouts
-	// peers and dispatcher, which asks members to move work and shows them, are nil if this daemon
-	// is alone.
+	// peers and dispatcher are nil for a single daemon. dispatcher sends requests to move work to members,
+	// and shows the members.
 	peers      *peers
 	dispatcher *relocation.Dispatcher
-	// gen holds everything that depends on the configuration. A reload replaces it while no
-	// conductor runs and no pass adopts or hands on anything.
+	// gen contains everything that depends on the configuration. A reload replaces it while no conductor
+	// runs, and while no pass reads desired resources or passes on reports.
 	gen       currentGeneration
 	reloadDue signal
 }
 
-// New opens the state directory, the listeners and the sources. It starts no
-// goroutine.
+// New opens the state directory, the listeners and the sources. It starts no goroutine.
 func New(ctx context.Context, o Options) (*App, error) {
 	if o.Secrets == nil {
 		o.Secrets = &redact.Registry{}
@@ -172,17 +169,17 @@ func New(ctx context.Context, o Options) (*App, error) {
 	return a, nil
 }
 
-// open opens everything. Each step uses what the steps before it opened; the cleanups contain
-// everything that was opened before an error.
+// open opens everything. Each step uses the results of earlier steps. The cleanups contain everything that
+// was opened before an error.
 func (a *App) open(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		a.openState,      // nothing before it
-		a.openTracing,    // nothing but the options
-		a.openPage,       // the state directory's keys
-		a.openEmbedded,   // the state directory
-		a.openReporting,  // records, and the guard, which knows where webhooks come from
-		a.openPasses,     // the clock, metrics, and the address of an embedded AWS
-		a.openGeneration, // all of them
+		a.openState,      // needs nothing
+		a.openTracing,    // needs only the options
+		a.openPage,       // needs the keys in the state directory
+		a.openEmbedded,   // needs the state directory
+		a.openReporting,  // needs the records and the guard, which determines the origin of webhooks
+		a.openPasses,     // needs the clock, metrics, and the address of an embedded AWS
+		a.openGeneration, // needs all of the above
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -191,7 +188,7 @@ func (a *App) open(ctx context.Context) error {
 	return nil
 }
 
-// openState opens the state directory, and the records in it.
+// openState opens the state directory and the records.
 func (a *App) openState(ctx context.Context) (err error) {
 	if a.manager, err = servicemanager.Open(a.log); err != nil {
 		return err
@@ -214,7 +211,7 @@ func (a *App) openState(ctx context.Context) (err error) {
 	return err
 }
 
-// openRecords opens those of the state directory, or those that several daemons share.
+// openRecords opens the records in the state directory, or the ones that several daemons share.
 func (a *App) openRecords(ctx context.Context) error {
 	if a.o.Engine != nil || a.o.Config.Several() {
 		return reach(ctx, a.manager, a.log, a.openEngine, a.openCrew)
@@ -244,7 +241,7 @@ func (a *App) openTracing(ctx context.Context) (err error) {
 	return err
 }
 
-// openPage opens the page's listener, and the access checks before the page.
+// openPage opens the page's listener, and creates the access checks of the page.
 func (a *App) openPage(ctx context.Context) (err error) {
 	key, err := a.keys.Key(keys.Session, access.Key)
 	if err != nil {
@@ -264,7 +261,7 @@ func (a *App) openPage(ctx context.Context) (err error) {
 	return nil
 }
 
-// openEmbedded opens the embedded AWS, where it is configured.
+// openEmbedded opens the embedded AWS, if it is configured.
 func (a *App) openEmbedded(ctx context.Context) (err error) {
 	if a.o.Config.AWS.Endpoint != config.EmbeddedEndpoint {
 		return nil
@@ -279,7 +276,7 @@ func (a *App) openEmbedded(ctx context.Context) (err error) {
 	return err
 }
 
-// openReporting makes the reports of passes, and the handler of webhooks.
+// openReporting creates the reporting of passes, and the handler of webhooks.
 func (a *App) openReporting(context.Context) error {
 	a.registry = prometheus.NewRegistry()
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -308,8 +305,8 @@ func (a *App) openReporting(context.Context) error {
 	return nil
 }
 
-// openPasses makes the opener of accounts, and everything around passes. It opens no account, and
-// starts no pass.
+// openPasses creates the opener of accounts, and everything for passes. It opens no account, and starts no
+// pass.
 func (a *App) openPasses(context.Context) error {
 	drift := &clockCheck{clock: a.clock, log: a.log}
 	a.accounts = accounts.New(accounts.Options{
@@ -348,8 +345,8 @@ func (a *App) openPasses(context.Context) error {
 	return nil
 }
 
-// openGeneration makes what the configuration decides. It hides credentials before it
-// reports anything.
+// openGeneration creates the generation of the configuration. It redacts credentials before it reports
+// anything.
 func (a *App) openGeneration(context.Context) error {
 	a.manager.Starting("opens sources and forges")
 	g, err := a.newGeneration(a.o.Config)
@@ -365,8 +362,8 @@ func (a *App) openGeneration(context.Context) error {
 	return g.publisher.openStatuses()
 }
 
-// newGeneration makes a generation for a configuration. It opens nothing: a generation that was not
-// opened can be dropped as it is.
+// newGeneration creates a generation for a configuration. It opens nothing: a generation that was not
+// opened needs no cleanup.
 func (a *App) newGeneration(c *config.Config) (*generation, error) {
 	return newGeneration(c, generationOptions{
 		services: a.services, secrets: a.o.Secrets, stateDir: a.state.Name, embedded: a.embedded, version: a.o.Version, rand: a.o.Rand,
@@ -374,7 +371,7 @@ func (a *App) newGeneration(c *config.Config) (*generation, error) {
 	})
 }
 
-// ignoreClosed forgives closing what its server has closed before.
+// ignoreClosed ignores the error of a listener that its server has already closed.
 func ignoreClosed(err error) error {
 	if errors.Is(err, net.ErrClosed) {
 		return nil
@@ -382,15 +379,15 @@ func ignoreClosed(err error) error {
 	return err
 }
 
-// stepsFor bounds the time that a pass may start new steps. With hundreds of new pools AWS's limits
-// stretch a pass to minutes, and a newer commit would wait that long.
+// stepsFor is the time during which a pass may start new steps. With hundreds of new pools, AWS's limits
+// extend a pass to minutes, and a newer commit would wait that long.
 const stepsFor = 30 * time.Second
 
-// nodegroupRound is the time in which each resting nodegroup is described once.
+// nodegroupRound is the time in which each idle nodegroup is described once.
 const nodegroupRound = 5 * time.Minute
 
-// Pools are all pools as the last passes found them.
+// Pools returns all pools as last seen by passes.
 func (a *App) Pools() []plan.PoolStatus { return a.current.Targets.Pools() }
 
-// Ready reports whether every target had its first pass.
+// Ready reports whether every target has had its first pass.
 func (a *App) Ready() bool { return servicemanager.Ready(a.current.Targets.All()) }

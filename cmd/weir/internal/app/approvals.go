@@ -9,21 +9,21 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// approvals change the records of approvals as passes need.
+// approvals changes the records of approvals for passes.
 type approvals struct {
 	recorder *gates.Recorder
 	activity *current.Activity
 	log      *slog.Logger
 }
 
-// severalPlans is an approval of several plans, which are all ready.
+// severalPlans is an approval of several plans that are all ready.
 type severalPlans struct {
 	approval gates.Approval
 	ready    []gates.Grant
 }
 
-// split splits approvals of several plans. It returns why it could not, and logs only what was not
-// said before.
+// split splits approvals of several plans. It returns the reasons why it could not, and logs only reasons
+// that are not in said.
 func (a approvals) split(list []severalPlans, said map[string]bool) map[string]bool {
 	unused := map[string]bool{}
 	for _, s := range list {
@@ -38,8 +38,7 @@ func (a approvals) split(list []severalPlans, said map[string]bool) map[string]b
 	return unused
 }
 
-// supersede ends approvals that are partly applied, for targets whose desired resources have
-// changed.
+// supersede ends partly applied approvals of targets whose desired resources have changed.
 func (a approvals) supersede(ended []gates.Grant) error {
 	if err := a.recorder.Supersede(ended); err != nil {
 		return err

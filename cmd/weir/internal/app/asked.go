@@ -9,19 +9,19 @@ import (
 	"github.com/weir-gitops/weir/status/current"
 )
 
-// daemon is the daemon as commands see it.
+// daemon implements gates.Daemon, the daemon from the view of commands.
 type daemon struct {
 	current  *current.State
 	recorder *gates.Recorder
 	passes   *passes
 	rollouts *rollouts
 	requests *requests
-	member   *membership.Member // nil if this daemon is alone
-	// retries reach the owners of targets among several daemons.
+	member   *membership.Member // nil for a single daemon
+	// retries sends requests to retry to the owners of targets, if there are several daemons.
 	retries retryRequests
 }
 
-// Knows reports whether there is a target of the name.
+// Knows reports whether there is a target with the name.
 func (d daemon) Knows(target string) bool {
 	_, ok := d.current.Targets.Find(target)
 	return ok
@@ -35,7 +35,7 @@ func (d daemon) Targets() (out []string) {
 	return out
 }
 
-// Pools returns the pools that the target was last seen to have.
+// Pools returns the last seen pools of a target.
 func (d daemon) Pools(target string) []string { return poolsOf(d.current.Targets, target) }
 
 func poolsOf(targets *current.Targets, target string) (out []string) {
@@ -46,9 +46,9 @@ func poolsOf(targets *current.Targets, target string) (out []string) {
 	return out
 }
 
-// Planned are the plans that a digest stands for now. Who approves one after a newer commit is
-// known, and before its pass, approves nothing of the earlier commit: what had begun of that ends
-// first, and is not taken for the approval.
+// Planned returns the plans with a digest. After a newer commit is available, and before its pass, an
+// approval permits nothing of the earlier commit: partly applied approvals of that commit are ended first,
+// so that they do not count as this approval.
 func (d daemon) Planned(digest string) (plans []gates.Grant, behind []string, err error) {
 	records := d.recorder.Read()
 	var ended []gates.Grant
@@ -59,7 +59,7 @@ func (d daemon) Planned(digest string) (plans []gates.Grant, behind []string, er
 	return plans, behind, err
 }
 
-// Pass starts one, and ends those under way over targets.
+// Pass starts a pass, and ends the passes in progress over targets in interrupt.
 func (d daemon) Pass(interrupt []string) {
 	d.passes.end(func(l *loop) bool {
 		return slices.ContainsFunc(interrupt, func(target string) bool { return slices.Contains(l.in, target) })
@@ -67,8 +67,8 @@ func (d daemon) Pass(interrupt []string) {
 	d.requests.passAll()
 }
 
-// Reconcile starts a pass now. At its start the sources read Git: if they find a new commit,
-// another pass starts.
+// Reconcile starts a pass now. The sources read Git at its start. If they find a new commit, another pass
+// starts.
 func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 	all := d.current.Targets.All()
 	all = slices.DeleteFunc(all, func(t current.TargetState) bool { return len(targets) > 0 && !slices.Contains(targets, t.Name) })
@@ -88,8 +88,8 @@ func (d daemon) Reconcile(targets []string, retry bool) ([]string, error) {
 	return out, nil
 }
 
-// retry retries the failed steps of targets. The owners of the targets are informed first, then the
-// members that conduct rollouts, which restart with the reports that the owners send from then on.
+// retry retries the failed steps of targets. It first informs the owners of the targets, and then the
+// members that conduct rollouts. These restart with the reports that the owners send from then on.
 func (d daemon) retry(targets []string) error {
 	if d.member != nil {
 		if err := d.retries.put(targets); err != nil {

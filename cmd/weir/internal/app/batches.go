@@ -16,8 +16,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// gated returns the batch of a scope with its account and guard. Requests of people, windows and
-// waves restrict its steps. The caller holds handing.
+// gated returns the batch of a scope with its account and guard. Its steps are restricted by user requests,
+// windows and waves. The caller holds handing.
 func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	records := p.records(l.key)
 	p.loss(records.Lost)
@@ -29,7 +29,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	l.records = records
 	b, wanted := p.memory.batches[l.key]
 	if !wanted {
-		return reconciler.Batch{} // a new composition is on its way
+		return reconciler.Batch{} // a new composition will follow
 	}
 	b.Targets = slices.Clone(b.Targets)
 	access.Attach(&b)
@@ -71,8 +71,8 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	return b
 }
 
-// attachRecords gives a pass its records of failed attempts, if this daemon is one of several, and
-// of last good revisions.
+// attachRecords adds the records of failed attempts, if this daemon is one of several, and the records of
+// last good revisions.
 func (p *passes) attachRecords(b *reconciler.Batch, l *loop) {
 	writes := func() state.Store { return p.store }
 	if l.lease != nil {
@@ -86,7 +86,7 @@ func (p *passes) attachRecords(b *reconciler.Batch, l *loop) {
 	b.Marks = l.marks
 }
 
-// startGrant records that a pass begins an approved plan.
+// startGrant records that a pass starts an approved plan.
 func (p *passes) startGrant(l *loop, g gates.Grant) error {
 	if err := p.approvals.recorder.Begin(g); err != nil {
 		return err
@@ -97,9 +97,9 @@ func (p *passes) startGrant(l *loop, g gates.Grant) error {
 	return nil
 }
 
-// records returns what people requested, after it has written the changes due before a pass over a
-// scope: it splits approvals of several plans, and ends grants for something that is no longer
-// desired. It writes without mu, so that mu never waits for an engine.
+// records returns the requests of users. Before that, it writes the changes that are due before a pass over
+// a scope: it splits approvals of several plans, and ends grants for resources that are no longer desired.
+// It writes without mu, so that mu never waits for an engine.
 func (p *passes) records(key reconciler.ScopeKey) gates.Records {
 	records := p.approvals.recorder.Read()
 	var split []severalPlans
@@ -127,7 +127,7 @@ func (p *passes) records(key reconciler.ScopeKey) gates.Records {
 	return records
 }
 
-// retryAsked makes the beginning pass try again what somebody asked of any member.
+// retryAsked makes the starting pass retry steps if a user requested that from any member.
 func (p *passes) retryAsked(l *loop, access accounts.Access) {
 	if l.lease == nil || access.Scope == nil {
 		return
@@ -139,16 +139,16 @@ func (p *passes) retryAsked(l *loop, access accounts.Access) {
 		targets = append(targets, d.Policy.Target)
 	}
 	p.mu.Unlock()
-	// Without pools it is not known yet which steps have failed.
+	// Without pools, the failed steps are not known yet.
 	targets = slices.DeleteFunc(targets, func(name string) bool { return len(poolsOf(p.targets, name)) == 0 })
 	for _, name := range (retryRequests{p.store, p.log}).claim(targets) {
 		p.retry(name, poolsOf(p.targets, name))
 	}
 }
 
-// noted stores a report: for targets that wait for this one, and for holds that last until it has
-// converged. It returns false if the target no longer exists there, or has nothing to report yet.
-// Own says that this daemon made the pass.
+// noted stores a report for targets that wait for this one, and for holds that last until it has converged.
+// It returns false if the target no longer exists in that scope, or has nothing to report yet. own says
+// that this daemon made the pass.
 func (p *passes) noted(r *plan.Report, own bool) bool {
 	p.mu.Lock()
 	m := &p.memory
@@ -177,7 +177,7 @@ func (p *passes) noted(r *plan.Report, own bool) bool {
 	return true
 }
 
-// fence guards each write to an account and region.
+// fence returns the guard of writes to an account and region.
 func (p *passes) fence(key reconciler.ScopeKey) sdk.Fence {
 	may := func() error { return p.may(key) }
 	if p.member == nil {
@@ -186,7 +186,8 @@ func (p *passes) fence(key reconciler.ScopeKey) sdk.Fence {
 	return membership.Fence{Member: p.member, Key: func() string { place, _ := placeOf(p.accounts, key); return place }, May: may}
 }
 
-// may fails if people have suspended targets of the pass, or taken back an approval that it acts under, since it began.
+// may returns an error if users have suspended targets of the pass, or withdrawn an approval that it uses,
+// since it started.
 func (p *passes) may(key reconciler.ScopeKey) error {
 	now := p.approvals.recorder.Read()
 	p.mu.Lock()
@@ -209,10 +210,10 @@ func (p *passes) may(key reconciler.ScopeKey) error {
 	return permitted(p.ledger, l.permits)
 }
 
-// errWithdrawn keeps a write back that a permit allowed which is withdrawn since.
+// errWithdrawn prevents a write if the permit that allowed it was withdrawn.
 var errWithdrawn = errors.New("a rollout was held after the pass started; starting the pass again")
 
-// permitted fails where a pool of a pass may do less than when it began.
+// permitted returns an error if the permit of a pool has been reduced since the start of the pass.
 func permitted(records *ledger.Ledger, began map[string][]rollout.Permit) error {
 	for source, permits := range began {
 		record, err := records.Read(source)

@@ -25,17 +25,17 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// conductor composes the desired state of one configuration from Git. Its memory belongs to its
-// goroutine, and to a reload while that goroutine does not run.
+// conductor composes the desired state of one configuration from Git. Its fields belong to its goroutine. A
+// reload may use them while that goroutine does not run.
 type conductor struct {
 	conductorOptions
 	// asked is the time of the first request to the sources.
 	asked time.Time
-	// begun has, by source, the revision that the commit statuses started or refused.
+	// begun contains, by source, the revision whose commit statuses were started or refused.
 	begun map[string]string
-	// renders has the last reported commit of each target's render.
+	// renders contains the last reported commit of each target's render.
 	renders map[string]string
-	// shown are the targets that the page shows.
+	// shown lists the targets on the page.
 	shown []fleet.Target
 }
 
@@ -46,12 +46,12 @@ type conductorOptions struct {
 	fleet     *fleet.Fleet
 	publisher *publisher
 	webhooks  *webhooks
-	// base gets what pull requests are compared with.
+	// base receives the base that pull requests are compared with.
 	base     *atomic.Pointer[fleet.Base]
 	requests *requests
 	news     signal
 	passes   *passes
-	// planAccounts holds the accounts for plans of pull requests.
+	// planAccounts contains the accounts for plans of pull requests.
 	planAccounts *accounts.Set
 	member       *membership.Member
 	current      *current.State
@@ -59,7 +59,7 @@ type conductorOptions struct {
 	tracing      *telemetry.Tracing
 	secrets      *redact.Registry
 	log          *slog.Logger
-	// gone gets the names of targets that have gone; loss reports whether all writes are held.
+	// gone receives the names of removed targets. loss reports whether all writes are held.
 	gone func(target string)
 	loss func()
 }
@@ -68,9 +68,8 @@ func newConductor(o conductorOptions) *conductor {
 	return &conductor{conductorOptions: o, begun: map[string]string{}}
 }
 
-// conduct composes what Git wants, again and again, and makes the scopes' loops pass
-// over it. It waits for neither AWS nor a forge: the daemon is healthy as long as this
-// loop turns.
+// conduct repeatedly composes the desired state from Git, and makes the scopes' loops pass over it. It
+// waits for neither AWS nor a forge: the daemon is healthy as long as this loop runs.
 func (c *conductor) conduct(ctx context.Context) error {
 	defer c.fleet.Wait()
 	look := time.NewTicker(silenceCheck)
@@ -101,14 +100,13 @@ func (c *conductor) conduct(ctx context.Context) error {
 // silenceCheck is the interval between checks whether AWS answers.
 const silenceCheck = 5 * time.Second
 
-// renderPatience bounds the time that a composition waits for quick renders.
+// renderPatience is the maximum time that a composition waits for quick renders.
 const renderPatience = time.Second
 
-// plansUnused is the time after which the planners of pull requests let go of an
-// account for which they planned none.
+// plansUnused is the time without plans after which the planners of pull requests release an account.
 const plansUnused = time.Hour
 
-// compose puts together what Git wants now.
+// compose composes the desired state from Git.
 func (c *conductor) compose(ctx context.Context) error {
 	all := c.requests.all.Swap(false)
 	c.current.Heartbeat.Beat(3 * c.config.Interval)
@@ -141,12 +139,12 @@ func (c *conductor) compose(ctx context.Context) error {
 			c.current.Sources.SetSubject(name, v.Snapshot.Revision, v.Snapshot.Subject)
 		}
 	}
-	c.loss() // also where every pass waits for AWS
+	c.loss() // even if every pass waits for AWS
 	c.passes.pass(now, all)
 	return nil
 }
 
-// nudgeSources makes every source look at its repository, and at its pull requests.
+// nudgeSources makes every source read its repository and its pull requests.
 func (c *conductor) nudgeSources() {
 	for name, f := range c.followers {
 		if !f.Leads() {
@@ -159,10 +157,10 @@ func (c *conductor) nudgeSources() {
 	}
 }
 
-// remember keeps what pull requests, and drafts of them, are compared with.
+// remember stores the base that pull requests and drafts are compared with.
 func (c *conductor) remember(views map[string]fleet.View) {
 	if c.publisher.review.learned() {
-		c.webhooks.set() // which learn what to ignore
+		c.webhooks.set() // they update the webhooks to ignore
 	}
 	base := c.fleet.Base(views)
 	if c.base.Swap(base) != base {
@@ -170,8 +168,8 @@ func (c *conductor) remember(views map[string]fleet.View) {
 	}
 }
 
-// rule adds to targets what is known of the commits of their sources: how those relate to each
-// other, and what trailers of commits that merge pull requests count for.
+// rule adds information about the commits of sources to targets: the order of the commits, and the
+// deletions that trailers of merge commits permit.
 func (c *conductor) rule(batches []reconciler.Batch, views map[string]fleet.View) {
 	c.publisher.review.reread()
 	for i := range batches {
@@ -188,8 +186,7 @@ func (c *conductor) rule(batches []reconciler.Batch, views map[string]fleet.View
 	}
 }
 
-// reportRenders says which targets' newest commits are still rendered: in the log where
-// that takes long.
+// reportRenders reports the targets whose newest commits are still being rendered, and logs slow renders.
 func (c *conductor) reportRenders(now []fleet.Rendering) {
 	shown := map[string]current.Rendering{}
 	said := map[string]string{}
@@ -208,7 +205,7 @@ func (c *conductor) reportRenders(now []fleet.Rendering) {
 	c.current.Targets.SetRendering(shown)
 }
 
-// announce reports a composition to the state and the forges before the passes start on it.
+// announce reports a composition to the state and the forges before passes start on it.
 func (c *conductor) announce(now *fleet.Composition) {
 	if targets := withUnlisted(c.shown, now.Targets); !slices.Equal(c.shown, targets) {
 		c.configure(targets)
@@ -231,7 +228,7 @@ func (c *conductor) announce(now *fleet.Composition) {
 	}
 }
 
-// announceRefused reports commits that are not applied to the forges, and returns their sources.
+// announceRefused reports refused commits to the forges, and returns their sources.
 func (c *conductor) announceRefused() map[string]bool {
 	out := map[string]bool{}
 	for name, f := range c.followers {
@@ -248,8 +245,7 @@ func (c *conductor) announceRefused() map[string]bool {
 	return out
 }
 
-// replay posts to the forges the reports of the sources that this daemon has just started to own,
-// after it has announced the commit.
+// replay posts the reports of newly owned sources to the forges, after it has announced the commit.
 func (c *conductor) replay(sources map[string]bool) {
 	if len(sources) == 0 {
 		return
@@ -261,8 +257,8 @@ func (c *conductor) replay(sources map[string]bool) {
 	})
 }
 
-// withUnlisted are the targets that there are, and those of before for which one may stand
-// whose source cannot be read: that they are gone is not known.
+// withUnlisted returns the current targets. It adds earlier targets that may still exist in a source that
+// cannot be read.
 func withUnlisted(before, targets []fleet.Target) []fleet.Target {
 	all := slices.Clone(targets)
 	for _, old := range before {
@@ -278,7 +274,7 @@ func has(targets []fleet.Target, name string) bool {
 	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == name })
 }
 
-// mayHave reports whether a target that is known only by a pattern may have a name.
+// mayHave reports whether a target that is only known as a pattern may have a name.
 func mayHave(targets []fleet.Target, name string) bool {
 	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Unlisted && targetspec.Overlap(t.Name, name) })
 }
@@ -296,7 +292,7 @@ func (c *conductor) configure(targets []fleet.Target) {
 		}
 	}
 	if statuses := c.publisher.commits; statuses != nil {
-		for _, name := range statuses.Unfinished() { // includes those that disappeared while weir was stopped
+		for _, name := range statuses.Unfinished() { // includes targets that disappeared while weir was stopped
 			if !has(targets, name) && !mayHave(targets, name) {
 				statuses.Forget(name)
 			}

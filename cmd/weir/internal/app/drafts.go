@@ -20,8 +20,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// planDraft plans a work tree that a user sent, as it plans a pull request from a fork:
-// it trusts nothing of it, keeps nothing, and shows nothing to other users.
+// planDraft plans a work tree that a user sent, like a pull request from a fork: it trusts no content,
+// stores nothing, and shows nothing to other users.
 func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Planned, error) {
 	slices.Sort(d.Targets)
 	d.Targets = slices.Compact(d.Targets)
@@ -50,8 +50,8 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 	if err != nil {
 		return nil, err
 	}
-	// Nothing was decrypted: the hidden texts of the draft are its sender's own, and
-	// must hide nothing from other users.
+	// Nothing was decrypted. The secrets in the draft belong to its sender, and must not redact texts of
+	// other users.
 	own := &redact.Registry{}
 	review, reports, err := s.drafts.Plan(ctx, base, fleet.Proposal{
 		Secrets: own,
@@ -80,7 +80,7 @@ func (s *site) planDraft(ctx context.Context, d commands.Draft) (*commands.Plann
 	return out, nil
 }
 
-// addPlans adds the plans of reports, without secrets: neither the daemon's nor the draft's own.
+// addPlans adds the plans of reports, without the secrets of the daemon and of the draft.
 func (s *site) addPlans(out *commands.Planned, reports []*plan.Report, own *redact.Registry) {
 	for _, r := range reports {
 		r = report.Redact(func(text string) string { return s.redact(own.Redact(text)) }).Report(r)
@@ -89,10 +89,10 @@ func (s *site) addPlans(out *commands.Planned, reports []*plan.Report, own *reda
 	}
 }
 
-// busy is commands.ErrBusy for an error that passes by itself, and else the error.
+// busy returns commands.ErrBusy for a temporary error, otherwise the error itself.
 func busy(err error) error {
 	if errors.Is(err, pulls.ErrBusy) || errors.Is(err, pulls.ErrEarly) {
-		return fmt.Errorf("%w: %v", commands.ErrBusy, err) //nolint:errorlint // only that it passes is of interest
+		return fmt.Errorf("%w: %v", commands.ErrBusy, err) //nolint:errorlint // only the fact that it is temporary matters
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/workload"
 )
 
-// alone is the fence of a daemon without others: only people forbid a write, and nothing cuts one.
+// alone is the fence of a single daemon: only users can forbid a write, and writes are not cut off.
 type alone func() error
 
 // MayBegin implements sdk.Fence.
@@ -22,17 +22,17 @@ func (may alone) MayBegin() error { return may() }
 // Until implements sdk.Fence.
 func (alone) Until() time.Time { return time.Now().Add(uncut) }
 
-// uncut is longer than any call lasts.
+// uncut is longer than any call.
 const uncut = time.Hour
 
-// fences makes the guards of writes to accounts and regions. Clusters of two passes are compared, so
-// they hold a fences value and a key: two of these are equal, two fences are not.
+// fences creates the guards of writes to accounts and regions. The cluster values of two passes are
+// compared, so they contain a fences value and a key: unlike two fences, these can be equal.
 type fences interface {
 	fence(key reconciler.ScopeKey) sdk.Fence
 }
 
-// fencedTokens is a workload cluster whose Secrets are written under the same conditions as AWS: not
-// while suspended, only by the owner of the account and region, and within its lease.
+// fencedTokens is a workload cluster whose Secrets are written under the same conditions as AWS: not while
+// suspended, only by the owner of the account and region, and within its lease.
 type fencedTokens struct {
 	jointoken.Cluster
 	fences fences
@@ -54,7 +54,7 @@ func (t fencedTokens) write(ctx context.Context, do func(context.Context) error)
 	return guarded(ctx, t.fences.fence(t.key), do)
 }
 
-// fencedDrains is a workload cluster whose nodes and pods are moved only likewise.
+// fencedDrains is a workload cluster whose nodes and pods are changed under the same conditions.
 type fencedDrains struct {
 	drain.Cluster
 	fences fences
@@ -71,7 +71,7 @@ func (d fencedDrains) Evict(ctx context.Context, p workload.Pod) error {
 	return guarded(ctx, d.fences.fence(d.key), func(ctx context.Context) error { return d.Cluster.Evict(ctx, p) })
 }
 
-// guarded does a write once the fence lets it begin, and cuts it when the fence would.
+// guarded executes a write if the fence permits it, and cuts it off at the time that the fence sets.
 func guarded(ctx context.Context, fence sdk.Fence, do func(context.Context) error) error {
 	if err := fence.MayBegin(); err != nil {
 		return err
@@ -88,7 +88,7 @@ func orAll(target string) string {
 	return target
 }
 
-// newSuspensions returns those that were not there before.
+// newSuspensions returns the suspensions that are in now but not in before.
 func newSuspensions(before, now gates.Records) (out []gates.Suspension) {
 	for _, s := range now.Suspensions {
 		if !slices.ContainsFunc(before.Suspensions, func(o gates.Suspension) bool {

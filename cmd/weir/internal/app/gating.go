@@ -11,25 +11,25 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout/ledger"
 )
 
-// gating restricts the steps of one pass by the records of rollouts. It reads each record once.
+// gating restricts the steps of one pass according to the records of rollouts. It reads each record once.
 type gating struct {
 	ledger *ledger.Ledger
 	specs  map[string]fleetSpecs
 	log    *slog.Logger
-	// governors and records are by source.
+	// governors and records are keyed by source.
 	governors map[string]*rollout.Governor
 	records   map[string]*rollout.Record
 }
 
-// watchEvery is the longest interval between reads of pools that gates check: a bad sign in such a
-// read stops the change within a minute.
+// watchEvery is the maximum interval between reads of pools that gates check. With it, a bad signal stops
+// the change within a minute.
 const watchEvery = 20 * time.Second
 
 func newGating(l *ledger.Ledger, specs map[string]fleetSpecs, log *slog.Logger) gating {
 	return gating{ledger: l, specs: specs, log: log, governors: map[string]*rollout.Governor{}, records: map[string]*rollout.Record{}}
 }
 
-// restrict restricts a target of a batch. It returns the permits that let something roll.
+// restrict restricts a target of a batch. It returns the permits that allow a rollout.
 func (g gating) restrict(b *reconciler.Batch, d *reconciler.Desired) (rolls []rollout.Permit) {
 	g.markBad(d)
 	d.Policy.Gates.Rollouts = g.permits(d)
@@ -56,7 +56,7 @@ func (g gating) restrict(b *reconciler.Batch, d *reconciler.Desired) (rolls []ro
 	return rolls
 }
 
-// permits returns the permits of the governed pools of a target; nil for none.
+// permits returns the permits of the governed pools of a target; nil if there are none.
 func (g gating) permits(d *reconciler.Desired) map[string]rollout.Permit {
 	if d.Set == nil {
 		return nil
@@ -65,7 +65,7 @@ func (g gating) permits(d *reconciler.Desired) map[string]rollout.Permit {
 	if !known {
 		record, err := g.ledger.Read(d.Source)
 		if err != nil {
-			// What may be governed waits: it may have been stopped.
+			// Pools that may be governed wait, because their rollout may have been stopped.
 			g.log.Error("the record of rollouts cannot be read", "source", d.Source, "error", err)
 			out := map[string]rollout.Permit{}
 			for i := range d.Set.Pools {
@@ -79,7 +79,7 @@ func (g gating) permits(d *reconciler.Desired) map[string]rollout.Permit {
 	return by.Permits(d.Policy.Target, d.Set.Pools)
 }
 
-// markBad adds its bad launches to a target that uses an earlier revision.
+// markBad adds the bad launch configurations to a target that uses an earlier revision.
 func (g gating) markBad(d *reconciler.Desired) {
 	if d.Set == nil || d.Policy.Fallback == nil && len(d.Policy.FallbackPools) == 0 {
 		return
@@ -99,8 +99,8 @@ func (g gating) markBad(d *reconciler.Desired) {
 	d.Policy.FallbackPools = pools
 }
 
-// badOf are the launches of a target that were found bad, by pool, or why they cannot be
-// read.
+// badOf returns the launch configurations of a target that were found bad, by pool, or the reason why they
+// cannot be read.
 func (g gating) badOf(d *reconciler.Desired) (bad map[string][]string, unread string) {
 	record, read := g.records[d.Source]
 	if !read {

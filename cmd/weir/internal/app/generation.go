@@ -31,15 +31,15 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// generation holds everything that depends on one configuration. A reload stops one and starts the
-// next, which gets what inherited lists. Everything else is in the state directory, or the new
-// generation finds it again, as after a restart.
+// generation contains everything that depends on one configuration. A reload stops one generation and
+// starts the next, which gets the values in inherited. Everything else is in the state directory, or the
+// new generation finds it again, as after a restart.
 type generation struct {
 	config    *config.Config
-	common    string // config.Common, which passes compare with the other members'
+	common    string // config.Common, which passes compare with the common part of other members
 	followers follow.Sources
 	fleet     *fleet.Fleet
-	// base is compared with pull requests; nil before the first composition.
+	// base is the base of pull requests; nil before the first composition.
 	base      *atomic.Pointer[fleet.Base]
 	publisher *publisher
 	proposals *proposals
@@ -48,17 +48,17 @@ type generation struct {
 	conductor *conductor
 	lineages  *ancestry.Tracker
 	spawner   spawner
-	// stops end the goroutines that were started, by part.
+	// stops contains functions that end the started goroutines, by part.
 	stops map[part][]func(context.Context) error
 }
 
-// services outlive reloads: the records, the renders and the loops of passes, and where results go.
-// Each generation uses them.
+// services contains the parts that outlive reloads: the records, the renders, the loops of passes, and the
+// receivers of results. Each generation uses them.
 type services struct {
 	log *slog.Logger
-	// store are the records.
+	// store contains the records.
 	store state.Store
-	// member is this daemon as one of several; nil if it is alone.
+	// member is this daemon as one of several; nil for a single daemon.
 	member   *membership.Member
 	clock    *clock.Clock
 	key      []byte // of digests
@@ -67,7 +67,7 @@ type services struct {
 	metrics  *metrics.Metrics
 	accounts *accounts.Set
 	hooks    *forge.Receiver
-	// planAccounts holds the accounts for plans of pull requests.
+	// planAccounts contains the accounts for plans of pull requests.
 	planAccounts *accounts.Set
 	// turns bounds the concurrent plans of pull requests and drafts together.
 	turns    *pulls.Turns
@@ -80,30 +80,31 @@ type services struct {
 	// conduct wakes the rollout conductor.
 	conduct signal
 	passes  *passes
-	// loss shows on the page and in metrics that lost records block all writes; nil ends that.
+	// loss shows on the page and in metrics that all writes are held because records were lost; nil ends
+	// that.
 	loss func(*state.Loss)
 }
 
-// generationOptions are the surroundings of a generation.
+// generationOptions are the dependencies of a generation.
 type generationOptions struct {
 	services
 	secrets  *redact.Registry
 	stateDir string
-	// embedded is the address of an embedded AWS; empty without one.
+	// embedded is the address of an embedded AWS; empty if there is none.
 	embedded string
 	version  string
 	rand     func() float64
-	// foreseeing bounds the simulation of a pull request.
+	// foreseeing is the timeout of the simulation of a pull request.
 	foreseeing time.Duration
 	spawn      spawner
-	// rolled returns the state of a source's rollouts at a commit. withdrawn ends the passes over
-	// targets whose approval was withdrawn. gone gets the names of targets that have gone.
+	// rolled returns the state of a source's rollouts at a commit. withdrawn ends the passes over targets
+	// whose approval was withdrawn. gone receives the names of removed targets.
 	rolled    func(source, head string) (reverts.Standing, error)
 	withdrawn func(targets []string)
 	gone      func(target string)
 }
 
-// newGeneration builds the sources, the fleet, the publisher and the conductor of a configuration. It
+// newGeneration creates the sources, the fleet, the publisher and the conductor of a configuration. It
 // starts none of them.
 func newGeneration(c *config.Config, o generationOptions) (g *generation, err error) {
 	g = &generation{
@@ -140,7 +141,7 @@ func newGeneration(c *config.Config, o generationOptions) (g *generation, err er
 	return g, g.publisher.openNotifier(c.Notify, notify.Options{Instance: c.Instance, Logger: o.log, Version: o.version, Sent: o.metrics.Notification})
 }
 
-// newPublisher makes the clients of forges. It opens no journal.
+// newPublisher creates the clients of forges. It opens no journal.
 func newPublisher(c *config.Config, fs follow.Sources, base func() *fleet.Base, o generationOptions) (*publisher, error) {
 	forges, err := makeForges(c, fs, o.metrics, o.tracing)
 	if err != nil {
@@ -174,7 +175,7 @@ const (
 	notifierPart  part = "notifications"
 )
 
-// start starts all but the conductor.
+// start starts everything except the conductor.
 func (g *generation) start(ctx context.Context) {
 	out := g.publisher
 	if out.notifier != nil {
@@ -210,8 +211,7 @@ func (g *generation) spawn(ctx context.Context, of part, name string, run func(c
 	g.stops[of] = append(g.stops[of], g.spawner(ctx, name, run))
 }
 
-// halt ends the goroutines of parts, one part after the other, and waits for them. It may
-// be called again.
+// halt ends the goroutines of parts, one part after another, and waits for them. It may be called again.
 func (g *generation) halt(ctx context.Context, parts ...part) error {
 	var errs []error
 	for _, of := range parts {
@@ -222,19 +222,19 @@ func (g *generation) halt(ctx context.Context, parts ...part) error {
 	return errors.Join(errs...)
 }
 
-// inherited holds the values that a generation hands to the next one.
+// inherited contains the values that a generation passes to the next one.
 type inherited struct {
-	// fleet has the renders.
+	// fleet contains the renders.
 	fleet     *fleet.Fleet
 	followers follow.Sources
-	// publisher has the notifications that wait.
+	// publisher contains the waiting notifications.
 	publisher *publisher
-	// shown are the targets that the page shows.
+	// shown lists the targets on the page.
 	shown []fleet.Target
 }
 
-// leave ends all parts but the conductor, which has ended. Wanted statuses wait for the next
-// generation in their journals.
+// leave ends all parts. The conductor must already have ended. Wanted statuses stay in their journals for
+// the next generation.
 func (g *generation) leave(ctx context.Context) (inherited, error) {
 	err := g.halt(ctx, pullsPart, sourcesPart, statusesPart, notifierPart)
 	err = errors.Join(err, g.publisher.leave())
@@ -243,18 +243,18 @@ func (g *generation) leave(ctx context.Context) (inherited, error) {
 	return inherited{g.fleet, g.followers, g.publisher, g.conductor.shown}, err
 }
 
-// inherit takes over the renders, the last commits of sources, and the targets that the page shows.
+// inherit takes over the renders, the last commits of sources, and the targets on the page.
 func (g *generation) inherit(from inherited) {
 	g.fleet.Adopt(from.fleet)
 	g.followers.Inherit(from.followers)
 	g.conductor.shown = from.shown
 }
 
-// currentGeneration points to the generation of the present configuration. It is nil until the first was
+// currentGeneration points to the generation of the current configuration. It is nil until the first one is
 // opened.
 type currentGeneration struct{ atomic.Pointer[generation] }
 
-// followers are the sources; none before there is a generation.
+// followers returns the sources; none before there is a generation.
 func (c *currentGeneration) followers() follow.Sources {
 	if g := c.Load(); g != nil {
 		return g.followers
@@ -262,25 +262,25 @@ func (c *currentGeneration) followers() follow.Sources {
 	return nil
 }
 
-// publisher brings results to forges and receivers.
+// publisher returns the publisher, which sends results to forges and receivers.
 func (c *currentGeneration) publisher() *publisher { return c.Load().publisher }
 
-// proposals open pull requests.
+// proposals returns the proposals, which open pull requests.
 func (c *currentGeneration) proposals() *proposals { return c.Load().proposals }
 
-// common is the part of the configuration that members have in common.
+// common returns the part of the configuration that all members must have in common.
 func (c *currentGeneration) common() string { return c.Load().common }
 
-// interval is the interval between passes.
+// interval returns the interval between passes.
 func (c *currentGeneration) interval() time.Duration { return c.Load().config.Interval }
 
-// compared returns the configuration, and what drafts are compared with.
+// compared returns the configuration, and the base of drafts.
 func (c *currentGeneration) compared() (*config.Config, *fleet.Base) {
 	g := c.Load()
 	return g.config, g.base.Load()
 }
 
-// notify hands events to the receivers of the configuration. It never blocks.
+// notify sends events to the receivers in the configuration. It never blocks.
 func (c *currentGeneration) notify(events []events.Event) {
 	if g := c.Load(); g != nil {
 		g.publisher.notify(events)

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// webhooks are the webhooks that a configuration wants.
+// webhooks configures the webhooks of a configuration.
 type webhooks struct {
 	receiver  *forge.Receiver
 	forges    []config.Forge
@@ -19,7 +19,7 @@ type webhooks struct {
 	member    *membership.Member
 }
 
-// set makes the receiver take the webhooks, with the present planners of pull requests.
+// set configures the receiver of webhooks with the current planners of pull requests.
 func (h *webhooks) set() {
 	hooks := map[string]forge.Hook{}
 	for _, f := range h.forges {
@@ -41,7 +41,7 @@ func (h *webhooks) set() {
 	h.receiver.Set(hooks)
 }
 
-// pullHints are webhooks about pull requests, for the member that speaks for the source.
+// pullHints passes webhooks about pull requests to the member that owns the source.
 type pullHints struct {
 	watcher func(source string) *pulls.Watcher
 	of      *follow.Source
@@ -57,8 +57,7 @@ func (h pullHints) Changed(number int64) {
 	h.of.Member.Requests.SendSoon(membership.Request{Source: source, Pulls: true, Pull: number})
 }
 
-// Heard implements forge.Pulls. All members remember the comment, because any of them may later
-// read it.
+// Heard implements forge.Pulls. All members store the comment, because any of them may read it later.
 func (h pullHints) Heard(number int64, comment forge.Heard) {
 	heard := membership.Heard(comment)
 	h.of.Member.Requests.SendSoon(membership.Request{Source: h.of.Config.Name, Pulls: true, Pull: number, Heard: &heard})

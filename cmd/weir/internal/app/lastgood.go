@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// goodRevisions has the last good revisions, by target.
+// goodRevisions contains the last good revisions, by target.
 var goodRevisions = state.Bucket[lastgood.Record]{Name: "last-good"}
 
 // good reads the last good revisions.
@@ -23,13 +23,13 @@ func (g good) Record(target string) (out lastgood.Record, err error) {
 	return out, err
 }
 
-// marks write the last good revisions of the targets of a scope, while this daemon owns it.
+// marks writes the last good revisions of the targets of a scope, while this daemon owns it.
 type marks struct {
 	good good
-	// writes returns the store to write to; nil once this daemon no longer owns the scope.
+	// writes returns the store to write to; nil when this daemon no longer owns the scope.
 	writes func() state.Store
-	// known caches the records that were read or written under this ownership, so that a pass
-	// without changes neither writes nor reads.
+	// known caches the records that were read or written during this ownership, so that a pass without
+	// changes neither writes nor reads.
 	known map[string]lastgood.Record
 }
 
@@ -58,7 +58,7 @@ func (m *marks) Cancelled(target string) (map[string]string, error) {
 	return r.Cancelled, err
 }
 
-// record returns the stored record of a target and reads it only once.
+// record returns the stored record of a target. It reads each record only once.
 func (m *marks) record(target string) (lastgood.Record, error) {
 	had, known := m.known[target]
 	if known {

@@ -18,11 +18,10 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// stopWithin bounds the whole shutdown: less than the 30 s that Kubernetes and systemd wait by
-// default or by custom before they kill. Every step may use the time that other steps leave, and
-// always has its own share: what must be saved is saved, however slow AWS or a forge is. Steps
-// without a share of their own only close something, or end work that nothing waits for: each has
-// leastShare for that.
+// stopWithin is the maximum duration of the whole shutdown. It is less than the 30 s after which Kubernetes
+// (by default) and systemd (usually) kill a process. Every step may use time that other steps leave, and
+// always has its own share. So everything that must be saved is saved, even if AWS or a forge is slow.
+// Steps without a share only close something, or end work that nothing waits for: each has leastShare.
 const (
 	stopWithin      = 25 * time.Second
 	reloadShare     = 2 * time.Second
@@ -31,9 +30,9 @@ const (
 	sourcesShare    = 1500 * time.Millisecond
 	statusesShare   = 5 * time.Second
 	pullsShare      = 3 * time.Second
-	pageShare       = 3500 * time.Millisecond // its own bound is 3 s
-	embeddedShare   = 5 * time.Second         // its own bound is 5 s
-	notifyShare     = time.Second             // its own bound is 0.9 s
+	pageShare       = 3500 * time.Millisecond // its own timeout is 3 s
+	embeddedShare   = 5 * time.Second         // its own timeout is 5 s
+	notifyShare     = time.Second             // its own timeout is 0.9 s
 	crewShare       = 2 * time.Second
 	handOverShare   = reconciler.LastCall + coord.Quiet + 2*time.Second
 	historyShare    = 500 * time.Millisecond
@@ -42,7 +41,7 @@ const (
 	reloadStopBound = 5 * time.Second
 )
 
-// Start starts the goroutines. They live until Stop, even if ctx ends.
+// Start starts the goroutines. They run until Stop, even if ctx ends.
 func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if a.member != nil {
@@ -91,20 +90,20 @@ func (a *App) Start(ctx context.Context) {
 	a.log.Info("weir runs", "instance", a.o.Config.Instance, "page", a.PageURL(), "sources", len(a.o.Config.Sources), "targets", len(a.o.Config.Targets))
 }
 
-// startPasses makes room for passes, and starts the conductor of rollouts, which ends with them.
+// startPasses allows loops of passes, and starts the conductor of rollouts, which ends with them.
 func (a *App) startPasses(ctx context.Context) {
 	a.passes.open(span.Watch(ctx, a.metrics.Stage))
 	rollouts := a.spawn(a.passes.ctx, "rollouts", a.rollouts.run)
 	a.onStop("passes", passesShare, func(ctx context.Context) error { return errors.Join(a.passes.close(ctx), rollouts(ctx)) })
 }
 
-// startGeneration starts a generation, with the conductor last.
+// startGeneration starts a generation, the conductor last.
 func (a *App) startGeneration(ctx context.Context, g *generation) {
 	g.start(ctx)
 	g.startConductor(span.Watch(ctx, a.metrics.Stage))
 }
 
-// serve answers requests until ctx ends, and then finishes those under way.
+// serve answers requests until ctx ends, and then finishes the requests in progress.
 func serve(ctx context.Context, server *http.Server, l net.Listener) error {
 	served := make(chan error, 1)
 	go func() {
@@ -123,7 +122,7 @@ func serve(ctx context.Context, server *http.Server, l net.Listener) error {
 	defer cancel()
 	err := server.Shutdown(stop)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close() // browsers open connections that they may never use; they had their time
+		err = server.Close() // browsers open spare connections; requests had their time
 	} else if err != nil {
 		err = errors.Join(err, server.Close())
 	}
@@ -133,8 +132,8 @@ func serve(ctx context.Context, server *http.Server, l net.Listener) error {
 	return err
 }
 
-// stopPart is a step of Stop that ends a part of the generation that is there then: no
-// reload is under way any more.
+// stopPart returns a step of Stop that ends a part of the current generation. No reload is in progress at
+// that time.
 func (a *App) stopPart(of part, finish func(*publisher, context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		g := a.gen.Load()
@@ -146,8 +145,8 @@ func (a *App) stopPart(of part, finish func(*publisher, context.Context) error) 
 	}
 }
 
-// Run starts the daemon and stops it when ctx ends: the call in flight is
-// finished, no new step starts, reports and commit statuses are written.
+// Run starts the daemon and stops it when ctx ends. The calls in flight are finished, no new step starts,
+// and reports and commit statuses are written.
 func (a *App) Run(ctx context.Context) error {
 	a.Start(ctx)
 	var failure error

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// signal wakes its receiver once, however often it is sent before the receiver looks.
+// signal wakes its receiver once, even if it is sent several times before it is received.
 type signal chan struct{}
 
 func newSignal() signal { return make(signal, 1) }
 
-// send never blocks.
+// send sends the signal. It never blocks.
 func (s signal) send() {
 	select {
 	case s <- struct{}{}:
@@ -20,30 +20,30 @@ func (s signal) send() {
 	}
 }
 
-// spawner starts a goroutine, as lifetime.spawn does.
+// spawner starts a goroutine, like lifetime.spawn.
 type spawner func(ctx context.Context, name string, run func(context.Context) error) (stop func(context.Context) error)
 
-// lifetime starts goroutines, and ends what was started and closes what was opened, the last first.
+// lifetime starts goroutines. It ends started goroutines and closes opened resources, the last first.
 type lifetime struct {
 	cleanups []cleanup
-	// fatal gets the errors of goroutines that ended by themselves.
+	// fatal receives the errors of goroutines that ended by themselves.
 	fatal chan error
 }
 
-// cleanup is a named step of Stop.
+// cleanup is a step of Stop.
 type cleanup struct {
 	name  string
 	share time.Duration
 	run   func(context.Context) error
 }
 
-// onStop adds a step that Stop runs before the steps that were added earlier.
+// onStop adds a step that Stop runs before all earlier steps.
 func (l *lifetime) onStop(name string, share time.Duration, run func(context.Context) error) {
 	l.cleanups = append(l.cleanups, cleanup{name, share, run})
 }
 
-// spawn starts a goroutine and returns what ends it and waits for it. A
-// goroutine that ends with an error by itself ends the daemon. Several may wait.
+// spawn starts a goroutine, and returns a function that ends it and waits for it. A goroutine that ends
+// with an error by itself ends the daemon. Several callers may wait.
 func (l *lifetime) spawn(ctx context.Context, name string, run func(context.Context) error) (stop func(context.Context) error) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -66,8 +66,8 @@ func (l *lifetime) spawn(ctx context.Context, name string, run func(context.Cont
 	}
 }
 
-// Stop ends what Start started and closes what New opened, the last first. It continues after a
-// failure, returns all failures, and does nothing the second time.
+// Stop runs the cleanups, the last first. It continues after a failure, returns all failures, and does
+// nothing when called again.
 func (l *lifetime) Stop(ctx context.Context) error {
 	var errs []error
 	for i := len(l.cleanups) - 1; i >= 0; i-- {
@@ -82,8 +82,8 @@ func (l *lifetime) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// boundOf is the context of a step of Stop: it leaves the steps after it their
-// shares, and has its own though ctx may have ended.
+// boundOf returns the context of a step of Stop. It leaves later steps their shares. The step has its own
+// share even if ctx has ended.
 func (l *lifetime) boundOf(ctx context.Context, step int) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

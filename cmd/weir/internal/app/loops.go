@@ -14,27 +14,26 @@ import (
 type loop struct {
 	*reconciler.Loop
 	key reconciler.ScopeKey
-	// leave ends it, and wait waits for the end.
+	// leave ends the loop, and wait waits for its end.
 	leave context.CancelFunc
 	wait  func(context.Context) error
-	// scope is nil before it was opened; in names the targets of the pass under way.
-	// Both are guarded by passes.mu.
+	// scope is nil until it is opened. in lists the targets of the pass in progress. passes.mu guards both.
 	scope *reconciler.Scope
 	in    []string
-	// records holds the requests of people at the start of the pass under way.
+	// records contains the requests of users at the start of the pass in progress.
 	records gates.Records
-	// permits holds the permits, by source, of the governed pools that may roll in that pass.
+	// permits contains, by source, the permits of the governed pools that may roll in that pass.
 	permits map[string][]rollout.Permit
-	// lease permits its passes; nil if this daemon is alone.
+	// lease permits the passes of the loop; nil for a single daemon.
 	lease *coord.Lease
-	// marks write the last good revisions; nil before the first pass. Only passes use it.
+	// marks writes the last good revisions; nil before the first pass. Only passes use it.
 	marks *marks
 	// silent says that AWS did not answer at the last check.
 	silent bool
 }
 
-// withdrawn is an approval under which the pass under way acts, and that is on record no more.
-// The caller holds mu.
+// withdrawn returns a grant that the pass in progress uses, but that is no longer in the records; nil if
+// there is none. The caller holds mu.
 func (l *loop) withdrawn(now gates.Records) *gates.Grant {
 	for _, g := range l.records.Grants {
 		if slices.Contains(l.in, g.Target) && !slices.ContainsFunc(now.Grants, func(o gates.Grant) bool { return o.Holds(g) }) {
@@ -44,10 +43,10 @@ func (l *loop) withdrawn(now gates.Records) *gates.Grant {
 	return nil
 }
 
-// loops are the loops of scopes. passes.mu guards them.
+// loops contains the loops of scopes. passes.mu guards it.
 type loops struct {
 	of map[reconciler.ScopeKey]*loop
-	// run are the loops that have not ended, wanted or not.
+	// run contains the loops that have not ended, including unwanted ones.
 	run map[*loop]bool
 }
 
@@ -69,7 +68,7 @@ func (ls loops) any(keys []reconciler.ScopeKey) bool {
 	return slices.ContainsFunc(keys, func(key reconciler.ScopeKey) bool { return ls.of[key] != nil })
 }
 
-// nudge starts passes over scopes now.
+// nudge starts passes over scopes immediately.
 func (ls loops) nudge(keys []reconciler.ScopeKey) {
 	for _, key := range keys {
 		if l := ls.of[key]; l != nil {
@@ -78,8 +77,8 @@ func (ls loops) nudge(keys []reconciler.ScopeKey) {
 	}
 }
 
-// elsewhere reports whether a target is in the pass that another loop makes now: it
-// has come over from there.
+// elsewhere reports whether the current pass of another loop contains a target, because the target was
+// moved from there.
 func (ls loops) elsewhere(l *loop, target string) bool {
 	for other := range ls.run {
 		if other != l && !other.Began().IsZero() && slices.Contains(other.in, target) {
@@ -89,8 +88,8 @@ func (ls loops) elsewhere(l *loop, target string) bool {
 	return false
 }
 
-// awaited returns the targets whose steps an approval permits now that the plan of a target is
-// known. An approval that was given earlier, such as in the pull request, waited for this plan.
+// awaited returns the targets whose steps an approval now permits, because the plan of a target has
+// arrived. An approval that was given earlier, such as in the pull request, waited for this plan.
 func (ls loops) awaited(target string, before gates.Before) (targets []string) {
 	for _, l := range ls.of {
 		for _, a := range l.records.Approvals {
@@ -106,7 +105,8 @@ func (ls loops) awaited(target string, before gates.Before) (targets []string) {
 	return targets
 }
 
-// done makes the passes under way forget the approvals of a target, so that their end stops none.
+// done removes the approvals of a target from the passes in progress, so that their end does not interrupt
+// a pass.
 func (ls loops) done(target string) {
 	for _, l := range ls.of {
 		l.records.Grants = slices.DeleteFunc(slices.Clone(l.records.Grants), func(g gates.Grant) bool { return g.Target == target })

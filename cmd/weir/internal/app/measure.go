@@ -12,8 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/metrics"
 )
 
-// measure registers functions with the metrics for the figures that are in no report. file has the
-// records.
+// measure registers functions for the metrics that are not based on reports. file contains the records.
 func measure(m *metrics.Metrics, on *current.State, now *currentGeneration, file string) {
 	m.Queue("history", on.Activity.Unwritten)
 	m.Queue("statuses", func() int { return now.publisher().unposted() })
@@ -46,18 +45,18 @@ func know(m *metrics.Metrics, sources []current.Source, targets []current.Target
 	m.Know(s, t)
 }
 
-// wrongClock is the difference from which on the log says that the clock is wrong.
+// wrongClock is the difference above which weir logs that the clock is wrong.
 const wrongClock = 5 * time.Minute
 
 // clockCheck compares this machine's clock with AWS's.
 type clockCheck struct {
 	clock *clock.Clock
 	log   *slog.Logger
-	// wrong says that weir has reported that the clocks differ.
+	// wrong says that weir has logged that the clocks differ.
 	wrong atomic.Bool
 }
 
-// check says once that this machine's clock differs from AWS's, and once that it is right again.
+// check logs once when this machine's clock differs from AWS's, and once when it is correct again.
 func (c *clockCheck) check() {
 	ahead := c.clock.Ahead()
 	wrong := ahead.Abs() >= wrongClock
@@ -69,8 +68,8 @@ func (c *clockCheck) check() {
 	}
 }
 
-// since returns the time that the age of history is measured from. Until AWS has reported the
-// time, it returns the zero time, because a clock that runs ahead would remove the whole history.
+// since returns the reference time for the age of history. Until AWS has reported the time, it returns the
+// zero time, because a clock that is ahead would remove the whole history.
 func since(c *clock.Clock) time.Time {
 	if m := c.Moment(); m.Heard {
 		return m.Earliest

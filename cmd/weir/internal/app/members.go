@@ -16,14 +16,15 @@ import (
 	"github.com/weir-gitops/weir/status/members"
 )
 
-// How long a daemon that starts waits for an engine that is away, how long one try may take, and the pause between two.
+// The time that a starting daemon waits for an unreachable engine, the timeout of one attempt, and the
+// pause between two attempts.
 const (
 	reachWithin = 2 * time.Minute
 	reachTry    = 30 * time.Second
 	reachPause  = 3 * time.Second
 )
 
-// reach opens the engine and the records in it. It retries if the engine is unreachable, as when
+// reach opens the engine and its records. It retries if the engine is unreachable, for example when all
 // machines start together, but not if the engine refuses.
 func reach(ctx context.Context, m *servicemanager.Manager, log *slog.Logger, open ...func(context.Context) error) error {
 	for began := time.Now(); ; {
@@ -51,13 +52,13 @@ func reach(ctx context.Context, m *servicemanager.Manager, log *slog.Logger, ope
 	}
 }
 
-// openEngine opens the engine that the configuration names.
+// openEngine opens the engine in the configuration.
 func (a *App) openEngine(ctx context.Context) (err error) {
 	if a.o.Engine != nil || !a.o.Config.Several() {
 		return nil
 	}
 	a.o.Engine, err = engine.Open(ctx, a.o.Config, a.o.LeaseClock, func(operation, result string, took time.Duration) {
-		if a.metrics != nil { // made after the first calls
+		if a.metrics != nil { // the metrics are created after the first calls
 			a.metrics.EngineCall(operation, result, took)
 		}
 	})

@@ -13,29 +13,28 @@ import (
 	"github.com/weir-gitops/weir/status/waves"
 )
 
-// memory keeps the results of passes for the next pass and for commands. It outlives reloads of the
+// memory stores the results of passes for the next pass and for commands. It outlives reloads of the
 // configuration. passes.mu guards it.
 type memory struct {
 	before gates.Before
-	// conditions holds the conditions of the existing targets.
+	// conditions contains the conditions of the existing targets.
 	conditions map[string]gates.Conditions
-	// blank lists the targets that have no render yet.
+	// blank contains the targets that have no render yet.
 	blank map[string]bool
-	// batches holds the batches of the last composition; nil during a reload.
+	// batches contains the batches of the last composition; nil during a reload.
 	batches map[reconciler.ScopeKey]reconciler.Batch
-	// scopes holds the scopes of the batches that contain a target, by its name, because each
-	// report needs them.
+	// scopes maps the name of a target to the scopes of its batches, because each report needs them.
 	scopes map[string][]reconciler.ScopeKey
-	// waiting are the scopes with targets that wait for a target, by its name.
+	// waiting maps the name of a target to the scopes with targets that wait for it.
 	waiting map[string][]reconciler.ScopeKey
-	// fresh holds the time from which AWS must be read again for what targets follow, by name:
-	// later targets know of something newer.
+	// fresh contains, by target, the minimum time of AWS's answers for its next pass, because a later target
+	// has seen newer facts.
 	fresh map[string]time.Time
-	// unused has the reasons why the last pass could not use approvals. Each is reported once.
+	// unused contains the reasons why the last pass could not use approvals. Each is reported once.
 	unused map[string]bool
-	// specs are the FleetRollouts of each source.
+	// specs contains the FleetRollouts of each source.
 	specs map[string]fleetSpecs
-	// busy are the targets that have something to end once they converge.
+	// busy contains the targets that have something to end when they converge.
 	busy map[string]bool
 }
 
@@ -63,7 +62,7 @@ func (m *memory) store(c *fleet.Composition) {
 	maps.DeleteFunc(m.fresh, func(name string, _ time.Time) bool { _, is := c.Conditions[name]; return !is })
 }
 
-// scopesOf are the scopes that a target is in.
+// scopesOf returns the scopes of a target.
 func (m *memory) scopesOf(target string) []reconciler.ScopeKey {
 	if m.batches == nil {
 		return nil
@@ -71,7 +70,7 @@ func (m *memory) scopesOf(target string) []reconciler.ScopeKey {
 	return m.scopes[target]
 }
 
-// verdicts returns the verdicts in the last reports on revisions to which targets may be held.
+// verdicts returns the verdicts in the last reports on revisions at which targets may be held.
 func (m *memory) verdicts() map[string]fleet.Judged {
 	out := map[string]fleet.Judged{}
 	for name, r := range m.before.Reports {
@@ -89,8 +88,8 @@ func (m *memory) verdicts() map[string]fleet.Judged {
 	return out
 }
 
-// planned are the plans that a digest stands for now. behind are the targets that have a newer
-// commit, ended the approvals of earlier commits of these targets that are partly applied.
+// planned returns the current plans with a digest. behind lists the targets that have a newer commit. ended
+// lists the partly applied approvals of earlier commits of these targets.
 func (m *memory) planned(digest string, records gates.Records) (plans []gates.Grant, behind []string, ended []gates.Grant) {
 	plans = gates.Approved(gates.Approval{Digest: digest}, m.before)
 	for _, g := range plans {
@@ -114,7 +113,7 @@ func (m *memory) pending(records gates.Records) map[string]gates.Grant {
 	for _, approval := range records.Approvals {
 		ready := gates.Approved(approval, m.before)
 		if together(approval, ready) {
-			continue // it waits, and nothing else with it
+			continue // it waits to be split; nothing else waits with it
 		}
 		for _, g := range ready {
 			out[g.Target], m.busy[g.Target] = g, true
@@ -129,8 +128,8 @@ func (m *memory) pending(records gates.Records) map[string]gates.Grant {
 	return out
 }
 
-// note stores a report and returns the scopes whose passes it may let go on, except those that wait
-// for an approval. first says that the report has another plan than the one before.
+// note stores a report, and returns the scopes whose passes may now be able to continue, except scopes that
+// wait for an approval. first says that the plan differs from the plan in the previous report.
 func (m *memory) note(r *plan.Report) (next []reconciler.ScopeKey, first bool) {
 	stood, last := m.before.Standings[r.Target], m.before.Reports[r.Target]
 	m.before.Note(r)
@@ -150,8 +149,8 @@ func (m *memory) note(r *plan.Report) (next []reconciler.ScopeKey, first bool) {
 	return next, first
 }
 
-// moved reports whether a report is of another account or region than its target is in now:
-// of a pass that ended after a reload, or of a member that has not reloaded yet. accountOf returns
+// moved reports whether a report is about another account or region than its target has now. Such a report
+// is from a pass that ended after a reload, or from a member that has not reloaded yet. accountOf returns
 // the account of a scope, if it is known.
 func (m *memory) moved(r *plan.Report, accountOf func(reconciler.ScopeKey) string) bool {
 	keys := m.scopesOf(r.Target)
@@ -161,10 +160,10 @@ func (m *memory) moved(r *plan.Report, accountOf func(reconciler.ScopeKey) strin
 	})
 }
 
-// reports are the last reports of all targets.
+// reports returns the last reports of all targets.
 func (m *memory) reports() []*plan.Report { return slices.Collect(maps.Values(m.before.Reports)) }
 
-// takesTurns reports whether a target depends on another, or bounds what rolls at a time.
+// takesTurns reports whether any target depends on another one, or limits concurrent rollouts.
 func (m *memory) takesTurns() bool {
 	for _, c := range m.conditions {
 		if len(c.DependsOn) > 0 {
@@ -179,7 +178,7 @@ func (m *memory) takesTurns() bool {
 	return false
 }
 
-// governed are the governed pools as they were last seen.
+// governed returns the governed pools as last seen.
 func (m *memory) governed() map[rollout.ID]rollout.Pool {
 	out := map[rollout.ID]rollout.Pool{}
 	for _, report := range m.before.Reports {

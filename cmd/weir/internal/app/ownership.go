@@ -17,10 +17,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// If several daemons share the work of an instance, each composes all that Git wants, passes over the scopes that it owns, and speaks for the sources
-// that it owns.
+// If several daemons share the work of an instance, each one composes the desired state of everything from
+// Git. It passes only over the scopes that it owns, and writes statuses only for the sources that it owns.
 
-// placeOf returns the key of a scope's account and region; false while the account is unknown.
+// placeOf returns the key of a scope's account and region. It returns false while the account is unknown.
 func placeOf(a *accounts.Set, key reconciler.ScopeKey) (string, bool) {
 	account := a.Probably(key)
 	if account == "" || key.Region == "" {
@@ -29,18 +29,18 @@ func placeOf(a *accounts.Set, key reconciler.ScopeKey) (string, bool) {
 	return membership.ScopeKey(partition.Of(key.Region).ID, account, key.Region, key.Endpoint), true
 }
 
-// shares are the work of each account and region that should be owned. passes.mu guards them.
+// shares contains the work of each account and region that should be owned. passes.mu guards it.
 type shares struct {
-	// weights are the pools of each place.
+	// weights contains the number of pools of each place.
 	weights map[string]int
-	// finding lists the scopes whose account is being asked of AWS, unfound those whose account
-	// AWS did not return at the last try. kept lists the places whose leases are kept during the
-	// first such request of a scope: the scope may be in one of them.
+	// finding contains the scopes whose account is being requested from AWS, and unfound the scopes for
+	// which the last request failed. kept contains the places whose leases are kept during the first
+	// request for a scope, because the scope may be in one of them.
 	finding, unfound map[reconciler.ScopeKey]bool
 	kept             map[string]reconciler.ScopeKey
 }
 
-// weigh counts the work of each place. It returns the scopes whose account is not known.
+// weigh counts the work of each place. It returns the scopes with an unknown account.
 func (w *shares) weigh(batches map[reconciler.ScopeKey]reconciler.Batch, placeOf func(reconciler.ScopeKey) (string, bool)) (unknown []reconciler.ScopeKey) {
 	before, found := slices.AppendSeq(slices.Collect(maps.Keys(w.weights)), maps.Keys(w.kept)), w.unfound
 	w.weights, w.kept, w.unfound = map[string]int{}, map[string]reconciler.ScopeKey{}, map[reconciler.ScopeKey]bool{}
@@ -63,9 +63,9 @@ func (w *shares) weigh(batches map[reconciler.ScopeKey]reconciler.Batch, placeOf
 	return unknown
 }
 
-// keep keeps the leases of places in which a scope may be. While AWS is asked for the account of
-// new credentials, which were configured in place of a role and may belong to the same account,
-// nothing is released and no other member takes the place.
+// keep keeps the leases of places in which a scope may be. New credentials may replace a role for the same
+// account. While AWS is asked for their account, the places are not released, and no other member takes
+// them.
 func (w *shares) keep(places []string, key reconciler.ScopeKey) {
 	for _, place := range places {
 		if words := strings.Split(place, "/"); len(words) > 2 && membership.ScopeKey(partition.Of(key.Region).ID, words[2], key.Region, key.Endpoint) == place {
@@ -74,7 +74,7 @@ func (w *shares) keep(places []string, key reconciler.ScopeKey) {
 	}
 }
 
-// searched notes the end of a request for the account of a scope.
+// searched records the end of a request for the account of a scope.
 func (w *shares) searched(key reconciler.ScopeKey, found bool) {
 	delete(w.finding, key)
 	if !found {
@@ -83,7 +83,7 @@ func (w *shares) searched(key reconciler.ScopeKey, found bool) {
 	}
 }
 
-// weigh counts the work of each account and region, and asks AWS for unknown accounts. The caller
+// weigh counts the work of each account and region, and requests unknown accounts from AWS. The caller
 // holds mu.
 func (p *passes) weigh() {
 	if p.member == nil {
@@ -94,7 +94,7 @@ func (p *passes) weigh() {
 	}
 }
 
-// find asks AWS for a scope's account, and wakes the conductor once that is known. The caller holds mu.
+// find requests a scope's account from AWS, and wakes the conductor when it is known. The caller holds mu.
 func (p *passes) find(key reconciler.ScopeKey) {
 	if p.work.finding[key] || key.Region == "" {
 		return
@@ -122,7 +122,7 @@ func (p *passes) find(key reconciler.ScopeKey) {
 
 const findWithin = 30 * time.Second
 
-// addWeights adds to weights the accounts and regions that should be owned.
+// addWeights adds the accounts and regions that should be owned to weights.
 func (p *passes) addWeights(weights map[string]int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +134,7 @@ func (p *passes) addWeights(weights map[string]int) {
 	}
 }
 
-// inPlaces calls f with every target of each place that is known.
+// inPlaces calls f for every target whose place is known.
 func (p *passes) inPlaces(f func(place string, d *reconciler.Desired)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *passes) inPlaces(f func(place string, d *reconciler.Desired)) {
 	}
 }
 
-// own starts the loops of an account and region that this daemon owns from now on.
+// own starts the loops of an account and region that this daemon now owns.
 func (p *passes) own(place string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -159,7 +159,7 @@ func (p *passes) own(place string) {
 	}
 }
 
-// use returns a loop's lease; ok says that the loop may start. The caller calls done when it has ended.
+// use returns a loop's lease. ok says that the loop may start. The caller calls done when it has ended.
 func (p *passes) use(key reconciler.ScopeKey) (l *coord.Lease, done func(), ok bool) {
 	if p.member == nil {
 		return nil, func() {}, true
@@ -172,10 +172,10 @@ func (p *passes) use(key reconciler.ScopeKey) (l *coord.Lease, done func(), ok b
 	return l, done, l != nil
 }
 
-// noAnswer is the time without an answer from AWS after which a pass counts as stuck.
+// noAnswer is the time without a response from AWS after which a pass counts as stuck.
 const noAnswer = 15 * time.Second
 
-// goesOn reports whether no pass of an account and region hangs.
+// goesOn reports whether no pass of an account and region is stuck.
 func (p *passes) goesOn(place string, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -194,8 +194,8 @@ func (p *passes) goesOn(place string, now time.Time) bool {
 	return true
 }
 
-// beforeWrite returns the check for lost records that runs before the first write in an account and
-// region. account is its number as AWS reported it.
+// beforeWrite returns the check for lost records that runs before the first write in an account and region.
+// account is its number as reported by AWS.
 func beforeWrite(store state.Store, shared bool, account string, key reconciler.ScopeKey) func(holds bool) error {
 	return func(holds bool) error {
 		err := state.CheckLoss(store, account+"/"+key.Region+key.Endpoint, holds)
@@ -206,8 +206,8 @@ func beforeWrite(store state.Store, shared bool, account string, key reconciler.
 	}
 }
 
-// passing marks an error as temporary if an engine does not answer, or if another daemon owns the
-// account and region by now: the commit has not failed.
+// passing marks an error as temporary if an engine does not answer, or if another daemon now owns the
+// account and region: the commit has not failed.
 func passing(err error) error {
 	var loss *state.LossError
 	if err == nil || errors.As(err, &loss) {

@@ -27,27 +27,27 @@ import (
 	"github.com/weir-gitops/weir/status/current"
 )
 
-// passes are the loops of the scopes, and what passes leave for the next one and for
-// commands. A loop lives as long as a target wants something of its scope, also over
-// reloads of the configuration.
+// passes contains the loops of the scopes, and the data that passes keep for the next pass and for
+// commands. A loop runs as long as a target wants something in its scope, also across reloads of the
+// configuration.
 type passes struct {
 	passesOptions
-	// reporter gets the reports of passes, which are under a lease among several daemons. kept says
-	// why nothing is deleted while another member might keep it.
+	// reporter receives the reports of passes. With several daemons, passes run under a lease. kept returns
+	// the reason why nothing is deleted while another member might keep it.
 	reporter func(*coord.Lease) reconciler.Reporter
 	kept     func() string
-	// handing is locked while a pass takes what is wanted, while it hands a report on, and while a
-	// reload replaces the receivers of reports; locked before mu.
+	// handing is locked while a pass reads its desired resources, while it passes on a report, and while a
+	// reload replaces the receivers of reports. Lock it before mu.
 	handing state.Turn
 	ctx     context.Context // of all loops
 	stop    context.CancelFunc
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	memory memory
 	loops  loops
-	// interval and moving are the pace of the loops.
+	// interval and moving are the intervals of the loops, without and with changes in progress.
 	interval, moving time.Duration
-	// work is the work of each account and region, for several daemons. seeking asks AWS for
+	// work is the work of each account and region, with several daemons. seeking counts requests for
 	// accounts.
 	work    shares
 	seeking sync.WaitGroup
@@ -62,13 +62,13 @@ type passesOptions struct {
 	spawn     spawner
 	clock     *clock.Clock
 	accounts  *accounts.Set
-	member    *membership.Member // nil if this daemon is alone
+	member    *membership.Member // nil for a single daemon
 	store     state.Store
 	ledger    *ledger.Ledger
 	lineages  *ancestry.Tracker
 	approvals approvals
 	targets   *current.Targets
-	// wake wakes the conductor, conduct the conductor of rollouts.
+	// wake wakes the conductor, and conduct the conductor of rollouts.
 	wake    func()
 	conduct signal
 	// loss reports whether all writes are held.
@@ -79,10 +79,10 @@ func newPasses(o passesOptions) *passes {
 	return &passes{passesOptions: o, kept: func() string { return "" }, loops: loops{of: map[reconciler.ScopeKey]*loop{}, run: map[*loop]bool{}}, work: shares{finding: map[reconciler.ScopeKey]bool{}}}
 }
 
-// open makes room for loops. They live until close.
+// open allows loops to start. They run until close.
 func (p *passes) open(ctx context.Context) { p.ctx, p.stop = context.WithCancel(ctx) }
 
-// close ends all loops at once, and waits for them. The conductor has ended.
+// close ends all loops at once, and waits for them. The conductor must have ended.
 func (p *passes) close(ctx context.Context) error {
 	p.stop()
 	p.mu.Lock()
@@ -96,8 +96,8 @@ func (p *passes) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// pass makes the loops pass over a composition: over all scopes, or over those whose desired
-// resources have changed.
+// pass makes the loops pass over a composition: over all scopes, or over scopes whose desired resources
+// have changed.
 func (p *passes) pass(c *fleet.Composition, all bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,14 +128,14 @@ func (p *passes) pass(c *fleet.Composition, all bool) {
 	p.accounts.Keep(p.needs)
 }
 
-// needs reports whether a scope is wanted, or passed over yet. The caller holds mu.
+// needs reports whether a scope is wanted, or still has a loop. The caller holds mu.
 func (p *passes) needs(key reconciler.ScopeKey) bool {
 	_, wanted := p.memory.batches[key]
 	return wanted || p.loops.runs(key)
 }
 
-// quickDelay is the time to the next read while something is changing at an endpoint that is not
-// AWS itself: emulators are quick and have no rate limits.
+// quickDelay is the time to the next read while something is changing at a custom endpoint: emulators are
+// fast and have no rate limits.
 const quickDelay = 250 * time.Millisecond
 
 // startLoop starts the loop of a scope. The caller holds mu.
@@ -153,7 +153,7 @@ func (p *passes) startLoop(key reconciler.ScopeKey) {
 	ctx, leave := context.WithCancel(p.ctx)
 	l.leave = leave
 	if lease != nil {
-		// It looks often at first, as calls of the previous owner may still have their effect.
+		// The loop reads often at first, because calls of the previous owner may still take effect.
 		l.Watchful = coord.TTL
 		context.AfterFunc(lease.Context(), leave)
 	}
@@ -165,7 +165,7 @@ func (p *passes) startLoop(key reconciler.ScopeKey) {
 	})
 }
 
-// ended forgets a loop, and its scope where no target wants anything of that any more.
+// ended removes a loop, and its scope if no target wants it any more.
 func (p *passes) ended(l *loop) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +178,7 @@ func (p *passes) ended(l *loop) {
 	}
 }
 
-// setPace gives all loops the pace of a configuration.
+// setPace applies the intervals of a configuration to all loops.
 func (p *passes) setPace(c *config.Config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,7 +197,7 @@ func quick(c *config.Config) bool {
 	})
 }
 
-// batch returns the current batch of a scope, with what restricts its steps. The loop of the scope
+// batch returns the current batch of a scope, with the restrictions of its steps. The loop of the scope
 // calls it at the start of a pass, and waits here until the account is open.
 func (p *passes) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
 	p.mu.Lock()
@@ -213,11 +213,11 @@ func (p *passes) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
 	return p.gated(l, access), nil
 }
 
-// silence is the time after which weir says that AWS does not answer.
+// silence is the time after which weir reports that AWS does not answer.
 const silence = 15 * time.Second
 
-// unanswered returns the targets whose passes AWS does not answer, with the time since when, and
-// writes to the log where that changes.
+// unanswered returns the targets whose passes wait for AWS, with the time since when. It logs changes of
+// that.
 func (p *passes) unanswered(now time.Time) map[string]time.Time {
 	since := map[string]time.Time{}
 	p.mu.Lock()
@@ -246,8 +246,8 @@ func (p *passes) unanswered(now time.Time) map[string]time.Time {
 	return since
 }
 
-// interrupt ends the passes under way without a new step. No pass begins before there is a
-// new composition.
+// interrupt ends the passes in progress without a new step. No pass starts before there is a new
+// composition.
 func (p *passes) interrupt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -257,7 +257,7 @@ func (p *passes) interrupt() {
 	}
 }
 
-// end ends passes under way before their next step.
+// end ends passes in progress before their next step.
 func (p *passes) end(which func(*loop) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -268,8 +268,8 @@ func (p *passes) end(which func(*loop) bool) {
 	}
 }
 
-// again ends the passes over targets with a withdrawn permit, and starts passes over those
-// whose permits have changed.
+// again ends the passes over targets with a withdrawn permit, and starts passes over targets whose permits
+// have changed.
 func (p *passes) again(withdrawn, changed map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -283,9 +283,9 @@ func (p *passes) again(withdrawn, changed map[string]bool) {
 	}
 }
 
-// retry makes the next pass try again what AWS refused of a target's pools. It forgets the commits
-// that stopped the steps of the target, so that they no longer stop anything: the person who
-// requests it knows better which weir fell behind.
+// retry makes the next pass retry what AWS refused for a target's pools. It also removes the record of
+// commits that prevent steps of the target because weir was behind them: the user who requests the retry
+// knows better.
 func (p *passes) retry(target string, pools []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -302,14 +302,14 @@ func (p *passes) retry(target string, pools []string) {
 	}
 }
 
-// read gives a function what passes remember.
+// read calls a function with the memory of passes.
 func (p *passes) read(f func(*memory)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f(&p.memory)
 }
 
-// handAgain hands the last reports on, while no pass hands on another one.
+// handAgain passes on the last reports again, while no pass passes on another one.
 func (p *passes) handAgain(to func(*plan.Report)) {
 	p.handing.Lock()
 	defer p.handing.Unlock()
@@ -320,7 +320,7 @@ func (p *passes) handAgain(to func(*plan.Report)) {
 	}
 }
 
-// same reports whether two batches want the same.
+// same reports whether two batches want the same resources.
 func same(a, b reconciler.Batch) bool {
 	return a.AllTargets == b.AllTargets && slices.EqualFunc(a.Targets, b.Targets, func(x, y reconciler.Desired) bool {
 		return x.Set == y.Set && x.Whole == y.Whole && errText(x.Err) == errText(y.Err) && x.Commit == y.Commit && x.Seq == y.Seq && x.Touched == y.Touched &&

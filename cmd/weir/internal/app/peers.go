@@ -24,19 +24,19 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// peers connect the daemon with the other members of its instance. A daemon alone has none.
+// peers connects the daemon with the other members of its instance. It is nil for a single daemon.
 type peers struct {
 	member  *membership.Member
 	version string
 	log     *slog.Logger
 	peerLinks
-	// news reports owners to people.
+	// news announces changes of owners.
 	news *members.News
-	// lastRead has the requests of people at the last read.
+	// lastRead contains the requests of users at the last read.
 	lastRead gates.Records
 }
 
-// peerLinks are the parts of the daemon to which members give work. They are opened after the member,
+// peerLinks contains the parts of the daemon to which members give work. They are opened after the member,
 // and before it runs.
 type peerLinks struct {
 	now      *currentGeneration
@@ -49,7 +49,8 @@ type peerLinks struct {
 	metrics  *metrics.Metrics
 }
 
-// keys returns what somebody should own: the sources, and the known accounts and regions for which Git wants something.
+// keys returns the keys that should be owned: the sources, and the known accounts and regions for which Git
+// wants something.
 func (a *peers) keys() (out []coord.Scope) {
 	if a.now == nil || a.now.Load() == nil {
 		return nil
@@ -66,7 +67,7 @@ func (a *peers) keys() (out []coord.Scope) {
 	return out
 }
 
-// wanted returns what somebody should own, with its targets and sources.
+// wanted returns the keys that should be owned, with their targets and sources.
 func (a *peers) wanted() []members.Wanted {
 	about := map[string][]string{}
 	for name, f := range a.now.followers() {
@@ -82,7 +83,7 @@ func (a *peers) wanted() []members.Wanted {
 	return out
 }
 
-// startKey begins to work on a key that this daemon owns from now on.
+// startKey starts the work on a key that this daemon now owns.
 func (a *peers) startKey(l *coord.Lease) {
 	if membership.IsSource(l.Owner.Key) {
 		a.speak(l.Owner.Key)
@@ -91,8 +92,8 @@ func (a *peers) startKey(l *coord.Lease) {
 	}
 }
 
-// speak makes this daemon write the statuses for the sources of a repository. It continues where
-// the previous owner stopped.
+// speak makes this daemon write the statuses for the sources of a repository. It continues from the state
+// of the previous owner.
 func (a *peers) speak(key string) {
 	for name, f := range a.now.followers() {
 		if f.Key() != key {
@@ -111,7 +112,7 @@ func (a *peers) speak(key string) {
 // progressEvery is the interval at which the daemon checks that passes make progress.
 const progressEvery = 5 * time.Second
 
-// watchKey returns when the lease has ended; work under way then ends by itself.
+// watchKey returns when the lease has ended; work in progress then ends by itself.
 func (a *peers) watchKey(l *coord.Lease) {
 	look := time.NewTicker(progressEvery)
 	defer look.Stop()
@@ -127,7 +128,8 @@ func (a *peers) watchKey(l *coord.Lease) {
 	}
 }
 
-// goesOn reports whether the work on a key makes progress: if not, another member may reach what this one cannot.
+// goesOn reports whether the work on a key makes progress. If it does not, another member may have better
+// connectivity.
 func (a *peers) goesOn(key string, now time.Time) bool {
 	if !membership.IsSource(key) {
 		return a.passes.goesOn(key, now) && a.upToDate(key)
@@ -140,7 +142,8 @@ func (a *peers) goesOn(key string, now time.Time) bool {
 	return true
 }
 
-// upToDate reports whether this member has the commits to apply in an account and region. Another may reach the Git server that this one does not.
+// upToDate reports whether this member has the commits to apply in an account and region. If it does not,
+// another member may be able to reach the Git server.
 func (a *peers) upToDate(place string) bool {
 	sources := map[string]bool{}
 	a.passes.inPlaces(func(at string, d *reconciler.Desired) {
@@ -156,7 +159,7 @@ func (a *peers) upToDate(place string) bool {
 	return true
 }
 
-// heedOthers takes in what other members wrote, as soon as the mirror has read it.
+// heedOthers processes data that other members wrote, as soon as the mirror has read it.
 func (a *peers) heedOthers(ctx context.Context) error {
 	for {
 		synced := a.member.Mirror.Synced()
@@ -169,7 +172,7 @@ func (a *peers) heedOthers(ctx context.Context) error {
 	}
 }
 
-// handleNews processes news of other members. Only its goroutine calls it.
+// handleNews processes news of other members. Only the goroutine of heedOthers calls it.
 func (a *peers) handleNews() {
 	a.member.Reports.Read(a.reporter.receive)
 	a.member.Pulls.Read(a.showsPulls(a.now.Load()), a.takePull)
@@ -183,7 +186,7 @@ func (a *peers) handleNews() {
 	}
 }
 
-// endWithdrawn ends passes over targets that were suspended, or whose approval was taken back.
+// endWithdrawn ends passes over targets that were suspended, or whose approval was withdrawn.
 func (a *peers) endWithdrawn(list []gates.Suspension, now gates.Records) {
 	a.passes.end(func(l *loop) bool {
 		return l.withdrawn(now) != nil || slices.ContainsFunc(list, func(s gates.Suspension) bool { return s.Target == "" || slices.Contains(l.in, s.Target) })
@@ -208,14 +211,15 @@ func (a *peers) handleRequest(r membership.Request) {
 	}
 }
 
-// showsPulls reports whether this member itself finds out about a source's pull requests, or has no such source.
+// showsPulls returns a function that reports whether this member itself reads a source's pull requests, or
+// does not have the source.
 func (a *peers) showsPulls(g *generation) func(source string) bool {
 	return func(source string) bool {
 		return g.publisher.review.watcher(source) == nil || g.followers[source].Leads()
 	}
 }
 
-// takePull takes in a pull request as the member shows it that speaks for its source.
+// takePull processes a pull request from the member that owns its source.
 func (a *peers) takePull(source string, number int64, data []byte) {
 	p, err := report.ReadPull(data)
 	if err != nil || p.Source != source || p.Number != number {
@@ -225,7 +229,7 @@ func (a *peers) takePull(source string, number int64, data []byte) {
 	a.current.Pulls.Update(p)
 }
 
-// tell counts and reports moves of leases.
+// tell counts and announces moves of leases.
 func (a *peers) tell(e coord.Event) {
 	if kind, event, ok := members.MoveOf(e); ok {
 		a.metrics.Move(kind, event)
@@ -242,10 +246,10 @@ func (a *peers) describe(ctx context.Context) {
 	}
 }
 
-// kept explains why nothing is deleted while another member might keep it. A member with an older
-// configuration, or with another path, must not end machines based on it. The result is empty if
-// all members that are alive have the same configuration. The first pass after a reload already
-// uses the new configuration, which the engine does not know yet.
+// kept returns the reason why nothing is deleted while another member might keep it. A member with an older
+// configuration, or another path, must not end machines based on it. The result is empty if all living
+// members have the same configuration. The first pass after a reload already uses the new configuration,
+// which the engine does not have yet.
 func (a *peers) kept() string {
 	now := a.member.Mirror.Snapshot()
 	for _, m := range members.Differing(coord.Member{Name: a.member.Name, Version: a.version, Config: a.now.common()}, now.Alive) {
@@ -258,7 +262,8 @@ func (a *peers) kept() string {
 	return ""
 }
 
-// addressOf is the address of this daemon's own page, empty if unknown before it listens.
+// addressOf returns the address of this daemon's own page. It is empty if it is unknown before the daemon
+// listens.
 func addressOf(c *config.Config) string {
 	host, port, err := net.SplitHostPort(c.Listen)
 	if err != nil || port == "0" {
@@ -276,5 +281,5 @@ func addressOf(c *config.Config) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// reportMove makes an event of a move.
+// reportMove adds the event of a move.
 func (a *peers) reportMove(e events.Event) { a.current.Activity.Add(e) }

@@ -24,43 +24,45 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// proposer opens the pull requests of one kind for a source, with a token that is in no other client.
+// proposer opens the pull requests of one kind for a source, with a token that no other client uses.
 type proposer struct {
 	source, what string
 	turn         turn
 	pusher       *transport.Pusher
-	// due says that there is news: something was stopped, somebody asked, or a commit is followed.
+	// due says that there is something new: a rollout was stopped, a user made a request, or a new commit
+	// is followed.
 	due signal
 }
 
-// turn does what is missing, and returns the time of the next turn without news.
+// turn does the missing work, and returns the time of the next turn if nothing new happens.
 type turn func(ctx context.Context, store state.Store, now proposal.Now) (again time.Time, err error)
 
 const (
-	// unled is the time until a daemon looks again whether it speaks for a source.
+	// unled is the time until a daemon checks again whether it owns a source.
 	unled = 5 * time.Second
-	// settleImages is the time from a check of images to the next check that a commit requests.
+	// settleImages is the minimum time between a check of images and a check that a commit triggers.
 	settleImages = 2 * time.Minute
-	// mostAccepts bounds the time until AWS is asked again whether an open pull request is needed.
+	// mostAccepts is the maximum time until AWS is read again to find out whether an open pull request is
+	// still needed.
 	mostAccepts = 5 * time.Minute
 )
 
-// proposals open the pull requests of the sources whose forge the configuration lets weir push to.
+// proposals opens pull requests for the sources with a forge to which weir may push.
 type proposals struct {
 	proposalOptions
 	proposers []*proposer
-	// accepts are those that people may ask to keep what AWS has, by source.
+	// accepts contains, by source, the proposers for requests to keep changes in AWS.
 	accepts map[string]*accepts.Source
 }
 
-// proposalOptions are the surroundings of proposals.
+// proposalOptions are the dependencies of proposals.
 type proposalOptions struct {
 	config    *config.Config
 	followers follow.Sources
-	// base is compared with proposals; nil before the first composition.
+	// base returns the base of proposals; nil before the first composition.
 	base   func() *fleet.Base
 	drafts *pulls.Drafts
-	// statuses are the forges of sources, by source.
+	// statuses contains the forges for statuses, by source.
 	statuses map[string]commits.Forge
 	// rolled returns the state of a source's rollouts at a commit.
 	rolled  func(source, head string) (reverts.Standing, error)
@@ -93,7 +95,7 @@ func makeProposals(o proposalOptions) (*proposals, error) {
 	return p, nil
 }
 
-// pushing makes what all kinds of proposals need, with the token that may push.
+// pushing returns the common options of all kinds of proposals, with the token that may push.
 func (p *proposals) pushing(f config.Forge) (o proposal.Options, pusher *transport.Pusher, err error) {
 	of := p.followers[f.Source]
 	own := f
@@ -112,7 +114,7 @@ func (p *proposals) pushing(f config.Forge) (o proposal.Options, pusher *transpo
 	}, pusher, err
 }
 
-// planned renders and plans commits of a source.
+// planned returns a Source that renders and plans commits of a source.
 func (p *proposals) planned(source string) propose.Source {
 	return propose.Source{Name: source, Git: p.followers[source].Git, Base: p.base, Drafts: p.drafts}
 }
@@ -124,7 +126,7 @@ func (p *proposals) newReverts(f config.Forge, o proposal.Options) turn {
 		Fleet: propose.Reverts{Source: p.planned(f.Source), Rollouts: standing},
 	})
 	return func(ctx context.Context, store state.Store, now proposal.Now) (again time.Time, err error) {
-		if _, err := standing(now.Head); err != nil { // so the forge is not asked either
+		if _, err := standing(now.Head); err != nil { // then nothing is requested from the forge either
 			return again, err
 		}
 		return s.Turn(ctx, store, now)
@@ -153,7 +155,7 @@ func (p *proposals) newAccepts(f config.Forge, o proposal.Options) turn {
 	return s.Turn
 }
 
-// wake makes the proposers of a source look at it now. It never blocks.
+// wake wakes the proposers of a source. It never blocks.
 func (p *proposals) wake(source string) {
 	for _, of := range p.proposers {
 		if of.source == source {
@@ -163,7 +165,7 @@ func (p *proposals) wake(source string) {
 }
 
 // standing returns the state of a source, and the store of its proposals. The store is nil if this
-// daemon does not own the source; early reports that nothing was read yet.
+// daemon does not own the source. early reports that nothing has been read yet.
 func (p *proposals) standing(source string) (store state.Store, now proposal.Now, early bool) {
 	of := p.followers[source]
 	store = p.store
@@ -177,8 +179,8 @@ func (p *proposals) standing(source string) (store state.Store, now proposal.Now
 	return store, proposal.Now{Time: time.Now().UTC(), Head: head.Revision, Base: of.Branch()}, head.Revision == "" || p.base() == nil
 }
 
-// propose turns while the daemon runs and speaks for a source: when there is news, when a turn asks
-// for it, and in any case as often as the source asks Git.
+// propose runs turns while the daemon runs and owns a source: when there is something new, at the time that
+// the last turn returned, and at least as often as the source polls Git.
 func (p *proposals) propose(ctx context.Context, of *proposer) error {
 	defer of.pusher.Close()
 	timer := time.NewTimer(0)

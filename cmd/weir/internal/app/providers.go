@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout/prometheus"
 )
 
-// provider is a server that answers gates. It is opened at its first query: files that are
-// mounted late are found then, and until then its gates alone are unknown.
+// provider is a server that gates query. It is opened at its first query. So files that are mounted late
+// are found, and until then only its own gates are unknown.
 type provider struct {
 	options prometheus.Options
 
@@ -42,7 +42,7 @@ func (p *provider) open() (*prometheus.Client, error) {
 	return p.client, nil
 }
 
-// close closes idle connections. A query that is under way continues.
+// close closes idle connections. A query in progress continues.
 func (p *provider) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,7 @@ func (p *provider) close() {
 	}
 }
 
-// providers are the gate providers of a configuration, by name.
+// providers contains the gate providers of a configuration, by name.
 type providers map[string]*provider
 
 func makeProviders(list []config.GateProvider) providers {
@@ -70,11 +70,11 @@ func (ps providers) close() {
 	}
 }
 
-// newGates answers gates based on the present configuration. A report of an owner is valid for two
-// intervals and a minute.
+// newGates returns the Asker that answers gates based on the current configuration. A report of an owner is
+// valid for two intervals and a minute.
 func newGates(c *clock.Clock, now *currentGeneration) *gate.Asker {
 	return &gate.Asker{
-		Now: c.Earliest, // what owners report is by AWS's clock
+		Now: c.Earliest, // reports of owners use AWS's clock
 		Provider: func(name string) gate.Provider {
 			if p := now.Load().providers[name]; p != nil {
 				return p

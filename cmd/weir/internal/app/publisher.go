@@ -15,23 +15,23 @@ import (
 	"github.com/weir-gitops/weir/status/notify"
 )
 
-// publisher brings results to forges and to the receivers of events. Each part is nil where the
-// configuration wants none of it.
+// publisher sends results to forges and to the receivers of events. Parts that the configuration does not
+// enable are nil.
 type publisher struct {
-	// forges take commit statuses, by source.
+	// forges contains the forges for commit statuses, by source.
 	forges   map[string]commits.Forge
 	commits  *commits.Commits
 	review   *review
 	notifier *notify.Notifier
-	// statuses and pulls open commits and review.
+	// statuses and pulls are the options for commits and review.
 	statuses commits.Options
 	pulls    reviewOptions
-	// shared says that several daemons share the sources. The next owner of a source writes the
-	// statuses that this daemon leaves.
+	// shared says that several daemons share the sources. The next owner of a source then writes the
+	// statuses that this daemon has not written.
 	shared bool
 }
 
-// check fails where openStatuses would.
+// check returns an error if openStatuses would fail.
 func (p *publisher) check() error {
 	if len(p.forges) == 0 {
 		return nil
@@ -48,14 +48,13 @@ func (p *publisher) openStatuses() (err error) {
 	return err
 }
 
-// openPulls makes the planners of pull requests, if the configuration wants any planned.
+// openPulls creates the planners of pull requests, if the configuration enables them.
 func (p *publisher) openPulls() (err error) {
 	p.review, err = openReview(p.pulls)
 	return err
 }
 
-// openNotifier makes the notifier that sends events, if the configuration names a
-// receiver.
+// openNotifier creates the notifier, which sends events, if the configuration contains a receiver.
 func (p *publisher) openNotifier(receivers []config.Notify, o notify.Options) (err error) {
 	if len(receivers) == 0 {
 		return nil
@@ -67,7 +66,7 @@ func (p *publisher) openNotifier(receivers []config.Notify, o notify.Options) (e
 	return err
 }
 
-// report brings a report to commits and pull requests.
+// report sends a report to commits and pull requests.
 func (p *publisher) report(ctx context.Context, r *plan.Report) {
 	if p.commits != nil {
 		p.commits.Report(ctx, r)
@@ -75,14 +74,14 @@ func (p *publisher) report(ctx context.Context, r *plan.Report) {
 	p.review.reported(r)
 }
 
-// notify hands events to the notifier. It never blocks.
+// notify passes events to the notifier. It never blocks.
 func (p *publisher) notify(events []events.Event) {
 	if p.notifier != nil {
 		p.notifier.Add(events)
 	}
 }
 
-// retry tries again what a forge refused.
+// retry retries writes that a forge refused.
 func (p *publisher) retry() {
 	if p.commits != nil {
 		p.commits.Retry()
@@ -90,8 +89,8 @@ func (p *publisher) retry() {
 	p.review.retry()
 }
 
-// takeOver makes this daemon write the statuses of a source. It continues where the previous owner
-// stopped.
+// takeOver makes this daemon write the statuses of a source. It continues from the state of the previous
+// owner.
 func (p *publisher) takeOver(source string) (errs []error) {
 	if p.commits != nil {
 		errs = append(errs, p.commits.TakeOver(source))
@@ -99,7 +98,7 @@ func (p *publisher) takeOver(source string) (errs []error) {
 	return append(errs, p.review.takeOver(source))
 }
 
-// unposted counts the commit statuses that wait, unsent the notifications.
+// unposted returns the number of waiting commit statuses, and unsent the number of waiting notifications.
 func (p *publisher) unposted() int {
 	if p.commits == nil {
 		return 0
@@ -114,7 +113,7 @@ func (p *publisher) unsent() int {
 	return p.notifier.Waiting()
 }
 
-// leave lets another publisher continue. Wanted statuses wait for it in their journals,
+// leave allows another publisher to continue. Wanted statuses wait for it in their journals, and
 // notifications in their notifier.
 func (p *publisher) leave() error {
 	var err error
@@ -124,8 +123,8 @@ func (p *publisher) leave() error {
 	return errors.Join(err, p.review.leave())
 }
 
-// inherit takes the notifications that wait in another publisher. It returns how many it drops,
-// because no receiver is configured any more.
+// inherit takes over the waiting notifications of another publisher. It returns the number that it dropped,
+// because their receiver is no longer configured.
 func (p *publisher) inherit(before *publisher) (dropped int) {
 	switch {
 	case before.notifier == nil:
@@ -137,7 +136,7 @@ func (p *publisher) inherit(before *publisher) (dropped int) {
 	}
 }
 
-// closeStatuses posts the wanted statuses and leaves nothing pending.
+// closeStatuses posts the wanted statuses, and leaves nothing pending.
 func (p *publisher) closeStatuses(ctx context.Context) error {
 	switch {
 	case p.commits == nil:
@@ -148,10 +147,10 @@ func (p *publisher) closeStatuses(ctx context.Context) error {
 	return p.commits.Close(ctx)
 }
 
-// closePulls posts what has not been posted yet of pull requests.
+// closePulls posts the remaining states of pull requests.
 func (p *publisher) closePulls(ctx context.Context) error { return p.review.close(ctx) }
 
-// closeNotifier sends what waits, for a moment.
+// closeNotifier tries for a short time to send the waiting notifications.
 func (p *publisher) closeNotifier(ctx context.Context) error {
 	if p.notifier != nil {
 		p.notifier.Close(ctx)
@@ -159,7 +158,7 @@ func (p *publisher) closeNotifier(ctx context.Context) error {
 	return nil
 }
 
-// makeForges makes the clients of the forges that get commit statuses, by source.
+// makeForges returns the clients of the forges for commit statuses, by source.
 func makeForges(c *config.Config, fs follow.Sources, metrics *metrics.Metrics, tracing *telemetry.Tracing) (map[string]commits.Forge, error) {
 	out := map[string]commits.Forge{}
 	for _, f := range c.Forges {

@@ -31,16 +31,16 @@ type review struct {
 
 	mu       sync.Mutex
 	watchers map[string]*pulls.Watcher // by source
-	// known counts the watchers that knew their own login at the last pass.
+	// known is the number of watchers that knew their own login at the last pass.
 	known int
 }
 
-// reviewOptions are the surroundings of the planners of pull requests.
+// reviewOptions are the dependencies of the planners of pull requests.
 type reviewOptions struct {
 	config    *config.Config
 	followers follow.Sources
 	member    *membership.Member
-	// common has the options that the planners of all sources share.
+	// common contains the options that the planners of all sources share.
 	common  pulls.Options
 	current *current.State
 	metrics *metrics.Metrics
@@ -49,7 +49,8 @@ type reviewOptions struct {
 	redact  func(string) string
 }
 
-// openReview makes the planners of pull requests; nil if the configuration wants none planned.
+// openReview creates the planners of pull requests. It returns nil if the configuration does not enable
+// any.
 func openReview(o reviewOptions) (*review, error) {
 	r := &review{reviewOptions: o, watchers: map[string]*pulls.Watcher{}, clients: map[string]forge.Client{}, heard: map[string]*pulls.Heard{}}
 	commenters := map[string]comments.PullForge{}
@@ -57,7 +58,7 @@ func openReview(o reviewOptions) (*review, error) {
 		if !r.config.PlansPulls(f) {
 			continue
 		}
-		// A pull request's head is on a branch of its own.
+		// The head of a pull request is on its own branch.
 		client, err := follow.NewForge(f, r.followers[f.Source], "", r.metrics)
 		if err != nil {
 			return nil, err
@@ -79,7 +80,7 @@ func openReview(o reviewOptions) (*review, error) {
 		if r.clients[f.Source] == nil {
 			continue
 		}
-		// Among several daemons, each starts without owning a source.
+		// With several daemons, each starts without owning a source.
 		if r.watchers[f.Source], err = r.newWatcher(f, r.member != nil); err != nil {
 			return nil, err
 		}
@@ -95,8 +96,8 @@ func (r *review) newWatcher(f config.Forge, passive bool) (*pulls.Watcher, error
 	return pulls.New(o)
 }
 
-// start starts the planners of pull requests: all of them, or among several daemons those that wait
-// until this one speaks for a source. It calls changed whenever a source has another planner.
+// start starts the planners of pull requests. With several daemons, a planner waits until this daemon owns
+// its source. start calls changed whenever a source gets another planner.
 func (r *review) start(ctx context.Context, spawn func(ctx context.Context, name string, run func(context.Context) error), changed func()) {
 	spawn(ctx, "pull request statuses", r.comments.Run)
 	if r.member == nil {
@@ -112,8 +113,8 @@ func (r *review) start(ctx context.Context, spawn func(ctx context.Context, name
 	}
 }
 
-// speaker plans the pull requests of a source while this daemon owns it. Each term has a new
-// watcher, which continues with the records.
+// speaker plans the pull requests of a source while this daemon owns it. Each time, it creates a new
+// watcher, which continues from the records.
 func (r *review) speaker(ctx context.Context, f config.Forge, changed func()) error {
 	r.member.Leases.While(ctx, r.followers[f.Source].Key(), func(ctx context.Context, _ *coord.Lease) error {
 		w, err := r.newWatcher(f, false)
@@ -124,7 +125,7 @@ func (r *review) speaker(ctx context.Context, f config.Forge, changed func()) er
 		changed()
 		err = w.Run(ctx)
 		r.comments.Rest(f.Source)
-		r.metrics.Pulls(f.Source, nil) // who speaks counts them
+		r.metrics.Pulls(f.Source, nil) // the owner counts them
 		passive, again := r.newWatcher(f, true)
 		if again == nil {
 			r.set(f.Source, passive)
@@ -134,7 +135,7 @@ func (r *review) speaker(ctx context.Context, f config.Forge, changed func()) er
 	return nil
 }
 
-// leave ends the comments, which another review continues.
+// leave ends the comments; another review continues them.
 func (r *review) leave() error {
 	if r == nil {
 		return nil
@@ -142,7 +143,7 @@ func (r *review) leave() error {
 	return r.comments.Leave()
 }
 
-// close posts what has not been posted yet of pull requests.
+// close posts the remaining states of pull requests.
 func (r *review) close(ctx context.Context) error {
 	switch {
 	case r == nil:
@@ -160,7 +161,7 @@ func (r *review) set(source string, w *pulls.Watcher) {
 	r.watchers[source] = w
 }
 
-// all are the watchers, by source.
+// all returns the watchers, by source.
 func (r *review) all() map[string]*pulls.Watcher {
 	if r == nil {
 		return nil
@@ -170,11 +171,11 @@ func (r *review) all() map[string]*pulls.Watcher {
 	return maps.Clone(r.watchers)
 }
 
-// watcher plans the pull requests of a source; nil if nothing does.
+// watcher returns the watcher of a source; nil if there is none.
 func (r *review) watcher(source string) *pulls.Watcher { return r.all()[source] }
 
-// learned reports whether a watcher has learned its own login, or forgot it, since the last call.
-// The conductor alone calls it.
+// learned reports whether a watcher has learned its own login, or forgot it, since the last call. Only the
+// conductor calls it.
 func (r *review) learned() bool {
 	if r == nil {
 		return false
@@ -190,14 +191,14 @@ func (r *review) learned() bool {
 	return changed
 }
 
-// retry tries again what a forge refused.
+// retry retries writes that a forge refused.
 func (r *review) retry() {
 	if r != nil {
 		r.comments.Retry()
 	}
 }
 
-// takeOver continues the comments of a source where its previous owner stopped.
+// takeOver continues the comments of a source from the state of the previous owner.
 func (r *review) takeOver(source string) error {
 	if r == nil {
 		return nil
@@ -205,28 +206,28 @@ func (r *review) takeOver(source string) error {
 	return r.comments.TakeOver(source)
 }
 
-// moved says that the base of pull requests has changed.
+// moved tells the watchers that the base of pull requests has changed.
 func (r *review) moved() {
 	for _, w := range r.all() {
 		w.Moved()
 	}
 }
 
-// reported hands a report to the planner of pull requests.
+// reported passes a report to the planner of pull requests.
 func (r *review) reported(of *plan.Report) {
 	if w := r.watcher(of.Source); w != nil {
 		w.Reported(of)
 	}
 }
 
-// forget makes the planners of pull requests let go of a target that has gone.
+// forget tells the planners of pull requests that a target was removed.
 func (r *review) forget(target string) {
 	for _, w := range r.all() {
 		w.Forget(target)
 	}
 }
 
-// reread reads what other members found out about the commits of the sources that they own.
+// reread reads the decisions of other members about the commits of the sources that they own.
 func (r *review) reread() {
 	if r == nil || r.member == nil {
 		return
@@ -252,7 +253,7 @@ func (r *review) publish(p report.Pull) {
 		return // the current owner sends it
 	}
 	redact := r.redact
-	p = p.Lean() // no inputs of its plans stay in memory until it is sent
+	p = p.Lean() // keep no inputs of its plans in memory until it is sent
 	f.Member.Pulls.Publish(l, membership.Pull{
 		Source: p.Source, Number: p.Number, Ended: p.Ended(),
 		Data: func() (data, same []byte, err error) { return p.Record(redact) },
@@ -271,17 +272,17 @@ type display struct {
 	others  func(report.Pull)
 }
 
-// Begin says that a head was seen.
+// Begin implements pulls.Display.
 func (t display) Begin(source string, number int64, sha string) { t.forge.Begin(source, number, sha) }
 
-// Show says what became of a pull request.
+// Show implements pulls.Display.
 func (t display) Show(p report.Pull) {
 	t.current.Pulls.Update(p)
 	t.others(p)
 	t.forge.Show(p)
 }
 
-// Deliver brings the end of a pull request to the forge, and to the pages on which it has not ended.
+// Deliver sends the final state of a pull request to the forge, and to the pages that do not show it yet.
 func (t display) Deliver(p report.Pull) {
 	if known, _ := t.current.Pulls.Find(p.Source, p.Number); !known.Ended() {
 		t.current.Pulls.Update(p)
@@ -290,7 +291,7 @@ func (t display) Deliver(p report.Pull) {
 	t.forge.Show(p)
 }
 
-// Written compares a comment of weir's with what weir wrote.
+// Written compares a comment with weir's last write.
 func (t display) Written(source string, c forge.Comment, whole bool) (intact, edited bool) {
 	return t.forge.Written(source, c, whole)
 }
@@ -298,5 +299,5 @@ func (t display) Written(source string, c forge.Comment, whole bool) (intact, ed
 // Again makes the next Show rewrite the comment.
 func (t display) Again(source string, number int64) { t.forge.Again(source, number) }
 
-// Owes reports whether the forge is yet to get the newest of a pull request.
+// Owes reports whether the forge has not yet received the last state of a pull request.
 func (t display) Owes(source string, number int64) bool { return t.forge.Owes(source, number) }

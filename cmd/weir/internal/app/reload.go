@@ -15,8 +15,8 @@ import (
 	"github.com/weir-gitops/weir/status/events"
 )
 
-// reloader reads the configuration again at a signal or when the file changes, and acts on changes
-// of the files that it names, until ctx ends.
+// reloader reads the configuration again at a signal or when the file changes. It also reacts to changes of
+// the files that the configuration names. It ends with ctx.
 func (a *App) reloader(ctx context.Context) error {
 	named := a.watchNamed(ctx, a.gen.Load())
 	defer func() { named() }()
@@ -24,7 +24,7 @@ func (a *App) reloader(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	// This one lives on over reloads, so that it misses no change.
+	// This watch continues across reloads, so that it misses no change.
 	defer a.files.start(ctx, []string{a.gen.Load().config.File}, a.reloadDue.send)()
 	for {
 		select {
@@ -39,8 +39,8 @@ func (a *App) reloader(ctx context.Context) error {
 	}
 }
 
-// reload replaces the configuration by a new one. A configuration with a fault, or with a change
-// that needs a restart, is refused as a whole.
+// reload replaces the configuration. A configuration with a fault, or with a change that needs a restart,
+// is rejected as a whole.
 func (a *App) reload(ctx context.Context) {
 	a.manager.Notify(systemd.SdNotifyReloading, strings.TrimSpace(systemd.SdNotifyMonotonicUsec()))
 	defer func() {
@@ -72,7 +72,7 @@ func (a *App) reload(ctx context.Context) {
 	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets), "took", time.Since(began).Round(time.Millisecond))
 }
 
-// fixed names a key that a running daemon cannot change, empty if c changes none.
+// fixed returns the name of a changed key that a running daemon cannot change, empty if there is none.
 func fixed(old, c *config.Config) string {
 	switch {
 	case old.Instance != c.Instance:
@@ -92,15 +92,15 @@ func fixed(old, c *config.Config) string {
 	}
 }
 
-// swap stops a generation and starts the next one in the same process. The page, the state
-// directory and the passes' loops keep running. It waits for no pass: a pass under way ends by
-// itself, and the next one reads the new desired resources.
+// swap stops a generation and starts the next one in the same process. The page, the state directory and
+// the loops of passes keep running. It does not wait for passes: a pass in progress ends by itself, and the
+// next one reads the new desired resources.
 //
-// weir finds the faults of a configuration before anything stops, and checks that the next
-// generation can open its journal. If it fails to open all the same, one of the old configuration
-// starts again. A stopped generation ends with its context, even if a peer does not answer it; swap
-// waits for that, and not for long. Stop ends ctx first: then swap starts nothing, and Stop finds
-// the generation that it has to stop.
+// Faults of a configuration are found before anything stops. weir also checks that the next generation can
+// open its journal. If opening it still fails, a generation of the old configuration starts again. A
+// stopped generation ends with its context, even if a remote system does not answer, and swap waits for
+// that for a short time. During a shutdown, Stop first ends ctx: swap then starts nothing, and Stop finds
+// the generation to stop.
 func (a *App) swap(ctx context.Context, c *config.Config) error {
 	old := a.gen.Load()
 	if key := fixed(old.config, c); key != "" {
@@ -148,10 +148,10 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 	return err
 }
 
-// adopt makes a generation the one that holds, with what the one before has left to it.
+// adopt makes a generation the current one, with the values that the previous one has left.
 func (a *App) adopt(next *generation, left inherited) {
 	next.inherit(left)
-	if err := next.publisher.openPulls(); err != nil { // a journal that cannot be read holds up nothing else
+	if err := next.publisher.openPulls(); err != nil { // an unreadable journal must not prevent anything else
 		a.log.Error("cannot plan pull requests", "error", err)
 	}
 	for name := range left.followers {
@@ -168,9 +168,8 @@ func (a *App) adopt(next *generation, left inherited) {
 	a.passes.setPace(next.config)
 }
 
-// watchNamed watches the files that the configuration names, until stop
-// is called: a new value starts a pass, a new token is tried at once, and new
-// certificates are taken by a reload.
+// watchNamed watches the files that the configuration names, until stop is called. A new value starts a
+// pass, a new token is tried at once, and new certificates cause a reload.
 func (a *App) watchNamed(ctx context.Context, g *generation) (stop func()) {
 	var values, tokens, credentials, certificates []string
 	for _, t := range g.config.Targets {
@@ -205,13 +204,12 @@ func (a *App) watchNamed(ctx context.Context, g *generation) (stop func()) {
 
 // fileWatch watches files.
 type fileWatch struct {
-	// watch is config.Watch, or what a test has in its place.
+	// watch is config.Watch, or a replacement in tests.
 	watch func(ctx context.Context, files []string, changed func()) error
 	log   *slog.Logger
 }
 
-// start calls changed after any of the files has changed, until stop is called,
-// which waits for the end.
+// start calls changed after any of the files has changed, until stop is called. stop waits for the end.
 func (w fileWatch) start(ctx context.Context, files []string, changed func()) (stop func()) {
 	files = slices.DeleteFunc(slices.Clone(files), func(f string) bool { return f == "" })
 	if len(files) == 0 {
@@ -222,7 +220,7 @@ func (w fileWatch) start(ctx context.Context, files []string, changed func()) (s
 	go func() {
 		defer close(done)
 		if err := w.watch(ctx, files, changed); err != nil {
-			// They are read at the next pass, and a signal reloads.
+			// They are still read at the next pass, and a signal causes a reload.
 			w.log.Error("changes of files are not seen at once", "files", files, "error", err)
 		}
 	}()

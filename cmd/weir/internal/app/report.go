@@ -25,8 +25,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// reporter hands reports to the state, the metrics, the publisher of the present configuration
-// and the log: one at a time, and none while a reload is under way.
+// reporter passes reports to the state, the metrics, the current publisher and the log: one at a time, and
+// none during a reload.
 type reporter struct {
 	log     *passLog
 	passes  *passes
@@ -40,7 +40,7 @@ type reporter struct {
 // Report implements reconciler.Reporter.
 func (r *reporter) Report(ctx context.Context, report *plan.Report) { r.hand(ctx, report) }
 
-// hand hands a report on, if there still is such a target there; it reports whether there is.
+// hand passes on a report, if the target still exists in that scope. It reports whether the target exists.
 func (r *reporter) hand(ctx context.Context, report *plan.Report) bool {
 	r.passes.handing.Lock()
 	defer r.passes.handing.Unlock()
@@ -62,7 +62,7 @@ func (r *reporter) hand(ctx context.Context, report *plan.Report) bool {
 	return true
 }
 
-// under is the reporter of passes under a lease, or without one.
+// under returns the reporter of passes under a lease, or without one.
 func (r *reporter) under(l *coord.Lease) reconciler.Reporter {
 	if l == nil {
 		return r
@@ -70,7 +70,7 @@ func (r *reporter) under(l *coord.Lease) reconciler.Reporter {
 	return owned{r, l}
 }
 
-// owned hands on reports of passes under a lease.
+// owned passes on reports of passes under a lease.
 type owned struct {
 	*reporter
 	lease *coord.Lease
@@ -95,7 +95,7 @@ func (r *reporter) publish(l *coord.Lease, of *plan.Report) {
 	r.member.Reports.Publish(l, of.Target, did, same, func() ([]byte, error) { return of.Record(redact) })
 }
 
-// receive takes in a report of another member, for the page, waves and forges, and makes no event of it.
+// receive processes a report of another member, for the page, waves and forges. It creates no event.
 func (r *reporter) receive(target string, data []byte) {
 	report, err := plan.ReadRecord(data)
 	if err != nil {
@@ -114,13 +114,13 @@ func (r *reporter) receive(target string, data []byte) {
 	r.now.publisher().report(context.Background(), report)
 }
 
-// passLog writes one line for a pass that did something or found something new,
-// and one at debug level for every other.
+// passLog logs one line for a pass that executed a step or found something new, and a line at debug level
+// for every other pass.
 type passLog struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	said map[string]string // by target: its last reported fault
+	said map[string]string // by target: the last reported fault
 }
 
 func newPassLog(l *slog.Logger) *passLog { return &passLog{log: l, said: map[string]string{}} }
@@ -133,7 +133,7 @@ func (p *passLog) report(r *plan.Report) {
 			done++
 		}
 	}
-	// The source has a line of its own, which all its targets would repeat.
+	// The source has its own log line; its targets would all repeat it.
 	source := errors.Is(r.Err, plan.ErrSource)
 	wrong := problems(r)
 	p.mu.Lock()
@@ -154,14 +154,14 @@ func (p *passLog) report(r *plan.Report) {
 	}
 }
 
-// forget lets go of a target that has gone.
+// forget removes the data about a target that was removed.
 func (p *passLog) forget(target string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.said, target)
 }
 
-// problems returns what keeps a target from converging, on one line.
+// problems returns the reasons why a target does not converge, on one line.
 func problems(r *plan.Report) string {
 	var lines []string
 	if r.Err != nil {
@@ -175,7 +175,7 @@ func problems(r *plan.Report) string {
 	return strings.Join(lines, "; ")
 }
 
-// showConfiguration puts the configuration that holds on the page.
+// showConfiguration shows the active configuration on the page.
 func showConfiguration(on *current.Daemon, c *config.Config, log *slog.Logger) {
 	text, err := c.Shown()
 	if err != nil {

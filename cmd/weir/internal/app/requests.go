@@ -5,46 +5,46 @@ import (
 	"sync/atomic"
 )
 
-// requests are requests of other parts of the daemon to the conductor. They outlive reloads. Making
-// a request never blocks.
+// requests contains requests of other parts of the daemon to the conductor. It outlives reloads. Its
+// methods never block.
 type requests struct {
-	// wakeup wakes the conductor; all makes it nudge every scope.
+	// wakeup wakes the conductor. all makes it nudge every scope.
 	wakeup signal
 	all    atomic.Bool
-	// sourcesDue says that a command wants the sources to look at Git.
+	// sourcesDue says that a command requests that the sources read Git.
 	sourcesDue atomic.Bool
 
 	mu sync.Mutex
-	// replay lists the sources for which this daemon has begun to speak.
+	// replay contains the sources that this daemon has just started to own.
 	replay map[string]bool
 }
 
 func newRequests() *requests { return &requests{wakeup: newSignal(), replay: map[string]bool{}} }
 
-// passAll starts a pass over every scope now.
+// passAll starts a pass over every scope immediately.
 func (r *requests) passAll() {
 	r.all.Store(true)
 	r.wake()
 }
 
-// wake makes the conductor compose now what Git wants, and pass over the scopes of
-// which something else is wanted than before.
+// wake makes the conductor compose the desired state now, and pass over the scopes whose desired state has
+// changed.
 func (r *requests) wake() { r.wakeup.send() }
 
-// readSources starts a pass over every scope, before which all sources read Git.
+// readSources starts a pass over every scope. All sources read Git before it.
 func (r *requests) readSources() {
 	r.sourcesDue.Store(true)
 	r.passAll()
 }
 
-// speak makes the conductor replay the reports of a source, for which this daemon begins to speak.
+// speak makes the conductor replay the reports of a source that this daemon starts to own.
 func (r *requests) speak(source string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.replay[source] = true
 }
 
-// spoken returns the sources for which this daemon has begun to speak, once.
+// spoken returns the sources that this daemon has started to own since the last call.
 func (r *requests) spoken() map[string]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 	"github.com/weir-gitops/weir/status/waves"
 )
 
-// Any reports whether there is a FleetRollout, or a target that may have to wait for its
-// turn.
+// Any reports whether there is a FleetRollout, or a target that may have to wait for its turn.
 func (r *rollouts) Any() bool {
 	turns := false
 	if r.passes.read(func(m *memory) { turns = m.takesTurns() }); turns {
@@ -27,8 +26,8 @@ func (r *rollouts) Any() bool {
 	return false
 }
 
-// List implements commands.Rollouts. Any member answers: the record and what owners
-// reported are read by all.
+// List implements commands.Rollouts. Any member can answer, because all members read the record and the
+// owners' reports.
 func (r *rollouts) List() (waves.List, error) {
 	out := waves.List{Rollouts: []waves.Rollout{}, Turns: r.turns()}
 	var pools map[rollout.ID]rollout.Pool
@@ -47,7 +46,7 @@ func (r *rollouts) List() (waves.List, error) {
 	return out, nil
 }
 
-// turns are the targets that waited for their turn as they were last seen.
+// turns returns the targets that waited for their turn when last seen.
 func (r *rollouts) turns() []waves.Turn {
 	var reports []*plan.Report
 	r.passes.read(func(m *memory) { reports = m.reports() })
@@ -58,7 +57,7 @@ func (r *rollouts) turns() []waves.Turn {
 	return out
 }
 
-// reported are the governed pools as they were last seen.
+// reported returns the governed pools as last seen.
 func (r *rollouts) reported() (out map[rollout.ID]rollout.Pool) {
 	r.passes.read(func(m *memory) { out = m.governed() })
 	return out

@@ -25,30 +25,28 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// rollouts conducts FleetRollouts: for each source that this daemon owns, it makes the next record
-// from the reports, and triggers a read of pools whose permits have changed. Owners of accounts
-// only read the record.
+// rollouts conducts FleetRollouts. For each source that this daemon owns, it computes the next record from
+// the reports, and triggers a read of pools whose permits have changed. Owners of accounts only read the
+// record.
 type rollouts struct {
 	rolloutsOptions
-	// answers are the last ones, by source. The conductor's goroutine alone uses them.
+	// answers contains the last answers, by source. Only the goroutine of run uses it.
 	answers map[string]map[string]rollout.Answer
-	// lastRead has the records of other members at the last read.
+	// lastRead contains the records of other members at the last read.
 	lastRead map[string]*rollout.Record
-	// leads lists the sources that this daemon owned when it last read the records of other
-	// members.
+	// leads contains the sources that this daemon owned when it last read the records of other members.
 	leads map[string]bool
 }
 
 // rolloutsOptions lists the parts of the daemon that rollouts use.
 type rolloutsOptions struct {
 	ledger *ledger.Ledger
-	// due says that there is something new to conduct by.
+	// due says that there is new data to conduct with.
 	due signal
-	// gates answers the gates' questions.
+	// gates answers queries of gates.
 	gates  answerer
 	passes *passes
-	// sources are the sources of the present configuration. stopped makes the proposers of a source
-	// look at it.
+	// sources returns the sources of the current configuration. stopped wakes the proposers of a source.
 	sources func() follow.Sources
 	stopped func(source string)
 	clock   *clock.Clock
@@ -61,14 +59,14 @@ func newRollouts(o rolloutsOptions) *rollouts {
 	return &rollouts{rolloutsOptions: o, answers: map[string]map[string]rollout.Answer{}, lastRead: map[string]*rollout.Record{}}
 }
 
-// answerer answers gates as far as it can now. It waits for a provider at most a few seconds;
-// without an answer the result is unknown.
+// answerer answers gates. It waits for a provider for a few seconds at most; without a response, the result
+// is unknown.
 type answerer interface {
 	Answers(ctx context.Context, asks []rollout.Ask, pools []rollout.Pool) map[string]rollout.Answer
 }
 
-// fleetSpecs are the FleetRollouts of a source's renders; unread are the targets whose
-// files say nothing now.
+// fleetSpecs contains the FleetRollouts of a source's renders. unread lists the targets whose files cannot
+// be read now.
 type fleetSpecs struct {
 	specs   []rollout.Spec
 	unread  map[string]bool
@@ -100,8 +98,8 @@ func specsOf(batches map[reconciler.ScopeKey]reconciler.Batch) map[string]fleetS
 	return out
 }
 
-// askEvery is the interval between checks of gates while part of a FleetRollout is changing, bakes
-// or waits for them.
+// askEvery is the interval between checks of gates while part of a FleetRollout is changing, bakes or waits
+// for gates.
 const askEvery = 5 * time.Second
 
 // run conducts until ctx ends.
@@ -122,8 +120,8 @@ func (r *rollouts) run(ctx context.Context) error {
 	}
 }
 
-// turn conducts all sources for which this daemon speaks, and says when to do that again
-// without news.
+// turn conducts all sources that this daemon owns, and returns the time of the next turn if nothing new
+// happens.
 func (r *rollouts) turn(ctx context.Context) (again time.Time) {
 	sources := r.sources()
 	for _, name := range slices.Sorted(maps.Keys(sources)) {
@@ -134,7 +132,7 @@ func (r *rollouts) turn(ctx context.Context) (again time.Time) {
 		var in state.Store
 		if f.Member != nil {
 			if in = sources.Held(name); in == nil {
-				again = time.Now().Add(askEvery) // the lease ends, or is not in use yet
+				again = time.Now().Add(askEvery) // the lease is ending, or is not in use yet
 				continue
 			}
 		}
@@ -188,15 +186,15 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 	return r.soon(out), nil
 }
 
-// now is the time by AWS's clock, as what owners report of machines, activities and alarms
-// is: this machine's own may be set at any time.
+// now returns the time of AWS's clock, which the reports about machines, activities and alarms also use.
+// This machine's clock may be set at any time.
 func (r *rollouts) now() time.Time {
 	return r.clock.Earliest().UTC().Truncate(time.Millisecond)
 }
 
-// soon returns the time of the next turn if no news arrives first.
+// soon returns the time of the next turn if nothing new arrives first.
 func (r *rollouts) soon(out rollout.Output) time.Time {
-	wait := time.Minute // this machine's clock may be set in between
+	wait := time.Minute // because this machine's clock may be set
 	switch {
 	case len(out.Asks) > 0:
 		wait = askEvery
@@ -209,8 +207,8 @@ func (r *rollouts) soon(out rollout.Output) time.Time {
 	return time.Now().Add(wait)
 }
 
-// input returns the input of a source's turn. It returns false while nothing is composed, and if
-// there is nothing to conduct.
+// input returns the input of a source's turn. It returns false before the first composition, and if there
+// is nothing to conduct.
 func (r *rollouts) input(source, revision string, old *rollout.Record) (in rollout.Input, known bool) {
 	r.passes.read(func(m *memory) { in, known = r.inputOf(m, source, revision, old) })
 	return in, known
@@ -248,8 +246,8 @@ func (r *rollouts) inputOf(m *memory, source, revision string, old *rollout.Reco
 	return in, true
 }
 
-// planless explains why a report has no plan. AWS gives each refusal another request ID: with it, the
-// record would change in every pass.
+// planless returns the reason why a report has no plan. It removes the request ID that AWS adds to each
+// error, because the record would otherwise change in every pass.
 func (r *rollouts) planless(of *plan.Report) string {
 	why, more := report.FirstFault(of)
 	var refused *observed.Error
@@ -262,8 +260,8 @@ func (r *rollouts) planless(of *plan.Report) string {
 	return "has no plan: " + r.redact(report.AndMore(why, more))
 }
 
-// changed triggers a read of the pools whose permits have changed, and ends passes that started
-// with a permit that is withdrawn.
+// changed triggers a read of the pools whose permits have changed, and ends passes that started with a
+// permit that was withdrawn.
 func (r *rollouts) changed(old, now *rollout.Record) {
 	nudged, withdrawn := map[string]bool{}, map[string]bool{}
 	for _, p := range now.Permits {
@@ -278,7 +276,7 @@ func (r *rollouts) changed(old, now *rollout.Record) {
 			withdrawn[p.Target] = true
 		}
 	}
-	for _, p := range old.Permits { // of pools that are no longer governed
+	for _, p := range old.Permits { // pools that are no longer governed
 		if _, still := now.PermitOf(p.ID); !still {
 			nudged[p.Target] = true
 		}
@@ -286,9 +284,9 @@ func (r *rollouts) changed(old, now *rollout.Record) {
 	r.passes.again(withdrawn, nudged)
 }
 
-// handleNews triggers a read of pools whose permits another member has written. It wakes the conductor if
-// a record has changed, or if this daemon owns other sources than before; reports of other members
-// wake it by themselves.
+// handleNews triggers a read of pools whose permits another member has written. It wakes the conductor of
+// rollouts if a record has changed, or if this daemon owns other sources than before. Reports of other
+// members also wake it.
 func (r *rollouts) handleNews() {
 	sources, leads, news := r.sources(), map[string]bool{}, false
 	for source, f := range sources {

@@ -13,19 +13,19 @@ import (
 )
 
 var (
-	// tried has failed attempts, by place, role and target.
+	// tried contains failed attempts, by place, role and target.
 	tried = state.Bucket[refusals.Stored]{Name: "tried"}
-	// again has the targets for which somebody asked another try, until their owner takes that up.
+	// again contains the targets for which a user requested a retry, until their owner starts it.
 	again = state.Bucket[time.Time]{Name: "again"}
 )
 
-// againFor is the time that the engine keeps a request for another try.
+// againFor is the time that the engine keeps a request for a retry.
 const againFor = time.Hour
 
 // tries implements reconciler.AttemptStore for a scope that this daemon owns.
 type tries struct {
 	store state.Store
-	// writes returns the store to write to; nil once this daemon no longer owns the scope.
+	// writes returns the store to write to; nil when this daemon no longer owns the scope.
 	writes func() state.Store
 	prefix string
 	redact func(string) string
@@ -66,13 +66,13 @@ func (t tries) Keep(target string, v refusals.Stored) error {
 	})
 }
 
-// retryRequests are requests to try again what failed, from any member to the owners of targets.
+// retryRequests contains requests to retry failed steps, from any member to the owners of targets.
 type retryRequests struct {
 	store state.Store
 	log   *slog.Logger
 }
 
-// put asks the owners of targets to try again what failed.
+// put requests the owners of targets to retry failed steps.
 func (w retryRequests) put(targets []string) error {
 	now := time.Now()
 	return w.store.Update(func(tx *state.Tx) error {
@@ -84,8 +84,9 @@ func (w retryRequests) put(targets []string) error {
 	})
 }
 
-// claim returns the targets of a pass that somebody wants tried again, once for all members: after a crash now, somebody must ask again, as a
-// rollout that starts twice costs more.
+// claim returns the targets of a pass for which a retry was requested. Each request is returned once over
+// all members. After a crash at this point, the user must request it again, because starting a rollout
+// twice would be worse.
 func (w retryRequests) claim(targets []string) (out []string) {
 	now := time.Now()
 	find := func(tx *state.Tx) error {
