@@ -70,10 +70,9 @@ func (dec *decoding) intents(make func([]kinds.Object, manifest.Options) (intent
 	return faults
 }
 
-// judged returns how weir checks the text of a Secret in a proposal. If the text mixes a
-// secret with other text, the author of the other text could learn about the secret from
-// format errors, such as its first character or whether a number is above a limit. weir
-// therefore checks the form only after the merge.
+// judged returns the way to check the text of a Secret in a proposal. If the text mixes a secret with other
+// text, errors about its form would tell the author of the other text something about the secret: for example
+// its first character, or whether a number exceeds a limit. So weir checks the form only after the merge.
 func (s secrecy) judged(secret intent.ObjectRef) (j derive.Judgement) {
 	for _, o := range s.built.Public {
 		if o.Ref != secret {

@@ -20,7 +20,7 @@ const maxEntries = 500_000
 type users struct {
 	// of has the directories whose kustomizations refer to a path, which is a file or a directory.
 	of map[string][]string
-	// built lists the directories with a kustomization; true for a component.
+	// built has the directories with a kustomization. The value is true for a component.
 	built map[string]bool
 	links map[string]string // the tree's symlinks, with their targets
 }

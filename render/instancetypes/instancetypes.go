@@ -13,7 +13,7 @@ import (
 
 //go:generate go run generate.go
 
-// table has one family a line: its name and its sizes, smallest first.
+// table has a family on every line: its name and its sizes, smallest first.
 //
 //go:embed table.txt
 var table string

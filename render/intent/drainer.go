@@ -14,7 +14,7 @@ type Drainer struct {
 	Abandon bool `json:"abandon,omitempty"`
 }
 
-// DrainHook is the name of the lifecycle hook that weir keeps on a group with a Drainer.
+// DrainHook is the name of the lifecycle hook that weir puts on a group with a Drainer.
 const DrainHook = "weir-drain"
 
 // The transitions of a lifecycle hook, and the results of its actions.
@@ -45,7 +45,7 @@ func (d Drainer) Result() string {
 	return Continue
 }
 
-// Hook is the lifecycle hook that makes machines wait for the drainer.
+// Hook returns the lifecycle hook that makes machines wait for the drainer.
 func (d Drainer) Hook() LifecycleHook {
 	return LifecycleHook{Name: DrainHook, LifecycleTransition: Terminating, HeartbeatTimeout: d.Heartbeat(), DefaultResult: d.Result()}
 }

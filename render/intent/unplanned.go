@@ -33,7 +33,7 @@ type Unplanned struct {
 	LaunchConfigs []ObjectRef `json:"launchConfigs,omitempty"`
 }
 
-// IsPool reports whether the entry is about a pool, not about a launch configuration alone.
+// IsPool reports whether the entry is about a pool. If not, it is about a launch configuration.
 func (u *Unplanned) IsPool() bool { return len(u.Pools) > 0 }
 
 // Broken returns the entries that have a fault.

@@ -63,8 +63,7 @@ func transpile(text string) (config v2.Config, entries []report.Entry, err error
 // quotedWord matches a quoted part of a value in the YAML parser's messages.
 var quotedWord = regexp.MustCompile("`[^`]*`|\"[^\"]*\"")
 
-// describe is an entry of a report without the values that it quotes: they may
-// be secrets.
+// describe returns the text of a report's entry, without the values that it quotes, which may be secrets.
 func describe(e report.Entry) string {
 	message := quotedWord.ReplaceAllString(e.Message, "a value")
 	if e.Line > 0 {

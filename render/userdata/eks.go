@@ -7,10 +7,9 @@ import (
 	"strings"
 )
 
-// EKS is the input of an EKSConfig: Amazon Linux 2 nodes, which join by a
-// script of the image. Nil and empty values leave an option out. All values but
-// Command, PreCommands and PostCommands are quoted for the shell, so that none
-// can add a command or an option.
+// EKS is the input of an EKSConfig, for Amazon Linux 2 nodes. They join with a script in the image. Nil and
+// empty values omit an option. All values except for Command, PreCommands and PostCommands are quoted for the
+// shell, so that they cannot add a command or an option.
 type EKS struct {
 	CloudInit
 	ClusterName           string
@@ -23,8 +22,7 @@ type EKS struct {
 	PauseContainerAccount string
 	PauseContainerVersion string
 	DNSClusterIP          string
-	// DockerConfigJSON is quoted for the shell; a value that is written but
-	// empty is passed as an empty argument.
+	// DockerConfigJSON is quoted for the shell. An empty value that is written becomes an empty argument.
 	DockerConfigJSON *string
 	PreCommands      []string
 	PostCommands     []string

@@ -15,16 +15,15 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Ignition says how a KubeadmConfig is written as Ignition.
+// Ignition has the options for writing a KubeadmConfig as Ignition.
 type Ignition struct {
-	// Version is 2.3, which Cluster API writes, or 3.0 to 3.4; empty for 2.3.
+	// Version is 2.3, which Cluster API writes, or 3.0 to 3.4. Empty means 2.3.
 	Version string
-	// AdditionalConfig is a Container Linux Config that is merged; Strict makes
-	// faults of its warnings.
+	// AdditionalConfig is a Container Linux Config to merge. Strict turns its warnings into errors.
 	AdditionalConfig string
 	Strict           bool
-	// Proxy and CertificateAuthorities (URLs) are how Ignition fetches what the
-	// configuration refers to. They need version 3.1.
+	// Proxy and CertificateAuthorities (URLs) are used to fetch files that the configuration refers to. They
+	// require version 3.1.
 	Proxy                  *IgnitionProxy
 	CertificateAuthorities []string
 }

@@ -56,15 +56,15 @@ func (k Kubeadm) Text() (string, error) {
 	return k.Join.Fetched.fill(d.String()), nil
 }
 
-// Join is kubeadm's JoinConfiguration for a worker, independent of the version
-// in which it is written. Empty and nil members are left out.
+// Join is kubeadm's JoinConfiguration for a worker, independent of its format version. Empty and nil members
+// are omitted.
 type Join struct {
 	// Minor is the Kubernetes minor version, 31 for 1.31. kubeadm reads v1beta4
 	// from 1.31 on, v1beta3 from 1.22 on.
 	Minor      int
 	CACertPath string
 	Token      string
-	// Fetched is set where the node fetches the token: Token is then empty.
+	// Fetched is set if the node fetches the token. Token is then empty.
 	Fetched               *FetchedToken
 	APIServerEndpoint     string
 	CACertHashes          []string
@@ -84,7 +84,7 @@ type Join struct {
 	Timeouts              Timeouts
 }
 
-// Arg is one argument; v1beta4 allows a name to come more than once.
+// Arg is an argument. In v1beta4, a name may occur several times.
 type Arg struct{ Name, Value string }
 
 // Taint is a Kubernetes taint.

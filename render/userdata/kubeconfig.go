@@ -6,8 +6,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Kubeconfig is the file by which a node finds and trusts its cluster where
-// kubeadm discovers by file. Empty members are left out.
+// Kubeconfig is the file with which a node finds and trusts its cluster if kubeadm uses file discovery. Empty
+// members are omitted.
 type Kubeconfig struct {
 	Server, TLSServerName, ProxyURL string
 	InsecureSkipTLSVerify           bool

@@ -17,7 +17,7 @@ const boundary = "//"
 // ErrBoundary means that a text of the user has a line that would end a part of the MIME document early.
 var ErrBoundary = errors.New(`a line begins with "--` + boundary + `", which separates the parts of the document`)
 
-// Nodeadm is the input of a NodeadmConfig: Amazon Linux 2023 nodes.
+// Nodeadm is the input of a NodeadmConfig, for Amazon Linux 2023 nodes.
 type Nodeadm struct {
 	CloudInit
 	ClusterName string
@@ -27,7 +27,7 @@ type Nodeadm struct {
 	CertificateAuthority string
 	ServiceCIDR          string
 	FeatureGates         map[string]bool
-	// KubeletConfig and BaseRuntimeSpec are free-form; nil leaves them out.
+	// KubeletConfig and BaseRuntimeSpec are free-form. Nil omits them.
 	KubeletConfig    any
 	KubeletFlags     []string
 	ContainerdConfig string

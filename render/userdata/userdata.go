@@ -7,7 +7,7 @@
 // not change its launch template. Values that would change as plain YAML are quoted.
 package userdata
 
-// CloudInit are the parts that all three formats share.
+// CloudInit has the parts that all three formats share.
 type CloudInit struct {
 	Files     []File
 	Users     []User
@@ -62,8 +62,8 @@ type Partition struct {
 	Device    string  `json:"device" check:"required,minlen=1"`
 	Overwrite *bool   `json:"overwrite"`
 	TableType *string `json:"tableType"`
-	// Layout makes one partition of the whole disk. It is not used where
-	// DiskLayout lists the partitions, which KubeadmConfig alone can.
+	// Layout makes one partition of the whole disk. It is ignored if DiskLayout lists the partitions, which
+	// only KubeadmConfig supports.
 	Layout     bool
 	DiskLayout []PartitionSpec
 }
@@ -85,6 +85,6 @@ type Filesystem struct {
 	Partition  *string  `json:"partition"`
 	Overwrite  *bool    `json:"overwrite"`
 	ExtraOpts  []string `json:"extraOpts"`
-	// ReplaceFS is a member in KubeadmConfig only.
+	// ReplaceFS exists only in KubeadmConfig.
 	ReplaceFS *string
 }

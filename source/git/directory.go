@@ -88,8 +88,8 @@ func entryMode(s string) (tree.Mode, error) {
 	}
 }
 
-// Hash returns the name that Git gives a tree object with these entries, so that a directory that
-// resulted from a merge compares equal with a committed one.
+// Hash returns Git's name for a tree object with these entries, so that a merged directory is equal to a
+// committed one.
 func (n *Directory) Hash() plumbing.Hash {
 	return plumbing.ComputeHash(plumbing.TreeObject, n.Encode())
 }

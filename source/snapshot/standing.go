@@ -3,7 +3,7 @@ package snapshot
 // Standing is the relation of a commit to the commits that are or were followed.
 type Standing string
 
-// Standings.
+// Relations of a commit.
 const (
 	// Behind means that it is a followed commit or an ancestor of one.
 	Behind Standing = "behind"

@@ -23,7 +23,7 @@ type Location struct {
 // Scheme is a way to connect to a repository.
 type Scheme string
 
-// Schemes.
+// Supported schemes.
 const (
 	SchemeLocal Scheme = "local"
 	SchemeHTTP  Scheme = "http"

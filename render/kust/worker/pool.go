@@ -239,7 +239,7 @@ func (c *coming) end() {
 	}
 }
 
-// give keeps a worker for the next build.
+// give returns a worker to the pool for the next build.
 func (p *pool) give(w *process) {
 	w.since = time.Now()
 	p.mu.Lock()
