@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Clock gives the emulator the time. All state machines derive from it.
+// Clock gives the emulator the time. All timed changes depend on it.
 type Clock interface {
 	Now() time.Time
 }
@@ -14,8 +14,7 @@ type realClock struct{}
 
 func (realClock) Now() time.Time { return time.Now() }
 
-// ManualClock is a [Clock] that stands still until it is moved. It is safe for
-// concurrent use.
+// ManualClock is a [Clock] that stands still until it is moved. It is safe for concurrent use.
 type ManualClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -26,7 +25,7 @@ func NewManualClock(start time.Time) *ManualClock {
 	return &ManualClock{now: start}
 }
 
-// Now returns the time the clock was last moved to.
+// Now returns the time to which the clock was last moved.
 func (c *ManualClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,10 +23,10 @@ const (
 	FailBefore FaultKind = iota + 1 // answer Code without effect
 	CutBefore                       // cut the connection without effect
 	LoseAnswer                      // take effect, then cut the connection
-	Throttled                       // answer as the service does when its bucket is empty
+	Throttled                       // answer like the service when its bucket is empty
 	Slow                            // take effect, answer after Delay
-	StaleRead                       // answer a read from before the region's last write, unless it asks for what is
-	Conflict                        // DynamoDB: refuse, as another transaction has the items
+	StaleRead                       // answer a read with the state before the region's last write, unless the read is consistent
+	Conflict                        // DynamoDB: refuse, because another transaction has the items
 )
 
 // Fault is one scripted fault. The zero value of a selector matches every call.
@@ -35,25 +35,25 @@ type Fault struct {
 
 	Service    string // ec2, autoscaling, eks, ssm, sts, iam
 	Operation  string // DescribeImages
-	Resource   string // a text that the request's body or path must hold, such as a name or an id
+	Resource   string // a text that the request's body or path must contain, such as a name or an id
 	WritesOnly bool   // only operations that can change something
 
 	After int // let this many matching calls pass first
-	Times int // strike this often; 0: once, negative: until removed
+	Times int // strike this many times; 0: once, negative: until removed
 
 	Code    string // FailBefore
 	Message string // FailBefore; "" gives a general one
-	Status  int    // FailBefore: HTTP status; 0: the usual one of the code
+	Status  int    // FailBefore: HTTP status; 0: the code's default
 
 	Delay   time.Duration // Slow
 	OnClock bool          // Slow: move a ManualClock by Delay instead of waiting
 }
 
-// Faults scripts what goes wrong. It is safe for concurrent use. Where several
-// faults match a call, the one added first strikes.
+// Faults scripts faults. It is safe for concurrent use. If several faults match a call, the one that was
+// added first strikes.
 type Faults struct {
-	// Launches, Hooks and Nodegroups are the faults behind the calls; who completes
-	// lifecycle hooks is none that Pending counts.
+	// Launches, Hooks and Nodegroups are faults that affect resources instead of calls. Pending does not
+	// count listeners of lifecycle hooks.
 	Launches   world.Script[ec2.LaunchFault]
 	Hooks      world.Script[asg.HookListener]
 	Nodegroups world.Script[eks.NodegroupFault]
@@ -70,8 +70,8 @@ type armedFault struct {
 // Faults returns the emulator's fault script.
 func (s *Server) Faults() *Faults { return &s.faults }
 
-// Add arms a fault and returns a function that removes it. A StaleRead fault must
-// be armed before the write that its answer is to miss.
+// Add arms a fault and returns a function that removes it. A StaleRead fault must be armed before the write
+// that its answer must miss.
 func (f *Faults) Add(fault Fault) (remove func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *Faults) Clear() {
 	f.Nodegroups.Replace(nil)
 }
 
-// Pending returns how many faults are armed.
+// Pending returns the number of armed faults.
 func (f *Faults) Pending() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,7 +110,7 @@ func (f *Faults) drop(armed *armedFault) {
 	}
 }
 
-// match returns the fault that strikes a call, nil for none.
+// match returns the fault that strikes a call, or nil.
 func (f *Faults) match(call *Call, rq *wire.Exchange) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -143,7 +143,7 @@ func (f *Fault) matches(call *Call, rq *wire.Exchange) bool {
 	return f.Resource == "" || mentions(rq, f.Resource)
 }
 
-// mentions says whether the request's parameters or path hold a text.
+// mentions reports whether the request's parameters or path contain a text.
 func mentions(rq *wire.Exchange, text string) bool {
 	if rq.Form != nil {
 		return rq.Form.Mentions(text)
@@ -172,7 +172,7 @@ func (f *Fault) message() string {
 	return "Scripted fault " + f.Code
 }
 
-// wantsSnapshots says whether writes have to keep what was before them.
+// wantsSnapshots reports whether writes must keep the state before them.
 func (f *Faults) wantsSnapshots() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -184,7 +184,7 @@ func (f *Faults) wantsSnapshots() bool {
 	return false
 }
 
-// keepSnapshot keeps a region as it is before a write.
+// keepSnapshot stores the state of a region before a write.
 func (s *Server) keepSnapshot(r *region) {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -193,8 +193,8 @@ func (s *Server) keepSnapshot(r *region) {
 	s.snapshot[r.Account+"/"+r.Name] = data
 }
 
-// handleStale runs a read on the region as it was before the last write; without
-// a snapshot it runs on the region as it is.
+// handleStale runs a read on the region's state before the last write. Without a snapshot it uses the
+// current state.
 func (s *Server) handleStale(rq *wire.Exchange, r *region) error {
 	if data := s.snapshot[r.Account+"/"+r.Name]; data != nil {
 		var before region
@@ -207,14 +207,14 @@ func (s *Server) handleStale(rq *wire.Exchange, r *region) error {
 	return rq.Handle()
 }
 
-// advance moves a clock that can be moved; a real one cannot.
+// advance moves a clock that can be moved, and ignores a real one.
 func (s *Server) advance(d time.Duration) {
 	if c, ok := s.clock.(interface{ Advance(time.Duration) }); ok {
 		c.Advance(d)
 	}
 }
 
-// sleep waits for d, and reports whether it did so to the end.
+// sleep waits for d, and reports whether it waited to the end.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -11,15 +11,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/eks"
 )
 
-// faultFile holds the faults as JSON.
+// faultFile is the JSON format of faults.
 type faultFile struct {
 	Launches   []ec2.LaunchFault    `json:"launches"`
 	Hooks      []asg.HookListener   `json:"hooks"`
 	Nodegroups []eks.NodegroupFault `json:"nodegroups"`
 }
 
-// Replace arms the faults of a file, which replace all launch, hook and nodegroup
-// faults armed before. The format is JSON; a selector that is missing fits all:
+// Replace arms the faults of a file. They replace all launch, hook and nodegroup faults that were armed
+// before. The format is JSON. A missing selector matches everything:
 //
 //	{"launches": [{"instanceType": "m5.large", "availabilityZone": "eu-west-1a", "imageId": "ami-0123456789abcdef0",
 //	               "code": "VcpuLimitExceeded", "message": "You have requested more vCPU capacity …"},

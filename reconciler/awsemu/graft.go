@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// Graft holds the state of a region in another AWS that calls cannot express: ids, the numbers of
-// versions, machines.
+// Graft is the state of a region in another AWS that calls cannot express: ids, numbers of versions,
+// machines.
 type Graft struct {
 	Account, Region string
 	Subnets         []ec2.SubnetGraft
@@ -21,12 +21,11 @@ type Graft struct {
 	Nodegroups      []eks.NodegroupGraft
 }
 
-// Graft makes a region like that of another AWS, so that what a caller would do there can
-// be tried here. Calls make launch templates, empty groups and nodegroups first, with all of
-// their settings; Graft then gives these their ids, numbers and machines, and may be called
-// for each kind in its turn. From then on the region is trusting: images, networks, roles,
-// types, reservations and quotas of machines that calls name are taken to exist and to
-// suffice, for nobody has told this AWS of them.
+// Graft makes a region like one of another AWS, to try out actions there. First, calls make launch
+// templates, empty groups and nodegroups with all of their settings. Graft then sets their ids, numbers and
+// machines. It may be called for each kind separately. From then on the region is trusting: it accepts any
+// image, network, role, type, reservation and quota of machines that calls name, because it does not know
+// them.
 func (s *Server) Graft(g Graft) error {
 	if !knownRegion(g.Region) {
 		return fmt.Errorf("graft: region %q: unknown", g.Region)
@@ -35,8 +34,7 @@ func (s *Server) Graft(g Graft) error {
 	defer s.mu.Unlock()
 	r := s.region(g.Account, g.Region)
 	r.Trusting = true
-	// Ids that are made from now on are none that the other AWS, which may be an emulator
-	// as well, has given.
+	// New ids must not collide with ids of the other AWS, which may be an emulator as well.
 	s.state.Counter = max(s.state.Counter, grafted)
 	if err := r.EC2.GraftSubnets(g.Subnets); err != nil {
 		return fmt.Errorf("graft: %w", err)
@@ -64,11 +62,11 @@ func (s *Server) Graft(g Graft) error {
 	return nil
 }
 
-// grafted is from where on ids count in a region that was grafted.
+// grafted is the first id number in a grafted region.
 const grafted = 1 << 40
 
-// NextDue returns the time of the next event by itself, after all due events have happened; false
-// for none. Forgetting ended instances and client tokens does not count: nobody waits for it.
+// NextDue returns the time of the next automatic event, after all due events have happened. ok is false for
+// none. Forgetting ended instances and client tokens does not count.
 func (s *Server) NextDue() (at time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// maxCalls is the number of calls to keep; the numbers go on beyond it.
+// maxCalls bounds the number of stored calls. The counts include all calls.
 const maxCalls = 16384
 
-// maxRecordedBody is the number of bytes of a request's body to keep.
+// maxRecordedBody bounds the stored part of a request's body, in bytes.
 const maxRecordedBody = 8192
 
 // Call is one recorded request.
@@ -19,16 +19,16 @@ type Call struct {
 	Service   string // as in the credential scope: ec2, autoscaling, eks, ssm, sts, iam
 	Operation string
 	Write     bool   // the operation can change something, and is no dry run
-	ErrorCode string // "" for an answer without fault
+	ErrorCode string // "" for a successful answer
 	Lost      bool   // a fault cut the connection instead of answering
-	// Bucket names the token bucket that the call drew from, and Left is what that held
-	// after it; "" where nothing is throttled.
+	// Bucket names the token bucket of the call, and Left is its content afterwards. Bucket is empty without
+	// throttling.
 	Bucket string
 	Left   float64
 	Body   string // the request's body, cut to 8 KiB: a form or JSON
 }
 
-// Form is the call's body as the form it is in the query protocols.
+// Form returns the call's body as a form, for query protocols.
 func (c Call) Form() url.Values {
 	form, err := url.ParseQuery(c.Body)
 	if err != nil {
@@ -37,10 +37,10 @@ func (c Call) Form() url.Values {
 	return form
 }
 
-// recorder keeps the last calls and the number of all.
+// recorder stores the last calls and the number of all calls.
 type recorder struct {
 	calls  []Call
-	next   int // where the oldest call is once the ring is full
+	next   int // index of the oldest call when the ring is full
 	counts map[string]int
 }
 
@@ -64,8 +64,8 @@ func clipBody(body []byte) string {
 	return string(body)
 }
 
-// Calls returns the recorded calls, oldest first: all since the start or the last
-// ResetCalls, at most the last 16,384.
+// Calls returns the recorded calls since the start or the last ResetCalls, the oldest first, at most the
+// last 16,384.
 func (s *Server) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +74,8 @@ func (s *Server) Calls() []Call {
 	return append(out, s.record.calls[:s.record.next]...)
 }
 
-// CallCounts returns how often each operation was called since the start or the
-// last ResetCalls, by "service:Operation". Refused calls count too.
+// CallCounts returns the number of calls of each operation since the start or the last ResetCalls, by
+// "service:Operation". Refused calls count too.
 func (s *Server) CallCounts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Server) CallCounts() map[string]int {
 	return out
 }
 
-// ResetCalls forgets the recorded calls and their numbers.
+// ResetCalls forgets the recorded calls and their counts.
 func (s *Server) ResetCalls() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// state is everything that survives a restart. It is saved as JSON.
+// state is everything that survives a restart, in JSON.
 type state struct {
 	world.State
 	Accounts map[string]*iam.Account
@@ -31,8 +31,7 @@ func newState() *state {
 	return &state{Accounts: map[string]*iam.Account{}, Regions: map[string]*region{}, Keys: map[string]*sts.SessionKey{}}
 }
 
-// region is one account's part of one region: what all services share, and each
-// service's own.
+// region is one account's part of one region: the part that all services share, and each service's own.
 type region struct {
 	world.Region
 	EC2         ec2.Region
@@ -50,8 +49,8 @@ type region struct {
 	quotas quotas.Region
 }
 
-// join makes a region, which is new or was read from JSON, the server's, and each
-// service's part known to those that need it.
+// join connects a region, which is new or was read from JSON, to the server, and connects the services'
+// parts with each other.
 func (s *Server) join(r *region) {
 	r.Join(&s.world)
 	base, faults := &r.Region, &s.faults
@@ -68,7 +67,7 @@ func (s *Server) join(r *region) {
 	r.EKS.Join(base, &r.iam, &r.SSM, &r.EC2, &r.AutoScaling, &faults.Nodegroups)
 }
 
-// region returns an account's region, filled on first use.
+// region returns an account's region. It fills the region on first use.
 func (s *Server) region(accountID, name string) *region {
 	key := accountID + "/" + name
 	if r := s.state.Regions[key]; r != nil {
@@ -82,7 +81,7 @@ func (s *Server) region(accountID, name string) *region {
 	return r
 }
 
-// account returns an account, filled on first use.
+// account returns an account. It fills the account on first use.
 func (s *Server) account(id string) *iam.Account {
 	a := s.state.Accounts[id]
 	if a == nil {
@@ -92,7 +91,7 @@ func (s *Server) account(id string) *iam.Account {
 	return a
 }
 
-// service is a service and how to find its part of a region.
+// service is a service, and a function that returns its part of a region.
 type service struct {
 	*wire.Service
 	part func(r *region) any
@@ -113,7 +112,7 @@ func (s *Server) addServices() {
 	add(s, iam.Service(), nil, func(r *region) *iam.Region { return &r.iam })
 }
 
-// Operations are the names of the operations that the emulator has, sorted, by service.
+// Operations returns the names of the emulator's operations by service, sorted.
 func Operations() map[string][]string {
 	s := &Server{services: map[string]*service{}, timers: map[string]func(*region, string){}}
 	s.addServices()
@@ -124,7 +123,7 @@ func Operations() map[string][]string {
 	return out
 }
 
-// add gives the server a service whose part of a region is an R.
+// add adds a service whose part of a region has the type R.
 func add[R any](s *Server, sv *wire.Service, timers map[string]func(R, string), part func(r *region) R) {
 	s.services[sv.Name] = &service{sv, func(r *region) any { return part(r) }}
 	for kind, f := range timers {
@@ -132,8 +131,7 @@ func add[R any](s *Server, sv *wire.Service, timers map[string]func(R, string), 
 	}
 }
 
-// runDue lets everything happen that is due at the clock's time, in order. The
-// caller holds the lock.
+// runDue makes all changes that are due by the clock's time, in order. The caller holds the lock.
 func (s *Server) runDue() {
 	until := s.clock.Now().UTC()
 	for t, ok := s.world.Next(until); ok; t, ok = s.world.Next(until) {

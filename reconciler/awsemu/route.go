@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// route finds the service that a request is for: by its credential scope or,
-// where that is missing, by a form that only that service's requests have.
+// route finds the service of a request: by its credential scope or, if that is missing, by a form that only
+// requests of that service have.
 func (s *Server) route(r *http.Request, sc model.Credential, form url.Values) *service {
 	if sc.Service != "" {
 		return s.services[sc.Service]
@@ -34,7 +34,7 @@ func (s *Server) route(r *http.Request, sc model.Credential, form url.Values) *s
 	return nil
 }
 
-// knownRegion says whether a name is one of AWS's regions.
+// knownRegion reports whether AWS has a region of the name.
 func knownRegion(name string) bool {
 	return slices.Contains(world.RegionsOf(world.Partition(name)), name)
 }

@@ -17,9 +17,8 @@ type savedState struct {
 	State  *state
 }
 
-// Save writes the whole state as JSON: resources, timers and client tokens, but
-// neither recorded calls nor faults nor the fill of token buckets. It holds user
-// data and is to be kept as such.
+// Save writes the whole state as JSON: resources, timers and client tokens, but not recorded calls, faults
+// or the content of token buckets. The state contains user data, so keep it confidential.
 func (s *Server) Save(w io.Writer) error {
 	s.mu.Lock()
 	data, err := json.Marshal(savedState{Schema: stateSchema, Now: s.world.Now, State: s.state})
@@ -33,8 +32,8 @@ func (s *Server) Save(w io.Writer) error {
 	return nil
 }
 
-// Load replaces the whole state by a saved one. Changes that became due in between
-// happen at the next request. On an error the state stays as it was.
+// Load replaces the whole state by a saved one. The next request makes changes that became due in between.
+// After an error the state is unchanged.
 func (s *Server) Load(r io.Reader) error {
 	dec := json.NewDecoder(r)
 	dec.DisallowUnknownFields()
@@ -58,7 +57,7 @@ func (s *Server) Load(r io.Reader) error {
 	return nil
 }
 
-// use makes a state that was read from JSON the server's.
+// use makes a state that was read from JSON the server's state.
 func (s *Server) use(st *state) {
 	s.state, s.world.State = st, &st.State
 	st.Restored()
@@ -68,7 +67,7 @@ func (s *Server) use(st *state) {
 	s.snapshot = map[string][]byte{}
 }
 
-// restoreState goes back to a state as it was marshalled.
+// restoreState restores a marshalled state.
 func (s *Server) restoreState(data []byte) error {
 	st := newState()
 	if err := json.Unmarshal(data, st); err != nil {
@@ -78,7 +77,7 @@ func (s *Server) restoreState(data []byte) error {
 	return nil
 }
 
-// check looks for what would break the emulator later.
+// check returns an error if the state would break the emulator later.
 func (s *Server) check(st *state) error {
 	if st == nil || st.Accounts == nil || st.Regions == nil || st.Keys == nil {
 		return errors.New("the state is not complete")

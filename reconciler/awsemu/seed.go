@@ -15,14 +15,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// seedFile is a user's addition to the default seed, as JSON.
+// seedFile is the JSON format of a user's addition to the default seed.
 type seedFile struct {
 	Account string                 `json:"account"` // "": the default account
 	Regions map[string]*seedRegion `json:"regions"`
 }
 
-// seedRegion is the part of a seed for one region. Roles and instance profiles belong
-// to the account; a profile holds the role of its name, which is made if missing.
+// seedRegion is the part of a seed for one region. Roles and instance profiles belong to the account. A
+// profile contains the role of its name, which is made if missing.
 type seedRegion struct {
 	ec2.Seed
 	Parameters       map[string]string `json:"parameters"`
@@ -50,9 +50,9 @@ type seedRegion struct {
 //	  "quotas": {"vcpus-standard": 32},
 //	  "clusters": [{"name": "prod", "version": "1.33", "subnetIds": ["subnet-0123456789abcdef0"]}]}}}
 //
-// A thing that exists already under its id or name stays as it is, so that a seed can be given again to an
-// emulator that was loaded from saved state. The quotas that a seed names are set again. An unknown member or
-// a seed that does not fit together is an error and changes nothing.
+// A resource whose id or name exists already stays unchanged, so a seed can be applied again to an emulator
+// that was loaded from saved state. Quotas in a seed are set again. An unknown member or an inconsistent
+// seed is an error and changes nothing.
 func (s *Server) Seed(r io.Reader) error {
 	dec := json.NewDecoder(r)
 	dec.DisallowUnknownFields()

@@ -21,8 +21,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// maxBody is the largest body of a request, in bytes, where a service has no limit of its
-// own; none has one above maxRead.
+// maxBody is the maximum size of a request's body in bytes, if the service has no limit of its own. No such
+// limit exceeds maxRead.
 const (
 	maxBody = 1 << 20
 	maxRead = 16 << 20
@@ -32,14 +32,14 @@ const (
 type Options struct {
 	Clock    Clock          // nil: the real clock
 	Timings  world.Timings  // zero: Fast()
-	Throttle bool           // answer as AWS does when a token bucket is empty
-	Account  string         // of each access key that AssumeRole did not hand out; "": 000000000000
+	Throttle bool           // throttle like AWS
+	Account  string         // account of access keys that AssumeRole did not issue; "": 000000000000
 	Quotas   map[string]int // overrides by name; see QuotaNames
 	Logger   *slog.Logger   // nil: nothing is logged
 }
 
-// Server is the emulator. It is an [http.Handler] that serves all services on
-// one port, and safe for concurrent use.
+// Server is the emulator. It is an [http.Handler] that serves all services on one port. It is safe for
+// concurrent use.
 type Server struct {
 	clock    Clock
 	throttle bool
@@ -60,8 +60,7 @@ type Server struct {
 	snapshot map[string][]byte // region before the last write, while a stale-read fault is armed
 }
 
-// New returns an emulator with the seeded account. An unknown quota name or a
-// negative quota is an error.
+// New returns an emulator with the seeded account. An unknown quota name or a negative quota is an error.
 func New(o Options) (*Server, error) {
 	s := &Server{
 		clock: o.Clock, throttle: o.Throttle, own: cmp.Or(o.Account, iam.DefaultAccount), logger: o.Logger, world: world.World{Timings: o.Timings},
@@ -90,7 +89,7 @@ func New(o Options) (*Server, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, readErr := io.ReadAll(io.LimitReader(r.Body, maxRead+1))
 	if readErr != nil {
-		panic(http.ErrAbortHandler) // the client is gone; the client is gone
+		panic(http.ErrAbortHandler) // the client is gone
 	}
 	call := &Call{Time: s.clock.Now().UTC(), Body: clipBody(body)}
 	rq, err := s.identify(r, body, call)
@@ -113,20 +112,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeAnswer(s.logger, w, rq, a.err)
 }
 
-// answer is the result of a call, in addition to what it wrote into its request.
+// answer is the result of a call, besides the content that it wrote into its request.
 type answer struct {
 	err   error
 	delay time.Duration
 	cut   bool
 }
 
-// identify finds service and operation of a request and decodes its form. The
-// returned request has at least a service, whose protocol the error takes.
+// identify finds the service and operation of a request and decodes its form. The returned request always
+// has a service, whose protocol is used for an error.
 func (s *Server) identify(r *http.Request, body []byte, call *Call) (*wire.Exchange, error) {
 	sc, signed := model.ParseCredential(r)
 	form := url.Values{}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		form, _ = url.ParseQuery(string(body)) // a fault in it is answered by wire.ParseForm
+		form, _ = url.ParseQuery(string(body)) // wire.ParseForm reports errors in it
 	}
 	sv := s.route(r, sc, form)
 	if sv == nil {
@@ -214,7 +213,7 @@ func (s *Server) serve(rq *wire.Exchange, call *Call) answer {
 	return s.run(rq, r, call)
 }
 
-// setRegion gives an exchange the region that it is about.
+// setRegion sets the region of an exchange.
 func (s *Server) setRegion(rq *wire.Exchange, r *region) {
 	rq.World, rq.Part = &r.Region, s.services[rq.Service.Name].part(r)
 }

@@ -6,20 +6,19 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// allowance is the size of a token bucket: how many calls may come at once, and
-// how many more every second.
+// allowance is the size of a token bucket: the maximum burst of calls, and the additional calls per second.
 type allowance struct {
 	burst  float64
 	refill float64
 }
 
-// tokenBucket is one bucket's fill at a time.
+// tokenBucket is the content of a bucket at a time.
 type tokenBucket struct {
 	tokens float64
 	at     time.Time
 }
 
-// spend takes a token for the call, and reports whether there was one.
+// spend takes a token for the call, and reports whether one was available.
 func (s *Server) spend(rq *wire.Exchange, call *Call) bool {
 	name, size := bucket(rq)
 	call.Bucket = rq.Service.Name + ":" + name
@@ -41,11 +40,10 @@ func (s *Server) spend(rq *wire.Exchange, call *Call) bool {
 	return enough
 }
 
-// bucket names the bucket that a call draws from, and its size. EC2 publishes its
-// sizes and gives each action a bucket of its own. Auto Scaling has one allowance
-// over all its actions and EKS limits each action; their sizes are not published,
-// so these are cautious. SSM and STS document 40 and 600 calls a second,
-// CloudWatch 9 to read alarms and 3 to change them.
+// bucket returns the name and size of a call's bucket. EC2 publishes its sizes and has a bucket for each
+// action. Auto Scaling has one limit for all its actions and EKS limits each action; neither publishes its
+// sizes, so these are conservative. SSM and STS document 40 and 600 calls per second, CloudWatch 9 for
+// reading alarms and 3 for changing them.
 func bucket(rq *wire.Exchange) (string, allowance) {
 	switch rq.Service.Name {
 	case "ec2":
@@ -59,7 +57,7 @@ func bucket(rq *wire.Exchange) (string, allowance) {
 		return rq.Operation.Name, allowance{burst: 50, refill: 10}
 	case "ssm":
 		return "all", allowance{burst: 40, refill: 40}
-	case "dynamodb": // an account's; what a table has is package dynamodb's
+	case "dynamodb": // the account's limit; package dynamodb has the tables' limits
 		return "all", allowance{burst: 40000, refill: 40000}
 	case "monitoring":
 		if rq.Operation.Name == "DescribeAlarms" {
@@ -72,7 +70,7 @@ func bucket(rq *wire.Exchange) (string, allowance) {
 	return "all", allowance{burst: 600, refill: 600}
 }
 
-// ec2Allowance is EC2's published size for the call.
+// ec2Allowance returns EC2's published size for the call.
 func ec2Allowance(rq *wire.Exchange) allowance {
 	switch rq.Operation.Name {
 	case "CreateLaunchTemplateVersion", "ModifyLaunchTemplate":

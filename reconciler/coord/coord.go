@@ -136,7 +136,7 @@ type Epoch struct {
 	N      int64  `json:"n"`
 }
 
-// Owner is the owner of a key. The zero Owner means that the key never had one.
+// String returns the epoch in the form that people see.
 func (e Epoch) String() string { return fmt.Sprintf("%s/%d", e.Engine, e.N) }
 
 // Owner is the owner of a key. The zero Owner means that the key never had one.

@@ -100,7 +100,7 @@ func (r *replica) sleep(ctx context.Context, d time.Duration) error {
 // inProcess passes requests to a handler, without a network.
 type inProcess struct{ handler http.Handler }
 
-// Do implements plainbody.Doer.
+// Do implements httpbody.Doer.
 func (p inProcess) Do(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err

@@ -10,13 +10,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// maxActivities is the number of a group's activities to keep.
+// maxActivities bounds the stored activities of a group.
 const maxActivities = 100
 
 // activity is a scaling activity.
 type activity struct {
 	ID          string
-	Seq         uint64 // rises with each activity of the region
+	Seq         uint64 // increases with each activity of the region
 	Group, ARN  string
 	GroupGone   bool
 	InstanceID  string
@@ -32,7 +32,7 @@ type activity struct {
 
 const activityTime = "2006-01-02T15:04:05Z"
 
-// beginActivity records that a member starts or ends.
+// beginActivity records the start or end of a member.
 func (r *Region) beginActivity(g *Group, m *Member, description, cause string) *activity {
 	a := r.newActivity(g, description, cause)
 	a.InstanceID = m.ID
@@ -72,8 +72,8 @@ func LaunchFailure(message string) string {
 	return strings.TrimSuffix(message, ".") + ". Launching EC2 instance failed."
 }
 
-// openActivity finds the unfinished activity of a member that ends or comes into service, nil if it
-// is over or forgotten.
+// openActivity finds the unfinished activity of a member that ends or comes into service. It returns nil if
+// that activity has ended or was forgotten.
 func (g *Group) openActivity(ends bool, id string) *activity {
 	for i := len(g.Activities) - 1; i >= 0; i-- {
 		if a := g.Activities[i]; a.InstanceID == id && a.End.IsZero() && strings.HasPrefix(a.Description, memberTerminating) == ends {
@@ -89,7 +89,7 @@ func (r *Region) finishActivity(g *Group, ends bool, id string) {
 	}
 }
 
-// failPending ends the launch of a member that is ended before it was in service.
+// failPending ends the launch of a member that is terminated before it was in service.
 func (r *Region) failPending(g *Group, m *Member) {
 	message := "Instance " + m.ID + " was terminated before it was in service."
 	if in := r.ec2.Instances.Get(m.ID); in != nil && in.Dies != "" && !in.Alive() {
@@ -164,7 +164,7 @@ func (in *describeActivitiesInput) accept(a *activity) bool {
 	return true
 }
 
-// describeScalingActivities writes activities, newest first.
+// describeScalingActivities writes activities, the newest first.
 func describeScalingActivities(rq *request, in describeActivitiesInput) error {
 	st := rq.Region
 	if in.AutoScalingGroupName != "" && !st.Groups.Has(in.AutoScalingGroupName) && !in.IncludeDeletedGroups {
@@ -247,7 +247,7 @@ func terminateInstanceInGroup(rq *request, in terminateMemberInput) error {
 		return wire.Fail("ScalingActivityInProgress", "The instance %s is already being terminated", in.InstanceID)
 	}
 	cause := "instance " + m.ID + " was taken out of service in response to a user request."
-	if in.ShouldDecrementDesiredCapacity && m.Active() { // a retained one no longer counts
+	if in.ShouldDecrementDesiredCapacity && m.Active() { // a retained member no longer counts
 		if g.Desired-m.Units < g.Min {
 			return invalid("Currently, desiredSize equals minSize (%d). Terminating instance without replacement will violate group's min size constraint. Either set shouldDecrementDesiredCapacity flag to false or lower group's min size.", g.Min)
 		}

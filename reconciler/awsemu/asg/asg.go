@@ -1,12 +1,10 @@
-// Package asg is EC2 Auto Scaling: groups, their members, warm pools, hooks, instance
-// refreshes, and what moves groups: scheduled actions (package schedule) and scaling
-// policies (package policy).
+// Package asg is EC2 Auto Scaling: groups, their members, warm pools, hooks, instance refreshes, scheduled
+// actions (package schedule) and scaling policies (package policy).
 //
-// A group moves towards its desired capacity whenever something touches it: members
-// that are not healthy are replaced, missing ones launched and surplus ones ended.
-// An instance refresh, or its rollback, replaces members in batches between checkpoints,
-// step by step on a timer. Launches fail as EC2 says, and are tried again later each
-// time. EKS makes the groups of its nodegroups here.
+// A group moves towards its desired capacity after each change: unhealthy members are replaced, missing ones
+// launched and surplus ones terminated. An instance refresh, or its rollback, replaces members in batches
+// between checkpoints, step by step on a timer. Launches fail with EC2's errors, and are retried after a
+// pause. EKS makes the groups of its nodegroups here.
 package asg
 
 import (
@@ -25,17 +23,17 @@ type Region struct {
 
 	Groups        world.Table[*Group]        // by name
 	LaunchConfigs world.Table[*LaunchConfig] // by name
-	// Gone are the last activities of deleted groups, oldest first.
+	// Gone has the last activities of deleted groups, the oldest first.
 	Gone []*activity
 	// ActivitySeq is the number of activities so far.
 	ActivitySeq uint64
 }
 
-// maxGone is the number of activities of deleted groups to keep.
+// maxGone bounds the stored activities of deleted groups.
 const maxGone = 500
 
-// The timer kinds of Auto Scaling; the key is that of a group, for refreshes
-// followed by the refresh's.
+// The timer kinds of Auto Scaling. The key is a group's key; for refreshes it is followed by the refresh's
+// id.
 const (
 	timerScale     = "asg.scale"
 	timerRetry     = "asg.retry"
@@ -49,7 +47,7 @@ const (
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is EC2 Auto Scaling.
+// Service returns EC2 Auto Scaling.
 func Service() *wire.Service {
 	return wire.NewService("autoscaling", wire.QueryDialect(),
 		wire.FormOp("CreateAutoScalingGroup", wire.Writes, createAutoScalingGroup),
@@ -127,8 +125,8 @@ func Timers() map[string]func(*Region, string) {
 	}
 }
 
-// Join connects the region, new or read from JSON, with EC2, which launches the groups' instances,
-// and with the alarms that end refreshes.
+// Join connects the region, new or read from JSON, with EC2, which launches the groups' instances, and with
+// the alarms that end refreshes.
 func (r *Region) Join(base *world.Region, machines *ec2.Region, alarms *cloudwatch.Region, listeners *world.Script[HookListener]) {
 	r.Region, r.ec2, r.alarms, r.listeners = base, machines, alarms, listeners
 }

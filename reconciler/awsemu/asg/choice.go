@@ -18,10 +18,10 @@ type Choice struct {
 	imageID      string // "": the template's
 	weight       string
 	override     bool
-	launchConfig string // "" unless it is of one
+	launchConfig string // "" without a launch configuration
 }
 
-// choices are the ways to launch that a configuration of whatever kind offers.
+// choices returns the possible launches of a configuration of any kind.
 func (r *Region) choices(c GroupConfig) ([]Choice, *wire.Error) {
 	if c.LaunchConfig == "" {
 		return Choices(r.ec2, c)
@@ -34,8 +34,8 @@ func (r *Region) choices(c GroupConfig) ([]Choice, *wire.Error) {
 	return []Choice{{version: &ec2.Version{Data: body}, instanceType: body.Text("InstanceType"), launchConfig: lc.Name}}, nil
 }
 
-// Choices are the ways to launch that a configuration offers, in its order of
-// preference. There is at least one, or a fault.
+// Choices returns the possible launches of a configuration, in its order of preference. It returns at least
+// one choice or an error.
 func Choices(r *ec2.Region, c GroupConfig) ([]Choice, *wire.Error) {
 	if c.Mixed == nil {
 		base, err := baseChoice(r, *c.Template)
@@ -88,8 +88,8 @@ func baseChoice(r *ec2.Region, spec TemplateSpec) (Choice, *wire.Error) {
 	}, nil
 }
 
-// expand makes a choice of each instance type that meets requirements; without
-// requirements the choice stays as it is.
+// expand returns a choice for each instance type that meets the requirements. Without requirements it
+// returns the choice unchanged.
 func expand(r *ec2.Region, ch Choice, requirements wire.Data) ([]Choice, *wire.Error) {
 	if len(requirements) == 0 {
 		return []Choice{ch}, nil
@@ -128,7 +128,7 @@ func (ch *Choice) units(capacityType string) int64 {
 	return 1
 }
 
-// TryLaunch looks for what would keep EC2 from launching, without launching.
+// TryLaunch returns the error with which EC2 would refuse a launch, without launching.
 func TryLaunch(r *ec2.Region, ch Choice, subnets []string) *wire.Error {
 	in := &ec2.Instance{
 		Type:    cmp.Or(ch.instanceType, "m1.small"),

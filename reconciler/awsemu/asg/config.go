@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// GroupConfig says what a group launches: a launch template, a mixed instances policy or
-// a launch configuration.
+// GroupConfig is the launch source of a group: a launch template, a mixed instances policy or a launch
+// configuration.
 type GroupConfig struct {
 	LaunchConfig string // by name
 	Template     *TemplateSpec
@@ -40,7 +40,7 @@ type Override struct {
 	ImageID      string
 }
 
-// Distribution says how a mixed instances policy buys.
+// Distribution is the purchase options of a mixed instances policy.
 type Distribution struct {
 	OnDemandStrategy string
 	OnDemandBase     int64
@@ -55,7 +55,7 @@ type SpecInput struct {
 	LaunchTemplateID, LaunchTemplateName, Version string
 }
 
-// PolicyInput is a mixed instances policy of a request; nil parts were not sent.
+// PolicyInput is a mixed instances policy in a request. Parts that were not sent are nil.
 type PolicyInput struct {
 	LaunchTemplate        *PolicyTemplate
 	InstancesDistribution *struct {
@@ -76,7 +76,7 @@ type overrideInput struct {
 	InstanceRequirements                    wire.Data
 }
 
-// weightRange is the range of a weight in AWS.
+// weightRange is AWS's message about a weight out of range.
 const weightRange = "Weighted capacity must be a number from 1 to 999"
 
 func (in *SpecInput) check() error {
@@ -86,7 +86,7 @@ func (in *SpecInput) check() error {
 	return nil
 }
 
-// spec is the launch template that the request names, nil for none.
+// spec returns the launch template in the request, or nil.
 func (in *SpecInput) spec() *TemplateSpec {
 	if in == nil {
 		return nil
@@ -123,8 +123,8 @@ func (in *overrideInput) check() error {
 	return nil
 }
 
-// apply makes a policy out of a request and the policy that was there before,
-// nil for none: what was not sent stays.
+// apply returns a policy from a request and the earlier policy, which may be nil. Members that were not sent
+// stay unchanged.
 func (in *PolicyInput) apply(before *MixedPolicy) (*MixedPolicy, *wire.Error) {
 	m := &MixedPolicy{Distribution: Distribution{OnDemandPercent: 100, SpotStrategy: "lowest-price"}}
 	if before != nil {
@@ -155,7 +155,7 @@ func (in *PolicyInput) apply(before *MixedPolicy) (*MixedPolicy, *wire.Error) {
 		Set(&d.SpotStrategy, sent.SpotAllocationStrategy)
 		Set(&d.SpotMaxPrice, sent.SpotMaxPrice)
 		if sent.SpotInstancePools != nil || sent.SpotAllocationStrategy != nil && *sent.SpotAllocationStrategy != "lowest-price" {
-			d.SpotPools = sent.SpotInstancePools // those of lowest-price end with it
+			d.SpotPools = sent.SpotInstancePools // pools of lowest-price end with it
 		}
 	}
 	if d.OnDemandStrategy == "" {
@@ -167,14 +167,14 @@ func (in *PolicyInput) apply(before *MixedPolicy) (*MixedPolicy, *wire.Error) {
 	return m, d.check(m)
 }
 
-// Set changes a value where a new one was sent.
+// Set changes a value if a new one was sent.
 func Set[T any](to *T, value *T) {
 	if value != nil {
 		*to = *value
 	}
 }
 
-// check applies the rules of a distribution and settles its pools.
+// check applies the rules of a distribution and sets its pools.
 func (d *Distribution) check(m *MixedPolicy) *wire.Error {
 	switch {
 	case !slices.Contains([]string{"prioritized", "lowest-price"}, d.OnDemandStrategy):
@@ -214,8 +214,7 @@ func (m *MixedPolicy) byRequirements() bool {
 	return false
 }
 
-// specs are all launch template specifications of the configuration, to be
-// changed in place.
+// specs returns all launch template specifications of the configuration, for changes in place.
 func (c *GroupConfig) specs() []*TemplateSpec {
 	if c.Template != nil {
 		return []*TemplateSpec{c.Template}
@@ -232,8 +231,8 @@ func (c *GroupConfig) specs() []*TemplateSpec {
 	return all
 }
 
-// pinned says whether every launch template is named by a number and none takes
-// its image from a parameter: only then can a refresh be rolled back.
+// pinned reports whether every launch template has a version number and no image from a parameter. Only then
+// can a refresh be rolled back.
 func (c GroupConfig) pinned(r *Region) bool {
 	for _, s := range c.specs() {
 		if strings.HasPrefix(s.Version, "$") {
@@ -246,9 +245,8 @@ func (c GroupConfig) pinned(r *Region) bool {
 	return true
 }
 
-// checkConfig applies Auto Scaling's rules to a configuration and fills in both
-// id and name of its templates. With trial, the templates are tried as EC2's
-// dry run does, which finds images, types and profiles that are not there.
+// checkConfig applies Auto Scaling's rules to a configuration and fills in id and name of its templates.
+// With trial, it tries the templates like EC2's dry run, which detects missing images, types and profiles.
 func (r *Region) checkConfig(c GroupConfig, trial bool, subnets []string) *wire.Error {
 	if err := checkPolicy(r.ec2, c.Mixed); err != nil {
 		return err
@@ -313,7 +311,7 @@ func checkPolicy(r *ec2.Region, m *MixedPolicy) *wire.Error {
 	return nil
 }
 
-// malformedTemplate wraps EC2's fault as Auto Scaling does.
+// malformedTemplate wraps EC2's error like Auto Scaling.
 func malformedTemplate(err *wire.Error) *wire.Error {
 	return invalid("You must use a valid fully-formed launch template. %s", err.Message)
 }

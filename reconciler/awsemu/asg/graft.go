@@ -10,14 +10,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// GroupGraft holds the facts of a group in another AWS, for a group that a call has made without
+// GroupGraft contains the facts about a group in another AWS, for a group that a call has made without
 // machines.
 type GroupGraft struct {
 	Name         string
 	Created      time.Time
 	Min, Desired int64
 	Members      []MemberGraft
-	// Refresh is the newest one where that has ended.
+	// Refresh is the newest refresh if it has ended.
 	Refresh *RefreshGraft
 }
 
@@ -27,7 +27,7 @@ type MemberGraft struct {
 	Template          TemplateSpec
 	Lifecycle, Health string
 	Protected         bool
-	Served            time.Time // when it went into service
+	Served            time.Time // time at which it came into service
 }
 
 // RefreshGraft is an instance refresh that has ended.
@@ -35,11 +35,11 @@ type RefreshGraft struct {
 	ID, Status, Reason string
 	Start, End         time.Time
 	Percent, Left      int64
-	// Version is that of its desired configuration's launch template, "" for none.
+	// Version is the launch template version of its desired configuration, or "".
 	Version string
 }
 
-// GraftGroup gives a group its machines.
+// GraftGroup adds machines to a group.
 func (r *Region) GraftGroup(s GroupGraft) error {
 	g := r.Groups.Get(s.Name)
 	if g == nil || len(g.Members) > 0 {
@@ -67,7 +67,7 @@ func (r *Region) GraftGroup(s GroupGraft) error {
 	return nil
 }
 
-// at is the configuration with another version of its template.
+// at returns the configuration with another version of its template.
 func (c GroupConfig) at(version string) GroupConfig {
 	if c.Mixed != nil {
 		mixed := *c.Mixed

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// The lifecycle states that members of a group pass through, but for those of hooks.
+// The lifecycle states of members, except those of hooks.
 const (
 	memberPending     = "Pending"
 	memberInService   = "InService"
@@ -55,8 +55,8 @@ type Group struct {
 	LifecyclePolicy    wire.Data
 	Tags               []GroupTag // by key
 	TargetGroups       []string
-	OtherSources       []trafficSource // traffic sources that are no target groups
-	Metrics            []string        // that are sent to CloudWatch, sorted
+	OtherSources       []trafficSource // traffic sources other than target groups
+	Metrics            []string        // sent to CloudWatch, sorted
 	Hooks              world.Table[*Hook]
 	Schedule           world.Table[*schedule.Action] // by name
 	Scaling            world.Table[*policy.Policy]   // by name
@@ -72,12 +72,12 @@ type Group struct {
 	Surge              int64  // instances beyond Desired while members are replaced
 	Launched           int64  // members launched so far
 	Scheduled          bool   // a scale timer is set
-	Cause              string // why the capacity was last changed
+	Cause              string // reason of the last capacity change
 	LastScaled         time.Time
 	Failures           int64     // launches that failed in a row
 	FailuresTotal      int64     // launches that failed so far
-	LastFailure        string    // what EC2 said of the last one
-	RetryAt            time.Time // no launch before it
+	LastFailure        string    // EC2's message about the last one
+	RetryAt            time.Time // earliest time of the next launch
 }
 
 // GroupTag is a tag of a group.
@@ -103,30 +103,30 @@ type Member struct {
 	Zone         string
 	SubnetID     string
 	ImageID      string
-	OwnImage     bool // the image is an override's
+	OwnImage     bool // an override's image
 	Lifecycle    string
 	Health       string
-	Template     TemplateSpec // as it was launched from
-	Override     bool         // a type or template of the mixed instances policy
+	Template     TemplateSpec // at its launch
+	Override     bool         // from an override of the mixed instances policy
 	Weight       string
 	Units        int64 // its part of the desired capacity
 	Spot         bool
 	Protected    bool
-	LaunchConfig string // as it was launched from, "" for none
-	Seq          int64  // rises with each launch in the group
-	Volume       string `json:",omitempty"` // the refresh that gave it its root volume
+	LaunchConfig string // at its launch, "" for none
+	Seq          int64  // increases with each launch in the group
+	Volume       string `json:",omitempty"` // the refresh that replaced its root volume
 
-	Served   time.Time         // when it last went into service
-	Attached bool              // it was launched by somebody else
-	Told     bool              // its health was set by a call
-	Spared   time.Time         // it is not replaced before
-	Actions  []lifecycleAction // that it waits for
+	Served   time.Time         // when it last came into service
+	Attached bool              // not launched by the group
+	Told     bool              // a call set its health
+	Spared   time.Time         // earliest time of its replacement
+	Actions  []lifecycleAction // actions that it waits for
 }
 
-// key names the group in timers: the UUID distinguishes it from a namesake.
+// key identifies the group in timers. The UUID distinguishes it from another group of its name.
 func (g *Group) key() string { return g.UUID + "/" + g.Name }
 
-// groupByKey finds the group of a timer's key, nil where it is gone.
+// groupByKey finds the group of a timer's key. It returns nil if the group is gone.
 func (r *Region) groupByKey(key string) *Group {
 	uuid, name, _ := strings.Cut(key, "/")
 	if g := r.Groups.Get(name); g != nil && g.UUID == uuid {
@@ -135,16 +135,16 @@ func (r *Region) groupByKey(key string) *Group {
 	return nil
 }
 
-// owner is the owner of the group's instances.
+// owner returns the owner of the group's instances, for EC2.
 func (g *Group) owner() string { return ownerPrefix + g.Name }
 
-// ownerPrefix stands before the group's name in what EC2 keeps as an instance's owner.
+// ownerPrefix is the prefix of the group's name in an instance's owner.
 const ownerPrefix = "asg:"
 
-// tagGroupName is the tag that members of groups have.
+// tagGroupName is the tag with the group's name on its members.
 const tagGroupName = "aws:autoscaling:groupName"
 
-// findGroup finds a group by name, with Auto Scaling's fault.
+// findGroup finds a group by name, or returns Auto Scaling's error.
 func (r *Region) findGroup(name string) (*Group, error) {
 	if g := r.Groups.Get(name); g != nil {
 		return g, nil
@@ -164,7 +164,7 @@ func (r *Region) changeableGroup(name string) (*Group, error) {
 	return g, nil
 }
 
-// Member finds a member by instance id, nil for none.
+// Member finds a member by instance id, or returns nil.
 func (g *Group) Member(id string) *Member {
 	for _, m := range g.Members {
 		if m.ID == id {
@@ -183,17 +183,17 @@ func (g *Group) removeMember(id string) {
 	}
 }
 
-// Active says whether a member counts: it is neither on its way out nor in standby.
+// Active reports whether a member counts: it is neither ending nor in standby.
 func (m *Member) Active() bool {
 	return m.Lifecycle != memberStandby && m.Lifecycle != memberRetained && !m.ends()
 }
 
-// ends says whether a member is on its way out.
+// ends reports whether a member is ending.
 func (m *Member) ends() bool {
 	return strings.HasPrefix(m.Lifecycle, memberTerminating) && m.Lifecycle != memberRetained
 }
 
-// capacity is the sum of the active members' parts.
+// capacity returns the sum of the active members' units.
 func (g *Group) capacity() int64 {
 	n := int64(0)
 	for _, m := range g.Members {
@@ -204,7 +204,7 @@ func (g *Group) capacity() int64 {
 	return n
 }
 
-// Steady says whether all active members are in service and as many as wanted.
+// Steady reports whether the wanted number of members is in service.
 func (g *Group) Steady() bool {
 	n := int64(0)
 	for _, m := range g.Members {
@@ -218,7 +218,7 @@ func (g *Group) Steady() bool {
 	return n >= g.Desired+g.Surge
 }
 
-// suspended says whether a process is suspended.
+// suspended reports whether a process is suspended.
 func (g *Group) suspended(process string) bool {
 	for _, s := range g.Suspended {
 		if s.Process == process {
@@ -246,7 +246,7 @@ func (g *Group) SetTag(t GroupTag) {
 	g.Tags[i] = t
 }
 
-// memberTags are the tags that a new member gets.
+// memberTags returns the tags of a new member.
 func (g *Group) memberTags() world.Tags {
 	ts := make(world.Tags, 0, len(g.Tags)+1)
 	for _, t := range g.Tags {

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// Hook is a lifecycle hook: members wait for it as lifecycle.go says.
+// Hook is a lifecycle hook. lifecycle.go implements the waits.
 type Hook struct {
 	Name       string
 	Transition string
@@ -16,18 +16,18 @@ type Hook struct {
 	Metadata   string
 	Timeout    int64 // seconds
 	Result     string
-	// Answered hooks are those of EKS, which completes their actions as soon as they begin.
+	// Answered says that EKS completes the actions of this hook as soon as they start.
 	Answered bool `json:",omitempty"`
 }
 
-// AddNodegroupHooks makes the hooks that EKS keeps on the group of a managed nodegroup.
+// AddNodegroupHooks adds the hooks that EKS puts on the group of a managed nodegroup.
 func (g *Group) AddNodegroupHooks(topic, role string) {
 	for name, transition := range map[string]string{"Launch-LC-Hook": transitionLaunching, "Terminate-LC-Hook": transitionTerminating} {
 		g.Hooks.Put(name, &Hook{Name: name, Transition: transition, Target: topic, Role: role, Timeout: 1800, Result: resultContinue, Answered: true})
 	}
 }
 
-// hookInput is a hook of a request; nil members were not sent.
+// hookInput is a hook in a request. Members that were not sent are nil.
 type hookInput struct {
 	LifecycleHookName, LifecycleTransition, DefaultResult string
 	NotificationTargetARN, RoleARN, NotificationMetadata  *string
@@ -44,7 +44,7 @@ func (in *hookInput) Check() error {
 	return inRange("HeartbeatTimeout", in.HeartbeatTimeout, 30, 7200)
 }
 
-// apply changes a hook by what was sent.
+// apply changes a hook by the members that were sent.
 func (in *hookInput) apply(h *Hook) {
 	h.Name = in.LifecycleHookName
 	h.Transition, h.Result = cmp.Or(in.LifecycleTransition, h.Transition), cmp.Or(in.DefaultResult, h.Result)

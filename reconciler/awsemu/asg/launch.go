@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// launchConfig is the configuration that the group launches now: while a refresh with a
-// desired configuration is under way, that.
+// launchConfig returns the current launch source of the group. During a refresh with a desired
+// configuration, it is that configuration.
 func (g *Group) launchConfig(r *Region) GroupConfig {
 	if f := g.activeRefresh(); f != nil && f.Desired != nil && f.Status != refreshCancelling && f.Status != refreshRollingBack {
 		return *f.Desired
@@ -54,8 +54,8 @@ func (g *Group) locations(r *Region) []location {
 	return out
 }
 
-// launchMember launches one member, trying other places and choices where EC2
-// lacks capacity. It reports whether that worked.
+// launchMember launches one member. It tries other places and choices if EC2 has no capacity, and reports
+// success.
 func (r *Region) launchMember(g *Group) bool {
 	cfg := g.launchConfig(r)
 	spot := cfg.Mixed != nil && nextIsSpot(g.Members, cfg.Mixed.Distribution)
@@ -67,7 +67,7 @@ func (r *Region) launchMember(g *Group) bool {
 	return r.launched(g, err)
 }
 
-// launched reports whether a launch worked; the group remembers why it did not.
+// launched reports whether a launch succeeded. It stores the error in the group.
 func (r *Region) launched(g *Group, err *wire.Error) bool {
 	if err == nil {
 		return true
@@ -78,8 +78,8 @@ func (r *Region) launched(g *Group, err *wire.Error) bool {
 	return false
 }
 
-// launchSomewhere launches an instance at the first place and with the first choice
-// that work, and hands it to join; the fault is that of the first attempt.
+// launchSomewhere launches an instance at the first place and with the first choice that work, and passes it
+// to join. On failure it returns the error of the first attempt.
 func (r *Region) launchSomewhere(g *Group, choices []Choice, spot bool, join func(*Choice, *ec2.Instance)) *wire.Error {
 	var firstErr *wire.Error
 	for _, at := range g.locations(r) {
@@ -110,13 +110,13 @@ func (r *Region) launchSomewhere(g *Group, choices []Choice, spot bool, join fun
 	return firstErr
 }
 
-// lacksCapacity says whether another zone or type may do better.
+// lacksCapacity reports whether another zone or type may succeed.
 func lacksCapacity(code string) bool {
 	return slices.Contains([]string{"InsufficientInstanceCapacity", "ReservationCapacityExceeded", "InsufficientFreeAddressesInSubnet", "Unsupported",
 		"MaxSpotInstanceCountExceeded", "SpotMaxPriceTooLow", "InvalidSubnetID.NotFound"}, code)
 }
 
-// join makes a launched instance a member.
+// join makes a launched instance a member of the group.
 func (r *Region) join(g *Group, ch *Choice, in *ec2.Instance) {
 	m := g.newMember(ch, in)
 	n := g.capacity()
@@ -125,7 +125,7 @@ func (r *Region) join(g *Group, ch *Choice, in *ec2.Instance) {
 		fmt.Sprintf("an instance was started in response to a difference between desired and actual capacity, increasing the capacity from %d to %d.", n, n+m.Units))
 }
 
-// newMember makes the group's record of an instance that was launched for it.
+// newMember returns the group's record of a launched instance.
 func (g *Group) newMember(ch *Choice, in *ec2.Instance) *Member {
 	g.Launched++
 	return &Member{
@@ -135,7 +135,7 @@ func (g *Group) newMember(ch *Choice, in *ec2.Instance) *Member {
 	}
 }
 
-// launchFailed counts a failure and waits longer after each.
+// launchFailed counts a failure. Each further failure makes the group wait longer.
 func (r *Region) launchFailed(g *Group) {
 	g.FailuresTotal++
 	wait := r.Timings().InstancePending << min(g.Failures, 6)
@@ -144,7 +144,7 @@ func (r *Region) launchFailed(g *Group) {
 	r.After(wait, timerRetry, g.key())
 }
 
-// nextIsSpot says how the next member is bought.
+// nextIsSpot reports whether the next member is a Spot instance.
 func nextIsSpot(members []*Member, d Distribution) bool {
 	total, onDemand := int64(0), int64(0)
 	for _, m := range members {
@@ -160,8 +160,8 @@ func nextIsSpot(members []*Member, d Distribution) bool {
 	return onDemand >= wanted
 }
 
-// rotate orders choices by the allocation strategy. Without prices the order of
-// the policy stands for the price; lowest-price Spot spreads over its pools.
+// rotate orders choices by the allocation strategy. The emulator has no prices, so the order of the policy
+// replaces them. Spot with lowest-price is spread over its pools.
 func rotate(members []*Member, cfg GroupConfig, choices []Choice, spot bool) []Choice {
 	if !spot || cfg.Mixed.Distribution.SpotPools == nil {
 		return choices
@@ -181,8 +181,8 @@ func rotate(members []*Member, cfg GroupConfig, choices []Choice, spot bool) []C
 	return append(out, choices[i+1:]...)
 }
 
-// MatcherOf recognizes members that a configuration could have launched: same template,
-// version, and a type and image that it offers.
+// MatcherOf returns a function that recognizes members of a configuration: same template and version, and
+// one of its types and images.
 func MatcherOf(r *ec2.Region, cfg GroupConfig) func(*Member) bool {
 	if cfg.LaunchConfig != "" {
 		return func(m *Member) bool { return m.LaunchConfig == cfg.LaunchConfig }
@@ -202,8 +202,8 @@ func MatcherOf(r *ec2.Region, cfg GroupConfig) func(*Member) bool {
 	}
 }
 
-// hasImage says whether a member's image is that of a choice. One with its template's image
-// has that of the version, as it matches the version.
+// hasImage reports whether a member's image is that of a choice. A member with its template's image has the
+// image of the version, because it matches the version.
 func (ch *Choice) hasImage(r *ec2.Region, m *Member) bool {
 	switch {
 	case ch.imageID != "":

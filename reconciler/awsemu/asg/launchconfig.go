@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// LaunchConfig is a launch configuration: what a group may launch instead of a launch
-// template. It never changes.
+// LaunchConfig is a launch configuration: a launch source of groups without a launch template. It never
+// changes.
 type LaunchConfig struct {
 	Name, ARN string
 	Created   time.Time
@@ -29,7 +29,7 @@ type launchConfigInput struct {
 	EbsOptimized, AssociatePublicIPAddress             *bool
 }
 
-// data are the members that were sent.
+// data returns the members that were sent.
 func (in *launchConfigInput) data() wire.Data {
 	d := wire.Data{}
 	for name, text := range map[string]*string{
@@ -80,7 +80,7 @@ func createLaunchConfiguration(rq *request, in launchConfigInput) error {
 	return nil
 }
 
-// addLaunchConfig makes a launch configuration, of an instance where one is named.
+// addLaunchConfig makes a launch configuration, from an instance if one is named.
 func (r *Region) addLaunchConfig(name, instance string, d wire.Data) *wire.Error {
 	if instance != "" {
 		i := r.ec2.Instances.Get(instance)
@@ -116,8 +116,8 @@ func (r *Region) addLaunchConfig(name, instance string, d wire.Data) *wire.Error
 	return nil
 }
 
-// checkLaunchConfig looks for what does not exist. The network is that of a group, so
-// that security groups are looked for where they are.
+// checkLaunchConfig returns an error for missing resources. The network depends on the group, so security
+// groups are not restricted to a VPC.
 func (r *Region) checkLaunchConfig(c *LaunchConfig) *wire.Error {
 	body := c.body()
 	image, err := r.ec2.ResolveImage(body.Text("ImageId"))
@@ -141,7 +141,7 @@ func (r *Region) checkLaunchConfig(c *LaunchConfig) *wire.Error {
 	return nil
 }
 
-// body returns the contents of the configuration in the form of a launch template version.
+// body returns the content of the configuration in the form of a launch template version.
 func (c *LaunchConfig) body() wire.Data {
 	out := wire.Data{}
 	for _, name := range []string{"ImageId", "InstanceType", "KeyName", "UserData", "BlockDeviceMappings", "MetadataOptions", "EbsOptimized", "KernelId"} {
@@ -221,7 +221,7 @@ func describeLaunchConfigurations(rq *request, in describeLaunchConfigsInput) er
 		w.Time("CreatedTime", c.Created)
 		for _, empty := range []string{"KeyName", "UserData", "KernelId", "RamdiskId"} {
 			if !c.Data.Has(empty) {
-				w.Text(empty, "") // which AWS always says
+				w.Text(empty, "") // AWS always returns it
 			}
 		}
 		w.WriteShape(c.Data, model.Services()["autoscaling"].Shapes["LaunchConfiguration"])

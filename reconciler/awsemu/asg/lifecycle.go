@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The lifecycle states of members that wait for hooks, or went on after them.
+// The lifecycle states of members that wait for hooks, or continued after them.
 const (
 	suffixWait        = ":Wait"
 	memberWaiting     = memberPending + suffixWait
@@ -16,7 +16,7 @@ const (
 	memberRetained    = "Terminating:Retained"
 )
 
-// The transitions that hooks are for, and the results of lifecycle actions.
+// The transitions of hooks, and the results of lifecycle actions.
 const (
 	transitionLaunching   = "autoscaling:EC2_INSTANCE_LAUNCHING"
 	transitionTerminating = "autoscaling:EC2_INSTANCE_TERMINATING"
@@ -26,36 +26,34 @@ const (
 
 const completedAbandon = "Lifecycle Action Completed with ABANDON Result"
 
-// HookListener completes the lifecycle actions of groups as soon as they begin, as a
-// program does that Auto Scaling notifies of them. The zero value of a selector matches
-// every group and both transitions.
+// HookListener completes the lifecycle actions of groups as soon as they start, like a program that Auto
+// Scaling notifies. The zero value of a selector matches every group and both transitions.
 type HookListener struct {
 	Group      string `json:"group"`
 	Transition string `json:"transition"`
-	Result     string `json:"result"` // CONTINUE where it is ""
+	Result     string `json:"result"` // defaults to CONTINUE
 }
 
 // lifecycleAction is a hook that a member waits for.
 type lifecycleAction struct {
 	Hook    string
 	Token   string
-	Timeout int64     // seconds that a heartbeat gives
-	Until   time.Time // when it ends without another heartbeat
-	Latest  time.Time // when it ends whatever comes
-	Result  string    // where nobody completes it
+	Timeout int64     // seconds that a heartbeat adds
+	Until   time.Time // end without another heartbeat
+	Latest  time.Time // latest end
+	Result  string    // result if nobody completes it
 }
 
-// hooked is a member on its way through the lifecycle hooks of its group. All hooks of
-// a transition begin together; the first ABANDON ends them all, and after the last
-// CONTINUE the member goes on.
+// hooked is a member that passes through the lifecycle hooks of its group. All hooks of a transition start
+// together. The first ABANDON ends them all, and after the last CONTINUE the member continues.
 type hooked struct {
 	*Region
 	g *Group
 	m *Member
 }
 
-// startWait makes the member wait for the hooks of a transition, and reports whether there
-// are any. Where listeners complete them all the member has gone on already.
+// startWait makes the member wait for the hooks of a transition, and reports whether hooks exist. If
+// listeners complete them all, the member has continued already.
 func (h *hooked) startWait(transition string) bool {
 	hooks := h.g.hooks(transition)
 	if len(hooks) == 0 {
@@ -77,14 +75,14 @@ func (h *hooked) startWait(transition string) bool {
 		for _, a := range h.m.Actions {
 			h.complete(a, cmp.Or(l.Result, resultContinue), completedAbandon)
 			if l.Result == resultAbandon {
-				break // which ended them all
+				break // ends all actions
 			}
 		}
 	}
 	return true
 }
 
-// hooks are the group's hooks of a transition for which a member waits.
+// hooks returns the group's hooks for a transition.
 func (g *Group) hooks(transition string) []*Hook {
 	var out []*Hook
 	for _, name := range g.Hooks.Sorted() {
@@ -99,7 +97,7 @@ func (h *hooked) timerKey(a lifecycleAction) string {
 	return h.g.key() + "\x00" + h.m.ID + "\x00" + a.Token
 }
 
-// listener finds the listener that completes the actions of a transition, nil for none.
+// listener finds the listener that completes the actions of a transition, or returns nil.
 func (r *Region) listener(group, transition string) *HookListener {
 	for _, l := range r.listeners.List() {
 		if (l.Group == "" || l.Group == group) && (l.Transition == "" || l.Transition == transition) {
@@ -109,7 +107,7 @@ func (r *Region) listener(group, transition string) *HookListener {
 	return nil
 }
 
-// complete ends one of the member's actions; why says how it was abandoned.
+// complete ends one of the member's actions. why is the reason of an abandonment.
 func (h *hooked) complete(a lifecycleAction, result, why string) {
 	h.m.Actions = slices.DeleteFunc(slices.Clone(h.m.Actions), func(o lifecycleAction) bool { return o.Token == a.Token })
 	if result != resultAbandon && len(h.m.Actions) > 0 {
@@ -139,8 +137,7 @@ func (h *hooked) complete(a lifecycleAction, result, why string) {
 	}
 }
 
-// hookGone ends an action of a hook that was deleted: launches are abandoned, and what
-// ends goes on.
+// hookGone ends an action of a deleted hook. A launch is abandoned, and a termination continues.
 func (h *hooked) hookGone(a lifecycleAction) {
 	result := resultAbandon
 	if strings.HasSuffix(h.m.Lifecycle, memberEndWaiting) {
@@ -149,9 +146,9 @@ func (h *hooked) hookGone(a lifecycleAction) {
 	h.complete(a, result, "Lifecycle Hook was deleted")
 }
 
-// endProceeds ends the instance of a member whose terminating hooks are through, or
-// keeps it where the group's policy says so for those that were abandoned: beside the
-// capacity, until a call ends it.
+// endProceeds terminates the instance of a member after its terminating hooks. If a hook was abandoned and
+// the group's policy retains such instances, it keeps the instance outside the capacity until a call ends
+// it.
 func (h *hooked) endProceeds(abandoned bool) {
 	if abandoned && !h.g.Deleting && h.g.keepsAbandoned() {
 		h.m.Lifecycle = strings.TrimSuffix(h.m.Lifecycle, suffixWait) + ":Retained"
@@ -169,7 +166,7 @@ func (h *hooked) endProceeds(abandoned bool) {
 	h.ec2.TerminateInstance(h.m.ID, "User initiated")
 }
 
-// runHook applies the default result of an action that nobody completed in time.
+// runHook applies the default result to an action that nobody completed in time.
 func runHook(r *Region, key string) {
 	parts := strings.Split(key, "\x00")
 	g := r.groupByKey(parts[0])
@@ -188,7 +185,7 @@ func runHook(r *Region, key string) {
 	}
 }
 
-// keepsAbandoned says whether the group's policy retains instances.
+// keepsAbandoned reports whether the group's policy retains instances.
 func (g *Group) keepsAbandoned() bool {
 	return g.LifecyclePolicy.Sub("RetentionTriggers").Text("TerminateHookAbandon") == "retain"
 }
@@ -238,7 +235,7 @@ func completeLifecycleAction(rq *request, in completeActionInput) error {
 	return nil
 }
 
-// recordHeartbeat gives an action its timeout once more, within the global timeout.
+// recordHeartbeat restarts the timeout of an action, within the global timeout.
 func recordHeartbeat(rq *request, in actionInput) error {
 	work, a, err := in.find(rq.Region)
 	if err != nil {

@@ -15,7 +15,7 @@ type membersInput struct {
 	InstanceIDs []string
 }
 
-// bound checks how many instances are named.
+// bound checks the number of named instances.
 func (in *membersInput) bound(most int) error {
 	switch n := len(in.InstanceIDs); {
 	case n == 0:
@@ -31,7 +31,7 @@ func (in *membersInput) bound(most int) error {
 	return nil
 }
 
-// find finds the group and its members, each in one of some states.
+// find finds the group and the members, each of which must be in one of some states.
 func (in *membersInput) find(r *Region, states ...string) (*Group, []*Member, error) {
 	g, err := r.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
@@ -63,8 +63,8 @@ func (in *describeMembersInput) Check() error {
 	return in.bound(50, 50)
 }
 
-// describeAutoScalingInstances writes members of all groups, and of their warm pools. An instance
-// outside of any group is no fault.
+// describeAutoScalingInstances writes members of all groups and their warm pools. It ignores instances
+// outside groups.
 func describeAutoScalingInstances(rq *request, in describeMembersInput) error {
 	r := rq.Region
 	rows, groups := map[string]*Member{}, map[string]string{}
@@ -79,7 +79,7 @@ func describeAutoScalingInstances(rq *request, in describeMembersInput) error {
 	return writePage(rq, "AutoScalingInstances", slices.Sorted(maps.Keys(rows)), in.paging, func(id string) {
 		rq.XML.Text("AutoScalingGroupName", groups[id])
 		shown := *rows[id]
-		shown.Health = strings.ToUpper(shown.Health) // as nowhere else in the service
+		shown.Health = strings.ToUpper(shown.Health) // only this operation uses upper case
 		writeMember(&rq.XML, r, &shown)
 	})
 }
@@ -99,7 +99,7 @@ func setInstanceProtection(rq *request, in protectInput) error {
 	for _, m := range members {
 		m.Protected = in.ProtectedFromScaleIn
 	}
-	rq.Region.Touch(g) // what was protected may be surplus
+	rq.Region.Touch(g) // members that were protected may be surplus
 	return nil
 }
 
@@ -127,8 +127,8 @@ func (r *Region) memberOf(id string) (*Group, *Member, error) {
 	return nil, nil, invalid("Instance Id not found - No managed instance found for instance ID %s", id)
 }
 
-// setInstanceHealth sets an instance's health. An unhealthy instance is replaced, after its grace
-// period unless the call says otherwise.
+// setInstanceHealth sets an instance's health. An unhealthy instance is replaced, after its grace period
+// unless the call overrides that.
 func setInstanceHealth(rq *request, in healthInput) error {
 	r := rq.Region
 	g, m, err := r.memberOf(in.InstanceID)
@@ -149,7 +149,7 @@ func setInstanceHealth(rq *request, in healthInput) error {
 	return nil
 }
 
-// sizesInTheWay is the fault for a change that the bounds of a group do not leave room for.
+// sizesInTheWay returns the error for a change that the bounds of a group do not allow.
 func (g *Group) sizesInTheWay(what string, n int, more string) error {
 	instances := "instance"
 	if n > 1 {
@@ -159,7 +159,7 @@ func (g *Group) sizesInTheWay(what string, n int, more string) error {
 		g.Name, g.Min, g.Max, g.Desired, what, n, more, instances)
 }
 
-// units is the part of some members in the capacity.
+// units returns the sum of some members' units.
 func units(members []*Member) int64 {
 	n := int64(0)
 	for _, m := range members {
@@ -175,8 +175,8 @@ type leaveInput struct {
 
 func (in *leaveInput) Check() error { return in.bound(20) }
 
-// leave takes members out of the capacity, and from the desired capacity where the call
-// says so: otherwise others are launched for them.
+// leave removes members from the capacity. If the call requests it, the desired capacity decreases too;
+// otherwise the group launches replacements.
 func (in *leaveInput) leave(rq *request, g *Group, leaving []*Member, what, description, verb string, out func(*Member)) error {
 	r := rq.Region
 	counted := Keep(leaving, (*Member).Active)
@@ -199,7 +199,7 @@ func (in *leaveInput) leave(rq *request, g *Group, leaving []*Member, what, desc
 	return nil
 }
 
-// moved records and writes an activity of a member that went elsewhere at once.
+// moved records and writes an activity of a member that moved immediately.
 func (r *Region) moved(rq *request, g *Group, m *Member, description, cause, status string) {
 	a := r.beginActivity(g, m, description+": "+m.ID, cause)
 	a.Status, a.Progress = status, 50
@@ -223,8 +223,8 @@ type standbyInput struct{ membersInput }
 
 func (in *standbyInput) Check() error { return in.bound(20) }
 
-// exitStandby puts members back: they come into service as new ones do, hooks and all,
-// and the desired capacity rises by them.
+// exitStandby puts members back into service like new ones, including hooks. The desired capacity increases
+// by them.
 func exitStandby(rq *request, in standbyInput) error {
 	r := rq.Region
 	g, members, err := in.find(r, memberStandby)
@@ -249,7 +249,7 @@ func exitStandby(rq *request, in standbyInput) error {
 	return nil
 }
 
-// detachInstances makes members instances of nobody.
+// detachInstances removes members from the group and leaves the instances running.
 func detachInstances(rq *request, in leaveInput) error {
 	r := rq.Region
 	g, members, err := in.find(r, memberInService, memberStandby)
@@ -269,7 +269,7 @@ type attachInput struct{ membersInput }
 
 func (in *attachInput) Check() error { return in.bound(20) }
 
-// attachInstances makes instances that run already members of a group.
+// attachInstances makes running instances members of a group.
 func attachInstances(rq *request, in attachInput) error {
 	r := rq.Region
 	g, err := r.changeableGroup(in.AutoScalingGroupName)
@@ -300,7 +300,7 @@ func attachInstances(rq *request, in attachInput) error {
 	return nil
 }
 
-// attachable says why an instance cannot become a group's.
+// attachable returns why an instance cannot become a member.
 func (r *Region) attachable(g *Group, id string) error {
 	i := r.ec2.Instances.Get(id)
 	switch {

@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// groupMetrics are the metrics that a group can send: EnableMetricsCollection in
-// Auto Scaling's API reference.
+// groupMetrics returns the metrics that a group can send, according to EnableMetricsCollection in Auto
+// Scaling's API reference.
 func groupMetrics() []string {
 	return []string{
 		"GroupAndWarmPoolDesiredCapacity", "GroupAndWarmPoolTotalCapacity", "GroupDesiredCapacity", "GroupInServiceCapacity", "GroupInServiceInstances",
@@ -23,10 +23,10 @@ func describeMetricTypes(rq *request, _ struct{}) error {
 	return nil
 }
 
-// metricGranularity is the only one there is.
+// metricGranularity is the only granularity.
 const metricGranularity = "1Minute"
 
-// metricsInput names metrics: all where none was sent.
+// metricsInput names metrics. An empty list means all.
 type metricsInput struct {
 	groupName
 	Metrics []string

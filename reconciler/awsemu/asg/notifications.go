@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// maxTopics is the number of topics that a group may notify.
+// maxTopics is the maximum number of topics of a group.
 const maxTopics = 10
 
 func notificationTypes() []string {
@@ -29,7 +29,7 @@ type putNotificationInput struct {
 	NotificationTypes []string
 }
 
-// Check takes any well-formed topic: the emulator has none to ask, and notifies nobody.
+// Check accepts any well-formed topic, because the emulator has no topics and sends no notifications.
 func (in *putNotificationInput) Check() error {
 	if !topicARN.MatchString(in.TopicARN) {
 		return invalid("Invalid SNS Topic ARN: %s", in.TopicARN)
@@ -60,7 +60,7 @@ type deleteNotificationInput struct {
 	TopicARN string
 }
 
-// deleteNotification removes a topic. A topic without notifications is no fault.
+// deleteNotification removes a topic. It succeeds for a topic without notifications.
 func deleteNotification(rq *request, in deleteNotificationInput) error {
 	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {

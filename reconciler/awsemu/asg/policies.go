@@ -125,7 +125,7 @@ func executePolicy(rq *request, in executePolicyInput) error {
 	return nil
 }
 
-// cools says whether a cooldown, in seconds, has not passed since the group last scaled.
+// cools reports whether a cooldown, in seconds, since the group's last scaling is still running.
 func (g *Group) cools(now time.Time, cooldown int64) bool {
 	return !g.LastScaled.IsZero() && now.Before(g.LastScaled.Add(time.Duration(cooldown)*time.Second))
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// processes are the processes of a group that can be suspended.
+// processes returns the processes of a group that can be suspended.
 func processes() []string {
 	return []string{"AZRebalance", "AddToLoadBalancer", "AlarmNotification", "HealthCheck", "InstanceRefresh",
 		"Launch", "ReplaceUnhealthy", "ScheduledActions", "Terminate"}
@@ -18,7 +18,7 @@ func describeProcessTypes(rq *request, _ struct{}) error {
 	return nil
 }
 
-// writeEach writes a list of structures of one member.
+// writeEach writes a list of structures with one member.
 func writeEach(w *wire.XML, list, member string, values []string) {
 	w.Open(list)
 	for _, v := range values {
@@ -29,7 +29,7 @@ func writeEach(w *wire.XML, list, member string, values []string) {
 	w.Close(list)
 }
 
-// processesInput names processes: all where none was sent.
+// processesInput names processes. An empty list means all.
 type processesInput struct {
 	groupName
 	ScalingProcesses []string

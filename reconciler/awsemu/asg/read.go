@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// paging holds the members that all Describe calls share.
+// paging contains the members that all Describe calls share.
 type paging struct {
 	NextToken  string
 	MaxRecords *int64
@@ -18,7 +18,7 @@ type paging struct {
 	limit int
 }
 
-// bound checks the page size, which is usual where none is given.
+// bound checks the page size. usual is the default.
 func (p *paging) bound(usual, highest int64) error {
 	p.limit = int(usual)
 	if p.MaxRecords != nil {
@@ -27,7 +27,7 @@ func (p *paging) bound(usual, highest int64) error {
 	return inRange("MaxRecords", p.MaxRecords, 1, highest)
 }
 
-// inRange checks a number that need not be there.
+// inRange checks an optional number.
 func inRange(name string, n *int64, low, high int64) error {
 	if n != nil && (*n < low || *n > high) {
 		return badValue(name, wire.Decimal(*n), "Member must have value between "+wire.Decimal(low)+" and "+wire.Decimal(high))
@@ -35,12 +35,12 @@ func inRange(name string, n *int64, low, high int64) error {
 	return nil
 }
 
-// badValue is the fault for a member's value.
+// badValue returns the error for a member's value.
 func badValue(name, value, why string) *wire.Error {
 	return wire.QueryDialect().BadParam(name, value, why)
 }
 
-// invalid is the fault for what breaks another rule.
+// invalid returns the error for a violation of another rule.
 func invalid(format string, args ...any) *wire.Error {
 	return wire.Fail("ValidationError", format, args...)
 }
@@ -48,7 +48,7 @@ func invalid(format string, args ...any) *wire.Error {
 // groupName is a request that names a group.
 type groupName struct{ AutoScalingGroupName string }
 
-// groupFilter is a filter of DescribeAutoScalingGroups and of its relatives.
+// groupFilter is a filter of DescribeAutoScalingGroups and similar calls.
 type groupFilter struct {
 	Name   string
 	Values []string
@@ -67,7 +67,7 @@ func checkFilters(filters []groupFilter, kinds ...string) error {
 	return nil
 }
 
-// accepts says whether the filter holds for a group's tags.
+// accepts reports whether a group's tags match the filter.
 func (f *groupFilter) accepts(g *Group) bool {
 	switch f.Name {
 	case "tag-key":
@@ -192,8 +192,7 @@ func writeScalingGroup(w *wire.XML, r *Region, g *Group, instances bool) {
 	writeGroupPolicies(w, g)
 }
 
-// writeSizes writes the capacity. EKS raises the sizes of a nodegroup's group
-// while it replaces nodes.
+// writeSizes writes the capacity. EKS increases the sizes of a nodegroup's group while it replaces nodes.
 func writeSizes(w *wire.XML, g *Group) {
 	highest, desired := g.Max, g.Desired
 	if g.ManagedBy != "" {
@@ -226,8 +225,8 @@ func writeGroupPolicies(w *wire.XML, g *Group) {
 	structure(w, "InstanceLifecyclePolicy", g.LifecyclePolicy)
 }
 
-// structure writes a structure that a group keeps as it was sent, unless it is
-// absent; the shape has its name.
+// structure writes a structure that a group stores as it was sent, unless it is absent. name is also the
+// name of its shape.
 func structure(w *wire.XML, name string, d wire.Data) {
 	if d == nil {
 		return

@@ -21,11 +21,11 @@ const (
 	refreshRollbackFailed = "RollbackFailed"
 )
 
-// maxRefreshes is the number of a group's refreshes to remember; AWS keeps those of six weeks.
+// maxRefreshes bounds the stored refreshes of a group. AWS keeps those of six weeks.
 const maxRefreshes = 100
 
-// refresh is an instance refresh. Warm-up times are not waited for: a batch takes
-// the timings' RefreshBatch. Checkpoint delays and the bake time are.
+// refresh is an instance refresh. It waits for checkpoint delays and the bake time, but not for warm-up
+// times: a batch takes the timings' RefreshBatch.
 type refresh struct {
 	ID       string
 	Seq      uint64 // in its group
@@ -36,19 +36,19 @@ type refresh struct {
 	Desired  *GroupConfig // nil: the group's own configuration
 	Strategy string       `json:",omitempty"` // "": Rolling
 	Prefs    refreshPrefs
-	Total    int64 // members that it set out to replace
+	Total    int64 // members to replace at the start
 	Left     int64 // members still to be replaced
 	Percent  int64
 	Rollback *rollbackDetails
 
-	FirstSeq     int64     // members up to this one were there before
-	Batch        []string  // members that end once the surge is in service
+	FirstSeq     int64     // members up to this one existed before
+	Batch        []string  // members that end after the surge is in service
 	Checkpoint   int       // index of the next checkpoint
-	ResumeAt     time.Time // a checkpoint's delay ends
-	BakedAt      time.Time // the bake time ends
-	Progress     time.Time // when something was last achieved
-	FailuresSeen int64     // the group's failed launches before
-	Tick         int64     // the timer that counts; older ones do not
+	ResumeAt     time.Time // end of a checkpoint's delay
+	BakedAt      time.Time // end of the bake time
+	Progress     time.Time // time of the last progress
+	FailuresSeen int64     // the group's failed launches at the start
+	Tick         int64     // the valid timer; older ones are void
 	Hurry        bool      // a cancellation does not wait for instances in transition
 }
 
@@ -67,7 +67,7 @@ type refreshPrefs struct {
 	Alarms          []string
 }
 
-// rollbackDetails say how far a refresh was when it was rolled back.
+// rollbackDetails is the progress of a refresh at its rollback.
 type rollbackDetails struct {
 	Reason  string
 	Start   time.Time
@@ -77,7 +77,7 @@ type rollbackDetails struct {
 	Total   int64 // members to go back
 }
 
-// activeRefresh is the group's refresh that is under way, nil for none.
+// activeRefresh returns the group's refresh in progress, or nil.
 func (g *Group) activeRefresh() *refresh {
 	if n := len(g.Refreshes); n > 0 && g.Refreshes[n-1].End.IsZero() {
 		return g.Refreshes[n-1]
@@ -133,7 +133,7 @@ func (in *startRefreshInput) Check() error {
 	return nil
 }
 
-// prefs are the preferences that do not depend on the group.
+// prefs returns the preferences that do not depend on the group.
 func (in *startRefreshInput) prefs() refreshPrefs {
 	p := &in.Preferences
 	return refreshPrefs{
@@ -143,8 +143,8 @@ func (in *startRefreshInput) prefs() refreshPrefs {
 	}
 }
 
-// startInstanceRefresh starts a refresh. Whether EC2 can launch the desired
-// configuration is not tried here: a missing image makes the refresh fail.
+// startInstanceRefresh starts a refresh. It does not try whether EC2 can launch the desired configuration. A
+// missing image makes the refresh fail.
 func startInstanceRefresh(rq *request, in startRefreshInput) error {
 	r := rq.Region
 	g, err := r.changeableGroup(in.AutoScalingGroupName)
@@ -182,7 +182,7 @@ func startInstanceRefresh(rq *request, in startRefreshInput) error {
 	return nil
 }
 
-// configure settles the desired configuration and the preferences' defaults.
+// configure sets the desired configuration and the preferences' defaults.
 func (in *startRefreshInput) configure(r *Region, g *Group, f *refresh) *wire.Error {
 	if d := in.DesiredConfiguration; d != nil {
 		c := GroupConfig{Template: d.LaunchTemplate.spec()}

@@ -16,7 +16,7 @@ type describeRefreshesInput struct {
 
 func (in *describeRefreshesInput) Check() error { return in.bound(50, 100) }
 
-// describeInstanceRefreshes writes a group's refreshes, newest first.
+// describeInstanceRefreshes writes a group's refreshes, the newest first.
 func describeInstanceRefreshes(rq *request, in describeRefreshesInput) error {
 	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
 	if err != nil {

@@ -10,18 +10,18 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// stallBatches is after how many batches' time without progress a refresh fails;
-// with realistic timings that is AWS's hour.
+// stallBatches is the time without progress after which a refresh fails, in batches. With realistic timings
+// it is one hour, as in AWS.
 const stallBatches = 20
 
-// replacement is an instance refresh at work on its group.
+// replacement is an instance refresh in progress, with its group.
 type replacement struct {
 	*Region
 	g *Group
 	f *refresh
 }
 
-// tick sets the timer of a refresh's next step; timers set before are void.
+// tick sets the timer of a refresh's next step. Earlier timers become void.
 func (r *replacement) tick(d time.Duration) {
 	r.f.Tick++
 	r.After(d, timerRefresh, r.g.key()+"\x00"+r.f.ID+"\x00"+wire.Decimal(r.f.Tick))
@@ -44,7 +44,7 @@ func runRefresh(r *Region, key string) {
 	}
 }
 
-// step moves a refresh on and returns when to look again.
+// step advances a refresh and returns the time until the next step.
 func (r *replacement) step() time.Duration {
 	batch := r.Timings().RefreshBatch
 	switch r.f.Status {
@@ -92,8 +92,8 @@ func (r *replacement) step() time.Duration {
 }
 
 // warming returns the remaining warm-up time of the last member that the refresh launched, from its
-// preferences or else the group ("instance warmup" in the user guide). It returns 0 if the timings
-// leave warm-ups out.
+// preferences or else the group ("instance warmup" in the user guide). It returns 0 if the timings ignore
+// warm-ups.
 func (r *replacement) warming() (left time.Duration) {
 	seconds := int64(0)
 	Set(&seconds, r.g.Warmup)
@@ -109,8 +109,8 @@ func (r *replacement) warming() (left time.Duration) {
 	return left
 }
 
-// inAlarm is an alarm of the refresh that is in alarm, "" for none. One that was deleted
-// is none.
+// inAlarm returns the name of an alarm of the refresh in the state ALARM, or an empty string. Deleted alarms
+// are ignored.
 func (r *replacement) inAlarm() string {
 	for _, name := range r.f.Prefs.Alarms {
 		if r.alarms.StateOf(name) == cloudwatch.InAlarm {
@@ -120,7 +120,7 @@ func (r *replacement) inAlarm() string {
 	return ""
 }
 
-// AlarmChanged makes refreshes that name an alarm look at it.
+// AlarmChanged makes refreshes with the alarm check it.
 func (r *Region) AlarmChanged(name string) {
 	for _, key := range r.Groups.Sorted() {
 		g := r.Groups.Get(key)
@@ -130,7 +130,7 @@ func (r *Region) AlarmChanged(name string) {
 	}
 }
 
-// advance goes on after a batch: all members are in service.
+// advance continues after a batch whose members are all in service.
 func (r *replacement) advance() time.Duration {
 	if len(r.f.Batch) > 0 {
 		r.exchange()
@@ -166,8 +166,8 @@ func (r *replacement) advance() time.Duration {
 	return r.replaceBatch(stale)
 }
 
-// standby deals with the members in standby that the refresh would replace, as its
-// preferences say, and reports whether it waits for them.
+// standby handles the standby members that the refresh would replace according to its preferences, and
+// reports whether the refresh waits for them.
 func (r *replacement) standby() bool {
 	left := r.staleOf(Keep(r.g.Members, func(m *Member) bool { return m.Lifecycle == memberStandby }))
 	switch {
@@ -189,7 +189,7 @@ func (r *replacement) standby() bool {
 
 const refreshCause = "an instance was taken out of service in response to an instance refresh."
 
-// note updates how far the refresh is.
+// note updates the progress of the refresh.
 func (f *refresh) note(left int64, now time.Time) {
 	if f.Status == refreshRollingBack {
 		if f.Rollback.Total > 0 {
@@ -207,8 +207,8 @@ func (f *refresh) note(left int64, now time.Time) {
 	f.Reason = ""
 }
 
-// checkpoint passes the checkpoints that are reached. It returns whether the last
-// one was and is below 100, or else how long to wait at one.
+// checkpoint passes the reached checkpoints. done reports whether the last one was reached and is below 100.
+// Otherwise wait is the remaining delay at a checkpoint.
 func (r *replacement) checkpoint(now time.Time) (done bool, wait time.Duration) {
 	f := r.f
 	if f.Status == refreshRollingBack {
@@ -243,9 +243,8 @@ func (r *replacement) missing() int64 {
 	return (members*r.f.Prefs.Checkpoints[r.f.Checkpoint]+99)/100 - (members - r.f.Left)
 }
 
-// replaceBatch replaces the next members: as many at once as the percentages
-// allow, and no more than lead to the next checkpoint. Where the group may grow
-// beyond its capacity, replacements come first.
+// replaceBatch replaces the next members: as many at once as the percentages permit, up to the next
+// checkpoint. If the group may exceed its capacity, replacements are launched first.
 func (r *replacement) replaceBatch(stale []*Member) time.Duration {
 	batch := r.Timings().RefreshBatch
 	open := stale
@@ -292,12 +291,12 @@ func (f *refresh) batchSize(n int64) (size int64, surge bool) {
 	return max(down, 1), down < 1
 }
 
-// staleMembers are the members that the refresh, or its rollback, has to replace.
+// staleMembers returns the members that the refresh, or its rollback, must replace.
 func (r *replacement) staleMembers() []*Member {
 	return r.staleOf(Keep(r.g.Members, (*Member).Active))
 }
 
-// staleOf are those of some members.
+// staleOf returns those of the given members that must be replaced.
 func (r *replacement) staleOf(members []*Member) []*Member {
 	if r.f.Strategy == replaceRootVolume {
 		return Keep(members, r.oldVolume())
@@ -320,8 +319,7 @@ func (r *replacement) staleOf(members []*Member) []*Member {
 	})
 }
 
-// complete ends a refresh whose members are all replaced, after its bake
-// time.
+// complete ends a refresh whose members are all replaced, after its bake time.
 func (r *replacement) complete() time.Duration {
 	if r.f.Status == refreshRollingBack {
 		r.f.Percent = 0
@@ -336,7 +334,7 @@ func (r *replacement) complete() time.Duration {
 	return 0
 }
 
-// succeed makes the desired configuration the group's.
+// succeed makes the desired configuration the group's configuration.
 func (r *replacement) succeed() {
 	if r.f.Desired != nil {
 		r.g.Config = *r.f.Desired
@@ -348,7 +346,7 @@ func (r *replacement) end(status, reason string) {
 	r.f.Status, r.f.Reason, r.f.End, r.f.Batch = status, reason, r.Now(), nil
 }
 
-// fail ends a refresh that cannot go on, or rolls it back.
+// fail ends a refresh that cannot continue, or rolls it back.
 func (r *replacement) fail(reason string) {
 	r.exchange()
 	switch {
@@ -364,8 +362,8 @@ func (r *replacement) fail(reason string) {
 	r.RetryNow(r.g)
 }
 
-// rollBack turns a refresh around: members that it launched are replaced by
-// ones of the group's own configuration.
+// rollBack reverses a refresh: members that it launched are replaced by members with the group's own
+// configuration.
 func (r *replacement) rollBack(reason string) {
 	r.exchange()
 	r.f.Rollback = &rollbackDetails{Reason: reason, Start: r.Now(), Percent: r.f.Percent, Left: r.f.Left, LastSeq: r.g.Launched}

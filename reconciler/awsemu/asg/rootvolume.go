@@ -19,8 +19,8 @@ const (
 // not run for it.
 const memberReplacing = "ReplacingRootVolume"
 
-// checkRootVolumes refuses what "Replace root volumes during instance refresh" in the user
-// guide does, and changes beside that of the image, as the reference of the CDK does.
+// checkRootVolumes refuses the cases in "Replace root volumes during instance refresh" in the user guide,
+// and changes of anything except the image, according to the CDK reference.
 func (r *Region) checkRootVolumes(g *Group, desired *GroupConfig) *wire.Error {
 	refuse := func(why string) *wire.Error {
 		return invalid("An instance refresh with the ReplaceRootVolume strategy can't be started: %s", why)
@@ -66,8 +66,8 @@ func (r *Region) checkRootVolumes(g *Group, desired *GroupConfig) *wire.Error {
 	return nil
 }
 
-// oldVolume says which members still have the root volume of before, or when the refresh is
-// rolled back, one of the refresh.
+// oldVolume returns a function that reports whether a member still has its earlier root volume or, during a
+// rollback, one of the refresh.
 func (r *replacement) oldVolume() func(*Member) bool {
 	if r.f.Status == refreshRollingBack {
 		match := MatcherOf(r.ec2, r.g.Config)
@@ -79,8 +79,8 @@ func (r *replacement) oldVolume() func(*Member) bool {
 	}
 }
 
-// detach takes the next members out of service to replace their root volumes: as many as
-// may be missing, at least one.
+// detach takes the next members out of service to replace their root volumes: as many as may be missing, at
+// least one.
 func (r *replacement) detach(open []*Member) time.Duration {
 	n := int64(len(Keep(r.g.Members, (*Member).Active)))
 	size := max(n-(n*r.f.Prefs.MinHealthy+99)/100, 1)
@@ -95,8 +95,8 @@ func (r *replacement) detach(open []*Member) time.Duration {
 	return r.Timings().RefreshBatch
 }
 
-// exchange gives members their new root volumes and takes them back into service. One for
-// which there is no image ends, and another is launched in its place.
+// exchange gives members their new root volumes and puts them back into service. If no image exists for a
+// member, it is terminated and replaced.
 func (r *replacement) exchange() {
 	if r.f.Strategy != replaceRootVolume {
 		return

@@ -11,10 +11,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// scaler brings a group to the size that it wants.
+// scaler scales a group to its desired capacity.
 type scaler struct{ *Region }
 
-// Touch lets the group look at its capacity as soon as the clock is asked again.
+// Touch schedules a check of the group's capacity at the current time.
 func (r *Region) Touch(g *Group) {
 	if !g.Scheduled {
 		g.Scheduled = true
@@ -29,9 +29,8 @@ func runScale(r *Region, key string) {
 	}
 }
 
-// scale moves a group towards its desired capacity: members that are not healthy
-// are replaced, missing ones launched, surplus ones ended, and members in places
-// that the group left are moved, one at a time.
+// scale moves a group towards its desired capacity: it replaces unhealthy members, launches missing ones,
+// terminates surplus ones, and moves members out of places that the group left, one at a time.
 func (r scaler) scale(g *Group) {
 	if g.Deleting {
 		r.removeEmptyGroup(g)
@@ -48,7 +47,7 @@ func (r scaler) scale(g *Group) {
 	}
 }
 
-// checkHealth finds members whose instances were ended by others.
+// checkHealth finds members whose instances were terminated by other calls.
 func (r scaler) checkHealth(g *Group) {
 	if g.suspended("HealthCheck") {
 		return
@@ -69,12 +68,12 @@ func (r scaler) replaceUnhealthy(g *Group) {
 			continue
 		}
 		if in := r.ec2.Instances.Get(m.ID); in != nil && in.Alive() && r.Now().Before(m.Spared) {
-			continue // a timer comes at the end of its grace period
+			continue // a timer fires at the end of its grace period
 		}
 		cause := "an instance was taken out of service in response to an EC2 health check indicating it has been terminated or stopped."
 		if in := r.ec2.Instances.Get(m.ID); in != nil && in.Alive() {
 			if in.Unhealthy && m.Lifecycle == memberPending {
-				continue // its own timer gives it time to get better
+				continue // its own timer gives it time to recover
 			}
 			cause = "an instance was taken out of service in response to an EC2 instance status checks failure."
 			if m.Told {
@@ -98,7 +97,7 @@ func (r scaler) scaleOut(g *Group) {
 	}
 }
 
-// scaleIn ends surplus members, those first that the termination policies say.
+// scaleIn terminates surplus members in the order of the termination policies.
 func (r scaler) scaleIn(g *Group) {
 	if g.suspended("Terminate") {
 		return
@@ -123,8 +122,8 @@ func (r scaler) scaleIn(g *Group) {
 	}
 }
 
-// moveOne ends a member in a subnet or zone that the group no longer has, once all
-// others are in service, so that it is replaced elsewhere.
+// moveOne terminates a member in a subnet or zone that the group no longer has, when all others are in
+// service, so that it is replaced elsewhere.
 func (r scaler) moveOne(g *Group) {
 	if g.suspended("AZRebalance") || g.suspended("Launch") || g.suspended("Terminate") || !g.Steady() || g.activeRefresh() != nil {
 		return
@@ -145,7 +144,7 @@ func (g *Group) inLocation(m *Member) bool {
 	return slices.Contains(g.Zones, m.Zone)
 }
 
-// victim picks the member that scale-in ends next.
+// victim returns the member that scale-in terminates next.
 func (r scaler) victim(g *Group, candidates []*Member) *Member {
 	left := r.fullestZone(g, candidates)
 	for _, policy := range g.Policies {
@@ -157,7 +156,7 @@ func (r scaler) victim(g *Group, candidates []*Member) *Member {
 	return left[0]
 }
 
-// fullestZone keeps the candidates in the zone with the most members.
+// fullestZone returns the candidates in the zone with the most members.
 func (r scaler) fullestZone(g *Group, candidates []*Member) []*Member {
 	counts := map[string]int{}
 	for _, m := range g.Members {
@@ -172,7 +171,7 @@ func (r scaler) fullestZone(g *Group, candidates []*Member) []*Member {
 	return Keep(candidates, func(m *Member) bool { return counts[m.Zone] == most })
 }
 
-// terminationPolicies are the names of the policies that Auto Scaling has.
+// terminationPolicies returns the names of Auto Scaling's policies.
 func terminationPolicies() []string {
 	return []string{"AllocationStrategy", "ClosestToNextInstanceHour", "Default", "NewestInstance", "OldestInstance", "OldestLaunchConfiguration", "OldestLaunchTemplate"}
 }
@@ -182,10 +181,9 @@ func describeTerminationPolicies(rq *request, _ struct{}) error {
 	return nil
 }
 
-// prefer keeps the candidates that a termination policy ends first. Default goes
-// for what no longer matches the configuration, then for the oldest version, then
-// for the oldest instance; it stands for the policies that need billing hours or
-// prices, too.
+// prefer returns the candidates that a termination policy ends first. Default first selects members that no
+// longer match the configuration, then the oldest version, then the oldest instance. It also replaces the
+// policies that need billing hours or prices.
 func (r scaler) prefer(g *Group, policy string, candidates []*Member) []*Member {
 	switch policy {
 	case "NewestInstance":
@@ -203,7 +201,7 @@ func (r scaler) prefer(g *Group, policy string, candidates []*Member) []*Member 
 	return r.oldestTemplate(g, candidates)[:1]
 }
 
-// oldestTemplate keeps the members that are furthest from what the group launches.
+// oldestTemplate returns the members that differ most from the group's configuration.
 func (r scaler) oldestTemplate(g *Group, candidates []*Member) []*Member {
 	match := MatcherOf(r.ec2, g.launchConfig(r.Region))
 	if old := Keep(candidates, func(m *Member) bool { return !match(m) }); len(old) > 0 {
@@ -228,7 +226,7 @@ func Keep(members []*Member, test func(*Member) bool) []*Member {
 	return out
 }
 
-// EndMember starts a member's end.
+// EndMember starts the termination of a member.
 func (r *Region) EndMember(g *Group, m *Member, cause string) {
 	again := m.Lifecycle == memberRetained
 	m.Lifecycle, m.Actions = memberTerminating, nil
@@ -245,14 +243,14 @@ func (r *Region) EndMember(g *Group, m *Member, cause string) {
 	r.ec2.TerminateInstance(m.ID, "User initiated")
 }
 
-// forgetMember takes a member off the group once its instance is terminated.
+// forgetMember removes a member from the group after its instance is terminated.
 func (r *Region) forgetMember(g *Group, m *Member) {
 	g.removeMember(m.ID)
 	r.finishActivity(g, true, m.ID)
 	r.Touch(g)
 }
 
-// InstanceChanged follows the instances of groups.
+// InstanceChanged updates the groups after a change of an instance.
 func (r *Region) InstanceChanged(in *ec2.Instance, _ string) {
 	name, ours := strings.CutPrefix(in.Owner, ownerPrefix)
 	if !ours {
@@ -285,8 +283,8 @@ func (r *Region) InstanceChanged(in *ec2.Instance, _ string) {
 	}
 }
 
-// memberRuns puts a member into service, unless something is wrong with it: then
-// it is given three launches' time and replaced.
+// memberRuns puts a member into service. If the instance is unhealthy, the member gets three launches' time
+// and is then replaced.
 func (r *Region) memberRuns(g *Group, m *Member, in *ec2.Instance) {
 	if !m.Active() {
 		return

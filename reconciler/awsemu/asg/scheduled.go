@@ -51,13 +51,13 @@ func (r *Region) schedule(g *Group, in *schedule.Input) *wire.Error {
 	return nil
 }
 
-// await lets an action run at its time.
+// await schedules an action.
 func (r *Region) await(g *Group, a *schedule.Action) {
 	r.After(max(a.Next.Sub(r.Now()), 0), timerSchedule, g.key()+"\x00"+a.Name+"\x00"+a.ID)
 }
 
-// runSchedule runs an action of a group. One that is due while scheduled actions are
-// suspended is not made up for.
+// runSchedule runs an action of a group. An action that is due while scheduled actions are suspended is
+// skipped.
 func runSchedule(r *Region, key string) {
 	parts := strings.Split(key, "\x00")
 	g := r.groupByKey(parts[0])
@@ -78,7 +78,7 @@ func runSchedule(r *Region, key string) {
 	g.Schedule.Remove(a.Name)
 }
 
-// perform moves a group's bounds and desired capacity as an action says.
+// perform changes a group's bounds and desired capacity according to an action.
 func (r *Region) perform(g *Group, a *schedule.Action) {
 	n := *g
 	if err := (&GroupInput{MinSize: a.Min, MaxSize: a.Max, DesiredCapacity: a.Desired}).applySizes(&n, false); err != nil {
@@ -107,7 +107,7 @@ func checkBatch(n int) error {
 	return nil
 }
 
-// batchPutScheduledActions: an action that is refused keeps no other from being made.
+// batchPutScheduledActions makes several actions. A refused action does not prevent the others.
 func batchPutScheduledActions(rq *request, in batchPutInput) error {
 	g, err := rq.Region.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {
@@ -188,7 +188,7 @@ func (in *describeScheduledInput) Check() error {
 	return in.bound(50, 100)
 }
 
-// accepts: times are not looked at where names are given.
+// accepts reports whether an action matches the request. If names are given, times are ignored.
 func (in *describeScheduledInput) accepts(a *schedule.Action) bool {
 	if len(in.ScheduledActionNames) > 0 {
 		return slices.Contains(in.ScheduledActionNames, a.Name)
@@ -217,7 +217,7 @@ func describeScheduledActions(rq *request, in describeScheduledInput) error {
 	})
 }
 
-// groupsNamed are the group of a name, or all groups for "", by name.
+// groupsNamed returns the group of a name, or all groups for "", by name.
 func (r *Region) groupsNamed(name string) ([]*Group, error) {
 	if name != "" {
 		g, err := r.findGroup(name)

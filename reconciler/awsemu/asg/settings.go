@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// GroupInput holds the members that CreateAutoScalingGroup and UpdateAutoScalingGroup
-// share; nil says that a member was not sent.
+// GroupInput contains the members that CreateAutoScalingGroup and UpdateAutoScalingGroup share. A member
+// that was not sent is nil.
 type GroupInput struct {
 	groupName
 	LaunchConfigurationName                                     string
@@ -30,10 +30,10 @@ type GroupInput struct {
 	InstanceMaintenancePolicy, AvailabilityZoneDistribution     wire.Data
 	AvailabilityZoneImpairmentPolicy, InstanceLifecyclePolicy   wire.Data
 	CapacityReservationSpecification                            wire.Data
-	SkipZonalShiftValidation                                    bool // zonal shift is never under way here
+	SkipZonalShiftValidation                                    bool // the emulator has no zonal shifts
 }
 
-// checkSize takes a number that must not be negative.
+// checkSize refuses negative numbers.
 func checkSize(name string, n *int64) error {
 	if n != nil && (*n < 0 || *n > 1<<31-1) {
 		return badValue(name, wire.Decimal(*n), "Member must have value greater than or equal to 0")
@@ -41,7 +41,7 @@ func checkSize(name string, n *int64) error {
 	return nil
 }
 
-// Check applies the rules that need no look at the group.
+// Check applies the rules that do not depend on the group.
 func (in *GroupInput) Check() error {
 	if err := cmp.Or(
 		in.LaunchTemplate.check(), in.MixedInstancesPolicy.check(), checkSize("MinSize", in.MinSize), checkSize("MaxSize", in.MaxSize),
@@ -81,7 +81,7 @@ func (in *GroupInput) Check() error {
 	return nil
 }
 
-// percentageFault checks the two percentages of an instance maintenance policy.
+// percentageFault checks the percentages of an instance maintenance policy.
 func percentageFault(m wire.Data) string {
 	low, high := m.Integer("MinHealthyPercentage"), m.Integer("MaxHealthyPercentage")
 	switch {
@@ -103,8 +103,8 @@ func oneSource() *wire.Error {
 	return invalid("Valid requests must contain either LaunchTemplate, LaunchConfigurationName, InstanceId or MixedInstancesPolicy parameter.")
 }
 
-// Changed is a copy of g with the input's members applied and checked. g is nil
-// for a new group, which comes with Auto Scaling's defaults.
+// Changed returns a copy of g with the input's members applied and checked. g is nil for a new group, which
+// gets Auto Scaling's defaults.
 func (in *GroupInput) Changed(r *Region, g *Group) (*Group, *wire.Error) {
 	n := &Group{
 		Cooldown: 300, HealthType: "EC2", Policies: []string{"Default"}, DeletionProtection: "none",
@@ -127,7 +127,7 @@ func (in *GroupInput) Changed(r *Region, g *Group) (*Group, *wire.Error) {
 		return nil, err
 	}
 	if n.CapacityType == "" && n.byRequirements(r) {
-		n.CapacityType = "units" // other groups show it only where it was sent
+		n.CapacityType = "units" // other groups show it only if it was sent
 	}
 	if n.CapacityType != "" && n.CapacityType != "units" && !n.byRequirements(r) {
 		return nil, invalid("DesiredCapacityType can only be used with attribute-based instance type selection.")
@@ -176,8 +176,8 @@ func (in *GroupInput) applyScalars(n *Group) {
 	}
 }
 
-// applySizes sets the group's bounds and desired capacity. A bound that moves
-// past the desired capacity takes it along, unless a new one was sent.
+// applySizes sets the group's bounds and desired capacity. If a bound moves past the desired capacity, that
+// moves too, unless a new one was sent.
 func (in *GroupInput) applySizes(n *Group, isNew bool) *wire.Error {
 	Set(&n.Min, in.MinSize)
 	Set(&n.Max, in.MaxSize)
@@ -268,7 +268,7 @@ func applySubnets(r *Region, n *Group, identifier string, zones []string) *wire.
 	return nil
 }
 
-// applySource sets what the group launches.
+// applySource sets the launch source of the group.
 func (in *GroupInput) applySource(r *Region, n *Group) *wire.Error {
 	switch {
 	case in.LaunchConfigurationName != "":

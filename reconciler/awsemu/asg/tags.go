@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// sentTag is a tag of a request with the group that it is for.
+// sentTag is a tag in a request, with its group.
 type sentTag struct {
 	ResourceID, ResourceType, Key, Value string
 	PropagateAtLaunch                    bool
@@ -25,7 +25,7 @@ func (t *sentTag) check() error {
 	return nil
 }
 
-// tag is the tag as a group keeps it.
+// tag returns the tag in the form of a group.
 func (t *sentTag) tag() GroupTag {
 	return GroupTag{Key: t.Key, Value: t.Value, Propagate: t.PropagateAtLaunch}
 }
@@ -80,7 +80,7 @@ func createOrUpdateTags(rq *request, in tagsInput) error {
 	return nil
 }
 
-// deleteGroupTags removes tags by key. One that is not there is no fault.
+// deleteGroupTags removes tags by key. It ignores missing ones.
 func deleteGroupTags(rq *request, in tagsInput) error {
 	groups, err := rq.Region.taggedGroups(in.Tags)
 	if err != nil {

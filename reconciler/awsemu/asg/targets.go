@@ -20,7 +20,7 @@ func (in *targetGroupsInput) Check() error {
 	return checkTargetGroups(in.TargetGroupARNs)
 }
 
-// attachTargets adds target groups to a group; those it has stay.
+// attachTargets adds target groups to a group. Existing ones stay.
 func (g *Group) attachTargets(r *Region, arns []string) *wire.Error {
 	all := append([]string(nil), g.TargetGroups...)
 	for _, arn := range arns {
@@ -71,7 +71,7 @@ type trafficSourcesInput struct {
 
 type attachTrafficSourcesInput struct {
 	trafficSourcesInput
-	SkipZonalShiftValidation bool // zonal shift is never under way here
+	SkipZonalShiftValidation bool // the emulator has no zonal shifts
 }
 
 func (in *trafficSourcesInput) Check() error {
@@ -81,7 +81,7 @@ func (in *trafficSourcesInput) Check() error {
 	return settleSources(in.TrafficSources)
 }
 
-// attachSources adds traffic sources of any type; those that are there stay.
+// attachSources adds traffic sources of any type. Existing ones stay.
 func (g *Group) attachSources(r *Region, sources []trafficSource) *wire.Error {
 	var arns []string
 	for _, s := range sources {
@@ -139,7 +139,7 @@ func (in *trafficSourcesInput) detach(r *Region, called string) error {
 	return nil
 }
 
-// sources are all traffic sources of a group.
+// sources returns all traffic sources of a group.
 func (g *Group) sources() []trafficSource {
 	var out []trafficSource
 	for _, arn := range g.TargetGroups {
@@ -148,7 +148,7 @@ func (g *Group) sources() []trafficSource {
 	return append(out, g.OtherSources...)
 }
 
-// loadBalancers are the names of the Classic Load Balancers.
+// loadBalancers returns the names of the Classic Load Balancers.
 func (g *Group) loadBalancers() []string {
 	var out []string
 	for _, s := range g.OtherSources {
@@ -169,7 +169,7 @@ func (in *describeSourcesInput) Check() error {
 	return cmp.Or(checkSourceType("TrafficSourceType", in.TrafficSourceType), in.bound(50, 50))
 }
 
-// describeTrafficSources: an attached target group is in service at once.
+// describeTrafficSources writes traffic sources. An attached target group is in service at once.
 func describeTrafficSources(rq *request, in describeSourcesInput) error {
 	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
 	if err != nil {
@@ -215,7 +215,7 @@ type describeTargetsInput struct {
 
 func (in *describeTargetsInput) Check() error { return in.bound(100, 100) }
 
-// describeTargetGroups: every member is registered at once.
+// describeTargetGroups writes target groups. Every member is registered at once.
 func describeTargetGroups(rq *request, in describeTargetsInput) error {
 	g, err := rq.Region.findGroup(in.AutoScalingGroupName)
 	if err != nil {
@@ -227,7 +227,7 @@ func describeTargetGroups(rq *request, in describeTargetsInput) error {
 	})
 }
 
-// registration is the state of what a group's members are registered with.
+// registration returns the state of the registration of a group's members.
 func registration(members []*Member) string {
 	if len(Keep(members, func(m *Member) bool { return m.Lifecycle == memberInService })) > 0 {
 		return "InService"
@@ -235,7 +235,7 @@ func registration(members []*Member) string {
 	return "Added"
 }
 
-// balancersInput names Classic Load Balancers, which are traffic sources like others.
+// balancersInput names Classic Load Balancers, which are traffic sources too.
 type balancersInput struct {
 	groupName
 	LoadBalancerNames []string

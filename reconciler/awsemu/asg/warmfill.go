@@ -16,11 +16,11 @@ const (
 	warmReused      = "Warmed:Pending:Retained"
 )
 
-// ready is the lifecycle state of an instance that the pool has prepared.
+// ready returns the lifecycle state of an instance that the pool has prepared.
 func (pool *WarmPool) ready() string { return "Warmed:" + pool.State }
 
-// warmTarget returns the wanted number of instances in the group's warm pool: as many as the
-// maximum prepared capacity still allows, and at least its minimum.
+// warmTarget returns the wanted number of instances in the group's warm pool: the part of the maximum
+// prepared capacity that is left, and at least its minimum.
 func (g *Group) warmTarget() int64 {
 	if g.Warm == nil || g.Warm.Deleting || g.Deleting {
 		return 0
@@ -30,7 +30,7 @@ func (g *Group) warmTarget() int64 {
 	return max(g.Warm.Min, most-g.Desired, 0)
 }
 
-// Staying are the instances of the warm pool that are not on their way out.
+// Staying returns the instances of the warm pool that are not ending.
 func (g *Group) Staying() []*Member {
 	return Keep(g.WarmMembers, func(m *Member) bool {
 		return !strings.HasPrefix(m.Lifecycle, warmTerminating) && m.Lifecycle != warmReused
@@ -46,13 +46,13 @@ func (g *Group) warmMember(id string) *Member {
 	return nil
 }
 
-// Warming keeps a group's warm pool at its size.
+// Warming maintains a group's warm pool.
 type Warming struct {
 	*Region
 	g *Group
 }
 
-// Warm is the work on a group's warm pool.
+// Warm returns the Warming of a group.
 func Warm(r *Region, g *Group) *Warming { return &Warming{r, g} }
 
 // fill launches the instances that are missing from the warm pool and ends surplus ones.
@@ -60,7 +60,7 @@ func (r *Warming) fill() {
 	have, want := r.g.Staying(), r.g.warmTarget()
 	for _, m := range have {
 		if in := r.ec2.Instances.Get(m.ID); !strings.HasPrefix(m.Lifecycle, warmPending) && in != nil && r.g.Warm != nil && !r.g.Warm.Deleting && m.Lifecycle != r.g.Warm.ready() {
-			m.Lifecycle, in.State = r.g.Warm.ready(), ec2.InstanceStopped // the pool was put into another state
+			m.Lifecycle, in.State = r.g.Warm.ready(), ec2.InstanceStopped // the state of the pool was changed
 			if r.g.Warm.State == "Running" {
 				in.State = ec2.InstanceRunning
 			}
@@ -95,8 +95,8 @@ func (r *Warming) launch() bool {
 	return r.launched(r.g, err)
 }
 
-// claim puts an instance of the warm pool into the group, the oldest that is
-// ready. While a refresh is under way it must be of what that launches.
+// claim moves the oldest ready instance of the warm pool into the group. During a refresh, the instance must
+// match the refresh's configuration.
 func (r *Warming) claim() bool {
 	if r.g.Warm == nil || r.g.Warm.Deleting {
 		return false
@@ -128,8 +128,8 @@ func (r *Warming) claim() bool {
 	return false
 }
 
-// takeBack puts a member back into the warm pool where the pool takes back what
-// scale-in ends, and reports whether it did.
+// takeBack puts a member back into the warm pool if the pool reuses instances on scale-in, and reports
+// whether it did.
 func (r *Warming) takeBack(m *Member) bool {
 	in := r.ec2.Instances.Get(m.ID)
 	if r.g.Warm == nil || r.g.Warm.Deleting || r.g.Warm.Reuse == nil || !*r.g.Warm.Reuse || in == nil || in.State != ec2.InstanceRunning ||
@@ -146,8 +146,7 @@ func (r *Warming) takeBack(m *Member) bool {
 	return true
 }
 
-// ready brings an instance of the warm pool that has started to where the pool
-// keeps it.
+// ready puts a started instance of the warm pool into the pool's state.
 func (r *Warming) ready(m *Member, in *ec2.Instance) {
 	if r.g.Warm == nil || r.g.Warm.Deleting {
 		return
@@ -162,7 +161,7 @@ func (r *Warming) ready(m *Member, in *ec2.Instance) {
 	r.Touch(r.g)
 }
 
-// End ends an instance of the warm pool.
+// End terminates an instance of the warm pool.
 func (r *Warming) End(m *Member) {
 	again := m.Lifecycle == warmRetained
 	m.Lifecycle, m.Actions = warmTerminating, nil
@@ -184,7 +183,7 @@ func (r *Warming) forget(id string) {
 	r.Touch(r.g)
 }
 
-// endAll ends the whole warm pool, as its deletion does.
+// endAll terminates the whole warm pool, when it is deleted.
 func (r *Warming) endAll() {
 	for _, m := range append([]*Member(nil), r.g.WarmMembers...) {
 		switch {
@@ -196,7 +195,7 @@ func (r *Warming) endAll() {
 	}
 }
 
-// follow keeps up with the instances of the warm pool.
+// follow updates the warm pool after a change of its instances.
 func (r *Warming) follow(m *Member, in *ec2.Instance) {
 	switch in.State {
 	case ec2.InstanceRunning:
@@ -208,8 +207,8 @@ func (r *Warming) follow(m *Member, in *ec2.Instance) {
 	}
 }
 
-// refresh replaces what of the warm pool a refresh, or its rollback, has to, once
-// the group itself is done, and reports whether there was anything.
+// refresh replaces the instances of the warm pool that a refresh, or its rollback, must replace. It runs
+// after the group itself, and reports whether anything was left.
 func (r *Warming) refresh(f *refresh) bool {
 	stale := (&replacement{r.Region, r.g, f}).staleOf(r.g.Staying())
 	for _, m := range stale {
@@ -221,7 +220,7 @@ func (r *Warming) refresh(f *refresh) bool {
 	return len(stale) > 0
 }
 
-// Remove begins the end of a group's warm pool.
+// Remove starts the deletion of a group's warm pool.
 func (r *Warming) Remove() {
 	pool := *r.g.Warm
 	pool.Deleting = true
@@ -230,7 +229,7 @@ func (r *Warming) Remove() {
 	r.After(r.Timings().InstanceShutdown, timerWarmPool, r.g.key())
 }
 
-// warmRows are the instances of the warm pool by id, as answers list them.
+// warmRows returns the instances of the warm pool by id, in the order of answers.
 func (g *Group) warmRows() (ids []string, rows map[string]*Member) {
 	rows = map[string]*Member{}
 	for _, m := range g.WarmMembers {

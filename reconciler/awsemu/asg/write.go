@@ -49,8 +49,7 @@ func (in *createGroupInput) Check() error {
 	return nil
 }
 
-// checkTargetGroups takes any well-formed ARN: the emulator has no load balancers
-// to ask.
+// checkTargetGroups accepts any well-formed ARN, because the emulator has no load balancers.
 func checkTargetGroups(arns []string) error {
 	for _, arn := range arns {
 		if parts := strings.Split(arn, ":"); len(parts) != 6 || parts[2] != "elasticloadbalancing" || !strings.HasPrefix(parts[5], "targetgroup/") {
@@ -60,7 +59,7 @@ func checkTargetGroups(arns []string) error {
 	return nil
 }
 
-// settleSources checks traffic sources, and finds the types from their identifiers.
+// settleSources checks traffic sources, and derives their types from their identifiers.
 func settleSources(sources []trafficSource) error {
 	for i := range sources {
 		s := &sources[i]
@@ -90,8 +89,7 @@ func checkSourceType(name, kind string) error {
 	return nil
 }
 
-// checkLoadBalancer takes any name that a Classic Load Balancer may have: the emulator
-// has none to ask.
+// checkLoadBalancer accepts any valid name of a Classic Load Balancer, because the emulator has none.
 func checkLoadBalancer(name string) error {
 	if !loadBalancerName.MatchString(name) {
 		return invalid("Provided Load Balancers may not be valid. Please ensure they exist and try again.")
@@ -110,7 +108,7 @@ func createAutoScalingGroup(rq *request, in createGroupInput) error {
 	case groups.Len() >= r.Quota("auto-scaling-groups"):
 		return wire.Fail("LimitExceeded", "You've reached the limit on the number of Auto Scaling groups you can create: %d", r.Quota("auto-scaling-groups"))
 	}
-	if in.InstanceID != "" { // a launch configuration of the instance gets the group's name
+	if in.InstanceID != "" { // a launch configuration made from the instance gets the group's name
 		if in.LaunchConfigurationName != "" || in.LaunchTemplate != nil || in.MixedInstancesPolicy != nil {
 			return oneSource()
 		}
@@ -135,7 +133,7 @@ func createAutoScalingGroup(rq *request, in createGroupInput) error {
 	return nil
 }
 
-// attach adds the targets that are sent beside the settings.
+// attach adds the targets that are sent with the settings.
 func (in *createGroupInput) attach(r *Region, g *Group) *wire.Error {
 	for _, t := range in.Tags {
 		if _, twice := g.tagIndex(t.Key); twice {
@@ -199,7 +197,7 @@ func updateAutoScalingGroup(rq *request, in GroupInput) error {
 	return nil
 }
 
-// RetryNow forgets that launches failed: something was changed that may help.
+// RetryNow resets the failures of launches, because a change may help.
 func (r *Region) RetryNow(g *Group) {
 	g.Failures, g.RetryAt = 0, time.Time{}
 	r.Touch(g)
@@ -234,7 +232,7 @@ func deleteAutoScalingGroup(rq *request, in deleteGroupInput) error {
 	return nil
 }
 
-// DeleteGroup ends a group's instances and then the group.
+// DeleteGroup terminates a group's instances and then deletes the group.
 func (r *Region) DeleteGroup(g *Group) {
 	g.Deleting = true
 	g.Min, g.Max, g.Desired, g.Surge, g.Warm = 0, 0, 0, 0, nil
@@ -253,7 +251,7 @@ func (r *Region) DeleteGroup(g *Group) {
 	r.removeEmptyGroup(g)
 }
 
-// removeEmptyGroup removes a group that is being deleted once its members are gone.
+// removeEmptyGroup removes a group that is being deleted after its members are gone.
 func (r *Region) removeEmptyGroup(g *Group) {
 	if !g.Deleting || len(g.Members)+len(g.WarmMembers) > 0 {
 		return

@@ -1,8 +1,7 @@
-// Package cloudwatch implements the part of CloudWatch that keeps metric alarms. It has no metrics,
-// so nothing evaluates an alarm: it is INSUFFICIENT_DATA until SetAlarmState says otherwise, and
-// stays as that says. AWS would evaluate it again within a period. The actions of alarms are
-// recorded and not carried out. A service that reacts to an alarm, such as a refresh that names it,
-// does so when it receives the new state.
+// Package cloudwatch implements the metric alarms of CloudWatch. It has no metrics, so nothing evaluates an
+// alarm: it is INSUFFICIENT_DATA until SetAlarmState changes that, and then keeps the state. AWS would
+// evaluate it again within a period. The actions of alarms are stored and not executed. A service that
+// reacts to an alarm, such as a refresh with that alarm, reacts when it receives the new state.
 package cloudwatch
 
 import (
@@ -30,8 +29,8 @@ type Region struct {
 	changed func(name string)
 }
 
-// Join connects the region, new or read from JSON, with what it shares. changed receives each alarm
-// whose state changes.
+// Join connects the region, new or read from JSON, with the shared part. changed receives the name of each
+// alarm whose state changes.
 func (r *Region) Join(base *world.Region, changed func(name string)) {
 	r.Region, r.changed = base, changed
 }
@@ -41,13 +40,13 @@ type Alarm struct {
 	Settings Settings
 	State    string
 	Reason   string
-	Data     string    // of the reason, JSON
-	Put      time.Time // its settings
-	Updated  time.Time // its state or the state's reason
-	Turned   time.Time // its state
+	Data     string    // data of the reason, as JSON
+	Put      time.Time // time of the last change of its settings
+	Updated  time.Time // time of the last change of its state or reason
+	Turned   time.Time // time of the last change of its state
 }
 
-// Settings holds PutMetricAlarm's settings of an alarm, by their names on the wire.
+// Settings contains PutMetricAlarm's settings of an alarm, by their names on the wire.
 type Settings struct {
 	AlarmName               string
 	AlarmDescription        string            `json:",omitempty"`
@@ -59,7 +58,7 @@ type Settings struct {
 	Namespace               string            `json:",omitempty"`
 	Statistic               string            `json:",omitempty"`
 	ExtendedStatistic       string            `json:",omitempty"`
-	Dimensions              []json.RawMessage `json:",omitempty"` // held against the model
+	Dimensions              []json.RawMessage `json:",omitempty"` // checked against the model
 	Period                  int64             `json:",omitempty"`
 	Unit                    string            `json:",omitempty"`
 	EvaluationPeriods       int64             `json:",omitempty"`
@@ -71,7 +70,7 @@ type Settings struct {
 	EvaluateLowSampleCountPercentile string `json:",omitempty"`
 }
 
-// StateOf returns the state of an alarm, "" if the alarm does not exist.
+// StateOf returns the state of an alarm, or an empty string if it does not exist.
 func (r *Region) StateOf(name string) string {
 	if a := r.Alarms.Get(name); a != nil {
 		return a.State
@@ -82,7 +81,7 @@ func (r *Region) StateOf(name string) string {
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is CloudWatch's alarms.
+// Service returns the alarm operations of CloudWatch.
 func Service() *wire.Service {
 	d := wire.QueryDialect()
 	d.Malformed = func(why string) *wire.Error { return wire.Fail("SerializationException", "%s", why) }
@@ -119,7 +118,7 @@ func putMetricAlarm(rq *request, in Settings) (any, error) {
 	if a == nil {
 		a = &Alarm{State: insufficient, Reason: "Unchecked: Initial alarm creation", Updated: r.Now(), Turned: r.Now()}
 	}
-	kept := *a // an update leaves the state as it is
+	kept := *a // an update does not change the state
 	kept.Settings, kept.Put = in, r.Now()
 	r.Alarms.Put(in.AlarmName, &kept)
 	return nil, nil
@@ -159,7 +158,7 @@ type describeInput struct {
 	NextToken       string
 }
 
-// describeAlarms passes over names that no alarm has.
+// describeAlarms ignores names without an alarm.
 func describeAlarms(rq *request, in describeInput) (any, error) {
 	r := rq.Region
 	if len(in.AlarmNames) > 0 && in.AlarmNamePrefix != "" {
@@ -203,7 +202,7 @@ func (a *Alarm) selected(in *describeInput) bool {
 	return in.ActionPrefix == "" || slices.ContainsFunc(actions, func(arn string) bool { return strings.HasPrefix(arn, in.ActionPrefix) })
 }
 
-// shown is an alarm as answers have it.
+// shown returns an alarm in the form of answers.
 func (a *Alarm) shown(r *Region) any {
 	return struct {
 		Settings
@@ -236,7 +235,7 @@ func setAlarmState(rq *request, in setStateInput) (any, error) {
 	return nil, nil
 }
 
-// deleteAlarms deletes those that exist, and tells if one did not.
+// deleteAlarms deletes the existing alarms, and returns an error if one did not exist.
 func deleteAlarms(rq *request, in struct{ AlarmNames []string }) (any, error) {
 	missing := false
 	for _, name := range in.AlarmNames {

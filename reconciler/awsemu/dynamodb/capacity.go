@@ -10,18 +10,18 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// The capacity of a new table on demand, in units a second, and how much of its unused
-// capacity a provisioned table keeps.
+// The capacity of a new on-demand table in units per second, and the time for which a provisioned table
+// keeps unused capacity.
 const (
 	onDemandReads  = 12000
 	onDemandWrites = 4000
 	kept           = 5 * time.Minute
 )
 
-// units are what a size counts in steps of another, at least one.
+// units returns the number of steps that a size counts, at least one.
 func units(size, step int) float64 { return max(1, math.Ceil(float64(size)/float64(step))) }
 
-// readUnits are what a read of a size counts: half where it may be stale.
+// readUnits returns the units of a read of a size. An eventually consistent read counts half.
 func readUnits(size int, consistent bool) float64 {
 	if consistent {
 		return units(size, 4<<10)
@@ -29,13 +29,13 @@ func readUnits(size int, consistent bool) float64 {
 	return units(size, 4<<10) / 2
 }
 
-// bucket is the capacity that is left at a time.
+// bucket is the remaining capacity at a time.
 type bucket struct {
 	left float64
 	at   time.Time
 }
 
-// spend takes units of a table's capacity, and refuses where none is left.
+// spend takes units of a table's capacity, and fails if none is left.
 func (r *Region) spend(t *Table, units float64, writes bool) error {
 	if !r.throttles {
 		return nil
@@ -71,7 +71,7 @@ func overCapacity() *wire.Error {
 	return wire.Fail("ProvisionedThroughputExceededException", "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.")
 }
 
-// throttled is how a call is refused whatever its table.
+// throttled returns the throttling error for an operation without a certain table.
 func throttled(op string) *wire.Error {
 	if strings.Contains(op, "Item") || op == "Query" || op == "Scan" {
 		return overCapacity()
@@ -79,7 +79,7 @@ func throttled(op string) *wire.Error {
 	return wire.Fail("ThrottlingException", "Rate of requests exceeds the allowed throughput.")
 }
 
-// consumption is the capacity that a call used, by table.
+// consumption is the capacity that a call consumed, by table.
 type consumption map[string]*used
 
 type used struct {
@@ -107,8 +107,8 @@ func (c *consumption) write(t *Table, units float64, transaction bool) {
 	u.write, u.transaction = u.write+units, transaction
 }
 
-// into adds the consumption to an answer that was asked for it: alone says that there is
-// one table, and not a list.
+// into adds the consumption to an answer if the request asked for it. alone means a single value instead of
+// a list.
 func (c *consumption) into(out map[string]any, asked string, alone bool) {
 	if asked != "TOTAL" && asked != "INDEXES" {
 		return

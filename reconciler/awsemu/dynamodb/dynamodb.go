@@ -1,30 +1,28 @@
-// Package dynamodb is the part of DynamoDB that weir's clients call: tables with a hash
-// key and perhaps a range key, reads and writes of items with expressions, and
-// transactions. It has no batches, no backups, no time to live, no secondary indexes, no
-// streams and none of the parameters from before expressions.
+// Package dynamodb implements the part of DynamoDB that weir's clients call: tables with a hash key and
+// optionally a range key, reads and writes of items with expressions, and transactions. It has no batches,
+// backups, time to live, secondary indexes, streams or legacy parameters.
 //
 // # Writes
 //
-// A write is prepared, tried and stored ([change]): what DynamoDB refuses is refused
-// before anything changed, in one write as in a transaction of a hundred. Calls run one
-// at a time, so a transaction never meets another: the front's script makes that fault.
+// A write is prepared, tried and stored ([change]). So an error occurs before anything changes, both for a
+// single write and for a transaction of a hundred. Calls run one at a time, so transactions never conflict;
+// a fault in package awsemu simulates conflicts.
 //
 // # Reads
 //
-// A scan meets items in the order of their hash keys' digests, which is no order to a
-// caller, and a query in the order of the range key. Pages end after Limit items or
-// 1 MB. The front's stale-read fault makes an eventually consistent read miss the
-// latest writes.
+// A scan returns items in the order of their hash keys' digests, which looks random to a caller, and a query
+// in the order of the range key. Pages end after Limit items or 1 MB. The stale-read fault of package awsemu
+// makes an eventually consistent read miss the latest writes.
 //
 // # Time
 //
-// Tables are made, changed and deleted on the emulator's clock. How many items a table has
-// is counted every six hours.
+// Tables are made, changed and deleted on the emulator's clock. The number of a table's items is updated
+// every six hours.
 //
 // # Capacity
 //
-// Where the emulator throttles, each table has its capacity: provisioned units with five
-// minutes of what was not used, or what a new table on demand has.
+// If the emulator throttles, each table has a capacity: provisioned units with five minutes of unused
+// capacity, or the capacity of a new on-demand table.
 package dynamodb
 
 import (
@@ -47,8 +45,8 @@ type Region struct {
 	buckets   map[string]*bucket
 }
 
-// Join connects the region, which is new or was read from JSON, with what all services
-// share; throttles says whether tables have no more than their capacity.
+// Join connects the region, which is new or was read from JSON, with the part that all services share.
+// throttles limits tables to their capacity.
 func (r *Region) Join(base *world.Region, throttles bool) {
 	r.Region, r.throttles, r.buckets = base, throttles, map[string]*bucket{}
 }
@@ -79,10 +77,10 @@ type Table struct {
 // KeyAttribute is an attribute of a table's key, of type S, N or B.
 type KeyAttribute struct{ Name, Type string }
 
-// Replica is a table's copy in another region: the emulator keeps only that it exists.
+// Replica is a table's copy in another region. The emulator stores only that it exists.
 type Replica struct{ Region, Status string }
 
-// Count is the number of items in a table at a time.
+// Count is the number of a table's items at a time.
 type Count struct {
 	At    time.Time
 	Items int
@@ -92,7 +90,7 @@ type Count struct {
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is the part of DynamoDB that keeps items.
+// Service returns the item and table operations of DynamoDB.
 func Service() *wire.Service {
 	d := wire.JSONDialect("ValidationException")
 	d.Throttled = throttled
@@ -123,15 +121,15 @@ func Service() *wire.Service {
 	return sv
 }
 
-// Timers has the events that happen later.
+// Timers returns the timed events, by kind.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){
 		timerTable: (*Region).finishTransition,
 	}
 }
 
-// errorType puts a code into the namespace of those who answer it: DynamoDB or the
-// framework before it.
+// errorType adds the namespace to an error code. DynamoDB and the framework in front of it have different
+// namespaces.
 func errorType(code string) string {
 	switch code {
 	case "ValidationException":
@@ -142,7 +140,7 @@ func errorType(code string) string {
 	return "com.amazonaws.dynamodb.v20120810#" + code
 }
 
-// table finds a table by its name or ARN, nil for none.
+// table finds a table by its name or ARN. It returns nil if none exists.
 func (r *Region) table(name string) (*Table, error) {
 	if short, ok := strings.CutPrefix(name, r.ARN("dynamodb", "table/")); ok {
 		name = short
@@ -150,7 +148,7 @@ func (r *Region) table(name string) (*Table, error) {
 	return r.Tables.Get(name), checkName(name)
 }
 
-// checkName refuses what no table can be called.
+// checkName refuses invalid table names.
 func checkName(name string) error {
 	switch {
 	case strings.HasPrefix(name, "arn:"):
@@ -163,7 +161,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// described is table for calls about the table itself.
+// described finds a table for calls about the table itself.
 func (r *Region) described(name string) (*Table, error) {
 	t, err := r.table(name)
 	if t == nil && err == nil {
@@ -172,7 +170,7 @@ func (r *Region) described(name string) (*Table, error) {
 	return t, err
 }
 
-// open is table for calls about its items: it must be there.
+// open finds a table for calls about its items. The table must be usable.
 func (r *Region) open(name string) (*Table, error) {
 	t, err := r.table(name)
 	if err == nil && (t == nil || t.Status == "CREATING" || t.Status == "DELETING") {

@@ -5,19 +5,19 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// DynamoDB's limits of keys and items, in bytes.
+// The limits of keys and items in DynamoDB, in bytes.
 const (
 	maxHashKey  = 2048
 	maxRangeKey = 1024
 	maxItem     = 400 << 10
 )
 
-// isKey says whether an attribute is one of the key's.
+// isKey reports whether an attribute belongs to the key.
 func (t *Table) isKey(name string) bool {
 	return t.Keys[0].Name == name || len(t.Keys) == 2 && t.Keys[1].Name == name
 }
 
-// keyOf is the key of an item.
+// keyOf returns the key of an item.
 func (t *Table) keyOf(item attr.Item) attr.Item {
 	out := attr.Item{}
 	for _, k := range t.Keys {
@@ -26,7 +26,7 @@ func (t *Table) keyOf(item attr.Item) attr.Item {
 	return out
 }
 
-// checkKey checks a key, which is all of an item that names it.
+// checkKey checks a key, which must have exactly the key's attributes.
 func (t *Table) checkKey(key attr.Item) error {
 	for _, k := range t.Keys {
 		if key[k.Name].Type != k.Type || len(key) != len(t.Keys) {
@@ -36,7 +36,7 @@ func (t *Table) checkKey(key attr.Item) error {
 	return t.checkKeyValues(key)
 }
 
-// checkItem checks the item that is to be stored.
+// checkItem checks an item to store.
 func (t *Table) checkItem(item attr.Item, tooLarge string) error {
 	for _, k := range t.Keys {
 		switch v, there := item[k.Name]; {
@@ -72,8 +72,8 @@ func (t *Table) checkKeyValues(item attr.Item) error {
 	return nil
 }
 
-// rowKey is where the item stands in its table: items of one hash key beside each
-// other, in the order of the range key.
+// rowKey returns the position of the item in its table. Items with the same hash key are adjacent, in the
+// order of the range key.
 func (t *Table) rowKey(item attr.Item) string {
 	row := partition(item[t.Keys[0].Name])
 	if len(t.Keys) == 2 {
@@ -82,7 +82,7 @@ func (t *Table) rowKey(item attr.Item) string {
 	return row
 }
 
-// partition is what the rowKeys of a hash key begin with.
+// partition returns the common prefix of the rowKeys of a hash key.
 func partition(hash attr.Value) string {
 	key := hash.Sortable()
 	return world.Hash(key, 16) + "." + key + "."

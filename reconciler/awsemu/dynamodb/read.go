@@ -12,10 +12,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// maxPage is how much a query or scan looks at, in bytes.
+// maxPage is the maximum number of bytes that a query or scan reads.
 const maxPage = 1 << 20
 
-// consistent says whether a read asks for what is, and never for what was.
+// consistent reports whether a read is strongly consistent.
 func consistent(rq *wire.Exchange) bool {
 	if rq.Operation.Name == "TransactGetItems" {
 		return true
@@ -32,7 +32,7 @@ type get struct {
 	ProjectionExpression *string
 }
 
-// find is the table and row of a read, and what of the item is asked for.
+// find returns the table, the row and the projection of a read.
 func (r *Region) find(g get) (*Table, string, *expression.Projection, error) {
 	reader, err := g.reader()
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *Region) find(g get) (*Table, string, *expression.Projection, error) {
 	return t, t.rowKey(g.Key), projection, nil
 }
 
-// pageInput is what a query and a scan have in common.
+// pageInput contains the members that a query and a scan share.
 type pageInput struct {
 	names
 	TableName              string
@@ -73,7 +73,7 @@ type pageInput struct {
 	ReturnConsumedCapacity string
 }
 
-// page is a query or scan while it runs.
+// page is a query or scan in progress.
 type page struct {
 	pageInput
 	table      *Table
@@ -82,7 +82,7 @@ type page struct {
 	projection *expression.Projection
 }
 
-// page checks what a query and a scan have in common.
+// page checks the members that a query and a scan share.
 func (r *Region) page(in pageInput, expressions ...string) (*page, error) {
 	p := &page{pageInput: in}
 	reader, err := in.reader()
@@ -123,8 +123,7 @@ func (r *Region) page(in pageInput, expressions ...string) (*page, error) {
 	return p, nil
 }
 
-// read looks at rows in their order until the page is full, and answers those that
-// take and the filter accept.
+// read reads rows in order until the page is full, and returns those that take and the filter accept.
 func (p *page) read(rq *request, rows []string, take func(attr.Item) bool) (any, error) {
 	items, scanned, size := []attr.Item{}, 0, 0
 	var last attr.Item
@@ -139,7 +138,7 @@ func (p *page) read(rq *request, rows []string, take func(attr.Item) bool) (any,
 			items = append(items, p.projection.Of(item))
 		}
 		if scanned == p.Limit || size >= maxPage {
-			last = p.table.keyOf(item) // though there may be no more
+			last = p.table.keyOf(item) // even if no further rows exist
 			break
 		}
 	}
@@ -160,7 +159,7 @@ func (p *page) read(rq *request, rows []string, take func(attr.Item) bool) (any,
 	return out, nil
 }
 
-// after are the rows behind another, or before it.
+// after returns the rows after the given one, or before it.
 func after(rows []string, row string, forward bool) []string {
 	at := sort.SearchStrings(rows, row)
 	if !forward {
@@ -172,11 +171,11 @@ func after(rows []string, row string, forward bool) []string {
 	return rows[at:]
 }
 
-// segment is which part of a parallel scan a row is in.
+// segment returns the part of a parallel scan to which a row belongs.
 func segment(row string, of int) int {
 	at, err := strconv.ParseInt(row[:8], 16, 64)
 	if err != nil {
-		panic(err) // rows begin with a digest
+		panic(err) // rows start with a digest
 	}
 	return int(at % int64(of))
 }
@@ -238,7 +237,7 @@ func query(rq *request, in pageInput) (any, error) {
 	rows = rows[sort.SearchStrings(rows, begin):]
 	rows = rows[:sort.Search(len(rows), func(i int) bool { return !strings.HasPrefix(rows[i], begin) })]
 	if in.ExclusiveStartKey != nil {
-		if len(p.table.Keys) == 1 { // there is nothing behind a single item
+		if len(p.table.Keys) == 1 { // nothing follows a single item
 			return nil, attr.Invalid("The provided exclusive start key is invalid: ExclusiveStartKey: %s", attr.Value{Type: "M", Map: in.ExclusiveStartKey})
 		}
 		if !p.key.Holds(in.ExclusiveStartKey) {

@@ -13,7 +13,7 @@ import (
 
 const (
 	timerTable = "dynamodb.table"
-	// countEvery is how often AWS counts a table's items.
+	// countEvery is the interval at which AWS counts a table's items.
 	countEvery = 6 * time.Hour
 	onDemand   = "PAY_PER_REQUEST"
 )
@@ -74,7 +74,7 @@ func createTable(rq *request, in createTableInput) (any, error) {
 	return map[string]any{"TableDescription": r.description(t)}, nil
 }
 
-// keys are those of the new table.
+// keys returns the keys of the new table.
 func (in *createTableInput) keys() ([]KeyAttribute, error) {
 	if err := checkName(in.TableName); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func defined(definitions []attributeDefinition) string {
 	return "[" + strings.Join(names, ", ") + "]"
 }
 
-// bill sets how a table's capacity is paid, and what it is.
+// bill sets the billing mode and the capacity of a table.
 func (t *Table) bill(mode string, provisioned *throughput, now time.Time) error {
 	switch {
 	case mode == onDemand && provisioned != nil:
@@ -142,7 +142,7 @@ func (t *Table) bill(mode string, provisioned *throughput, now time.Time) error 
 	return nil
 }
 
-// settleLater ends what the table's status says, after a while.
+// settleLater ends the table's transition after the timings' TableChange.
 func (r *Region) settleLater(t *Table) { r.After(r.Timings().TableChange, timerTable, t.Name+"/"+t.ID) }
 
 func (r *Region) finishTransition(key string) {
@@ -161,7 +161,7 @@ func (r *Region) finishTransition(key string) {
 	}
 }
 
-// idle finds a table that is to be changed or deleted: it must be changing no more.
+// idle finds a table to change or delete. It must not be changing.
 func (r *Region) idle(name string) (*Table, error) {
 	t, err := r.described(name)
 	if err != nil || t.Status == "ACTIVE" {
@@ -180,7 +180,7 @@ func describeTable(rq *request, in tableInput) (any, error) {
 	return map[string]any{"Table": rq.Region.description(t)}, nil
 }
 
-// describeTimeToLive answers that items do not expire: no call makes them.
+// describeTimeToLive answers that items do not expire, because no operation sets an expiry.
 func describeTimeToLive(rq *request, in tableInput) (any, error) {
 	if _, err := rq.Region.described(in.TableName); err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func deleteTable(rq *request, in tableInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Status != "DELETING" { // to delete it again is no error
+	if t.Status != "DELETING" { // deleting it again is no error
 		switch t, err = r.idle(in.TableName); {
 		case err != nil:
 			return nil, err
@@ -206,7 +206,7 @@ func deleteTable(rq *request, in tableInput) (any, error) {
 	}
 	out := r.description(t)
 	for _, member := range []string{"CreationDateTime", "KeySchema", "AttributeDefinitions"} {
-		delete(out, member) // which AWS does not answer here
+		delete(out, member) // AWS omits it here
 	}
 	return map[string]any{"TableDescription": out}, nil
 }
@@ -255,7 +255,7 @@ func updateTable(rq *request, in updateTableInput) (any, error) {
 	return map[string]any{"TableDescription": r.description(found)}, nil
 }
 
-// replicate adds or ends a replica.
+// replicate adds or removes a replica.
 func (t *Table) replicate(r *Region, create, end *replicaInput) error {
 	at := func(region string) int {
 		return slices.IndexFunc(t.Replicas, func(c Replica) bool { return c.Region == region })
@@ -277,7 +277,7 @@ func (t *Table) replicate(r *Region, create, end *replicaInput) error {
 	return nil
 }
 
-// description is a table as answers have it.
+// description returns a table in the form of answers.
 func (r *Region) description(t *Table) map[string]any {
 	if r.Now().Sub(t.Counted.At) >= countEvery {
 		t.Counted = Count{At: r.Now(), Items: t.Items.Len()}

@@ -12,7 +12,7 @@ const maxTags = 50
 
 type tag struct{ Key, Value string }
 
-// tag adds tags; on an error there are those that there were.
+// tag adds tags. After an error the tags are unchanged.
 func (t *Table) tag(tags []tag) error {
 	all := t.Tags.Clone()
 	for _, one := range tags {

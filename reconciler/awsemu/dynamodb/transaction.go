@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// tokenLife is how long a transaction's token is remembered.
+	// tokenLife is the time for which a transaction's token is remembered.
 	tokenLife      = 10 * time.Minute
 	maxTransaction = 4 << 20
 )
@@ -22,14 +22,14 @@ var (
 	errTwice    = attr.Invalid("Transaction request cannot include multiple operations on one item")
 )
 
-// reason is why one part of a transaction ends it.
+// reason is the reason for which one part cancels a transaction.
 type reason struct {
 	Code    string
 	Message string    `json:",omitempty"`
 	Item    attr.Item `json:",omitempty"`
 }
 
-// reasonOf is the reason that an error of a part is.
+// reasonOf returns the reason for the error of a part.
 func reasonOf(err error) reason {
 	var e *wire.Error
 	if !errors.As(err, &e) {
@@ -43,7 +43,7 @@ func reasonOf(err error) reason {
 	return reason{code, e.Message, item}
 }
 
-// cancelled is the answer to a transaction with a failed part, nil if none failed.
+// cancelled returns the error of a transaction with a failed part, or nil if none failed.
 func cancelled(reasons []reason) error {
 	var codes []string
 	failed := false
@@ -58,8 +58,8 @@ func cancelled(reasons []reason) error {
 	return wire.Fail("TransactionCanceledException", "%s", message).With("Message", message).With("CancellationReasons", reasons)
 }
 
-// conflict is the answer to a call about items that another transaction has: in a
-// transaction, those of its parts that hold a text, or the first.
+// conflict returns the error of a call about items of another transaction. In a transaction, it affects the
+// parts that contain about, or the first part.
 func conflict(rq *wire.Exchange, about string) error {
 	ongoing := wire.Fail("TransactionConflictException", "Transaction is ongoing for the item")
 	switch rq.Operation.Name {
@@ -100,7 +100,7 @@ func transactWriteItems(rq *request, in transactWriteItemsInput) (any, error) {
 func (r *Region) transact(in transactWriteItemsInput) (any, error) {
 	var changes []*change
 	seen := map[string]bool{}
-	size := 0 // of what is sent, whatever it changes
+	size := 0 // size of the request, whatever it changes
 	for _, item := range in.TransactItems {
 		if len(item) != 1 {
 			return nil, attr.Invalid("TransactItems can only contain one of Check, Put, Update or Delete")
@@ -128,7 +128,7 @@ func (r *Region) transact(in transactWriteItemsInput) (any, error) {
 	for i := range reasons {
 		reasons[i].Code = "None"
 	}
-	// One that is not valid ends the transaction before anything is compared.
+	// An invalid part cancels the transaction before any condition is checked.
 	if i := slices.IndexFunc(changes, func(c *change) bool { return c.invalid != nil }); i >= 0 {
 		reasons[i] = reasonOf(changes[i].invalid)
 		return nil, cancelled(reasons)

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// names are the names and values that a request's expressions use.
+// names contains the names and values of a request's expressions.
 type names struct {
 	ExpressionAttributeNames  map[string]string
 	ExpressionAttributeValues attr.Item
@@ -16,8 +16,8 @@ func (n names) reader() (*expression.Reader, error) {
 	return expression.NewReader(n.ExpressionAttributeNames, n.ExpressionAttributeValues)
 }
 
-// write is one write of an item, by itself or in a transaction. The model checks
-// beforehand which of these members an operation has.
+// write is one write of an item, alone or in a transaction. The model has checked which of these members the
+// operation has.
 type write struct {
 	names
 	TableName                           string
@@ -27,7 +27,7 @@ type write struct {
 	ReturnValuesOnConditionCheckFailure string
 }
 
-// change is a write while it is made. Nothing is stored before store.
+// change is a write in progress. Nothing is stored before store.
 type change struct {
 	kind      string // Put, Update, Delete or ConditionCheck
 	table     *Table
@@ -36,20 +36,19 @@ type change struct {
 	put       attr.Item
 	condition *expression.Condition
 	update    *expression.Update
-	returnOld bool  // where the condition fails
-	invalid   error // of the key or the item
+	returnOld bool  // if the condition fails
+	invalid   error // error of the key or the item
 
 	before, after attr.Item // nil: no item
 }
 
-// expressionsOf are the expressions that each kind of write can have.
+// expressionsOf lists the expressions of each kind of write.
 var expressionsOf = map[string][]string{
 	"Put": {"ConditionExpression"}, "Delete": {"ConditionExpression"}, "ConditionCheck": {"ConditionExpression"},
 	"Update": {"UpdateExpression", "ConditionExpression"},
 }
 
-// prepare reads a write and finds its table. It leaves faults of the key or the item to
-// try.
+// prepare reads a write and finds its table. It leaves errors of the key or the item to try.
 func (r *Region) prepare(kind string, w write) (*change, error) {
 	c := &change{kind: kind, put: w.Item, key: w.Key, returnOld: w.ReturnValuesOnConditionCheckFailure == "ALL_OLD"}
 	reader, err := w.reader()
@@ -83,7 +82,7 @@ func (r *Region) prepare(kind string, w write) (*change, error) {
 	return c, nil
 }
 
-// try finds what the write would store.
+// try computes the result of the write.
 func (c *change) try() error {
 	if c.invalid != nil {
 		return c.invalid
@@ -118,10 +117,10 @@ func (c *change) try() error {
 	return nil
 }
 
-// units are what the write counts against the table's capacity.
+// units returns the units that the write consumes of the table's capacity.
 func (c *change) units() float64 { return units(max(c.before.Size(), c.after.Size()), 1<<10) }
 
-// store makes what try found.
+// store stores the result of try.
 func (r *Region) store(c *change) {
 	switch {
 	case c.kind == "ConditionCheck":
@@ -132,7 +131,7 @@ func (r *Region) store(c *change) {
 	}
 }
 
-// writeInput is that of PutItem, UpdateItem and DeleteItem.
+// writeInput is the input of PutItem, UpdateItem and DeleteItem.
 type writeInput struct {
 	write
 	ReturnValues                string
@@ -169,7 +168,7 @@ func writer(kind string) func(*request, writeInput) (any, error) {
 	}
 }
 
-// shown is what a write answers of the item.
+// shown returns the requested attributes after a write.
 func (c *change) shown(values string) attr.Item {
 	switch values {
 	case "ALL_OLD":

@@ -1,10 +1,9 @@
-// Package ec2 is the part of EC2 that pools of machines need: launch templates and
-// their versions, instances, and what these are made from (images, types, networks,
-// security groups, key pairs), with tags, filters and pages.
+// Package ec2 is the part of EC2 that machine pools need: launch templates and their versions, instances,
+// and their inputs (images, types, networks, security groups, key pairs), with tags, filters and pages.
 //
-// Instances are started by RunInstances or by Auto Scaling, which does it by
-// [Region.LaunchInstance] and hears of every change of their state. The images and networks of a new region
-// are made by [Region.Fill], under the naming schemes of their makers.
+// Instances are launched by RunInstances or by Auto Scaling, which uses [Region.LaunchInstance] and receives
+// every change of their state. [Region.Fill] makes the images and networks of a new region, with the naming
+// schemes of their publishers.
 package ec2
 
 import (
@@ -44,7 +43,7 @@ type Region struct {
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is EC2: launch templates, instances, and what they are made from.
+// Service returns EC2: launch templates, instances, and their inputs.
 func Service() *wire.Service {
 	return wire.NewService("ec2", wire.EC2Dialect(),
 		wire.FormOp("CreateLaunchTemplate", wire.Writes, createLaunchTemplate),
@@ -96,8 +95,8 @@ func Service() *wire.Service {
 	)
 }
 
-// Join connects the region, which is new or was read from JSON, with the services
-// that EC2 asks. changed runs after every change of an instance's state.
+// Join connects the region, which is new or was read from JSON, with the services that EC2 uses. changed
+// runs after every change of an instance's state.
 func (r *Region) Join(base *world.Region, accounts *iam.Region, parameters *ssm.Region, keys *kms.Region, launches *world.Script[LaunchFault], changed func(in *Instance, from string)) {
 	r.Region, r.iam, r.ssm, r.kms, r.launches, r.changed = base, accounts, parameters, keys, launches, changed
 	if r.TemplateNames == nil {
@@ -105,7 +104,7 @@ func (r *Region) Join(base *world.Region, accounts *iam.Region, parameters *ssm.
 	}
 }
 
-// Fill makes what every new region has.
+// Fill adds the default resources of a new region.
 func (r *Region) Fill() {
 	seedNetwork(r)
 	seedImages(r)

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// maxFilterValues is the number of filter values that one request may hold.
+// maxFilterValues is the maximum number of filter values in one request.
 const maxFilterValues = 200
 
 // filter is one filter of a Describe call: its values are alternatives.
@@ -16,17 +16,16 @@ type filter struct {
 	Values []string
 }
 
-// attributes are the filter names that a Describe call knows, each with the
-// values that a resource has for it.
+// attributes has the filter names of a Describe call, each with a function that returns a resource's values.
 type attributes[T any] map[string]func(T) []string
 
-// one makes an attribute of a single text.
+// one returns an attribute with a single text.
 func one[T any](get func(T) string) func(T) []string {
 	return func(v T) []string { return []string{get(v)} }
 }
 
-// matcher makes a test out of filters: all filters must hold, each by one of its
-// values. Values may hold the wildcards * and ?, escaped with a backslash.
+// matcher returns a test for filters. All filters must match, each by one of its values. Values may contain
+// the wildcards * and ?, which a backslash escapes.
 func matcher[T any](filters []filter, known attributes[T], tagsOf func(T) world.Tags) (func(T) bool, error) {
 	tests := make([]func(T) bool, 0, len(filters))
 	for _, f := range filters {
@@ -82,7 +81,7 @@ func oneMatcher[T any](f filter, known attributes[T], tagsOf func(T) world.Tags)
 	}, nil
 }
 
-// accepts says whether one of the filter's values matches a text.
+// accepts reports whether one of the filter's values matches a text.
 func (f *filter) accepts(text string) bool {
 	for _, pattern := range f.Values {
 		if pattern == text || strings.ContainsAny(pattern, `*?\`) && Wildcard(pattern, text) {
@@ -92,9 +91,8 @@ func (f *filter) accepts(text string) bool {
 	return false
 }
 
-// Wildcard matches a text against a pattern with * (any text), ? (any one
-// character) and backslash (the next character as it is). It takes time
-// proportional to the product of both lengths at most.
+// Wildcard matches a text against a pattern with * (any text), ? (any character) and backslash (the next
+// character literally). Its time is at most proportional to the product of both lengths.
 func Wildcard(pattern, text string) bool {
 	p, t := 0, 0
 	star, mark := -1, 0
@@ -127,7 +125,7 @@ func Wildcard(pattern, text string) bool {
 	return p == len(pattern)
 }
 
-// describe is the part that the Describe calls share.
+// describe contains the members that the Describe calls share.
 type describe struct {
 	Filters    []filter
 	NextToken  string
@@ -136,8 +134,8 @@ type describe struct {
 	limit int // rows of a page, 0: no limit
 }
 
-// bound checks filters and page size; lowest and highest bound the page size, and
-// usual is taken where none is given (0: no limit).
+// bound checks filters and page size. lowest and highest bound the page size. usual is the default (0: no
+// limit).
 func (d *describe) bound(lowest, highest, usual int64) error {
 	d.limit = int(usual)
 	if n := d.MaxResults; n != nil {
@@ -160,13 +158,13 @@ func checkFilters(filters []filter) error {
 	return nil
 }
 
-// badValue is EC2's fault for a parameter's value.
+// badValue returns EC2's error for a parameter's value.
 func badValue(name, value, why string) *wire.Error {
 	return wire.Fail("InvalidParameterValue", "Value (%s) for parameter %s is invalid. %s", value, name, why)
 }
 
-// runDescribe writes a page of a table's rows: those that were asked for by id, or all
-// that match the filters. missing makes the fault for an id that is not there.
+// runDescribe writes a page of a table's rows: the requested ids, or all rows that match the filters.
+// missing returns the error for an unknown id.
 func runDescribe[T any](rq *request, d describe, ids []string, rows *world.Table[T], match func(T) bool, missing func(id string) *wire.Error, list string, write func(T)) error {
 	wanted := map[string]bool{}
 	for _, id := range ids {

@@ -11,14 +11,14 @@ import (
 // SubnetGraft is a subnet of another AWS.
 type SubnetGraft struct{ ID, Zone string }
 
-// TemplateGraft holds the facts of a launch template in another AWS, for a template that calls have
+// TemplateGraft contains the facts about a launch template in another AWS, for a template that calls have
 // made.
 type TemplateGraft struct {
 	Name, ID string
 	Created  time.Time
-	// Numbers are those of its versions, as many as it has, in their order.
+	// Numbers lists the numbers of all its versions, in order.
 	Numbers []int64
-	// Default is the default version, and Latest the highest number that was ever given.
+	// Default is the default version, and Latest the highest number ever used.
 	Default, Latest int64
 }
 
@@ -34,8 +34,8 @@ type InstanceGraft struct {
 	Tags           world.Tags
 }
 
-// GraftSubnets puts subnets into the default VPC, each large enough for any fleet. One
-// that is there is moved into it.
+// GraftSubnets adds subnets to the default VPC, each large enough for any fleet. An existing subnet is moved
+// into it.
 func (r *Region) GraftSubnets(subnets []SubnetGraft) error {
 	vpc := r.DefaultVPC()
 	if vpc == nil {
@@ -55,7 +55,7 @@ func (r *Region) GraftSubnets(subnets []SubnetGraft) error {
 	return nil
 }
 
-// GraftTemplate gives a launch template its id and the numbers of its versions.
+// GraftTemplate sets the id of a launch template and the numbers of its versions.
 func (r *Region) GraftTemplate(g TemplateGraft) error {
 	t := r.template("", g.Name)
 	switch {
@@ -80,7 +80,7 @@ func (r *Region) GraftTemplate(g TemplateGraft) error {
 	return nil
 }
 
-// GraftInstance puts an instance into its zone's subnet, or else the first.
+// GraftInstance adds an instance to a subnet in its zone, or else to the first subnet.
 func (r *Region) GraftInstance(g InstanceGraft) (*Instance, error) {
 	spec := LaunchSpec{InstanceType: g.Type, Owner: g.Owner, Tags: g.Tags, Version: g.Version, Template: r.LaunchTemplates.Get(g.Template)}
 	if spec.Template != nil {
@@ -114,7 +114,7 @@ func (r *Region) GraftInstance(g InstanceGraft) (*Instance, error) {
 	return in, nil
 }
 
-// trust equips an instance without any checks.
+// trust configures an instance without any checks.
 func (r launcher) trust(in *Instance, spec LaunchSpec) {
 	if id, err := r.ResolveImage(in.ImageID); err == nil {
 		in.ImageID = id
@@ -132,10 +132,10 @@ func (r launcher) trust(in *Instance, spec LaunchSpec) {
 	}
 }
 
-// TrustedImage is the id of an image that is taken to exist.
+// TrustedImage returns the id of an image that is assumed to exist.
 func (r *Region) TrustedImage(name string) string { return r.SeedID("ami", "trusted|"+name) }
 
-// GraftImage makes a version of a template launch another image, as one of before does.
+// GraftImage sets the image of a template version, to simulate an earlier image.
 func (r *Region) GraftImage(template string, version int64, image string) {
 	if t := r.LaunchTemplates.Get(template); t != nil {
 		if v := t.Version(version); v != nil {

@@ -23,16 +23,15 @@ type Image struct {
 	RootDevice   string
 	SnapshotID   string
 	VolumeGiB    int64
-	SnapshotGiB  int64  `json:",omitempty"` // of SnapshotID, 0: VolumeGiB
-	DataDevice   string // a second volume, "" for none
+	SnapshotGiB  int64  `json:",omitempty"` // size of SnapshotID, 0: VolumeGiB
+	DataDevice   string // device of a second volume, "" for none
 	DataGiB      int64
 	Platform     string // PlatformDetails
 	Public       bool
 	Tags         world.Tags
 }
 
-// ResolveImage returns the image id that a launch names: an id or a reference to
-// a parameter, resolve:ssm:NAME.
+// ResolveImage returns the image id for an id or a parameter reference, resolve:ssm:NAME.
 func (r *Region) ResolveImage(text string) (string, *wire.Error) {
 	name, isParameter := strings.CutPrefix(text, "resolve:ssm:")
 	if !isParameter {
@@ -171,7 +170,7 @@ func writeImageVolume(w *wire.XML, device, snapshot string, gib int64) {
 	w.Close("item")
 }
 
-// addImage stores an image; its id and its snapshot's derive from its name.
+// addImage stores an image. The ids of the image and its snapshot are derived from its name.
 func (r *Region) addImage(im Image) *Image {
 	im.ID = r.SeedID("ami", im.Name)
 	im.SnapshotID = r.SeedID("snap", im.Name)

@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// The timer kinds of instances; the key is the instance's id.
+// The timer kinds of instances. The key is the instance's id.
 const (
 	TimerInstanceRunning    = "ec2.instance-running"
 	timerInstanceTerminated = "ec2.instance-terminated"
@@ -39,7 +39,7 @@ type Instance struct {
 	Groups       []string
 	LaunchTime   time.Time
 	State        string
-	Reason       string // why it was terminated
+	Reason       string // reason of its termination
 
 	// The launch template version that it was launched from.
 	TemplateID      string
@@ -47,31 +47,30 @@ type Instance struct {
 	TemplateVersion int64
 
 	PlacementGroup string `json:",omitempty"` // name
-	Reserved       string `json:",omitempty"` // the capacity reservation that it runs in
+	Reserved       string `json:",omitempty"` // its capacity reservation
 
-	// Of an instance that RunInstances made: its reservation and its launch data.
+	// The reservation and launch data of an instance that RunInstances made.
 	Reservation string    `json:",omitempty"`
 	Index       int64     `json:",omitempty"` // in the reservation
 	Data        wire.Data `json:",omitempty"`
 
-	// The effects of a LaunchFault: an Unhealthy instance runs but never becomes healthy, Dies is
-	// the reason why EC2 ends an instance that it has started, and a Stuck one stays pending.
+	// The effects of a LaunchFault. An Unhealthy instance runs but never becomes healthy. Dies is the reason
+	// for which EC2 terminates the instance after its start. A Stuck instance stays pending.
 	Unhealthy bool   `json:",omitempty"`
 	Dies      string `json:",omitempty"`
 	Stuck     bool   `json:",omitempty"`
 
 	Tags  world.Tags
-	Owner string // who launched it, in the launcher's words
+	Owner string // its launcher, in the launcher's format
 }
 
-// Alive says whether the instance exists and no call has ended it.
+// Alive reports whether the instance exists and no call has ended it.
 func (in *Instance) Alive() bool {
 	return in.State == InstancePending || in.State == InstanceRunning || in.State == InstanceStopped
 }
 
-// TerminateInstance ends an instance: shutting-down now, terminated after the
-// timings' InstanceShutdown, forgotten after InstanceForget. Ending an ended
-// instance changes nothing.
+// TerminateInstance terminates an instance: it is shutting-down now, terminated after the timings'
+// InstanceShutdown, and forgotten after InstanceForget. Nothing happens if it has ended already.
 func (r *Region) TerminateInstance(id, reason string) {
 	in := r.Instances.Get(id)
 	if in == nil || !in.Alive() {
@@ -83,7 +82,7 @@ func (r *Region) TerminateInstance(id, reason string) {
 	r.InstanceChanged(in, from)
 }
 
-// InstanceChanged informs the launchers of instances that a state changed.
+// InstanceChanged reports the change of an instance's state to the launchers.
 func (r *Region) InstanceChanged(in *Instance, from string) {
 	if r.changed != nil {
 		r.changed(in, from)

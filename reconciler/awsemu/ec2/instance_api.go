@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// stateCode is EC2's number of an instance state.
+// stateCode returns EC2's number for an instance state.
 func stateCode(state string) int64 {
 	switch state {
 	case InstanceRunning:
@@ -77,7 +77,7 @@ func reservationID(in *Instance) string {
 	return cmp.Or(in.Reservation, "r-"+world.Hash("reservation|"+in.ID, 17))
 }
 
-// privateName is an instance's private DNS name.
+// privateName returns an instance's private DNS name.
 func (r *Region) privateName(in *Instance) string {
 	domain := r.Name + ".compute.internal"
 	if r.Name == "us-east-1" {
@@ -169,7 +169,7 @@ func writeState(w *wire.XML, element, state string) {
 
 type terminateInstancesInput struct {
 	InstanceIDs []string
-	// Nothing runs in an instance that could be asked to stop first.
+	// These have no effect, because nothing runs in an instance.
 	Force, SkipOSShutdown bool
 }
 

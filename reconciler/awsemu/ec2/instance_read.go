@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// launchData returns the data with which an instance was launched, as far as it still exists: a
-// deleted launch template version gives none.
+// launchData returns the data with which an instance was launched, if it still exists. If the launch
+// template version was deleted, it returns nothing.
 func (r *Region) launchData(in *Instance) wire.Data {
 	if in.Data != nil {
 		return in.Data
@@ -37,7 +37,7 @@ func (in *describeStatusInput) Check() error {
 	return in.bound(5, 1000, 100)
 }
 
-// checks returns the states of an instance's status checks.
+// checks returns the results of an instance's status checks.
 func (in *Instance) checks() (status, reachability string) {
 	switch {
 	case in.State != InstanceRunning:
@@ -90,7 +90,7 @@ func describeInstanceStatus(rq *request, in describeStatusInput) error {
 	})
 }
 
-// describeInstanceAttribute answers with the one attribute that is asked for.
+// describeInstanceAttribute answers with the one requested attribute.
 func describeInstanceAttribute(rq *request, in struct{ InstanceID, Attribute string }) error {
 	r := rq.Region
 	machine := r.Instances.Get(in.InstanceID)
@@ -140,8 +140,8 @@ func describeInstanceAttribute(rq *request, in struct{ InstanceID, Attribute str
 	return nil
 }
 
-// getConsoleOutput shows what a machine has written to its console. A machine that has not
-// started yet has written nothing. Latest needs a machine that runs on Nitro.
+// getConsoleOutput shows the output of a machine's console. It is empty before the machine has started.
+// Latest needs a Nitro instance type.
 func getConsoleOutput(rq *request, in struct {
 	InstanceID string
 	Latest     bool
@@ -164,7 +164,7 @@ func getConsoleOutput(rq *request, in struct {
 	return nil
 }
 
-// getLaunchTemplateData is a body with which one could launch an instance like this.
+// getLaunchTemplateData returns template data with which a similar instance could be launched.
 func getLaunchTemplateData(rq *request, in struct{ InstanceID string }) error {
 	r := rq.Region
 	machine := r.Instances.Get(in.InstanceID)

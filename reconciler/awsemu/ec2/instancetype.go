@@ -11,14 +11,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// instanceType holds the emulator's facts of an instance type.
+// instanceType contains the emulator's facts about an instance type.
 type instanceType struct {
 	Arch   string // x86_64 or arm64
 	Vcpus  int64
 	Memory int64 // MiB
 }
 
-// family is a family of instance types whose memory grows with the vCPUs.
+// family is a family of instance types whose memory is proportional to the vCPUs.
 type family struct {
 	name  string
 	arch  string
@@ -26,7 +26,7 @@ type family struct {
 	sizes string
 }
 
-// sizeVCPUs are the vCPUs of the sizes that mean the same in every family.
+// sizeVCPUs returns the vCPUs of the sizes that are the same in every family.
 func sizeVCPUs() map[string]int64 {
 	return map[string]int64{
 		"medium": 1, "large": 2, "xlarge": 4, "2xlarge": 8, "3xlarge": 12, "4xlarge": 16, "6xlarge": 24, "8xlarge": 32,
@@ -72,7 +72,7 @@ func families() []family {
 	}
 }
 
-// InstanceTypes are the instance types that exist, the same in every region.
+// InstanceTypes returns all instance types. They are the same in every region.
 var InstanceTypes = sync.OnceValue(func() map[string]instanceType {
 	types := map[string]instanceType{"m1.small": {"x86_64", 1, 1740}}
 	vcpus := sizeVCPUs()
@@ -96,13 +96,13 @@ var InstanceTypes = sync.OnceValue(func() map[string]instanceType {
 	return types
 })
 
-// instanceTypeNames are the names of all types, sorted.
+// instanceTypeNames returns the names of all types, sorted.
 var instanceTypeNames = sync.OnceValue(func() []string { return slices.Sorted(maps.Keys(InstanceTypes())) })
 
-// biggest are the vCPUs of the biggest type.
+// biggest is the number of vCPUs of the biggest type.
 const biggest = 192
 
-// vcpuQuota is the name of the quota that instances of a type count against.
+// vcpuQuota returns the name of the quota against which instances of a type count.
 func vcpuQuota(instanceType string, spot bool) string {
 	name := "vcpus-standard"
 	switch family, _, _ := strings.Cut(instanceType, "."); {
@@ -123,13 +123,13 @@ func vcpuQuota(instanceType string, spot bool) string {
 	return name
 }
 
-// vcpusLeft returns the number of vCPUs that the quota of an instance leaves. Stopped and ending
-// instances do not count.
+// vcpusLeft returns the remaining vCPUs of the quota of an instance. Stopped and ending instances do not
+// count.
 func (r launcher) vcpusLeft(in *Instance) int64 {
 	name := vcpuQuota(in.Type, in.Lifecycle == "spot")
 	left := int64(r.Quota(name))
 	if left > int64(r.Instances.Len()+1)*biggest {
-		return left // whatever these instances are
+		return left // enough for any existing instances
 	}
 	for _, id := range r.Instances.Sorted() {
 		other := r.Instances.Get(id)
@@ -140,7 +140,7 @@ func (r launcher) vcpusLeft(in *Instance) int64 {
 	return left
 }
 
-// checkVcpus refuses n instances for which the quota has no vCPUs.
+// checkVcpus refuses n instances if their quota has too few vCPUs.
 func (r launcher) checkVcpus(in *Instance, n int) *wire.Error {
 	switch {
 	case int64(n)*InstanceTypes()[in.Type].Vcpus <= r.vcpusLeft(in):
@@ -151,7 +151,7 @@ func (r launcher) checkVcpus(in *Instance, n int) *wire.Error {
 	return wire.Fail("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of %d allows for the instance bucket that the specified instance type belongs to. Please visit http://aws.amazon.com/contact-us/ec2-request to request an adjustment to this limit.", r.Quota(vcpuQuota(in.Type, false)))
 }
 
-// applyNotOffered notes where a seed has types not offered.
+// applyNotOffered applies a seed's list of types that zones do not offer.
 func (r seeder) applyNotOffered(zones map[string][]string) error {
 	for _, name := range slices.Sorted(maps.Keys(zones)) {
 		if _, known := InstanceTypes()[name]; !known {

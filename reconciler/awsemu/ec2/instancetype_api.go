@@ -139,21 +139,21 @@ func support(has bool, yes, no string) string {
 	return no
 }
 
-// hypervisor is xen for the families before the fifth generation.
+// hypervisor returns xen for the families before the fifth generation, else nitro.
 func hypervisor(name string) string {
 	family, _, _ := strings.Cut(name, ".")
 	return support(slices.Contains([]string{"m1", "m4", "c4", "r4", "t2", "i3", "p3"}, family), "xen", "nitro")
 }
 
-// hasDisks says whether a type has disks of its own, which its family's name tells.
+// hasDisks reports whether a type has local disks, according to its family's name.
 func hasDisks(name string) bool {
 	family, _, _ := strings.Cut(name, ".")
 	attributes := strings.TrimLeft(strings.TrimLeft(family, "abcdefghijklmnopqrstuvwxyz"), "0123456789")
 	return strings.Contains(attributes, "d") || slices.Contains([]string{"i3", "i3en", "i4i", "im4gn", "g5", "g6", "p5", "trn1"}, family)
 }
 
-// enclaves says roughly which types can hold Nitro Enclaves: those of Nitro with a core
-// to spare, without those that burst or flex.
+// enclaves reports approximately whether a type supports Nitro Enclaves: it has Nitro and a spare core, and
+// is neither burstable nor a flex type.
 func enclaves(name string, t instanceType) bool {
 	family, _, _ := strings.Cut(name, ".")
 	if hypervisor(name) != "nitro" || Burstable(name) || strings.HasSuffix(family, "-flex") || slices.Contains([]string{"a1", "g5g", "im4gn"}, family) {
@@ -162,8 +162,7 @@ func enclaves(name string, t instanceType) bool {
 	return t.Arch == "arm64" && t.Vcpus >= 2 || t.Vcpus >= 4
 }
 
-// interfaces returns the number of network interfaces that a type may have, and of addresses on
-// each.
+// interfaces returns the maximum number of a type's network interfaces, and of addresses on each.
 func interfaces(t instanceType) (cards, addresses int64) {
 	switch {
 	case t.Memory <= 1024:
@@ -189,8 +188,8 @@ type describeOfferingsInput struct {
 
 func (in *describeOfferingsInput) Check() error { return in.bound(5, 1000, 1000) }
 
-// describeInstanceTypeOfferings says that every type is offered everywhere but where a
-// seed says that it is not.
+// describeInstanceTypeOfferings answers that every type is offered everywhere, except where a seed excludes
+// it.
 func describeInstanceTypeOfferings(rq *request, in describeOfferingsInput) error {
 	r := rq.Region
 	places := []string{r.Name}
@@ -236,7 +235,7 @@ func describeInstanceTypeOfferings(rq *request, in describeOfferingsInput) error
 	return nil
 }
 
-// offered says whether a type is offered in a zone, by name or id, or in the region.
+// offered reports whether a type is offered in the region, or in a zone by name or id.
 func (r *Region) offered(name, place string) bool {
 	without := r.NotOffered[name]
 	if place == r.Name {
@@ -245,7 +244,7 @@ func (r *Region) offered(name, place string) bool {
 	return !slices.ContainsFunc(without, func(zone string) bool { return place == zone || place == r.ZoneIDOf(zone) })
 }
 
-// checkOffered refuses an instance of a type that its zone does not have.
+// checkOffered refuses an instance of a type that its zone does not offer.
 func (r launcher) checkOffered(in *Instance) *wire.Error {
 	if r.offered(in.Type, in.Zone) {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// KeyPair is the public half of a key that machines let in.
+// KeyPair is the public half of a key for access to machines.
 type KeyPair struct {
 	ID          string
 	Name        string
@@ -32,7 +32,7 @@ type KeyPair struct {
 	Tags        world.Tags
 }
 
-// KeyByName finds a key pair, nil for none.
+// KeyByName finds a key pair, or returns nil.
 func (r *Region) KeyByName(name string) *KeyPair {
 	for _, id := range r.KeyPairs.Sorted() {
 		if k := r.KeyPairs.Get(id); k.Name == name {
@@ -80,8 +80,8 @@ func importKeyPair(rq *request, in importKeyInput) error {
 	return nil
 }
 
-// readPublicKey returns the type of an OpenSSH public key and EC2's fingerprint of it:
-// MD5 over an RSA key in DER, SHA-256 over an Ed25519 key as SSH writes it.
+// readPublicKey returns the type of an OpenSSH public key and EC2's fingerprint of it: MD5 over an RSA key
+// in DER, SHA-256 over an Ed25519 key in SSH format.
 func readPublicKey(text string) (kind, fingerprint string, err error) {
 	fields := strings.Fields(text)
 	if len(fields) < 2 {
@@ -122,7 +122,7 @@ type describeKeysInput struct {
 	Filters          []filter
 	KeyNames         []string
 	KeyPairIDs       []string
-	IncludePublicKey bool // the emulator keeps fingerprints only
+	IncludePublicKey bool // the emulator stores only fingerprints
 }
 
 func (in *describeKeysInput) Check() error { return checkFilters(in.Filters) }
@@ -167,7 +167,7 @@ func (in *deleteKeyInput) Check() error {
 	return nil
 }
 
-// deleteKeyPair succeeds without a key pair, as EC2 does.
+// deleteKeyPair succeeds if the key pair does not exist, like EC2.
 func deleteKeyPair(rq *request, in deleteKeyInput) error {
 	r := rq.Region
 	if k := r.KeyByName(in.KeyName); k != nil {
@@ -185,7 +185,7 @@ type createKeyInput struct {
 }
 
 func (in *createKeyInput) Check() error {
-	if in.KeyFormat == "ppk" { // AWS writes PuTTY's format too
+	if in.KeyFormat == "ppk" { // AWS also supports PuTTY's format
 		return badValue("KeyFormat", in.KeyFormat, "Member must satisfy enum value set: [pem]")
 	}
 	if err := checkKeyName(in.KeyName); err != nil {
@@ -201,7 +201,7 @@ func checkKeyName(name string) error {
 	return nil
 }
 
-// createKeyPair makes a key pair and hands out its private half, which is kept nowhere.
+// createKeyPair makes a key pair and returns its private half without storing it.
 func createKeyPair(rq *request, in createKeyInput) error {
 	r := rq.Region
 	if r.KeyByName(in.KeyName) != nil {
@@ -228,8 +228,7 @@ func createKeyPair(rq *request, in createKeyInput) error {
 	return nil
 }
 
-// newRSA makes an RSA key. EC2's fingerprint of those that it makes is SHA-1 over the
-// private key.
+// newRSA makes an RSA key. EC2's fingerprint of such a key is SHA-1 over the private key.
 func newRSA() (fingerprint string, material []byte, err error) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -244,8 +243,8 @@ func newRSA() (fingerprint string, material []byte, err error) {
 		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), nil
 }
 
-// newEd25519 makes an Ed25519 key, in OpenSSH's own format: a header, the public key,
-// and beside it the private one with two equal numbers, padded to blocks of eight.
+// newEd25519 makes an Ed25519 key in OpenSSH's own format: a header, the public key, and the private one
+// with two equal numbers, padded to blocks of eight.
 func newEd25519(comment string) (fingerprint string, material []byte, err error) {
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

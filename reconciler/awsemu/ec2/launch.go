@@ -8,9 +8,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// LaunchSpec says what to launch.
+// LaunchSpec describes a launch.
 type LaunchSpec struct {
-	Template     *LaunchTemplate // nil: Data is of no template
+	Template     *LaunchTemplate // nil: Data does not come from a template
 	Version      int64
 	Data         wire.Data // the version's body
 	InstanceType string    // wins over Data's
@@ -22,16 +22,15 @@ type LaunchSpec struct {
 	Groups       []string
 	Placement    string     // a placement group's name; wins over Data's
 	Reserved     wire.Data  // a group's CapacityReservationSpecification; wins over Data's
-	Tags         world.Tags // win over those that Data gives instances
+	Tags         world.Tags // win over the instance tags in Data
 	Owner        string
 }
 
-// launcher places a requested machine, or says why that fails.
+// launcher checks and places a new instance.
 type launcher struct{ *Region }
 
-// LaunchInstance starts one instance: pending now, running after the timings'
-// InstancePending. The fault is one of EC2's, such as
-// InsufficientInstanceCapacity or InvalidAMIID.NotFound.
+// LaunchInstance launches one instance: it is pending now, and running after the timings' InstancePending.
+// It returns EC2's errors, such as InsufficientInstanceCapacity or InvalidAMIID.NotFound.
 func (r *Region) LaunchInstance(spec LaunchSpec) (*Instance, *wire.Error) {
 	l := launcher{r}
 	in := newInstance(spec)
@@ -56,7 +55,7 @@ func (r *Region) LaunchInstance(spec LaunchSpec) (*Instance, *wire.Error) {
 			return nil, err
 		}
 	}
-	in.PrivateIP, _ = r.Subnets.Get(in.SubnetID).allocate() // there is room
+	in.PrivateIP, _ = r.Subnets.Get(in.SubnetID).allocate() // an address is free
 	in.ID = r.NewID("i")
 	r.Instances.Put(in.ID, in)
 	r.After(r.Timings().InstancePending, TimerInstanceRunning, in.ID)
@@ -64,8 +63,8 @@ func (r *Region) LaunchInstance(spec LaunchSpec) (*Instance, *wire.Error) {
 	return in, nil
 }
 
-// Rehearse looks for what would refuse a launch by its configuration, without
-// launching. How many machines there may be is no part of it.
+// Rehearse returns the error with which EC2 would refuse the configuration of a launch, without launching.
+// It ignores limits on the number of machines.
 func (r *Region) Rehearse(spec LaunchSpec) (*Instance, *wire.Error) {
 	l := launcher{r}
 	in := newInstance(spec)
@@ -96,7 +95,7 @@ func newInstance(spec LaunchSpec) *Instance {
 	return in
 }
 
-// locate finds the subnet.
+// locate sets the subnet.
 func (r launcher) locate(in *Instance, spec LaunchSpec) *wire.Error {
 	id := cmp.Or(spec.SubnetID, firstInterface(spec.Data).Text("SubnetId"))
 	zone := cmp.Or(spec.Zone, spec.Data.Sub("Placement").Text("AvailabilityZone"))
@@ -119,7 +118,7 @@ func (r launcher) locate(in *Instance, spec LaunchSpec) *wire.Error {
 	return nil
 }
 
-// strike lets a fault that is armed do its harm.
+// strike applies an armed fault.
 func (r launcher) strike(in *Instance) *wire.Error {
 	f := r.launchFault(in.Type, in.Zone, in.ImageID)
 	switch {
@@ -136,7 +135,7 @@ func (r launcher) strike(in *Instance) *wire.Error {
 	return nil
 }
 
-// room says whether the subnet has free addresses for n instances.
+// room fails if the subnet has fewer than n free addresses.
 func (r launcher) room(in *Instance, n int) *wire.Error {
 	if r.Subnets.Get(in.SubnetID).available() < n {
 		return wire.Fail("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", in.SubnetID)
@@ -144,7 +143,7 @@ func (r launcher) room(in *Instance, n int) *wire.Error {
 	return nil
 }
 
-// configure checks the settings of an instance, and where it must run.
+// configure checks the settings of an instance and their constraints on its place.
 func (r launcher) configure(in *Instance, spec LaunchSpec) *wire.Error {
 	if err := r.EquipInstance(in, spec); err != nil || r.Trusting {
 		return err
@@ -218,8 +217,8 @@ func (r *Region) EquipInstance(in *Instance, spec LaunchSpec) *wire.Error {
 	return nil
 }
 
-// templateGroups are the ids of the security groups that a version's body names, all
-// of the subnet's VPC; that VPC's default group where it names none.
+// templateGroups returns the ids of the security groups in a version's data, which must all be in the
+// subnet's VPC. If it names none, the VPC's default group is used.
 func (r launcher) templateGroups(data wire.Data, vpcID, subnetID string) ([]string, *wire.Error) {
 	ids := data.Texts("SecurityGroupIds")
 	if len(ids) == 0 {
@@ -247,23 +246,23 @@ func (r launcher) templateGroups(data wire.Data, vpcID, subnetID string) ([]stri
 	return ids, nil
 }
 
-// LaunchFault makes launches of instances fail, as AWS does for lack of capacity
-// or a broken image. The zero value of a selector matches every launch.
+// LaunchFault makes launches fail, as with missing capacity or a broken image. The zero value of a selector
+// matches every launch.
 type LaunchFault struct {
 	InstanceType     string `json:"instanceType"`
 	AvailabilityZone string `json:"availabilityZone"`
 	ImageID          string `json:"imageId"`
 
-	// Code is an error code such as InsufficientInstanceCapacity. With a code that is a state
-	// reason, such as Client.InternalError, EC2 starts the instance and ends it. Without a code the
-	// instance launches but stays unhealthy.
+	// Code is an error code such as InsufficientInstanceCapacity. If it is the code of a state reason, such
+	// as Client.InternalError, EC2 starts the instance and terminates it. Without a code the instance
+	// launches but stays unhealthy.
 	Code    string `json:"code"`
 	Message string `json:"message"`
-	// A Stuck instance stays pending.
+	// Stuck makes the instance stay pending.
 	Stuck bool `json:"stuck"`
 }
 
-// launchFault returns the fault that strikes a launch, nil for none.
+// launchFault returns the fault that affects a launch, or nil.
 func (r launcher) launchFault(instanceType, zone, image string) *LaunchFault {
 	for _, l := range r.launches.List() {
 		if (l.InstanceType == "" || l.InstanceType == instanceType) &&

@@ -17,12 +17,12 @@ type LaunchTemplate struct {
 	Created   time.Time
 	CreatedBy string // ARN
 	Default   int64  // version number
-	Next      int64  // the number that the next version gets; numbers are not used again
+	Next      int64  // the number of the next version; numbers are not reused
 	Tags      world.Tags
 	Versions  []*Version // ascending
 }
 
-// Version is one immutable version.
+// Version is one immutable version of a launch template.
 type Version struct {
 	Number      int64
 	Description string
@@ -31,11 +31,11 @@ type Version struct {
 	Data        wire.Data
 }
 
-// latest is the highest version that exists. There always is one, since the
-// default version cannot be deleted.
+// latest returns the highest existing version. At least one exists, because the default version cannot be
+// deleted.
 func (t *LaunchTemplate) latest() int64 { return t.Versions[len(t.Versions)-1].Number }
 
-// Version returns a version by number, nil for none.
+// Version returns a version by number, or nil.
 func (t *LaunchTemplate) Version(n int64) *Version {
 	i := sort.Search(len(t.Versions), func(i int) bool { return t.Versions[i].Number >= n })
 	if i == len(t.Versions) || t.Versions[i].Number != n {
@@ -44,8 +44,8 @@ func (t *LaunchTemplate) Version(n int64) *Version {
 	return t.Versions[i]
 }
 
-// pick returns the version that a text names: a number, $Latest, $Default, or ""
-// for the default version; nil for none.
+// pick returns the version for a number, $Latest or $Default. An empty text means the default version. It
+// returns nil if the version does not exist.
 func (t *LaunchTemplate) pick(text string) *Version {
 	switch text {
 	case "", "$Default":
@@ -60,7 +60,7 @@ func (t *LaunchTemplate) pick(text string) *Version {
 	return t.Version(n)
 }
 
-// template finds a launch template by id or name, nil for none.
+// template finds a launch template by id or name, or returns nil.
 func (r *Region) template(id, name string) *LaunchTemplate {
 	if id == "" {
 		id = r.TemplateNames[name]
@@ -68,8 +68,8 @@ func (r *Region) template(id, name string) *LaunchTemplate {
 	return r.LaunchTemplates.Get(id)
 }
 
-// Resolve finds a launch template by id or name, and one of its versions as
-// [LaunchTemplate.pick] does. The fault is EC2's.
+// Resolve finds a launch template by id or name, and one of its versions like [LaunchTemplate.pick]. It
+// returns EC2's errors.
 func (r *Region) Resolve(id, name, version string) (*LaunchTemplate, *Version, *wire.Error) {
 	t := r.template(id, name)
 	if t == nil {
@@ -98,14 +98,13 @@ func versionNotFound(t *LaunchTemplate, version string) *wire.Error {
 
 func validTemplateID(id string) bool { return validID(id, "lt-") }
 
-// validID says whether an id has AWS's shape: the prefix and 8 or 17 hexadecimal
-// digits.
+// validID reports whether an id has AWS's format: the prefix and 8 or 17 hexadecimal digits.
 func validID(id, prefix string) bool {
 	digits, ok := strings.CutPrefix(id, prefix)
 	return ok && (len(digits) == 17 || len(digits) == 8) && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// firstInterface is the primary network interface, empty for none.
+// firstInterface returns the primary network interface, or empty data.
 func firstInterface(d wire.Data) wire.Data {
 	if all := d.List("NetworkInterfaces"); len(all) > 0 {
 		return all[0]
@@ -113,7 +112,7 @@ func firstInterface(d wire.Data) wire.Data {
 	return nil
 }
 
-// TagsFor returns the tags that the body gives resources of a type.
+// TagsFor returns the tags in the data for resources of a type.
 func TagsFor(d wire.Data, resourceType string) world.Tags {
 	ts := world.Tags{}
 	for _, spec := range d.List("TagSpecifications") {

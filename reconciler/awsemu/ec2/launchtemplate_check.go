@@ -12,11 +12,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// maxUserData is the size of user data before it is encoded, in bytes.
+// maxUserData is the maximum size of user data before encoding, in bytes.
 const maxUserData = 16384
 
-// checkTemplateData applies EC2's rules to a version's body, as far as they can
-// be seen without looking at other resources.
+// checkTemplateData applies EC2's rules to a version's data, as far as they do not depend on other
+// resources.
 func checkTemplateData(d wire.Data) *wire.Error {
 	for _, check := range []func(wire.Data) *wire.Error{
 		checkUserData, checkImageReference, checkInstanceChoice, checkInterfaces, checkVolumes,
@@ -90,8 +90,7 @@ func checkInterfaces(d wire.Data) *wire.Error {
 	return nil
 }
 
-// volumeRule are a volume type's limits; a zero highest says that the parameter
-// is not allowed.
+// volumeRule contains the limits of a volume type. A zero maximum means that the parameter is not allowed.
 type volumeRule struct {
 	lowGiB, highGiB   int64
 	lowIOPS, highIOPS int64

@@ -26,8 +26,7 @@ func writeTemplateBody(w *wire.XML, t *LaunchTemplate) {
 	w.WriteTags(t.Tags)
 }
 
-// writeVersion writes a version; resolve replaces a parameter reference by the
-// image that it stands for.
+// writeVersion writes a version. resolve replaces a parameter reference by its image.
 func writeVersion(rq *request, element string, t *LaunchTemplate, v *Version, resolve bool) {
 	w := &rq.XML
 	w.Open(element)
@@ -50,8 +49,7 @@ func writeVersion(rq *request, element string, t *LaunchTemplate, v *Version, re
 	w.Close(element)
 }
 
-// writeWarning says what would stop an instance from being launched, without
-// refusing the template, as EC2 does.
+// writeWarning writes the reason why a launch would fail. Like EC2, it does not refuse the template.
 func writeWarning(rq *request, data wire.Data) {
 	var found []*wire.Error
 	r := rq.Region
@@ -97,7 +95,7 @@ type describeTemplatesInput struct {
 	describe
 	LaunchTemplateIDs       []string
 	LaunchTemplateNames     []string
-	IncludeManagedResources bool // the emulator has none that are hidden
+	IncludeManagedResources bool // the emulator has no hidden ones
 }
 
 func (in *describeTemplatesInput) Check() error { return in.bound(1, 200, 200) }
@@ -155,7 +153,7 @@ func (in *describeVersionsInput) Check() error {
 	return in.bound(1, 200, 200)
 }
 
-// versionRow is a version together with its template.
+// versionRow is a version, with its template.
 type versionRow struct {
 	t *LaunchTemplate
 	v *Version
@@ -210,7 +208,7 @@ func describeLaunchTemplateVersions(rq *request, in describeVersionsInput) error
 	if err != nil {
 		return err
 	}
-	// Newest first: the keys descend.
+	// The newest come first, so the keys descend.
 	keys := make([]string, len(chosen))
 	byKey := make(map[string]*Version, len(chosen))
 	for i := range chosen {

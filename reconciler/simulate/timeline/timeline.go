@@ -123,9 +123,8 @@ type PoolPoint struct {
 type Point struct {
 	At      float64 `json:"at"`
 	Desired int32   `json:"desired"`
-	// New is the number of machines in service with the final version of their pool. If the version says
-	// nothing, as in a nodegroup, it is the number of machines that did not exist at the start. Old is the
-	// number of all other machines in service.
+	// Old and New are the numbers of machines in service. New ones have the final version of their pool. If
+	// the version says nothing, as in a nodegroup, they did not exist at the start.
 	Old int32 `json:"old"`
 	New int32 `json:"new"`
 	// Starting is the number of machines that are not in service yet, Ending of those that no longer are.

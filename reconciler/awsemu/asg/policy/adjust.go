@@ -22,8 +22,8 @@ func bound(text string, none float64) float64 {
 	return none
 }
 
-// checkSteps applies the rules of step policies: their ranges cover what lies on the side
-// of the threshold on which there are any, without gap and overlap.
+// checkSteps applies the rules of step policies: on each side of the threshold with ranges, the ranges cover
+// everything without gap or overlap.
 func (p *Policy) checkSteps() *wire.Error {
 	if len(p.Steps) > maxSteps {
 		return invalid("The number of step adjustments (%d) must not exceed %d", len(p.Steps), maxSteps)
@@ -69,8 +69,8 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// step finds the adjustment for a distance from the threshold: above it a range has its
-// lower bound, below its upper bound.
+// step finds the adjustment for a distance from the threshold. Above the threshold a range includes its
+// lower bound, below it its upper bound.
 func (p *Policy) step(distance float64) (int64, bool) {
 	for _, s := range p.Steps {
 		if distance > s.lower() && distance < s.upper() || distance >= 0 && distance == s.lower() || distance < 0 && distance == s.upper() {
@@ -80,7 +80,7 @@ func (p *Policy) step(distance float64) (int64, bool) {
 	return 0, false
 }
 
-// Execution is a call that executes a policy.
+// Execution is a request to execute a policy.
 type Execution struct{ MetricValue, BreachThreshold string }
 
 // Capacity returns the policy's new value for a capacity, regardless of the group's bounds.
@@ -105,8 +105,8 @@ func (p *Policy) Capacity(now int64, e Execution) (int64, *wire.Error) {
 	return 0, invalid("Policies of type %s cannot be executed", p.Type)
 }
 
-// adjusted applies an adjustment. Of percentages, what lies between nothing and one
-// instance counts as one, and the rest is rounded towards nothing.
+// adjusted applies an adjustment. For percentages, a result between zero and one instance counts as one, and
+// any other is rounded towards zero.
 func (p *Policy) adjusted(now, n int64) int64 {
 	switch p.AdjustmentType {
 	case exactCapacity:

@@ -1,11 +1,10 @@
 // Package policy implements the scaling policies of Auto Scaling groups: the rules of a request,
 // and the effect of a policy on a capacity.
 //
-// A simple policy has one adjustment, a step policy one for each range of a metric's distance from
-// its threshold. Target tracking and predictive policies are kept with their configuration: no
-// metrics exist that could trigger them. Target tracking reports the names and ARNs of alarms, as
-// AWS makes them itself; those of other policies are made in CloudWatch, whose alarms trigger
-// nothing here.
+// A simple policy has one adjustment. A step policy has one for each range of a metric's distance from its
+// threshold. Target tracking and predictive policies only keep their configuration, because no metrics exist
+// that could trigger them. Target tracking reports the names and ARNs of alarms, because AWS makes these
+// itself. Alarms of other policies are made in CloudWatch, and trigger nothing here.
 package policy
 
 import (
@@ -16,7 +15,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// MaxPolicies is the number of policies that a group may have.
+// MaxPolicies is the maximum number of policies of a group.
 const MaxPolicies = 50
 
 // The types of policies.
@@ -27,7 +26,7 @@ const (
 	Predictive     = "PredictiveScaling"
 )
 
-// Types are the types of policies.
+// Types returns the types of policies.
 func Types() []string { return []string{Predictive, Simple, Step, TargetTracking} }
 
 // AdjustmentTypes returns the types of an adjustment.
@@ -58,17 +57,17 @@ type Policy struct {
 	Alarms          []Alarm
 }
 
-// StepAdjustment is the adjustment for a range of distances from the threshold; a bound
-// that is "" is none.
+// StepAdjustment is the adjustment for a range of distances from the threshold. An empty bound means no
+// bound.
 type StepAdjustment struct {
 	MetricIntervalLowerBound, MetricIntervalUpperBound string
 	ScalingAdjustment                                  int64
 }
 
-// Alarm is an alarm of CloudWatch.
+// Alarm is a CloudWatch alarm.
 type Alarm struct{ Name, ARN string }
 
-// Input is a policy of a request.
+// Input is a policy in a request.
 type Input struct {
 	PolicyName, PolicyType, AdjustmentType, MetricAggregationType string
 	MinAdjustmentStep, MinAdjustmentMagnitude, ScalingAdjustment  *int64
@@ -82,7 +81,7 @@ func invalid(format string, args ...any) *wire.Error {
 	return wire.Fail("ValidationError", format, args...)
 }
 
-// Policy is the policy that the request describes, without its ARN and alarms.
+// Policy returns the policy in the request, without its ARN and alarms.
 func (in *Input) Policy() (*Policy, *wire.Error) {
 	p := &Policy{
 		Name: in.PolicyName, Type: cmp.Or(in.PolicyType, Simple), AdjustmentType: in.AdjustmentType, Aggregation: in.MetricAggregationType,
@@ -104,7 +103,7 @@ func (in *Input) Policy() (*Policy, *wire.Error) {
 	return p, checks[p.Type]()
 }
 
-// member is a member of the request that some types of policies alone have.
+// member is a member of the request that only some types of policies have.
 type member struct {
 	name     string
 	sent     bool
@@ -128,7 +127,7 @@ func (p *Policy) members() []member {
 	}
 }
 
-// checkAdjustment applies the rules of what an adjustment means.
+// checkAdjustment applies the rules for adjustments.
 func (p *Policy) checkAdjustment() *wire.Error {
 	switch {
 	case !slices.Contains(AdjustmentTypes(), p.AdjustmentType):
@@ -186,7 +185,7 @@ func (p *Policy) AlarmNames() []string {
 	return []string{"AlarmHigh", "AlarmLow"}
 }
 
-// Write writes the policy as it is described.
+// Write writes the policy for a Describe call.
 func (p *Policy) Write(w *wire.XML, group string) {
 	w.Text("AutoScalingGroupName", group)
 	w.Text("PolicyName", p.Name)

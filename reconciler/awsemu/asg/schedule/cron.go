@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// Recurrence is the schedule of a recurring action: a cron expression of five fields, in the
-// minutes of a time zone. Each field is the set of its values. As in cron, if both days are
-// restricted, either of them will do.
+// Recurrence is the schedule of a recurring action: a cron expression of five fields, in the minutes of a
+// time zone. Each field is the set of its values. As in cron, if both day fields are restricted, a match of
+// either is enough.
 type Recurrence struct {
 	minute, hour, day, month, weekday uint64
 	anyDay, anyWeekday                bool
 	zone                              *time.Location
 }
 
-// field is one of the five: what it ranges over, and the names of its values.
+// field defines one of the five fields: its range, and the names of its values.
 type field struct {
 	low, high int
-	names     []string // of low and those that follow
+	names     []string // names of low and the following values
 }
 
 var (
@@ -28,7 +28,7 @@ var (
 	weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 )
 
-// parseRecurrence reads a cron expression; ok says whether it is one.
+// parseRecurrence parses a cron expression. ok reports whether it is valid.
 func parseRecurrence(text string, zone *time.Location) (r *Recurrence, ok bool) {
 	parts := strings.Fields(text)
 	fields := []field{{0, 59, nil}, {0, 23, nil}, {1, 31, nil}, {1, 12, months}, {0, 7, weekdays}}
@@ -46,7 +46,7 @@ func parseRecurrence(text string, zone *time.Location) (r *Recurrence, ok bool) 
 	return r, !r.Next(time.Unix(0, 0)).IsZero()
 }
 
-// parse is the set of a field's values, 0 where the text says none that there are.
+// parse returns the set of a field's values. It is 0 if the text is invalid.
 func (f field) parse(text string) uint64 {
 	set := uint64(0)
 	for part := range strings.SplitSeq(text, ",") {
@@ -93,7 +93,7 @@ func (f field) value(text string) int {
 
 func has(set uint64, n int) bool { return set&(1<<n) != 0 }
 
-// onDay says whether the action runs on a day.
+// onDay reports whether the action runs on a day.
 func (r *Recurrence) onDay(t time.Time) bool {
 	day, weekday := has(r.day, t.Day()), has(r.weekday, int(t.Weekday()))
 	if r.anyDay || r.anyWeekday {
@@ -102,11 +102,11 @@ func (r *Recurrence) onDay(t time.Time) bool {
 	return day || weekday
 }
 
-// Next is the first time after t at which the action runs, zero for never. An hour that
-// a change of the clocks leaves out has no runs.
+// Next returns the first time after t at which the action runs, or a zero time. In an hour that a clock
+// change skips, the action does not run.
 func (r *Recurrence) Next(t time.Time) time.Time {
 	t = t.In(r.zone).Truncate(time.Minute).Add(time.Minute)
-	for last := t.Year() + 8; t.Year() <= last; { // February 29 is never further away
+	for last := t.Year() + 8; t.Year() <= last; { // the next February 29 is at most 8 years away
 		switch {
 		case !has(r.month, int(t.Month())):
 			t = time.Date(t.Year(), t.Month()+1, 1, 0, 0, 0, 0, r.zone)

@@ -1,33 +1,32 @@
-// Package schedule is the scheduled actions of Auto Scaling groups: when they run, and
-// what a request for one must be like. An [Action] runs once, at its start, or again and
-// again by a cron expression in a time zone, from its start to its end; what it has done
-// or can do no more is not described. The code of the group says what an action does to
-// it.
+// Package schedule implements the scheduled actions of Auto Scaling groups: their times, and the rules for
+// requests. An [Action] runs once, at its start, or repeatedly according to a cron expression in a time
+// zone, from its start to its end. An action without further runs is not described. The code of the group
+// implements the effect of an action.
 package schedule
 
 import (
 	"time"
-	_ "time/tzdata" // zones are known on machines that lack the database
+	_ "time/tzdata" // for machines without a time zone database
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
 // The limits of AWS.
 const (
-	MaxActions = 125 // of a group
-	MaxBatch   = 50  // of a call
+	MaxActions = 125 // per group
+	MaxBatch   = 50  // per call
 )
 
 // Action is a scheduled action.
 type Action struct {
 	Name, ARN            string
-	ID                   string // different with each change, so that older timers are void
+	ID                   string // changes with each update, so that older timers are void
 	Min, Max, Desired    *int64
 	Recurrence, TimeZone string
-	Next, End            time.Time // End is zero where it has none
+	Next, End            time.Time // End may be zero
 }
 
-// Input is a scheduled action of a request.
+// Input is a scheduled action in a request.
 type Input struct {
 	ScheduledActionName                      string
 	StartTime, EndTime, Recurrence, TimeZone string
@@ -38,7 +37,7 @@ func invalid(format string, args ...any) *wire.Error {
 	return wire.Fail("ValidationError", format, args...)
 }
 
-// Time reads a time of a request, which was held against the model; zero for "".
+// Time parses a time in a request that was checked against the model. It returns a zero time for "".
 func Time(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
@@ -47,7 +46,7 @@ func Time(text string) time.Time {
 	return t.UTC()
 }
 
-// Action is the action that the request describes.
+// Action returns the action in the request.
 func (in *Input) Action(now time.Time) (*Action, *wire.Error) {
 	a := &Action{Name: in.ScheduledActionName, Min: in.MinSize, Max: in.MaxSize, Desired: in.DesiredCapacity,
 		Recurrence: in.Recurrence, TimeZone: in.TimeZone, Next: Time(in.StartTime), End: Time(in.EndTime)}
@@ -97,14 +96,14 @@ func (in *Input) checkSizes() *wire.Error {
 	return nil
 }
 
-// Advance sets when the action runs after now, and reports whether it does.
+// Advance sets the next run of the action after now, and reports whether there is one.
 func (a *Action) Advance(now time.Time) bool {
 	if a.Recurrence == "" {
 		return false
 	}
 	zone, err := time.LoadLocation(a.TimeZone)
 	if err != nil {
-		zone = time.UTC // it was known when the action was made
+		zone = time.UTC // it was valid when the action was made
 	}
 	r, ok := parseRecurrence(a.Recurrence, zone)
 	if !ok {
@@ -114,7 +113,7 @@ func (a *Action) Advance(now time.Time) bool {
 	return !a.Next.IsZero() && (a.End.IsZero() || !a.Next.After(a.End))
 }
 
-// Write writes the action as it is described.
+// Write writes the action for a Describe call.
 func (a *Action) Write(w *wire.XML, group string) {
 	w.Text("AutoScalingGroupName", group)
 	w.Text("ScheduledActionName", a.Name)

@@ -10,15 +10,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// DynamoDB's numbers have up to 38 digits, and are from 1E-130 to 9.99…E+125.
+// Numbers in DynamoDB have up to 38 digits, and range from 1E-130 to 9.99…E+125.
 const (
 	maxDigits   = 38
 	maxExponent = 125
 	minExponent = -130
 )
 
-// Number is a decimal number: coefficient × 10^exponent, where the coefficient does
-// not end in a zero.
+// Number is a decimal number: coefficient × 10^exponent. The coefficient does not end in a zero.
 type Number struct {
 	coefficient *big.Int // nil is 0
 	exponent    int
@@ -28,7 +27,7 @@ var errOverflow = Invalid("Number overflow. Attempting to store a number with ma
 
 var decimal = regexp.MustCompile(`^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?$`)
 
-// ParseNumber reads a number in DynamoDB's form.
+// ParseNumber parses a number in DynamoDB's format.
 func ParseNumber(text string) (Number, error) {
 	parts := decimal.FindStringSubmatch(text)
 	if parts == nil || parts[2]+parts[3] == "" {
@@ -50,8 +49,7 @@ func ParseNumber(text string) (Number, error) {
 	return bounded(parts[1] == "-", short, exponent+len(digits)-len(short))
 }
 
-// bounded is a number within DynamoDB's limits, of digits that neither begin nor end
-// with a zero.
+// bounded returns a number within DynamoDB's limits. digits neither start nor end with a zero.
 func bounded(negative bool, digits string, exponent int) (Number, error) {
 	if digits == "" {
 		return Number{}, nil
@@ -73,13 +71,13 @@ func bounded(negative bool, digits string, exponent int) (Number, error) {
 	return n, nil
 }
 
-// Integer is a whole number.
+// Integer returns a whole number.
 func Integer(n int64) Number {
 	out, _ := ParseNumber(strconv.FormatInt(n, 10)) // has fewer than 38 digits
 	return out
 }
 
-// Sign is -1, 0 or 1.
+// Sign returns -1, 0 or 1.
 func (n Number) Sign() int {
 	if n.coefficient == nil {
 		return 0
@@ -87,7 +85,7 @@ func (n Number) Sign() int {
 	return n.coefficient.Sign()
 }
 
-// digits are those of the coefficient, without its sign.
+// digits returns the digits of the coefficient, without its sign.
 func (n Number) digits() string {
 	if n.Sign() == 0 {
 		return ""
@@ -95,7 +93,7 @@ func (n Number) digits() string {
 	return new(big.Int).Abs(n.coefficient).String()
 }
 
-// String writes the number without an exponent, as DynamoDB answers it.
+// String returns the number without an exponent, like DynamoDB's answers.
 func (n Number) String() string {
 	digits, sign := n.digits(), ""
 	if n.Sign() < 0 {
@@ -113,7 +111,7 @@ func (n Number) String() string {
 	}
 }
 
-// scaled is the coefficient for a smaller exponent.
+// scaled returns the coefficient for a smaller exponent.
 func (n Number) scaled(exponent int) *big.Int {
 	if n.Sign() == 0 {
 		return new(big.Int)
@@ -122,13 +120,13 @@ func (n Number) scaled(exponent int) *big.Int {
 	return power.Mul(power, n.coefficient)
 }
 
-// Compare orders numbers: -1, 0 or 1.
+// Compare returns -1, 0 or 1.
 func (n Number) Compare(m Number) int {
 	low := min(n.exponent, m.exponent)
 	return n.scaled(low).Cmp(m.scaled(low))
 }
 
-// Plus adds numbers; a sum beyond DynamoDB's limits, of digits too, is an overflow.
+// Plus adds numbers. A sum beyond DynamoDB's limits, including its number of digits, is an overflow.
 func (n Number) Plus(m Number) (Number, error) {
 	low := min(n.exponent, m.exponent)
 	sum := new(big.Int).Add(n.scaled(low), m.scaled(low))
@@ -140,7 +138,7 @@ func (n Number) Plus(m Number) (Number, error) {
 	return bounded(sum.Sign() < 0, short, low+len(digits)-len(short))
 }
 
-// Negated is -n.
+// Negated returns -n.
 func (n Number) Negated() Number {
 	if n.Sign() == 0 {
 		return n
@@ -148,13 +146,13 @@ func (n Number) Negated() Number {
 	return Number{new(big.Int).Neg(n.coefficient), n.exponent}
 }
 
-// Whole is the number as an integer, and whether it is one.
+// Whole returns the number as an integer, and whether it is one.
 func (n Number) Whole() (int64, bool) {
 	whole, err := strconv.ParseInt(n.String(), 10, 64)
 	return whole, err == nil
 }
 
-// size is what the number counts: about a byte for two digits.
+// size returns the size of the number in bytes: about one byte for two digits.
 func (n Number) size() int {
 	size := (len(n.digits())+1)/2 + 1
 	if n.Sign() < 0 {
@@ -163,7 +161,7 @@ func (n Number) size() int {
 	return size
 }
 
-// sortable is a text whose order is that of the numbers.
+// sortable returns a text with the same order as the numbers.
 func (n Number) sortable() string {
 	digits := n.digits()
 	text := fmt.Sprintf("%03d", len(digits)+n.exponent+200) + digits
@@ -180,7 +178,7 @@ func (n Number) sortable() string {
 	return "0" + string(turned) + "~"
 }
 
-// Invalid is the answer to a request that DynamoDB's rules do not allow.
+// Invalid returns the error for a violation of DynamoDB's rules.
 func Invalid(format string, args ...any) *wire.Error {
 	return wire.Fail("ValidationException", format, args...)
 }

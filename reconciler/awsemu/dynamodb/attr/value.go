@@ -1,9 +1,7 @@
-// Package attr holds DynamoDB's attribute values: their types, how they are written in
-// JSON, how they compare and what they count.
+// Package attr implements DynamoDB's attribute values: their types, JSON format, order and size.
 //
-// A [Value] is of exactly one type. Numbers are decimals of up to 38 digits, never
-// floats; binary values are kept as the bytes that they are. Values never change once
-// they were made, so items may share them.
+// A [Value] has exactly one type. Numbers are decimals of up to 38 digits, never floats. Binary values are
+// stored as bytes. Values never change, so items may share them.
 package attr
 
 import (
@@ -25,20 +23,20 @@ type Item map[string]Value
 // Value is an attribute's value.
 type Value struct {
 	Type   string  // S, N, B, BOOL, NULL, L, M, SS, NS or BS
-	Text   string  // of S; the bytes of B
+	Text   string  // of S; for B, the bytes
 	Number Number  // of N
 	Bool   bool    // of BOOL
-	List   []Value // of L; of a set, each an S, N or B
+	List   []Value // of L; for a set, its elements of type S, N or B
 	Map    Item    // of M
 }
 
-// Text is a value of type S.
+// Text returns a value of type S.
 func Text(s string) Value { return Value{Type: "S", Text: s} }
 
-// Set says whether the value is a set.
+// Set reports whether the value is a set.
 func (v Value) Set() bool { return v.Type == "SS" || v.Type == "NS" || v.Type == "BS" }
 
-// typed is a value as it is in JSON.
+// typed is the JSON format of a value.
 type typed struct {
 	S    *string   `json:",omitempty"`
 	N    *string   `json:",omitempty"`
@@ -101,10 +99,10 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return json.Marshal(t)
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]; what DynamoDB refuses is its error.
+// UnmarshalJSON implements [json.Unmarshaler]. It returns DynamoDB's errors.
 func (v *Value) UnmarshalJSON(data []byte) error {
 	if tooDeep(data) {
-		return errDepth // before each level reads all below it
+		return errDepth // checked first, because each level reads all levels below it
 	}
 	var t typed
 	if err := json.Unmarshal(data, &t); err != nil {
@@ -176,7 +174,7 @@ func setOf[E any](kind string, elements []E, value func(E) Value) Value {
 	return v
 }
 
-// checkSet refuses sets that are empty or name an element twice.
+// checkSet refuses empty sets and duplicate elements.
 func (v Value) checkSet() error {
 	if !v.Set() {
 		return nil
@@ -194,7 +192,7 @@ func (v Value) checkSet() error {
 	return nil
 }
 
-// shown is a set as AWS writes it in messages.
+// shown returns a set in the format of AWS's messages.
 func (v Value) shown() string {
 	var parts []string
 	for _, e := range v.List {
@@ -205,7 +203,7 @@ func (v Value) shown() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// String is the value as AWS writes it in messages.
+// String returns the value in the format of AWS's messages.
 func (v Value) String() string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -214,7 +212,7 @@ func (v Value) String() string {
 	return "AttributeValue: " + strings.ReplaceAll(string(bytes.TrimSpace(text)), `"`, "")
 }
 
-// Sortable is a text whose order is that of the keys of the value's type.
+// Sortable returns a text with the same order as keys of the value's type.
 func (v Value) Sortable() string {
 	if v.Type == "N" {
 		return hex.EncodeToString([]byte(v.Number.sortable()))
@@ -222,8 +220,7 @@ func (v Value) Sortable() string {
 	return hex.EncodeToString([]byte(v.Text))
 }
 
-// Equal says whether values are the same: sets whatever their order, numbers whatever
-// they were written like.
+// Equal reports whether values are equal. The order of sets and the notation of numbers do not matter.
 func (v Value) Equal(w Value) bool {
 	switch {
 	case v.Type != w.Type:
@@ -240,7 +237,7 @@ func (v Value) Equal(w Value) bool {
 	return v.Text == w.Text && v.Bool == w.Bool
 }
 
-// Equal says whether items have the same attributes.
+// Equal reports whether items have the same attributes.
 func (i Item) Equal(j Item) bool {
 	if len(i) != len(j) {
 		return false
@@ -253,11 +250,10 @@ func (i Item) Equal(j Item) bool {
 	return true
 }
 
-// Has says whether a set or list has an element.
+// Has reports whether a set or list contains an element.
 func (v Value) Has(e Value) bool { return slices.ContainsFunc(v.List, e.Equal) }
 
-// Compare orders two values of one of the types that have an order; ok is false for
-// others.
+// Compare compares two values of the same ordered type. ok is false for other types.
 func (v Value) Compare(w Value) (order int, ok bool) {
 	switch {
 	case v.Type != w.Type:
@@ -278,7 +274,7 @@ func (i Item) Size() int {
 	return size
 }
 
-// Size returns the bytes that a value counts.
+// Size returns the size of a value in bytes.
 func (v Value) Size() int {
 	size := 0
 	switch v.Type {
@@ -297,8 +293,8 @@ func (v Value) Size() int {
 	return size
 }
 
-// tooDeep says that JSON is deeper than any item can be: each level of lists and maps
-// takes two of it.
+// tooDeep reports whether JSON is deeper than any item can be. Each level of lists and maps takes two levels
+// of JSON.
 func tooDeep(data []byte) bool {
 	depth, quoted := 0, false
 	for i := 0; i < len(data) && depth <= 2*MaxDepth+4; i++ {
@@ -317,7 +313,7 @@ func tooDeep(data []byte) bool {
 	return depth > 2*MaxDepth+4
 }
 
-// CheckDepth refuses values that stand too deep in each other.
+// CheckDepth refuses values that nest too deep.
 func (i Item) CheckDepth() error {
 	if i.depth() > MaxDepth {
 		return errDepth

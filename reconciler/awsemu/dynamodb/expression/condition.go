@@ -8,15 +8,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/dynamodb/attr"
 )
 
-// Condition is true or false of an item.
+// Condition is a condition on an item.
 type Condition struct{ root *node }
 
-// node is an operator or function of a condition with its operands.
+// node is an operator or function of a condition, with its operands.
 type node struct {
 	op     string // AND, OR, NOT, a comparator, BETWEEN, IN, or a function
 	kids   []*node
 	args   []operand
-	parens bool // it stands in parentheses
+	parens bool // it is in parentheses
 }
 
 var types = []string{"B", "NULL", "SS", "BOOL", "L", "BS", "N", "NS", "S", "M"}
@@ -56,7 +56,7 @@ func (p *parser) negation() *node {
 	return p.comparison()
 }
 
-// comparison reads a comparison, or a function that is true or false by itself.
+// comparison parses a comparison, or a function that is a condition by itself.
 func (p *parser) comparison() *node {
 	left := p.operand()
 	switch {
@@ -107,7 +107,7 @@ func (p *parser) compared(n *node) {
 	p.distinct(n.op, n.args)
 }
 
-// scalar checks an operand that is no condition: of the functions, size alone is one.
+// scalar checks an operand that must not be a condition. The only such function is size.
 func (p *parser) scalar(o operand) {
 	switch {
 	case o.call == "":
@@ -115,7 +115,7 @@ func (p *parser) scalar(o operand) {
 		p.misused(o.call)
 	default:
 		if p.scalar(o.args[0]); o.args[0].call != "" {
-			o.args[0] = operand{value: &attr.Value{Type: "N"}} // as size is
+			o.args[0] = operand{value: &attr.Value{Type: "N"}} // like the result of size
 		}
 		p.typed("size", o.args[0], "S", "B", "SS", "NS", "BS", "L", "M")
 	}
@@ -162,11 +162,11 @@ func (p *parser) predicate(o operand) *node {
 	return &node{op: o.call, args: o.args}
 }
 
-// Holds says whether the condition is true of an item; nil is true of any. An item that
-// does not exist has no attributes.
+// Holds reports whether an item meets the condition. Every item meets nil. An item that does not exist has
+// no attributes.
 func (c *Condition) Holds(item attr.Item) bool { return c == nil || c.root.evaluate(item) }
 
-// Each calls f for each attribute that the condition names.
+// Each calls f for each attribute in the condition.
 func (c *Condition) Each(f func(attribute string)) {
 	if c != nil {
 		c.root.each(f)
@@ -229,7 +229,7 @@ func (n *node) evaluate(item attr.Item) bool {
 	return n.ordered(item, n.op, 1)
 }
 
-// ordered compares the first operand with another.
+// ordered compares the first operand with another one.
 func (n *node) ordered(item attr.Item, op string, with int) bool {
 	a, okA := n.args[0].of(item)
 	b, okB := n.args[with].of(item)
@@ -256,8 +256,8 @@ func contains(v, part attr.Value) bool {
 	return v.Has(part)
 }
 
-// of is the operand's value for an item, and whether it has one. Functions of updates
-// are not among these.
+// of returns the operand's value for an item, and whether it has one. It does not support functions of
+// updates.
 func (o operand) of(item attr.Item) (attr.Value, bool) {
 	switch {
 	case o.value != nil:

@@ -1,15 +1,13 @@
-// Package expression reads and runs DynamoDB's expressions: conditions, filters, key
-// conditions, updates and projections.
+// Package expression parses and evaluates DynamoDB's expressions: conditions, filters, key conditions,
+// updates and projections.
 //
-// A [Reader] has the names and values of one request and reads its expressions, all
-// before the request does anything: so an expression that DynamoDB refuses has no
-// effect. [Reader.Done] then refuses names and values that none of them used. The
-// results are [Condition]s, [Update]s and [Projection]s, which hold their values and
-// run on items. An update computes every operand from the item as it was, and shares
-// what it does not change with it.
+// A [Reader] has the names and values of one request. It parses all expressions before the request does
+// anything, so an invalid expression has no effect. [Reader.Done] then refuses unused names and values. The
+// results are [Condition]s, [Update]s and [Projection]s, which contain their values and are applied to
+// items. An update computes every operand from the original item, and shares unchanged parts with it.
 //
-// Messages are those of AWS, after the expression's name: what its documentation does
-// not tell is as its users report it.
+// Messages are AWS's, after the expression's name. If AWS does not document a message, users' reports are
+// the source.
 package expression
 
 import (
@@ -22,7 +20,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/dynamodb/attr"
 )
 
-// DynamoDB's limits of one expression.
+// The limits of one expression in DynamoDB.
 const (
 	maxSize      = 4096
 	maxOperators = 300
@@ -31,7 +29,7 @@ const (
 //go:embed reserved.txt
 var reservedWords string
 
-// reserved are the words that no attribute may be called in an expression.
+// reserved returns the words that must not be attribute names in an expression.
 var reserved = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{}
 	for _, word := range strings.Fields(reservedWords) {
@@ -40,13 +38,13 @@ var reserved = sync.OnceValue(func() map[string]bool {
 	return out
 })
 
-// Reader reads the expressions of one request.
+// Reader parses the expressions of one request.
 type Reader struct {
 	names  map[string]string
 	values attr.Item
 
 	used map[string]bool // names and values
-	read bool            // there was an expression
+	read bool            // an expression was parsed
 }
 
 // NewReader returns a reader for expressions with names (#name) and values (:value).
@@ -68,8 +66,7 @@ func NewReader(names map[string]string, values attr.Item) (*Reader, error) {
 	return &Reader{names: names, values: values, used: map[string]bool{}}, nil
 }
 
-// Done refuses names and values that no expression used. of are the expressions that
-// the request could have had.
+// Done refuses unused names and values. of lists the expressions that the request may have.
 func (r *Reader) Done(of ...string) error {
 	if !r.read {
 		switch {
@@ -96,26 +93,26 @@ func (r *Reader) unused(keys []string) string {
 	return strings.Join(slices.DeleteFunc(keys, func(key string) bool { return r.used[key] }), ", ")
 }
 
-// Condition reads a condition, which the request calls by a name such as
-// FilterExpression; nil without one.
+// Condition parses a condition. name is the member of the request, such as FilterExpression. The result is
+// nil without a text.
 func (r *Reader) Condition(name string, text *string) (*Condition, error) {
 	return read(r, name, text, func(p *parser) *Condition { return &Condition{p.condition()} })
 }
 
-// Update reads an UpdateExpression; nil without one.
+// Update parses an UpdateExpression. The result is nil without a text.
 func (r *Reader) Update(text *string) (*Update, error) {
 	return read(r, "UpdateExpression", text, (*parser).update)
 }
 
-// Projection reads a ProjectionExpression; nil without one.
+// Projection parses a ProjectionExpression. The result is nil without a text.
 func (r *Reader) Projection(text *string) (*Projection, error) {
 	return read(r, "ProjectionExpression", text, (*parser).projection)
 }
 
-// refusal is what ends the reading of an expression.
+// refusal is the error that ends parsing.
 type refusal struct{ error }
 
-// read reads an expression to its end.
+// read parses an expression to its end.
 func read[E any](r *Reader, name string, text *string, rule func(p *parser) *E) (out *E, err error) {
 	if text == nil {
 		return nil, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/dynamodb/attr"
 )
 
-// Key checks a condition on a table's key, whose attributes have types, and returns the
-// value of the hash key that it asks for.
+// Key checks a condition on a table's key, whose attributes have types, and returns the requested value of
+// the hash key.
 func (c *Condition) Key(hash string, types map[string]string) (attr.Value, error) {
 	parts := []*node{c.root}
 	if c.root.op == "AND" {
@@ -65,7 +65,7 @@ func (c *Condition) Key(hash string, types map[string]string) (attr.Value, error
 	return *n.args[1].value, nil
 }
 
-// turn writes a comparison whose value stands first the other way.
+// turn swaps the operands of a comparison that starts with the value.
 func (n *node) turn() {
 	turned := map[string]string{"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}[n.op]
 	if turned != "" {

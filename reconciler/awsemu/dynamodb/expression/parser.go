@@ -10,14 +10,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/dynamodb/attr"
 )
 
-// token is a word, a sign, a #name, a :value, or "" at the end.
+// token is a word, a sign, a #name or a :value. It is empty at the end.
 type token struct {
 	text       string
 	start, end int
 }
 
-// parser is at a token of an expression. It refuses an expression by a panic, which
-// read recovers.
+// parser is the state of parsing an expression. It refuses an expression by a panic, which read recovers.
 type parser struct {
 	*Reader
 	name, text string
@@ -34,7 +33,7 @@ func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
-// wordLength is how many of a text's first characters are letters, digits and _.
+// wordLength returns the length of a text's prefix of letters, digits and _.
 func wordLength(text string) int {
 	for i := range len(text) {
 		if c := text[i]; !letter(c) && !digit(c) && c != '_' {
@@ -44,8 +43,7 @@ func wordLength(text string) int {
 	return len(text)
 }
 
-// split cuts an expression into its tokens. A character that no token begins with is
-// one of its own, which no rule takes.
+// split splits an expression into tokens. Any other character is a token of its own, which no rule accepts.
 func split(text string) []token {
 	var out []token
 	for at := 0; at < len(text); {
@@ -73,7 +71,7 @@ func split(text string) []token {
 
 func (p *parser) peek() string { return p.tokens[p.next].text }
 
-// at says whether the next token is one of some; words are so in any case.
+// at reports whether the next token is one of texts, ignoring case.
 func (p *parser) at(texts ...string) bool {
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.EqualFold(p.peek(), text) })
 }
@@ -87,7 +85,7 @@ func (p *parser) consume() string {
 	return text
 }
 
-// accept steps over a token if it is the next.
+// accept consumes a token if it is the next one.
 func (p *parser) accept(text string) bool {
 	if !p.at(text) {
 		return false
@@ -102,7 +100,7 @@ func (p *parser) expect(text string) {
 	}
 }
 
-// unexpected refuses the next token, and shows it between its neighbours.
+// unexpected refuses the next token, and shows it with its neighbors.
 func (p *parser) unexpected() {
 	near, to := p.tokens[max(p.next-1, 0)].start, p.tokens[min(p.next+1, len(p.tokens)-1)].end
 	text := p.peek()
@@ -112,14 +110,14 @@ func (p *parser) unexpected() {
 	p.refuse("Syntax error; token: \"%s\", near: \"%s\"", text, p.text[near:to])
 }
 
-// count counts an operator or function against the limit.
+// count counts an operator or function towards the limit.
 func (p *parser) count() {
 	if p.operators++; p.operators > maxOperators {
 		p.refuse("The expression contains more than %d operators and functions", maxOperators)
 	}
 }
 
-// operand is a path, a value or a function of operands.
+// operand is a path, a value, or a function of operands.
 type operand struct {
 	path  Path
 	value *attr.Value
@@ -127,13 +125,13 @@ type operand struct {
 	args  []operand
 }
 
-// functions are those that there are, with how many operands each has.
+// functions has the number of operands of each function.
 var functions = map[string]int{
 	"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2, "size": 1,
 	"if_not_exists": 2, "list_append": 2,
 }
 
-// operand reads an operand; a function is checked where it is used.
+// operand parses an operand. The user of a function checks it.
 func (p *parser) operand() operand {
 	text := p.peek()
 	switch {
@@ -186,7 +184,7 @@ func (p *parser) function() operand {
 	return out
 }
 
-// path reads a document path: a.b[3].#c.
+// path parses a document path: a.b[3].#c.
 func (p *parser) path() Path {
 	out := Path{{name: p.attribute()}}
 	for {
@@ -213,7 +211,7 @@ func (p *parser) path() Path {
 	}
 }
 
-// attribute reads the name of an attribute.
+// attribute parses the name of an attribute.
 func (p *parser) attribute() string {
 	text := p.peek()
 	switch {
@@ -233,14 +231,14 @@ func (p *parser) attribute() string {
 	return p.consume()
 }
 
-// typed refuses an operand that is a value of none of some types.
+// typed refuses an operand that is a value with none of the types.
 func (p *parser) typed(function string, o operand, types ...string) {
 	if o.value != nil && !slices.Contains(types, o.value.Type) {
 		p.refuse("Incorrect operand type for operator or function; operator or function: %s, operand type: %s", function, o.value.Type)
 	}
 }
 
-// distinct refuses a first operand that is there again.
+// distinct refuses a first operand that is repeated.
 func (p *parser) distinct(operator string, args []operand) {
 	for _, o := range args[1:] {
 		if args[0].path != nil && o.path != nil && slices.Equal(args[0].path, o.path) {

@@ -24,10 +24,10 @@ func (s step) String() string {
 	return s.name
 }
 
-// Path leads to an attribute or into it. Its first step is a name.
+// Path is the path of an attribute or of a value inside it. Its first step is a name.
 type Path []step
 
-// Attribute is the attribute that the path begins with.
+// Attribute returns the attribute with which the path starts.
 func (p Path) Attribute() string { return p[0].name }
 
 func (p Path) String() string {
@@ -43,7 +43,7 @@ func (p Path) compare(q Path) int {
 	return slices.CompareFunc(p, q, func(a, b step) int { return cmp.Or(cmp.Compare(a.index, b.index), cmp.Compare(a.name, b.name)) })
 }
 
-// in is the value that the path leads to.
+// in returns the value at the path.
 func (p Path) in(item attr.Item) (attr.Value, bool) {
 	v := attr.Value{Type: "M", Map: item}
 	for _, s := range p {
@@ -56,7 +56,7 @@ func (p Path) in(item attr.Item) (attr.Value, bool) {
 	return v, true
 }
 
-// at is the part of a value to which a step leads.
+// at returns the part of a value at a step.
 func at(v attr.Value, s step) (attr.Value, bool) {
 	switch {
 	case !s.list && v.Type == "M":
@@ -68,9 +68,8 @@ func at(v attr.Value, s step) (attr.Value, bool) {
 	return attr.Value{}, false
 }
 
-// changed is a value with another at the end of a path, or with none if to is nil. It
-// shares with v all that is not on the path. ok is false where the path does not lead
-// on.
+// changed returns a copy of v with another value at the path, or with none if to is nil. The copy shares
+// everything outside the path with v. ok is false if the path does not exist up to its last step.
 func changed(v attr.Value, path Path, to *attr.Value) (out attr.Value, ok bool) {
 	s, last := path[0], len(path) == 1
 	if s.list && v.Type != "L" || !s.list && v.Type != "M" {
@@ -110,8 +109,8 @@ func changed(v attr.Value, path Path, to *attr.Value) (out attr.Value, ok bool) 
 	return out, true
 }
 
-// apart refuses two paths if one leads into the other, and those that take the same
-// part for a list and for a map.
+// apart refuses two paths if one is a prefix of the other, or if they treat the same part as a list and as a
+// map.
 func (p *parser) apart(paths []Path) {
 	for i, a := range paths {
 		for _, b := range paths[:i] {
@@ -133,7 +132,7 @@ func (p *parser) apart(paths []Path) {
 	}
 }
 
-// Projection is the part of an item that is asked for.
+// Projection is the requested part of an item.
 type Projection struct{ paths []Path }
 
 func (p *parser) projection() *Projection {
@@ -145,7 +144,7 @@ func (p *parser) projection() *Projection {
 	return out
 }
 
-// Of is the projection of an item; that of nil is the whole item.
+// Of returns the projection of an item. For nil it is the whole item.
 func (p *Projection) Of(item attr.Item) attr.Item {
 	if p == nil {
 		return item
@@ -153,7 +152,7 @@ func (p *Projection) Of(item attr.Item) attr.Item {
 	return projected(attr.Value{Type: "M", Map: item}, p.paths).Map
 }
 
-// projected is the part of a value that paths lead to.
+// projected returns the parts of a value at the paths.
 func projected(v attr.Value, paths []Path) attr.Value {
 	rest := map[step][]Path{}
 	for _, path := range paths {

@@ -15,11 +15,11 @@ type Update struct{ actions []action }
 type action struct {
 	clause string // SET, ADD, DELETE or REMOVE
 	path   Path
-	args   []operand // of SET: one, or two with a sign; of ADD and DELETE: one
-	sign   string    // of SET: + or -
+	args   []operand // SET: one, or two with a sign; ADD and DELETE: one
+	sign   string    // SET: + or -
 }
 
-// typeNames are the types as the messages of ADD and DELETE call them.
+// typeNames has the names of types in the messages of ADD and DELETE.
 var typeNames = map[string]string{
 	"S": "STRING", "N": "NUMBER", "B": "BINARY", "BOOL": "BOOLEAN", "NULL": "NULL", "L": "LIST", "M": "MAP",
 	"SS": "STRING_SET", "NS": "NUMBER_SET", "BS": "BINARY_SET",
@@ -69,7 +69,7 @@ func (p *parser) action(clause string) action {
 	return a
 }
 
-// assigned reads an operand of SET, and checks its functions.
+// assigned parses an operand of SET, and checks its functions.
 func (p *parser) assigned() operand {
 	o := p.operand()
 	p.checkAssigned(o)
@@ -99,7 +99,7 @@ func (u *Update) Paths() *Projection {
 	return out
 }
 
-// Each calls f for each attribute that the update changes; nil changes none.
+// Each calls f for each attribute that the update changes. A nil update changes none.
 func (u *Update) Each(f func(attribute string)) {
 	if u == nil {
 		return
@@ -109,12 +109,12 @@ func (u *Update) Each(f func(attribute string)) {
 	}
 }
 
-// OnlyTakes says that the update has actions and can add nothing to an item.
+// OnlyTakes reports whether the update has actions and can add nothing to an item.
 func (u *Update) OnlyTakes() bool {
 	return u != nil && !slices.ContainsFunc(u.actions, func(a action) bool { return a.clause == "SET" || a.clause == "ADD" })
 }
 
-// Apply is the item after the update, which is another one; nil changes nothing.
+// Apply returns the updated item as a new one. A nil update returns the item.
 func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	if u == nil {
 		return item, nil
@@ -133,8 +133,8 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 			changes = append(changes, change{a, to})
 		}
 	}
-	// New elements of a list come in the order of their indexes; what goes away goes
-	// last, from the end, so that indexes are those of the item as it was.
+	// New elements of a list are added in the order of their indexes. Removals come last, from the end, so
+	// that all indexes are those of the original item.
 	slices.SortStableFunc(changes, func(a, b change) int {
 		takesA, takesB := a.clause == "REMOVE", b.clause == "REMOVE"
 		switch {
@@ -156,8 +156,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	return whole.Map, nil
 }
 
-// result is what the action puts at its path, nil for nothing; same says that it leaves
-// what is there.
+// result returns the action's value at its path, or nil for none. same says that the value does not change.
 func (a action) result(item attr.Item) (to *attr.Value, same bool, err error) {
 	old, there := a.path.in(item)
 	var v attr.Value
@@ -211,7 +210,7 @@ func sum(v attr.Value, sign string, with operand, item attr.Item) (attr.Value, e
 	return v, err
 }
 
-// assigned is what SET makes of an operand.
+// assigned returns the value of an operand of SET.
 func (o operand) assigned(item attr.Item) (attr.Value, error) {
 	switch o.call {
 	case "if_not_exists":
