@@ -27,8 +27,8 @@ import (
 
 // Options of a render. The zero value has no variables and the default limits.
 type Options struct {
-	// Vars has the values for ${VAR}. A variable without a value and a default is an error in objects of
-	// weir's kinds. In all other objects it stays unchanged.
+	// Vars has the values for ${VAR}. A variable without a value and a default is an error in objects
+	// that weir reads. In all other objects it stays unchanged.
 	Vars map[string]string
 	// SecretVars names the secret variables in Vars.
 	SecretVars []string
