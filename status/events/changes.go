@@ -8,9 +8,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Change is a field with its old and new value, as JSON values, null if absent. At is the
-// file:line:column that set it, empty if it is unknown. Words say what the values mean if they are
-// ids.
+// Change is a field with its old and new value, as JSON values, null if absent. At is the file:line:column
+// of its new value, empty if unknown. Words describes the values if they are IDs.
 type Change struct {
 	Field string `json:"field"`
 	From  any    `json:"from"`
@@ -19,7 +18,7 @@ type Change struct {
 	Words string `json:"words,omitempty"`
 }
 
-// changesOf are the changes of steps, as far as an event holds them.
+// changesOf returns the changes of steps, shortened for an event.
 func changesOf(steps []step.Step) []Change {
 	var out []Change
 	for _, s := range steps {
@@ -37,7 +36,7 @@ func changesOf(steps []step.Step) []Change {
 	return out
 }
 
-// bounded is a JSON value, as clipped text where it is long.
+// bounded returns a JSON value, converted to truncated text if it is long.
 func bounded(v any) any {
 	if raw, err := json.Marshal(v); err != nil || len(raw) > report.LongestValue {
 		return report.Value(v)

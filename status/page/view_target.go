@@ -11,14 +11,14 @@ import (
 	"github.com/weir-gitops/weir/status/history"
 )
 
-// missingView is a page about something that is not there.
+// missingView is a page about something that does not exist.
 type missingView struct {
 	layout
 	Headline, Hint string
 	Back           linked
 }
 
-// targetPage is all that is known of one target.
+// targetPage contains all data about one target.
 type targetPage struct {
 	layout
 	targetView
@@ -29,16 +29,16 @@ type targetPage struct {
 	Find     findForm
 	Rows     []poolRow
 	Pager    pager
-	// Filtered says that some pools are not wanted.
+	// Filtered says that the filter excludes some pools.
 	Filtered bool
 	Fleet    bool // rows show the target
 	Configs  []launchConfigView
-	Plan     []stepView // of the last pass, where it has steps
+	Plan     []stepView // steps of the last pass, if any
 	MorePlan int
 	PlanLink string
 	Figures  []figure
 	Digest   string
-	// Applied are the outcomes of the last pass that ran something.
+	// Applied contains the outcomes of the last pass that executed a step.
 	Applied       []stepView
 	MoreApplied   int
 	AppliedAt     moment
@@ -46,7 +46,7 @@ type targetPage struct {
 	Runs          []runView
 	Events        []eventView
 	Activity      string
-	Waiting       []holdView // without what the actions show
+	Waiting       []holdView // without the waits that the actions show
 	waits         waits
 }
 
@@ -57,7 +57,7 @@ type driftView struct {
 	At          moment
 }
 
-// targetSteps are the steps on a target's page; the plan's page has all.
+// targetSteps is the maximum number of steps on a target's page; the plan's page shows all.
 const targetSteps = 25
 
 func (w *views) targetPage(t current.TargetState, q url.Values) targetPage {
@@ -69,7 +69,7 @@ func (w *views) targetPage(t current.TargetState, q url.Values) targetPage {
 	l := linksOf(w.current, t.Source)
 	v.Waiting = slices.DeleteFunc(slices.Clone(v.Holds), func(h holdView) bool { return h.Plan != "" && v.waits.digest != "" || h.Words == v.waits.window })
 	if r := t.Last; r != nil {
-		v.Faults, v.MoreFaults = faultViews(diagnosticsOf(r), l, r.Revision), 0 // here they are all shown
+		v.Faults, v.MoreFaults = faultViews(diagnosticsOf(r), l, r.Revision), 0 // this page shows all of them
 	}
 	for _, p := range t.Pools {
 		if p.Rollout != nil {
@@ -84,7 +84,7 @@ func (w *views) targetPage(t current.TargetState, q url.Values) targetPage {
 	if r := t.Last; r != nil && r.Plan != nil {
 		v.Digest, v.Figures = r.Plan.Digest(), summaryFigures(r.Plan.Summary)
 		v.Drift = driftViews(w.current, r, t.Name)
-		if t.Applied == nil || !t.Applied.StartedAt.Equal(r.StartedAt) { // else the outcomes show the same steps
+		if t.Applied == nil || !t.Applied.StartedAt.Equal(r.StartedAt) { // otherwise the outcomes show the same steps
 			n := min(len(r.Plan.Steps), targetSteps)
 			v.Plan, v.MorePlan = stepViews(r.Plan.Steps[:n], l, t.Name, r.PlannedAt()), len(r.Plan.Steps)-n
 		}
@@ -98,8 +98,7 @@ func (w *views) targetPage(t current.TargetState, q url.Values) targetPage {
 	return v
 }
 
-// driftViews are the steps of a plan that put right what changed outside Git, one line
-// for each pool.
+// driftViews returns the steps of a plan that correct changes made outside of Git, one line for each pool.
 func driftViews(b *current.State, r *plan.Report, target string) []driftView {
 	var out []driftView
 	for _, s := range r.Plan.Steps {

@@ -1,10 +1,10 @@
-// Package advice contains the errors that a user can do something about: a fault, with a hint that
-// says what to do. Commands, and what they share, return them; weir prints the hint on a line of
-// its own below the error. A hint is never part of the error's text, which also goes where no user
-// acts on it: to logs, and into other errors.
+// Package advice contains errors that a user can fix: an error with a hint that describes the remedy.
+// Commands and the packages below them return these errors. weir prints the hint on its own line below the
+// error. A hint is never part of the error's text, because that is also used where no user can act on it:
+// in logs, and in other errors.
 //
-// Package diag is for findings about files. A finding has a code, a severity and a position, and no
-// use as an error; an error of a command has none of these.
+// Package diag is for findings about files. A finding has a code, a severity and a position, and is not an
+// error value. An error of a command has none of these.
 package advice
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
-// Error is an error, and what to do about it.
+// Error is an error with its remedy.
 type Error struct {
 	err error
-	// Hint says what to do.
+	// Hint describes the remedy.
 	Hint string
 }
 
@@ -26,15 +26,15 @@ func (e *Error) Error() string { return e.err.Error() }
 // Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.err }
 
-// Hinted adds what to do to an error.
+// Hinted adds a remedy to an error.
 func Hinted(err error, hint string) error { return &Error{err: err, Hint: hint} }
 
-// Usage is an error in how a command was called.
+// Usage returns an error about the command line.
 func Usage(hint, format string, args ...any) error {
 	return Hinted(fmt.Errorf(format, args...), hint)
 }
 
-// DidYouMean returns a hint with the most likely meaning of a misspelt word, followed by rest.
+// DidYouMean returns a hint with the most likely correction of a misspelt word, followed by rest.
 func DidYouMean(word string, known []string, rest string) string {
 	if near := nearest.Word(word, known); near != "" {
 		return fmt.Sprintf("did you mean %q? %s", near, rest)
@@ -54,7 +54,7 @@ func DidYouMeanPool(name string, pools []string, rest string) string {
 	return DidYouMean(name, pools, rest)
 }
 
-// Several lists names, of many only the first.
+// Several joins names. Of many names, it includes only the first ones.
 func Several(names []string) string {
 	const most = 5
 	if len(names) <= most+1 {

@@ -1,10 +1,10 @@
-// Package client sends requests to a daemon. It makes sure that a command reaches the daemon that
-// the user meant, and identifies the user to that daemon only.
+// Package client sends requests to a daemon. It makes sure that a command reaches the daemon that the user
+// meant, and authenticates the user only to that daemon.
 //
-// A remote daemon proves its identity by TLS and receives a token. On this machine any user may
-// listen on a port, and there may be no TLS. So a local daemon first has to prove that it knows the
-// same token, or the key in its state directory, and the client signs its request with it
-// (access.Proof). A token never travels unencrypted, and the client follows no redirect.
+// A remote daemon proves its identity with TLS and receives a token. On this machine, any user may listen
+// on a port, possibly without TLS. So a local daemon must first prove that it has the same token, or the
+// key in its state directory, and the client signs its request with it (access.Proof). A token is never
+// sent unencrypted, and the client does not follow redirects.
 package client
 
 import (
@@ -34,37 +34,37 @@ import (
 	"github.com/weir-gitops/weir/status/commands"
 )
 
-// answering bounds how long an answer takes; MaxAnswer bounds its bytes.
+// Answering is the timeout of a response, and MaxAnswer its maximum size in bytes.
 const (
 	answering = 10 * time.Second
 	MaxAnswer = 256 << 20
 )
 
-// Options identify the daemon to ask and the user. The environment's WEIR_SERVER and
-// WEIR_TOKEN_FILE replace empty fields.
+// Options select the daemon and the user. The environment variables WEIR_SERVER and WEIR_TOKEN_FILE replace
+// empty fields.
 type Options struct {
 	Address, TokenFile, CAFile string
 	Getenv                     func(string) string
 }
 
-// Client asks one daemon.
+// Client sends requests to one daemon.
 type Client struct {
 	// Address is the daemon's address as the user named it.
 	Address string
-	// token is shown to daemons that TLS has proven, proof to those on this machine; both are unset
-	// if the daemon requires no token.
+	// token is sent to daemons that have proved their identity with TLS, and proof is used with daemons on
+	// this machine. Both are unset if the daemon requires no token.
 	token string
 	proof *access.Proof
-	// Open says that the connection can be read on the way.
+	// Open says that others can read the connection.
 	Open bool
 	http *http.Client
-	// Patience bounds the time until an answer, with Answering in place of 0; Kind is the content
-	// type of the request, with JSON in place of an empty one.
+	// Patience is the timeout of a response; 0 means Answering. Kind is the content type of the request;
+	// empty means JSON.
 	Patience time.Duration
 	Kind     string
 }
 
-// Find finds the daemon that options, a configuration or the environment name.
+// Find returns a client of the daemon that options, a configuration or the environment name.
 func Find(o Options, c *config.Config) (Client, error) {
 	d := Client{Address: o.Address}
 	t := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, ExpectContinueTimeout: 2 * time.Second}
@@ -98,7 +98,7 @@ func Find(o Options, c *config.Config) (Client, error) {
 	here := onThisMachine(u.Hostname())
 	d.Open = u.Scheme == "http" && !here
 	if !here {
-		// The daemon refuses a request that reaches its own machine through a proxy.
+		// A daemon rejects a request from its own machine that comes through a proxy.
 		t.Proxy = http.ProxyFromEnvironment
 	}
 	d.http = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -127,7 +127,7 @@ func (d *Client) authenticate(o Options, c *config.Config, encrypted, here bool)
 			return advice.Usage("write https://", "the token would be sent to %s unencrypted", WithoutUser(d.Address))
 		}
 	case c != nil && o.Address == "":
-		// A user who can read the state directory can read all that the daemon holds.
+		// A user who can read the state directory can read all data of the daemon.
 		if proof, ok := access.LocalProof(c.StateDir, LocalUser()); ok {
 			d.proof = &proof
 		}
@@ -154,8 +154,8 @@ func trust(t *tls.Config, file string) error {
 	return nil
 }
 
-// pin trusts the certificate in a file and no other: the configuration's own daemon
-// is asked by its address on this machine, which its certificate need not have.
+// pin trusts only the certificate in a file. A command reaches the configuration's own daemon at its
+// address on this machine, which its certificate may not contain.
 func pin(t *tls.Config, file string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -175,7 +175,7 @@ func pin(t *tls.Config, file string) error {
 	return nil
 }
 
-// Ask reads what the daemon answers at path into v.
+// Ask decodes the daemon's response at path into v.
 func (d Client) Ask(ctx context.Context, path string, v any) error {
 	body, err := d.Do(ctx, http.MethodGet, path, nil, MaxAnswer)
 	if err != nil {
@@ -187,7 +187,7 @@ func (d Client) Ask(ctx context.Context, path string, v any) error {
 	return nil
 }
 
-// Post gives the daemon a command.
+// Post sends a command to the daemon.
 func (d Client) Post(ctx context.Context, path string, r gates.Request) (out gates.Answer, err error) {
 	body, err := json.Marshal(r)
 	if err != nil {
@@ -203,8 +203,8 @@ func (d Client) Post(ctx context.Context, path string, r gates.Request) (out gat
 	return out, nil
 }
 
-// Do sends one request, and reads at most that many bytes. A daemon on this machine has to prove
-// its identity before it receives anything: any user may listen there.
+// Do sends one request, and reads at most most bytes. A daemon on this machine must prove its identity
+// before it receives anything, because any user may listen there.
 func (d Client) Do(ctx context.Context, method, path string, body []byte, most int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(d.Patience, answering))
 	defer cancel()
@@ -231,7 +231,7 @@ func (d Client) Do(ctx context.Context, method, path string, body []byte, most i
 	return d.send(ctx, method, path, body, most, signed)
 }
 
-// send asks. It returns the daemon's complaint as the error.
+// send sends a request. If the daemon returns an error, send returns it.
 func (d Client) send(ctx context.Context, method, path string, body []byte, most int64, authorization string) ([]byte, error) {
 	shown := WithoutUser(d.Address)
 	req, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(d.Address, "/")+path, bytes.NewReader(body))
@@ -243,7 +243,7 @@ func (d Client) send(ctx context.Context, method, path string, body []byte, most
 		req.Header.Set(commands.Header, "1")
 	}
 	if len(body) > 0 && d.Kind != "" {
-		req.Header.Set("Expect", "100-continue") // a refusal is heard before all of it was sent
+		req.Header.Set("Expect", "100-continue") // the daemon can refuse before everything is sent
 	}
 	if authorization != "" {
 		req.Header.Set("Authorization", authorization)
@@ -278,7 +278,7 @@ func (d Client) send(ctx context.Context, method, path string, body []byte, most
 
 // unreached explains why the daemon did not answer.
 func unreached(shown string, err error) error {
-	var failed *url.Error // it repeats the address with the user in it
+	var failed *url.Error // it contains the address with the user name
 	if errors.As(err, &failed) {
 		err = failed.Err
 	}
@@ -298,13 +298,12 @@ func unreached(shown string, err error) error {
 	}
 }
 
-// NotWeir returns an error for an answer that does not come from weir's daemon.
+// NotWeir returns an error for a response that does not come from weir's daemon.
 func (d Client) NotWeir() error {
 	return advice.Hinted(fmt.Errorf("ask daemon at %s: the answer is not from weir", WithoutUser(d.Address)), "check --server")
 }
 
-// WithoutUser is an address as it is shown: without the name of the user, which
-// concerns no reader.
+// WithoutUser returns an address for output, without the user name, which readers do not need.
 func WithoutUser(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

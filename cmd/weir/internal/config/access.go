@@ -24,7 +24,7 @@ func (c *Config) Secure() bool {
 	return c.TLS.CertFile != "" || c.Access.WithoutTLS == access.BehindProxy
 }
 
-// accessDefaults fills in what the file leaves open and makes paths absolute.
+// accessDefaults sets the defaults of missing keys and makes paths absolute.
 func accessDefaults(a *access.Access, base string) {
 	for i := range a.Tokens {
 		targetspec.Absolute(base, &a.Tokens[i].File)
@@ -54,12 +54,11 @@ func (v *validator) access() {
 	}
 }
 
-// listensSafely refuses a configuration that would let in every client that can reach
-// the address.
+// listensSafely rejects a configuration that would give access to every client that can reach the address.
 func (v *validator) listensSafely() {
 	c := v.config
 	if _, _, err := net.SplitHostPort(c.Listen); err != nil || access.OnLoopback(c.Listen) {
-		return // or it has been said
+		return // or this was already reported
 	}
 	if c.TLS.CertFile == "" && c.Access.WithoutTLS == "" {
 		v.found.fault("listen", "not-encrypted",

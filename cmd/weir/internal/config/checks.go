@@ -18,27 +18,26 @@ import (
 var (
 	instancePattern = pattern(`^[a-z0-9][a-z0-9-]{0,62}$`)
 	namePattern     = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
-	// targetPattern leaves room for the values of placeholders.
+	// targetPattern allows for the length of the values of placeholders.
 	targetPattern     = pattern(`^(?:[A-Za-z0-9]|\{[1-9]\})(?:[A-Za-z0-9._-]|\{[1-9]\}){0,62}$`)
 	dependencyPattern = pattern(`^(?:[A-Za-z0-9_*]|\{[1-9]\})(?:[A-Za-z0-9._*-]|\{[1-9]\}){0,255}$`)
-	// regionPattern is the form alone, for AWS adds regions.
+	// regionPattern checks only the form, because AWS adds regions.
 	regionPattern  = pattern(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
 	accountPattern = pattern(`^[0-9]{12}$`)
 	rolePattern    = pattern(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
 	kmsKeyPattern  = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
 	// sharedKeyPattern matches the ARN of a key, but not of its alias.
 	sharedKeyPattern = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
-	// ssmPattern matches a path of AWS Systems Manager that leaves room for names below it: a
-	// parameter has at most 15 levels, and a join token takes five of them.
+	// ssmPattern matches a path of AWS Systems Manager with room for names below it: a parameter has at
+	// most 15 levels, and a join token uses five of them.
 	ssmPattern = pattern(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
-	// tablePattern are the names that DynamoDB takes.
+	// tablePattern matches the table names that DynamoDB accepts.
 	tablePattern = pattern(`^[A-Za-z0-9_.-]{3,255}$`)
-	// headerPattern are names of headers that no other part of a request uses.
+	// headerPattern matches names of headers that no other part of a request uses.
 	headerPattern = pattern(`^[Xx]-[A-Za-z0-9-]{1,62}$|^[Rr]emote-[A-Za-z0-9-]{1,62}$`)
 )
 
-// pattern compiles an expression at its first use: a command that reads no configuration needs
-// none.
+// pattern compiles an expression at its first use, because many commands read no configuration.
 func pattern(text string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
@@ -47,7 +46,7 @@ func valid(form func() *regexp.Regexp) func(string) bool {
 	return func(s string) bool { return form().MatchString(s) }
 }
 
-// Names and identifiers, by their form alone.
+// Validators of names and identifiers. They check only the form.
 var (
 	ValidInstance = valid(instancePattern)
 	ValidName     = valid(namePattern) // of a source or of a target without placeholders
@@ -82,7 +81,7 @@ func checkShare(text string) (wrong, help string) {
 	return "", ""
 }
 
-// webAddress is the address of something over HTTP, nil where the text is none.
+// webAddress parses an HTTP address. It returns nil if the text is not one.
 func webAddress(text string) *url.URL {
 	if u, err := url.Parse(text); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
 		return u
@@ -90,7 +89,7 @@ func webAddress(text string) *url.URL {
 	return nil
 }
 
-// checkPage refuses a path, as the page's own links begin without one.
+// checkPage rejects a path, because the page's own links start at the root.
 func checkPage(text string) (wrong, help string) {
 	if u := webAddress(text); u == nil || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Sprintf("%q is no such address", redact(text)), "write the page's address without a path, such as https://weir.example.com"
@@ -98,7 +97,7 @@ func checkPage(text string) (wrong, help string) {
 	return "", ""
 }
 
-// CheckEndpoint returns the fault in the URL of an AWS endpoint.
+// CheckEndpoint returns the fault of an AWS endpoint URL.
 func CheckEndpoint(raw string) error {
 	if u := webAddress(raw); u == nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return fmt.Errorf("%q is not an http(s) URL of an endpoint", redact(raw))
@@ -144,7 +143,7 @@ func checkProxy(text string) (wrong, help string) {
 	return "", ""
 }
 
-// checkReceiver never shows the address, because much of it may be secret.
+// checkReceiver never shows the address, because most of it may be secret.
 func checkReceiver(text string) (wrong, help string) {
 	switch u := webAddress(text); {
 	case u == nil || u.Fragment != "":
@@ -162,8 +161,8 @@ func checkPath(text string) (wrong, help string) {
 	return wrong, ""
 }
 
-// SSMPrefixFault says why weir cannot keep parameters below a prefix and what to
-// write, "" where it can.
+// SSMPrefixFault explains why weir cannot store parameters below a prefix, and what to write instead. It
+// returns "" if weir can.
 func SSMPrefixFault(prefix string) (why, wayOut string) {
 	root := strings.ToLower(strings.TrimPrefix(prefix, "/"))
 	switch {
@@ -183,7 +182,7 @@ func checkZone(text string) (wrong, help string) {
 	return "", ""
 }
 
-// redact drops what may be credentials from a text that is no proper URL.
+// redact removes parts that may be credentials from a text that is not a valid URL.
 func redact(raw string) string {
 	if before, _, query := strings.Cut(raw, "?"); query {
 		raw = before + "?…"

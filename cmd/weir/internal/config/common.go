@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// own lists the top-level keys that may differ between daemons of one instance: where they listen,
-// what they keep on their machine, and how they reach what they share.
+// own lists the top-level keys that may differ between daemons of one instance: where they listen, what
+// they store locally, and how they connect to shared systems.
 var own = []string{"apiVersion", "kind", "instance", "stateDir", "listen", "publicURL", "tls", "access", "coordination"}
 
-// Common returns what all daemons of an instance must have in common: for each section its name and
-// a hash of it. Names of files are left out, because they may differ between machines.
+// Common returns the parts of the configuration that must be equal for all daemons of an instance: for each
+// section its name and a hash. Names of files are left out, because they may differ between machines.
 func (c *Config) Common() string {
 	var out []string
 	v := reflect.ValueOf(c).Elem()
@@ -25,7 +25,7 @@ func (c *Config) Common() string {
 		}
 		text, err := json.Marshal(plain(v.Field(i)))
 		if err != nil {
-			continue // plain makes nothing that JSON cannot have
+			continue // values from plain can always be encoded
 		}
 		sum := sha256.Sum256(text)
 		out = append(out, name+"="+hex.EncodeToString(sum[:6]))
@@ -34,7 +34,7 @@ func (c *Config) Common() string {
 	return strings.Join(out, " ")
 }
 
-// plain is a value as maps, lists and scalars, without empty members and names of files.
+// plain converts a value to maps, lists and scalars, without empty members and names of files.
 func plain(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

@@ -1,10 +1,9 @@
-// Package config reads the configuration of weir: one YAML file outside of every
-// repository that weir follows, so that no commit can widen what weir may do.
+// Package config reads the configuration of weir: one YAML file outside of all repositories that weir
+// follows, so that no commit can extend weir's permissions.
 //
-// Load decodes it strictly, fills in the defaults and checks the whole; all
-// faults are found at once and carry file, line and column. A configuration
-// that has one is refused as a whole. Secrets are never in it: it names the
-// files that hold them.
+// Load decodes the file strictly, sets the defaults and validates everything. It reports all faults at
+// once, with file, line and column. If there is an error, the whole configuration is rejected. The
+// configuration never contains secrets, only the names of files with secrets.
 package config
 
 import (
@@ -24,13 +23,13 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// APIVersion and Kind must be the head of a configuration.
+// APIVersion and Kind are the required header of a configuration.
 const (
 	APIVersion = "weir.dev/v1alpha1"
 	Kind       = "Config"
 )
 
-// EmbeddedEndpoint as aws.endpoint starts the embedded AWS inside the daemon.
+// EmbeddedEndpoint is the value of aws.endpoint that starts the embedded AWS in the daemon.
 const EmbeddedEndpoint = "embedded"
 
 // Config is a whole configuration. A loaded one holds every default and only
@@ -40,8 +39,8 @@ type Config struct {
 	APIVersion string `yaml:"apiVersion"`
 	// Kind is the kind of this file.
 	Kind string `yaml:"kind"`
-	// Instance names this weir. It is the value of the tag weir.dev/owner on every resource that
-	// weir creates, and the first part of the contexts of commit statuses.
+	// Instance names this weir. It is the value of the tag weir.dev/owner on every resource
+	// that weir creates, and the first part of the contexts of commit statuses.
 	Instance string `yaml:"instance"`
 	// StateDir holds what must survive a restart, such as mirrors, the digest key and the journal
 	// of commit statuses. The default is /var/lib/weir for root, otherwise weir below
@@ -69,7 +68,7 @@ type Config struct {
 	GateProviders []GateProvider      `yaml:"gateProviders"`
 	Targets       []targetspec.Target `yaml:"targets"`
 
-	// File is the path of the configuration, as it was given.
+	// File is the path of the configuration, as given.
 	File string `yaml:"-"`
 }
 
@@ -79,12 +78,12 @@ type AWS struct {
 	// services.
 	Endpoint string `yaml:"endpoint"`
 	// ShareOfLimits is the percentage of AWS's rate limits for mutating requests that weir uses in
-	// each account and region: 1 to 100. Other callers share these limits. While AWS throttles,
-	// weir uses less.
+	// each account and region: 1 to 100. Other callers share these limits. While AWS
+	// throttles, weir uses less.
 	ShareOfLimits int `yaml:"shareOfLimits"`
 }
 
-// Share is ShareOfLimits as a fraction.
+// Share returns ShareOfLimits as a fraction.
 func (a AWS) Share() float64 { return float64(a.ShareOfLimits) / 100 }
 
 // Forge receives the commit statuses of a source, and sends webhooks about it.
@@ -111,25 +110,25 @@ type Forge struct {
 // Profile returns the properties of every forge of the type.
 func (f Forge) Profile() forge.Profile { return forge.ProfileOf(forge.Kind(f.Type)) }
 
-// Defaults of a configuration.
+// The defaults of a configuration.
 const (
 	DefaultListen         = "127.0.0.1:8344"
 	defaultInterval       = time.Minute
 	defaultSourceInterval = 30 * time.Second
 )
 
-// Env holds what the surroundings contribute.
+// Env contains the inputs from the environment of the process.
 type Env struct {
-	// Getenv looks a variable up.
+	// Getenv returns the value of an environment variable.
 	Getenv func(string) string
 	// Root says that the process runs as root.
 	Root bool
-	// Files says to check the files with credentials: a daemon reads them, and a command of another
-	// user on its machine may not.
+	// Files says that files with credentials are checked. A daemon reads them, but a command of another
+	// user on the same machine may not be allowed to.
 	Files bool
 }
 
-// setDefaults fills in what the file leaves open and makes paths absolute.
+// setDefaults sets the defaults of missing keys and makes paths absolute.
 func (c *Config) setDefaults(env Env) {
 	base := filepath.Dir(c.File)
 	if c.StateDir == "" {
@@ -169,8 +168,7 @@ func (c *Config) setDefaults(env Env) {
 	}
 }
 
-// defaultStateDir is /var/lib/weir for root, and else weir below XDG_STATE_HOME
-// or ~/.local/state.
+// defaultStateDir returns /var/lib/weir for root, otherwise weir below XDG_STATE_HOME or ~/.local/state.
 func defaultStateDir(env Env) string {
 	if env.Root {
 		return "/var/lib/weir"
@@ -187,8 +185,8 @@ func isPath(url string) bool {
 	return url != "" && (colon < 0 || slash >= 0 && slash < colon)
 }
 
-// Load reads the configuration in file. The list holds all its faults, sorted; the configuration is
-// nil if one of them is an error. The error is about reading the file.
+// Load reads the configuration in file. The list contains all its faults, sorted. The configuration is nil
+// if one of them is an error. The error is about reading the file.
 func Load(file string, env Env) (*Config, diag.List, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -198,7 +196,7 @@ func Load(file string, env Env) (*Config, diag.List, error) {
 	return c, faults, nil
 }
 
-// Parse is Load of content that came from file.
+// Parse is Load for content that was read from file.
 func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 	d := &decoder{file: file, at: map[string]diag.Position{}}
 	c := &Config{File: file}
@@ -211,7 +209,7 @@ func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 	v.run()
 	for i := range c.Targets {
 		for j := range c.Targets[i].VarsFrom {
-			c.Targets[i].VarsFrom[j].At = v.found.position(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j)) // or of the entry
+			c.Targets[i].VarsFrom[j].At = v.found.position(fmt.Sprintf("targets[%d].varsFrom[%d].file", i, j)) // or the position of the entry
 		}
 	}
 	if env.Files {
@@ -223,7 +221,7 @@ func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 	return c, d.faults.Sorted()
 }
 
-// Reachable replaces "any address" by the loopback address: a server can listen on "any address",
+// Reachable replaces "any address" with the loopback address, because a server can listen on "any address",
 // but a client cannot always connect to it.
 func Reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)

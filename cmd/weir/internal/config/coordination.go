@@ -58,10 +58,10 @@ type Etcd struct {
 	PasswordFile string `yaml:"passwordFile"`
 }
 
-// Several reports whether there may be other daemons of the instance.
+// Several reports whether the instance may have other daemons.
 func (c *Config) Several() bool { return c.Coordination.Engine() != "" }
 
-// Engine names the engine, empty where one daemon is alone.
+// Engine returns the name of the engine, empty for a single daemon.
 func (c Coordination) Engine() string {
 	switch {
 	case c.DynamoDB != DynamoDB{}:
@@ -72,7 +72,7 @@ func (c Coordination) Engine() string {
 	return ""
 }
 
-// Same reports whether both say the same.
+// Same reports whether two values are equal.
 func (c Coordination) Same(other Coordination) bool { return reflect.DeepEqual(c, other) }
 
 // setDefaults makes paths absolute.
@@ -122,20 +122,20 @@ func (v *credentialFiles) etcd(at string, e Etcd) {
 	}
 }
 
-// encrypted refuses an engine that is reached over a network without TLS: an attacker who reads and
-// changes the traffic would decide what is approved.
+// encrypted rejects an engine that is reached over a network without TLS: an attacker who can read and
+// change the traffic would decide what is approved.
 func (v *credentialFiles) encrypted(at, raw string) {
 	u := webAddress(raw)
 	if u == nil || u.Scheme != "http" {
-		return // or it has been said
+		return // or this was already reported
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		v.found.fault(at, "not-encrypted", "write https://", "%s is on another machine, and without TLS the records can be read and changed on their way", u.Host)
 	}
 }
 
-// coordinationFiles checks the files that the connection to the engine needs. An unreadable file is
-// an error here: without it the daemon has no engine, and so cannot start.
+// coordinationFiles checks the files for the connection to the engine. An unreadable file is an error here,
+// because the daemon cannot start without its engine.
 func (v *credentialFiles) coordinationFiles() {
 	c := v.config.Coordination
 	for _, f := range []struct{ key, file string }{
@@ -155,7 +155,7 @@ func (v *credentialFiles) coordinationFiles() {
 	if c.KeysFile == "" {
 		return
 	}
-	if _, err := files.ReadKeys(c.KeysFile); err != nil && !errors.As(err, new(*fs.PathError)) { // that has been said
+	if _, err := files.ReadKeys(c.KeysFile); err != nil && !errors.As(err, new(*fs.PathError)) { // that was already reported
 		v.found.fault("coordination.keysFile", "credential-file", goodKey, "%v", err)
 	}
 }

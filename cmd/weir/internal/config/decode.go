@@ -11,21 +11,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxBytes is the size of the largest configuration that is read.
+// maxBytes is the maximum size of a configuration.
 const maxBytes = 4 << 20
 
 // language describes the language of configurations.
 var language = &strict.Language{Tag: "yaml", Whole: "the configuration", Code: "unknown-key"}
 
-// decoder reads a Config and remembers where each value stands, so that later checks can
-// say so too.
+// decoder decodes a Config and records the position of each value, for the messages of later checks.
 type decoder struct {
 	file   string
 	faults diag.List
 	at     map[string]diag.Position // by path, such as targets[0].region
 }
 
-// document reads content, and reports whether there is a mapping to look at.
+// document parses content, and reports whether it contains a mapping to validate.
 func (d *decoder) document(content []byte, into *Config) bool {
 	in := &strict.Decoder{Language: language, Report: func(f strict.Fault) {
 		found := f.In(d.file)
@@ -47,8 +46,8 @@ func (d *decoder) document(content []byte, into *Config) bool {
 // Versions is a number of launch template versions.
 type Versions int32
 
-// maxVersions leaves room for the newest version and the next below EC2's quota
-// of 10,000 versions for a launch template.
+// maxVersions leaves room for the newest version and the next one within EC2's quota of 10,000 versions for
+// a launch template.
 const maxVersions = 9998
 
 // UnmarshalText implements encoding.TextUnmarshaler.

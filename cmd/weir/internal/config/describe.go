@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// descriptionsText holds the comments of the types and fields of a Config, a
-// line each. TestDescriptions writes it.
+// descriptionsText contains the comments of the types and fields of a Config, one per line.
+// TestDescriptions writes it.
 //
 //go:embed descriptions.txt
 var descriptionsText string

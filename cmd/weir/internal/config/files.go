@@ -13,9 +13,8 @@ import (
 // minToken is the minimum length of an access token, in characters.
 const minToken = 32
 
-// files checks the files with credentials that the configuration names. A fault of a file is a
-// warning: a file that is mounted late is found at its next use, and until then only its users
-// fail.
+// files checks the files with credentials that the configuration names. A fault of a file is only a
+// warning: a file that is mounted late is found at its next use, and until then only its users fail.
 func (v *credentialFiles) files() {
 	v.config.each(func(at, path, file string) {
 		if !ruleOf(path).credential || file == "" || strings.HasPrefix(path, "coordination.") {
@@ -38,8 +37,7 @@ func (v *credentialFiles) files() {
 	}
 }
 
-// credential reads a file that no other user should be able to read. ok is false where
-// it cannot be read.
+// credential reads a file that no other user should be able to read. ok is false if it cannot be read.
 func (v *credentialFiles) credential(at, file string) (content []byte, ok bool) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -57,7 +55,7 @@ func (v *credentialFiles) credential(at, file string) (content []byte, ok bool) 
 	return content, true
 }
 
-// tokens checks the tokens of a file, one a line.
+// tokens checks the tokens in a file, one per line.
 func (v *credentialFiles) tokens(at, file string, content []byte) {
 	found, lines := false, bufio.NewScanner(bytes.NewReader(content))
 	for n := 1; lines.Scan(); n++ {

@@ -6,7 +6,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
-// Prometheus is the type of a gate provider that speaks Prometheus's API.
+// Prometheus is the type of a gate provider with Prometheus's API.
 const Prometheus = "prometheus"
 
 // GateProvider is a server that gates of FleetRollouts can query. Git contains the name of the
@@ -44,7 +44,7 @@ func (v *validator) gateProvider(at string, p *GateProvider) {
 	}
 }
 
-// checkProvider takes an address without credentials and without a query.
+// checkProvider accepts an address without credentials and without a query.
 func checkProvider(text string) (wrong, help string) {
 	switch u := webAddress(text); {
 	case u == nil || u.RawQuery != "" || u.Fragment != "":
@@ -55,7 +55,7 @@ func checkProvider(text string) (wrong, help string) {
 	return "", ""
 }
 
-// GateProviderFiles are the files that hold credentials of gate providers.
+// GateProviderFiles returns the files with credentials of gate providers.
 func (c *Config) GateProviderFiles() []string {
 	var out []string
 	for _, p := range c.GateProviders {

@@ -27,7 +27,7 @@ func (v *validator) windows(at string, windows []targetspec.Window) {
 	}
 }
 
-// mostDemanded bounds the demands on a FleetRollout: its own numbers have 32 bits.
+// mostDemanded is the maximum of numbers in a FleetRollout, whose fields have 32 bits.
 const mostDemanded = 1 << 30
 
 func (v *validator) demand(at string, d targetspec.Demand) {
@@ -42,8 +42,8 @@ func (v *validator) demand(at string, d targetspec.Demand) {
 	}
 }
 
-// dependencies checks what targets wait for: that there are such targets, and
-// that none waits for itself by way of another.
+// dependencies checks that targets depend only on existing targets, and that no target depends on itself
+// through others.
 func (v *validator) dependencies() {
 	targets := v.config.Targets
 	edges := make([][]int, len(targets))
@@ -51,12 +51,12 @@ func (v *validator) dependencies() {
 		t := &targets[i]
 		glob, err := targetspec.ParseGlob(t.Path)
 		if err != nil {
-			continue // said before
+			continue // already reported
 		}
 		for j, entry := range t.DependsOn {
 			at := fmt.Sprintf("targets[%d].dependsOn[%d]", i, j)
 			if !dependencyPattern().MatchString(entry) {
-				continue // said before
+				continue // already reported
 			}
 			v.placeholders(at, entry, glob)
 			known := false
@@ -86,7 +86,7 @@ func (v *validator) dependencies() {
 	}
 }
 
-// findCycle returns a way along edges that ends where it begins, or nil.
+// findCycle returns a cycle of edges, or nil.
 func findCycle(edges [][]int) []int {
 	const untouched, open, done = 0, 1, 2
 	state := make([]int, len(edges))
@@ -119,8 +119,8 @@ func findCycle(edges [][]int) []int {
 	return nil
 }
 
-// MayHave reports whether the configuration may give a target of the name: those
-// of a path with wildcards are known when its source is read.
+// MayHave reports whether the configuration may contain a target with the name. Targets of a path with
+// wildcards are known only after their source was read.
 func (c *Config) MayHave(name string) bool {
 	return slices.ContainsFunc(c.Targets, func(t targetspec.Target) bool { return targetspec.Overlap(t.Name, name) })
 }

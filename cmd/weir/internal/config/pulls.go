@@ -8,13 +8,13 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// PlansPulls reports whether pull requests of the forge are planned.
+// PlansPulls reports whether weir plans pull requests of the forge.
 func (c *Config) PlansPulls(f Forge) bool {
 	s := c.sourceOf(f.Source)
 	return !f.Profile().WebhooksOnly && f.PullRequests.Plan == pulls.Always && s != nil && branches(s.Ref)
 }
 
-// branches reports whether a branch is followed, by its name or as the default one.
+// branches reports whether a ref is a branch, named or the default one.
 func branches(r source.Ref) bool { return r == source.Ref{Branch: r.Branch} }
 
 func (v *validator) pulls(at string, f *Forge) {
@@ -31,9 +31,10 @@ func (v *validator) pulls(at string, f *Forge) {
 	}
 }
 
-// planRoles makes sure that targets applied together are planned together. With roles of their own,
-// plans would not see what other targets of the account want, and would not show what merging
-// deletes. If manifests may name the role to apply with, only they show which targets these are.
+// planRoles checks that targets that are applied together are also planned together. With different roles
+// for plans, a plan would not include the resources of other targets in the account, and would not show
+// deletions by a merge. If manifests may name the role to apply with, only they determine which targets
+// these are.
 func (v *validator) planRoles() {
 	if !slices.ContainsFunc(v.config.Forges, v.config.PlansPulls) {
 		return

@@ -11,17 +11,17 @@ import (
 	"github.com/weir-gitops/weir/reconciler/targetspec"
 )
 
-// What weir may push for.
+// The purposes for which weir may push.
 const (
 	// Revert proposes the revert of a change that a FleetRollout stopped.
 	Revert = "revert"
 	// Images proposes to pin newer images.
 	Images = "images"
-	// Accept proposes to keep what somebody changed in AWS.
+	// Accept proposes to keep a change that somebody made in AWS.
 	Accept = "accept"
 )
 
-// purposes are all that weir may push for.
+// purposes lists all purposes for which weir may push.
 var purposes = []string{Revert, Images, Accept}
 
 // ImageUpdates configures how often weir proposes newer images.
@@ -54,10 +54,10 @@ func (p *Push) setDefaults(base string) {
 	targetspec.Absolute(base, &p.TokenFile)
 }
 
-// Enabled reports whether anything may be pushed.
+// Enabled reports whether weir may push anything.
 func (p Push) Enabled() bool { return len(p.For) > 0 }
 
-// By is the name and the address of who weir's commits are by.
+// By returns the name and the address of the author of weir's commits.
 func (p Push) By() (name, address string) {
 	by, err := mail.ParseAddress(p.Author)
 	if err != nil {
@@ -66,13 +66,13 @@ func (p Push) By() (name, address string) {
 	return by.Name, by.Address
 }
 
-// Reverts reports whether reverts of the source's changes may be proposed.
+// Reverts reports whether weir may propose reverts of the source's changes.
 func (f Forge) Reverts() bool { return slices.Contains(f.Push.For, Revert) }
 
-// Accepts reports whether people may have weir propose to keep what AWS has.
+// Accepts reports whether users may request pull requests that keep changes made in AWS.
 func (f Forge) Accepts() bool { return slices.Contains(f.Push.For, Accept) }
 
-// Proposes reports whether newer images of the forge's source are proposed, and how often.
+// Proposes reports whether weir proposes newer images of the forge's source, and how often.
 func (c *Config) Proposes(f Forge) (every time.Duration, is bool) {
 	s := c.sourceOf(f.Source)
 	if s == nil || !slices.Contains(f.Push.For, Images) {
@@ -81,8 +81,8 @@ func (c *Config) Proposes(f Forge) (every time.Duration, is bool) {
 	return s.ImageUpdates.Every, s.ImageUpdates.Every > 0
 }
 
-// leastEvery is the least time between two questions for newer images: what AWS said stays
-// for that long.
+// leastEvery is the minimum time between two checks for newer images, because AWS's answers are cached for
+// that long.
 const leastEvery = 10 * time.Minute
 
 func checkEvery(text string) (wrong, help string) {
@@ -92,7 +92,7 @@ func checkEvery(text string) (wrong, help string) {
 	return "", ""
 }
 
-// imageUpdates checks that everything that they need is configured.
+// imageUpdates checks that everything that image updates require is configured.
 func (v *validator) imageUpdates(at string, s *Source) {
 	switch {
 	case !v.found.written(at):
@@ -133,7 +133,7 @@ func loopback(u *url.URL) bool {
 	return host == "localhost" || strings.HasPrefix(host, "127.") || host == "::1"
 }
 
-// checkAuthor takes a name with an address.
+// checkAuthor accepts a name with an address.
 func checkAuthor(text string) (wrong, help string) {
 	if by, err := mail.ParseAddress(text); err != nil || by.Name == "" || strings.ContainsAny(by.Name+by.Address, "<>\n\r\x00") {
 		return "it is not a name with an address", "write it like " + defaultAuthor
@@ -141,7 +141,7 @@ func checkAuthor(text string) (wrong, help string) {
 	return "", ""
 }
 
-// PushFiles are the files with tokens that may push.
+// PushFiles returns the files with tokens that may push.
 func (c *Config) PushFiles() []string {
 	var out []string
 	for _, f := range c.Forges {

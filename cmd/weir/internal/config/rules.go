@@ -15,27 +15,27 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// rule describes the values of one key, for the schema and for validation. Rules between several
-// keys are code, in validate.go and in the files of the types.
+// rule describes the values of one key, for the schema and for validation. Rules about several keys are
+// code, in validate.go and in the files of the types.
 type rule struct {
-	// missing is the message where the key is left out of a section that is there, which
-	// it may be without one, and add what to write. required is for a key whose words say enough.
+	// missing is the message if a section does not contain the key, and add the remedy. The section itself
+	// may be absent. required replaces missing for a key without a special message.
 	missing, add string
 	required     bool
-	// words lists the only valid values, form is their pattern, and check returns the fault of a
-	// value and what to write instead.
+	// words lists the only valid values, form is their pattern, and check returns the fault of a value and
+	// the remedy.
 	words []string
 	form  func() *regexp.Regexp
 	check func(text string) (wrong, help string)
-	// wrong is the message about a value outside of words or form, where these do not
-	// say enough themselves.
+	// wrong and help are the message about a value that is not in words or form, if these do not explain it
+	// themselves.
 	wrong, help string
-	// twice is the message where another key of the path has the value already: from the
-	// value and the place of that other key.
+	// twice returns the message if another key with the same path already has the value. Its arguments are
+	// the value and the position of the other key.
 	twice string
-	// credential marks the name of a file that no other user should be able to read.
+	// credential marks a key with the name of a file that no other user should be able to read.
 	credential bool
-	// initial is the value of a key that is left out.
+	// initial is the default value.
 	initial any
 }
 
@@ -58,8 +58,8 @@ func id(prefix, of string) rule {
 	return rule{form: pattern("^" + prefix + "([0-9a-f]{8}|[0-9a-f]{17})$"), wrong: "%q is not the id of a " + of}
 }
 
-// rules holds the rules of keys by path; [] stands for an entry of a list. A row of a target's
-// table has the rules of the target.
+// rules contains the rules of keys by path; [] stands for an entry of a list. Rows of a target's table use
+// the rules of the target.
 var rules = map[string]rule{
 	"apiVersion":   {required: true, words: []string{APIVersion}},
 	"kind":         {required: true, words: []string{Kind}},
@@ -157,15 +157,15 @@ var rules = map[string]rule{
 	"targets[].windows[].timezone":         {check: checkZone, initial: "UTC"},
 }
 
-// ruleOf is the rule of the key at a path.
+// ruleOf returns the rule of the key at a path.
 func ruleOf(path string) rule {
 	return rules[strings.Replace(path, "targets[].table[].", "targets[].", 1)]
 }
 
-// isRequired reports whether a configuration without the key is refused.
+// isRequired reports whether a configuration without the key is rejected.
 func (r rule) isRequired() bool { return r.required || r.missing != "" }
 
-// fault returns what is wrong with a value by itself and what to write, or "" if nothing is.
+// fault returns the fault of a single value and the remedy, or "" if there is none.
 func (r rule) fault(text string) (wrong, help string) {
 	switch {
 	case r.words != nil && !slices.Contains(r.words, text):
@@ -181,8 +181,8 @@ func (r rule) fault(text string) (wrong, help string) {
 	return fmt.Sprintf(cmp.Or(r.wrong, wrong), text), r.help
 }
 
-// each gives the keys of the configuration to see: where they stand, their paths without
-// the numbers and keys of entries, and their values; "" for an empty list.
+// each calls see for each key of the configuration: its position, its path without the numbers and keys of
+// entries, and its value; "" for an empty list.
 func (c *Config) each(see func(at, path, text string)) {
 	var visit func(at, path string, x reflect.Value)
 	visit = func(at, path string, x reflect.Value) {
@@ -211,13 +211,13 @@ func (c *Config) each(see func(at, path, text string)) {
 	visit("", "", reflect.ValueOf(*c))
 }
 
-// inSection reports whether the file has the section that a key belongs to.
+// inSection reports whether the file contains the section of a key.
 func (v *findings) inSection(at string) bool {
 	cut := strings.LastIndex(at, ".")
 	return cut < 0 || v.written(at[:cut])
 }
 
-// keys checks each key by itself, and that the values are different that must be.
+// keys checks each key separately, and that values which must differ do differ.
 func (v *validator) keys() {
 	type value struct{ path, text string }
 	first := map[value]string{}
@@ -229,7 +229,7 @@ func (v *validator) keys() {
 		case text == "" && r.missing != "" && v.found.inSection(at):
 			v.found.fault(at, "missing-key", r.add, "%s", r.missing)
 		case text == "" && !r.required && !strings.HasSuffix(path, "[]"):
-			// It is left out, or has no value.
+			// It is missing, or has no value.
 		case wrong != "":
 			v.found.fault(at, "bad-value", help, "%s", wrong)
 		case r.twice == "":

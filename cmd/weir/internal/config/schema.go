@@ -13,14 +13,14 @@ import (
 	"github.com/weir-gitops/weir/render/values"
 )
 
-// oneOf holds sets of keys by the place that has them. Each set needs at least one key.
+// oneOf contains sets of keys by the path of their section. At least one key of each set is required.
 var oneOf = map[string][][]string{
 	"targets[]": {{"region", "table"}}, "targets[].varsFrom[]": {{"file", "path"}},
 	"coordination": {{"dynamodb", "etcd"}, {"keysFile", "kmsKeyARNs"}},
 }
 
-// Schema returns the JSON Schema of a configuration, as draft-07. It takes what
-// Parse takes, and some that Parse refuses.
+// Schema returns the JSON Schema of a configuration, as draft-07. It accepts everything that Parse accepts,
+// and some configurations that Parse rejects.
 func Schema() schema.Node {
 	out := describe("", reflect.TypeFor[Config]())
 	out["$schema"], out["title"] = schema.Draft, "The configuration of weir"
@@ -72,7 +72,7 @@ func shape(at string, t reflect.Type) schema.Node {
 	if r.form != nil {
 		out["pattern"] = r.form().String()
 		if !r.isRequired() && !strings.HasSuffix(at, "[]") {
-			out["pattern"] = "^$|" + r.form().String() // empty is as if it were absent
+			out["pattern"] = "^$|" + r.form().String() // an empty value counts as missing
 		}
 	}
 	return out
@@ -114,7 +114,7 @@ func structure(at string, t reflect.Type) schema.Node {
 	return out
 }
 
-// elementName is the name of a type, or of that of a list's entries.
+// elementName returns the name of a type, or of the element type of a list.
 func elementName(t reflect.Type) string {
 	if t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -129,12 +129,12 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// anyScalar is a text, which may also be written as YAML writes other scalars.
+// anyScalar returns the schema of a text, which YAML can also write as another scalar.
 func anyScalar() schema.Node {
 	return schema.Node{"type": []string{"string", "number", "boolean", "null"}}
 }
 
-// orNull takes null as well where a key may be left out.
+// orNull also accepts null for an optional key.
 func orNull(at, kind string) any {
 	if ruleOf(at).isRequired() {
 		return kind

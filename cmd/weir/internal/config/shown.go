@@ -8,9 +8,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Shown returns the configuration in force, with every default filled in, as YAML for people to
-// read. Empty members are left out. Secrets are in files: their names are shown, their contents
-// never. If an address holds a password nevertheless, it is left out too.
+// Shown returns the active configuration with all defaults, as YAML for readers. It omits empty members.
+// Secrets are in files, so only the names of the files are shown. If an address contains a password, Shown
+// removes it.
 func (c *Config) Shown() (string, error) {
 	var out strings.Builder
 	enc := yaml.NewEncoder(&out)

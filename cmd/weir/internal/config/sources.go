@@ -32,25 +32,25 @@ type Source struct {
 	Verify signature.Policy `yaml:"verify"`
 }
 
-// SecretFiles are the files of a source whose whole content is secret.
+// SecretFiles returns the files of a source whose whole content is secret.
 func (s Source) SecretFiles() []string {
 	return present(s.Auth.TokenFile, s.Auth.PasswordFile, s.Auth.BearerTokenFile, s.Auth.PassphraseFile, s.ProxyAuth.PasswordFile)
 }
 
-// KeyFiles are the files of a source that hold private keys.
+// KeyFiles returns the files of a source with private keys.
 func (s Source) KeyFiles() []string {
 	return present(s.Auth.SSHKeyFile, s.Auth.GitHubApp.PrivateKeyFile, s.ClientCert.KeyFile)
 }
 
-// WatchedFiles returns the files of a source that every check of the source reads again, so that a
-// change of one triggers a check.
+// WatchedFiles returns the files that every check of the source reads again, so that a change of a file
+// triggers a check.
 func (s Source) WatchedFiles() []string {
 	a := s.Auth
 	return append(append(s.SecretFiles(), present(a.SSHKeyFile, a.KnownHostsFile, a.GitHubApp.PrivateKeyFile, s.Verify.SSH.AllowedSignersFile)...), s.Verify.PGP.KeyFiles...)
 }
 
-// ConnectionFiles are the files of a source that a connection is made with: a
-// change of one is taken by new connections.
+// ConnectionFiles returns the files that are needed for a connection. New connections use their changed
+// content.
 func (s Source) ConnectionFiles() []string {
 	return present(s.CAFile, s.ClientCert.CertFile, s.ClientCert.KeyFile)
 }
@@ -59,7 +59,7 @@ func present(files ...string) []string {
 	return slices.DeleteFunc(files, func(f string) bool { return f == "" })
 }
 
-// setDefaults fills in a source and makes its paths absolute.
+// setDefaults sets the defaults of a source and makes its paths absolute.
 func (s *Source) setDefaults(base string) {
 	s.Interval = cmp.Or(s.Interval, defaultSourceInterval)
 	if s.Verify.HasKeys() {
@@ -85,9 +85,9 @@ func (v *validator) source(at string, s *Source) {
 	v.reach(at, s)
 }
 
-// reach checks that credentials, certificates and proxy fit the url.
+// reach checks that credentials, certificates and proxy match the url.
 func (v *validator) reach(at string, s *Source) {
-	scheme, _ := transport.SchemeOf(s.URL) // an error has been said
+	scheme, _ := transport.SchemeOf(s.URL) // an error was already reported
 	v.credentials(at+".auth", scheme, s.Auth)
 	if c := s.ClientCert; (c.CertFile == "") != (c.KeyFile == "") {
 		v.found.fault(at+".clientCert", "missing-key", "", "certFile and keyFile go together")
@@ -104,7 +104,7 @@ func (v *validator) reach(at string, s *Source) {
 	}
 }
 
-// credentials checks that credentials fit the scheme of the url, and each other.
+// credentials checks that credentials match the scheme of the url, and each other.
 func (v *validator) credentials(at string, scheme transport.Scheme, a transport.Auth) {
 	ways := present(a.TokenFile, a.PasswordFile, a.BearerTokenFile, a.GitHubApp.AppID+a.GitHubApp.PrivateKeyFile)
 	ssh := present(a.SSHKeyFile, a.KnownHostsFile, a.PassphraseFile)
@@ -137,7 +137,7 @@ func (v *validator) verify(at string, s *Source) {
 	wrong, _ := ruleOf("sources[].verify.mode").fault(string(s.Verify.Mode))
 	switch err := s.Verify.Validate(); {
 	case wrong != "":
-		// It has been said, or no signature is needed.
+		// It was already reported, or no signature is required.
 	case err != nil:
 		v.found.fault(at, "bad-value", "", "%s", strings.TrimPrefix(err.Error(), "verify "))
 	case s.Verify.Mode == signature.Tag && s.Ref.Tag == "" && s.Ref.SemVer == "" && !strings.HasPrefix(s.Ref.Name, "refs/tags/"):
@@ -145,8 +145,8 @@ func (v *validator) verify(at string, s *Source) {
 	}
 }
 
-// forgeToken says where a forge's token comes from: its own file, or the App of its
-// source, which must be of the same host.
+// forgeToken checks the origin of a forge's token: its own file, or the GitHub App of its source, which
+// must be on the same host.
 func (v *validator) forgeToken(at string, f *Forge) {
 	if f.TokenFile != "" {
 		return

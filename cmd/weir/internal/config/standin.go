@@ -10,21 +10,21 @@ import (
 	"github.com/weir-gitops/weir/source/transport"
 )
 
-// SourceError says why it is unclear which source is meant, and what to do.
+// SourceError means that it is unclear which source is meant. Hint is the remedy.
 type SourceError struct{ Message, Hint string }
 
-// Error is the message.
+// Error returns the message.
 func (e *SourceError) Error() string { return e.Message }
 
-// Feeds reports whether a target of the name may be one of the source's.
+// Feeds reports whether a target with the name may belong to the source.
 func (c *Config) Feeds(source, name string) bool {
 	return slices.ContainsFunc(c.Targets, func(t targetspec.Target) bool { return t.Source == source && targetspec.Overlap(t.Name, name) })
 }
 
-// SourceOf returns the source that a repository stands in for: the source of the named targets, or
-// the source with the same repository, or the only one. The identities are those of the repository,
-// that of its own place before those of what it is a clone of. For a clone of another repository,
-// the user has to name a target.
+// SourceOf returns the source that a repository replaces: the source of the named targets, or the source
+// with the same repository, or the only source. repositories lists the identity of the repository at its
+// own location before the identities of the repositories that it is a clone of. For a clone of another
+// repository, the user must name a target.
 func (c *Config) SourceOf(targets, repositories []string) (Source, error) {
 	var all []string
 	var named, same, both []Source
@@ -60,7 +60,7 @@ func (c *Config) SourceOf(targets, repositories []string) (Source, error) {
 	return Source{}, &SourceError{"which source is meant cannot be told", "name a target of the one that is meant; " + list}
 }
 
-// AsSourceError is the SourceError of an error, or nil.
+// AsSourceError returns the SourceError of an error, or nil.
 func AsSourceError(err error) (wrong *SourceError) {
 	errors.As(err, &wrong)
 	return wrong

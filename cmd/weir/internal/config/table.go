@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/render/values"
 )
 
-// table checks the rows of a target and the key that finds them.
+// table checks the rows of a target and the key that selects them.
 func (v *validator) table(at string, t *targetspec.Target, g targetspec.Glob) {
 	switch {
 	case !v.found.written(at + ".table"):
@@ -45,7 +45,7 @@ func (v *validator) row(at string, t *targetspec.Target, key string, g targetspe
 	case whole.Region == "":
 		v.found.fault(at+".region", "missing-key", "write it here, or into the target for all rows that have none", "the AWS region is required")
 	case own.AccountID == whole.AccountID && own.RoleARN == whole.RoleARN && own.PlanRoleARN == whole.PlanRoleARN:
-		// Faults between them have been reported.
+		// Faults in them were already reported.
 	default:
 		for _, role := range rolesOf(whole) {
 			if account := accountOf(role.arn); account != "" && whole.AccountID != "" && account != whole.AccountID {
@@ -55,8 +55,7 @@ func (v *validator) row(at string, t *targetspec.Target, key string, g targetspe
 	}
 }
 
-// account checks that a target or a row has roles of its account, and the names of its
-// variables.
+// account checks that the roles of a target or a row belong to its account, and the names of its variables.
 func (v *validator) account(at string, t *targetspec.Target) {
 	for _, role := range rolesOf(t) {
 		if account := accountOf(role.arn); rolePattern().MatchString(role.arn) && t.AccountID != "" && account != t.AccountID {
@@ -70,7 +69,7 @@ func (v *validator) account(at string, t *targetspec.Target) {
 	}
 }
 
-// inDirectories checks the values of a target or a row that each directory fills in.
+// inDirectories checks the values of a target or a row that depend on the directory.
 func (v *validator) inDirectories(at string, t *targetspec.Target, g targetspec.Glob) {
 	if g.Wildcards() > 0 {
 		for name, value := range t.Vars {
@@ -86,7 +85,7 @@ func rolesOf(t *targetspec.Target) []keyedRole {
 	return []keyedRole{{"roleARN", t.RoleARN}, {"planRoleARN", t.PlanRoleARN}}
 }
 
-// placeholders checks that each stands for a wildcard of the path.
+// placeholders checks that each placeholder refers to a wildcard of the path.
 func (v *validator) placeholders(at, text string, g targetspec.Glob) {
 	for _, m := range targetspec.Placeholder.FindAllStringSubmatch(text, -1) {
 		if n := int(m[1][0] - '0'); n > g.Wildcards() {
@@ -95,7 +94,7 @@ func (v *validator) placeholders(at, text string, g targetspec.Glob) {
 	}
 }
 
-// accountOf is the account in a role's ARN, empty if the ARN names no account.
+// accountOf returns the account in a role's ARN, empty if the ARN contains none.
 func accountOf(arn string) string {
 	if parts := strings.Split(arn, ":"); len(parts) > 4 {
 		return parts[4]

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// validator checks a decoded configuration, all of it: each key by its rule, then what
-// values say about each other.
+// validator validates a whole decoded configuration: each key by its rule, and then relations between
+// values.
 type validator struct {
 	config *Config
 	found  *findings
@@ -25,14 +25,14 @@ type credentialFiles struct {
 	found  *findings
 }
 
-// findings are the errors of a configuration.
+// findings contains the faults of a configuration.
 type findings struct {
 	config  *Config
 	decoder *decoder
 }
 
-// fault reports a fault at a path, at its place in the file or otherwise at the place of what is
-// around it.
+// fault reports a fault of a path, at its position in the file or otherwise at the position of the
+// enclosing section.
 func (v *findings) fault(at, code, detail, format string, args ...any) {
 	v.report(diag.Error, at, code, detail, format, args...)
 }
@@ -56,7 +56,7 @@ func (v *findings) position(at string) diag.Position {
 	}
 }
 
-// written reports whether the file has the key at a path.
+// written reports whether the file contains the key at a path.
 func (v *findings) written(at string) bool {
 	_, ok := v.decoder.at[at]
 	return ok
@@ -82,7 +82,7 @@ func (v *validator) run() {
 	v.dependencies()
 }
 
-// sourceOf returns the source with a name, or nil if none has it.
+// sourceOf returns the source with a name, or nil if there is none.
 func (c *Config) sourceOf(name string) *Source {
 	if i := slices.IndexFunc(c.Sources, func(s Source) bool { return s.Name == name }); i >= 0 {
 		return &c.Sources[i]
@@ -128,7 +128,7 @@ func (v *validator) target(at string, t *targetspec.Target) {
 	v.demand(at+".rollout", t.Rollout)
 	g, err := targetspec.ParseGlob(t.Path)
 	if err != nil {
-		return // said with the path
+		return // reported with the path
 	}
 	v.placeholders(at+".name", t.Name, g)
 	for n := 1; n <= g.Wildcards(); n++ {
@@ -160,8 +160,8 @@ func (v *validator) varsFrom(at string, t *targetspec.Target, g targetspec.Glob)
 	}
 }
 
-// valuePath checks that a file of the repository is below the source's root, for all values of the
-// target's wildcards.
+// valuePath checks that a file in the repository is below the source's root, for all values of the target's
+// wildcards.
 func (v *validator) valuePath(at, p string, g targetspec.Glob) {
 	dir := g.String()
 	if g.OfFiles() {

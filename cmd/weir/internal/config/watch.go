@@ -12,19 +12,19 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is the time that a changed file must stay unchanged before it is read: an editor writes in
-// several steps, and a half-written file is not a bad configuration.
+// settle is the time that a changed file must stay unchanged before it is read, because an editor writes in
+// several steps, and a half-written file must not be reported as invalid.
 const settle = 200 * time.Millisecond
 
-// Watch calls changed after the content of any of the files has changed, and returns when ctx ends.
-// It watches the files' directories, because editors and mounted ConfigMaps replace a file or link
-// by a new one.
+// Watch calls changed after the content of any of the files has changed, and returns when ctx ends. It
+// watches the files' directories, because editors and mounted ConfigMaps replace a file or link with a new
+// one.
 func Watch(ctx context.Context, files []string, changed func()) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch configuration: %w", err)
 	}
-	defer func() { _ = w.Close() }() // nothing is left to do with an error
+	defer func() { _ = w.Close() }() // an error can be ignored here
 	seen := map[string]bool{}
 	for _, f := range files {
 		if dir := filepath.Dir(f); !seen[dir] {
@@ -61,8 +61,7 @@ func Watch(ctx context.Context, files []string, changed func()) error {
 	}
 }
 
-// digest is a hash over the files' contents; a file that cannot be read is taken as
-// empty.
+// digest returns a hash of the files' contents. An unreadable file counts as empty.
 func digest(files []string) []byte {
 	h := sha256.New()
 	for _, f := range files {

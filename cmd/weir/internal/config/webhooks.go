@@ -12,7 +12,7 @@ type Notify struct {
 	Events []string `yaml:"events"`
 }
 
-// WebhookFiles are the files that hold secrets of webhooks, in and out.
+// WebhookFiles returns the files with secrets of webhooks, for both directions.
 func (c *Config) WebhookFiles() []string {
 	var out []string
 	for _, f := range c.Forges {

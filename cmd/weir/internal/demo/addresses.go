@@ -11,15 +11,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// addresses holds the addresses in a kept configuration at which the demo listens.
+// addresses contains the addresses of the demo in an existing configuration.
 type addresses struct {
-	// text is the file, nil where the file is missing.
+	// text is the content of the file, nil if the file is missing.
 	text      []byte
 	page, aws span
 }
 
-// span is an address in a configuration, with where its text begins and ends; empty
-// where the demo could not have written it.
+// span is an address in a configuration with the start and end of its text. It is empty if the demo cannot
+// have written it.
 type span struct {
 	address    string
 	start, end int
@@ -32,8 +32,8 @@ func (p span) or(preferred string) string {
 	return p.address
 }
 
-// readAddresses reads a configuration that was kept. If it does not understand something, it leaves
-// that to the reader of the configuration, which reports the fault.
+// readAddresses reads an existing configuration. It ignores parts that it does not understand; the reader
+// of the configuration reports these faults.
 func readAddresses(file string) (addresses, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,16 +58,16 @@ func readAddresses(file string) (addresses, error) {
 	return a, nil
 }
 
-// with is the configuration with other addresses.
+// with returns the configuration with other addresses.
 func (a addresses) with(page, aws string) []byte {
 	first, second := edit{a.page, page}, edit{a.aws, aws}
 	if first.start < second.start {
 		first, second = second, first
 	}
-	return second.in(first.in(a.text)) // the later one first, so that the other stays in its place
+	return second.in(first.in(a.text)) // the later one first, so that the position of the other one stays valid
 }
 
-// edit is a new text for a place.
+// edit replaces the text of a span.
 type edit struct {
 	span
 	text string
@@ -80,7 +80,7 @@ func (e edit) in(text []byte) []byte {
 	return bytes.Join([][]byte{text[:e.start], text[e.end:]}, []byte(e.text))
 }
 
-// valueOf is the value of a key of a mapping, nil where the key is missing.
+// valueOf returns the value of a key of a mapping, nil if the key is missing.
 func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
 		return nil
@@ -93,7 +93,7 @@ func valueOf(mapping *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// spanOf finds a scalar in its text, between its quotes if it has some.
+// spanOf returns the span of a scalar, between its quotes if it has some.
 func spanOf(text []byte, n *yaml.Node, address string) span {
 	start := 0
 	for range n.Line - 1 {

@@ -1,7 +1,6 @@
-// Package demo sets up everything that weir needs on one machine: an embedded
-// AWS with a fast clock, a Git repository made from the example fleet, and a
-// configuration that follows it. It makes ordinary files, so that a reader can look at
-// them, change them, and carry on with them.
+// Package demo sets up everything that weir needs on one machine: an embedded AWS with a fast clock, a Git
+// repository with the example fleet, and a configuration that follows it. It creates ordinary files, so
+// that users can read and change them, and continue with them.
 package demo
 
 import (
@@ -18,30 +17,29 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// The addresses that a demo takes where they are free.
+// The default addresses of a demo. Other ports are used if these are not free.
 const (
 	pageAddress = "127.0.0.1:8344"
 	awsAddress  = "127.0.0.1:8345"
 	anyPort     = "127.0.0.1:0"
 )
 
-// Demo is a directory with all that the demo needs, and its AWS.
+// Demo is a directory with all files of the demo, and its AWS.
 type Demo struct {
-	// Dir is the demo's directory, Repository the Git work tree in it, and
-	// Config the configuration file.
+	// Dir is the demo's directory, Repository its Git work tree, and Config its configuration file.
 	Dir        string
 	Repository string
 	Config     string
-	// AWS is the embedded AWS; it serves once its Run is called.
+	// AWS is the embedded AWS. It serves requests after its Run is called.
 	AWS *embedded.Server
-	// Git says that git is installed, so that commits can be made.
+	// Git says that git is installed, so that users can commit.
 	Git bool
-	// page listens at the configured address, so that no other process can take it before
-	// the daemon starts.
+	// page listens at the configured address, so that no other process can take the address before the
+	// daemon starts.
 	page net.Listener
 }
 
-// New creates what is missing in dir: a demo that was kept continues.
+// New creates everything that is missing in dir. An existing demo continues.
 func New(ctx context.Context, dir string, files fs.FS) (*Demo, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -78,10 +76,10 @@ func New(ctx context.Context, dir string, files fs.FS) (*Demo, error) {
 	return d, nil
 }
 
-// Close closes the listeners of a demo that does not run.
+// Close closes the listeners of a demo that is not running.
 func (d *Demo) Close() error { return errors.Join(d.AWS.Close(), d.releasePage()) }
 
-// releasePage closes the page's listener unless Listen has given it to a daemon.
+// releasePage closes the page's listener, unless Listen has passed it to a daemon.
 func (d *Demo) releasePage() error {
 	if d.page == nil {
 		return nil
@@ -91,8 +89,8 @@ func (d *Demo) releasePage() error {
 	return l.Close()
 }
 
-// Listen opens the page's listener for the daemon. For the address that the demo configured it
-// returns the listener that the demo opened.
+// Listen opens the page's listener for the daemon. For the demo's own address, it returns the listener that
+// the demo has already opened.
 func (d *Demo) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	if l := d.page; l != nil && l.Addr().String() == address {
 		d.page = nil
@@ -104,8 +102,7 @@ func (d *Demo) Listen(ctx context.Context, network, address string) (net.Listene
 	return new(net.ListenConfig).Listen(ctx, network, address)
 }
 
-// listen opens a listener at the preferred address, or with another port if a program listens
-// there.
+// listen opens a listener at the preferred address, or on another port if that one is in use.
 func listen(ctx context.Context, preferred string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", preferred)
@@ -149,18 +146,18 @@ targets:
     limit: 1
 `
 
-// seedText are the EKS clusters that the overlays are named after.
+// seedText contains the EKS clusters that the overlays are named after.
 const seedText = `{"regions": {"eu-west-1": {"clusters": [{"name": "dev-eu"}, {"name": "prod-eu"}]}}}
 `
 
-// joinText holds values of the right form that open no door.
+// joinText contains values of the right form that give no access.
 const joinText = `# Values for kubeadm join, as "kubeadm token create --print-join-command" prints them.
 JOIN_TOKEN=abcdef.0123456789abcdef
 CA_CERT_HASH=sha256:0000000000000000000000000000000000000000000000000000000000000000
 `
 
-// configure writes the configuration. In a configuration that was kept it changes only the
-// addresses: all else in it is its owner's.
+// configure writes the configuration. In an existing configuration, it changes only the addresses, because
+// users may have changed everything else.
 func (d *Demo) configure(kept addresses, page string) error {
 	join := filepath.Join(d.Dir, "join.env")
 	if _, err := os.Stat(join); errors.Is(err, fs.ErrNotExist) {
@@ -178,8 +175,8 @@ func (d *Demo) configure(kept addresses, page string) error {
 	return files.Write(d.Config, text)
 }
 
-// NextSteps are command lines that work as they stand while the demo runs; weir
-// is how to call this program.
+// NextSteps returns complete command lines to use while the demo runs. weir is the name with which to call
+// this program.
 func (d *Demo) NextSteps(weir string) string {
 	const watch = `
 What to try next, in another terminal:

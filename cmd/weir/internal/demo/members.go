@@ -19,11 +19,11 @@ import (
 // Member is one of several daemons of a demo, before its start.
 type Member struct {
 	Config string // its configuration file
-	Page   string // where its page is going to be
+	Page   string // the future address of its page
 	Log    string // a file for its log
 }
 
-// Etcd is an etcd on this machine, for daemons that share the work of a demo.
+// Etcd is an etcd on this machine, for the daemons of a demo.
 type Etcd struct {
 	Address string
 	server  *embed.Etcd
@@ -32,10 +32,10 @@ type Etcd struct {
 // Close stops it.
 func (e *Etcd) Close() { e.server.Close() }
 
-// etcdWithin bounds the time that etcd has to start.
+// etcdWithin is the timeout for the start of etcd.
 const etcdWithin = time.Minute
 
-// StartEtcd starts an etcd that keeps its data in the demo's directory.
+// StartEtcd starts an etcd with its data in the demo's directory.
 func (d *Demo) StartEtcd(ctx context.Context) (*Etcd, error) {
 	free := func() (url.URL, error) {
 		address, err := ports.Address()
@@ -77,8 +77,8 @@ const coordinationText = `coordination: # several daemons share the work of the 
   etcd: {endpoints: [%s]}
 `
 
-// Members configures n daemons that share an etcd, the first one at the address of the demo's page.
-// It always creates them again from the demo's current configuration.
+// Members configures n daemons that share an etcd, the first one at the address of the demo's page. It
+// always creates their files again from the demo's current configuration.
 func (d *Demo) Members(n int, etcd string) (out []Member, err error) {
 	text, err := os.ReadFile(d.Config)
 	if err != nil {

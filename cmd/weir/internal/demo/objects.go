@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// writeRepository makes one commit of files on the branch main below dir/.git,
-// for machines without git: loose objects, a branch and HEAD are all that a
-// reader needs.
+// writeRepository commits files on the branch main below dir/.git, for machines without git. It writes only
+// loose objects, a branch and HEAD, which is sufficient for readers.
 func writeRepository(dir string, files fs.FS) error {
 	git := filepath.Join(dir, ".git")
 	for _, d := range []string{"objects", "refs/heads", "refs/tags"} {
@@ -47,14 +46,14 @@ func writeRepository(dir string, files fs.FS) error {
 	return nil
 }
 
-// writeTree writes the directory name of files with all that is in it, and
-// returns the tree's object name.
+// writeTree writes the directory name of files with all its content, and returns the object name of the
+// tree.
 func writeTree(git string, files fs.FS, name string) ([]byte, error) {
 	entries, err := fs.ReadDir(files, name)
 	if err != nil {
 		return nil, err
 	}
-	// Git orders a directory as if its name ended in a slash.
+	// Git sorts a directory as if its name ended with a slash.
 	sortName := func(e fs.DirEntry) string {
 		if e.IsDir() {
 			return e.Name() + "/"
@@ -101,7 +100,7 @@ func writeObject(git, kind string, content []byte) ([]byte, error) {
 	}
 	err := os.WriteFile(filepath.Join(dir, name[2:]), packed.Bytes(), 0o444) //nolint:gosec // as git makes it
 	if errors.Is(err, fs.ErrPermission) {
-		err = nil // the same object is there already, and read-only
+		err = nil // the same object already exists and is read-only
 	}
 	return sum[:], err
 }

@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// The author of the demo's first commit, and of those that follow unless the
-// user's own configuration says otherwise in the environment.
+// The author of the demo's first commit. Later commits also have this author, unless the environment
+// configures another one.
 const (
 	author      = "weir demo"
 	authorEmail = "demo@weir.invalid"
 	subject     = "the example fleet"
 )
 
-// makeRepository makes a Git work tree of files in dir, unless it is there already, and
-// says whether git is installed.
+// makeRepository creates a Git work tree of files in dir, unless it already exists. It reports whether git
+// is installed.
 func makeRepository(ctx context.Context, dir string, files fs.FS) (hasGit bool, err error) {
 	_, lookErr := exec.LookPath("git")
 	hasGit = lookErr == nil
@@ -53,7 +53,7 @@ func makeRepository(ctx context.Context, dir string, files fs.FS) (hasGit bool, 
 	return true, nil
 }
 
-// cleanEnv drops what would point git at another repository, as inside a hook.
+// cleanEnv removes variables that would make git use another repository, as inside a hook.
 func cleanEnv(env []string) []string {
 	out := env[:0:0]
 	for _, v := range env {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
 
-// callsPath returns the number of calls of each operation. No path of an AWS service in the
-// emulator starts like this, and the request needs no signature.
+// callsPath returns the number of calls of each operation. No path of an AWS service in the emulator starts
+// with this, and the request needs no signature.
 const callsPath = "/_calls"
 
 // withCalls answers callsPath, and passes all other requests to next.
@@ -26,6 +26,6 @@ func withCalls(aws *awsemu.Server, next http.Handler) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		out := json.NewEncoder(w)
 		out.SetIndent("", "  ")
-		_ = out.Encode(aws.CallCounts()) // the client is gone
+		_ = out.Encode(aws.CallCounts()) // ignore a disconnected client
 	})
 }

@@ -1,5 +1,5 @@
-// Package embedded runs the embedded AWS as a server of its own: on a listener,
-// with its state kept in a file so that it survives a restart.
+// Package embedded runs the embedded AWS as a server on a listener. It stores the state in a file, so that
+// it survives a restart.
 package embedded
 
 import (
@@ -24,30 +24,30 @@ import (
 // saveEvery is the time between two checks for changes of the state.
 const saveEvery = 3 * time.Second
 
-// Options configure a server.
+// Options configures a server.
 type Options struct {
 	// Listen is host:port; port 0 chooses a free one.
 	Listen string
-	// State is a file that the state is read from, if it exists, and saved to;
-	// empty keeps it in memory only.
+	// State is a file from which the state is read, if it exists, and to which it is saved. If it is empty,
+	// the state is in memory only.
 	State string
-	// Seed is a JSON file with resources in addition to the seeded ones; empty for none.
+	// Seed is a JSON file with additional resources; empty for none.
 	Seed string
-	// Faults is a JSON file with faults to inject. It is read again at each request; empty for
-	// none. It need not exist.
+	// Faults is a JSON file with faults to inject, which need not exist. It is read again at each request;
+	// empty for none.
 	Faults string
-	// Realtime takes AWS's own times instead of seconds.
+	// Realtime uses AWS's real durations instead of seconds.
 	Realtime bool
-	// Throttle answers as AWS does when a token bucket is empty.
+	// Throttle enables AWS's throttling errors when a token bucket is empty.
 	Throttle bool
-	// Quotas override AWS's by name.
+	// Quotas overrides AWS's quotas by name.
 	Quotas map[string]int
 	Logger *slog.Logger
 }
 
-// Server is a listening emulator. It serves once Run is called.
+// Server is an emulator with a listener. It serves requests after Run is called.
 type Server struct {
-	// AWS is the emulator behind it.
+	// AWS is the emulator.
 	AWS *awsemu.Server
 
 	state    string
@@ -58,7 +58,7 @@ type Server struct {
 	calls    int
 }
 
-// New listens and restores the state, and starts no goroutine.
+// New opens the listener and restores the state. It starts no goroutine.
 func New(ctx context.Context, o Options) (*Server, error) {
 	timings := world.Fast()
 	if o.Realtime {
@@ -112,11 +112,10 @@ func readFile(name string, read func(io.Reader) error) error {
 	return read(f)
 }
 
-// URL is the address for --endpoint-url.
+// URL returns the address for --endpoint-url.
 func (s *Server) URL() string { return "http://" + s.listener.Addr().String() }
 
-// Run serves until ctx ends, saves the state while it changes, and once more at
-// the end.
+// Run serves until ctx ends. It saves the state when it changes, and once at the end.
 func (s *Server) Run(ctx context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(s.listener) }()
@@ -135,7 +134,7 @@ func (s *Server) Run(ctx context.Context) error {
 			defer cancel()
 			err := s.server.Shutdown(stop)
 			if errors.Is(err, context.DeadlineExceeded) {
-				err = s.server.Close() // clients open spare connections that they may never use; they had their time
+				err = s.server.Close() // clients open spare connections; requests had their time
 			} else if err != nil {
 				err = errors.Join(fmt.Errorf("stop the embedded AWS: %w", err), s.server.Close())
 			}
@@ -147,10 +146,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// Close gives the listener up without serving.
+// Close closes the listener if Run is never called.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// save writes the state if something was called since and it differs.
+// save writes the state if a call has changed it.
 func (s *Server) save() error {
 	if s.state == "" {
 		return nil

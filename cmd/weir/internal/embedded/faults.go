@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu"
 )
 
-// faultFile injects the faults of a file, and reads the file again at each request, so that a
-// change applies from the next call on. Without the file it injects none.
+// faultFile injects the faults in a file. It reads the file again at each request, so that a change applies
+// from the next call on. Without the file, it injects no faults.
 type faultFile struct {
 	name   string
 	faults *awsemu.Faults

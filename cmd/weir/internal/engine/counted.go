@@ -8,7 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// counted reports each call.
+// counted reports each call to Called.
 type counted struct {
 	coord.Store
 	called Called

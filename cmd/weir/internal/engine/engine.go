@@ -1,6 +1,5 @@
-// Package engine opens what several daemons of an instance share, as their configuration
-// names it, with the keys that they share. An engine that refuses says what to do: who
-// reads the error is the one who set it up.
+// Package engine opens the shared engine of several daemons as configured, with their shared keys. Its
+// errors contain the remedy, because the reader is the person who set the engine up.
 package engine
 
 import (
@@ -17,19 +16,19 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/keys"
 )
 
-// Called receives each call to the engine: its name as in coord.Store, its result (success, refused
-// by the rules of leases and records, or error) and its duration.
+// Called receives each call to the engine: its name as in coord.Store, its duration, and its result, which
+// is success, error, or refused by the rules of leases and records.
 type Called func(operation, result string, took time.Duration)
 
-// Open opens the engine of a configuration, nil where one daemon is alone. The caller
-// closes it. A nil clock is this machine's; called may be nil.
+// Open opens the engine of a configuration. It returns nil for a single daemon. The caller closes it. A nil
+// clock means this machine's clock; called may be nil.
 func Open(ctx context.Context, c *config.Config, clock coord.Clock, called Called) (*coord.Engine, error) {
 	store, err := open(ctx, c)
 	if err != nil {
 		return nil, fmt.Errorf("open coordination: %w", err)
 	}
 	if store == nil {
-		return nil, nil //nolint:nilnil // a daemon that is alone has no engine
+		return nil, nil //nolint:nilnil // a single daemon has no engine
 	}
 	if called != nil {
 		store = &counted{store, called}
@@ -53,7 +52,7 @@ func open(ctx context.Context, c *config.Config) (coord.Store, error) {
 	}
 }
 
-// Keys are the keys that the daemons of an instance share, in the records that they share.
+// Keys returns the keys that the daemons of an instance share, which are in their shared records.
 func Keys(c *config.Config, store state.Store) (keys.Ring, error) {
 	shared, r := c.Coordination, keys.Ring{Store: store, Instance: c.Instance}
 	for _, arn := range shared.KMSKeyARNs {

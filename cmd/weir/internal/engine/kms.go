@@ -11,9 +11,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/keys"
 )
 
-// kmsKey is a cipher with a key of AWS KMS. Requests use the daemon's own credentials. The
-// encryption context says what is encrypted, so that a policy can allow an instance only its own
-// keys, and CloudTrail shows which they were.
+// kmsKey is a cipher with a key of AWS KMS. Requests use the daemon's own credentials. The encryption
+// context identifies the encrypted value, so that a policy can permit an instance only its own keys, and
+// CloudTrail shows which keys were used.
 type kmsKey struct{ arn, endpoint string }
 
 var _ keys.Cipher = kmsKey{}
@@ -29,7 +29,7 @@ func (k kmsKey) Decrypt(ctx context.Context, sealed []byte, about map[string]str
 }
 
 func (k kmsKey) ask(ctx context.Context, do func(*awscloud.KMS, context.Context, string, []byte, map[string]string) ([]byte, error), text []byte, about map[string]string) ([]byte, error) {
-	client := awscloud.NewKMS(sdk.Options{EndpointURL: k.endpoint}) // it is asked when a daemon starts, and never again
+	client := awscloud.NewKMS(sdk.Options{EndpointURL: k.endpoint}) // it is used only when a daemon starts
 	defer client.Close()
 	out, err := do(client, ctx, k.arn, text, about)
 	var e *observed.Error

@@ -15,12 +15,11 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// Hide keeps values out of all output. They replace the earlier values of the same owner. It may be
-// nil.
+// Hide redacts values in all output. They replace the earlier values of the same owner. It may be nil.
 type Hide func(owner string, values *secret.Set)
 
-// Config is a configured source as package source takes it, with its
-// mirror below the state directory, and its GitHub App where it has one.
+// Config converts a configured source for package source. Its mirror is below the state directory. It also
+// returns the source's GitHub App, if it has one.
 func Config(s config.Source, stateDir string, hide Hide) (source.Config, *githubapp.App, error) {
 	c := source.Config{Name: s.Name, URL: s.URL, Interval: s.Interval, Dir: filepath.Join(stateDir, "mirrors"), Ref: s.Ref, Settings: s.Settings, Verify: s.Verify}
 	if s.Auth.GitHubApp == (transport.GitHubApp{}) {
@@ -34,11 +33,11 @@ func Config(s config.Source, stateDir string, hide Hide) (source.Config, *github
 	return c, app, nil
 }
 
-// newApp makes the GitHub App of a source. Its API is reached as the source is.
+// newApp creates the GitHub App of a source. Its API is reached with the same settings as the source.
 func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil {
-		return nil, errors.New("the url cannot be parsed") // The parser's text repeats it.
+		return nil, errors.New("the url cannot be parsed") // the parser's error would contain the URL
 	}
 	repository, err := forge.RepositoryOf(s.URL)
 	if err != nil {
@@ -56,7 +55,7 @@ func newApp(s config.Source, hide Hide) (*githubapp.App, error) {
 			if hide == nil {
 				return
 			}
-			// The one before is good for a while yet.
+			// The previous token is still valid for a while.
 			tokens = append(slices.Clone(tokens[max(0, len(tokens)-1):]), token)
 			hide("github-app/"+s.Name, secret.New(tokens...))
 		},

@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/render/secret"
 )
 
-// HideCredentials keeps the credentials of sources, forges and gate providers out of all output:
-// each use reads the files again, so it hides their current contents. A file that cannot be read
-// has nothing to hide; its user reports the error.
+// HideCredentials redacts the credentials of sources, forges and gate providers in all output. Each use
+// reads the files again, so it hides their current contents. It ignores unreadable files; their users
+// report the error.
 func HideCredentials(secrets *redact.Registry, c *config.Config) {
 	var values []string
 	file := func(name string) { values = append(values, content(name)...) }
@@ -29,7 +29,7 @@ func HideCredentials(secrets *redact.Registry, c *config.Config) {
 	}
 	for _, name := range append(c.WebhookFiles(), c.Access.Files()...) {
 		if text, err := os.ReadFile(name); err == nil {
-			values = append(values, strings.Fields(string(text))...) // one a line
+			values = append(values, strings.Fields(string(text))...) // one per line
 		}
 	}
 	for _, t := range c.Targets {
@@ -51,11 +51,11 @@ func HideCredentials(secrets *redact.Registry, c *config.Config) {
 	secrets.Only(ofSource, sources)
 }
 
-// ofSource begins the names of those whose credentials are hidden for a source.
+// ofSource is the prefix of the owners of hidden credentials for a source.
 const ofSource = "source "
 
-// hideSource keeps a source's current credentials out of its output: they may have been replaced
-// since the last pass, and a server may repeat them.
+// hideSource redacts the current credentials of a source in all output. They may have been replaced since
+// the last pass, and a server may repeat them.
 func hideSource(secrets *redact.Registry, s config.Source) {
 	secrets.Set(ofSource+s.Name, secret.New(sourceCredentials(s)...))
 }

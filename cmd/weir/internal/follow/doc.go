@@ -1,5 +1,5 @@
-// Package follow keeps the views of Git repositories that a daemon applies.
+// Package follow maintains the views of Git repositories that a daemon applies.
 //
-// A Source reads one repository, here or, among several daemons, in the one that owns it. It has the
-// connection to the repository's forge, as both are reached in the same way.
+// A Source reads one repository. With several daemons, only its owner reads the repository. A Source also
+// contains the connection to the repository's forge, because both are reached with the same settings.
 package follow

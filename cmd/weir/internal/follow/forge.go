@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/status/metrics"
 )
 
-// forgeOptions say how a forge is reached. The certificates and the proxy of the
-// source hold for its forge too, and its GitHub App where the forge has no token.
+// forgeOptions returns the options of a forge's client. The forge uses the certificates and the proxy of
+// the source, and its GitHub App if the forge has no token.
 func forgeOptions(f config.Forge, of *Source, metrics *metrics.Metrics) (forge.ClientOptions, error) {
 	repository, err := f.Profile().RepositoryOf(f.URL)
 	if err != nil {
@@ -41,8 +41,8 @@ func forgeOptions(f config.Forge, of *Source, metrics *metrics.Metrics) (forge.C
 	}, nil
 }
 
-// NewForge makes the client of a source's forge; ref is the branch or tag that statuses
-// are about, which may be unknown.
+// NewForge returns the client of a source's forge. ref is the branch or tag that statuses are about, which
+// may be unknown.
 func NewForge(f config.Forge, of *Source, ref string, metrics *metrics.Metrics) (forge.Client, error) {
 	o, err := forgeOptions(f, of, metrics)
 	if err != nil {

@@ -31,18 +31,18 @@ import (
 type Source struct {
 	Config config.Source
 	Git    *source.Git
-	// Line compares the commits that AWS names with the commits that the source reached.
+	// Line compares commits in AWS's data with the commits that the source has reached.
 	Line *ancestry.Line
-	// app makes tokens for the source and its forge; nil without a GitHub App.
+	// app creates tokens for the source and its forge; nil without a GitHub App.
 	app *githubapp.App
-	// Member gives access to the daemons that share the source. Exactly one of them polls it. Member
-	// is nil if this daemon is alone.
+	// Member gives access to the daemons that share the source. Exactly one of them polls it. Member is nil
+	// for a single daemon.
 	Member *membership.Member
-	// listeners are called after each answer of the source.
+	// listeners are called after each result of the source.
 	listeners Listeners
-	// heard is closed after the first answer of the source, or its first error.
+	// heard is closed after the first commit or error of the source.
 	heard chan struct{}
-	// forgeClients are the connections to the source's forge. They are made before it starts.
+	// forgeClients are the connections to the source's forge. They are created before the source starts.
 	forgeClients []interface{ CloseIdleConnections() }
 
 	mu   sync.Mutex
@@ -50,19 +50,19 @@ type Source struct {
 	view fleet.View
 }
 
-// Listeners hear what sources say.
+// Listeners receives the results of sources.
 type Listeners struct {
 	Logger  *slog.Logger
 	Secrets *redact.Registry
 	Sources *current.Sources
-	// News wakes a conductor that waits for sources. Wake makes it compose. Conduct wakes the
-	// conductor of rollouts.
+	// News wakes a conductor that waits for sources, and Wake makes it compose. Conduct wakes the conductor
+	// of rollouts.
 	News, Wake, Conduct func()
 }
 
-// Options has the settings that all sources of a configuration share.
+// Options contains the settings that all sources of a configuration share.
 type Options struct {
-	// StateDir has the mirrors.
+	// StateDir contains the mirrors.
 	StateDir string
 	Rand     func() float64
 	Metrics  *metrics.Metrics
@@ -97,7 +97,7 @@ func open(s config.Source, o Options) (*Source, error) {
 	}}, nil
 }
 
-// Run keeps the view until ctx ends.
+// Run updates the view until ctx ends.
 func (f *Source) Run(ctx context.Context) error {
 	defer f.Git.Close()
 	if f.Member != nil {
@@ -109,8 +109,8 @@ func (f *Source) Run(ctx context.Context) error {
 	return f.Git.Watch(ctx, f.hear)
 }
 
-// hear takes in what a source says. After an error the last good snapshot stays:
-// a source that cannot be read is never an empty one.
+// hear processes a result of a source. After an error, the last good snapshot stays: a source that cannot
+// be read never counts as empty.
 func (f *Source) hear(s snapshot.Snapshot, err error) {
 	to := f.listeners
 	now := time.Now()
@@ -131,7 +131,7 @@ func (f *Source) hear(s snapshot.Snapshot, err error) {
 		shown.Error = err.Error()
 		to.Logger.Error("source cannot be read", "source", f.Config.Name, "error", err)
 	} else {
-		// Without the subject, which may name a secret: see desired.
+		// Without the subject, which may contain a secret. The subject is set after the render.
 		shown.Revision, shown.FetchedAt = s.Revision, now
 	}
 	to.Sources.Update(shown)
@@ -146,7 +146,7 @@ func (f *Source) lead(ctx context.Context) {
 		f.listeners.Conduct()
 		return f.Git.Watch(ctx, func(s snapshot.Snapshot, err error) {
 			if err == nil && f.Member.Heads.Publish(l, f.view.ID, f.Config.Name, s.Revision, s.Ref) != nil {
-				return // somebody else leads
+				return // another member is now the owner
 			}
 			f.hear(s, err)
 		})
@@ -162,7 +162,7 @@ func (f *Source) follow(ctx context.Context) error {
 		head, known := f.Member.Heads.Get(f.view.ID, f.Config.Name)
 		if known && head.Seq != seq {
 			seq = head.Seq
-			f.listeners.Wake() // even for the commit that this member is at
+			f.listeners.Wake() // even for the commit that this member already has
 		}
 		if known && !f.Leads() && !f.isAt(head.Commit) {
 			s, err := f.Git.Latest(ctx)
@@ -176,7 +176,7 @@ func (f *Source) follow(ctx context.Context) error {
 				said = ""
 				f.hear(s, nil)
 			}
-			// The server may show another commit than it showed the owner.
+			// The Git server may still return an older commit than the owner has received.
 			wait = min(f.Config.Interval, 2*time.Second)
 		}
 		select {
@@ -197,10 +197,10 @@ func (f *Source) follow(ctx context.Context) error {
 // Key returns the key of the lease under which this daemon reads and owns a source.
 func (f *Source) Key() string { return membership.SourceKey(f.view.ID) }
 
-// Leads reports whether this daemon reads the source's repository for all.
+// Leads reports whether this daemon reads the source's repository for all members.
 func (f *Source) Leads() bool { return f.Member == nil || f.Member.Leases.Get(f.Key()) != nil }
 
-// isHead reports whether weir may apply a commit: with several daemons only the published one.
+// isHead reports whether weir may apply a commit. With several daemons, this is only the published one.
 func (f *Source) isHead(commit string) bool {
 	if f.Member == nil {
 		return true
@@ -212,7 +212,8 @@ func (f *Source) isHead(commit string) bool {
 // ID identifies the source's repository.
 func (f *Source) ID() string { return f.view.ID }
 
-// Now is the source as it stands. If others lead, its number is that of the last published head of this commit.
+// Now returns the current view of the source. If another member is the owner, its number is the number of
+// the last published head with this commit.
 func (f *Source) Now() fleet.View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -224,22 +225,22 @@ func (f *Source) Now() fleet.View {
 	return f.view
 }
 
-// At is the commit that the source was last seen at.
+// At returns the commit at which the source was last seen.
 func (f *Source) At() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.view.Snapshot.Revision
 }
 
-// isAt reports whether the source was read at a commit, and nothing was wrong since: it was if a reload took the commit over, or if this daemon could not
-// read the repository while it led.
+// isAt reports whether the source was read at a commit without a later error. It also returns true if a
+// reload took the commit over, or if this daemon failed to read the repository while it was the owner.
 func (f *Source) isAt(commit string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.view.Err == nil && f.view.Snapshot.Revision == commit
 }
 
-// Reads reports whether Git answers. A faulty commit is faulty for all members.
+// Reads reports whether Git answers. A faulty commit does not count, because it is faulty for all members.
 func (f *Source) Reads() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -254,8 +255,8 @@ func (f *Source) Reads() bool {
 	}
 }
 
-// Refused returns a commit that a source reached without the signature that the configuration
-// requires: it is reported as a failure, though another commit stays applied.
+// Refused returns a commit that a source reached without the required signature. It is reported as a
+// failure, although another commit stays applied.
 func (f *Source) Refused() (sha string, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -266,8 +267,8 @@ func (f *Source) Refused() (sha string, why error) {
 	return "", nil
 }
 
-// Follows reports whether the source follows a ref. It errs towards yes: a look at
-// the source is cheap.
+// Follows reports whether the source follows a ref. In case of doubt it returns true, because reading the
+// source is cheap.
 func (f *Source) Follows(ref string) bool {
 	switch r := f.Config.Ref; {
 	case r.Branch != "":
@@ -279,7 +280,7 @@ func (f *Source) Follows(ref string) bool {
 	case r.Name != "":
 		return ref == r.Name
 	case r.Commit != "":
-		return f.At() == "" // any ref may bring it
+		return f.At() == "" // any ref may match
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -289,7 +290,7 @@ func (f *Source) Follows(ref string) bool {
 	return strings.HasPrefix(ref, "refs/heads/")
 }
 
-// Nudge makes the source look at its repository, here or in the daemon that reads it.
+// Nudge makes the source read its repository, here or in the daemon that owns it.
 func (f *Source) Nudge() {
 	if f.Leads() {
 		f.Git.Nudge()
@@ -298,13 +299,13 @@ func (f *Source) Nudge() {
 	f.Member.Requests.SendSoon(membership.Request{Source: f.Config.Name})
 }
 
-// Branch returns the branch that the source follows, and that changes are proposed into.
+// Branch returns the branch that the source follows, and into which changes are proposed.
 func (f *Source) Branch() string {
 	return cmp.Or(f.Config.Ref.Branch, strings.TrimPrefix(f.Now().Snapshot.Ref, "refs/heads/"))
 }
 
-// Elsewhere returns a fault that names the member that owns the source, if this member does not own
-// it, and how to reach that member.
+// Elsewhere returns a fault that names the member that owns the source, and how to reach it. It returns nil
+// if this member owns the source.
 func (f *Source) Elsewhere(command string) *gates.Fault {
 	again := "ask again in a moment; weir members names who owns the source then"
 	now := f.Member.Mirror.Snapshot()

@@ -12,10 +12,10 @@ import (
 	"github.com/weir-gitops/weir/source/fault"
 )
 
-// Sources keep the views of the sources of a configuration, by name.
+// Sources contains the sources of a configuration, by name.
 type Sources map[string]*Source
 
-// New makes the sources of a configuration. It reads nothing.
+// New returns the sources of a configuration. It reads nothing.
 func New(sources []config.Source, o Options) (Sources, error) {
 	out := Sources{}
 	for _, of := range sources {
@@ -28,8 +28,8 @@ func New(sources []config.Source, o Options) (Sources, error) {
 	return out, nil
 }
 
-// Inherit gives sources that stay as they are the last commit of another generation, until
-// they say something themselves: where Git does not answer, that one is still applied.
+// Inherit gives the last commit in another generation to unchanged sources. They use it until they have
+// read a commit themselves, so that it stays applied if Git does not answer.
 func (s Sources) Inherit(old Sources) {
 	for name, f := range s {
 		from := old[name]
@@ -43,7 +43,7 @@ func (s Sources) Inherit(old Sources) {
 	}
 }
 
-// Held returns the store in which the owner of a source writes its statuses, or nil if this member
+// Held returns the store to which the owner of a source writes its statuses. It returns nil if this member
 // is not the owner.
 func (s Sources) Held(source string) state.Store {
 	f := s[source]
@@ -53,7 +53,7 @@ func (s Sources) Held(source string) state.Store {
 	return f.Member.Held(f.Key())
 }
 
-// HeldBy is held with several daemons.
+// HeldBy returns Held if there are several daemons.
 func (s Sources) HeldBy(c *membership.Member) func(string) state.Store {
 	if c == nil {
 		return nil
@@ -61,7 +61,7 @@ func (s Sources) HeldBy(c *membership.Member) func(string) state.Store {
 	return s.Held
 }
 
-// CloseConnections closes the connections to forges. Nothing must use them any more.
+// CloseConnections closes the connections to forges. They must not be used any more.
 func (s Sources) CloseConnections() {
 	for _, f := range s {
 		for _, client := range f.forgeClients {
@@ -70,16 +70,15 @@ func (s Sources) CloseConnections() {
 	}
 }
 
-// FirstSource bounds the time that the first pass waits for the first source, OtherSources the time
-// that it then waits for all other sources: a source that does not answer delays only its own
-// targets.
+// FirstSource is the time that the first pass waits for the first source. OtherSources is the time that it
+// then waits for all other sources. A source that does not answer therefore delays only its own targets.
 const (
 	FirstSource  = 15 * time.Second
 	OtherSources = time.Second
 )
 
-// Views are the sources as they stand, once each has said something or has had the time
-// for it since asked. news wakes it when one does.
+// Views returns the views of the sources as soon as each has a result, or has had its time since asked.
+// news wakes it after a result.
 func (s Sources) Views(ctx context.Context, asked time.Time, news <-chan struct{}) (map[string]fleet.View, error) {
 	for {
 		wait := s.patience() - time.Since(asked)
@@ -103,8 +102,7 @@ func (s Sources) Views(ctx context.Context, asked time.Time, news <-chan struct{
 	return out, nil
 }
 
-// patience returns how long a pass waits, from its request, for the sources that have not answered
-// yet.
+// patience returns the time that a pass waits, from its request, for sources without a result.
 func (s Sources) patience() time.Duration {
 	heard := 0
 	for _, f := range s {
@@ -124,7 +122,7 @@ func (s Sources) patience() time.Duration {
 	}
 }
 
-// RefText returns the followed ref as text, such as "branch main".
+// RefText describes the followed ref, such as "branch main".
 func RefText(r source.Ref) string {
 	switch {
 	case r.Branch != "":

@@ -31,9 +31,9 @@ func basic(u *url.Userinfo) func(*http.Request) {
 	}
 }
 
-// Do sends in as JSON to a path below /api/v1, and reads the answer into out. Either may be nil. It
-// returns the status code and, for messages, a text with the request, its status and the answer. A
-// server that does not answer fails the test.
+// Do sends in as JSON to a path below /api/v1, and decodes the response into out. Either may be nil. It
+// returns the status code and a text for messages, with the request, its status and the response. It fails
+// the test if the server does not answer.
 func (c *Client) Do(method, path string, in, out any) (code int, text string) {
 	c.tb.Helper()
 	var body io.Reader
@@ -68,7 +68,7 @@ func (c *Client) Do(method, path string, in, out any) (code int, text string) {
 	return resp.StatusCode, text
 }
 
-// Must is Do that fails the test unless the server did as asked.
+// Must is Do, and fails the test if the request fails.
 func (c *Client) Must(method, path string, in, out any) {
 	c.tb.Helper()
 	if code, text := c.Do(method, path, in, out); code/100 != 2 {
@@ -84,7 +84,7 @@ type User struct {
 	tokens         int
 }
 
-// User makes a user. On a server that stays the name gets an ending.
+// User creates a user. On an existing server, the name gets a suffix.
 func (s *Server) User(name string) *User {
 	s.tb.Helper()
 	u := &User{Name: name + s.suffix, Password: "password-of-" + name, server: s}
@@ -98,8 +98,7 @@ func (s *Server) User(name string) *User {
 	return u
 }
 
-// Token makes an access token of the user with the given scopes, such as
-// "write:repository".
+// Token creates an access token of the user with the given scopes, such as "write:repository".
 func (u *User) Token(scopes ...string) string {
 	u.tb.Helper()
 	u.tokens++
@@ -116,28 +115,27 @@ type Repository struct {
 	Name  string
 }
 
-// Repository makes an empty private repository.
+// Repository creates an empty private repository.
 func (u *User) Repository(name string) *Repository {
 	u.tb.Helper()
 	u.Must(http.MethodPost, "/user/repos", map[string]any{"name": name, "private": true, "default_branch": "main"}, nil)
 	return &Repository{Owner: u, Name: name}
 }
 
-// Fork makes a user's fork of the repository.
+// Fork creates a user's fork of the repository.
 func (r *Repository) Fork(u *User) *Repository {
 	u.tb.Helper()
 	u.Must(http.MethodPost, r.Path("/forks"), map[string]any{}, nil)
 	return &Repository{Owner: u, Name: r.Name}
 }
 
-// Path is a path of the API below the repository.
+// Path returns a path of the API below the repository.
 func (r *Repository) Path(rest string) string { return "/repos/" + r.Owner.Name + "/" + r.Name + rest }
 
-// URL is the address of the repository's page.
+// URL returns the address of the repository's page.
 func (r *Repository) URL() string { return r.Owner.base + "/" + r.Owner.Name + "/" + r.Name }
 
-// Grant lets a user read, write or administer the repository: "read", "write" or
-// "admin".
+// Grant gives a user a permission for the repository: "read", "write" or "admin".
 func (r *Repository) Grant(u *User, permission string) {
 	u.tb.Helper()
 	r.Owner.Must(http.MethodPut, r.Path("/collaborators/"+u.Name), map[string]any{"permission": permission}, nil)
@@ -161,7 +159,7 @@ type Status struct {
 	TargetURL   string `json:"target_url"`
 }
 
-// Statuses are all that a commit ever had, oldest first.
+// Statuses returns all statuses that a commit ever had, oldest first.
 func (r *Repository) Statuses(sha string) []Status {
 	r.Owner.tb.Helper()
 	var all []Status
@@ -183,8 +181,7 @@ func (r *Repository) Statuses(sha string) []Status {
 	return all
 }
 
-// States are the states that a context of a commit went through, without
-// repetitions.
+// States returns the sequence of states of a context of a commit, without repetitions.
 func (r *Repository) States(sha, context string) string {
 	var out []string
 	for _, s := range r.Statuses(sha) {
@@ -195,8 +192,7 @@ func (r *Repository) States(sha, context string) string {
 	return strings.Join(slices.Compact(out), " ")
 }
 
-// Last is the newest status of a context of a commit; its state is empty if the commit
-// has no status.
+// Last returns the newest status of a context of a commit. Its state is empty if the commit has no status.
 func (r *Repository) Last(sha, context string) (last Status) {
 	for _, s := range r.Statuses(sha) {
 		if s.Context == context {
@@ -206,15 +202,15 @@ func (r *Repository) Last(sha, context string) (last Status) {
 	return last
 }
 
-// Open opens a pull request from a branch into main, and gives its number. A branch
-// of a fork is OWNER:BRANCH.
+// Open opens a pull request from a branch into main, and returns its number. The branch of a fork is
+// OWNER:BRANCH.
 func (r *Repository) Open(u *User, branch, title string) int64 {
 	u.tb.Helper()
 	var out struct {
 		Number int64 `json:"number"`
 	}
 	in := map[string]any{"head": branch, "base": "main", "title": title}
-	// Right after a push the branch is not known yet.
+	// Gitea does not know the branch right after a push.
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		code, text := u.Do(http.MethodPost, r.Path("/pulls"), in, &out)
 		if code == http.StatusCreated {
@@ -226,11 +222,10 @@ func (r *Repository) Open(u *User, branch, title string) int64 {
 	}
 }
 
-// Merge merges a pull request: style is "merge", "squash", "rebase", "rebase-merge"
-// or "fast-forward-only".
+// Merge merges a pull request. style is "merge", "squash", "rebase", "rebase-merge" or "fast-forward-only".
 func (r *Repository) Merge(u *User, number int64, style string) {
 	u.tb.Helper()
-	// Whether it can be merged is found out in the background.
+	// Gitea checks in the background whether it can be merged.
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		code, text := u.Do(http.MethodPost, r.Path(fmt.Sprintf("/pulls/%d/merge", number)), map[string]any{"Do": style}, nil)
 		if code/100 == 2 {
@@ -251,7 +246,7 @@ type Comment struct {
 	} `json:"user"`
 }
 
-// Say comments on a pull request as a user.
+// Say adds a comment of a user to a pull request.
 func (r *Repository) Say(u *User, number int64, body string) Comment {
 	u.tb.Helper()
 	var out Comment
@@ -267,7 +262,7 @@ func (r *Repository) Comments(number int64) []Comment {
 	return out
 }
 
-// Reactions are the marks on a comment, such as "eyes", each with its user.
+// Reactions returns the reactions to a comment, such as "eyes", each with its user.
 func (r *Repository) Reactions(comment int64) []string {
 	r.Owner.tb.Helper()
 	var list []struct {

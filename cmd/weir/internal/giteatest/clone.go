@@ -15,7 +15,7 @@ type Clone struct {
 	dir, home string
 }
 
-// Clone makes a working copy that pushes as a user.
+// Clone creates a working copy that pushes as a user.
 func (r *Repository) Clone(u *User) *Clone {
 	u.tb.Helper()
 	at, err := url.Parse(r.URL() + ".git")
@@ -44,7 +44,7 @@ func (c *Clone) Git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// Write writes files; an empty content deletes one.
+// Write writes files. An empty content deletes a file.
 func (c *Clone) Write(files map[string]string) {
 	c.tb.Helper()
 	for name, content := range files {
@@ -64,7 +64,7 @@ func (c *Clone) Write(files map[string]string) {
 	}
 }
 
-// Commit commits all that was written, and gives the commit.
+// Commit commits all written files, and returns the commit.
 func (c *Clone) Commit(message string) string {
 	c.tb.Helper()
 	c.Git("add", "--all")
@@ -72,7 +72,7 @@ func (c *Clone) Commit(message string) string {
 	return c.Git("rev-parse", "HEAD")
 }
 
-// Push commits all that was written and pushes it to a branch.
+// Push commits all written files and pushes them to a branch.
 func (c *Clone) Push(branch, message string) string {
 	c.tb.Helper()
 	sha := c.Commit(message)

@@ -1,6 +1,6 @@
-// Package giteatest runs a real Gitea for tests: a server in a directory of its own, with the
-// users, tokens, repositories and hooks that a test needs. It is never downloaded: WEIR_TEST_GITEA
-// names an installed one.
+// Package giteatest runs a real Gitea for tests: a server in its own directory, with the users, tokens,
+// repositories and hooks that a test needs. Gitea is never downloaded; WEIR_TEST_GITEA names an installed
+// one.
 package giteatest
 
 import (
@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// Variable names a Gitea binary, or the address of a server that runs.
+	// Variable names a Gitea binary, or the address of a running server.
 	Variable = "WEIR_TEST_GITEA"
-	// TokenVariable holds an administrator's token with the scope "all" for the
-	// server that Variable gives the address of.
+	// TokenVariable contains an administrator's token with the scope "all", for the server whose address is
+	// in Variable.
 	TokenVariable = "WEIR_TEST_GITEA_TOKEN"
 )
 
@@ -33,13 +33,13 @@ type Server struct {
 
 	tb    testing.TB
 	admin *Client
-	// suffix distinguishes this test's names from others on a server that stays.
+	// suffix distinguishes this test's names from others on an existing server.
 	suffix string
 }
 
-// New starts the Gitea that the environment names, or uses the one that runs there. The test is
-// skipped if none is named. A server that New started ends with the test. On a server that was
-// running before, everything that the Server made is deleted.
+// New starts the Gitea that the environment names, or uses the running one. The test is skipped if none is
+// named. A server that New started ends with the test. On an existing server, everything that the Server
+// created is deleted.
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	at := os.Getenv(Variable)
@@ -60,7 +60,8 @@ func New(tb testing.TB) *Server {
 	return start(tb, at)
 }
 
-// starts bounds the tries with another port: a port that was free a moment ago may be taken.
+// starts is the maximum number of attempts with different ports, because a free port may be taken before
+// the start.
 const starts = 3
 
 func start(tb testing.TB, binary string) *Server {
@@ -99,7 +100,7 @@ func freePort(tb testing.TB) int {
 	return port
 }
 
-// settings configure a server that is quick, contacts no other hosts, and calls its hooks at once.
+// settings configures a server that is fast, contacts no other hosts, and calls its hooks at once.
 // Containers often have no user but root, which Gitea accepts only with a setting.
 const settings = `APP_NAME = Gitea of a test
 RUN_MODE = prod
@@ -189,7 +190,7 @@ func (p *process) log() string {
 	return string(text)
 }
 
-// command has its output in a file: a pipe would need a goroutine.
+// command writes its output to a file, because a pipe would need a goroutine.
 func (p *process) command(out *os.File, args ...string) *exec.Cmd {
 	cmd := exec.Command(p.binary, append([]string{"--work-path", p.dir, "--config", p.file("app.ini")}, args...)...) //nolint:noctx // it outlives the test's context, and is ended by the test's cleanup
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, out, out
@@ -215,8 +216,7 @@ func (p *process) run(args ...string) {
 	}
 }
 
-// serve starts the server and makes its administrator; nil where it does not
-// start.
+// serve starts the server and creates its administrator. It returns nil if the server does not start.
 func (p *process) serve() *Server {
 	p.tb.Helper()
 	out := p.output()
@@ -255,7 +255,8 @@ func (p *process) serve() *Server {
 	return s
 }
 
-// ready waits until the server answers; false if it ended, or does not in two minutes.
+// ready waits until the server answers. It returns false if the server ended, or does not answer within two
+// minutes.
 func ready(address string, ended <-chan struct{}) bool {
 	deadline := time.Now().Add(2 * time.Minute)
 	for time.Now().Before(deadline) {

@@ -13,18 +13,21 @@ import (
 type Fence struct {
 	Member *Member
 	Key    func() string
-	// May returns an error if people forbid the write, according to the last read of the records. It may be nil.
+	// May returns an error if users forbid the write, according to the last read of the records. It may be
+	// nil.
 	May func() error
 }
 
-// errNotOwned says that another member is the owner, or may be.
+// errNotOwned means that another member is the owner, or may be.
 var errNotOwned = errors.New("this weir does not own the account and region now")
 
-// readWithin bounds the wait for current records: records that take longer to arrive are too old on arrival.
+// readWithin is the maximum wait for current records. Records that take longer to arrive are already too
+// old.
 const readWithin = coord.InputsWithin
 
-// MayBegin returns an error unless a write may start: this member owns the key for long enough, has read people's requests within coord.InputsWithin,
-// and no check forbids the write. It may wait for a read of the records.
+// MayBegin returns an error unless a write may start: this member owns the key for long enough, has read
+// users' requests within coord.InputsWithin, and no check forbids the write. It may wait for a read of the
+// records.
 func (f Fence) MayBegin() error {
 	l := f.Member.Leases.Get(f.Key())
 	if l == nil {

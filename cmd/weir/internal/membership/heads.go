@@ -61,6 +61,6 @@ func (h *Heads) Publish(l *coord.Lease, id, source, commit, ref string) error {
 		if !sleep(l.Context(), time.Second) {
 			return coord.ErrLost
 		}
-		_ = h.mirror.Sync(l.Context()) // it shows a write whose answer was lost
+		_ = h.mirror.Sync(l.Context()) // to find a write whose response was lost
 	}
 }

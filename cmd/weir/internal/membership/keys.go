@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// ScopeKey is the key of an account and region. All roles into them share it; a custom endpoint has another key, with a hash of its address.
+// ScopeKey returns the key of an account and region. All roles into them share it. A custom endpoint has a
+// different key, with a hash of its address.
 func ScopeKey(partition, account, region, endpoint string) string {
 	key := "scope/" + partition + "/" + account + "/" + region
 	if endpoint != "" {
@@ -17,10 +18,11 @@ func ScopeKey(partition, account, region, endpoint string) string {
 	return key
 }
 
-// SourceKey is the key of a repository. Its owner reads and reports for all sources in the repository.
+// SourceKey returns the key of a repository. Its owner reads it, and writes statuses, for all sources in
+// the repository.
 func SourceKey(id string) string { return "source/" + id }
 
-// IsSource reports whether a key is a source's.
+// IsSource reports whether a key belongs to a source.
 func IsSource(key string) bool { return strings.HasPrefix(key, "source/") }
 
 const (

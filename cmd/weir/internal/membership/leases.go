@@ -9,13 +9,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Leases has the keys that this member owns and works on. It counts the users of each key, so that the key is released only when nothing uses it any
-// more.
+// Leases contains the keys that this member owns and works on. It counts the users of each key, so that the
+// key is released only when nothing uses it any more.
 type Leases struct {
 	keeper *coord.Keeper
 	losses *losses
 	log    *slog.Logger
-	// prepare and work are Options.Begin and Options.Work. flush sends what waits under a lease that is about to be released.
+	// prepare and work are Options.Begin and Options.Work. flush sends waiting data under a lease that is
+	// about to be released.
 	prepare, work, flush func(*coord.Lease)
 
 	mu   sync.Mutex
@@ -24,7 +25,8 @@ type Leases struct {
 	began chan struct{}
 }
 
-// use counts the users of a key. It starts unprepared. Once it is over, no new user starts; existing users continue until they or the lease end.
+// use counts the users of a key. It is not prepared at first. When it is over, no new user starts; existing
+// users continue until they or the lease end.
 type use struct {
 	sync.WaitGroup
 	prepared, over bool
@@ -63,7 +65,7 @@ func (s *Leases) run(l *coord.Lease) {
 	s.mu.Unlock()
 }
 
-// Get returns the lease of a key that this member owns and works on, else nil.
+// Get returns the lease of a key that this member owns and works on, otherwise nil.
 func (s *Leases) Get(key string) *coord.Lease {
 	l := s.keeper.Lease(key)
 	s.mu.Lock()
@@ -74,7 +76,7 @@ func (s *Leases) Get(key string) *coord.Lease {
 	return l
 }
 
-// Use is Get for a caller that uses the key until it calls done.
+// Use is like Get, for a caller that uses the key until it calls done.
 func (s *Leases) Use(key string) (l *coord.Lease, done func()) { return s.use(key, false) }
 
 func (s *Leases) use(key string, prepared bool) (l *coord.Lease, done func()) {
@@ -104,7 +106,7 @@ func (s *Leases) ending(key string) *coord.Lease {
 	return nil
 }
 
-// failedFor is the delay before failed work restarts.
+// failedFor is the delay before failed work is restarted.
 const failedFor = 5 * time.Second
 
 // While calls run whenever this member owns a key, until ctx ends. run must return when its context ends. If run fails, While calls it again soon,

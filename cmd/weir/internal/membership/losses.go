@@ -10,21 +10,21 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// losses records that records were lost when the engine was replaced, or went back to an earlier state: people's later requests, such as suspensions,
-// are missing then.
+// losses records that records were lost because the engine was replaced, or restored to an earlier state.
+// Later requests of users, such as suspensions, are then missing.
 type losses struct {
 	mirror *coord.Mirror
 	store  *state.Shared
 	log    *slog.Logger
 
 	mu sync.Mutex
-	// recorded counts the replacements of the engine that are on record. It starts at zero, because the engine may be replaced while the member opens
-	// the records.
+	// recorded is the number of replacements of the engine with a recorded loss. It starts at zero, because
+	// the engine may be replaced while the member opens the records.
 	recorded int
 }
 
-// record records a loss that is not on record yet, so that no work starts before. It retries until it succeeds. It returns false if the lease ended
-// first.
+// record records a new loss, so that no work starts before that. It retries until it succeeds. It returns
+// false if the lease ended first.
 func (s *losses) record(l *coord.Lease) bool {
 	for {
 		now := s.mirror.Replaced()
@@ -48,8 +48,8 @@ func (s *losses) record(l *coord.Lease) bool {
 	}
 }
 
-// watch notes losses that other members record, until ctx ends. Otherwise this member would record a loss once more with its first lease, which may come
-// after people have accepted the loss.
+// watch notes losses that other members record, until ctx ends. Otherwise, this member would record a loss
+// again with its first lease, possibly after users have accepted the loss.
 func (s *losses) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		synced := s.mirror.Synced()
@@ -72,7 +72,7 @@ func (s *losses) note() {
 	}
 	var loss *state.Loss
 	err := s.store.View(func(tx *state.Tx) (err error) { loss, err = state.LossOf(tx); return err })
-	if err != nil || loss == nil || loss.Since.IsZero() { // a loss without a time is not on record
+	if err != nil || loss == nil || loss.Since.IsZero() { // a loss without a time is not recorded yet
 		return
 	}
 	s.mu.Lock()

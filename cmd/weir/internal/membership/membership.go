@@ -1,5 +1,5 @@
-// Package membership makes a daemon one of several members of its instance. It translates package coord into the daemon's terms: keys, records and
-// leases. It knows neither AWS nor Git. A daemon alone does not use it.
+// Package membership makes a daemon one of several members of its instance. It adapts package coord to the
+// daemon: keys, records and leases. It knows neither AWS nor Git. A single daemon does not use it.
 //
 // # Terms
 //
@@ -31,18 +31,18 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state"
 )
 
-// Options of a member.
+// Options configures a member.
 type Options struct {
 	Engine *coord.Engine
 	Member coord.Member
 	Logger *slog.Logger
-	// Scopes returns the keys that some member should own.
+	// Scopes returns the keys that should be owned.
 	Scopes func() []coord.Scope
 	// Begin prepares the work on a key, and Leases.While waits for it. It may be nil.
 	Begin func(*coord.Lease)
 	// Work works on a key, in the lease's context. The key is released when Work has returned and nothing uses the key.
 	Work func(*coord.Lease)
-	// First gets the records before the member joins. It may be nil.
+	// First receives the records before the member joins. It may be nil.
 	First func(ctx context.Context, records *state.Shared) error
 	// Tell receives events. It must not block.
 	Tell func(coord.Event)
@@ -50,10 +50,10 @@ type Options struct {
 	Random func(n int64) int64
 }
 
-// Member is this member. Each of its parts has one duty, and callers use the parts directly.
+// Member is this member. Callers use its parts directly.
 type Member struct {
 	Name string
-	// Keeper takes keys and hands them over, and Leases has the keys that this member works on.
+	// Keeper takes keys and hands them over. Leases contains the keys that this member works on.
 	Keeper *coord.Keeper
 	Leases *Leases
 	// Mirror is a copy of the records in memory. Store writes records as a member; Held writes as an owner.
@@ -69,7 +69,7 @@ type Member struct {
 	outbox *outbox
 }
 
-// Name makes a name for a member, of the name of its host and a random part.
+// Name returns a name for a member: the name of its host and a random part.
 func Name() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -80,7 +80,7 @@ func Name() string {
 	return fmt.Sprintf("%.40s-%s", host, hex.EncodeToString(random[:]))
 }
 
-// Open reads the records. The member joins with Run.
+// Open reads the records. The member joins when Run is called.
 func Open(ctx context.Context, o Options) (*Member, error) {
 	m := &Member{Name: o.Member.Name, Mirror: coord.NewMirror(o.Engine, state.LogPrefix), engine: o.Engine, outbox: newOutbox()}
 	m.Leases = newLeases(o)
@@ -101,7 +101,7 @@ func Open(ctx context.Context, o Options) (*Member, error) {
 	return m, nil
 }
 
-// openStore opens the records of package state. Writes before the member joins have a session of their own.
+// openStore opens the records of package state. Writes before the member joins use a separate session.
 func (m *Member) openStore(ctx context.Context, o Options) error {
 	session, err := o.Engine.Join(ctx, coord.Member{Name: m.Name + "-opens", Draining: true}, coord.TTL)
 	if err != nil {
@@ -139,10 +139,10 @@ func (m *Member) Held(key string) state.Store {
 	return m.Store.With(records{m.engine, m.Mirror, func() (writer, error) { return leaseWriter{l}, nil }})
 }
 
-// writeWithin bounds one write.
+// writeWithin is the timeout of one write.
 const writeWithin = 5 * time.Second
 
-// sleep waits. It returns false if ctx ended first.
+// sleep waits for d. It returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// outbox runs the senders of what this member publishes in the background.
+// outbox runs the senders of this member's publications in the background.
 type outbox struct {
 	due chan struct{}
-	// senders send what waits. They return false if something must be sent again later.
+	// senders send waiting publications. They return false if something must be sent again later.
 	senders []func(context.Context) (done bool)
 }
 

@@ -12,10 +12,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// A pull request is stored in parts, under pull/SOURCE/NUMBER/N. The first part starts with a pullHead; the data follow.
+// A pull request is stored in parts, under pull/SOURCE/NUMBER/N. The first part starts with a pullHead. The
+// data follow.
 
-// The records of one source may have keptPullBytes, and keptEnded of them may be of pull requests that have ended. If there is no room, the oldest ended
-// ones are removed. If that is not enough, a new one is stored without its plans.
+// The records of one source may use keptPullBytes, and contain keptEnded ended pull requests. If there is
+// no room, the oldest ended pull requests are removed. If that is not enough, a new one is stored without
+// its plans.
 const (
 	keptEnded     = 30
 	keptPullBytes = 8 << 20
@@ -30,8 +32,8 @@ func pullSource(source string) string { return pullPrefix + url.PathEscape(sourc
 
 func (k pullKey) prefix() string { return fmt.Sprintf("%s%019d/", pullSource(k.source), k.number) }
 
-// pullHead is the start of the first part: the number of parts, whether the pull request has ended,
-// a number that grows with each write, and a hash of the content.
+// pullHead is the start of the first part: the number of parts, whether the pull request has ended, a
+// number that increases with each write, and a hash of the content.
 type pullHead struct {
 	parts byte
 	ended bool
@@ -68,7 +70,7 @@ type keptPull struct {
 	bytes   int
 }
 
-// pullsOf lists the records of a source's pull requests. The empty source stands for all sources.
+// pullsOf lists the records of a source's pull requests, or of all sources for an empty name.
 func pullsOf(now *coord.Snapshot, source string) (list []keptPull) {
 	prefix := pullPrefix
 	if source != "" {
@@ -96,8 +98,8 @@ func pullsOf(now *coord.Snapshot, source string) (list []keptPull) {
 	return list
 }
 
-// makeRoom returns the operations that remove the oldest ended pull requests, if they are too many or
-// too large together with a new one. It also returns the number of bytes that the new one may have.
+// makeRoom returns the operations that remove the oldest ended pull requests, if they are too many or too
+// large together with a new one. It also returns the number of bytes that the new one may use.
 func makeRoom(list []keptPull, size int, ended bool) (ops []coord.Op, left int) {
 	left = keptPullBytes
 	var over []keptPull

@@ -17,12 +17,12 @@ type Pull struct {
 	Source string
 	Number int64
 	Ended  bool
-	// Data makes the record and a text that stands for its content. Short makes both without the plans.
+	// Data returns the record and a text that identifies its content. Short returns both without the plans.
 	Data, Short func() (data, same []byte, err error)
 }
 
-// Pulls are the published pull requests. The owner of a source publishes them for the pages of all members. The engine stores all open ones, and the last
-// few that have ended.
+// Pulls contains the published pull requests. The owner of a source publishes them for the pages of all
+// members. The engine stores all open ones, and the last few that have ended.
 type Pulls struct {
 	mirror *coord.Mirror
 	log    *slog.Logger
@@ -31,8 +31,8 @@ type Pulls struct {
 	mu      sync.Mutex
 	waiting map[pullKey]waitingPull
 
-	// read is the version of each record at the last Read, and readAt the snapshot of that Read. readAt is nil if Read skipped sources. Only Read uses
-	// them.
+	// read contains the version of each record at the last Read, and readAt the snapshot of that Read.
+	// readAt is nil if Read skipped sources. Only Read uses them.
 	read   map[pullKey]int64
 	readAt *coord.Snapshot
 }
@@ -47,7 +47,7 @@ func newPulls(mirror *coord.Mirror, log *slog.Logger, wake func()) *Pulls {
 	return &Pulls{mirror: mirror, log: log, wake: wake, waiting: map[pullKey]waitingPull{}}
 }
 
-// Publish sends a pull request to the other members without waiting, if it has changed.
+// Publish sends a pull request to the other members, if it has changed. It does not block.
 func (s *Pulls) Publish(l *coord.Lease, p Pull) {
 	s.mu.Lock()
 	s.waiting[pullKey{p.Source, p.Number}] = waitingPull{p, l}
@@ -92,7 +92,7 @@ func (s *Pulls) sendUnder(ctx context.Context, l *coord.Lease) (done bool) {
 	return done
 }
 
-// write writes the record of a pull request, unless the engine has the same record.
+// write writes the record of a pull request, unless the engine already has the same record.
 func (s *Pulls) write(ctx context.Context, p waitingPull) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
@@ -134,12 +134,12 @@ func (s *Pulls) write(ctx context.Context, p waitingPull) error {
 	if _, err := p.lease.Write(ctx, ops...); err != nil {
 		return err
 	}
-	_ = s.mirror.Sync(ctx) // so that the next one follows this one
+	_ = s.mirror.Sync(ctx) // so that the next write is based on this one
 	return nil
 }
 
-// Read calls take with the pull requests that were added or changed since the last call. It leaves the sources for which skip returns true to a later
-// call. Only one goroutine may call it.
+// Read calls take for the pull requests that were added or changed since the last call. It leaves the
+// sources for which skip returns true to a later call. Only one goroutine may call it.
 func (s *Pulls) Read(skip func(source string) bool, take func(source string, number int64, data []byte)) {
 	now := s.mirror.Snapshot()
 	if now == s.readAt {

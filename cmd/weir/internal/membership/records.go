@@ -20,7 +20,7 @@ func (h leaseWriter) Write(ctx context.Context, w coord.Write) (int64, error) {
 	return h.Lease.Write(ctx, w.Ops...)
 }
 
-// sessionOf returns the member's current session. It fails if the member has no session.
+// sessionOf returns the member's current session. It returns an error if the member has no session.
 func sessionOf(k *coord.Keeper) (writer, error) {
 	if s := k.Session(); s != nil {
 		return s, nil
@@ -35,7 +35,7 @@ func sessionOf(k *coord.Keeper) (writer, error) {
 type records struct {
 	engine *coord.Engine
 	mirror *coord.Mirror
-	// by returns the writer of the next write.
+	// by returns the writer for the next write.
 	by func() (writer, error)
 }
 

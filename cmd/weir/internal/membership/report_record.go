@@ -9,16 +9,16 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// A record holds the last few reports of a target whose passes changed something, and then its newest report. Other members read the record only now
-// and then, and must not miss a change.
+// A record contains the last few reports of a target whose passes changed something, followed by its newest
+// report. Other members read the record only from time to time, and must not miss a change.
 const (
 	keptReports = 8
 	keptBytes   = 768 << 10
-	// mostBytes bounds the data of one write.
+	// mostBytes is the maximum size of the data of one write.
 	mostBytes = coord.MaxWrite - 4<<10
 )
 
-// numbered is a report in a record. Numbers only grow, even if the owner changes.
+// numbered is a report in a record. Numbers only increase, even if the owner changes.
 type numbered struct {
 	n    int64
 	did  bool
@@ -67,10 +67,11 @@ func trim(list []numbered) []numbered {
 	return list
 }
 
-// partSize leaves room for the first byte of a part, which is the number of parts.
+// partSize leaves room for the first byte of a part, which contains the number of parts.
 const partSize = coord.MaxValue - 1024
 
-// numberAfter returns a number for a record that is greater than last. It is a time, so that numbers grow even if the owner changes.
+// numberAfter returns a number for a record that is greater than last. It is based on the time, so that
+// numbers increase even if the owner changes.
 func numberAfter(last int64) int64 { return max(time.Now().UnixMilli(), last+1) }
 
 // recordedReports returns the reports in a target's record.

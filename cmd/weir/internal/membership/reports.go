@@ -14,7 +14,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Reports are the published reports of targets. The owner of a target's scope publishes them, and all members read them.
+// Reports contains the published reports of targets. The owner of a target's scope publishes them, and all
+// members read them.
 type Reports struct {
 	mirror  *coord.Mirror
 	session func() *coord.Session
@@ -22,11 +23,12 @@ type Reports struct {
 	wake    func() // starts the outbox
 
 	mu sync.Mutex
-	// waiting has the reports to publish, and published the last published report, by target. removed lists the targets whose record is to be removed.
+	// waiting contains the reports to publish, and published the last published report, by target. removed
+	// contains the targets whose record must be removed.
 	waiting   map[string]waitingReports
 	published map[string]published
 	removed   []string
-	// read has the versions of the records that Read returned last, by target.
+	// read contains the versions of the records that Read returned last, by target.
 	read map[string]readReport
 }
 
@@ -36,14 +38,15 @@ type published struct {
 	version int64
 }
 
-// waitingReports are a target's reports to publish, in order. same is the content of the last one.
+// waitingReports contains a target's reports to publish, in order. same is the content of the last one.
 type waitingReports struct {
 	lease   *coord.Lease
 	reports []waitingReport
 	same    []byte
 }
 
-// waitingReport is a report to publish. did says that its pass made changes: no later report shows them, so this one must not be skipped.
+// waitingReport is a report to publish. did says that its pass made changes. No later report shows them, so
+// this report must not be skipped.
 type waitingReport struct {
 	data func() ([]byte, error)
 	did  bool
@@ -59,9 +62,10 @@ func newReports(mirror *coord.Mirror, session func() *coord.Session, log *slog.L
 	}
 }
 
-// Publish sends a report to the other members without waiting, if it has changed. It also sends a report whose record another member has changed since:
-// a member that owned the target before may have written its last report late, or removed the record. same stands for the report's content, data makes
-// its record, and did says that the pass made changes.
+// Publish sends a report to the other members, if it has changed. It does not block. It also sends a report
+// if another member has changed the record since: a previous owner of the target may have written its last
+// report late, or removed the record. same identifies the report's content, data returns its record, and
+// did says that the pass made changes.
 func (r *Reports) Publish(l *coord.Lease, target string, did bool, same []byte, data func() ([]byte, error)) {
 	now := r.mirror.Snapshot().Get(reportKey(target) + "0").Version
 	r.mu.Lock()
@@ -76,7 +80,7 @@ func (r *Reports) Publish(l *coord.Lease, target string, did bool, same []byte, 
 	r.wake()
 }
 
-// Remove removes the record of a removed target, without waiting.
+// Remove removes the record of a removed target. It does not block.
 func (r *Reports) Remove(target string) {
 	r.mu.Lock()
 	r.removed = append(r.removed, target)
@@ -100,8 +104,8 @@ func (r *Reports) send(ctx context.Context) (done bool) {
 	return done
 }
 
-// flush publishes the waiting reports of a key that is about to be released. It forgets all published reports, because another member may
-// publish other reports meanwhile.
+// flush publishes the waiting reports of a key that is about to be released. It forgets all published
+// reports, because another member may publish other reports afterwards.
 func (r *Reports) flush(l *coord.Lease) {
 	r.mu.Lock()
 	var targets []string
@@ -155,14 +159,14 @@ func (r *Reports) publish(ctx context.Context, target string) (done bool) {
 		r.putBack(target, waiting)
 		return false
 	}
-	_ = r.mirror.Sync(ctx) // so that the next report follows this one
+	_ = r.mirror.Sync(ctx) // so that the next report is based on this one
 	r.mu.Lock()
 	r.published[target] = published{waiting.same, version}
 	r.mu.Unlock()
 	return true
 }
 
-// putBack puts waiting reports back, before those that were added meanwhile.
+// putBack puts waiting reports back, before reports that were added in between.
 func (r *Reports) putBack(target string, waiting waitingReports) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,7 +177,8 @@ func (r *Reports) putBack(target string, waiting waitingReports) {
 	r.waiting[target] = waiting
 }
 
-// remove removes the record of a target. If it fails, another member removes the record; no member shows it.
+// remove removes the record of a target. If it fails, another member removes the record, and no member
+// shows it.
 func (r *Reports) remove(ctx context.Context, target string) {
 	var ops []coord.Op
 	for _, record := range r.mirror.Snapshot().List(reportKey(target)) {
@@ -186,7 +191,7 @@ func (r *Reports) remove(ctx context.Context, target string) {
 	}
 }
 
-// Read calls take with the reports that were published since the last call, the newest of each target last.
+// Read calls take for the reports that were published since the last call, the newest of each target last.
 func (r *Reports) Read(take func(target string, data []byte)) {
 	now := r.mirror.Snapshot()
 	seen := map[string]bool{}

@@ -13,9 +13,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// Request asks all members to do something soon, which any of them may be able to do. A lost request only costs time.
+// Request asks all members to do something soon that any of them may be able to do. A lost request only
+// costs time.
 type Request struct {
-	// Source names a source to read. If Pulls is set, pull request Pull of the source has news instead. Without a Source, a pass over Targets is due.
+	// Source names a source to read. If Pulls is set, pull request Pull of the source has changed instead.
+	// Without a Source, a pass over Targets is requested.
 	Source  string   `json:"source,omitempty"`
 	Pulls   bool     `json:"pulls,omitempty"`
 	Pull    int64    `json:"pull,omitempty"`
@@ -25,7 +27,7 @@ type Request struct {
 	At    time.Time `json:"at"`
 }
 
-// Heard identifies the text of a comment, as forge.Heard does.
+// Heard identifies the text of a comment, like forge.Heard.
 type Heard struct {
 	ID     int64  `json:"id"`
 	Sum    string `json:"sum"`
@@ -35,7 +37,7 @@ type Heard struct {
 // requestFor is the time for which the engine keeps a request. Every member has read it by then.
 const requestFor = time.Minute
 
-// Requests are the requests between members.
+// Requests contains the requests between members.
 type Requests struct {
 	mirror  *coord.Mirror
 	session func() *coord.Session
@@ -45,19 +47,20 @@ type Requests struct {
 	mu      sync.Mutex
 	waiting []Request
 
-	// seen has the keys of the requests that were read, or are older than this process. Only Read uses it.
+	// seen contains the keys of requests that were already read, or are older than this process. Only Read
+	// uses it.
 	seen map[string]bool
 }
 
 func newRequests(mirror *coord.Mirror, session func() *coord.Session, log *slog.Logger, wake func()) *Requests {
 	r := &Requests{mirror: mirror, session: session, log: log, wake: wake, seen: map[string]bool{}}
 	for _, old := range mirror.Snapshot().List(requestPrefix) {
-		r.seen[old.Key] = true // other members have done it
+		r.seen[old.Key] = true // other members have executed it
 	}
 	return r
 }
 
-// Send sends a request to all members, this one included.
+// Send sends a request to all members, including this one.
 func (r *Requests) Send(ctx context.Context, q Request) error {
 	s := r.session()
 	if s == nil {
@@ -86,7 +89,7 @@ func (r *Requests) Send(ctx context.Context, q Request) error {
 	return nil
 }
 
-// SendSoon is Send without waiting. If the request cannot be sent, it is lost.
+// SendSoon is Send without waiting. If the request cannot be sent, it is dropped.
 func (r *Requests) SendSoon(q Request) {
 	r.mu.Lock()
 	r.waiting = append(r.waiting, q)
@@ -108,7 +111,7 @@ func (r *Requests) send(ctx context.Context) (done bool) {
 	return true
 }
 
-// Read calls handle with each request since the last call. Only one goroutine may call it.
+// Read calls handle for each request since the last call. Only one goroutine may call it.
 func (r *Requests) Read(handle func(Request)) {
 	list := r.mirror.Snapshot().List(requestPrefix)
 	now := make(map[string]bool, len(list))

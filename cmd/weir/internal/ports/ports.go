@@ -7,13 +7,12 @@ import (
 	"net"
 )
 
-// Systems give ports from 32768 (Linux) or 49152 (macOS) to connections and to listeners on port 0.
-// A server that stops and starts again can lose such a port to any of these meanwhile; ports below
-// are not given out.
+// Systems assign ports from 32768 (Linux) or 49152 (macOS) to connections and to listeners on port 0. A
+// server that stops and starts again can lose such a port in between. Ports below that are not assigned.
 const low, high = 20000, 32000
 
-// Address returns an address of 127.0.0.1 without a listener. The system gives it only to processes
-// that request it.
+// Address returns an address on 127.0.0.1 without a listener. The system assigns it only to processes that
+// request it.
 func Address() (string, error) {
 	var err error
 	for range 100 {

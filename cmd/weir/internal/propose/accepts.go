@@ -15,10 +15,10 @@ import (
 	"github.com/weir-gitops/weir/status/proposal/accepts"
 )
 
-// Accepts finds what AWS has otherwise of a source's pools. It implements accepts.Fleet.
+// Accepts finds differences between AWS and a source's pools. It implements accepts.Fleet.
 type Accepts struct {
 	Source
-	// Last returns the last plan of a target, nil without one.
+	// Last returns the last plan of a target, nil if there is none.
 	Last func(target string) *plan.Plan
 }
 
@@ -45,7 +45,7 @@ func (p Accepts) planTarget(ctx context.Context, s snapshot.Snapshot, target str
 	return nil, nil, nil, nil, &gates.Fault{Message: "the target " + target + " does not render", Hint: "look at weir's page"}
 }
 
-// unknownOf explains why a plan does not contain the differences of a pool in AWS.
+// unknownOf returns the reason why a plan does not contain the differences of a pool.
 func unknownOf(d *reconciler.Desired, p *plan.Plan, pool string) string {
 	if d.Whole || slices.ContainsFunc(d.Set.Pools, func(p intent.Pool) bool { return p.Key.String() == pool }) {
 		return p.Unplanned(pool)
@@ -68,7 +68,7 @@ func (p Accepts) Find(ctx context.Context, on string, a accepts.Asked) (out acce
 	}
 	c := accept.Choice{Pools: []string{a.Pool}, Fields: a.Fields}
 	if last := p.Last(a.Target); len(a.Fields) == 0 && last != nil {
-		c.Drifted = accept.Drifted(last) // what a commit changed and AWS has not yet is to come
+		c.Drifted = accept.Drifted(last) // changes by a commit that AWS does not have yet must not count
 	}
 	out.Fields = accept.Find(a.Target, d.Set, before, seen, c)
 	changes := accept.Changes(out.Fields)

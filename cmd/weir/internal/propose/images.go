@@ -103,7 +103,7 @@ func (p Images) Pin(ctx context.Context, on string, pins []imageupdates.Pin) (ou
 	return out, nil
 }
 
-// pin sets the pins in files. What one pin cannot have is left out whole.
+// pin sets the pins in files. If part of a pin cannot be set, the whole pin is left out.
 func (p Images) pin(ctx context.Context, head snapshot.Snapshot, of *fleet.Review, pins []imageupdates.Pin, out *images.Pinned) (map[string][]byte, error) {
 	refused := map[string]string{}
 	for {
@@ -145,7 +145,7 @@ func (p Images) pin(ctx context.Context, head snapshot.Snapshot, of *fleet.Revie
 	}
 }
 
-// pinOf is the image or release that a pool is pinned to.
+// pinOf returns the image or release to which a pool is pinned.
 func pinOf(set *intent.Set, pool string) string {
 	if set == nil {
 		return ""
@@ -158,7 +158,7 @@ func pinOf(set *intent.Set, pool string) string {
 	return at.Has
 }
 
-// planned returns what a change of images does to a target.
+// planned returns the effect of a change of images on a target.
 func planned(at fleet.Place, r *plan.Report) images.Planned {
 	out := images.Planned{Target: at.Name}
 	if len(at.Windows) > 0 {

@@ -1,5 +1,5 @@
-// Package propose renders and plans commits that are not pushed yet, for the pull requests that
-// weir opens. It reads AWS with the roles for plans, as for pull requests of other authors.
+// Package propose renders and plans commits that are not pushed yet, for the pull requests that weir opens.
+// It reads AWS with the roles for plans, as for pull requests of other authors.
 package propose
 
 import (
@@ -22,13 +22,13 @@ import (
 type Source struct {
 	Name string
 	Git  *source.Git
-	// Base is compared with commits; nil before the first composition.
+	// Base returns the fleet that commits are compared with; nil before the first composition.
 	Base   func() *fleet.Base
 	Drafts *pulls.Drafts
 }
 
-// render renders targets of a commit: those in only, all, or otherwise those that it changes. owner
-// says in logs what it is for.
+// render renders targets of a commit: the targets in only, all targets, or by default the targets that the
+// commit changes. owner is the purpose, for logs.
 func (s Source) render(ctx context.Context, c snapshot.Snapshot, owner string, only []string, all bool) (*fleet.Review, error) {
 	base := s.Base()
 	if base == nil {
@@ -37,7 +37,7 @@ func (s Source) render(ctx context.Context, c snapshot.Snapshot, owner string, o
 	return base.Review(ctx, s.Drafts.Accounts, fleet.Proposal{Source: s.Name, Snapshot: c, Owner: owner, Only: only, All: all})
 }
 
-// followed is the commit that is followed.
+// followed returns the followed commit.
 func (s Source) followed() (snapshot.Snapshot, error) {
 	base := s.Base()
 	if base == nil {
@@ -46,7 +46,7 @@ func (s Source) followed() (snapshot.Snapshot, error) {
 	return base.View(s.Name).Snapshot, nil
 }
 
-// plan renders targets of a commit as render does, and plans them. It returns the reports by target.
+// plan renders targets of a commit, as render does, and plans them. It returns the reports by target.
 func (s Source) plan(ctx context.Context, c snapshot.Snapshot, owner string, only []string, all bool) (*fleet.Review, map[string]*plan.Report, error) {
 	base := s.Base()
 	if base == nil {
@@ -60,7 +60,7 @@ func (s Source) plan(ctx context.Context, c snapshot.Snapshot, owner string, onl
 	return review, reports, err
 }
 
-// write writes changes into the files of a tree that was rendered.
+// write writes changes into the files of a rendered tree.
 func write(ctx context.Context, t tree.Tree, of *fleet.Review, changes []edit.Change) (*edit.Result, error) {
 	var places []edit.Place
 	for _, p := range of.Places {
@@ -69,7 +69,7 @@ func write(ctx context.Context, t tree.Tree, of *fleet.Review, changes []edit.Ch
 	return edit.Set(ctx, t, places, changes)
 }
 
-// partly explains why a target's manifests do not hold all that they should.
+// partly explains why a target's manifests are incomplete.
 func partly(d *reconciler.Desired) string {
 	if i := slices.IndexFunc(d.Diagnostics, func(x diag.Diagnostic) bool { return x.Severity == diag.Error }); i >= 0 {
 		return d.Diagnostics[i].String()
@@ -77,7 +77,7 @@ func partly(d *reconciler.Desired) string {
 	return "its manifests have faults"
 }
 
-// faultOf returns what keeps a target from being planned.
+// faultOf returns the reason why a target cannot be planned.
 func faultOf(r *plan.Report) string {
 	if r.Err != nil {
 		return r.Err.Error()
@@ -90,7 +90,7 @@ func faultOf(r *plan.Report) string {
 	return "it has no plan"
 }
 
-// setsOf are the intents of targets.
+// setsOf returns the intents of targets.
 func setsOf(review *fleet.Review) map[string]*intent.Set {
 	out := map[string]*intent.Set{}
 	for _, b := range review.Batches {

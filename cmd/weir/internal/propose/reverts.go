@@ -15,10 +15,11 @@ import (
 	"github.com/weir-gitops/weir/status/proposal/reverts"
 )
 
-// Reverts describes what commits launch, and writes what pools ran before. It implements reverts.Fleet.
+// Reverts describes what commits launch, and writes the previous versions of pools. It implements
+// reverts.Fleet.
 type Reverts struct {
 	Source
-	// Rollouts describes how the rollouts stand at a commit.
+	// Rollouts returns the state of the rollouts at a commit.
 	Rollouts func(head string) (reverts.Standing, error)
 }
 
@@ -55,7 +56,7 @@ func (r Reverts) Render(ctx context.Context, s snapshot.Snapshot, only []string)
 	return out, nil
 }
 
-// launched returns everything in Git that decides how a pool's machines are launched.
+// launched returns everything in Git that determines how a pool's machines are launched.
 func launched(p *intent.Pool) string {
 	var of struct {
 		Template  *intent.LaunchTemplate
@@ -75,7 +76,7 @@ func launched(p *intent.Pool) string {
 	}
 	text, err := json.Marshal(of)
 	if err != nil {
-		return "" // which differs from nothing
+		return "" // an empty value never counts as a difference
 	}
 	return string(text)
 }
@@ -88,7 +89,7 @@ func (r Reverts) Pin(ctx context.Context, s snapshot.Snapshot, was map[rollout.I
 	}
 	sets := setsOf(review)
 	var changes []edit.Change
-	pools := map[string][]rollout.ID{} // by the place of a change
+	pools := map[string][]rollout.ID{} // by the position of a change
 	for _, id := range slices.SortedFunc(maps.Keys(was), func(a, b rollout.ID) int { return strings.Compare(a.String(), b.String()) }) {
 		w, why := pinWish(sets[id.Target], id, was[id])
 		if why != "" {
@@ -131,8 +132,8 @@ func changeKey(w edit.Change) string {
 	return w.Place + " " + w.Object.APIVersion + " " + w.Object.String() + " " + w.Field.String()
 }
 
-// pinWish returns the field that makes a pool launch its previous version again, or why no such
-// field exists.
+// pinWish returns the change that makes a pool launch its previous version again, or the reason why there
+// is none.
 func pinWish(set *intent.Set, id rollout.ID, was rollout.Version) (w edit.Change, why string) {
 	if set == nil {
 		return w, "its target does not render"

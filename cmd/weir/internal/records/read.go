@@ -15,7 +15,8 @@ import (
 	"github.com/weir-gitops/weir/status/history"
 )
 
-// reader reads an engine, and is no member: no daemon sees it, and it has no lease. It is a state.Engine.
+// reader reads an engine without being a member: no daemon sees it, and it has no lease. It implements
+// state.Engine.
 type reader struct {
 	engine *coord.Engine
 	mirror *coord.Mirror
@@ -39,9 +40,9 @@ func (reader) Commit(context.Context, []coord.Op) error {
 	return errors.New("the records are only read")
 }
 
-// Read opens the records of an instance for reading. It works in parallel with daemons that run
-// over an engine. With a state directory, it works only if no daemon has it open: otherwise it
-// fails with state.ErrInUse. It fails with fs.ErrNotExist if no records exist. done closes them.
+// Read opens the records of an instance for reading. With an engine, it works in parallel with daemons.
+// With a state directory, it works only if no daemon has it open, and otherwise returns state.ErrInUse. It
+// returns fs.ErrNotExist if no records exist. done closes them.
 func Read(ctx context.Context, c *config.Config) (store state.Store, done func() error, err error) {
 	if !c.Several() {
 		db, err := state.OpenReadOnly(c.StateDir)
@@ -64,8 +65,8 @@ func Read(ctx context.Context, c *config.Config) (store state.Store, done func()
 	return shared, e.Close, nil
 }
 
-// DigestKey returns the key of digests in plans that a command makes as the daemons would. If
-// several daemons share it and this command may not read it, the key is random, and why says that.
+// DigestKey returns the key for digests in plans that a command makes, the same as the daemons' key. If
+// several daemons share the key and this command may not read it, the key is random, and why is the reason.
 func DigestKey(ctx context.Context, c *config.Config) (key []byte, why, err error) {
 	if !c.Several() {
 		key, err = statedir.DigestKey(c.StateDir)
@@ -91,8 +92,8 @@ func sharedKey(ctx context.Context, c *config.Config) (key []byte, err error) {
 	return ring.Read(ctx, keys.Digest)
 }
 
-// Abort ends a move between the places of two configurations that stopped half way: weir continues
-// with the first one. whole is false if the other place cannot be reached, and so stays as it is.
+// Abort cancels a move between the places of two configurations that stopped half way: weir continues with
+// the old one. whole is false if the other place cannot be reached, and is therefore unchanged.
 func Abort(ctx context.Context, old, next *config.Config) (whole bool, err error) {
 	from, err := open(ctx, old)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package records opens the records of an instance for commands, wherever its configuration
-// keeps them: in a state directory that no daemon has open, or in the engine that several
-// daemons share, which a command joins as a member that owns nothing.
+// Package records opens the records of an instance for commands, in any of their places: in a state
+// directory that no daemon has open, or in the engine that several daemons share, which a command joins as
+// a member that owns nothing.
 package records
 
 import (
@@ -25,18 +25,18 @@ import (
 	"github.com/weir-gitops/weir/status/history"
 )
 
-// place is an open place of records, for a move.
+// place is an opened place of records, for a move.
 type place struct {
 	state.Place
-	// alone fails while a daemon may write to it.
+	// alone returns an error if a daemon may write to the place.
 	alone func() error
-	// keyOf and setKey read and write an instance's keys in it.
+	// keyOf and setKey read and write an instance's keys in the place.
 	keyOf  func(ctx context.Context, use string) ([]byte, error)
 	setKey func(ctx context.Context, use string, key []byte) error
 	close  func() error
 }
 
-// Name says where a configuration keeps its records.
+// Name describes the place of the records of a configuration.
 func Name(c *config.Config) string {
 	switch shared := c.Coordination; shared.Engine() {
 	case "dynamodb":
@@ -104,9 +104,9 @@ func open(ctx context.Context, c *config.Config) (*place, error) {
 }
 
 const (
-	// commandPrefix begins the names of members that are commands.
+	// commandPrefix is the prefix of the names of members that are commands.
 	commandPrefix = "command-"
-	// commandsWithin bounds the wait for other commands, killed ones included.
+	// commandsWithin is the maximum wait for other commands, including killed ones.
 	commandsWithin = 2 * coord.TTL
 )
 
@@ -132,7 +132,7 @@ func openEngine(ctx context.Context, c *config.Config) (*place, error) {
 	}, nil
 }
 
-// member is a command among the daemons of an instance. It is a state.Engine.
+// member is a command as a member of an instance. It implements state.Engine.
 type member struct {
 	reader
 	name    string
@@ -161,7 +161,7 @@ func join(ctx context.Context, c *config.Config) (*member, error) {
 				every.Stop()
 				return
 			case <-every.C:
-				_ = m.session.Renew(renewing) // the next write shows it
+				_ = m.session.Renew(renewing) // the next write reports the error
 			}
 		}
 	})
@@ -176,7 +176,7 @@ func (m *member) leave() error {
 	return errors.Join(m.session.Leave(ctx), m.engine.Close())
 }
 
-// alone fails while a daemon is alive, and waits for commands.
+// alone returns an error if a daemon is alive. It waits for commands.
 func (m *member) alone(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, commandsWithin)
 	defer cancel()

@@ -15,18 +15,18 @@ import (
 )
 
 // confirmations is the prefix of two kinds of records. The record heed/ID asks the owners whether they have
-// read all earlier records. A member replies with the record heed/ID/MEMBER. Records are read in the
-// order of their writes, so a member that reads the question has read all records before it.
+// read all earlier records. A member replies with the record heed/ID/MEMBER. Records are read in the order
+// of their writes, so a member that reads the question has read all records before it.
 const confirmations = "heed/"
 
-// question is the value of such a record. No targets stand for all.
+// question is the value of the first kind. Without targets, it is about all targets.
 type question struct {
 	Targets []string  `json:"targets,omitempty"`
 	At      time.Time `json:"at"`
 }
 
 const (
-	// readWithin bounds the time that the caller of a command waits until owners have read it.
+	// readWithin is the time that the caller of a command waits until owners have read it.
 	readWithin = 5 * time.Second
 	// keepQuestions is the time that the engine keeps a question.
 	keepQuestions = time.Minute
@@ -70,7 +70,7 @@ func (d *Dispatcher) Followers(ctx context.Context, targets []string) (by []stri
 	return by, all
 }
 
-// about returns the keys of targets' scopes; without targets, all.
+// about returns the keys of targets' scopes, or all keys without targets.
 func (d *Dispatcher) about(targets []string) (keys []string) {
 	for _, w := range d.o.Wanted() {
 		if strings.HasPrefix(w.Key, "scope/") && (len(targets) == 0 || slices.ContainsFunc(w.Targets, func(t string) bool { return slices.Contains(targets, t) })) {
@@ -80,7 +80,8 @@ func (d *Dispatcher) about(targets []string) (keys []string) {
 	return keys
 }
 
-// hear answers new questions about keys that this member owns. asked are those already answered.
+// hear answers new questions about keys that this member owns. asked contains the questions that were
+// already answered.
 func (d *Dispatcher) hear(ctx context.Context, now *coord.Snapshot, asked map[string]bool) {
 	list := now.List(confirmations)
 	var ops []coord.Op
@@ -107,7 +108,7 @@ func (d *Dispatcher) hear(ctx context.Context, now *coord.Snapshot, asked map[st
 	}
 }
 
-// answered deletes questions whose callers no longer wait, and the answers to them.
+// answered returns operations that delete questions whose callers no longer wait, and their answers.
 func (d *Dispatcher) answered(now *coord.Snapshot) (out []coord.Op) {
 	for _, r := range now.List(confirmations) {
 		id, _, _ := strings.Cut(strings.TrimPrefix(r.Key, confirmations), "/")

@@ -1,15 +1,13 @@
-// Package relocation moves work between the daemons of an instance on request, and shows who owns
-// what.
+// Package relocation moves work between the daemons of an instance on request, and shows the owners.
 //
 // # Terms
 //
-// A user asks a member to drain, that is, to hand over everything that it owns and to take nothing,
-// or to take one scope or source. Members never call each other: a request is a record, which any
-// member writes and the addressed one executes. It is for one process: the next process on the same
-// machine is another member. The caller receives one of two answers: the member has done it, or the
-// request is only stored, because the member did not get to it in time. Every other command is
-// stored for the owners of its targets, and the caller receives the list of those that have read
-// it.
+// A user asks a member to drain, which means to hand over everything that it owns and take nothing, or to
+// take one scope or source. Members never call each other: a request is a record that any member writes,
+// and that the addressed member executes. It is for one process; the next process on the same machine is
+// another member. The caller receives one of two answers: the member has executed the request, or the
+// request is only stored, because the member did not execute it in time. Every other command is stored for
+// the owners of its targets, and the caller receives the list of owners that have read it.
 package relocation
 
 import (
@@ -30,7 +28,8 @@ import (
 	"github.com/weir-gitops/weir/status/members"
 )
 
-// drains is the prefix of records that ask a member to drain, and lastDrain the record that each such request writes too.
+// drains is the prefix of records that ask a member to drain. lastDrain is a record that each such request
+// also writes.
 const drains, lastDrain = "drain/", "last-drain"
 
 // drain is the value of these records.
@@ -40,45 +39,45 @@ type drain struct {
 }
 
 const (
-	// heedWithin bounds the time that a caller waits until a member has done its request.
+	// heedWithin is the time that a caller waits until a member has executed its request.
 	heedWithin = 20 * time.Second
-	// writeWithin bounds one write, and readEvery how often the records are read meanwhile.
+	// writeWithin is the timeout of one write. readEvery is the interval between reads of the records
+	// during the wait.
 	writeWithin = 5 * time.Second
 	readEvery   = 250 * time.Millisecond
-	// keepFor is the time that the record of an asked member stays after the member is gone.
+	// keepFor is the time that the record of a request stays after its member has died.
 	keepFor = time.Hour
 )
 
-// Options of a Dispatcher.
+// Options configures a Dispatcher.
 type Options struct {
-	// Kind is the engine's, for people.
+	// Kind is the kind of engine, for readers.
 	Kind string
-	// Member is this one's name.
+	// Member is the name of this member.
 	Member string
 	Keeper *coord.Keeper
 	Mirror *coord.Mirror
-	// Wanted returns what somebody should own.
+	// Wanted returns the scopes and sources that should be owned.
 	Wanted func() []members.Wanted
 	Logger *slog.Logger
 }
 
-// Dispatcher asks members to move work, and shows them.
+// Dispatcher asks members to move work, and shows the members.
 type Dispatcher struct {
 	o     Options
 	watch members.Watch
-	// differ holds the differences that were reported of members with another configuration. Only
-	// Run uses it.
+	// differ contains the reported differences of members with another configuration. Only Run uses it.
 	differ map[string]string
 }
 
 var _ commands.Members = (*Dispatcher)(nil)
 
-// New makes a Dispatcher. It processes no request until Run is called.
+// New returns a Dispatcher. It processes no request until Run is called.
 func New(o Options) *Dispatcher { return &Dispatcher{o: o} }
 
-// Run watches who owns what, and executes requests to this member, until ctx ends.
+// Run tracks the owners, and executes requests to this member, until ctx ends.
 func (d *Dispatcher) Run(ctx context.Context) error {
-	var endDrain func() // ends what Keeper.Drain still does
+	var endDrain func() // cancels the current Keeper.Drain
 	defer func() {
 		if endDrain != nil {
 			endDrain()
@@ -95,7 +94,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 		case asked && endDrain == nil:
 			endDrain = d.drain(ctx)
 		case !asked && endDrain != nil:
-			endDrain() // else it could still begin, and nothing would end it
+			endDrain() // otherwise it could still start, and nothing would end it
 			endDrain = nil
 			if err := d.o.Keeper.Undrain(ctx); err != nil {
 				d.o.Logger.Warn("cannot report to other members yet that this member takes work again", "error", err)
@@ -109,7 +108,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// drain hands over in the background, until it is done or the returned function has ended it.
+// drain hands over in the background until it is done, or until the returned function has cancelled it.
 func (d *Dispatcher) drain(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -122,7 +121,7 @@ func (d *Dispatcher) drain(ctx context.Context) (end func()) {
 	return func() { cancel(); <-done }
 }
 
-// watchSnapshot has the watch see what there is now.
+// watchSnapshot passes a snapshot of the records to the watch.
 func (d *Dispatcher) watchSnapshot(now *coord.Snapshot) {
 	d.watch.See(time.Now(), d.o.Member, now.Alive, now.Owners, d.o.Wanted())
 }
@@ -145,7 +144,7 @@ func (d *Dispatcher) see(now *coord.Snapshot) {
 	d.differ = differ
 }
 
-// View says who shares the work, and who owns what, by the last read.
+// View returns the members and owners at the last read.
 func (d *Dispatcher) View() members.View {
 	v := d.watch.View()
 	age, _ := d.o.Mirror.Age()
@@ -162,7 +161,7 @@ func (d *Dispatcher) View() members.View {
 func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved, error) {
 	out := commands.Moved{Member: cmp.Or(m.Member, d.o.Member), Undo: m.Undo}
 	err := d.ask(ctx, m, out.Member)
-	for errors.Is(err, coord.ErrConflict) { // others were asked at the same moment
+	for errors.Is(err, coord.ErrConflict) { // another request was written at the same time
 		err = d.ask(ctx, m, out.Member)
 	}
 	if err != nil {
@@ -172,7 +171,7 @@ func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved
 		a, err := d.member(now, out.Member)
 		out.Left = 0
 		if err != nil {
-			return !m.Undo // it is gone, and owns nothing
+			return !m.Undo // it is dead, and owns nothing
 		}
 		for _, o := range now.Owners {
 			if o.Session == a.Session && !o.Released {
@@ -187,9 +186,9 @@ func (d *Dispatcher) Drain(ctx context.Context, m commands.Move) (commands.Moved
 	return out, nil
 }
 
-// ask stores that a member must drain, or no longer must. It fails with ErrConflict if another
-// member was asked to drain since the records were read: the check that somebody takes its work has
-// to be repeated before anything is stored.
+// ask stores that a member must drain, or no longer must. It returns ErrConflict if another member was
+// asked to drain since the records were read: the check that another member takes its work must then be
+// repeated before anything is stored.
 func (d *Dispatcher) ask(ctx context.Context, m commands.Move, member string) error {
 	now, err := d.read(ctx)
 	if err != nil {
@@ -212,15 +211,15 @@ func (d *Dispatcher) ask(ctx context.Context, m commands.Move, member string) er
 	return d.write(ctx, ops)
 }
 
-// takesOver reports whether another member takes what one hands over.
+// takesOver reports whether another member would take the work of a draining one.
 func takesOver(now *coord.Snapshot, member string) bool {
 	return slices.ContainsFunc(now.Alive, func(a coord.Alive) bool {
 		return a.Member.Name != member && !a.Member.Draining && now.Get(drains+a.Member.Name).Version == 0
 	})
 }
 
-// over deletes requests to members that are gone for good. A member that was only cut off comes
-// back under its name.
+// over returns operations that delete requests to members that are permanently gone. A member that was only
+// disconnected returns under the same name.
 func (d *Dispatcher) over(now *coord.Snapshot, except string) (out []coord.Op) {
 	for _, r := range now.List(drains) {
 		name := strings.TrimPrefix(r.Key, drains)
@@ -270,7 +269,7 @@ func (d *Dispatcher) Take(ctx context.Context, m commands.Move) (commands.Moved,
 	return out, nil
 }
 
-// member returns a member that is alive.
+// member returns a living member by name.
 func (d *Dispatcher) member(now *coord.Snapshot, name string) (coord.Alive, error) {
 	i := slices.IndexFunc(now.Alive, func(a coord.Alive) bool { return a.Member.Name == name })
 	if i < 0 {
@@ -283,7 +282,7 @@ func (d *Dispatcher) member(now *coord.Snapshot, name string) (coord.Alive, erro
 	return now.Alive[i], nil
 }
 
-// read returns the engine's present records.
+// read returns the current records of the engine.
 func (d *Dispatcher) read(ctx context.Context) (*coord.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
@@ -306,7 +305,7 @@ func (d *Dispatcher) write(ctx context.Context, ops []coord.Op) error {
 	return nil
 }
 
-// await reads the records until is holds, or for heedWithin.
+// await reads the records until is returns true, or for heedWithin.
 func (d *Dispatcher) await(ctx context.Context, is func(*coord.Snapshot) bool) bool {
 	return d.awaitFor(ctx, heedWithin, is)
 }

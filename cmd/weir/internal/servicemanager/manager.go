@@ -23,9 +23,9 @@ const (
 	startStep  = time.Minute
 )
 
-// watchdog reads the settings of the service manager that started the process. It returns the
-// longest interval between two signs of life, or 0 if no manager waits for them. An impossible
-// environment is an error here, because a manager that never receives READY reports no reason.
+// watchdog reads the settings of the service manager that started the process. It returns the maximum
+// interval between two keep-alive messages, or 0 if no manager expects them. An invalid environment is an
+// error, because a manager that never receives READY does not report a reason.
 func watchdog() (time.Duration, error) {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
@@ -35,7 +35,7 @@ func watchdog() (time.Duration, error) {
 		return 0, fmt.Errorf("read NOTIFY_SOCKET: %q is neither a path nor an abstract name; unset it where no service manager listens", socket)
 	}
 	every, err := systemd.SdWatchdogEnabled(false)
-	if err != nil || every < 0 || every > 24*time.Hour { // below 0 where it overflows
+	if err != nil || every < 0 || every > 24*time.Hour { // negative after an overflow
 		return 0, fmt.Errorf("read WATCHDOG_USEC: %q is not a number of microseconds up to a day, or WATCHDOG_PID %q is not a process", os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID"))
 	}
 	return every, nil
@@ -44,24 +44,24 @@ func watchdog() (time.Duration, error) {
 // Manager is the service manager that started the process, if any.
 type Manager struct {
 	log *slog.Logger
-	// watchdog is the longest interval between two signs of life; 0 if the manager waits for none.
+	// watchdog is the maximum interval between two keep-alive messages; 0 if the manager expects none.
 	watchdog time.Duration
 }
 
-// Open reads what the service manager expects.
+// Open reads the settings of the service manager.
 func Open(log *slog.Logger) (*Manager, error) {
 	every, err := watchdog()
 	return &Manager{log, every}, err
 }
 
-// Starting reports the next step of the start to the service manager. The manager grants time for
-// that step alone, so that a slow start continues and a stuck one ends.
+// Starting reports the next step of the start to the service manager. The manager grants time only for that
+// step, so that a slow start continues and a stuck one ends.
 func (m *Manager) Starting(step string) {
 	m.Notify(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", startStep.Microseconds()), "STATUS=starts: "+step)
 }
 
-// Supervise reports to the service manager that the daemon is ready, which it is before its first
-// pass. From then on it reports that the daemon is alive, as long as the loop shows signs of life.
+// Supervise reports to the service manager that the daemon is ready, which is even before its first pass.
+// From then on, it reports that the daemon is alive as long as the loop sends heartbeats.
 func (m *Manager) Supervise(ctx context.Context, state *current.State) error {
 	started, sent := time.Now(), ""
 	lines := []string{systemd.SdNotifyReady}
@@ -92,7 +92,8 @@ func (m *Manager) Supervise(ctx context.Context, state *current.State) error {
 	}
 }
 
-// Notify sends lines to the service manager. If it no longer listens, that is no reason to stop.
+// Notify sends lines to the service manager. It ignores errors, because a missing listener is no reason to
+// stop.
 func (m *Manager) Notify(lines ...string) {
 	if len(lines) == 0 {
 		return
@@ -102,7 +103,7 @@ func (m *Manager) Notify(lines ...string) {
 	}
 }
 
-// standing says in a line how the targets stand, and how far the first pass is.
+// standing describes the state of the targets, or the progress of the first pass, in one line.
 func standing(targets []current.TargetState) string {
 	if len(targets) == 0 {
 		return "waiting for the first commit"
@@ -133,7 +134,7 @@ func standing(targets []current.TargetState) string {
 	return text
 }
 
-// Ready reports whether every target had its first pass.
+// Ready reports whether every target has had its first pass.
 func Ready(targets []current.TargetState) bool {
 	for _, t := range targets {
 		if t.Last == nil {

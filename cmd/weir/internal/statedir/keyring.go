@@ -16,15 +16,15 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/keys"
 )
 
-// Keyring has the keys of a daemon, by use.
+// Keyring contains the keys of a daemon, by use.
 type Keyring struct {
 	// Dir is the state directory.
 	Dir *Dir
-	// Shared are the keys that all daemons of the instance share.
+	// Shared contains the keys that all daemons of the instance share.
 	Shared map[string][]byte
 }
 
-// Key is the key of a use: the instance's, or, for a daemon alone, the state directory's.
+// Key returns the key for a use: the instance's, or, for a single daemon, the state directory's.
 func (k *Keyring) Key(use string, own func(dir string) ([]byte, error)) ([]byte, error) {
 	if key := k.Shared[use]; key != nil {
 		return key, nil
@@ -32,8 +32,9 @@ func (k *Keyring) Key(use string, own func(dir string) ([]byte, error)) ([]byte,
 	return own(k.Dir.Name)
 }
 
-// Share reads the keys that all daemons of the instance share, or makes them from those that this one had alone. Those then lie plain in no state
-// directory any more: to go back to one daemon, weir state move writes them there.
+// Share reads the keys that all daemons of the instance share, or creates them from the keys of this
+// daemon's state directory. Afterwards, no state directory contains them unencrypted; to return to a single
+// daemon, weir state move writes them there.
 func (k *Keyring) Share(ctx context.Context, c *config.Config, records *state.Shared, log *slog.Logger) error {
 	if !c.Several() {
 		return nil

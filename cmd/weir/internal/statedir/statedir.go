@@ -12,14 +12,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/state/files"
 )
 
-// Dir is a state directory that this process alone uses.
+// Dir is a state directory that only this process uses.
 type Dir struct {
 	Name string
 	lock *os.File
 }
 
-// Open makes the directory if need be and locks it. The lock ends with the process, also after
-// a crash.
+// Open creates the directory if necessary and locks it. The lock ends with the process, also after a crash.
 func Open(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open state directory: %w", err)
@@ -29,7 +28,7 @@ func Open(dir string) (*Dir, error) {
 		return nil, fmt.Errorf("open state directory: %w", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = f.Close() // the lock is what failed
+		_ = f.Close() // the error is about the lock
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("open state directory %s: %w", dir, state.ErrInUse)
 		}
@@ -38,18 +37,17 @@ func Open(dir string) (*Dir, error) {
 	return &Dir{Name: dir, lock: f}, nil
 }
 
-// Close gives the directory up. It unlocks by name, not by closing alone: a
-// child that is just being started holds a copy of the descriptor until it
-// runs its program, and with the copy the lock.
+// Close releases the directory. It unlocks explicitly, because closing is not sufficient: a child process
+// that is being started has a copy of the descriptor, and so of the lock, until it runs its program.
 func (d *Dir) Close() error {
 	return errors.Join(syscall.Flock(int(d.lock.Fd()), syscall.LOCK_UN), d.lock.Close())
 }
 
-// Path is a place below the directory.
+// Path returns a path below the directory.
 func (d *Dir) Path(name string) string { return filepath.Join(d.Name, name) }
 
-// DigestKey reads the key that stands for user data in plans' digests from the
-// state directory dir, and makes it once if it is not there.
+// DigestKey reads the key for hashes of user data in digests of plans from the state directory dir. It
+// creates the key if it is missing.
 func DigestKey(dir string) ([]byte, error) {
 	return files.OpenKey(filepath.Join(dir, "digest.key"), "digest key", "digests of earlier plans no longer match")
 }

@@ -21,8 +21,8 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 )
 
-// settings holds the environment's settings for the connection to the collector. The exporter reads
-// the remaining ones, headers and compression, by itself.
+// settings contains the environment's settings for the connection to the collector. The exporter itself
+// reads headers and compression.
 type settings struct {
 	url     *url.URL
 	timeout time.Duration
@@ -31,10 +31,10 @@ type settings struct {
 
 const defaultTimeout = 10 * time.Second
 
-// readEnvironment returns nil if no traces are configured. It refuses settings that the exporter
-// would only report on standard error, in a line that may show a key.
+// readEnvironment returns nil if no traces are configured. It rejects settings that the exporter would only
+// report on standard error, in a line that may contain a key.
 func readEnvironment() (*settings, error) {
-	// A variable of the traces alone goes before the one for all signals.
+	// A variable for traces only has precedence over the one for all signals.
 	either := func(name string) string {
 		if v := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_" + name); v != "" {
 			return v
@@ -75,7 +75,7 @@ func readEnvironment() (*settings, error) {
 	return s, nil
 }
 
-// tracesEndpoint returns the address for traces, empty if none are configured.
+// tracesEndpoint returns the address for traces, empty if none is configured.
 func tracesEndpoint() string {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return ""
@@ -97,13 +97,13 @@ func checkHeaders(list string) error {
 	return nil
 }
 
-// shown is the address without user and query.
+// shown returns the address without user and query.
 func (s settings) shown() string {
 	return (&url.URL{Scheme: s.url.Scheme, Host: s.url.Host, Path: s.url.Path}).String()
 }
 
-// client is the exporter's own, which is given no secret and loses spans rather than
-// hold anything up.
+// client is the exporter's own client, with two differences: it sends no secrets, and it drops spans
+// instead of delaying anything.
 type client struct {
 	otlptrace.Client
 	way    *http.Client
@@ -115,7 +115,7 @@ type client struct {
 	failing bool
 }
 
-// A collector that is busy is asked again, and not for long.
+// A busy collector gets retries for a short time.
 var again = otlptracehttp.RetryConfig{Enabled: true, InitialInterval: time.Second, MaxInterval: 5 * time.Second, MaxElapsedTime: 10 * time.Second}
 
 func newClient(s settings, o Options) *client {
@@ -127,14 +127,14 @@ func newClient(s settings, o Options) *client {
 	if redact == nil {
 		redact = func(text string) string { return text }
 	}
-	toItAlone := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the headers may hold a key
+	toItAlone := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the headers may contain a key
 	way := &http.Client{Transport: toAddress{transport, s.url}, Timeout: s.timeout, CheckRedirect: toItAlone}
 	sender := otlptracehttp.NewClient(otlptracehttp.WithHTTPClient(way), otlptracehttp.WithRetry(again), otlptracehttp.WithMaxResponseSize(1<<20))
 	return &client{Client: sender, way: way, shown: s.shown(), redact: redact, log: o.Logger}
 }
 
-// toAddress sends requests to the whole of an address: the exporter leaves out user and
-// query. They are in no error, for those name the request that came in.
+// toAddress sends requests to the complete address, because the exporter omits user and query. Errors do
+// not contain these, because they name the original request.
 type toAddress struct {
 	*http.Transport
 	url *url.URL
@@ -156,8 +156,8 @@ func (c *client) Stop(ctx context.Context) error {
 	return c.Client.Stop(ctx)
 }
 
-// UploadTraces implements otlptrace.Client. It logs a failure once, until spans can be
-// sent again, and returns no error.
+// UploadTraces implements otlptrace.Client. It logs only the first failure until spans can be sent again,
+// and returns no error.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	c.clean(spans)
 	err := c.Client.UploadTraces(ctx, spans)
@@ -165,7 +165,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	defer c.mu.Unlock()
 	switch {
 	case err != nil && !c.failing:
-		const most = 300 // the collector's answer is part of it
+		const most = 300 // it contains the collector's response
 		text := err.Error()
 		c.log.Warn("spans cannot be sent and are dropped", "endpoint", c.shown, "error", strings.ToValidUTF8(text[:min(most, len(text))], ""))
 	case err == nil && c.failing:
@@ -175,7 +175,7 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	return nil
 }
 
-// clean takes secrets out of every text of the spans.
+// clean redacts every text of the spans.
 func (c *client) clean(spans []*tracepb.ResourceSpans) {
 	for _, r := range spans {
 		for _, scope := range r.GetScopeSpans() {

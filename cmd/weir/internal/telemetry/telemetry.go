@@ -1,6 +1,6 @@
-// Package telemetry sends spans to an OpenTelemetry collector over OTLP/HTTP. It
-// is configured by OpenTelemetry's own environment variables and does nothing
-// unless OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set.
+// Package telemetry sends spans to an OpenTelemetry collector over OTLP/HTTP. OpenTelemetry's own
+// environment variables configure it. It does nothing unless OTEL_EXPORTER_OTLP_ENDPOINT or
+// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set.
 package telemetry
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/status/forge"
 )
 
-// Options of Open.
+// Options configures Open.
 type Options struct {
 	// Instance and Version describe this process.
 	Instance, Version string
@@ -30,14 +30,14 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Tracing makes root spans. Its zero value makes none.
+// Tracing creates root spans. Its zero value creates none.
 type Tracing struct {
 	tracer   trace.Tracer
 	provider *sdktrace.TracerProvider
 }
 
-// Open reads the environment. It opens no connection: if a collector does not answer, that is
-// logged when spans are sent, and the spans are dropped.
+// Open reads the environment. It opens no connection: if a collector does not answer, a failure is logged
+// when spans are sent, and the spans are dropped.
 func Open(ctx context.Context, o Options) (*Tracing, error) {
 	settings, err := readEnvironment()
 	if err != nil || settings == nil {
@@ -51,7 +51,7 @@ func Open(ctx context.Context, o Options) (*Tracing, error) {
 	if o.Instance != "" {
 		attributes = append(attributes, attribute.String("service.instance.id", o.Instance))
 	}
-	// The environment wins over what weir says of itself.
+	// The environment overrides weir's own attributes.
 	described, err := resource.New(ctx, resource.WithAttributes(attributes...), resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
 		return nil, fmt.Errorf("open tracing: %w", err)
@@ -61,7 +61,7 @@ func Open(ctx context.Context, o Options) (*Tracing, error) {
 	return &Tracing{tracer: provider.Tracer(span.Scope), provider: provider}, nil
 }
 
-// Tracer makes root spans.
+// Tracer returns a tracer for root spans.
 func (t *Tracing) Tracer() trace.Tracer {
 	if t.tracer == nil {
 		return noop.NewTracerProvider().Tracer(span.Scope)
@@ -69,7 +69,7 @@ func (t *Tracing) Tracer() trace.Tracer {
 	return t.tracer
 }
 
-// Past records a root span that has just ended and took that long.
+// Past records a root span that has just ended and took the given time.
 func (t *Tracing) Past(ctx context.Context, name string, took time.Duration, err error, pairs ...string) {
 	if t.tracer == nil {
 		return
@@ -78,7 +78,7 @@ func (t *Tracing) Past(ctx context.Context, name string, took time.Duration, err
 	span.End(s, err)
 }
 
-// Close sends what has not been sent yet.
+// Close sends the remaining spans.
 func (t *Tracing) Close(ctx context.Context) error {
 	if t.provider == nil {
 		return nil
@@ -86,7 +86,7 @@ func (t *Tracing) Close(ctx context.Context) error {
 	return t.provider.Shutdown(ctx)
 }
 
-// Forge returns f with a span around each commit status that is written.
+// Forge returns f with a span around each write of a commit status.
 func (t *Tracing) Forge(f commits.Forge) commits.Forge {
 	if t.tracer == nil {
 		return f

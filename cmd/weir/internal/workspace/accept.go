@@ -23,35 +23,35 @@ import (
 	"github.com/weir-gitops/weir/source/worktree"
 )
 
-// Accepted describes how the files of a PATH can match AWS.
+// Accepted describes changes to the files of a PATH that make them match AWS.
 type Accepted struct {
 	Fields []accept.Field
 	Files  []AcceptedFile
-	// More are the steps that weir would make then and would not make now.
+	// More lists the additional steps that weir would make after the changes.
 	More []string
 	root string
 }
 
-// AcceptedFile is a file before and after.
+// AcceptedFile is a file before and after the changes.
 type AcceptedFile struct {
-	// Path is below the work tree's root.
+	// Path is relative to the work tree's root.
 	Path     string
 	Was, Now []byte
 }
 
-// acceptPlan holds what was planned, and its input.
+// acceptPlan contains plans and their inputs.
 type acceptPlan struct {
 	root   string
 	tree   tree.Tree
 	places []edit.Place
 
-	mu      sync.Mutex // guards what passes over several scopes fill
+	mu      sync.Mutex // guards the fields that concurrent passes write
 	reports map[string]*plan.Report
 	sets    map[string]*intent.Set
 	states  map[string]*observed.State
 }
 
-// pass plans a batch, and keeps what it read.
+// pass plans a batch, and stores the observed state.
 func (l *acceptPlan) pass(ctx context.Context, b reconciler.Batch) []*plan.Report {
 	b.Inputs = &reconciler.PassInputs{}
 	reports := reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
@@ -67,7 +67,7 @@ func (l *acceptPlan) pass(ctx context.Context, b reconciler.Batch) []*plan.Repor
 	return reports
 }
 
-// whole fails where a target has no plan that can be gone by.
+// whole returns an error if a target has no complete plan.
 func (l *acceptPlan) whole(names []string) error {
 	for _, name := range names {
 		r := l.reports[name]
@@ -84,8 +84,8 @@ func (l *acceptPlan) whole(names []string) error {
 	return nil
 }
 
-// AcceptPath finds how the manifests of a PATH would say what AWS has otherwise, and plans
-// them as they would be. It writes nothing.
+// AcceptPath finds changes to the manifests of a PATH that match AWS, and plans the changed manifests. It
+// writes nothing.
 func AcceptPath(ctx context.Context, env Env, p Path, c accept.Choice) (*Accepted, error) {
 	return accepts(ctx, c, func(files map[string][]byte) (*acceptPlan, []string, error) {
 		p.Files = files
@@ -94,7 +94,7 @@ func AcceptPath(ctx context.Context, env Env, p Path, c accept.Choice) (*Accepte
 			return nil, nil, err
 		}
 		defer w.Close()
-		env.Note = func(string) {} // a second time it was said
+		env.Note = func(string) {} // the first plan has already printed its notes
 		l := &acceptPlan{root: w.root, tree: w.tree, places: w.places, reports: map[string]*plan.Report{}, sets: map[string]*intent.Set{}, states: map[string]*observed.State{}}
 		if _, err := worktree.OpenWorkTree(w.root); err != nil {
 			return nil, nil, advice.Hinted(fmt.Errorf("edit %s: %w", p.Path, err), "weir edits files of a Git work tree, where you see what has changed and can take it back: git init makes one")
@@ -110,8 +110,7 @@ func AcceptPath(ctx context.Context, env Env, p Path, c accept.Choice) (*Accepte
 	})
 }
 
-// AcceptConfig is AcceptPath for the targets of a configuration, in a work tree of their
-// source.
+// AcceptConfig is AcceptPath for the targets of a configuration, in a work tree of their source.
 func AcceptConfig(ctx context.Context, env Env, cfg *config.Config, path string, targets []string, c accept.Choice) (*Accepted, error) {
 	return accepts(ctx, c, func(files map[string][]byte) (*acceptPlan, []string, error) {
 		at, err := openWorkTree(path)
@@ -186,8 +185,8 @@ func accepts(ctx context.Context, c accept.Choice, see func(files map[string][]b
 	return out, nil
 }
 
-// Write writes the files, each whole or not at all. One that has changed meanwhile is left,
-// and those after it.
+// Write writes the files, each completely or not at all. It stops at a file that has changed in the
+// meantime.
 func (a *Accepted) Write() error {
 	for _, f := range a.Files {
 		path := filepath.Join(a.root, filepath.FromSlash(f.Path))

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-// Adopt makes the passes of the work adopt, and nothing else. Names of pools limit
-// them; without any, all pools are meant.
+// Adopt limits the passes of the workspace to adoptions. names limits them to pools; an empty list means
+// all pools.
 func (w *Workspace) Adopt(from string, names []string) error {
 	wanted := map[string]bool{}
 	known := map[string]bool{}
@@ -48,8 +48,8 @@ func (w *Workspace) Adopt(from string, names []string) error {
 	return nil
 }
 
-// PlanAgain plans each target again after an adoption, with its pools as they are now. The pass
-// before saw only their state before the adoption, and adopts nothing else.
+// PlanAgain plans each target again after an adoption, with the current state of its pools. The previous
+// pass saw only their state before the adoption. PlanAgain adopts nothing else.
 func (w *Workspace) PlanAgain(ctx context.Context, applied []terminal.Applied) {
 	done := func(o step.Outcome) bool { return o.Status == step.Done }
 	if !slices.ContainsFunc(applied, func(a terminal.Applied) bool { return slices.ContainsFunc(a.Outcomes, done) }) {

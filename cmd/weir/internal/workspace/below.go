@@ -13,9 +13,8 @@ import (
 // deepest is the number of directory levels below a PATH that are searched for manifests.
 const deepest = 4
 
-// hintBelow says of a directory in which nothing was found that directories below it
-// hold manifests: the user gave the parent of the overlays, and "no faults" would be
-// true of nothing.
+// hintBelow adds a hint if a directory contains no manifests, but directories below it do. The user has
+// probably named the parent of the overlays, and a result without faults would be misleading.
 func hintBelow(list diag.List, dir string, shown string, pools int) diag.List {
 	missing := slices.IndexFunc(list, func(d diag.Diagnostic) bool { return d.Code == "kustomization-missing" && d.Line == 0 })
 	if pools > 0 || missing < 0 && list.HasErrors() {
@@ -36,8 +35,8 @@ func hintBelow(list diag.List, dir string, shown string, pools int) diag.List {
 	})
 }
 
-// manifestsBelow are the directories below dir with a kustomization, or where there is
-// none, with YAML files; none where dir has a kustomization itself.
+// manifestsBelow returns the directories below dir with a kustomization or, if there is none, with YAML
+// files. It returns none if dir itself has a kustomization.
 func manifestsBelow(dir string) []string {
 	var built, plain []string
 	own := false
@@ -45,11 +44,11 @@ func manifestsBelow(dir string) []string {
 		rel, _ := filepath.Rel(dir, p)
 		switch {
 		case err != nil:
-			return fs.SkipDir // what cannot be read offers nothing
+			return fs.SkipDir // ignore unreadable directories
 		case e.IsDir() && (strings.HasPrefix(e.Name(), ".") && rel != "." || strings.Count(rel, string(filepath.Separator)) >= deepest):
 			return fs.SkipDir
 		case filepath.Dir(rel) == "." && isKustomization(e.Name()):
-			own = true // it names what it uses from below
+			own = true // it names the files below that it uses
 			return fs.SkipAll
 		case e.IsDir() || filepath.Dir(rel) == ".":
 			return nil

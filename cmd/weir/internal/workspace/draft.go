@@ -29,58 +29,56 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Draft is planned in place of the commit that a source follows.
+// Draft is planned instead of the followed commit of a source.
 type Draft struct {
-	// Path is in the work tree that is planned as it is on disk, and Ref the branch, tag or
-	// commit: of the repository around Path, or where that is empty of the source's.
+	// Path is in the work tree to plan, as it is on disk. Ref is a branch, tag or commit of the repository
+	// that contains Path or, if Path is empty, of the source's repository.
 	Path, Ref string
-	// Pull is a pull request, in place of them.
+	// Pull is a pull request to plan instead of Path and Ref.
 	Pull Pull
-	// Targets lists the targets to plan, all changed ones if none is named.
+	// Targets lists the targets to plan. If it is empty, all changed targets are planned.
 	Targets []string
 
-	// all plans all targets where none is named, and files take the place of those of the
-	// work tree.
+	// all plans all targets if Targets is empty. files replace files of the work tree.
 	all   bool
 	files map[string][]byte
 }
 
-// proposed is a state that the user would like a source to have.
+// proposed is a proposed state of a source.
 type proposed struct {
 	fleet.Proposal
-	// what names it, for people.
+	// what describes the state for readers.
 	what string
-	// lacks reports whether a commit that the source follows is missing in it; nil if that is
-	// unknown.
+	// lacks reports whether the state does not contain a followed commit; nil if that is unknown.
 	lacks func(ctx context.Context, followed string) (bool, error)
 }
 
 // Drafted is the result of planning a draft.
 type Drafted struct {
 	Reports []*plan.Report
-	// what names the thing planned, against the commit that source follows; unread says
-	// why that is not known.
+	// what describes the planned state. against is the followed commit of source, and unread the reason why
+	// that commit is unknown.
 	what, source, against, unread string
-	// behind says that this commit is missing in the draft.
+	// behind says that the draft does not contain the followed commit.
 	behind bool
-	// gone are targets that it takes away, unaffected is how many it leaves as they
-	// are, and withheld are those without their secrets.
+	// gone lists the targets that the draft removes, unaffected is the number of targets that it does not
+	// change, and withheld lists targets without their secrets.
 	gone       []string
 	unaffected int
 	withheld   []string
-	// asFollowed says that what depends on their secrets is planned as it is followed.
+	// asFollowed says that parts that depend on their secrets are planned as in the followed commit.
 	asFollowed bool
 }
 
-// PlanDraft plans a work tree or a ref as the daemon of a configuration would if its
-// source followed it. It reads, and neither locks nor needs the state directory.
+// PlanDraft plans a work tree or a ref like the daemon of a configuration would if its source followed it.
+// It only reads, and neither locks nor needs the state directory.
 func PlanDraft(ctx context.Context, env Env, c *config.Config, f Draft) (Drafted, error) {
 	return planDraft(ctx, env, c, f, func(_ *drafting, b reconciler.Batch) []*plan.Report {
 		return reconciler.RunBatch(ctx, b, reconciler.PlanOnly)
 	})
 }
 
-// drafting is a draft whose accounts are open.
+// drafting is a draft with opened accounts.
 type drafting struct {
 	*Workspace
 	review      *fleet.Review
@@ -102,7 +100,7 @@ func planDraft(ctx context.Context, env Env, c *config.Config, f Draft, pass fun
 	if err != nil {
 		return out, fmt.Errorf("make mirror directory: %w", err)
 	}
-	w := &Workspace{release: []func(){func() { _ = os.RemoveAll(dir) }}} // the system cleans up the rest
+	w := &Workspace{release: []func(){func() { _ = os.RemoveAll(dir) }}} // the system cleans up anything that is left
 	defer w.Close()
 	views, err := w.readSources(ctx, env, c, dir)
 	if err != nil {
@@ -157,7 +155,7 @@ func uselessKey() []byte {
 	return key
 }
 
-// place returns the work tree of a draft, nil if it has none, and the source whose place it takes.
+// place returns the work tree of a draft, nil if it has none, and the source that the draft replaces.
 func (f Draft) place(c *config.Config) (tree *worktree.WorkTree, from config.Source, err error) {
 	if f.Path != "" {
 		if tree, err = openWorkTree(f.Path); err != nil {
@@ -171,7 +169,7 @@ func (f Draft) place(c *config.Config) (tree *worktree.WorkTree, from config.Sou
 	return tree, from, err
 }
 
-// hasTargets refuses names of targets that a review does not have.
+// hasTargets returns an error for names of targets that a review does not contain.
 func hasTargets(review *fleet.Review, names []string, source string) error {
 	for _, name := range names {
 		if !slices.Contains(review.Names, name) {
@@ -181,7 +179,7 @@ func hasTargets(review *fleet.Review, names []string, source string) error {
 	return nil
 }
 
-// drafted describes what is planned, and the followed commit that it is compared with.
+// drafted describes the planned state, and the followed commit that it is compared with.
 func (p proposed) drafted(ctx context.Context, followed fleet.View) (out Drafted, err error) {
 	out.what, out.source, out.against = p.what, p.Source, followed.Snapshot.Revision
 	if followed.Err != nil {
@@ -207,8 +205,8 @@ func openWorkTree(path string) (*worktree.WorkTree, error) {
 	return tree, nil
 }
 
-// identities returns the identity of a work tree by its place, and those of the repositories that
-// it is a clone of.
+// identities returns the identity of a work tree by its location, and the identities of the repositories
+// that it is a clone of.
 func identities(tree *worktree.WorkTree) (out []string) {
 	if tree == nil {
 		return nil
@@ -219,10 +217,10 @@ func identities(tree *worktree.WorkTree) (out []string) {
 	return out
 }
 
-// fromWorkTree is a work tree as it is on disk, or a ref of its repository.
+// fromWorkTree returns a work tree as it is on disk, or a ref of its repository.
 func (w *Workspace) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, ref string) (p proposed, err error) {
 	git, err := tree.At(cmp.Or(ref, "HEAD"))
-	if err != nil && ref == "" { // nothing was committed yet
+	if err != nil && ref == "" { // the repository has no commit yet
 		p.what = tree.Root + " as it is on disk"
 		p.Snapshot, p.Head = snapshot.Snapshot{Revision: onDisk, Tree: tree.Tree}, &snapshot.Snapshot{}
 		return p, nil
@@ -246,16 +244,16 @@ func (w *Workspace) fromWorkTree(ctx context.Context, tree *worktree.WorkTree, r
 	return p, nil
 }
 
-// onDisk replaces the revision of files that are no commit.
+// onDisk is the revision of uncommitted files.
 const onDisk = "on disk"
 
-// fromSource is a ref of a source's own repository.
+// fromSource returns a ref of a source's own repository.
 func (w *Workspace) fromSource(ctx context.Context, s config.Source, dir, ref string, secrets *redact.Registry) (p proposed, err error) {
 	from, _, err := follow.Config(s, dir, secrets.Set)
 	if err != nil {
 		return p, err
 	}
-	from.Verify = signature.Policy{} // only the followed commit has to be signed; this one is for review
+	from.Verify = signature.Policy{} // only the followed commit must be signed; this one is for review
 	tries := []source.Ref{{Branch: ref}, {Tag: ref}}
 	switch {
 	case strings.HasPrefix(ref, "refs/"):
@@ -285,8 +283,8 @@ func (w *Workspace) fromSource(ctx context.Context, s config.Source, dir, ref st
 	return p, advice.Hinted(fmt.Errorf("plan %s: %w", wording.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
 }
 
-// mergeLacks reads from the source's history whether the followed commit is missing in a ref. If
-// that cannot be read, it reports nothing.
+// mergeLacks returns a function that reads from the source's history whether a ref does not contain the
+// followed commit. If that cannot be read, the function reports nothing.
 func (w *Workspace) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
 	if !strings.HasPrefix(head.Ref, "refs/") {
 		return nil
@@ -297,7 +295,7 @@ func (w *Workspace) mergeLacks(name string, head snapshot.Snapshot) func(context
 	}
 }
 
-// Notes describes what was planned, and what the plans leave out.
+// Notes describes the planned state, and the parts that the plans leave out.
 func (r Drafted) Notes() (out []string) {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	compared := "commit " + r.against[:min(7, len(r.against))] + ", which it follows"

@@ -24,29 +24,28 @@ import (
 	"github.com/weir-gitops/weir/status/commands"
 )
 
-// gating makes one command hold the steps that the daemon would hold: requests of people, windows,
-// and waves.
+// gating makes a command hold the same steps as the daemon: because of user requests, windows and waves.
 type gating struct {
 	clock      *clock.Clock
 	conditions map[string]gates.Conditions
 	records    gates.Records
-	// rollouts are the records of rollouts by source, as far as they could be read.
+	// rollouts contains the records of rollouts by source, as far as they could be read.
 	rollouts map[string]*rollout.Record
-	// all are the targets of the configuration, those that are not chosen too:
-	// chosen ones may wait for them.
+	// all contains all targets of the configuration, because chosen targets may wait for targets that are
+	// not chosen.
 	all    []reconciler.Batch
 	known  gates.Before
 	passes int
-	// ready are the approvals that are not used yet, by target. The record is the
-	// daemon's: here it is remembered which have begun.
+	// ready contains the unused approvals, by target. Only the daemon writes their record, so gating stores
+	// in memory which ones have been started.
 	mu    sync.Mutex
 	ready map[string]gates.Grant
 }
 
-// newGating fails if a command that writes cannot read the requests of people.
+// newGating returns a gating. It fails if a command that writes cannot read the requests of users.
 func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.Composition, now *clock.Clock, writes bool) (*gating, error) {
 	g := &gating{clock: now, conditions: composed.Conditions, all: slices.Clone(composed.Batches)}
-	for i := range g.all { // of these none is left out
+	for i := range g.all { // leave none of them out
 		g.all[i].Targets = slices.Clone(g.all[i].Targets)
 	}
 	var err error
@@ -59,8 +58,8 @@ func newGating(ctx context.Context, env Env, c *config.Config, composed *fleet.C
 	return g, nil
 }
 
-// readRecords reads the requests of people from the state directory, or from the daemon that has it
-// open. With several daemons it asks a daemon that answers, or the engine that they share.
+// readRecords reads the requests of users from the state directory, or from the daemon that has it open.
+// With several daemons, it asks a daemon that answers, or the engine that they share.
 func readRecords(ctx context.Context, env Env, c *config.Config, now *clock.Clock) (out gates.Records, rollouts map[string]*rollout.Record, err error) {
 	var silent error
 	if c.Several() {
@@ -108,8 +107,8 @@ func (g *gating) lossText() string {
 	return gates.LossText(*g.records.Lost)
 }
 
-// before sets the gates of a pass. Before the first pass it plans the targets that others wait for,
-// and finds the plans that were approved.
+// before sets the gates of a pass. Before the first pass, it plans the targets that others wait for, and
+// finds the approved plans.
 func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 	if g == nil {
 		return
@@ -117,7 +116,7 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 	if g.passes == 0 && (g.waits(batches) || len(g.records.Approvals) > 0) {
 		gates.Gate(g.all, g.conditions, g.records, g.known, gates.Pending{}, g.clock.Moment())
 		for _, b := range g.all {
-			for i := range b.Targets { // that it waits itself is no news to those after it
+			for i := range b.Targets { // for later targets it does not matter that it waits itself
 				b.Targets[i].Policy.Gates.Wave = ""
 			}
 			g.note(ctx, b)
@@ -134,15 +133,15 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 	gates.Gate(batches, g.conditions, g.records, g.known, gates.Pending{Ready: g.ready, Begin: g.startGrant}, g.clock.Moment())
 }
 
-// note takes in how the targets of a scope stand.
+// note records the state of the targets of a scope.
 func (g *gating) note(ctx context.Context, b reconciler.Batch) {
 	for _, r := range reconciler.RunBatch(ctx, b, reconciler.PlanOnly) {
 		g.known.Note(r)
 	}
 }
 
-// renew looks again at targets that others come after and know of something newer
-// that they may be about to move to.
+// renew reads targets again if later targets have seen newer facts, because the earlier targets may be
+// about to change.
 func (g *gating) renew(ctx context.Context, batches []reconciler.Batch) {
 	fresh := map[string]time.Time{}
 	for _, b := range batches {
@@ -181,7 +180,7 @@ func (g *gating) opens(target string) bool {
 	return false
 }
 
-// startGrant makes the passes after this one run the remaining steps of an approved plan.
+// startGrant makes later passes execute the remaining steps of an approved plan.
 func (g *gating) startGrant(ready gates.Grant) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -197,7 +196,7 @@ func (g *gating) waits(batches []reconciler.Batch) bool {
 	})
 }
 
-// after processes a report. Only the command itself holds back a target that was not chosen.
+// after processes a report. If a target was not chosen, only the command itself prevents its steps.
 func (g *gating) after(r *plan.Report, chosen bool) {
 	if g == nil {
 		return

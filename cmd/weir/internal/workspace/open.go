@@ -18,23 +18,23 @@ import (
 	"github.com/weir-gitops/weir/source/worktree"
 )
 
-// Path is a directory that is planned without a configuration.
+// Path is a directory to plan without a configuration.
 type Path struct {
 	Path string
-	// Region is the environment's where it is empty, and Target named after the directory.
+	// Region defaults to the environment's region, and Target to the name of the directory.
 	Region, Target, Instance string
 	Kubeconfig               string
 	KMSKeys                  []string
-	// Prune deletes what the directory no longer wants. Writes says that AWS is changed: then
-	// encrypted values are never replaced by placeholders.
+	// Prune deletes resources that the directory no longer contains. Writes says that the command changes
+	// AWS. Encrypted values are then never replaced by placeholders.
 	Prune, Writes bool
-	// Files take the place of those on disk, by their paths below the work tree's root.
+	// Files replace files on disk, by their paths relative to the work tree's root.
 	Files map[string][]byte
-	// Inputs reads what the directory is rendered with, once all else is in order.
+	// Inputs reads the inputs of the render, after all other checks.
 	Inputs func() (Inputs, error)
 }
 
-// region returns the region to plan in, that of the environment if the path has none.
+// region returns the region of the path, by default the environment's region.
 func (p Path) region(env Env) string {
 	region := p.Region
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
@@ -45,7 +45,7 @@ func (p Path) region(env Env) string {
 	return region
 }
 
-// check refuses properties that AWS or weir would not accept.
+// check rejects properties that AWS or weir would not accept.
 func (p Path) check() error {
 	switch {
 	case p.Region == "":
@@ -61,7 +61,7 @@ func (p Path) check() error {
 	return nil
 }
 
-// targets returns the directories that are a target, and the names of the targets.
+// targets returns the directories of targets, and the names of the targets.
 func (p Path) targets() (dirs, names []string, err error) {
 	dirs = Overlays(p.Path)
 	switch {
@@ -85,7 +85,7 @@ func (p Path) targets() (dirs, names []string, err error) {
 	return dirs, names, nil
 }
 
-// inputs reads what the path is rendered with.
+// inputs reads the inputs of the render.
 func (p Path) inputs() (Inputs, error) {
 	in, err := p.Inputs()
 	if err != nil {
@@ -99,7 +99,7 @@ func (p Path) inputs() (Inputs, error) {
 	return in, nil
 }
 
-// OpenPath opens one directory as a target of its own, or as many as it has overlays.
+// OpenPath opens a directory as a target, or each of its overlays as a target.
 func OpenPath(ctx context.Context, env Env, p Path) (*Workspace, error) {
 	begin()
 	p.Region = p.region(env)
@@ -119,7 +119,7 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Workspace, error) {
 	if !p.Writes {
 		aws.Ahead(ctx, key, p.Instance)
 	}
-	// Only what changes nothing may look at placeholders.
+	// Only commands that change nothing may use placeholders.
 	o := in.Options(!p.Writes)
 	w := &Workspace{Quick: env.quick()}
 	for i, path := range dirs {
@@ -131,7 +131,7 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Workspace, error) {
 	return w, nil
 }
 
-// addPath adds one directory as a target.
+// addPath adds a directory as a target.
 func (w *Workspace) addPath(ctx context.Context, env Env, aws *accounts.Set, p Path, path, name string, o render.Options) error {
 	tree, root, dir, err := worktree.OpenPath(path)
 	if err != nil {
@@ -162,9 +162,9 @@ func (w *Workspace) addPath(ctx context.Context, env Env, aws *accounts.Set, p P
 	return nil
 }
 
-// headOf returns the checked-out commit of a work tree, to be read until it is closed. It is nil
-// outside of a work tree, and if the repository cannot be read: a version of a launch template then
-// says less about its origin, but can still be created.
+// headOf returns the checked-out commit of a work tree, which stays readable until done is called. It is
+// nil outside of a work tree, and if the repository cannot be read. A version of a launch template then has
+// less information about its origin, but can still be created.
 func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done func()) {
 	w, err := worktree.OpenWorkTree(root)
 	if err != nil {
@@ -180,8 +180,8 @@ func headOf(ctx context.Context, root string) (head *snapshot.Snapshot, done fun
 	return head, git.Close
 }
 
-// OpenConfig opens targets of a configuration, all if none is named, at the followed commits. If
-// AWS will be changed, it fails if the requests of people cannot be read.
+// OpenConfig opens targets of a configuration, all if none is named, at the followed commits. If writes is
+// true, it fails if the requests of users cannot be read.
 func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, writes bool) (w *Workspace, err error) {
 	if err := apart(env, c, "give the address of a weir emulator with --endpoint-url"); err != nil {
 		return nil, err
@@ -216,8 +216,8 @@ func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, 
 	return w, w.choose(names, composition.Targets)
 }
 
-// Compose opens targets of a configuration like OpenConfig, and asks AWS nothing. The
-// result has them by name.
+// Compose opens targets of a configuration like OpenConfig, but does not contact AWS. It also returns the
+// targets by name.
 func Compose(ctx context.Context, env Env, c *config.Config, names []string) (*Workspace, map[string]fleet.Target, error) {
 	w, composition, err := compose(ctx, env, c, fleet.Options{Accounts: env.accounts(), Keyless: true})
 	if err != nil {
@@ -234,7 +234,7 @@ func Compose(ctx context.Context, env Env, c *config.Config, names []string) (*W
 	return w, known, nil
 }
 
-// apart refuses an AWS that nothing reaches from outside of the daemon.
+// apart returns an error for an embedded AWS, which is only reachable inside the daemon.
 func apart(env Env, c *config.Config, hint string) error {
 	if c.AWS.Endpoint == config.EmbeddedEndpoint && env.Endpoint == "" {
 		return advice.Usage(hint, "aws.endpoint is \"embedded\": that AWS lives inside of weir run")
@@ -242,7 +242,7 @@ func apart(env Env, c *config.Config, hint string) error {
 	return nil
 }
 
-// compose reads the sources of a configuration and finds what Git wants of its targets.
+// compose reads the sources of a configuration and composes the desired state of its targets.
 func compose(ctx context.Context, env Env, c *config.Config, o fleet.Options) (w *Workspace, composition *fleet.Composition, err error) {
 	begin()
 	dir, done, err := mirrorDir(c.StateDir)

@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Overlays are the directories that a PATH stands for which holds no manifests itself, but
-// a directory "overlays" with a kustomization in each of some directories: those, in the
-// order of their names. It is nil for any other path.
+// Overlays returns the overlays of a PATH, sorted by name. A PATH has overlays if it contains no manifests,
+// but a directory "overlays" whose directories have kustomizations. For any other path, the result is nil.
 func Overlays(path string) (dirs []string) {
 	own, err := os.ReadDir(path)
 	if err != nil || slices.ContainsFunc(own, func(e os.DirEntry) bool { return !e.IsDir() && holdsManifests(e.Name()) }) {

@@ -17,14 +17,14 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// Pull names a pull request, on GitLab a merge request.
+// Pull identifies a pull request (on GitLab, a merge request).
 type Pull struct {
-	// Source may be empty where there is only one, or where targets are named.
+	// Source may be empty if there is only one source, or if targets are named.
 	Source string
 	Number int64
 }
 
-// ParsePull reads NUMBER or SOURCE#NUMBER.
+// ParsePull parses NUMBER or SOURCE#NUMBER.
 func ParsePull(text string) (Pull, error) {
 	name, number, named := strings.Cut(text, "#")
 	if !named {
@@ -39,7 +39,7 @@ func ParsePull(text string) (Pull, error) {
 
 func (p Pull) given() bool { return p.Number > 0 }
 
-// sourceOf is the source that a draft is of.
+// sourceOf returns the source of a draft.
 func sourceOf(c *config.Config, f Draft, repositories []string) (config.Source, error) {
 	if f.Pull.Source == "" {
 		return c.SourceOf(f.Targets, repositories)
@@ -54,9 +54,9 @@ func sourceOf(c *config.Config, f Draft, repositories []string) (config.Source, 
 	return config.Source{}, advice.Usage(advice.DidYouMean(f.Pull.Source, names, "the sources are "+strings.Join(names, ", ")), "there is no source %q", f.Pull.Source)
 }
 
-// refsOf returns the refs at which a source's repository keeps the head of a pull request and the
-// forge's own merge of it, and the forge's name for a pull request. Without a forge in the
-// configuration it returns the refs of every kind of forge.
+// refsOf returns the refs of a pull request's head and of the forge's own merge in a source's repository,
+// and the forge's term for a pull request. If the configuration has no forge for the source, it returns the
+// refs of every kind of forge.
 func refsOf(c *config.Config, name string, number int64) (refs []forge.PullRefs, noun string) {
 	for _, f := range c.Forges {
 		if p := f.Profile(); f.Source == name && !p.WebhooksOnly {
@@ -66,7 +66,7 @@ func refsOf(c *config.Config, name string, number int64) (refs []forge.PullRefs,
 	return forge.AllPullRefs(number), "pull request"
 }
 
-// fromPull returns a source as it would be once a pull request is merged into the followed commit.
+// fromPull returns a source as it would be after a pull request was merged into the followed commit.
 func (w *Workspace) fromPull(ctx context.Context, c *config.Config, s config.Source, dir string, number int64, followed string, secrets *redact.Registry) (p proposed, err error) {
 	refs, noun := refsOf(c, s.Name, number)
 	name := fmt.Sprintf("%s %d", noun, number)

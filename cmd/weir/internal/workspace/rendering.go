@@ -22,18 +22,17 @@ import (
 // Rendered is the render of a path on disk.
 type Rendered struct {
 	*render.Result
-	// Readable makes positions readable; those of Diags are so already.
+	// Readable makes positions readable. The positions in Diags already are.
 	Readable func(diag.Position) diag.Position
-	// Path is the path as Readable gives it.
+	// Path is the path as returned by Readable.
 	Path string
-	// Unused are the variables on the command line that nothing uses, if Known says
-	// that this could be found out.
+	// Unused lists unused variables of the command line. It is valid only if Known is true.
 	Unused []string
 	Known  bool
 }
 
-// begin prepares this short-lived process for a render: it may collect less of its garbage, and the
-// worker that will run kustomize starts in parallel with what comes first.
+// begin prepares this short-lived process for a render: garbage is collected less often, and the worker
+// process for kustomize starts in parallel with other preparations.
 var begin = sync.OnceFunc(func() {
 	gctuning.Set(128 << 20)
 	worker.Ahead(1)
@@ -62,7 +61,7 @@ func Render(ctx context.Context, secrets *redact.Registry, path string, in Input
 	return out, nil
 }
 
-// Inputs are the inputs of the render of a directory.
+// Inputs contains the inputs for the render of a directory.
 type Inputs struct {
 	Vars       map[string]string
 	SecretVars []string
@@ -73,8 +72,8 @@ type Inputs struct {
 	BuildOnly bool
 }
 
-// Options are the options of a render. Where lenient, and with no key at all,
-// encrypted files are read with placeholders; else they are errors.
+// Options returns the options of a render. If lenient is true and there is no key, encrypted files are read
+// with placeholders. Otherwise they are errors.
 func (in Inputs) Options(lenient bool) render.Options {
 	return render.Options{BuildOnly: in.BuildOnly, Vars: in.Vars, SecretVars: in.SecretVars, GiveValue: fleet.OnCommandLine, Decrypter: sops.New(sops.Options{
 		Identities: in.Identities, KMS: in.KMS, KMSKeyARNs: in.KMSKeys,

@@ -37,7 +37,7 @@ func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string))
 	if err != nil {
 		return out, err
 	}
-	if p.Ref == "" { // a file that Git does not know may be anything, and it would leave this machine
+	if p.Ref == "" { // files that are unknown to Git may contain anything, and they would leave this machine
 		is.Snapshot.Tree = tree.Tracked()
 		if left, err := tree.Untracked(); err != nil {
 			return out, err
@@ -74,7 +74,7 @@ func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string))
 	return out, err
 }
 
-// draftedBy is the answer of a daemon as the result of planning a draft.
+// draftedBy converts the response of a daemon to the result of planning a draft.
 func draftedBy(answer commands.Planned) Drafted {
 	out := Drafted{
 		source: answer.Source, against: answer.Against, gone: answer.Gone, unaffected: answer.Unaffected, withheld: answer.Withheld, asFollowed: true,
@@ -82,7 +82,7 @@ func draftedBy(answer commands.Planned) Drafted {
 	for _, one := range answer.Plans {
 		at := answer.Locations[one.Target]
 		one.Account, one.Region = at.Account, at.Region
-		one.Secretless = true // it has no digest, because no approval is possible
+		one.Secretless = true // it has no digest, because it cannot be approved
 		out.Reports = append(out.Reports, &plan.Report{
 			Target: one.Target, Account: at.Account, Region: at.Region, Revision: one.Revision, Plan: one, Diagnostics: one.Diagnostics,
 		})

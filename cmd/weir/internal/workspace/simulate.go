@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/simulate"
 )
 
-// Scene makes the pass of weir plan, and the scene of a simulation from its reads. The reports are
-// those of the plans.
+// Scene executes the pass of weir plan, and returns the scene of a simulation from its reads, with the
+// reports of the plans.
 func (w *Workspace) Scene(ctx context.Context) (simulate.Scene, []*plan.Report) {
 	for i := range w.batches {
 		w.batches[i].Inputs = &reconciler.PassInputs{}
@@ -33,11 +33,11 @@ func (w *Workspace) Scene(ctx context.Context) (simulate.Scene, []*plan.Report) 
 	return s, reports
 }
 
-// DraftScene is Scene for a draft, as it would be once its source follows it.
+// DraftScene is Scene for a draft, as if its source followed it.
 func DraftScene(ctx context.Context, env Env, c *config.Config, f Draft) (s simulate.Scene, out Drafted, err error) {
 	var mu sync.Mutex
 	var once sync.Once
-	reviewed := map[string]bool{} // the targets that wait for approvals
+	reviewed := map[string]bool{} // targets that wait for approvals
 	var of *drafting
 	out, err = planDraft(ctx, env, c, f, func(d *drafting, b reconciler.Batch) []*plan.Report {
 		b.Inputs = &reconciler.PassInputs{}

@@ -14,30 +14,30 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-// The time between passes of an apply that waits.
+// The intervals between passes of an apply that waits.
 const (
 	waitQuick = time.Second
 	waitAWS   = 5 * time.Second
 )
 
-// Wait says what an apply waits for.
+// Wait configures how an apply waits.
 type Wait struct {
-	// Until repeats passes until everything has converged, for Timeout at most. Show receives the
-	// state of the pools between them.
+	// Until repeats passes until everything has converged, for at most Timeout. Show receives the state of
+	// the pools after each pass.
 	Until   bool
 	Timeout time.Duration
 	Show    func([]terminal.Applied)
 }
 
-// Apply makes one pass, or passes until everything has converged. late says that the
-// time was over before that.
+// Apply makes one pass, or passes until everything has converged. late says that the timeout passed before
+// that.
 func (w *Workspace) Apply(ctx context.Context, wait Wait) (applied []terminal.Applied, late bool) {
 	w.TryAgain()
 	for _, r := range w.Pass(ctx, reconciler.Apply) {
 		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}
 	for _, a := range w.Agreed {
-		a.First = false // what comes after it was not all shown
+		a.First = false // later plans were not all shown to the user
 	}
 	if !wait.Until {
 		return applied, false
@@ -69,8 +69,8 @@ func (w *Workspace) Apply(ctx context.Context, wait Wait) (applied []terminal.Ap
 	return applied, false
 }
 
-// Settled reports whether another pass would change nothing: each target has converged, or waiting
-// does not help it. A target that waits for others continues once opens returns true for it.
+// Settled reports whether another pass would change nothing: each target has converged, or waiting does not
+// help. A target that waits for others continues when opens returns true for it.
 func Settled(applied []terminal.Applied, opens func(target string) bool) bool {
 	for _, a := range applied {
 		if !a.Last.Converged() && (!stuck(a.Last) || awaits(a.Last, step.HeldWave) && opens(a.Last.Target)) {
@@ -80,9 +80,9 @@ func Settled(applied []terminal.Applied, opens func(target string) bool) bool {
 	return true
 }
 
-// stuck reports whether a target waits for a person: it cannot be planned, all its remaining steps
-// are held, or AWS refused a step. A target that is still changing does not count, nor does a
-// temporary failure: it is retried.
+// stuck reports whether a target waits for a person: it cannot be planned, all its remaining steps are
+// held, or AWS refused a step. A target that is still changing does not count. A temporary failure does not
+// count either, because it is retried.
 func stuck(r *plan.Report) bool {
 	if r.Err != nil {
 		var e *observed.Error
@@ -107,7 +107,7 @@ func awaits(r *plan.Report, by step.Hold) bool {
 	return r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st step.Step) bool { return st.Held == by })
 }
 
-// passing reports whether a failed call may succeed when it is made again.
+// passing reports whether a failed call may succeed if it is repeated.
 func passing(e *observed.Error) bool {
 	switch e.Kind {
 	case observed.Throttled, observed.Transient, observed.Busy, observed.Unknown, observed.TokenClash:
@@ -116,8 +116,8 @@ func passing(e *observed.Error) bool {
 	return false
 }
 
-// merge adds a later pass's outcomes. A step that was postponed, and a step with the same hold as
-// before, is shown once: with its last outcome.
+// merge adds the outcomes of a later pass. A postponed step, and a step with the same hold as before, are
+// listed once, with their last outcome.
 func merge(before, after []step.Outcome) []step.Outcome {
 	type key struct {
 		verb       step.Verb
@@ -138,11 +138,11 @@ func merge(before, after []step.Outcome) []step.Outcome {
 	return append(out, after...)
 }
 
-// refusals lists the diagnostics that explain a held step: they are no errors of the command, which
-// has an exit code of its own for them.
+// refusals lists the diagnostics that explain held steps. They are not errors of the command, because it
+// has a separate exit code for them.
 var refusals = []string{"conflict", "contested-name", "prune-refused"}
 
-// Failing reports whether something is wrong with a target beyond refusals.
+// Failing reports whether a target has an error other than refusals.
 func Failing(r *plan.Report) bool {
 	if r.Err != nil || len(r.Failures()) > 0 {
 		return true
@@ -152,14 +152,14 @@ func Failing(r *plan.Report) bool {
 	})
 }
 
-// Refused reports whether a conflict, a limit or a hold kept a step from running. A
-// hold that the command waits for is not one of them.
+// Refused reports whether a conflict, a limit or a hold prevented a step. Holds that the command waits for
+// do not count.
 func Refused(r *plan.Report, waited ...step.Hold) bool {
 	held := r.Plan != nil && slices.ContainsFunc(r.Plan.Steps, func(st step.Step) bool { return st.Held != "" && !slices.Contains(waited, st.Held) })
 	return held || Obstructed(r)
 }
 
-// Obstructed reports whether a conflict or a limit is in a step's way.
+// Obstructed reports whether a conflict or a limit prevents a step.
 func Obstructed(r *plan.Report) bool {
 	return slices.ContainsFunc(r.Diagnostics, func(d diag.Diagnostic) bool {
 		return d.Severity == diag.Error && slices.Contains(refusals, d.Code)

@@ -1,18 +1,17 @@
-// Package workspace opens, plans and applies the work of one command. Commands that plan and apply
-// without a daemon share it. A Workspace is one of
+// Package workspace opens, plans and applies the work of one command. Commands that plan and apply without
+// a daemon use it. A Workspace is one of
 //
 //   - the targets of a configuration at the followed commits (OpenConfig, Compose)
 //   - one directory (OpenPath)
-//   - a work tree or a ref in place of what is followed (PlanDraft, or SendDraft if a daemon plans
-//     it)
+//   - a work tree or a ref instead of the followed commit (PlanDraft, or SendDraft if a daemon
+//     plans it)
 //   - a directory that is only rendered (Render)
 //
-// A Workspace is opened, makes passes, and is closed; until then its passes may look up in the commits
-// where a field was set. It uses the daemon's own rules, made by the same packages: a command holds
-// what the daemon would hold (gating). Targets that were not chosen are planned along as suspended,
-// because otherwise their resources would look orphaned. It neither asks the user nor prints: the
-// caller passes in what the user agreed to, and remarks beyond a result go to Env.Note. Errors
-// carry hints (package advice).
+// A Workspace is opened, makes passes, and is closed. Until then, its passes may look up the origins of
+// fields in the commits. It uses the daemon's own rules from the same packages, and holds the same steps
+// (gating). Targets that were not chosen are also planned, as suspended, because otherwise their resources
+// would look orphaned. It does not interact with the user: the caller passes in what the user has agreed
+// to, and notes go to Env.Note. Errors contain hints (package advice).
 package workspace
 
 import (
@@ -41,14 +40,14 @@ import (
 	"github.com/weir-gitops/weir/source"
 )
 
-// Env holds what a process contributes to its work.
+// Env contains the inputs from the process.
 type Env struct {
 	Getenv  func(string) string
 	Secrets *redact.Registry
 	Logger  *slog.Logger
-	// Endpoint takes the place of AWS where it is not empty.
+	// Endpoint replaces AWS if it is not empty.
 	Endpoint string
-	// Note shows the user what the result does not say.
+	// Note shows information to the user that is not in the result.
 	Note func(text string)
 }
 
@@ -62,32 +61,31 @@ func (e Env) quick() bool { return e.Endpoint != "" || e.Getenv("AWS_ENDPOINT_UR
 // Workspace is the work of one command. All its passes read the same commits.
 type Workspace struct {
 	batches []reconciler.Batch
-	// chosen holds the targets to show and write; nil for all.
+	// chosen contains the targets to show and write; nil for all.
 	chosen map[string]bool
-	// Quick says that no pass goes to AWS itself.
+	// Quick says that all passes use an emulator instead of AWS.
 	Quick bool
-	// gating holds steps as the daemon would; nil in path mode.
+	// gating holds the same steps as the daemon; nil for a PATH.
 	gating *gating
-	// Agreed holds what the user agreed to, by target; nil if the user was not asked. Deletions
-	// says how to agree to deletions if no user can be asked.
+	// Agreed contains the user's agreements, by target; nil if the user was not asked. Deletions describes
+	// how to agree to deletions if no user can be asked.
 	Agreed    map[string]*model.Agreement
 	Deletions string
 	// Decided permits the first rollout of adopted pools.
 	Decided bool
-	// Insists lets steps run that end machines although no new one can start. Retry tries
-	// again what failed or was refused, in the first pass.
+	// Insists permits steps that end machines although no new machine can start. Retry makes the first pass
+	// retry everything that failed or was refused.
 	Insists, Retry bool
 	// sources read the commits, and release frees them.
 	sources map[string]*source.Git
 	release []func()
-	// places, root and tree are what a PATH is rendered from.
+	// places, root and tree are the inputs for the render of a PATH.
 	places []edit.Place
 	root   string
 	tree   tree.Tree
 }
 
-// Close ends the work. Until then the passes may ask the commits where a field
-// was set.
+// Close ends the work. Until then, the passes may look up the origins of fields in the commits.
 func (w *Workspace) Close() {
 	for i := len(w.release) - 1; i >= 0; i-- {
 		w.release[i]()
@@ -95,7 +93,7 @@ func (w *Workspace) Close() {
 	w.release = nil
 }
 
-// Each calls f with every target that is worked on, and where it is.
+// Each calls f for every target of the workspace, with its scope.
 func (w *Workspace) Each(f func(reconciler.ScopeKey, *reconciler.Desired)) {
 	for i := range w.batches {
 		for j := range w.batches[i].Targets {
@@ -109,21 +107,21 @@ func (w *Workspace) Each(f func(reconciler.ScopeKey, *reconciler.Desired)) {
 // Held returns the reason why nothing is written at all, or "".
 func (w *Workspace) Held() string { return w.gating.lossText() }
 
-// mirrorDir returns the directory in which one command keeps its mirrors. It differs from the
-// mirrors of a daemon on the same state directory. A second command at the same time gets a
-// directory that is removed when the command ends.
+// mirrorDir returns the directory for the mirrors of one command. It differs from the mirrors of a daemon
+// with the same state directory. A second concurrent command gets a directory that is removed when the
+// command ends.
 func mirrorDir(stateDir string) (dir string, done func(), err error) {
 	if own, err := statedir.Open(filepath.Join(stateDir, "commands")); err == nil {
-		return own.Name, func() { _ = own.Close() }, nil // the lock ends with the process anyway
+		return own.Name, func() { _ = own.Close() }, nil // the lock ends with the process
 	}
 	dir, err = os.MkdirTemp("", "weir-")
 	if err != nil {
 		return "", nil, fmt.Errorf("make mirror directory: %w", err)
 	}
-	return dir, func() { _ = os.RemoveAll(dir) }, nil // the system cleans up the rest
+	return dir, func() { _ = os.RemoveAll(dir) }, nil // the system cleans up anything that is left
 }
 
-// readSources fetches every source once. They stay open until the work is closed.
+// readSources fetches every source once. They stay open until the workspace is closed.
 func (w *Workspace) readSources(ctx context.Context, env Env, c *config.Config, dir string) (map[string]fleet.View, error) {
 	views := map[string]fleet.View{}
 	w.sources = map[string]*source.Git{}
@@ -146,7 +144,7 @@ func (w *Workspace) readSources(ctx context.Context, env Env, c *config.Config, 
 	return views, ctx.Err()
 }
 
-// choose limits the work to the named targets. All other targets stay in the batches, suspended:
+// choose limits the work to the named targets. All other targets stay in the batches as suspended, because
 // otherwise their resources would look orphaned.
 func (w *Workspace) choose(names []string, targets []fleet.Target) error {
 	if len(names) == 0 {
@@ -177,7 +175,7 @@ func (w *Workspace) choose(names []string, targets []fleet.Target) error {
 	return nil
 }
 
-// TryAgain makes the next pass try again what failed or was refused, if Retry says so.
+// TryAgain makes the next pass retry everything that failed or was refused, if Retry is set.
 func (w *Workspace) TryAgain() {
 	if !w.Retry {
 		return
