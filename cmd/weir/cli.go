@@ -154,7 +154,7 @@ func isTerminal(w io.Writer) bool {
 	return f != nil && (isatty.IsTerminal(f.Fd()) || isatty.IsCygwinTerminal(f.Fd()))
 }
 
-// file is the file that w writes to, nil if w is not a file.
+// file returns the file that w writes to, nil if w is not a file.
 func file(w io.Writer) *os.File {
 	if below, ok := w.(interface{ Unwrap() io.Writer }); ok {
 		w = below.Unwrap()

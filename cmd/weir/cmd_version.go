@@ -17,7 +17,7 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// buildOf returns the linker's values if present, otherwise those that Go recorded.
+// buildOf returns the linker's values if present, otherwise Go's own.
 func buildOf() build {
 	b := build{Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {

@@ -92,7 +92,7 @@ func start(m demo.Member) (*daemonProcess, error) {
 	return p, nil
 }
 
-// stopAll stops all processes in parallel, and kills those that do not stop in time.
+// stopAll stops all processes in parallel, and kills the ones that do not stop in time.
 func stopAll(all []*daemonProcess) {
 	var wg sync.WaitGroup
 	for _, p := range all {

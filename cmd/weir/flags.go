@@ -47,7 +47,7 @@ func (p *passFlags) addReading(c *cobra.Command, s surroundings) {
 	c.ValidArgsFunction = completeTargets(s, &p.config)
 }
 
-// pathOnly returns the name of a given flag that requires a PATH, empty if there is none.
+// pathOnly returns the name of a given flag that requires a PATH, empty if none exists.
 func (p *passFlags) pathOnly(c *cobra.Command) string {
 	return given(c, "region", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn", "kubeconfig", "prune")
 }
@@ -60,7 +60,7 @@ func (p *passFlags) fits(c *cobra.Command) error {
 	return nil
 }
 
-// given returns the first of the flags that is on the command line, empty if there is none.
+// given returns the first of the flags that is on the command line, empty if none exists.
 func given(c *cobra.Command, names ...string) string {
 	for _, name := range names {
 		if c.Flags().Changed(name) {

@@ -61,7 +61,7 @@ func (f *importFlags) factor(ctx context.Context, state observed.State, pools []
 	return out, "", nil
 }
 
-// sameObjects describes how the objects of all overlays differ from those of a directory, "" if they do
+// sameObjects describes how the objects of all overlays differ from the objects of a directory, "" if they do
 // not.
 func sameObjects(ctx context.Context, flat, files tree.Map, overlays []string) (why string, err error) {
 	want, why, err := built(ctx, flat, ".")

@@ -1,4 +1,4 @@
-// Package access decides who may use the page and the API, and guards both.
+// Package access controls the access to the page and the API.
 //
 // A Guard protects everything that the daemon serves, except webhooks, which have their own authentication.
 // For each request, it identifies the caller: by a bearer token, by a session that a token started in a

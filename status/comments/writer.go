@@ -146,7 +146,7 @@ func (w *writer) work(ctx context.Context, drain bool) {
 	})
 }
 
-// next returns the comment to write now. If there is none, wait is the time until there may be one, 0 if
+// next returns the comment to write now. If nothing is due, wait is the time until there may be one, 0 if
 // there is nothing to write.
 func (w *writer) next() (found draft, wait time.Duration, ok bool) {
 	if !w.speaks() {

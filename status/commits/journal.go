@@ -15,8 +15,8 @@ import (
 )
 
 // journal stores the commits whose statuses are not finished, and the last commit of every source. A
-// commit has a record of its own, and parts with its targets and contexts, so that a change writes
-// little more than what has changed.
+// commit has a record of its own, and parts with its targets and contexts, so that a write
+// is little larger than the change.
 //
 //	SOURCE 0 SHA       the commit, and the number of its parts
 //	SOURCE 0 SHA 0 NN  the targets and contexts whose names have this number

@@ -98,7 +98,7 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 	return own, func() { stop(); cancel() }
 }
 
-// next returns the status to post now. If there is none, wait is the time until there may be one, 0 if no
+// next returns the status to post now. If nothing is due, wait is the time until there may be one, 0 if no
 // status is wanted. Verdicts come before pending statuses, and the aggregate before targets. A pending
 // status that was not posted before its verdict is never posted.
 func (p *poster) next() (found job, wait time.Duration, ok bool) {
@@ -133,7 +133,7 @@ var errKept = errors.New("status is kept")
 // errNotOurs means that another weir now writes the statuses of the source.
 var errNotOurs = errors.New("another weir writes the statuses of the source")
 
-// post reads the commit's statuses once, and writes those that differ. If it is unclear whether a write
+// post reads the commit's statuses once, and writes the ones that differ. If it is unclear whether a write
 // took effect, the next post reads again.
 func (p *poster) post(ctx context.Context, j job) error {
 	ctx, cancel := context.WithTimeout(ctx, RequestTimeout)

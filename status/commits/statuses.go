@@ -227,7 +227,7 @@ type job struct {
 	keep bool
 }
 
-// next returns the status to post now. If there is none, wait is the time until there may be one, 0 if no
+// next returns the status to post now. If nothing is due, wait is the time until there may be one, 0 if no
 // status is wanted. It also returns the commits that it has forgotten.
 func (s *statuses) next(box *outbox.Outbox, before func(a, b job) bool) (found job, wait time.Duration, ok bool, forgotten []string) {
 	s.mu.Lock()

@@ -29,7 +29,7 @@ func sourceKey(name string) string { return "source " + name }
 // restore adds the states that an earlier process announced.
 func (n *announcements) restore(known map[string]events.Known) { maps.Copy(n.last, known) }
 
-// update sets announced states and returns those that changed. It deletes unchanged states from its
+// update sets announced states and returns the changed ones. It deletes unchanged states from its
 // argument.
 func (n *announcements) update(now map[string]events.Known) (changed map[string]events.Known) {
 	for key, known := range now {

@@ -46,7 +46,7 @@ type Event struct {
 // Known contains the announced state of a target or a source. With it, weir announces each event once, even
 // across restarts. It is stored as JSON.
 type Known struct {
-	// Revision and Phase are those of the last announced pass.
+	// Revision and Phase belong to the last announced pass.
 	Revision string       `json:"revision,omitempty"`
 	Phase    report.Phase `json:"phase,omitempty"`
 	// Fault is the last fault, or "".
@@ -86,7 +86,7 @@ type KnownRollout struct {
 	Notch      int32         `json:"notch,omitempty"`
 	Back       bool          `json:"back,omitempty"`
 	Superseded bool          `json:"superseded,omitempty"`
-	// What describes what is changing, such as "the change of maxSize"; empty for a rollout.
+	// What describes the change in progress, such as "the change of maxSize"; empty for a rollout.
 	What string `json:"what,omitempty"`
 }
 

@@ -28,7 +28,7 @@ type Command struct {
 	Digest string
 	// Text is the text of an Unknown command: at most 60 characters, without characters that have a meaning
 	// in Markdown. Meant is the command that results if punctuation is removed, such as from "/weir
-	// approve"; "" if there is none.
+	// approve"; "" if none exists.
 	Text, Meant string
 }
 
@@ -188,7 +188,7 @@ func indent(line string) int {
 	return n
 }
 
-// fenceOf returns the code fence at the start of a line, "" if there is none.
+// fenceOf returns the code fence at the start of a line, "" if none exists.
 func fenceOf(line string) string {
 	text := strings.TrimLeft(line, " ")
 	if indent(line) >= 4 || text == "" || text[0] != '`' && text[0] != '~' {

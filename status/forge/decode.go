@@ -16,7 +16,7 @@ import (
 type Hint struct {
 	// Event is the forge's name of the event, such as "push".
 	Event string
-	// Delivery is the forge's ID of this delivery, empty if there is none.
+	// Delivery is the forge's ID of this delivery, empty if none exists.
 	Delivery string
 	// Repository is the path of the repository on its forge, such as owner/name. It is empty if the
 	// delivery is not about a particular repository.

@@ -88,7 +88,7 @@ func hostAndPath(address string) (host, path string) {
 	return host, path
 }
 
-// Repository returns the address of the repository, empty if there is none.
+// Repository returns the address of the repository, empty if none exists.
 func (l Links) Repository() string { return l.base }
 
 var hashForm = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
@@ -120,7 +120,7 @@ func (l Links) File(sha string, at diag.Position) string {
 	return out
 }
 
-// Pull is the address of a pull request.
+// Pull returns the address of a pull request.
 func (l Links) Pull(number int64) string {
 	if l.base == "" || number < 1 {
 		return ""
@@ -128,7 +128,7 @@ func (l Links) Pull(number int64) string {
 	return l.base + l.paths.pull + strconv.FormatInt(number, 10)
 }
 
-// Comment is the address of a comment on a pull request.
+// Comment returns the address of a comment on a pull request.
 func (l Links) Comment(number, comment int64) string {
 	pull := l.Pull(number)
 	if pull == "" {

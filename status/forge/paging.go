@@ -134,7 +134,7 @@ func (s *allComments) read(size int, from time.Time, read func(page int, etag st
 	return inOrder(slices.Clone(now.value), from), nil
 }
 
-// numberAtEnd returns the number at the end of an address, 0 if there is none.
+// numberAtEnd returns the number at the end of an address, 0 if none exists.
 func numberAtEnd(address string) int64 {
 	n, err := strconv.ParseInt(address[strings.LastIndex(address, "/")+1:], 10, 64)
 	if err != nil {

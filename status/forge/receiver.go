@@ -20,7 +20,7 @@ const Prefix = "/hooks/"
 type Source interface {
 	// Follows reports whether the source follows a ref, given by its full name.
 	Follows(ref string) bool
-	// At returns the current commit of the source, empty if there is none.
+	// At returns the current commit of the source, empty if none exists.
 	At() string
 	// Nudge makes the source fetch its repository.
 	Nudge()

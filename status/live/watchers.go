@@ -67,7 +67,7 @@ func (w *Watchers) add(by string) *Watcher {
 	return one
 }
 
-// giveUp closes a watcher of the caller with the most, if that caller has at least least.
+// giveUp closes a watcher of the caller with the most watchers, if these are at least the given number.
 func (w *Watchers) giveUp(of map[string]int, least int) bool {
 	var from *Watcher
 	for one := range w.list {

@@ -346,7 +346,7 @@ func wavePoolOf(r waves.Rollout, wave string, p waves.Pool) wavePool {
 	default:
 		v.State, v.Mark = "waits", report.Waiting
 	}
-	// What all of them wait for stands above.
+	// The page already shows the wait that all pools share.
 	if wave == waves.WaveNow && v.Waits == "" && p.Waits != r.Name+": "+r.Waits && p.Waits != r.Name+" "+r.Waits {
 		v.Waits = p.Waits
 	}

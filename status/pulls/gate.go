@@ -51,7 +51,7 @@ func (r *openPull) wait(p Policy) string {
 // to permit it.
 const forksOff = "pull requests from forks are not planned here: push its branch to this repository, or set pullRequests.forks.allowBy"
 
-// forksText is the answer to the comment weir plan if comments cannot permit a plan.
+// forksText returns the answer to the comment weir plan if comments cannot permit a plan.
 func forksText(p Policy) string {
 	if len(p.Forks.AllowBy) == 0 {
 		return "P" + forksOff[1:] + "."

@@ -139,7 +139,7 @@ func (l *listing) gone(ctx context.Context, k *openPull) error {
 }
 
 // mergedByHand returns the commit that brought the head of a closed pull request into the followed branch,
-// "" if there is none. Not every forge reports a pull request as merged if a user pushed the merge.
+// "" if none exists. Not every forge reports a pull request as merged if a user pushed the merge.
 func (l *listing) mergedByHand(ctx context.Context, k *openPull, pr forge.PullRequest) (string, error) {
 	if pr.State != forge.Closed || pr.HeadSHA == "" {
 		return "", nil

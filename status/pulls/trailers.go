@@ -69,7 +69,7 @@ type trailers struct {
 	listen func()
 
 	mu sync.Mutex // guards the fields below
-	// ruling is the last decision. inquiry is the commit that waits for a ruling, nil if there is none.
+	// ruling is the last decision. inquiry is the commit that waits for a ruling, nil if none exists.
 	ruling  ruling
 	inquiry *inquiry
 }
@@ -240,7 +240,7 @@ func (k *openPull) ruling(revision string, shown reviewed) ruling {
 	return r
 }
 
-// mergesText is the start of the reason in a ruling.
+// mergesText returns the start of the reason in a ruling.
 func mergesText(number int64) string {
 	return fmt.Sprintf("the commit merges pull request %d, and ", number)
 }

@@ -24,7 +24,7 @@ type openPull struct {
 	// asked says that a new plan is needed even if the shown one is valid, because a user requested it or
 	// the configuration changed.
 	asked bool
-	// planning is the plan in progress, nil if there is none.
+	// planning is the plan in progress, nil if none exists.
 	planning *planning
 	// slow says that the last render took long, and heavy that it used much memory.
 	slow, heavy bool

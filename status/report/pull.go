@@ -127,8 +127,8 @@ func (p Pull) Lean() Pull {
 // mostLast bounds each list in the result of Pull.Last.
 const mostLast = 20
 
-// Last returns the final report of an ended pull request. It is short enough to be kept until every member
-// has read it.
+// Last returns the final report of an ended pull request. It is short enough to be kept until it was
+// delivered everywhere.
 func (p Pull) Last() Pull {
 	p.Unkept = p.Unkept || len(p.Reports) > 0
 	p.Reports, p.Digests, p.Forecast, p.Before = nil, nil, nil, nil

@@ -78,7 +78,7 @@ func (f *Forge) LoseWith(lose func(sha string, s forge.CommitStatus) error) {
 	f.Lose = lose
 }
 
-// Log returns what was posted, in order.
+// Log returns the posted statuses, in order.
 func (f *Forge) Log() []string {
 	f.Mu.Lock()
 	defer f.Mu.Unlock()

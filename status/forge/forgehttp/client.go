@@ -72,8 +72,8 @@ func NewClient(o Options) *http.Client {
 // hundred pull requests, or as many comments, and outsiders can make them long.
 const answerLimit = 64 << 20
 
-// Exchange contains inputs and results of the transport for one call of a library, in addition to those of
-// the library itself.
+// Exchange contains inputs and results of the transport for one call of a library, in addition to the
+// library's own.
 type Exchange struct {
 	// ETag makes a read conditional.
 	ETag string

@@ -20,8 +20,8 @@
 //
 // A reload is a stop and a start in one process. Everything that depends on the configuration forms a
 // generation: sources, statuses, pull requests, notifications and the conductor. The old generation stops,
-// and one for the new configuration starts. It inherits only the renders, the last commits of sources and
-// the waiting notifications. The page, the state directory, webhooks and the loops of passes continue.
+// and one for the new configuration starts. It inherits only the values in inherited, such as the
+// renders. The page, the state directory, webhooks and the loops of passes continue.
 // Passes in progress end without a new step, each as soon as AWS has answered its calls. No pass starts
 // with the desired resources of the old generation.
 //
@@ -130,7 +130,7 @@ type App struct {
 	keys     *statedir.Keyring
 	listener net.Listener
 	emulator *embedded.Server
-	// embedded is the address of the emulator; empty if there is none.
+	// embedded is the address of the emulator; empty if none exists.
 	embedded string
 	files    fileWatch
 	registry *prometheus.Registry

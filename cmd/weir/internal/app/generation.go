@@ -90,7 +90,7 @@ type generationOptions struct {
 	services
 	secrets  *redact.Registry
 	stateDir string
-	// embedded is the address of an embedded AWS; empty if there is none.
+	// embedded is the address of an embedded AWS; empty if none exists.
 	embedded string
 	version  string
 	rand     func() float64

@@ -33,7 +33,7 @@ type loop struct {
 }
 
 // withdrawn returns a grant that the pass in progress uses, but that is no longer in the records; nil if
-// there is none. The caller holds mu.
+// none exists. The caller holds mu.
 func (l *loop) withdrawn(now gates.Records) *gates.Grant {
 	for _, g := range l.records.Grants {
 		if slices.Contains(l.in, g.Target) && !slices.ContainsFunc(now.Grants, func(o gates.Grant) bool { return o.Holds(g) }) {

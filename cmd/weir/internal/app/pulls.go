@@ -171,7 +171,7 @@ func (r *review) all() map[string]*pulls.Watcher {
 	return maps.Clone(r.watchers)
 }
 
-// watcher returns the watcher of a source; nil if there is none.
+// watcher returns the watcher of a source; nil if none exists.
 func (r *review) watcher(source string) *pulls.Watcher { return r.all()[source] }
 
 // learned reports whether a watcher has learned its own login, or forgot it, since the last call. Only the

@@ -72,7 +72,7 @@ func (a *App) reload(ctx context.Context) {
 	a.log.Info("configuration reloaded", "sources", len(c.Sources), "targets", len(c.Targets), "took", time.Since(began).Round(time.Millisecond))
 }
 
-// fixed returns the name of a changed key that a running daemon cannot change, empty if there is none.
+// fixed returns the name of a changed key that a running daemon cannot change, empty if none exists.
 func fixed(old, c *config.Config) string {
 	switch {
 	case old.Instance != c.Instance:

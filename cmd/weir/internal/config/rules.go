@@ -53,7 +53,7 @@ func header(initial string) rule {
 	return rule{form: headerPattern, wrong: "%q is not a valid name for a header for this", help: "it starts with X- or Remote-", initial: initial}
 }
 
-// id is an identifier of EC2: a prefix and 8 or 17 hexadecimal digits.
+// id returns the rule of an EC2 identifier: a prefix and 8 or 17 hexadecimal digits.
 func id(prefix, of string) rule {
 	return rule{form: pattern("^" + prefix + "([0-9a-f]{8}|[0-9a-f]{17})$"), wrong: "%q is not the id of a " + of}
 }
@@ -165,7 +165,7 @@ func ruleOf(path string) rule {
 // isRequired reports whether a configuration without the key is rejected.
 func (r rule) isRequired() bool { return r.required || r.missing != "" }
 
-// fault returns the fault of a single value and the remedy, or "" if there is none.
+// fault returns the fault of a single value and the remedy, or "" if none exists.
 func (r rule) fault(text string) (wrong, help string) {
 	switch {
 	case r.words != nil && !slices.Contains(r.words, text):

@@ -82,7 +82,7 @@ func (v *validator) run() {
 	v.dependencies()
 }
 
-// sourceOf returns the source with a name, or nil if there is none.
+// sourceOf returns the source with a name, or nil if none exists.
 func (c *Config) sourceOf(name string) *Source {
 	if i := slices.IndexFunc(c.Sources, func(s Source) bool { return s.Name == name }); i >= 0 {
 		return &c.Sources[i]

@@ -12,7 +12,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is the time that a changed file must stay unchanged before it is read, because an editor writes in
+// settle is the time that a changed file must stay unchanged before it is read. An editor writes in
 // several steps, and a half-written file must not be reported as invalid.
 const settle = 200 * time.Millisecond
 

@@ -23,7 +23,7 @@ type faultFile struct {
 	logger *slog.Logger
 
 	mu   sync.Mutex
-	at   time.Time // when the file that is in force was written, zero for none
+	at   time.Time // modification time of the active file, zero for none
 	size int64
 }
 
@@ -34,7 +34,7 @@ func (f *faultFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.next.ServeHTTP(w, r)
 }
 
-// read takes the file if it has changed. One that is broken is reported once.
+// read reads the file if it has changed. It reports an invalid file once.
 func (f *faultFile) read() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

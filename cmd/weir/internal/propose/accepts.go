@@ -18,7 +18,7 @@ import (
 // Accepts finds differences between AWS and a source's pools. It implements accepts.Fleet.
 type Accepts struct {
 	Source
-	// Last returns the last plan of a target, nil if there is none.
+	// Last returns the last plan of a target, nil if none exists.
 	Last func(target string) *plan.Plan
 }
 

@@ -35,7 +35,7 @@ func hintBelow(list diag.List, dir string, shown string, pools int) diag.List {
 	})
 }
 
-// manifestsBelow returns the directories below dir with a kustomization or, if there is none, with YAML
+// manifestsBelow returns the directories below dir with a kustomization or, if none exists, with YAML
 // files. It returns none if dir itself has a kustomization.
 func manifestsBelow(dir string) []string {
 	var built, plain []string
