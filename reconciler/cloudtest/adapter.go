@@ -14,7 +14,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// The cases here use weir's own adapter in place of the SDK.
+// The cases here use weir's own adapter instead of the SDK.
 func adapterContracts() []contract {
 	return []contract{
 		{"an owner's group and template are observed, others are not", nil, observeOwner},
@@ -39,13 +39,13 @@ func (e *env) run(c *awscloud.Cloud, a step.Action) step.Result {
 	return res
 }
 
-// pool makes an owner's template and group of the same name.
+// pool creates an owner's template and group with the same name.
 func (e *env) pool(c *awscloud.Cloud, owner, suffix string, size int32) observed.TemplateRef {
 	e.Helper()
 	name := e.name(suffix)
 	ref := e.run(c, e.templateAction(owner, suffix)).Template
 	e.Cleanup(func() {
-		// Some the case has deleted itself: to delete them once more is no error.
+		// The case has deleted some itself. Deleting them again is not an error.
 		_, _ = c.Execute(e.background(), step.DeleteGroup{Name: name, Force: true})
 		_, _ = c.Execute(e.background(), step.DeleteLaunchTemplate{Template: observed.TemplateRef{ID: ref.ID, Name: ref.Name}})
 	})
@@ -93,7 +93,7 @@ func observeOwner(e *env) {
 	g := s.Groups[e.name("a")]
 	want := e.groupAction(e.mark, "a", ref, 1).Group
 	if r := g.CapacityRebalance; r != nil && *r {
-		e.Error("rebalances capacity, which nobody set") // not set, an answer may have it or not
+		e.Error("rebalances capacity, which nobody set") // not set: an answer may contain it or not
 	}
 	opts := []cmp.Option{cmpopts.IgnoreFields(observed.Group{}, "ARN", "CreatedAt", "Instances", "DefaultInstanceWarmup", "CapacityRebalance", "Options")}
 	if d := cmp.Diff(want, g, opts...); d != "" {

@@ -1,12 +1,10 @@
-// Package cloudtest is the contract between weir and AWS, as a suite of tests.
-// It says what weir relies on, over the wire and with the real SDK clients, and
-// it is run against the embedded AWS, and by hand against any other endpoint
-// that claims to be AWS. An endpoint that passes the suite may stand in for AWS in
-// other tests.
+// Package cloudtest is a test suite for the contract between weir and AWS. It tests everything that weir
+// relies on, over the wire and with the real SDK clients. The tests run against the embedded AWS, and can be
+// run manually against any other endpoint that claims to be AWS. An endpoint that passes the suite may
+// replace AWS in other tests.
 //
-// An endpoint that lacks something declares it (Harness.Lacks): the cases that
-// need it are then skipped with the reason, so that nobody takes a gap for a
-// pass.
+// An endpoint declares its missing features in Harness.Lacks. The suite then skips the cases that need them,
+// with the reason, so that a skipped case does not look like a pass.
 package cloudtest
 
 import (
@@ -15,56 +13,56 @@ import (
 	"time"
 )
 
-// Capability is something that AWS does and an imitation may lack.
+// Capability is a feature of AWS that an imitation may lack.
 type Capability string
 
 // Capabilities.
 const (
 	ClientTokens       Capability = "client-tokens"         // EC2 answers a repeated token with the first result
 	TemplatePages      Capability = "template-pages"        // templates and versions come in pages with tokens
-	TemplateNames      Capability = "template-names"        // template names and ids are checked as EC2 does
-	TemplateTags       Capability = "template-tags"         // tags set later show on the template
+	TemplateNames      Capability = "template-names"        // template names and ids are checked like in EC2
+	TemplateTags       Capability = "template-tags"         // tags set later are shown on the template
 	DeleteVersions     Capability = "delete-versions"       // DeleteLaunchTemplateVersions
-	GroupChecks        Capability = "group-checks"          // Auto Scaling refuses what contradicts itself, and names that are taken
-	GroupSettings      Capability = "group-settings"        // all settings of a group are kept and given back
-	GroupOptions       Capability = "group-options"         // warm pools, metrics, traffic sources and all else that a group can be set to
+	GroupChecks        Capability = "group-checks"          // Auto Scaling refuses contradictions and names in use
+	GroupSettings      Capability = "group-settings"        // all settings of a group are stored and returned
+	GroupOptions       Capability = "group-options"         // warm pools, metrics, traffic sources and all other group settings
 	GroupPageLimits    Capability = "group-page-limits"     // page sizes and tokens are checked
-	GroupDeletion      Capability = "group-deletion"        // a group with instances is deleted by force only
+	GroupDeletion      Capability = "group-deletion"        // only a forced deletion deletes a group with instances
 	InstanceRefresh    Capability = "instance-refresh"      // instance refreshes
 	NodegroupStates    Capability = "nodegroup-states"      // nodegroups pass through states
-	NodegroupGroups    Capability = "nodegroup-groups"      // an Auto Scaling group is behind a nodegroup
+	NodegroupGroups    Capability = "nodegroup-groups"      // a nodegroup has an Auto Scaling group
 	NodegroupUpdates   Capability = "nodegroup-updates"     // updates are objects that can be described
 	NodegroupTags      Capability = "nodegroup-tags"        // nodegroups are tagged by ARN
-	EKSParameters      Capability = "eks-parameters"        // SSM holds the images that EKS publishes
-	DefaultRoles       Capability = "default-roles"         // IAM holds the roles of Cluster API Provider AWS
-	Refusals           Capability = "refusals"              // what is unknown is refused in AWS's own form
+	EKSParameters      Capability = "eks-parameters"        // SSM has the parameters for the images that EKS publishes
+	DefaultRoles       Capability = "default-roles"         // IAM has the roles of Cluster API Provider AWS
+	Refusals           Capability = "refusals"              // unknown things are refused in AWS's own form
 	ImageFilters       Capability = "image-filters"         // EC2's filters of images and subnets are exact
-	PricedPolicies     Capability = "priced-policies"       // a spot price in a policy is cleared by an empty text
+	PricedPolicies     Capability = "priced-policies"       // an empty text clears a spot price in a policy
 	InlineHooks        Capability = "inline-hooks"          // a group is created with its lifecycle hooks
-	InstanceDetails    Capability = "instance-details"      // instances say which type and template version they run
-	MissingResources   Capability = "missing-resources"     // every operation refuses what is not there in AWS's own form
-	KMSRefusals        Capability = "kms-refusals"          // KMS refuses keys that are disabled or others than a blob's
-	LaunchChecks       Capability = "launch-checks"         // launches that EC2 refuses fail, and say why
-	ReadBackOfTemplate Capability = "read-back-of-template" // a template's data comes back as it was sent
+	InstanceDetails    Capability = "instance-details"      // instances report their type and template version
+	MissingResources   Capability = "missing-resources"     // every operation refuses missing resources in AWS's own form
+	KMSRefusals        Capability = "kms-refusals"          // KMS refuses disabled keys and keys other than a blob's
+	LaunchChecks       Capability = "launch-checks"         // launches that EC2 refuses fail with a reason
+	ReadBackOfTemplate Capability = "read-back-of-template" // a template's data is returned as it was sent
 )
 
 // Harness is an endpoint to test.
 type Harness struct {
-	// Endpoint is its URL, Region the region to use.
+	// Endpoint is the URL, and Region the region for the tests.
 	Endpoint string
 	Region   string
-	// Lacks says what the endpoint does not do, and why that is known.
+	// Lacks maps the missing features of the endpoint to the reason why they are known to be missing.
 	Lacks map[Capability]string
-	// Advance moves the endpoint's clock; nil where its time is the real one.
+	// Advance advances the endpoint's clock. It is nil if the endpoint uses real time.
 	Advance func(time.Duration)
-	// Environment takes credentials from the SDK's own sources. Otherwise fixed
-	// ones are used, as imitations accept them.
+	// Environment takes credentials from the SDK's own sources. Otherwise the tests use fixed ones, which
+	// imitations accept.
 	Environment bool
-	// Cluster is an EKS cluster to put nodegroups into; empty to make one.
+	// Cluster is an EKS cluster for the nodegroups. If it is empty, the tests create one.
 	Cluster string
 }
 
-// contract is one thing that weir relies on.
+// contract is one behavior that weir relies on.
 type contract struct {
 	name  string
 	needs []Capability
@@ -110,7 +108,7 @@ func Capabilities() []Capability {
 	return out
 }
 
-// Moto says what moto server 5 lacks.
+// Moto returns the features that moto server 5 lacks.
 func Moto() map[Capability]string {
 	return map[Capability]string{
 		ClientTokens:       "client tokens are ignored",

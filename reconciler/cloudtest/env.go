@@ -30,15 +30,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/sdk"
 )
 
-// env holds the tools of a case: groups, nodegroups, parameters and weir's adapter, on top of
-// templates, on top of the endpoint.
+// env holds the tools of a case: groups, nodegroups, parameters and weir's adapter, in addition to those for
+// templates and the endpoint.
 type env struct{ *templates }
 
-// templates makes and reads launch templates of a case.
+// templates creates and reads launch templates of a case.
 type templates struct{ *endpoint }
 
-// endpoint is one case's access to the endpoint: its clients, its time, and how a case
-// judges answers.
+// endpoint is one case's access to the endpoint: its clients, its time, and checks of answers.
 type endpoint struct {
 	*testing.T
 	h   Harness
@@ -52,11 +51,11 @@ type endpoint struct {
 	iam *iam.Client
 	sts *sts.Client
 
-	// mark is part of every name and of a tag, so that cases do not meet.
+	// mark is part of every name and of a tag, so that cases do not affect each other.
 	mark string
 }
 
-// tagMark is the tag that holds a case's mark.
+// tagMark is the tag that contains a case's mark.
 const tagMark = "weir-contract"
 
 func newEnv(t *testing.T, h Harness) *env {
@@ -64,7 +63,7 @@ func newEnv(t *testing.T, h Harness) *env {
 	ctx := t.Context()
 	options := []func(*config.LoadOptions) error{
 		config.WithRegion(h.Region),
-		// One attempt: a case wants to see each answer.
+		// Use one attempt, because a case needs to see each answer.
 		config.WithRetryer(func() aws.Retryer { return retry.AddWithMaxAttempts(retry.NewStandard(), 1) }),
 	}
 	if !h.Environment {
@@ -98,10 +97,10 @@ func (e *endpoint) cloud() *awscloud.Cloud {
 	return c
 }
 
-// name is a name that no other case has.
+// name returns a name that is unique to the case.
 func (e *endpoint) name(suffix string) string { return "weir-" + e.mark + "-" + suffix }
 
-// pass lets time pass on the endpoint.
+// pass advances the endpoint's time by d.
 func (e *endpoint) pass(d time.Duration) {
 	if e.h.Advance != nil {
 		e.h.Advance(d)
@@ -110,8 +109,8 @@ func (e *endpoint) pass(d time.Duration) {
 	time.Sleep(d)
 }
 
-// How long eventually waits where the endpoint's time is the real one, and how
-// many steps of a second it makes where it is not.
+// The time limit of eventually if the endpoint uses real time, and the length of a step. If the endpoint has
+// its own clock, their quotient limits the number of steps.
 const (
 	patience  = 90 * time.Second
 	tickEvery = time.Second
@@ -156,17 +155,17 @@ func code(err error) string {
 	return "no AWS error"
 }
 
-// background outlives a case, for its cleanups.
+// background returns a context that outlives a case, for its cleanups.
 func (e *endpoint) background() context.Context { return context.WithoutCancel(e.ctx) }
 
-// template makes a launch template that is deleted after the case.
+// template creates a launch template that is deleted after the case.
 func (e *templates) template(suffix string, tags ...string) *types.LaunchTemplate {
 	e.Helper()
 	return e.templateWith(suffix, e.data("m5.large"), tags...)
 }
 
-// imageless makes a template that leaves the image to EKS, and imagelessVersion
-// adds a version to it.
+// imageless creates a template without an image, so that EKS chooses it. imagelessVersion adds a version to
+// it.
 func (e *templates) imageless(suffix string) *types.LaunchTemplate {
 	e.Helper()
 	return e.templateWith(suffix, &types.RequestLaunchTemplateData{EbsOptimized: aws.Bool(true)})
@@ -188,7 +187,7 @@ func (e *templates) templateWith(suffix string, data *types.RequestLaunchTemplat
 	})
 	e.must(err)
 	e.Cleanup(func() {
-		// It may be gone by then, which is what is wanted.
+		// The case may have deleted it already.
 		_, _ = e.ec2.DeleteLaunchTemplate(e.background(), &ec2.DeleteLaunchTemplateInput{LaunchTemplateId: out.LaunchTemplate.LaunchTemplateId})
 	})
 	return out.LaunchTemplate
@@ -208,7 +207,7 @@ func (e *templates) data(instanceType string) *types.RequestLaunchTemplateData {
 	return &types.RequestLaunchTemplateData{ImageId: aws.String(e.image()), InstanceType: types.InstanceType(instanceType)}
 }
 
-// tags are the case's mark and the given pairs.
+// tags returns the case's mark and the given pairs.
 func (e *endpoint) tags(pairs ...string) []types.Tag {
 	out := []types.Tag{{Key: aws.String(tagMark), Value: aws.String(e.mark)}}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -217,7 +216,7 @@ func (e *endpoint) tags(pairs ...string) []types.Tag {
 	return out
 }
 
-// image is a public image, which every endpoint names in the same parameter.
+// image returns a public image, which every endpoint names in the same parameter.
 func (e *endpoint) image() string {
 	e.Helper()
 	out, err := e.ssm.GetParameter(e.ctx, &ssm.GetParameterInput{Name: aws.String("/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-x86_64")})
@@ -225,7 +224,7 @@ func (e *endpoint) image() string {
 	return aws.ToString(out.Parameter.Value)
 }
 
-// subnets are those of the default VPC.
+// subnets returns the subnets of the default VPC.
 func (e *endpoint) subnets() []string {
 	e.Helper()
 	out, err := e.ec2.DescribeSubnets(e.ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{{Name: aws.String("default-for-az"), Values: []string{"true"}}}})
@@ -241,7 +240,7 @@ func (e *endpoint) subnets() []string {
 	return ids
 }
 
-// group makes an Auto Scaling group that is deleted after the case.
+// group creates an Auto Scaling group that is deleted after the case.
 func (e *env) group(suffix string, change ...func(*autoscaling.CreateAutoScalingGroupInput)) string {
 	e.Helper()
 	name, err := e.tryGroup(suffix, change...)
@@ -263,7 +262,7 @@ func (e *env) tryGroup(suffix string, change ...func(*autoscaling.CreateAutoScal
 	}
 	_, err := e.asg.CreateAutoScalingGroup(e.ctx, in)
 	e.Cleanup(func() {
-		// It may be gone by then, which is what is wanted.
+		// The case may have deleted it already.
 		_, _ = e.asg.DeleteAutoScalingGroup(e.background(), &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: in.AutoScalingGroupName, ForceDelete: aws.Bool(true)})
 	})
 	return aws.ToString(in.AutoScalingGroupName), err
@@ -281,7 +280,7 @@ func spec(t *types.LaunchTemplate, version int64) *astypes.LaunchTemplateSpecifi
 	return &astypes.LaunchTemplateSpecification{LaunchTemplateId: t.LaunchTemplateId, Version: aws.String(fmt.Sprint(version))}
 }
 
-// describe returns a group, nil where it does not exist.
+// describe returns a group, or nil if it does not exist.
 func (e *env) describe(name string) *astypes.AutoScalingGroup {
 	e.Helper()
 	out, err := e.asg.DescribeAutoScalingGroups(e.ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
@@ -292,7 +291,7 @@ func (e *env) describe(name string) *astypes.AutoScalingGroup {
 	return &out.AutoScalingGroups[0]
 }
 
-// inService waits until a group has n instances that serve.
+// inService waits until a group has n instances in service.
 func (e *env) inService(name string, n int) *astypes.AutoScalingGroup {
 	e.Helper()
 	var g *astypes.AutoScalingGroup

@@ -18,18 +18,18 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// TemplateField is a row of a launch template with two values that it may have.
+// TemplateField is a row of a launch template with two possible values.
 type TemplateField struct {
 	Row *field.Row
-	// Declared holds the first one, and what it cannot be without.
+	// Declared holds the first value, and the other members that it requires.
 	Declared intent.TemplateData
-	// ByHand puts the second one into a request, by AWS's name of it.
+	// ByHand sets the second value in a request, by AWS's name of the member.
 	ByHand func(*types.RequestLaunchTemplateData)
 	// Changed is the value of Declared after the change.
 	Changed intent.TemplateData
 }
 
-// TemplateFields are all rows of launch templates but those that the planner fills.
+// TemplateFields returns all rows of launch templates except those that the planner fills.
 func TemplateFields() (out []TemplateField) {
 	for _, r := range field.Rows(field.Template) {
 		by, _, _ := strings.Cut(r.Special, ":")
@@ -84,15 +84,15 @@ var special = map[string][2]any{
 	"InstanceType": {"m5.large", "m5.xlarge"},
 }
 
-// The instance profiles that Cluster API Provider AWS makes.
+// The instance profiles that Cluster API Provider AWS creates.
 const (
 	profiles = "arn:aws:iam::000000000000:instance-profile/"
 	nodes    = "nodes.cluster-api-provider-aws.sigs.k8s.io"
 	control  = "control-plane.cluster-api-provider-aws.sigs.k8s.io"
 )
 
-// sample is one of two values that a member of a type may have; of a text with one value
-// the second is none.
+// sample returns one of two possible values for a member of a type. For a text with only one value, the
+// second is "".
 func sample(r *field.Row, t reflect.Type, n int) reflect.Value {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -119,7 +119,7 @@ func sample(r *field.Row, t reflect.Type, n int) reflect.Value {
 	return reflect.ValueOf([]string{"one", "two"}[n])
 }
 
-// put sets a value, of a list its only one.
+// put sets a value. A list gets it as its only element.
 func put(v, to reflect.Value) {
 	switch v.Kind() {
 	case reflect.Slice:
@@ -132,7 +132,7 @@ func put(v, to reflect.Value) {
 	v.Set(to.Convert(v.Type()))
 }
 
-// at goes to a member by its path, and makes what is on the way.
+// at calls do for the member at a path, and creates missing members on the way.
 func at(v reflect.Value, path string, do func(reflect.Value)) {
 	name, rest, _ := strings.Cut(path, ".")
 	name, list := strings.CutSuffix(name, "[]")
@@ -161,9 +161,9 @@ func at(v reflect.Value, path string, do func(reflect.Value)) {
 	at(v, rest, do)
 }
 
-// fieldContracts are one for each row of a launch template: what is declared comes back
-// as it was sent, so that no further version is made, and what somebody changes by hand
-// is seen, so that it can be put right.
+// fieldContracts returns one contract for each row of a launch template. Declared values must be returned as
+// they were sent, so that weir creates no further version. Manual changes must be visible, so that weir can
+// correct them.
 func fieldContracts() (out []contract) {
 	for _, f := range TemplateFields() {
 		out = append(out, contract{f.Row.AWS, nil, func(e *env) { e.comesBack(f.Declared, f) }})
@@ -176,8 +176,8 @@ func fieldContracts() (out []contract) {
 	return append(out, contract{"several network interfaces", nil, func(e *env) { e.comesBack(several, TemplateField{}) }})
 }
 
-// comesBack makes a template and reads its version with weir's own adapter. Then it reads the
-// version that a user makes from it.
+// comesBack creates a template and reads its version with weir's own adapter. Then it reads the version that
+// a user makes from it.
 func (e *env) comesBack(declared intent.TemplateData, f TemplateField) {
 	e.Helper()
 	image := e.image()
@@ -201,7 +201,7 @@ func (e *env) comesBack(declared intent.TemplateData, f TemplateField) {
 			if v.Unknown {
 				e.Error("the version holds members that weir does not know")
 			}
-			v.Data.TagSpecifications = nil // moto server puts the tags of the template itself there
+			v.Data.TagSpecifications = nil // moto server returns the tags of the template itself there
 			e.equal("version "+version, filled(want), v.Data)
 			return
 		}
@@ -215,7 +215,7 @@ func (e *env) comesBack(declared intent.TemplateData, f TemplateField) {
 	read("2", f.Changed)
 }
 
-// byHand makes a version of what the newest one holds, with a change.
+// byHand creates a version from the newest one, with a change.
 func (e *env) byHand(template string, change func(*types.RequestLaunchTemplateData)) {
 	e.Helper()
 	out, err := e.ec2.DescribeLaunchTemplateVersions(e.ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: &template, Versions: []string{"$Latest"}})

@@ -29,7 +29,7 @@ func groupOptionContracts() []contract {
 	}
 }
 
-// targetGroup is an ARN that an endpoint without load balancers takes.
+// targetGroup returns an ARN that an endpoint without load balancers accepts.
 func (e *env) targetGroup(name string) string {
 	return "arn:aws:elasticloadbalancing:" + e.h.Region + ":000000000000:targetgroup/" + name + "/0123456789abcdef"
 }
@@ -74,8 +74,8 @@ func changedOptions(e *env) {
 	e.must(e.update(name, func(in *updateGroup) { in.DeletionProtection = types.DeletionProtectionNone }))
 }
 
-// protectedDeletion: a group with force deletion disabled can be deleted once it is empty. A group
-// that retains machines cannot be deleted by force either.
+// protectedDeletion checks that a group with force deletion disabled can be deleted after it is empty. Force
+// does not delete a group that retains instances either.
 func protectedDeletion(e *env) {
 	remove := func(name string, force bool) error {
 		_, err := e.asg.DeleteAutoScalingGroup(e.ctx, &autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: aws.String(name), ForceDelete: aws.Bool(force)})
@@ -98,8 +98,8 @@ func usualOptions(e *env) {
 			g.MaxInstanceLifetime == nil, g.WarmPoolConfiguration == nil, len(g.EnabledMetrics) + len(g.TrafficSources)})
 }
 
-// unitsOfCapacity: what was not sent stays absent, or a tool that compares what it
-// reads with what somebody wrote never comes to rest.
+// unitsOfCapacity checks that a setting that was not sent stays absent. Otherwise a tool that compares
+// observed with declared settings would make changes forever.
 func unitsOfCapacity(e *env) {
 	unit := func(suffix string, change ...func(*createGroup)) *string {
 		return e.describe(e.group(suffix, change...)).DesiredCapacityType
@@ -145,7 +145,7 @@ func contradictoryOptions(e *env) {
 	}
 }
 
-// sourcesOf are the traffic sources of a group with their types, sorted.
+// sourcesOf returns the traffic sources of a group with their types, sorted.
 func sourcesOf(g *types.AutoScalingGroup) []string {
 	out := []string{}
 	for _, s := range g.TrafficSources {
@@ -160,7 +160,7 @@ func trafficSources(e *env) {
 	of := func(name string) []types.TrafficSourceIdentifier {
 		return []types.TrafficSourceIdentifier{{Identifier: aws.String(e.targetGroup(name)), Type: aws.String("elbv2")}}
 	}
-	for range 2 { // what is attached already stays
+	for range 2 { // a source that is already attached stays
 		_, err := e.asg.AttachTrafficSources(e.ctx, &autoscaling.AttachTrafficSourcesInput{AutoScalingGroupName: aws.String(name), TrafficSources: of("b")})
 		e.must(err)
 	}
@@ -221,8 +221,8 @@ func warmPool(e *env) {
 	e.refused(err, "ValidationError")
 }
 
-// warmInstances: what is kept warm is listed with the pool alone, and a group that
-// grows takes from there first.
+// warmInstances checks that only the pool lists warm instances, and that a growing group takes instances
+// from the pool first.
 func warmInstances(e *env) {
 	name := e.group("a")
 	_, err := e.asg.PutWarmPool(e.ctx, &autoscaling.PutWarmPoolInput{AutoScalingGroupName: aws.String(name), MaxGroupPreparedCapacity: aws.Int32(1), PoolState: types.WarmPoolStateRunning})

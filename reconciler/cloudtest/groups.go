@@ -61,15 +61,15 @@ func instanceDetails(e *env) {
 	}
 }
 
-// refusedLaunch: instance metadata cannot show the keys of all tags, and EC2 says so
-// when an instance is launched, not when the template is made.
+// refusedLaunch checks that EC2 refuses tags that instance metadata cannot show when it launches an
+// instance, not when the template is created.
 func refusedLaunch(e *env) {
 	data := e.data("m5.large")
 	data.MetadataOptions = &ec2types.LaunchTemplateInstanceMetadataOptionsRequest{InstanceMetadataTags: ec2types.LaunchTemplateInstanceMetadataTagsStateEnabled}
 	data.TagSpecifications = []ec2types.LaunchTemplateTagSpecificationRequest{{ResourceType: ec2types.ResourceTypeInstance, Tags: e.tags("kubernetes.io/cluster/c", "owned")}}
 	t := e.templateWith("lt", data)
 	name, err := e.tryGroup("a", func(in *createGroup) { in.LaunchTemplate, in.DesiredCapacity = spec(t, 1), aws.Int32(1) })
-	if err != nil { // which would be sooner than the emulator does it
+	if err != nil { // earlier than the emulator
 		e.refused(err, "ValidationError")
 		return
 	}
@@ -164,7 +164,7 @@ func groupPages(e *env) {
 			e.Errorf("a page of one holds %d", len(out.AutoScalingGroups))
 		}
 		got = append(got, groupNames(out.AutoScalingGroups)...)
-		// A page may be empty and still be followed by another.
+		// An empty page may be followed by further pages.
 		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" || pages > 1000 {
 			break
 		}

@@ -20,7 +20,7 @@ func kmsContracts() []contract {
 	}
 }
 
-// key makes a key.
+// key creates a key.
 func (e *env) key(c *kms.Client) *types.KeyMetadata {
 	e.Helper()
 	out, err := c.CreateKey(e.ctx, &kms.CreateKeyInput{Description: aws.String(e.name("key"))})
@@ -108,7 +108,7 @@ func kmsAdapter(e *env) {
 	enc, err := c.Encrypt(e.ctx, &kms.EncryptInput{KeyId: k.KeyId, Plaintext: []byte("text"), EncryptionContext: context})
 	e.must(err)
 	calls := 0
-	// No region: that of the ARN counts.
+	// No region is set: the ARN's region applies.
 	adapter := awscloud.NewKMS(sdk.Options{EndpointURL: e.h.Endpoint, Embedded: !e.h.Environment, OnCall: func(sdk.CallInfo) { calls++ }})
 	e.Cleanup(adapter.Close)
 	plain, err := adapter.Decrypt(e.ctx, aws.ToString(k.Arn), enc.CiphertextBlob, context)

@@ -46,7 +46,7 @@ func configUpdate(e *env) {
 	e.refused(err, "ResourceNotFoundException")
 }
 
-// withTemplate is the input of a nodegroup on a template without an image.
+// withTemplate returns the input for a nodegroup with a template without an image.
 func (e *env) withTemplate(cluster string, t *ec2types.LaunchTemplate) *eks.CreateNodegroupInput {
 	in := e.nodegroupInput(cluster, "a")
 	in.LaunchTemplate = &types.LaunchTemplateSpecification{Id: t.LaunchTemplateId, Version: aws.String("1")}
@@ -85,15 +85,15 @@ func nodegroupTemplateRules(e *env) {
 	e.refused(err, "InvalidParameterException", "InvalidRequestException")
 }
 
-// nodegroupTypesTwice: instance types stand in the template or beside it.
+// nodegroupTypesTwice checks that instance types are set either in the template or in the nodegroup.
 func nodegroupTypesTwice(e *env) {
 	in := e.withTemplate(e.cluster(), e.templateWith("lt", &ec2types.RequestLaunchTemplateData{InstanceType: ec2types.InstanceTypeM5Large}))
 	_, err := e.eks.CreateNodegroup(e.ctx, in)
 	e.refused(err, "InvalidRequestException")
 }
 
-// nodegroupNothing: EKS refuses a request without changes, and a request that would let more nodes
-// be unavailable than exist.
+// nodegroupNothing checks that EKS refuses a request without changes, and a request that would let more
+// nodes be unavailable than exist.
 func nodegroupNothing(e *env) {
 	n := e.active(e.nodegroup(e.nodegroupInput(e.cluster(), "a")))
 	for what, in := range map[string]*eks.UpdateNodegroupConfigInput{

@@ -16,7 +16,7 @@ func nodegroupOptionContracts() []contract {
 	}
 }
 
-// nodegroupOptionsComeBack makes and changes what a nodegroup has beside its sizes.
+// nodegroupOptionsComeBack sets and changes the settings of a nodegroup other than its sizes.
 func nodegroupOptionsComeBack(e *env) {
 	in := e.nodegroupInput(e.cluster(), "a")
 	in.InstanceTypes = []string{"m5.large", "m5a.large"}
@@ -78,8 +78,8 @@ func nodegroupHistory(e *env) {
 	e.equal("updates", want, list.UpdateIds)
 }
 
-// nodegroupsBesideEachOther checks what a replacement relies on: each nodegroup has a group of its
-// own, and the end of one leaves the other.
+// nodegroupsBesideEachOther checks what a replacement relies on: each nodegroup has its own group, and the
+// deletion of one does not affect the other.
 func nodegroupsBesideEachOther(e *env) {
 	cluster := e.cluster()
 	old := e.active(e.nodegroup(e.nodegroupInput(cluster, "a")))

@@ -30,7 +30,7 @@ func nodegroupContracts() []contract {
 	}
 }
 
-// cluster is the cluster that nodegroups go into.
+// cluster returns the name of the cluster for nodegroups.
 func (e *env) cluster() string {
 	e.Helper()
 	if e.h.Cluster != "" {
@@ -40,7 +40,7 @@ func (e *env) cluster() string {
 	_, err := e.eks.CreateCluster(e.ctx, &eks.CreateClusterInput{Name: aws.String(name), RoleArn: aws.String(e.role()), ResourcesVpcConfig: &types.VpcConfigRequest{SubnetIds: e.subnets()}})
 	e.must(err)
 	e.Cleanup(func() {
-		// It may still be in use, and stays then.
+		// It may still be in use. Then it stays.
 		_, _ = e.eks.DeleteCluster(e.background(), &eks.DeleteClusterInput{Name: aws.String(name)})
 	})
 	e.eventually("the cluster to be ACTIVE", func() bool {
@@ -51,7 +51,7 @@ func (e *env) cluster() string {
 	return name
 }
 
-// role is that of the nodes.
+// role returns the role of the nodes.
 func (e *env) role() string {
 	e.Helper()
 	const name = "nodes.cluster-api-provider-aws.sigs.k8s.io"
@@ -73,13 +73,13 @@ func (e *env) nodegroupInput(cluster, suffix string) *eks.CreateNodegroupInput {
 	}
 }
 
-// nodegroup makes a nodegroup that is deleted after the case.
+// nodegroup creates a nodegroup that is deleted after the case.
 func (e *env) nodegroup(in *eks.CreateNodegroupInput) *types.Nodegroup {
 	e.Helper()
 	out, err := e.eks.CreateNodegroup(e.ctx, in)
 	e.must(err)
 	e.Cleanup(func() {
-		// It may be gone by then, which is what is wanted.
+		// The case may have deleted it already.
 		_, _ = e.eks.DeleteNodegroup(e.background(), &eks.DeleteNodegroupInput{ClusterName: in.ClusterName, NodegroupName: in.NodegroupName})
 	})
 	return out.Nodegroup

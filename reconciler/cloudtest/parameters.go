@@ -23,7 +23,7 @@ func parameterContracts() []contract {
 	}
 }
 
-// parameter is a name in the path of the case, and deletes what has it in the end.
+// parameter returns a name in the path of the case. After the case, the parameter with this name is deleted.
 func (e *env) parameter(suffix string) string {
 	e.Helper()
 	name := "/" + e.mark + "/" + suffix

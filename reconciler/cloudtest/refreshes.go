@@ -23,7 +23,7 @@ func refreshContracts() []contract {
 	}
 }
 
-// rolling is a group of two instances on version 1 of a template that has two.
+// rolling creates a group of two instances on version 1 of a template with two versions.
 func (e *env) rolling() (name string, second *types.LaunchTemplateSpecification, first []string) {
 	e.Helper()
 	t := e.template("lt")
@@ -62,7 +62,7 @@ func (e *env) refresh(name string) types.InstanceRefresh {
 	return out.InstanceRefreshes[0]
 }
 
-// ended waits for the newest refresh to end in a state.
+// ended waits until the newest refresh has ended in a state.
 func (e *env) ended(name string, want types.InstanceRefreshStatus) types.InstanceRefresh {
 	e.Helper()
 	var r types.InstanceRefresh
@@ -122,8 +122,8 @@ func refreshOnlyOne(e *env) {
 	e.ended(name, types.InstanceRefreshStatusSuccessful)
 }
 
-// rollbackIsCancelled: a rollback under way is cancelled as a refresh is, and makes
-// room for the next one.
+// rollbackIsCancelled checks that a running rollback can be canceled like a refresh, so that the next
+// refresh can start.
 func rollbackIsCancelled(e *env) {
 	name, second, _ := e.rolling()
 	_, err := e.startRefresh(name, second)
@@ -141,8 +141,8 @@ func rollbackIsCancelled(e *env) {
 	e.ended(name, types.InstanceRefreshStatusSuccessful)
 }
 
-// rollbackBringsBack: machines that a refresh has launched go, and only a refresh that is
-// under way, and has a desired configuration, can be turned around.
+// rollbackBringsBack checks that a rollback removes the instances that a refresh has launched. Only a
+// running refresh with a desired configuration can be rolled back.
 func rollbackBringsBack(e *env) {
 	name, second, before := e.rolling()
 	rollback := func() error {
@@ -173,8 +173,8 @@ func rollbackBringsBack(e *env) {
 	e.refused(rollback(), "IrreversibleInstanceRefresh")
 }
 
-// refreshReplacesLostTypes: what matches has an instance type that the policy still
-// has, beside the template.
+// refreshReplacesLostTypes checks that a matching instance needs the template and an instance type that the
+// policy still contains.
 func refreshReplacesLostTypes(e *env) {
 	t := e.template("lt")
 	name := e.group("a", func(in *createGroup) {

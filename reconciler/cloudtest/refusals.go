@@ -24,8 +24,8 @@ func refusalContracts() []contract {
 	}
 }
 
-// raw sends a request that no client would build, signed for a service; an empty
-// service sends it unsigned.
+// raw sends a request that no client would build. It is signed for a service, or unsigned if the service is
+// empty.
 func (e *env) raw(service, method, path, contentType, body string, header ...string) (status int, answer string) {
 	e.Helper()
 	r, err := http.NewRequestWithContext(e.ctx, method, strings.TrimSuffix(e.h.Endpoint, "/")+path, strings.NewReader(body))
@@ -52,7 +52,7 @@ func (e *env) raw(service, method, path, contentType, body string, header ...str
 
 const form = "application/x-www-form-urlencoded; charset=utf-8"
 
-// says checks an answer's status and that it holds all parts.
+// says checks an answer's status and that it contains all parts.
 func (e *env) says(status int, answer string, want int, parts ...string) {
 	e.Helper()
 	if status != want {

@@ -61,7 +61,7 @@ func templateSelectors(e *env) {
 	}
 }
 
-// equal compares what was got with what was wanted.
+// equal compares an actual value with the expected one.
 func (e *endpoint) equal(what string, want, got any) {
 	e.Helper()
 	if d := cmp.Diff(want, got); d != "" {
@@ -89,7 +89,7 @@ func templateNameForm(e *env) {
 		_, err := e.ec2.CreateLaunchTemplate(e.ctx, &ec2.CreateLaunchTemplateInput{LaunchTemplateName: aws.String(name), LaunchTemplateData: e.data("m5.large")})
 		e.refused(err, "InvalidLaunchTemplateName.MalformedException", "InvalidParameterValue")
 	}
-	e.template(strings.Repeat("a", 125-len(e.name("")))) // the longest that weir makes
+	e.template(strings.Repeat("a", 125-len(e.name("")))) // the longest name that weir creates
 }
 
 func templateTokens(e *env) {
@@ -147,7 +147,7 @@ func templatePages(e *env) {
 			e.Errorf("a page of one holds %d", len(out.LaunchTemplates))
 		}
 		got = append(got, templateNames(out.LaunchTemplates)...)
-		// A page may be empty and still be followed by another.
+		// An empty page may be followed by further pages.
 		if in.NextToken = out.NextToken; aws.ToString(in.NextToken) == "" || pages > 1000 {
 			break
 		}

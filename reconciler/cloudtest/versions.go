@@ -24,7 +24,7 @@ func versionContracts() []contract {
 	}
 }
 
-// versionsOf reads versions of a template by selector, sorted.
+// versionsOf returns the versions of a template by selector, sorted.
 func (e *templates) versionsOf(t *types.LaunchTemplate, selectors ...string) []int64 {
 	e.Helper()
 	out, err := e.ec2.DescribeLaunchTemplateVersions(e.ctx, &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateId: t.LaunchTemplateId, Versions: selectors})
@@ -166,7 +166,7 @@ func versionByNumber(e *env) {
 		[]any{*v.VersionNumber, aws.ToString(v.VersionDescription), aws.ToString(v.LaunchTemplateId), v.LaunchTemplateData.InstanceType})
 }
 
-// described makes a version with a description, by a client token.
+// described creates a version with a description, with a client token.
 func (e *templates) described(t *types.LaunchTemplate, kind types.InstanceType, description, token string) int64 {
 	e.Helper()
 	out, err := e.ec2.CreateLaunchTemplateVersion(e.ctx, &ec2.CreateLaunchTemplateVersionInput{LaunchTemplateId: t.LaunchTemplateId, ClientToken: aws.String(token),
@@ -188,7 +188,7 @@ func versionDescriptions(e *env) {
 	e.equal("descriptions", map[int64]string{1: got[1], 2: "weir:v1:0123456789abcdef:0123456789abcdef one", 3: "by hand"}, got)
 }
 
-// versionsDistinct: what pools of one template want are versions of their own.
+// versionsDistinct checks that pools with the same template get their own versions.
 func versionsDistinct(e *env) {
 	t := e.template("a")
 	e.equal("the first", int64(2), e.described(t, "m5.xlarge", "one", "b1"))

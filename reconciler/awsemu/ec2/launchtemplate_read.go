@@ -222,8 +222,7 @@ func describeLaunchTemplateVersions(rq *request, in describeVersionsInput) error
 	})
 }
 
-// chooseVersions are the versions of a template that were asked for, ascending,
-// each once.
+// chooseVersions returns the requested versions of a template in ascending order, without duplicates.
 func chooseVersions(t *LaunchTemplate, in describeVersionsInput) ([]*Version, error) {
 	if len(in.Versions) == 0 {
 		return versionRange(t, in.MinVersion, in.MaxVersion)
@@ -278,8 +277,8 @@ func versionRange(t *LaunchTemplate, low, high string) ([]*Version, error) {
 	return out, nil
 }
 
-// describeAllVersions serves the account-wide form: the latest and the default
-// version of every template, one row where both are the same.
+// describeAllVersions returns versions of all templates in the account: the latest and the default version
+// of each template, in one row if both are the same.
 func describeAllVersions(rq *request, in describeVersionsInput, match func(versionRow) bool) error {
 	templates := &rq.Region.LaunchTemplates
 	latest := slices.Contains(in.Versions, "$Latest")

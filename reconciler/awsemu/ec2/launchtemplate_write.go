@@ -10,12 +10,12 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// templateRef names a launch template in a request: by id or by name.
+// templateRef names a launch template in a request, by id or by name.
 type templateRef struct {
 	LaunchTemplateID, LaunchTemplateName string
 }
 
-// Check wants one of both.
+// Check refuses a reference that does not have exactly one of the two.
 func (ref *templateRef) Check() error {
 	switch {
 	case ref.LaunchTemplateID == "" && ref.LaunchTemplateName == "":
@@ -34,7 +34,7 @@ func (ref templateRef) find(r *Region) (*LaunchTemplate, error) {
 	return t, nil
 }
 
-// checkClientToken takes up to 128 printable ASCII characters.
+// checkClientToken accepts up to 128 printable ASCII characters.
 func checkClientToken(token string) error {
 	if len(token) > 128 || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
 		return badValue("ClientToken", token, "A client token has at most 128 ASCII characters.")
@@ -49,7 +49,7 @@ func checkDescription(text string) error {
 	return nil
 }
 
-// tagSpecifications are the tags for a new resource.
+// tagSpecifications holds the tags for a new resource.
 type tagSpecifications struct {
 	TagSpecifications []struct {
 		ResourceType string
@@ -59,7 +59,7 @@ type tagSpecifications struct {
 	tags world.Tags
 }
 
-// read checks the tags, which are for a resource of one type, and joins them.
+// read checks the tags, which must be for a resource of one type, and joins them.
 func (in *tagSpecifications) read(resourceType string) error {
 	in.tags = world.Tags{}
 	for _, spec := range in.TagSpecifications {
@@ -168,8 +168,7 @@ func (r *Region) AddTemplate(name, createdBy string, data wire.Data, description
 	return t
 }
 
-// AddVersion adds a version to a launch template. Its body must not change
-// afterwards.
+// AddVersion adds a version to a launch template. The caller must not change its body afterwards.
 func (r *Region) AddVersion(t *LaunchTemplate, createdBy string, data wire.Data, description string) *Version {
 	v := &Version{Number: t.Next, Description: description, Created: r.Now(), CreatedBy: createdBy, Data: data}
 	t.Next++
@@ -241,8 +240,8 @@ type versionResult struct {
 	code, message string
 }
 
-// deleteLaunchTemplateVersions answers as EC2 does even where nothing could be
-// deleted: with status 200 and a fault for each version.
+// deleteLaunchTemplateVersions answers like EC2 even if it deletes nothing: with status 200 and an error for
+// each version.
 func deleteLaunchTemplateVersions(rq *request, in deleteVersionsInput) error {
 	t := rq.Region.template(in.LaunchTemplateID, in.LaunchTemplateName)
 	var done, refused []versionResult

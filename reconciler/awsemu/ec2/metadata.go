@@ -11,8 +11,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// metadataDefaults holds an account's defaults of instance metadata in a region, by EC2's names of
-// the members. An absent member has no default.
+// metadataDefaults holds an account's defaults for instance metadata in a region, by EC2's member names. An
+// absent member has no default.
 type metadataDefaults map[string]string
 
 type modifyMetadataDefaultsInput struct {
@@ -27,7 +27,7 @@ func (in *modifyMetadataDefaultsInput) Check() error {
 	return nil
 }
 
-// sent are the members that the request has.
+// sent returns the members in the request.
 func (in *modifyMetadataDefaultsInput) sent() metadataDefaults {
 	sent := metadataDefaults{
 		"HttpTokens": in.HTTPTokens, "HttpEndpoint": in.HTTPEndpoint, "InstanceMetadataTags": in.InstanceMetadataTags, "HttpTokensEnforced": in.HTTPTokensEnforced,
@@ -66,11 +66,11 @@ func getInstanceMetadataDefaults(rq *request, _ struct{}) error {
 	return nil
 }
 
-// metadataTag is the form of a tag's key that instance metadata can show.
+// metadataTag matches the tag keys that instance metadata can show.
 var metadataTag = regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`)
 
-// CheckMetadataTags refuses tags of an instance that its metadata is to show and
-// cannot: where the template says nothing of it, the account's default applies.
+// CheckMetadataTags refuses instance tags that the instance metadata cannot show, if the metadata shows
+// tags. If the template does not set this, the account's default applies.
 func (r *Region) CheckMetadataTags(data wire.Data, ts world.Tags) *wire.Error {
 	if cmp.Or(data.Sub("MetadataOptions").Text("InstanceMetadataTags"), r.MetadataDefaults["InstanceMetadataTags"]) != "enabled" {
 		return nil

@@ -28,12 +28,12 @@ type Subnet struct {
 	PublicIP bool // MapPublicIpOnLaunch
 	Tags     world.Tags
 
-	Next  int      // the host number that is given out next
+	Next  int      // the next new host number
 	Used  int      // addresses in use
-	Freed []string // addresses that came back
+	Freed []string // released addresses
 }
 
-// SecurityGroup is a security group; its rules play no part here.
+// SecurityGroup is a security group. The emulator ignores its rules.
 type SecurityGroup struct {
 	ID          string
 	Name        string
@@ -42,10 +42,10 @@ type SecurityGroup struct {
 	Tags        world.Tags
 }
 
-// reserved is the number of addresses that AWS keeps of each subnet.
+// reserved is the number of addresses that AWS reserves in each subnet.
 const reserved = 5
 
-// capacity is the number of addresses that a subnet has for instances.
+// capacity returns the number of addresses that a subnet has for instances.
 func (s *Subnet) capacity() int {
 	p, err := netip.ParsePrefix(s.CIDR)
 	if err != nil {
@@ -54,10 +54,10 @@ func (s *Subnet) capacity() int {
 	return 1<<(32-p.Bits()) - reserved
 }
 
-// available is the number of free addresses.
+// available returns the number of free addresses.
 func (s *Subnet) available() int { return s.capacity() - s.Used }
 
-// allocate gives out a free address.
+// allocate takes a free address.
 func (s *Subnet) allocate() (string, bool) {
 	if s.available() <= 0 {
 		return "", false
@@ -74,18 +74,18 @@ func (s *Subnet) allocate() (string, bool) {
 	}
 	a := p.Masked().Addr().As4()
 	n := uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3])
-	n += uint32(s.Next) + 4 // the first four are AWS's
+	n += uint32(s.Next) + 4 // AWS reserves the first four
 	s.Next++
 	return netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}).String(), true
 }
 
-// release takes an address back.
+// release frees an address.
 func (s *Subnet) release(ip string) {
 	s.Used--
 	s.Freed = append(s.Freed, ip)
 }
 
-// groupByName finds a security group of a VPC by its name, nil for none.
+// groupByName finds a security group of a VPC by its name. It returns nil if none exists.
 func (r *Region) groupByName(name, vpcID string) *SecurityGroup {
 	for _, id := range r.SecurityGroups.Sorted() {
 		if g := r.SecurityGroups.Get(id); g.Name == name && g.VpcID == vpcID {
@@ -95,7 +95,7 @@ func (r *Region) groupByName(name, vpcID string) *SecurityGroup {
 	return nil
 }
 
-// DefaultVPC returns the region's default VPC, nil where it has none.
+// DefaultVPC returns the region's default VPC, or nil if it has none.
 func (r *Region) DefaultVPC() *Vpc {
 	for _, id := range r.Vpcs.Sorted() {
 		if v := r.Vpcs.Get(id); v.Default {
@@ -105,7 +105,7 @@ func (r *Region) DefaultVPC() *Vpc {
 	return nil
 }
 
-// SubnetsOf returns the ids of a VPC's subnets, by zone.
+// SubnetsOf returns the ids of a VPC's subnets, sorted by zone.
 func (r *Region) SubnetsOf(vpcID string) []string {
 	var ids []string
 	for _, id := range r.Subnets.Sorted() {
@@ -119,12 +119,12 @@ func (r *Region) SubnetsOf(vpcID string) []string {
 	return ids
 }
 
-// Zones are the region's availability zones.
+// Zones returns the region's availability zones.
 func (r *Region) Zones() []string {
 	return []string{r.Name + "a", r.Name + "b", r.Name + "c"}
 }
 
-// ZoneID is the zone id of the i-th zone, such as euw1-az1.
+// ZoneID returns the zone id of the i-th zone, such as euw1-az1.
 func (r *Region) ZoneID(i int) string {
 	parts := strings.Split(r.Name, "-")
 	short := parts[0]
@@ -134,7 +134,7 @@ func (r *Region) ZoneID(i int) string {
 	return short + parts[len(parts)-1] + "-az" + strconv.Itoa(i+1)
 }
 
-// ZoneIDOf is the zone id of a zone of the region.
+// ZoneIDOf returns the zone id of a zone of the region.
 func (r *Region) ZoneIDOf(zone string) string {
 	if r.zoneIDs == nil {
 		r.zoneIDs = map[string]string{}
@@ -145,7 +145,7 @@ func (r *Region) ZoneIDOf(zone string) string {
 	return r.zoneIDs[zone]
 }
 
-// directions abbreviates a region's direction as zone ids do: northeast is ne.
+// directions abbreviates a region's direction like zone ids: northeast becomes ne.
 func directions(word string) string {
 	out := ""
 	for word != "" {
@@ -162,8 +162,7 @@ func directions(word string) string {
 	return out
 }
 
-// seedNetwork makes the default VPC with a subnet in each zone and the default
-// security group.
+// seedNetwork creates the default VPC with a subnet in each zone, and the default security group.
 func seedNetwork(r *Region) {
 	v := &Vpc{ID: r.SeedID("vpc", "default"), CIDR: "172.31.0.0/16", Default: true}
 	r.Vpcs.Put(v.ID, v)

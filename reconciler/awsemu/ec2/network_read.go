@@ -39,7 +39,7 @@ func describeVpcs(rq *request, in describeVpcsInput) error {
 	return runDescribe(rq, in.describe, in.VpcIDs, &r.Vpcs, match, vpcNotFound, "vpcSet", func(v *Vpc) { writeVpc(&rq.XML, r, v) })
 }
 
-// notFound returns the fault for an id without a resource, or for an invalid id.
+// notFound returns the error for an id without a resource, or for an invalid id.
 func notFound(prefix, code, noun string) func(id string) *wire.Error {
 	return func(id string) *wire.Error {
 		if !validID(id, prefix) {

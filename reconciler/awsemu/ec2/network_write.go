@@ -24,7 +24,7 @@ func (in *createVpcInput) Check() error {
 	return in.read("vpc")
 }
 
-// checkCIDR takes the blocks that a VPC or a subnet may have.
+// checkCIDR checks the address block of a VPC or a subnet.
 func checkCIDR(text string) error {
 	if text == "" {
 		return wire.Fail("MissingParameter", "The request must contain the parameter CidrBlock")
@@ -95,7 +95,7 @@ func createSubnet(rq *request, in createSubnetInput) error {
 	return nil
 }
 
-// checkSubnetRange refuses a range outside of the VPC, and a taken range.
+// checkSubnetRange refuses a range outside the VPC and a range in use.
 func (r *Region) checkSubnetRange(v *Vpc, cidr string) error {
 	want, err := netip.ParsePrefix(cidr)
 	if err != nil {
@@ -147,7 +147,7 @@ func createSecurityGroup(rq *request, in createGroupInput) error {
 	return nil
 }
 
-// AddSecurityGroup makes a security group.
+// AddSecurityGroup creates a security group.
 func (r *Region) AddSecurityGroup(name, description, vpcID string) *SecurityGroup {
 	g := &SecurityGroup{ID: r.NewID("sg"), Name: name, Description: description, VpcID: vpcID}
 	r.SecurityGroups.Put(g.ID, g)

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// PlacementGroup says how near machines are to each other.
+// PlacementGroup controls how close to each other instances run.
 type PlacementGroup struct {
 	ID         string
 	Name       string
@@ -19,7 +19,7 @@ type PlacementGroup struct {
 	Tags       world.Tags
 }
 
-// placementGroup finds a placement group by name or id, nil for none.
+// placementGroup finds a placement group by name or id. It returns nil if none exists.
 func (r *Region) placementGroup(name, id string) *PlacementGroup {
 	for _, key := range r.PlacementGroups.Sorted() {
 		if g := r.PlacementGroups.Get(key); name != "" && g.Name == name || id != "" && g.ID == id {
@@ -29,7 +29,7 @@ func (r *Region) placementGroup(name, id string) *PlacementGroup {
 	return nil
 }
 
-// join puts an instance into the placement group that its placement names.
+// join adds an instance to the placement group in its placement settings.
 func (r launcher) join(in *Instance, placement wire.Data) *wire.Error {
 	name, id := placement.Text("GroupName"), placement.Text("GroupId")
 	if name == "" && id == "" {
@@ -101,7 +101,7 @@ func createPlacementGroup(rq *request, in createPlacementGroupInput) error {
 	return nil
 }
 
-// addPlacementGroup stores a placement group of a checked request.
+// addPlacementGroup stores the placement group of a valid request.
 func (r *Region) addPlacementGroup(id string, in createPlacementGroupInput) *PlacementGroup {
 	g := &PlacementGroup{ID: id, Name: in.GroupName, Strategy: in.Strategy, Tags: in.tags}
 	switch g.Strategy {
@@ -176,7 +176,7 @@ func deletePlacementGroup(rq *request, in struct{ GroupName string }) error {
 }
 
 type seedPlacementGroup struct {
-	ID         string `json:"id"` // "": one is made
+	ID         string `json:"id"` // "": generated
 	Name       string `json:"name"`
 	Strategy   string `json:"strategy"` // "": cluster
 	Partitions *int64 `json:"partitions"`

@@ -50,7 +50,7 @@ func describeRegions(rq *request, in describeRegionsInput) error {
 	return nil
 }
 
-// describeAccountAttributes: an account of today, without EC2-Classic.
+// describeAccountAttributes describes a current account, without EC2-Classic.
 func describeAccountAttributes(rq *request, in struct{ AttributeNames []string }) error {
 	vpc := "none"
 	if v := rq.Region.DefaultVPC(); v != nil {
@@ -78,7 +78,8 @@ func describeAccountAttributes(rq *request, in struct{ AttributeNames []string }
 	return nil
 }
 
-// describeVpcAttribute: the default VPC names its machines, others have to be told.
+// describeVpcAttribute returns an attribute of a VPC. Only the default VPC gives instances DNS names by
+// default.
 func describeVpcAttribute(rq *request, in struct{ VpcID, Attribute string }) error {
 	v := rq.Region.Vpcs.Get(in.VpcID)
 	if v == nil {
@@ -102,22 +103,21 @@ type spotPricesInput struct {
 
 func (in *spotPricesInput) Check() error { return in.bound(1, 1000, 1000) }
 
-// spotPrice is a price of one type in one zone.
+// spotPrice is the price of one instance type in one zone.
 type spotPrice struct {
 	kind, zone, product, price string
 	since                      time.Time
 }
 
-// spotPriceOf returns the Spot price of an instance: about a third of the on-demand price of its
-// vCPUs and memory, a little different in each zone, the same on each day.
+// spotPriceOf returns the Spot price of an instance. It is about a third of the on-demand price of its vCPUs
+// and memory, differs slightly between zones, and is the same every day.
 func (r *Region) spotPriceOf(name string, zone int) string {
 	t := InstanceTypes()[name]
 	dollars := (float64(t.Vcpus)*0.03 + float64(t.Memory)/1024*0.004) * (0.32 + 0.02*float64(zone))
 	return strconv.FormatFloat(dollars, 'f', 6, 64)
 }
 
-// describeSpotPriceHistory: prices that changed last at midnight, one for each type, zone
-// and product.
+// describeSpotPriceHistory returns one price for each type, zone and product, last changed at midnight.
 func describeSpotPriceHistory(rq *request, in spotPricesInput) error {
 	r := rq.Region
 	match, err := matcher(in.Filters, attributes[spotPrice]{
@@ -177,7 +177,7 @@ func describeSpotPriceHistory(rq *request, in spotPricesInput) error {
 	return nil
 }
 
-// withVPC takes the names of EC2-Classic's days for what they are today.
+// withVPC replaces product names from EC2-Classic with their current names.
 func withVPC(products []string) []string {
 	out := make([]string, 0, len(products))
 	for _, p := range products {

@@ -8,10 +8,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// TypesMeeting are the names of the instance types that meet requirements,
-// smallest first. Only vCPUs, memory, names, burstable performance and the
-// image's architecture distinguish the emulator's types; the other attributes exclude
-// none.
+// TypesMeeting returns the names of the instance types that meet the requirements, smallest first. It checks
+// only vCPUs, memory, names, burstable performance and the image's architecture. The other attributes
+// exclude none of the emulator's types.
 func TypesMeeting(req wire.Data, arch string) []string {
 	types := InstanceTypes()
 	var names []string
@@ -62,8 +61,8 @@ func anyWildcard(patterns []string, text string) bool {
 	return false
 }
 
-// typesFromRequirements is GetInstanceTypesFromInstanceRequirements: the instance types of a
-// few architectures that meet requirements.
+// typesFromRequirements implements GetInstanceTypesFromInstanceRequirements: it returns the instance types
+// of the given architectures that meet the requirements.
 func typesFromRequirements(rq *request, in wire.Data) error {
 	architectures := in.Texts("ArchitectureTypes")
 	virtualization := in.Texts("VirtualizationTypes")
@@ -87,7 +86,7 @@ func typesFromRequirements(rq *request, in wire.Data) error {
 		return err
 	}
 	var names []string
-	if slices.Contains(virtualization, "hvm") { // every type of the emulator is
+	if slices.Contains(virtualization, "hvm") { // all types of the emulator use hvm
 		for _, arch := range architectures {
 			names = append(names, TypesMeeting(in.Sub("InstanceRequirements"), arch)...)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Reservation is an On-Demand Capacity Reservation. Which machines run in it, they say themselves.
+// Reservation is an On-Demand Capacity Reservation. Each instance stores the reservation that it runs in.
 type Reservation struct {
 	ID       string
 	Type     string
@@ -19,7 +19,7 @@ type Reservation struct {
 	Total    int64
 	Match    string // open or targeted
 	Created  time.Time
-	Ends     time.Time // zero: when somebody cancels it
+	Ends     time.Time // zero: runs until it is canceled
 	Canceled bool
 	Tags     world.Tags
 }
@@ -34,7 +34,7 @@ func (c *Reservation) state(now time.Time) string {
 	return "active"
 }
 
-// free returns the number of further machines that may run in a reservation.
+// free returns how many more instances a reservation has capacity for.
 func (r *Region) free(c *Reservation) int64 {
 	left := c.Total
 	for _, id := range r.Instances.Sorted() {
@@ -45,10 +45,10 @@ func (r *Region) free(c *Reservation) int64 {
 	return max(left, 0)
 }
 
-// reserve looks for reserved capacity for a machine. A group's preference wins over that
-// of its launch template, and so does its target. Machines of neither run in open
-// reservations, while these have room. What a resource group has in it is not known here, so
-// machines that are to run there run outside.
+// reserve looks for reserved capacity for an instance. A group's preference and target win over those of its
+// launch template. Instances with neither run in open reservations while these have capacity. The emulator
+// does not know the contents of resource groups, so instances with a resource group as target run outside
+// reservations.
 func (r launcher) reserve(in *Instance, spec LaunchSpec) *wire.Error {
 	if in.Lifecycle == "spot" {
 		return nil
@@ -132,7 +132,7 @@ func createCapacityReservation(rq *request, in createReservationInput) error {
 	})
 }
 
-// addReservation stores a reservation of a checked request.
+// addReservation stores the reservation of a valid request.
 func (r *Region) addReservation(id string, in createReservationInput) (*Reservation, error) {
 	zone := in.AvailabilityZone
 	for i, z := range r.Zones() {
@@ -208,7 +208,7 @@ func noReservation(id string) *wire.Error {
 	return wire.Fail("InvalidCapacityReservationId.NotFound", "The capacity reservation ID '%s' does not exist", id)
 }
 
-// cancelCapacityReservation ends a reservation; its machines run on outside of it.
+// cancelCapacityReservation ends a reservation. Its instances continue to run outside it.
 func cancelCapacityReservation(rq *request, in struct{ CapacityReservationID string }) error {
 	c := rq.Region.Reservations.Get(in.CapacityReservationID)
 	if c == nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// runInstances starts machines for a caller, by parameters of its own, a launch template or both. A
-// dry run checks only the configuration: it ignores quotas, addresses and capacity.
+// runInstances launches instances for a caller, from the request's own parameters, a launch template or
+// both. A dry run checks only the configuration, not quotas, addresses and capacity.
 func runInstances(rq *request, in wire.Data) error {
 	r := launcher{rq.Region}
 	least, most := in.Integer("MinCount"), in.Integer("MaxCount")
@@ -52,7 +52,7 @@ func runInstances(rq *request, in wire.Data) error {
 	})
 }
 
-// launchMany launches as many as it can, at least some number or none.
+// launchMany launches as many instances as possible, or none if it cannot launch the minimum.
 func (r launcher) launchMany(spec LaunchSpec, least, most int64) ([]*Instance, error) {
 	var made []*Instance
 	reservation := r.NewID("r")
@@ -74,15 +74,15 @@ func (r launcher) launchMany(spec LaunchSpec, least, most int64) ([]*Instance, e
 	return made, nil
 }
 
-// runSpec returns what a request launches: the contents of the launch template that it names,
-// overridden by its own.
+// runSpec returns the launch settings of a request: the contents of its launch template, overridden by its
+// own parameters.
 func (r launcher) runSpec(in wire.Data) (LaunchSpec, *wire.Error) {
 	data := in.MergedWith(nil)
 	for _, control := range []string{"MinCount", "MaxCount", "DryRun", "ClientToken", "LaunchTemplate"} {
 		delete(data, control)
 	}
 	for _, name := range []string{"AdditionalInfo", "ElasticGpuSpecification", "ElasticInferenceAccelerators", "EnablePrimaryIpv6", "Ipv6AddressCount", "Ipv6Addresses", "Operator", "PrivateIpAddress"} {
-		if data.Has(name) { // AWS has it and the emulator does not
+		if data.Has(name) { // AWS supports it, the emulator does not
 			return LaunchSpec{}, wire.Fail("UnknownParameter", "The parameter %s is not recognized", name)
 		}
 	}
@@ -126,8 +126,8 @@ func (r launcher) checkRun(data wire.Data, subnet string) *wire.Error {
 	return nil
 }
 
-// overridden is a template's body under a request: a member of the request replaces the
-// template's, save for devices and tags, which replace those of their own name.
+// overridden returns a template's body overridden by a request. A member of the request replaces the
+// template's member, except devices and tags, which replace only those with the same name.
 func overridden(template, request wire.Data) wire.Data {
 	out := template.MergedWith(request)
 	byName := func(member string, key func(wire.Data) string) {

@@ -26,10 +26,10 @@ type Seed struct {
 	NotOffered      map[string][]string  `json:"notOffered"` // zones by instance type
 }
 
-// seeder adds what a seed names beside what is there.
+// seeder adds the resources of a seed to a region.
 type seeder struct{ *Region }
 
-// ApplyEC2 adds what a seed has and the region has not.
+// ApplyEC2 adds the resources of a seed that the region does not have.
 func (r *Region) ApplyEC2(seed *Seed) error {
 	add := seeder{r}
 	if err := add.applyNetwork(seed); err != nil {

@@ -22,16 +22,15 @@ const (
 	lastAL2Minor = 32
 )
 
-// patches are the patch releases of a Kubernetes minor version that have images.
+// patches returns the patch release of a Kubernetes minor version up to which images exist.
 func patches(minor int) int {
 	return map[int]int{29: 15, 30: 14, 31: 13, 32: 9, 33: 5, 34: 1}[minor]
 }
 
-// NewestKubernetes is the newest minor version that the parameters cover.
+// NewestKubernetes returns the newest minor version that the parameters cover.
 func NewestKubernetes() string { return fmt.Sprintf("1.%d", newestMinor) }
 
-// KubernetesVersions are the minor versions that the parameters cover, oldest
-// first.
+// KubernetesVersions returns the minor versions that the parameters cover, oldest first.
 func KubernetesVersions() []string {
 	var out []string
 	for m := oldestMinor; m <= newestMinor; m++ {
@@ -40,14 +39,14 @@ func KubernetesVersions() []string {
 	return out
 }
 
-// imageDate is the day on which the images of a batch were made: batch 0 is the
-// newest, every further one is four weeks older.
+// imageDate returns the creation day of the images of a batch. Batch 0 is the newest, and each further batch
+// is four weeks older.
 func imageDate(batch int) time.Time {
 	return time.Date(2025, 11, 12, 9, 30, 0, 0, time.UTC).AddDate(0, 0, -28*batch)
 }
 
-// seedImages makes the public images that pools of machines run, under their
-// makers' naming schemes, and the public parameters that name the newest.
+// seedImages creates the public images for pools of instances, named according to their publishers' schemes,
+// and the public parameters that name the newest ones.
 func seedImages(r *Region) {
 	for _, arch := range []string{"x86_64", "arm64"} {
 		seedAmazonLinux(r, arch)
@@ -59,15 +58,14 @@ func seedImages(r *Region) {
 			if minor <= lastAL2Minor {
 				seedAL2(r, arch, minor)
 			}
-			if arch == "x86_64" { // Windows Server has no other
+			if arch == "x86_64" { // Windows Server supports no other architecture
 				seedWindows(r, minor)
 			}
 		}
 	}
 }
 
-// seedClusterAPI makes CAPA's images: all patch releases, the newest of a minor
-// version built twice.
+// seedClusterAPI creates CAPA's images for all patch releases. The newest of a minor version is built twice.
 func seedClusterAPI(r *Region, arch string, minor int) {
 	for _, os := range []string{"ubuntu-24.04", "ubuntu-22.04", "flatcar-stable"} {
 		root := "/dev/sda1"
@@ -81,7 +79,7 @@ func seedClusterAPI(r *Region, arch string, minor int) {
 			}
 			for build := 0; build < builds; build++ {
 				made := imageDate(2*(newestMinor-minor) + patches(minor) - patch + build)
-				// Both architectures are built under one name with different times.
+				// Both architectures use one name with different build times.
 				stamp := made.Unix()
 				if arch == "arm64" {
 					stamp += 600
@@ -97,8 +95,8 @@ func seedClusterAPI(r *Region, arch string, minor int) {
 	}
 }
 
-// seedNewest makes an image in two batches and the parameters of the newer one
-// below a path, as AWS lays them out: the path itself holds JSON.
+// seedNewest creates an image in two batches, and the parameters of the newer one below a path, in AWS's
+// layout: the path itself contains JSON.
 func seedNewest(r *Region, path string, name func(batch int) (string, string), im Image) {
 	for batch := 1; batch >= 0; batch-- {
 		im.Created = imageDate(batch)
@@ -165,8 +163,8 @@ func seedBottlerocket(r *Region, arch string, minor int) {
 	}
 }
 
-// seedWindows makes the EKS-optimized images of Windows Server. Their parameters are next to those
-// of all other Windows images.
+// seedWindows creates the EKS-optimized images of Windows Server. Their parameters are next to those of all
+// other Windows images.
 func seedWindows(r *Region, minor int) {
 	for _, edition := range []string{"2019-English-Core", "2019-English-Full", "2022-English-Core", "2022-English-Full"} {
 		family := fmt.Sprintf("Windows_Server-%s-EKS_Optimized-1.%d", edition, minor)

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// A snapshot is that of an image. An account sees those of its own images: who may launch
-// an image of somebody else's need not see its snapshot.
+// Every snapshot here belongs to an image. An account sees only the snapshots of its own images, because
+// permission to launch somebody else's image does not include its snapshot.
 
 type describeSnapshotsInput struct {
 	describe
@@ -59,5 +59,5 @@ func describeSnapshots(rq *request, in describeSnapshotsInput) error {
 	})
 }
 
-// snapshotGiB is the size of the root's snapshot.
+// snapshotGiB returns the size of the root volume's snapshot.
 func (im *Image) snapshotGiB() int64 { return cmp.Or(im.SnapshotGiB, im.VolumeGiB) }

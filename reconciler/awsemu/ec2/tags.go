@@ -58,13 +58,13 @@ func badTag(key, why string) *wire.Error {
 	return wire.Fail("InvalidParameterValue", "Value ( %s ) for parameter key is invalid. %s", key, why)
 }
 
-// tagSelector names a tag to delete: with a value, only while it has that value.
+// tagSelector names a tag to delete. If Value is set, the tag must have that value.
 type tagSelector struct {
 	Key   string
 	Value *string
 }
 
-// taggable returns the tags of the EC2 resource with an id.
+// taggable returns the tags of the EC2 resource with the id.
 func (r *Region) taggable(id string) (*world.Tags, *wire.Error) {
 	kind, _, _ := strings.Cut(id, "-")
 	code := ""
@@ -148,7 +148,7 @@ func createTags(rq *request, in createTagsInput) error {
 	return nil
 }
 
-// taggables finds all resources before any of them is changed.
+// taggables finds all resources before the caller changes any of them.
 func (r *Region) taggables(ids []string) ([]*world.Tags, error) {
 	out := make([]*world.Tags, 0, len(ids))
 	for _, id := range ids {
@@ -165,7 +165,7 @@ func tagLimit() *wire.Error {
 	return wire.Fail("TagLimitExceeded", "The maximum number of Tags for a resource has been reached.")
 }
 
-// deleteTags removes tags; without a list of tags it removes all that users set.
+// deleteTags removes tags. Without a list of tags, it removes all tags set by users.
 func deleteTags(rq *request, in deleteTagsInput) error {
 	targets, err := rq.Region.taggables(in.Resources)
 	if err != nil {
@@ -211,7 +211,7 @@ type describeTagsInput struct{ describe }
 
 func (in *describeTagsInput) Check() error { return in.bound(5, 1000, 1000) }
 
-// describeTags lists the tags of all resources, by resource and key.
+// describeTags lists the tags of all resources, sorted by resource and key.
 func describeTags(rq *request, in describeTagsInput) error {
 	match, err := matcher(in.Filters, tagAttributes(), func(row tagRow) world.Tags { return world.Tags{row.tag} })
 	if err != nil {

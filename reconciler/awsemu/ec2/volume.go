@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Volume is an EBS volume. Those of instances are not kept: they follow from what the
-// instance was launched with, and go with it.
+// Volume is an EBS volume. The volumes of instances are not stored. They are computed from the instance's
+// launch settings, and disappear with the instance.
 type Volume struct {
 	ID        string
 	Zone      string
@@ -27,12 +27,12 @@ type Volume struct {
 
 	Instance string `json:"-"` // "": available
 	Device   string `json:"-"`
-	Ends     bool   `json:"-"` // with the instance
+	Ends     bool   `json:"-"` // deleted with the instance
 	State    string `json:"-"` // of the attachment
 }
 
-// volumesOf are an instance's volumes: those of its image, changed and added to by the
-// mappings that it was launched with.
+// volumesOf returns an instance's volumes: those of its image, with the changes and additions from the
+// launch's mappings.
 func (r *Region) volumesOf(in *Instance) []*Volume {
 	if in.State == InstanceTerminated {
 		return nil
@@ -92,8 +92,8 @@ func (r *Region) CheckVolumeSizes(imageID string, data wire.Data) *wire.Error {
 	return nil
 }
 
-// checkKeys lets an instance die whose volume names a KMS key that is missing or disabled:
-// EC2 starts it, and cannot attach the volume. Keys of other accounts count as usable.
+// checkKeys terminates an instance if one of its volumes names a missing or disabled KMS key: EC2 starts the
+// instance and cannot attach the volume. Keys of other accounts count as usable.
 func (r launcher) checkKeys(in *Instance, data wire.Data) {
 	for _, m := range data.List("BlockDeviceMappings") {
 		name := m.Sub("Ebs").Text("KmsKeyId")
@@ -106,7 +106,7 @@ func (r launcher) checkKeys(in *Instance, data wire.Data) {
 	}
 }
 
-// writeDevices writes what an instance's volumes are attached as.
+// writeDevices writes the device mappings of an instance's volumes.
 func (r *Region) writeDevices(w *wire.XML, in *Instance) {
 	wire.List(w, "blockDeviceMapping", "item", r.volumesOf(in), func(v *Volume) {
 		w.Text("deviceName", v.Device)
@@ -225,7 +225,7 @@ type seedVolume struct {
 	Tags map[string]string `json:"tags"`
 }
 
-// applyVolume adds a volume that is attached to nothing.
+// applyVolume adds an unattached volume.
 func (r seeder) applyVolume(s seedVolume) error {
 	kind, size := cmp.Or(s.Type, "gp3"), cmp.Or(s.GiB, 8)
 	rule := volumeRuleOf(kind)

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// AccessEntry says what an IAM principal is in a cluster.
+// AccessEntry sets the rights of an IAM principal in a cluster.
 type AccessEntry struct {
 	Principal string   `json:"principalArn"`
 	Type      string   `json:"type"` // "": STANDARD
@@ -17,15 +17,15 @@ type AccessEntry struct {
 	Policies  []string `json:"policies"` // names of EKS's access policies, for the whole cluster
 }
 
-// accessPolicies are EKS's access policies.
+// accessPolicies lists EKS's access policies.
 var accessPolicies = []string{"AmazonEKSAdminPolicy", "AmazonEKSAdminViewPolicy", "AmazonEKSClusterAdminPolicy", "AmazonEKSEditPolicy", "AmazonEKSViewPolicy"}
 
 func accessPolicyARN(region string, name string) string {
 	return "arn:" + world.Partition(region) + ":eks::aws:cluster-access-policy/" + name
 }
 
-// entries are a cluster's access entries: those of the seed, and one for the nodes of
-// each nodegroup. A cluster that reads the ConfigMap alone has none.
+// entries returns a cluster's access entries: those of the seed, and one for the nodes of each nodegroup. A
+// cluster that reads only the ConfigMap has none.
 func entries(clusters world.Table[*Cluster], rq *request) (*Cluster, map[string]AccessEntry, error) {
 	c, err := findCluster(clusters, rq.Label("name"))
 	if err != nil {

@@ -144,7 +144,7 @@ func (in *createClusterInput) checkVpc(r *Region) *wire.Error {
 	return nil
 }
 
-// addCluster stores a cluster of a checked request.
+// addCluster stores the cluster of a valid request.
 func (r *Region) addCluster(in *createClusterInput, status string) *Cluster {
 	yes := true
 	c := &Cluster{
@@ -176,7 +176,7 @@ func (r *Region) addCluster(in *createClusterInput, status string) *Cluster {
 	return c
 }
 
-// clusterCertificate makes a certificate authority, the same for the same cluster.
+// clusterCertificate creates a certificate authority. The same cluster always gets the same one.
 func clusterCertificate(arn string, created time.Time) string {
 	seed := sha256.Sum256([]byte("cluster-ca|" + arn))
 	key := ed25519.NewKeyFromSeed(seed[:])
@@ -187,19 +187,19 @@ func clusterCertificate(arn string, created time.Time) string {
 	}
 	der, err := x509.CreateCertificate(nil, ca, ca, key.Public(), key)
 	if err != nil {
-		panic(fmt.Sprintf("create certificate: %v", err)) // all inputs are constant in form
+		panic(fmt.Sprintf("create certificate: %v", err)) // the form of all inputs is constant
 	}
 	return base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// Fill makes the ACTIVE cluster that every region comes with.
+// Fill creates the ACTIVE cluster that every region has at the start.
 func (r *Region) Fill() {
 	if err := r.SeedCluster(ClusterSeed{Name: "demo"}); err != nil {
-		panic(fmt.Sprintf("seed cluster: %v", err)) // the seed holds all that it needs
+		panic(fmt.Sprintf("seed cluster: %v", err)) // the seed is complete
 	}
 }
 
-// SeedCluster adds an ACTIVE cluster of a seed.
+// SeedCluster adds an ACTIVE cluster from a seed.
 func (r *Region) SeedCluster(seed ClusterSeed) error {
 	in := createClusterInput{
 		Name: seed.Name, Version: seed.Version, Tags: seed.Tags,
@@ -234,7 +234,7 @@ func (r *Region) SeedCluster(seed ClusterSeed) error {
 	return nil
 }
 
-// check looks at what a seed has beyond a request.
+// check checks the fields of a seed that a request does not have.
 func (s *ClusterSeed) check(version string) error {
 	if m := s.AuthMode; m != "" && m != "API" && m != "API_AND_CONFIG_MAP" && m != "CONFIG_MAP" {
 		return fmt.Errorf("authenticationMode %q is none", m)
@@ -254,7 +254,7 @@ func (s *ClusterSeed) check(version string) error {
 	return nil
 }
 
-// out is the cluster as answers show it.
+// out returns the cluster in the form of answers.
 func (c *Cluster) out() map[string]any {
 	out := map[string]any{
 		"name": c.Name, "arn": c.ARN, "createdAt": wire.Epoch(c.Created), "version": c.Version, "roleArn": c.RoleARN, "status": c.Status,
@@ -316,7 +316,7 @@ func deleteCluster(rq *request, _ nothing) (any, error) {
 	return map[string]any{"cluster": c.out()}, nil
 }
 
-// runCluster ends the state that a cluster passes through.
+// runCluster ends the temporary state of a cluster.
 func runCluster(r *Region, key string) {
 	uuid, name, _ := strings.Cut(key, "/")
 	c := r.Clusters.Get(name)
@@ -368,13 +368,13 @@ func updateClusterVersion(rq *request, in updateClusterInput) (any, error) {
 	return rq.Reply, err
 }
 
-// minorOf is the minor number of a Kubernetes version such as 1.34.
+// minorOf returns the minor number of a Kubernetes version such as 1.34.
 func minorOf(version string) int64 {
 	_, minor, _ := strings.Cut(version, ".")
 	return wire.Data{"n": minor}.Integer("n")
 }
 
-// ClusterSeed is an ACTIVE EKS cluster of a seed.
+// ClusterSeed describes an ACTIVE EKS cluster in a seed.
 type ClusterSeed struct {
 	Name             string            `json:"name"`
 	Version          string            `json:"version"` // "": the newest

@@ -1,10 +1,9 @@
-// Package eks is EKS: clusters and managed nodegroups.
+// Package eks emulates EKS: clusters and managed nodegroups.
 //
-// A nodegroup is made as in EKS: an instance profile, a launch template of EKS's own
-// that holds the user's with the parts that a node needs to join, and an Auto Scaling
-// group. Its states follow that group; an update of the version replaces nodes batch by
-// batch and goes back to what was before when they do not come up. No Kubernetes runs
-// behind a cluster.
+// A nodegroup is created like in EKS: with an instance profile, EKS's own launch template, which contains
+// the user's template and the settings that a node needs to join, and an Auto Scaling group. The nodegroup's
+// states follow that group. A version update replaces nodes in batches, and rolls back if the new nodes do
+// not start. No Kubernetes runs behind a cluster.
 package eks
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Region is EKS's part of a region.
+// Region is the EKS part of a region.
 type Region struct {
 	*world.Region   `json:"-"`
 	iam             *iam.Region
@@ -34,8 +33,7 @@ type Region struct {
 	Clusters world.Table[*Cluster] // by name
 }
 
-// The timer kinds of EKS; the key names cluster and nodegroup with their
-// creation's UUID.
+// The timer kinds of EKS. The key names the cluster, the nodegroup and its creation's UUID.
 const (
 	timerCluster   = "eks.cluster"
 	timerNodegroup = "eks.nodegroup"
@@ -54,7 +52,7 @@ const (
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is EKS: clusters and managed nodegroups.
+// Service returns the EKS service: clusters and managed nodegroups.
 func Service() *wire.Service {
 	return wire.NewService("eks", wire.JSONDialect("InvalidParameterException"),
 		wire.JSONOp("CreateCluster", wire.Writes, createCluster),
@@ -86,26 +84,26 @@ func Service() *wire.Service {
 	)
 }
 
-// Timers returns the timed events of EKS, by kind.
+// Timers returns the timer functions of EKS, by kind.
 func Timers() map[string]func(*Region, string) {
 	return map[string]func(*Region, string){timerCluster: runCluster, timerNodegroup: runNodegroup}
 }
 
-// Join connects the region, which is new or was read from JSON, with the services
-// that EKS makes nodes with.
+// Join connects the region, which is new or was read from JSON, with the services that EKS uses to create
+// nodes.
 func (r *Region) Join(base *world.Region, accounts *iam.Region, parameters *ssm.Region, machines *ec2.Region, groups *asg.Region, nodegroups *world.Script[NodegroupFault]) {
 	r.Region, r.iam, r.ssm, r.ec2, r.asg, r.nodegroupFaults = base, accounts, parameters, machines, groups, nodegroups
 }
 
-// nothing is the body of a request that has none.
+// nothing is the body of a request without a body.
 type nothing struct{}
 
-// invalid is EKS's fault for a parameter that breaks a rule.
+// invalid returns EKS's error for a parameter that breaks a rule.
 func invalid(format string, args ...any) *wire.Error {
 	return wire.Fail("InvalidParameterException", format, args...)
 }
 
-// refused is EKS's fault for a request that does not fit the resource's state.
+// refused returns EKS's error for a request that does not fit the resource's state.
 func refused(format string, args ...any) *wire.Error {
 	return wire.Fail("InvalidRequestException", format, args...)
 }
@@ -139,7 +137,7 @@ type updateError struct {
 	Resources []string `json:"resourceIds"`
 }
 
-// updateOut is an update as answers show it.
+// updateOut is an update in the form of answers.
 type updateOut struct {
 	ID      string        `json:"id"`
 	Status  string        `json:"status"`
@@ -161,7 +159,7 @@ func (r *Region) newUpdate(kind string, params []updateParam) *Update {
 	return &Update{ID: r.NewUUID("eks-update"), Status: "InProgress", Type: kind, Params: params, Created: r.Now()}
 }
 
-// finish ends an update, with a fault or without.
+// finish ends an update. A nil fault means success.
 func (u *Update) finish(fault *updateError) {
 	u.Status = "Successful"
 	if fault != nil {
@@ -169,8 +167,8 @@ func (u *Update) finish(fault *updateError) {
 	}
 }
 
-// updatesOf finds the updates that a request is about: the cluster's or, with the
-// query parameter nodegroupName, a nodegroup's.
+// updatesOf finds the updates that a request asks for: the cluster's or, with the query parameter
+// nodegroupName, a nodegroup's.
 func updatesOf(rq *request) ([]*Update, error) {
 	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
@@ -220,11 +218,11 @@ func listUpdates(rq *request, _ nothing) (any, error) {
 	return listOut("updateIds", ids, next), nil
 }
 
-// namesPage is a page of sorted keys, by the query parameters maxResults and nextToken.
+// namesPage returns a page of sorted keys, selected by the query parameters maxResults and nextToken.
 func namesPage(rq *request, keys []string) (page []string, next string, err error) {
 	limit := int64(100)
 	if n, err := strconv.ParseInt(rq.QueryValue("maxResults"), 10, 64); err == nil {
-		limit = n // the model has bounds
+		limit = n // the model checks the limits
 	}
 	page = []string{}
 	next, err = rq.Page(keys, rq.QueryValue("nextToken"), int(limit), func(key string) bool {
@@ -234,7 +232,7 @@ func namesPage(rq *request, keys []string) (page []string, next string, err erro
 	return page, next, err
 }
 
-// listOut is the answer of a List call.
+// listOut returns the answer of a List call.
 func listOut(name string, list []string, next string) map[string]any {
 	out := map[string]any{name: list}
 	if next != "" {
@@ -243,7 +241,7 @@ func listOut(name string, list []string, next string) map[string]any {
 	return out
 }
 
-// validEKSName says whether a cluster or nodegroup name has EKS's form.
+// validEKSName reports whether a cluster or nodegroup name has EKS's form.
 func validEKSName(name string, longest int) bool {
 	return len(name) <= longest && regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9\-_]*$`).MatchString(name)
 }

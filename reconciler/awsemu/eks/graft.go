@@ -9,18 +9,18 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// ClusterGraft is a cluster of another AWS.
+// ClusterGraft is a copy of a cluster in another AWS.
 type ClusterGraft struct{ Name, Version string }
 
-// NodegroupGraft holds the facts of a nodegroup in another AWS, for a nodegroup that a call has
-// made.
+// NodegroupGraft holds the facts of a nodegroup in another AWS. A call has already created the nodegroup
+// here.
 type NodegroupGraft struct {
 	Cluster, Name    string
 	Version, Release string
 	Created          time.Time
 }
 
-// GraftCluster makes a cluster ACTIVE in the default VPC, of any version.
+// GraftCluster creates an ACTIVE cluster of any version in the default VPC.
 func (r *Region) GraftCluster(g ClusterGraft) error {
 	vpc := r.ec2.DefaultVPC()
 	if vpc == nil {
@@ -34,8 +34,8 @@ func (r *Region) GraftCluster(g ClusterGraft) error {
 	return nil
 }
 
-// GraftNodegroup gives a nodegroup its versions. Its nodes run another image than the newest
-// where its release is another one.
+// GraftNodegroup sets the versions of a nodegroup. If its release is not the newest, its nodes run an image
+// other than the newest.
 func (r *Region) GraftNodegroup(g NodegroupGraft) error {
 	c := r.Clusters.Get(g.Cluster)
 	if c == nil || !c.Nodegroups.Has(g.Name) {
@@ -53,8 +53,8 @@ func (r *Region) GraftNodegroup(g NodegroupGraft) error {
 	return nil
 }
 
-// trustedRelease returns the image of a release that is assumed to exist: the newest release of the
-// emulator, or else a release that counts as newer than all others.
+// trustedRelease returns the image of a release that is assumed to exist: the emulator's newest release, or
+// otherwise a release that counts as newer than all others.
 func (r *Region) trustedRelease(kind amiKind, amiType, version, release string) (imageID, found string, fault *wire.Error) {
 	if release == "" {
 		path := "/aws/service/eks/optimized-ami/" + version + "/" + kind.variant + "/recommended/release_version"

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// nodegroup is a managed nodegroup. Its nodes are the members of an Auto Scaling
-// group that launches from a template of EKS's own.
+// nodegroup is a managed nodegroup. Its nodes are the members of an Auto Scaling group that launches from
+// EKS's own template.
 type nodegroup struct {
 	Name, UUID, ARN string
 	Cluster         string
@@ -18,7 +18,7 @@ type nodegroup struct {
 	Modified        time.Time
 	Status          string
 	Version         string
-	Release         string // AMI release version; with an own image its id
+	Release         string // AMI release version; for a custom image, the image id
 	AMIType         string
 	CapacityType    string
 	InstanceTypes   []string
@@ -39,12 +39,12 @@ type nodegroup struct {
 	Hidden          string // EKS's own launch template
 	Issues          []healthIssue
 	Updates         []*Update // oldest first
-	Started         time.Time // when the state was entered
-	Tick            int64     // the timer that counts; older ones do not
-	Next            *Target   // of a version update under way
+	Started         time.Time // when the state started
+	Tick            int64     // the valid timer; older ones are void
+	Next            *Target   // of a version update in progress
 }
 
-// Target is the destination of a version update, and its origin.
+// Target is the destination of a version update, with the original configuration.
 type Target struct {
 	Version, Release string
 	Template         *Template
@@ -52,7 +52,7 @@ type Target struct {
 	Before           asg.GroupConfig
 	FailuresSeen     int64
 	Progress         time.Time
-	Batch            []string // members that end once the surge is in service
+	Batch            []string // members that end after the surge is in service
 	Started          bool
 	Force            bool
 }
@@ -125,7 +125,7 @@ func (c *Cluster) findNodegroup(name string) (*nodegroup, error) {
 		With("clusterName", c.Name).With("nodegroupName", name)
 }
 
-// nodegroupOf finds the nodegroup that the request's path names.
+// nodegroupOf finds the nodegroup in the request's path.
 func nodegroupOf(rq *request) (*Cluster, *nodegroup, error) {
 	c, err := findCluster(rq.Region.Clusters, rq.Label("name"))
 	if err != nil {
@@ -135,13 +135,13 @@ func nodegroupOf(rq *request) (*Cluster, *nodegroup, error) {
 	return c, ng, err
 }
 
-// key names the nodegroup in timers.
+// key returns the name of the nodegroup in timers.
 func (ng *nodegroup) key() string { return ng.Cluster + "/" + ng.Name + "/" + ng.UUID }
 
-// group is the nodegroup's Auto Scaling group, nil where it is gone.
+// group returns the nodegroup's Auto Scaling group, or nil if it does not exist.
 func (ng *nodegroup) group(r *Region) *asg.Group { return r.asg.Groups.Get(ng.Group) }
 
-// health are the issues that were noted and those that can be seen.
+// health returns the recorded issues and the issues of the current state.
 func (ng *nodegroup) health(r *Region) []healthIssue {
 	issues := append([]healthIssue{}, ng.Issues...)
 	if ng.Status != active && ng.Status != updating {
@@ -160,8 +160,8 @@ func (ng *nodegroup) health(r *Region) []healthIssue {
 	return issues
 }
 
-// out is the nodegroup as answers show it. Its desired size is the Auto Scaling
-// group's, which others may move.
+// out returns the nodegroup in the form of answers. Its desired size is that of the Auto Scaling group,
+// which others can change.
 func (ng *nodegroup) out(r *Region) map[string]any {
 	issues, status := ng.health(r), ng.Status
 	if status == active && len(issues) > 0 {
@@ -196,7 +196,7 @@ func (ng *nodegroup) out(r *Region) map[string]any {
 	return map[string]any{"nodegroup": out}
 }
 
-// isNil says whether one of the nodegroup's optional parts is absent.
+// isNil reports whether one of the nodegroup's optional parts is absent.
 func isNil(part any) bool {
 	switch p := part.(type) {
 	case *remoteAccess:
@@ -252,12 +252,12 @@ func deleteNodegroup(rq *request, _ nothing) (any, error) {
 	return ng.out(r), nil
 }
 
-// enter moves the nodegroup into a state.
+// enter sets the nodegroup's state.
 func (ng *nodegroup) enter(r *Region, status string) {
 	ng.Status, ng.Modified, ng.Started = status, r.Now(), r.Now()
 }
 
-// tickNodegroup sets the timer of the next look; timers set before are void.
+// tickNodegroup sets the timer of the next step. Earlier timers become void.
 func (r *Region) tickNodegroup(ng *nodegroup, d time.Duration) {
 	ng.Tick++
 	r.After(d, timerNodegroup, ng.key()+"/"+wire.Decimal(ng.Tick))
@@ -279,7 +279,7 @@ func runNodegroup(r *Region, key string) {
 	}
 }
 
-// applyWarm gives the group behind a nodegroup the warm pool that EKS was given.
+// applyWarm sets the warm pool of the nodegroup's Auto Scaling group from the EKS settings.
 func (r *Region) applyWarm(ng *nodegroup) {
 	g, want := ng.group(r), ng.WarmPool
 	switch {

@@ -19,7 +19,7 @@ var (
 	labelHost  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 )
 
-// labelKeyFault checks the key of a label or a taint by Kubernetes' rules.
+// labelKeyFault reports whether the key of a label or a taint breaks Kubernetes' rules.
 func labelKeyFault(key string) bool {
 	prefix, name, prefixed := strings.Cut(key, "/")
 	if !prefixed {
@@ -30,7 +30,7 @@ func labelKeyFault(key string) bool {
 	return len(name) > 63 || !labelName.MatchString(name)
 }
 
-// reservedLabel says whether a label is kept for Kubernetes or EKS.
+// reservedLabel reports whether a label is reserved for Kubernetes or EKS.
 func reservedLabel(key string) bool {
 	prefix, _, prefixed := strings.Cut(key, "/")
 	return prefixed && (prefix == "eks.amazonaws.com" || prefix == "k8s.io" || prefix == "kubernetes.io" ||
@@ -73,7 +73,7 @@ func checkTaints(taints []taint) *wire.Error {
 	return nil
 }
 
-// check applies the rules of a complete scaling configuration.
+// check checks a complete scaling configuration.
 func (s scaling) check(limit int) *wire.Error {
 	switch {
 	case *s.Min > *s.Max:
@@ -98,8 +98,7 @@ func (u updateConfig) check() *wire.Error {
 	return nil
 }
 
-// fits checks the number of nodes that may be away at once against the most that
-// there may be.
+// fits checks the number of nodes that may be unavailable at once against the maximum.
 func (u updateConfig) fits(most int64) *wire.Error {
 	if u.Max != nil && *u.Max > most {
 		return invalid("max-unavailable must be within the range 1 and max size of the node group")
@@ -122,8 +121,8 @@ func (c *repairConfig) check() *wire.Error {
 	return nil
 }
 
-// merged is the configuration after a request: members that it leaves out stay, and a
-// pool that is not enabled does not exist.
+// merged returns the configuration after a request. Members that the request omits do not change, and a pool
+// that is not enabled does not exist.
 func (c *warmPoolConfig) merged(in *warmPoolConfig) *warmPoolConfig {
 	out := warmPoolConfig{}
 	if c != nil {
@@ -147,7 +146,7 @@ func (c *warmPoolConfig) merged(in *warmPoolConfig) *warmPoolConfig {
 		return nil
 	}
 	if out.MaxPrepared == nil {
-		none := int64(-1) // as Auto Scaling says that there is no limit
+		none := int64(-1) // Auto Scaling's value for no limit
 		out.MaxPrepared = &none
 	}
 	return &out
@@ -165,8 +164,7 @@ func (c *warmPoolConfig) check(custom bool) *wire.Error {
 	return nil
 }
 
-// resolveTemplate finds the user's launch template and settles its version as a
-// number.
+// resolveTemplate finds the user's launch template and resolves its version to a number.
 func resolveTemplate(machines *ec2.Region, in *Template) (*Template, wire.Data, *wire.Error) {
 	if in == nil {
 		return nil, nil, nil
@@ -181,7 +179,7 @@ func resolveTemplate(machines *ec2.Region, in *Template) (*Template, wire.Data, 
 	return &Template{ID: t.ID, Name: t.Name, Version: wire.Decimal(v.Number)}, v.Data, nil
 }
 
-// checkUserTemplate refuses what the launch template of a nodegroup must not hold.
+// checkUserTemplate refuses settings that the launch template of a nodegroup must not contain.
 func checkUserTemplate(d wire.Data) *wire.Error {
 	switch {
 	case d.Has("IamInstanceProfile"):
@@ -203,8 +201,8 @@ func checkUserTemplate(d wire.Data) *wire.Error {
 	return nil
 }
 
-// checkUserText checks the form of user data that EKS adds to: MIME multipart for
-// Amazon Linux, TOML for Bottlerocket.
+// checkUserText checks the format of user data that EKS extends: MIME multipart for Amazon Linux, TOML for
+// Bottlerocket.
 func checkUserText(amiType string, d wire.Data) *wire.Error {
 	raw, err := base64.StdEncoding.DecodeString(d.Text("UserData"))
 	text := strings.TrimSpace(string(raw))

@@ -61,7 +61,7 @@ func createNodegroup(rq *request, in createNodegroupInput) (any, error) {
 	return rq.Reply, err
 }
 
-// check applies all rules of a new nodegroup and fills in EKS's defaults.
+// check applies all rules for a new nodegroup and fills in EKS's defaults.
 func (in *createNodegroupInput) check(r *Region, c *Cluster) *wire.Error {
 	switch {
 	case !validEKSName(in.Name, 63):
@@ -89,7 +89,7 @@ func (in *createNodegroupInput) check(r *Region, c *Cluster) *wire.Error {
 	return nil
 }
 
-// custom says whether the user's launch template names the image.
+// custom reports whether the user's launch template names the image.
 func (in *createNodegroupInput) custom() bool { return in.data.Has("ImageId") }
 
 func (in *createNodegroupInput) checkRoleAndSubnets(r *Region, c *Cluster) *wire.Error {
@@ -138,7 +138,7 @@ func (in *createNodegroupInput) checkSizes(r *Region, _ *Cluster) *wire.Error {
 	return in.UpdateConfig.fits(*s.Max)
 }
 
-// checkTemplate checks the launch template and what must not be given beside it.
+// checkTemplate checks the launch template and the settings that a request must not combine with it.
 func (in *createNodegroupInput) checkTemplate(r *Region, _ *Cluster) *wire.Error {
 	template, data, err := resolveTemplate(r.ec2, in.Template)
 	if err != nil || template == nil {
@@ -170,7 +170,7 @@ func (in *createNodegroupInput) checkTemplate(r *Region, _ *Cluster) *wire.Error
 	return nil
 }
 
-// checkMachine settles image, types and how they are bought.
+// checkMachine sets the image, the instance types and the capacity type.
 func (in *createNodegroupInput) checkMachine(r *Region, c *Cluster) *wire.Error {
 	if a := in.RemoteAccess; a != nil && a.Key != "" && !r.Trusting && r.ec2.KeyByName(a.Key) == nil {
 		return invalid("KeyPair %s not found", a.Key)
@@ -221,7 +221,7 @@ func (in *createNodegroupInput) checkMachine(r *Region, c *Cluster) *wire.Error 
 	return checkTypes(in.launchTypes(), in.AMIType)
 }
 
-// launchTypes are the instance types that nodes may have.
+// launchTypes returns the instance types that nodes may have.
 func (in *createNodegroupInput) launchTypes() []string {
 	if t := in.data.Text("InstanceType"); t != "" {
 		return []string{t}
@@ -229,8 +229,8 @@ func (in *createNodegroupInput) launchTypes() []string {
 	return in.InstanceTypes
 }
 
-// addNodegroup makes a nodegroup of a checked request: its instance profile, its
-// hidden launch template and its Auto Scaling group.
+// addNodegroup creates the nodegroup of a valid request, with its instance profile, its hidden launch
+// template and its Auto Scaling group.
 func (r *Region) addNodegroup(c *Cluster, in *createNodegroupInput) (*nodegroup, error) {
 	ng := &nodegroup{
 		Name: in.Name, UUID: r.NewUUID("nodegroup"), Cluster: c.Name, Created: r.Now(), Version: in.Version, Release: in.Release,
@@ -267,8 +267,7 @@ func (r *Region) addNodegroup(c *Cluster, in *createNodegroupInput) (*nodegroup,
 	return ng, nil
 }
 
-// config is the launch configuration of the group: EKS's template with an override for
-// each instance type.
+// config returns the group's launch configuration: EKS's template with an override for each instance type.
 func (ng *nodegroup) config(version int64, types []string) asg.GroupConfig {
 	m := &asg.MixedPolicy{
 		Base:         asg.TemplateSpec{ID: ng.Hidden, Name: "eks-" + ng.UUID, Version: wire.Decimal(version)},
@@ -283,7 +282,7 @@ func (ng *nodegroup) config(version int64, types []string) asg.GroupConfig {
 	return asg.GroupConfig{Mixed: m}
 }
 
-// addNodegroupGroup makes the Auto Scaling group with EKS's tags.
+// addNodegroupGroup creates the Auto Scaling group with EKS's tags.
 func (r *Region) addNodegroupGroup(ng *nodegroup, types []string) error {
 	subnets := strings.Join(ng.Subnets, ",")
 	in := asg.GroupInput{MinSize: ng.Scaling.Min, MaxSize: ng.Scaling.Max, DesiredCapacity: ng.Scaling.Desired, VPCZoneIdentifier: &subnets, MixedInstancesPolicy: &asg.PolicyInput{

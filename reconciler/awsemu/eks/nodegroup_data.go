@@ -17,9 +17,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// hiddenData is the body of EKS's own launch template: the user's with the image,
-// the instance profile, the cluster's security group and the part of the user data that
-// a node needs to join.
+// hiddenData returns the body of EKS's own launch template. It is the user's template with the image, the
+// instance profile, the cluster's security group and the user data that a node needs to join.
 func hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID string) wire.Data {
 	data := wire.Data{}
 	for name, v := range user {
@@ -38,7 +37,7 @@ func hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID string) wire.
 		data["UserData"] = base64.StdEncoding.EncodeToString(mergedUserData(c, ng, user.Text("UserData")))
 	}
 	data["TagSpecifications"] = ng.instanceTags(user)
-	// EKS gives instances tags with a slash, and does not carry this member over.
+	// EKS gives instances tags with a slash, and does not copy this member.
 	metadata := map[string]any{}
 	for name, v := range data.Sub("MetadataOptions") {
 		metadata[name] = v
@@ -48,7 +47,7 @@ func hiddenData(c *Cluster, ng *nodegroup, user wire.Data, imageID string) wire.
 	return data
 }
 
-// plainData adds the data that EKS sets where the user gives no launch template.
+// plainData adds the settings that EKS uses if the user gives no launch template.
 func plainData(ng *nodegroup, data wire.Data) {
 	data["BlockDeviceMappings"] = plainDisk(ng.AMIType, *ng.DiskGiB)
 	data["MetadataOptions"] = map[string]any{"HttpPutResponseHopLimit": "2"}
@@ -57,7 +56,7 @@ func plainData(ng *nodegroup, data wire.Data) {
 	}
 }
 
-// plainDisk returns the volume that a nodegroup's diskSize sets: the volume with the containers.
+// plainDisk returns the volume that a nodegroup's diskSize sets, which stores the containers.
 func plainDisk(amiType string, gib int64) []any {
 	device := "/dev/xvda"
 	if strings.HasPrefix(amiType, "BOTTLEROCKET") {
@@ -68,8 +67,8 @@ func plainDisk(amiType string, gib int64) []any {
 	}}}
 }
 
-// checkDisks refuses a root volume that is smaller than its image's snapshot, whether the
-// request or the launch template sizes it.
+// checkDisks refuses a root volume that is smaller than its image's snapshot. The size comes from the
+// request or the launch template.
 func (r *Region) checkDisks(amiType, imageID string, diskGiB *int64, user wire.Data) *wire.Error {
 	if r.Trusting {
 		return nil
@@ -83,7 +82,7 @@ func (r *Region) checkDisks(amiType, imageID string, diskGiB *int64, user wire.D
 	return nil
 }
 
-// instanceTags are the tag specifications of the user with EKS's tags on instances.
+// instanceTags returns the user's tag specifications with EKS's tags for instances.
 func (ng *nodegroup) instanceTags(user wire.Data) []any {
 	ts := ec2.TagsFor(user, "instance")
 	ts.Set("eks:cluster-name", ng.Cluster)
@@ -101,7 +100,7 @@ func (ng *nodegroup) instanceTags(user wire.Data) []any {
 	return out
 }
 
-// mergedUserData joins the user's user data and what EKS adds.
+// mergedUserData joins the user's user data with EKS's additions.
 func mergedUserData(c *Cluster, ng *nodegroup, user string) []byte {
 	raw, err := base64.StdEncoding.DecodeString(user)
 	if err != nil {
@@ -120,7 +119,7 @@ func mergedUserData(c *Cluster, ng *nodegroup, user string) []byte {
 	return joinParts(raw, contentType, own)
 }
 
-// joinParts writes a multipart document of the user's parts and one more.
+// joinParts writes a multipart document of the user's parts and one additional part.
 func joinParts(user []byte, contentType, own string) []byte {
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -148,7 +147,7 @@ func writePart(w *multipart.Writer, header textproto.MIMEHeader, content []byte)
 	return err
 }
 
-// eachPart walks the parts of a MIME multipart document; nothing has none.
+// eachPart visits the parts of a MIME multipart document. An empty document has no parts.
 func eachPart(document []byte, visit func(textproto.MIMEHeader, []byte) error) error {
 	if len(bytes.TrimSpace(document)) == 0 {
 		return nil

@@ -2,24 +2,22 @@ package eks
 
 import "slices"
 
-// NodegroupFault makes a managed nodegroup ail as EKS reports it. The zero value of
-// a selector matches every nodegroup.
+// NodegroupFault causes health issues in a managed nodegroup. An empty selector matches every nodegroup.
 type NodegroupFault struct {
 	Cluster   string `json:"cluster"`
 	Nodegroup string `json:"nodegroup"`
 
-	// Issue is a code of EKS's health issues: while the fault is armed, the
-	// nodegroup is DEGRADED and says so.
+	// Issue is a code of EKS's health issues. While the fault is armed, the nodegroup is DEGRADED and
+	// reports the issue.
 	Issue     string   `json:"issue"`
 	Message   string   `json:"message"`
 	Resources []string `json:"resources"`
-	// Evictions puts pods there that a disruption budget protects: an update of the
-	// version fails with PodEvictionFailure once it has replaced nodes, unless it
-	// is forced.
+	// Evictions protects pods with a disruption budget. A version update then fails with PodEvictionFailure
+	// after it has replaced nodes, unless it is forced.
 	Evictions bool `json:"evictions"`
 }
 
-// scripted are the health issues that faults make the nodegroup report.
+// scripted returns the health issues that faults cause.
 func (ng *nodegroup) scripted(r *Region) []healthIssue {
 	var out []healthIssue
 	for _, f := range r.faultsOf(ng) {
@@ -30,7 +28,7 @@ func (ng *nodegroup) scripted(r *Region) []healthIssue {
 	return out
 }
 
-// protected says that pods of the nodegroup cannot be evicted.
+// protected reports whether the nodegroup has pods that cannot be evicted.
 func (ng *nodegroup) protected(r *Region) bool {
 	return slices.ContainsFunc(r.faultsOf(ng), func(f *NodegroupFault) bool { return f.Evictions })
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// amiKind holds the meaning of an AMI type.
+// amiKind describes an AMI type.
 type amiKind struct {
 	arch    string
 	family  string // AL2, AL2023 or BOTTLEROCKET
-	variant string // in the paths of SSM's parameters
+	variant string // name in the paths of SSM's parameters
 }
 
-// amiKinds are the AMI types whose images the emulator has.
+// amiKinds returns the AMI types for which the emulator has images.
 func amiKinds() map[string]amiKind {
 	return map[string]amiKind{
 		"AL2_x86_64":                 {"x86_64", "AL2", "amazon-linux-2"},
@@ -32,8 +32,7 @@ func amiKinds() map[string]amiKind {
 	}
 }
 
-// defaultAMIType is the type that EKS takes by default: Amazon Linux 2023 from
-// Kubernetes 1.30 on.
+// defaultAMIType returns EKS's default type: Amazon Linux 2023 since Kubernetes 1.30.
 func defaultAMIType(version string) string {
 	if minorOf(version) >= 30 {
 		return "AL2023_x86_64_STANDARD"
@@ -41,8 +40,8 @@ func defaultAMIType(version string) string {
 	return "AL2_x86_64"
 }
 
-// amiRelease finds the image of an AMI type for a Kubernetes version: that of a
-// release, or of the newest one for "". It returns the release, too.
+// amiRelease finds the image of an AMI type for a Kubernetes version and a release. "" means the newest
+// release. It also returns the release.
 func (r *Region) amiRelease(amiType, version, release string) (imageID, found string, fault *wire.Error) {
 	kind, known := amiKinds()[amiType]
 	if r.Trusting {
@@ -70,8 +69,8 @@ func (r *Region) amiRelease(amiType, version, release string) (imageID, found st
 	return "", "", invalid("Requested release version %s is not valid for kubernetes version %s.", release, version)
 }
 
-// olderImage finds the image of a release by the newest one's name: the names
-// differ in the release's date or number.
+// olderImage finds the image of a release by the name of the newest image. The names differ only in the
+// release's date or number.
 func olderImage(machines *ec2.Region, newestID, newest, release string) string {
 	im := machines.Images.Get(newestID)
 	before, tail, dated := strings.Cut(release, "-")

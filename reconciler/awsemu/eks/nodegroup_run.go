@@ -7,13 +7,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// stallNodegroup is the multiple of its usual duration that a state may last before it fails.
+// stallNodegroup is the multiple of its usual duration after which a state fails.
 const stallNodegroup = 10
 
-// nodeCreation is the code of an update whose nodes do not come up.
+// nodeCreation is the code of an update whose nodes do not start.
 const nodeCreation = "NodeCreationFailure"
 
-// stepNodegroup moves a nodegroup on and returns when to look again, 0 for never.
+// stepNodegroup advances a nodegroup and returns when to run the next step. 0 means never.
 func (r *Region) stepNodegroup(c *Cluster, ng *nodegroup) time.Duration {
 	soon := r.Timings().InstancePending
 	g := ng.group(r)
@@ -35,7 +35,7 @@ func (r *Region) stepNodegroup(c *Cluster, ng *nodegroup) time.Duration {
 	return 0
 }
 
-// removeNodegroup removes a nodegroup and what EKS made for it.
+// removeNodegroup removes a nodegroup and everything that EKS created for it.
 func (r *Region) removeNodegroup(c *Cluster, ng *nodegroup) {
 	if t := r.ec2.LaunchTemplates.Get(ng.Hidden); t != nil {
 		r.ec2.RemoveTemplate(t)
@@ -66,15 +66,14 @@ func (ng *nodegroup) createFailed(r *Region, code, message string) {
 	ng.enter(r, createFailed)
 }
 
-// endUpdate ends the update under way and makes the nodegroup ACTIVE again.
+// endUpdate ends the current update and makes the nodegroup ACTIVE again.
 func (ng *nodegroup) endUpdate(r *Region, fault *updateError) {
 	ng.Updates[len(ng.Updates)-1].finish(fault)
 	ng.enter(r, active)
 }
 
-// stepVersion replaces nodes by such of the next version: with the strategy
-// DEFAULT the new ones start before the old ones end, with MINIMAL the old ones end
-// first.
+// stepVersion replaces nodes with nodes of the next version. With the strategy DEFAULT, the new nodes start
+// before the old ones end. With MINIMAL, the old nodes end first.
 func (r *Region) stepVersion(ng *nodegroup, g *asg.Group) time.Duration {
 	soon := r.Timings().InstancePending
 	next := ng.Next
@@ -121,8 +120,8 @@ func (r *Region) stepVersion(ng *nodegroup, g *asg.Group) time.Duration {
 	return soon
 }
 
-// beginVersion points the group at the new version, unless EC2 could not launch
-// it: then it returns why.
+// beginVersion switches the group to the new version. If EC2 cannot launch it, beginVersion returns the
+// reason instead.
 func (r *Region) beginVersion(ng *nodegroup, g *asg.Group) string {
 	choices, err := asg.Choices(r.ec2, ng.Next.Config)
 	if err == nil {
@@ -172,8 +171,8 @@ func (r *Region) finishVersion(ng *nodegroup) {
 	ng.endUpdate(r, nil)
 }
 
-// failVersion ends a version update that cannot go on: the nodegroup is as it was
-// before, and so is what its group launches.
+// failVersion ends a version update that cannot continue, and restores the nodegroup and the launch settings
+// of its group.
 func (r *Region) failVersion(ng *nodegroup, g *asg.Group, code, message string) {
 	if g != nil {
 		g.Surge = 0

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// update makes an update of a nodegroup, once for a token, if it can be updated now.
+// update starts an update of a nodegroup if its state allows it, at most once per token.
 func update(rq *request, token string, begin func(*Cluster, *nodegroup) (*Update, *wire.Error)) (any, error) {
 	err := rq.Idempotent(token, func(string) bool { return true }, func() (string, error) {
 		c, ng, err := nodegroupOf(rq)
@@ -30,7 +30,7 @@ func update(rq *request, token string, begin func(*Cluster, *nodegroup) (*Update
 	return rq.Reply, err
 }
 
-// updatable says whether a nodegroup can be updated now.
+// updatable returns an error if the nodegroup cannot be updated now.
 func (ng *nodegroup) updatable(c *Cluster) *wire.Error {
 	switch {
 	case ng.Status == updating:
@@ -43,10 +43,10 @@ func (ng *nodegroup) updatable(c *Cluster) *wire.Error {
 	return nil
 }
 
-// maxUpdates is the number of a nodegroup's updates to remember.
+// maxUpdates is the number of stored updates per nodegroup.
 const maxUpdates = 100
 
-// beginUpdate notes an update.
+// beginUpdate records an update.
 func (r *Region) beginUpdate(ng *nodegroup, kind string, params []updateParam) *Update {
 	u := r.newUpdate(kind, params)
 	ng.Updates = append(ng.Updates, u)
@@ -91,14 +91,14 @@ func updateNodegroupConfig(rq *request, in updateConfigInput) (any, error) {
 	})
 }
 
-// empty says whether a request asks for nothing.
+// empty reports whether a request changes nothing.
 func (in *updateConfigInput) empty() bool {
 	s := in.Scaling
 	return (s == nil || *s == scaling{}) && len(in.Labels.Set)+len(in.Labels.Remove)+len(in.Taints.Set)+len(in.Taints.Remove) == 0 &&
 		(in.UpdateConfig == nil || *in.UpdateConfig == updateConfig{}) && in.Repair == nil && in.WarmPool == nil
 }
 
-// apply changes a copy of the nodegroup by what was sent.
+// apply applies the request to a copy of the nodegroup.
 func (in *updateConfigInput) apply(r *Region, ng *nodegroup) *wire.Error {
 	if in.empty() {
 		return invalid("You cannot specify an empty request")
@@ -168,7 +168,7 @@ func (in *updateConfigInput) applyScaling(r *Region, ng *nodegroup) *wire.Error 
 	return nil
 }
 
-// resize gives the group the nodegroup's sizes.
+// resize sets the group's sizes to the nodegroup's.
 func (r *Region) resize(ng *nodegroup, sent *scaling) {
 	if g := ng.group(r); g != nil && !g.Deleting && sent != nil {
 		g.Min, g.Max, g.Desired = *ng.Scaling.Min, *ng.Scaling.Max, *ng.Scaling.Desired
@@ -177,7 +177,7 @@ func (r *Region) resize(ng *nodegroup, sent *scaling) {
 	}
 }
 
-// mergedTaints are taints after adding and removing; key and effect name one.
+// mergedTaints returns the taints after adding and removing some. Key and effect identify a taint.
 func mergedTaints(have, add, remove []taint) []taint {
 	name := func(t taint) string { return t.Key + "\x00" + t.Effect }
 	byName := map[string]taint{}
@@ -197,7 +197,7 @@ func mergedTaints(have, add, remove []taint) []taint {
 	return out
 }
 
-// params are the update's parameters: sizes as numbers, the rest as JSON.
+// params returns the update's parameters: sizes as numbers, the others as JSON.
 func (in *updateConfigInput) params() []updateParam {
 	var out []updateParam
 	number := func(kind string, n *int64) {

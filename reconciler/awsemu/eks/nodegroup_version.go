@@ -32,7 +32,7 @@ func updateNodegroupVersion(rq *request, in updateVersionInput) (any, error) {
 	})
 }
 
-// params name what the update changes.
+// params returns the parameters that the update changes.
 func (next *Target) params(ng *nodegroup) []updateParam {
 	out := []updateParam{{"ReleaseVersion", next.Release}, {"Version", next.Version}}
 	if ng.CustomImage {
@@ -44,8 +44,7 @@ func (next *Target) params(ng *nodegroup) []updateParam {
 	return out
 }
 
-// targetOf checks a version update and makes the version of EKS's launch template
-// that it leads to.
+// targetOf checks a version update and creates the version of EKS's launch template for it.
 func (r *Region) targetOf(c *Cluster, ng *nodegroup, in *updateVersionInput) (*Target, *wire.Error) {
 	template, data, err := targetTemplate(r.ec2, ng, in.Template)
 	if err != nil {
@@ -96,8 +95,8 @@ func (r *Region) targetOf(c *Cluster, ng *nodegroup, in *updateVersionInput) (*T
 	return next, nil
 }
 
-// hiddenVersion returns the version of EKS's template with a body: the default one
-// where that has it, else a new one.
+// hiddenVersion returns the version of EKS's template with the body. It is the default version if that has
+// the body, or else a new one.
 func hiddenVersion(machines *ec2.Region, hidden *ec2.LaunchTemplate, body wire.Data) int64 {
 	if v := hidden.Version(hidden.Default); v != nil && reflect.DeepEqual(v.Data, body) {
 		return v.Number
@@ -105,8 +104,8 @@ func hiddenVersion(machines *ec2.Region, hidden *ec2.LaunchTemplate, body wire.D
 	return machines.AddVersion(hidden, hidden.CreatedBy, body, "").Number
 }
 
-// targetTemplate is the user's launch template after the update: the same one in
-// the version that was asked for, or in the version in use.
+// targetTemplate returns the user's launch template after the update: the same template in the requested
+// version, or in the current version.
 func targetTemplate(machines *ec2.Region, ng *nodegroup, in *Template) (*Template, wire.Data, *wire.Error) {
 	switch {
 	case ng.Template == nil && in != nil:
@@ -135,8 +134,7 @@ func targetTemplate(machines *ec2.Region, ng *nodegroup, in *Template) (*Templat
 	return template, data, nil
 }
 
-// checkVersionStep allows the nodegroup's version or the next one, up to the
-// cluster's.
+// checkVersionStep accepts the nodegroup's version or the next one, up to the cluster's version.
 func checkVersionStep(c *Cluster, ng *nodegroup, version string, trusting bool) *wire.Error {
 	from, to := minorOf(ng.Version), minorOf(version)
 	switch {

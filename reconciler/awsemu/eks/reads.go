@@ -13,18 +13,18 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Addon is an add-on that a seed gives a cluster.
+// Addon is an add-on of a cluster in a seed.
 type Addon struct {
 	Name    string `json:"name"`
 	Version string `json:"version"` // "": the newest for the cluster's version
 	RoleARN string `json:"roleArn"`
 }
 
-// addonNames are EKS's own add-ons, each with the number that its versions begin with.
+// addonNames maps EKS's own add-ons to the start of their versions.
 var addonNames = map[string]string{"vpc-cni": "v1.20.", "coredns": "v1.12.", "kube-proxy": "", "eks-pod-identity-agent": "v1.3.", "aws-ebs-csi-driver": "v1.50."}
 
-// addonVersions are an add-on's versions for a Kubernetes version, newest first;
-// kube-proxy has the cluster's own number.
+// addonVersions returns an add-on's versions for a Kubernetes version, newest first. The version of
+// kube-proxy starts with the cluster's version.
 func addonVersions(name, kubernetes string) []string {
 	prefix := cmp.Or(addonNames[name], "v"+kubernetes+".")
 	return []string{prefix + "1-eksbuild.2", prefix + "0-eksbuild.1"}
@@ -97,8 +97,7 @@ func describeAddonVersions(rq *request, _ nothing) (any, error) {
 	return out, nil
 }
 
-// supportOf returns the support status of a Kubernetes version: the four newest are in standard
-// support.
+// supportOf returns the support status of a Kubernetes version. The four newest are in standard support.
 func supportOf(version string) (status string, newest bool) {
 	age := minorOf(ec2.NewestKubernetes()) - minorOf(version)
 	if age < 4 {
@@ -143,8 +142,8 @@ func describeClusterVersions(rq *request, _ nothing) (any, error) {
 	return out, nil
 }
 
-// kubeletInsight returns EKS's insight about nodes that are behind their cluster, before its
-// version is updated.
+// kubeletInsight returns EKS's insight about nodes with an older version than their cluster, which EKS
+// checks before a version update.
 func (r *Region) kubeletInsight(c *Cluster) (summary map[string]any, resources []map[string]any) {
 	status, reason := "PASSING", "Node kubelet versions match the cluster control plane version."
 	resources = []map[string]any{}
@@ -182,7 +181,7 @@ func listInsights(rq *request, in listInsightsInput) (any, error) {
 		return nil, err
 	}
 	if in.NextToken != "" {
-		return nil, invalid("Invalid token") // there never is a second page
+		return nil, invalid("Invalid token") // a second page never exists
 	}
 	one, _ := rq.Region.kubeletInsight(c)
 	status, _ := one["insightStatus"].(map[string]any)["status"].(string)

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// checkEKSTags applies the rules of tags.
+// checkEKSTags checks tags against EKS's rules.
 func checkEKSTags(tags map[string]string, limit int) *wire.Error {
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
 		if fault := world.TagFault(key, tags[key]); fault != "" {
@@ -22,7 +22,7 @@ func checkEKSTags(tags map[string]string, limit int) *wire.Error {
 	return nil
 }
 
-// taggedEKS finds the tags of the cluster or nodegroup that an ARN names.
+// taggedEKS finds the tags of the cluster or nodegroup with the ARN.
 func (r *Region) taggedEKS(arn string) (map[string]string, *wire.Error) {
 	kind, path, _ := strings.Cut(strings.TrimPrefix(arn, r.ARN("eks", "")), "/")
 	if !strings.HasPrefix(arn, r.ARN("eks", "")) {

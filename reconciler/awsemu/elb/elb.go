@@ -1,6 +1,5 @@
-// Package elb is the part of Elastic Load Balancing that reads target groups. They come
-// from a seed: nothing here balances load, and a group that registers its machines with
-// one is not asked whether it exists.
+// Package elb emulates the reads of target groups in Elastic Load Balancing. Target groups come from a seed.
+// The emulator does not balance load, and an Auto Scaling group may use a target group that does not exist.
 package elb
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Region is Elastic Load Balancing's part of a region.
+// Region is the Elastic Load Balancing part of a region.
 type Region struct {
 	*world.Region `json:"-"`
 
@@ -34,14 +33,14 @@ type TargetGroup struct {
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is Elastic Load Balancing's read of target groups.
+// Service returns Elastic Load Balancing's reads of target groups.
 func Service() *wire.Service {
 	return wire.NewService("elasticloadbalancing", wire.QueryDialect(),
 		wire.FormOp("DescribeTargetGroups", wire.Reads, describeTargetGroups),
 	)
 }
 
-// Join connects the region, which is new or was read from JSON, with what it shares.
+// Join connects the region, which is new or was read from JSON, with the shared part of the region.
 func (r *Region) Join(base *world.Region) { r.Region = base }
 
 // Seed is a target group of a seed.
@@ -53,12 +52,12 @@ type Seed struct {
 	Type     string `json:"type"`     // "": instance
 }
 
-// ARNOf is the ARN of the target group that a seed makes under a name.
+// ARNOf returns the ARN of a seed's target group with the name.
 func (r *Region) ARNOf(name string) string {
 	return r.ARN("elasticloadbalancing", "targetgroup/"+name+"/"+world.Hash("target-group|"+r.Account+"|"+r.Name+"|"+name, 16))
 }
 
-// Apply adds a target group of a seed; knownVPC says which VPCs there are.
+// Apply adds a target group from a seed. knownVPC reports whether a VPC exists.
 func (r *Region) Apply(s Seed, knownVPC func(id string) bool) error {
 	g := &TargetGroup{
 		ARN: r.ARNOf(s.Name), Name: s.Name, VpcID: s.VpcID, Protocol: cmp.Or(s.Protocol, "HTTP"), Port: cmp.Or(s.Port, 80), Type: cmp.Or(s.Type, "instance"),

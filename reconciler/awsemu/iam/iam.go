@@ -1,6 +1,5 @@
-// Package iam is the part of IAM that reads roles and instance profiles, and attaches
-// AWS's own policies to roles. They belong
-// to an account and are the same in all its regions.
+// Package iam emulates the part of IAM that reads roles and instance profiles, and attaches AWS's own
+// policies to roles. They belong to an account and are the same in all its regions.
 package iam
 
 import (
@@ -19,13 +18,13 @@ type Role struct {
 	ID      string
 	Path    string
 	ARN     string
-	Trust   string // the service that may assume it
+	Trust   string // the service that may assume the role
 	Created time.Time
-	// Policies are the names of AWS's own policies that are attached, sorted.
+	// Policies are the names of the attached AWS policies, sorted.
 	Policies []string
 }
 
-// InstanceProfile is an IAM instance profile; its role has the same name.
+// InstanceProfile is an IAM instance profile. Its role has the same name.
 type InstanceProfile struct {
 	Name    string
 	ID      string
@@ -35,14 +34,13 @@ type InstanceProfile struct {
 	Created time.Time
 }
 
-// nodePolicies are the names of AWS's policies that a node's role has, as
-// clusterawsadm attaches them.
+// nodePolicies returns the names of the AWS policies of a node's role. clusterawsadm attaches the same ones.
 func nodePolicies() []string {
 	return []string{"AmazonEC2ContainerRegistryReadOnly", "AmazonEKSWorkerNodePolicy", "AmazonEKS_CNI_Policy"}
 }
 
-// AddRole adds a role without path, trusted by a service. A role for machines has the
-// policies of nodes.
+// AddRole adds a role without a path, which a service may assume. A role for instances gets the node
+// policies.
 func (a *Account) AddRole(name, trust string, created time.Time) *Role {
 	ro := &Role{
 		Name: name, Path: "/", Trust: trust, Created: created,
@@ -56,7 +54,7 @@ func (a *Account) AddRole(name, trust string, created time.Time) *Role {
 	return ro
 }
 
-// AddInstanceProfile adds an instance profile around a role.
+// AddInstanceProfile adds an instance profile with a role.
 func (a *Account) AddInstanceProfile(name, roleName string, created time.Time) {
 	a.InstanceProfiles[name] = &InstanceProfile{
 		Name: name, Path: "/", Role: roleName, Created: created,
@@ -65,9 +63,8 @@ func (a *Account) AddInstanceProfile(name, roleName string, created time.Time) {
 	}
 }
 
-// Assumable returns the role that AssumeRole may lead into, nil for none. Path is
-// the part of the ARN after role/. In accounts other than the default one, every
-// role is there to be assumed.
+// Assumable returns the role that AssumeRole may assume, or nil. Path is the part of the ARN after role/. In
+// accounts other than the default one, every role exists.
 func (a *Account) Assumable(path string, now time.Time) *Role {
 	name := path[strings.LastIndex(path, "/")+1:]
 	if ro := a.Roles[name]; ro != nil {
@@ -79,7 +76,7 @@ func (a *Account) Assumable(path string, now time.Time) *Role {
 	return a.AddRole(name, "sts.amazonaws.com", now)
 }
 
-// HasRoleARN says whether an ARN is that of one of the account's roles.
+// HasRoleARN reports whether the ARN belongs to one of the account's roles.
 func (a *Account) HasRoleARN(arn string) bool {
 	ro := a.Roles[arn[strings.LastIndex(arn, "/")+1:]]
 	return ro != nil && ro.ARN == arn
@@ -97,7 +94,7 @@ func (a *Account) Profile(nameOrARN string) *InstanceProfile {
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is the part of IAM that reads roles and instance profiles.
+// Service returns the part of IAM that reads roles and instance profiles.
 func Service() *wire.Service {
 	return wire.NewService("iam", wire.QueryDialect(),
 		wire.FormOp("GetRole", wire.Reads, getRole),
@@ -124,8 +121,7 @@ func getRole(rq *request, in struct{ RoleName string }) error {
 
 type rolePolicyInput struct{ RoleName, PolicyARN string }
 
-// find returns the role and the name of one of AWS's policies; the emulator has no
-// others.
+// find returns the role and the name of one of AWS's policies. The emulator has no other policies.
 func (in rolePolicyInput) find(rq *request) (*Role, string, error) {
 	ro := rq.Region.Entities.Roles[in.RoleName]
 	if ro == nil {
@@ -184,7 +180,7 @@ func listAttachedRolePolicies(rq *request, in struct {
 	})
 }
 
-// PolicyARN is the ARN of one of AWS's policies.
+// PolicyARN returns the ARN of one of AWS's policies.
 func (r *Region) PolicyARN(name string) string {
 	return "arn:" + world.Partition(r.Name) + ":iam::aws:policy/" + name
 }
@@ -222,36 +218,35 @@ func writeRole(w *wire.XML, ro *Role) {
 	w.Text("RoleId", ro.ID)
 	w.Text("Arn", ro.ARN)
 	w.Time("CreateDate", ro.Created)
-	// IAM hands policy documents out percent-encoded.
+	// IAM returns policy documents percent-encoded.
 	w.Text("AssumeRolePolicyDocument", "%7B%22Version%22%3A%222012-10-17%22%2C%22Statement%22%3A%5B%7B%22Effect%22%3A%22Allow%22%2C%22Principal%22%3A%7B%22Service%22%3A%22"+
 		ro.Trust+"%22%7D%2C%22Action%22%3A%22sts%3AAssumeRole%22%7D%5D%7D")
 	w.Integer("MaxSessionDuration", 3600)
 }
 
-// OfNodes says whether the role has the policies that EKS asks of a node's.
+// OfNodes reports whether the role has the policies that EKS requires for nodes.
 func (ro *Role) OfNodes() bool {
 	return slices.Contains(ro.Policies, "AmazonEKSWorkerNodePolicy") &&
 		(slices.Contains(ro.Policies, "AmazonEC2ContainerRegistryReadOnly") || slices.Contains(ro.Policies, "AmazonEC2ContainerRegistryPullOnly"))
 }
 
-// Account holds the things that are not regional.
+// Account holds the entities that are not regional.
 type Account struct {
 	ID               string
 	Roles            map[string]*Role
 	InstanceProfiles map[string]*InstanceProfile
 }
 
-// Region is IAM as one region shows it: an account's entities are the same in all.
+// Region is the IAM part of a region. An account's entities are the same in all regions.
 type Region struct {
 	*world.Region
 	Entities *Account
 }
 
-// DefaultAccount is the account of every access key that STS did not hand out.
+// DefaultAccount is the account of every access key that STS did not issue.
 const DefaultAccount = "000000000000"
 
-// NewAccount returns an account with the roles and instance profiles that
-// clusterawsadm makes by default.
+// NewAccount returns an account with the roles and instance profiles that clusterawsadm creates by default.
 func NewAccount(id string) *Account {
 	a := &Account{ID: id, Roles: map[string]*Role{}, InstanceProfiles: map[string]*InstanceProfile{}}
 	const suffix = ".cluster-api-provider-aws.sigs.k8s.io"

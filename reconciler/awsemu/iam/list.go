@@ -14,7 +14,7 @@ type page struct {
 	MaxItems *int64
 }
 
-// list writes a page of sorted names, and whether there are more.
+// list writes a page of sorted names, and whether more names follow.
 func (p page) list(rq *request, element string, names []string, write func(name string)) error {
 	limit := 100
 	if p.MaxItems != nil {
@@ -61,8 +61,7 @@ func (in ofRole) find(rq *request) error {
 	return nil
 }
 
-// listRolePolicies lists the policies that stand in a role itself: the emulator's roles
-// have none.
+// listRolePolicies lists the inline policies of a role. The emulator's roles have none.
 func listRolePolicies(rq *request, in ofRole) error {
 	if err := in.find(rq); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package kms is the part of KMS that encrypts, with symmetric keys.
+// Package kms emulates the part of KMS that encrypts with symmetric keys.
 package kms
 
 import (
@@ -16,16 +16,16 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Region is KMS' part of a region.
+// Region is the KMS part of a region.
 type Region struct {
 	*world.Region `json:"-"`
 
 	Keys    world.Table[*Key]   // by id
-	Aliases world.Table[string] // by name, the key's id
+	Aliases world.Table[string] // key id by name
 	Made    int
 }
 
-// Key is a symmetric key for encryption.
+// Key is a symmetric encryption key.
 type Key struct {
 	ID          string
 	Description string
@@ -37,7 +37,7 @@ type Key struct {
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is the part of KMS that encrypts, with symmetric keys.
+// Service returns the part of KMS that encrypts with symmetric keys.
 func Service() *wire.Service {
 	return wire.NewService("kms", wire.JSONDialect("ValidationException"),
 		wire.JSONOp("CreateKey", wire.Writes, createKey),
@@ -51,7 +51,7 @@ func Service() *wire.Service {
 	)
 }
 
-// Join makes the region, which is new or was read from JSON, one of a world.
+// Join connects the region, which is new or was read from JSON, with the shared part of the region.
 func (r *Region) Join(base *world.Region) { r.Region = base }
 
 type createKeyInput struct {
@@ -103,7 +103,7 @@ func (r *Region) keyMetadata(k *Key) map[string]any {
 
 func (r *Region) keyARN(k *Key) string { return r.ARN("kms", "key/"+k.ID) }
 
-// missing is KMS' answer for a thing that does not exist; its status is 400.
+// missing returns KMS's error for a thing that does not exist. Its status is 400.
 func missing(format string, args ...any) *wire.Error {
 	e := wire.Fail("NotFoundException", format, args...)
 	e.Status = http.StatusBadRequest
@@ -121,7 +121,7 @@ func (r *Region) FindKey(name string) (*Key, error) {
 		case parts[3] != r.Name:
 			return nil, missing("Invalid arn %s", parts[3])
 		case parts[4] != r.Account:
-			// Another account's keys are not in the emulator's reach.
+			// The emulator cannot access keys of other accounts.
 			return nil, wire.Fail("AccessDeniedException", "The ciphertext refers to a customer master key that does not exist, does not exist in this region, or you are not allowed to access.")
 		}
 		id = strings.TrimPrefix(parts[5], "key/")
@@ -139,14 +139,13 @@ func (r *Region) FindKey(name string) (*Key, error) {
 	return k, nil
 }
 
-// OfAnother reports whether a name is the ARN of another account's key, which the emulator
-// cannot look into.
+// OfAnother reports whether a name is the ARN of another account's key, which the emulator cannot access.
 func (r *Region) OfAnother(name string) bool {
 	parts := strings.SplitN(name, ":", 6)
 	return len(parts) == 6 && parts[0] == "arn" && parts[4] != r.Account
 }
 
-// usableKey is findKey for a key that is enabled.
+// usableKey is like FindKey, but refuses disabled keys.
 func (r *Region) usableKey(name string) (*Key, error) {
 	k, err := r.FindKey(name)
 	if err == nil && k.Disabled {
@@ -212,7 +211,7 @@ func createAlias(rq *request, in createAliasInput) (any, error) {
 	return nil, nil
 }
 
-// seal encrypts under an encryption context. The blob begins with the key's id.
+// seal encrypts data with an encryption context. The blob starts with the key's id.
 func (k *Key) seal(plain []byte, context map[string]string) ([]byte, error) {
 	gcm, err := k.cipher()
 	if err != nil {
@@ -232,7 +231,7 @@ func (k *Key) cipher() (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-// contextBytes binds a blob to its context, whose order does not matter.
+// contextBytes returns a form of the context that does not depend on its order, to bind a blob to it.
 func contextBytes(context map[string]string) []byte {
 	text, err := json.Marshal(context) // sorted
 	if err != nil || len(context) == 0 {
@@ -242,7 +241,7 @@ func contextBytes(context map[string]string) []byte {
 	return sum[:]
 }
 
-// open decrypts; ok is false if the blob is not this key's or of another context.
+// open decrypts a blob. ok is false if the blob belongs to another key or context.
 func (k *Key) open(blob []byte, context map[string]string) (plain []byte, ok bool) {
 	gcm, err := k.cipher()
 	rest, found := strings.CutPrefix(string(blob), k.ID)
@@ -253,7 +252,7 @@ func (k *Key) open(blob []byte, context map[string]string) (plain []byte, ok boo
 	return plain, err == nil
 }
 
-// checkSymmetric refuses what only other kinds of keys have, and dry runs.
+// checkSymmetric refuses dry runs and parameters that only other kinds of keys have.
 func checkSymmetric(rq *request, algorithm string, dryRun bool, context map[string]string) error {
 	if algorithm != "" && algorithm != "SYMMETRIC_DEFAULT" {
 		return wire.Fail("InvalidKeyUsageException", "The algorithm %s is not one of a symmetric key", algorithm)

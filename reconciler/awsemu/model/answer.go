@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// CheckAnswer holds the body of an answer that is no error against the operation.
+// CheckAnswer checks the body of a successful answer against the operation.
 func (op *Operation) CheckAnswer(body []byte) []Fault {
 	c := checker{sv: op.Service, answer: true}
 	out := op.Out
@@ -51,7 +51,7 @@ func (op *Operation) CheckAnswer(body []byte) []Fault {
 	return c.faults
 }
 
-// node is an element of XML.
+// node is an XML element.
 type node struct {
 	name, text string
 	kids       []*node
@@ -87,16 +87,15 @@ func parseXML(body []byte) (*node, error) {
 	return top.kids[0], nil
 }
 
-// plain is an element as a value for the shape; elements that the shape does not
-// have are faults.
+// plain returns an element as a value of the shape. Elements that the shape does not have are errors.
 func (c *checker) plain(n *node, s *Shape, path string) any {
 	unknown := func(name string) { c.faults = append(c.faults, Fault{Kind: Unknown, Path: join(path, name)}) }
 	switch s.Type {
 	case "structure":
 		byWire := map[string]string{}
 		if c.sv.Protocol == "ec2" && path == "" {
-			// EC2 adds the first to every answer, and the second to answers without a
-			// member of their own; its model names neither.
+			// EC2 adds the first to every answer, and the second to answers without members. Its model
+			// contains neither.
 			byWire = map[string]string{"requestId": "", "return": ""}
 		}
 		for name, m := range s.Members {

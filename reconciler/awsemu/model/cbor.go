@@ -13,15 +13,15 @@ import (
 	"github.com/fxamacker/cbor/v2"
 )
 
-// RPC v2 with CBOR is the JSON protocol in other clothes: the same members, in CBOR, at
-// a path that names the operation. Requests are turned into JSON and answers from it, so
-// that a service does not know in which of the two it was asked.
+// RPC v2 with CBOR is the JSON protocol with another encoding: it has the same members in CBOR, at a path
+// that contains the operation. Requests are converted to JSON and answers from JSON, so services need not
+// know the protocol of a request.
 
-// errNotCBOR is AWS's answer to a body that it cannot read.
+// errNotCBOR is AWS's error for a body that it cannot read.
 var errNotCBOR = errors.New("the request body is not a valid CBOR map")
 
-// cborReader holds bodies to what the JSON protocol could say: no key twice, texts for
-// keys, times as texts.
+// cborReader accepts only bodies that the JSON protocol can express: no duplicate keys, text keys, and times
+// as texts.
 var cborReader = func() cbor.DecMode {
 	m, err := cbor.DecOptions{
 		DupMapKey: cbor.DupMapKeyEnforcedAPF, TimeTag: cbor.DecTagOptional, TimeTagToAny: cbor.TimeTagToRFC3339Nano,
@@ -33,8 +33,8 @@ var cborReader = func() cbor.DecMode {
 	return m
 }()
 
-// CBOROperation is the name of the operation that a request in CBOR is for; ok is false
-// where the request is in another protocol.
+// CBOROperation returns the name of the operation of a CBOR request. ok is false if the request uses another
+// protocol.
 func (sv *Service) CBOROperation(r *http.Request) (name string, ok bool) {
 	if !sv.CBOR || r.Header.Get("Smithy-Protocol") != "rpc-v2-cbor" {
 		return "", false
@@ -43,7 +43,7 @@ func (sv *Service) CBOROperation(r *http.Request) (name string, ok bool) {
 	return name, true
 }
 
-// JSONOfCBOR is the JSON of a body in CBOR; an empty body is an empty object.
+// JSONOfCBOR converts a CBOR body to JSON. An empty body becomes an empty object.
 func JSONOfCBOR(body []byte) ([]byte, error) {
 	if len(body) == 0 {
 		return []byte("{}"), nil
@@ -94,8 +94,8 @@ func jsonValue(v any) (any, bool) {
 	return nil, false
 }
 
-// CBOROfJSON is the CBOR of a JSON object whose members have the types of the shape, nil
-// for those that no shape has.
+// CBOROfJSON converts a JSON object to CBOR. Its members have the types of the shape, which is nil if the
+// object has no shape.
 func CBOROfJSON(s *Shape, body []byte) ([]byte, error) {
 	object := map[string]any{}
 	dec := json.NewDecoder(bytes.NewReader(body))
@@ -113,7 +113,7 @@ func cborValue(s *Shape, v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		whole, err := v.Int64()
-		number, _ := v.Float64() // encoding/json took it for a number
+		number, _ := v.Float64() // encoding/json accepted it as a number
 		switch {
 		case s.Type == "timestamp":
 			return cbor.Tag{Number: 1, Content: number}

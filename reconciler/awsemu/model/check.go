@@ -16,20 +16,20 @@ import (
 // Kind is the kind of an error in a request.
 type Kind int
 
-// The kinds of faults.
+// The kinds of errors.
 const (
 	Unknown Kind = iota // a member that the operation does not have
 	Missing             // a required member is missing
 	Type                // a value of another type
-	Enum                // none of the values
-	Limit               // too long, too short, too much, too little, or against the pattern
+	Enum                // not one of the values
+	Limit               // too long, too short, too large or too small, or it does not match the pattern
 )
 
-// Fault is one breach of the model in a request.
+// Fault is one violation of the model in a request.
 type Fault struct {
 	Kind  Kind
 	Path  string
-	Value string // "" where it stays secret
+	Value string // "" if it is secret
 	Rule  string // in AWS's words
 }
 
@@ -43,16 +43,16 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s: %q: %s", f.Path, f.Value, f.Rule)
 }
 
-// checker holds a value against a shape. Values are those of Decode (text says so)
-// or of encoding/json with numbers kept as they are.
+// checker checks a value against a shape. Values come from Decode if text is set, or else from
+// encoding/json, with numbers as json.Number.
 type checker struct {
 	sv     *Service
 	text   bool
-	answer bool // enumerations and limits bind the caller, not AWS
+	answer bool // enumerations and limits apply to the caller, not to AWS
 	faults []Fault
 }
 
-// Check holds a request's value against a shape.
+// Check checks a request's value against a shape.
 func (sv *Service) Check(s *Shape, v any, text bool) []Fault {
 	c := checker{sv: sv, text: text}
 	c.value(s, "", v, "")
@@ -67,8 +67,8 @@ func (c *checker) fault(k Kind, s *Shape, path string, v any, format string, arg
 	c.faults = append(c.faults, f)
 }
 
-// name returns a member's name in a fault: for EC2 as it is in the request, for all others with a
-// small first letter.
+// name returns a member's name for an error: for EC2 the name in the request, for all others the member with
+// a lower-case first letter.
 func (c *checker) name(path, member string, m *Member) string {
 	if c.sv.Protocol == "ec2" {
 		return join(path, c.sv.wire(member, m))
@@ -145,7 +145,7 @@ func (c *checker) structure(s *Shape, m map[string]any, path string) {
 	}
 }
 
-// entries checks a map's keys and values. AWS reports their faults at the map itself.
+// entries checks a map's keys and values. AWS reports their errors at the map itself.
 func (c *checker) entries(s *Shape, m map[string]any, path string) {
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		inner := checker{sv: c.sv, text: c.text, answer: c.answer}
@@ -163,7 +163,7 @@ func (c *checker) entries(s *Shape, m map[string]any, path string) {
 	}
 }
 
-// scalar checks a value without parts; false says that its type is another.
+// scalar checks a value without parts. It returns false if the value has another type.
 func (c *checker) scalar(s *Shape, shape string, v any, path string) bool {
 	switch s.Type {
 	case "string":

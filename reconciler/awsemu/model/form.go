@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// maxDepth bounds the nesting of parameter names; AWS's deepest is nine.
+// maxDepth limits the nesting of parameter names. AWS's deepest nesting is nine.
 const maxDepth = 16
 
 // Form is a level of a form's parameter names, split at the dots.
@@ -49,7 +49,7 @@ func ParseForm(body string) (*Form, url.Values, error) {
 	return root, pairs, nil
 }
 
-// Numbered are the nodes below 1, 2, 3 … in the order of these numbers.
+// Numbered returns the child nodes 1, 2, 3 … in numeric order.
 func (f *Form) Numbered() []string {
 	var names []string
 	for name := range f.Kids {
@@ -61,8 +61,8 @@ func (f *Form) Numbered() []string {
 	return names
 }
 
-// Field returns the name of a member in a form, and its shape; the case of the name's letters does
-// not matter. The shape is nil if no such member exists.
+// Field returns the name of a member in a form, and its shape. It ignores the case of the name. The shape is
+// nil if no such member exists.
 func (s *Shape) Field(sv *Service, name string) (string, *Shape) {
 	if s == nil {
 		return "", nil
@@ -82,7 +82,7 @@ func (s *Shape) Field(sv *Service, name string) (string, *Shape) {
 	return sv.wire(name, m), m.Shape
 }
 
-// Items is the shape of a list's items, nil for a shape that is no list.
+// Items returns the shape of a list's items, or nil if the shape is not a list.
 func (s *Shape) Items() *Shape {
 	if s == nil || s.Item == nil {
 		return nil
@@ -90,7 +90,7 @@ func (s *Shape) Items() *Shape {
 	return s.Item.Shape
 }
 
-// wire is the name of a member in a form.
+// wire returns the name of a member in a form.
 func (sv *Service) wire(name string, m *Member) string {
 	switch {
 	case sv.Protocol == "ec2" && m.Query != "":
@@ -103,9 +103,8 @@ func (sv *Service) wire(name string, m *Member) string {
 	return m.Wire
 }
 
-// Decode reads what a form says of a shape: structures as maps by the members'
-// names, lists as slices, scalars as AWS would write them back. Parameters that
-// the shape does not have are faults; an empty list is as good as none.
+// Decode reads a form as a value of a shape: structures as maps by member name, lists as slices, scalars in
+// AWS's form. Parameters that the shape does not have are errors. An empty list counts as absent.
 func (sv *Service) Decode(f *Form, s *Shape) (any, []Fault) {
 	d := decoder{sv: sv, dropEmpty: true}
 	v := d.value(f, s, "")
@@ -137,7 +136,7 @@ func (d *decoder) value(f *Form, s *Shape, path string) any {
 		return canonical(s.Type, f.Value)
 	}
 	if f.Set && f.Value != "" {
-		d.unknown(path) // only an empty one is sent as a value
+		d.unknown(path) // only an empty structure or list is sent as a value
 	}
 	if s.Type == "structure" {
 		return d.structure(f, s, path)
@@ -196,11 +195,11 @@ func (d *decoder) structure(f *Form, s *Shape, path string) any {
 // Time is the time format of the XML protocols.
 const Time = "2006-01-02T15:04:05.000Z"
 
-// canonical is a scalar as AWS writes it; what cannot be read stays as it is.
+// canonical returns a scalar in AWS's form, or the original text if it is not valid.
 func canonical(kind, text string) string {
 	switch kind {
 	case "boolean":
-		// Python's clients write True and False in forms made by hand.
+		// Python clients write True and False in manually built forms.
 		if low := strings.ToLower(text); low == "true" || low == "false" {
 			return low
 		}

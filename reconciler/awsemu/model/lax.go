@@ -1,13 +1,13 @@
 package model
 
-// laxities are limits of the models that the services themselves do not hold
-// callers to, by service and shape, each with its reason.
+// laxities lists limits of the models that the services do not enforce, by service and shape, each with its
+// reason.
 var laxities = map[string]string{
 	"ec2 InstanceType":                         "regions get new types before the models do; a code of its own reports an unknown type",
 	"autoscaling CapacityDistributionStrategy": "reservations-then-balanced is younger than the models",
 }
 
-// lax says whether a shape's limits are not AWS's own.
+// lax reports whether AWS does not enforce a shape's limits.
 func (sv *Service) lax(shape string) bool {
 	_, ok := laxities[sv.Name+" "+shape]
 	return ok

@@ -1,25 +1,22 @@
-// Package model holds the facts of AWS's own service models, and checks requests and
-// answers against them. They are AWS's, not weir's: nothing in it knows which members
-// weir sets, so that a request that weir gets wrong cannot be right here.
+// Package model contains AWS's own service models, and checks requests and answers against them. It does not
+// know which members weir sets, so it detects wrong requests from weir.
 //
 // # The facts
 //
-// data holds a table for each service: operations, the members of their requests
-// and answers, which are required, their types, lengths, ranges, patterns and
-// enumerations, the errors that an operation names, and what members are called on
-// the wire. Command gen writes it from the models that AWS publishes with botocore,
-// for the operations of gen/operations.txt and the shapes that they reach; each
-// table names its release. The models are Copyright Amazon.com, Inc. or its
-// affiliates, under the Apache License 2.0, and the repository holds a copy of it. To
-// move to another release: install it, run go generate here, read the difference.
+// The directory data has a table for each service: operations, the members of their requests and answers,
+// their types, lengths, ranges, patterns and enumerations, which of them are required, their names on the
+// wire, and the errors of an operation. Command gen writes the tables from the models that AWS publishes
+// with botocore, for the operations of gen/operations.txt and the shapes that they use. Each table names its
+// release. The models are Copyright Amazon.com, Inc. or its affiliates, under the Apache License 2.0, and
+// the repository contains a copy of the license. To update to another release, install it, run go generate
+// here, and read the diff.
 //
 // # Checks
 //
-// A request must have no member that its operation does not have, all that are
-// required, each of its type and within its limits. The services are laxer in some
-// places; these are listed in laxities, each with its reason. Answers must have no
-// member that the operation does not have, each of its type: their limits bind
-// callers, and AWS's own answers break them.
+// A request must have no member that its operation does not have, and all required members, each of its type
+// and within its limits. Some services accept more. These cases are in laxities, each with its reason.
+// Answers must have no member that the operation does not have, and each member must have its type. Limits
+// do not apply to answers, because AWS's own answers violate them.
 package model
 
 import (
@@ -38,10 +35,10 @@ import (
 //go:embed data/*.json
 var data embed.FS
 
-// Service is the part of one service's published model that the emulator holds.
+// Service is the part of one service's published model that the emulator uses.
 type Service struct {
-	// Source says which release of the published models the facts are from, and of
-	// which day that release is.
+	// Source names the release of the published models that the facts come from, and the day of that
+	// release.
 	Source     string                `json:"source"`
 	Name       string                `json:"name"` // in the credential scope
 	Protocol   string                `json:"protocol"`
@@ -49,8 +46,8 @@ type Service struct {
 	Namespace  string                `json:"namespace,omitempty"` // of XML answers
 	Target     string                `json:"target,omitempty"`    // prefix of X-Amz-Target
 	JSON       string                `json:"json,omitempty"`      // version of the JSON protocol
-	CBOR       bool                  `json:"cbor,omitempty"`      // it speaks RPC v2 with CBOR as well as JSON
-	Codes      bool                  `json:"codes,omitempty"`     // errors tell the code that the query protocol had
+	CBOR       bool                  `json:"cbor,omitempty"`      // supports RPC v2 with CBOR as well as JSON
+	Codes      bool                  `json:"codes,omitempty"`     // errors include the code of the query protocol
 	Operations map[string]*Operation `json:"operations"`
 	Shapes     map[string]*Shape     `json:"shapes"`
 }
@@ -65,7 +62,7 @@ type Operation struct {
 	Wrapper string   `json:"wrapper,omitempty"` // the element around a query answer's members
 	Errors  []string `json:"errors,omitempty"`
 
-	In, Out *Shape   `json:"-"` // nil where the operation has none
+	In, Out *Shape   `json:"-"` // nil if the operation has none
 	Service *Service `json:"-"`
 }
 
@@ -92,14 +89,14 @@ type Shape struct {
 // Member is a named member of a structure, with its type.
 type Member struct {
 	Type     string `json:"type"`               // a shape, or one of AWS's simple types
-	Wire     string `json:"wire,omitempty"`     // on the wire, where it is not the member's name
-	Query    string `json:"query,omitempty"`    // in requests of EC2's protocol, where that differs again
-	Location string `json:"location,omitempty"` // uri, querystring, header: where it is not the body
+	Wire     string `json:"wire,omitempty"`     // name on the wire, if it differs from the member's name
+	Query    string `json:"query,omitempty"`    // name in requests of EC2's protocol, if it differs again
+	Location string `json:"location,omitempty"` // uri, querystring or header, if it is not the body
 
 	Shape *Shape `json:"-"`
 }
 
-// simple are the types that need no shape of their own: those without limits.
+// simple holds the types without limits, which need no shape of their own.
 var simple = func() map[string]*Shape {
 	all := map[string]*Shape{}
 	for _, name := range []string{"string", "boolean", "integer", "long", "float", "double", "timestamp", "blob"} {
@@ -108,7 +105,7 @@ var simple = func() map[string]*Shape {
 	return all
 }()
 
-// Services are all services of the data, by their name in the credential scope.
+// Services returns all services of the data, by their name in the credential scope.
 var Services = sync.OnceValue(func() map[string]*Service {
 	files, err := data.ReadDir("data")
 	if err != nil {
@@ -158,7 +155,7 @@ func parse(raw []byte) (*Service, error) {
 			s.pattern = sync.OnceValue(func() *regexp.Regexp {
 				p, err := Pattern(s.Pattern)
 				if err != nil {
-					panic(err) // the generator leaves these out
+					panic(err) // the generator omits invalid patterns
 				}
 				return p
 			})
@@ -171,8 +168,8 @@ var surrogates = strings.NewReplacer(`\uD800\uDC00-\uDBFF\uDFFF`, `\x{10000}-\x{
 
 var codePoint = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
 
-// Pattern is one of AWS's patterns, which are Java's, as Go says it: over a whole
-// text. Lookaheads and the like are errors.
+// Pattern converts one of AWS's patterns, which use Java's syntax, to a Go pattern that matches a whole
+// text. Unsupported syntax, such as lookaheads, is an error.
 func Pattern(java string) (*regexp.Regexp, error) {
 	return regexp.Compile("^(?:" + codePoint.ReplaceAllString(surrogates.Replace(java), `\x{$1}`) + ")$")
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// errNotJSON is AWS's answer to a body that it cannot read.
+// errNotJSON is AWS's error for a body that it cannot read.
 var errNotJSON = errors.New("the request body is not a valid JSON object")
 
-// Match finds the operation of a REST request, and its path labels. The escaped
-// path is matched, so that a label may hold an encoded slash.
+// Match finds the operation of a REST request, and its path labels. It matches the escaped path, so a label
+// may contain an encoded slash.
 func (sv *Service) Match(r *http.Request) (*Operation, map[string]string) {
 	path := strings.Split(r.URL.EscapedPath(), "/")
 	for _, op := range sv.Operations {
@@ -28,8 +28,7 @@ func (sv *Service) Match(r *http.Request) (*Operation, map[string]string) {
 	return nil, nil
 }
 
-// matchSegments matches an escaped path against a pattern; a label's value is
-// unescaped.
+// matchSegments matches an escaped path against a pattern. It returns the unescaped values of labels.
 func matchSegments(pattern, path []string) (map[string]string, bool) {
 	labels := map[string]string{}
 	for i, want := range pattern {
@@ -48,7 +47,7 @@ func matchSegments(pattern, path []string) (map[string]string, bool) {
 	return labels, true
 }
 
-// Object reads the JSON of a request: an empty body is an empty object.
+// Object parses the JSON of a request. An empty body becomes an empty object.
 func Object(body []byte) (map[string]any, error) {
 	out := map[string]any{}
 	if body = bytes.TrimSpace(body); len(body) == 0 {
@@ -65,7 +64,7 @@ func Object(body []byte) (map[string]any, error) {
 	return out, nil
 }
 
-// CheckForm holds a form against the operation.
+// CheckForm checks a form against the operation.
 func (op *Operation) CheckForm(f *Form) []Fault {
 	known := *f
 	known.Kids = make(map[string]*Form, len(f.Kids))
@@ -83,8 +82,7 @@ func (op *Operation) CheckForm(f *Form) []Fault {
 	return append(d.faults, op.Service.Check(in, v, true)...)
 }
 
-// CheckJSON holds a JSON body, and in a REST request its path and query, against
-// the operation.
+// CheckJSON checks a JSON body against the operation, and the path and query of a REST request.
 func (op *Operation) CheckJSON(body map[string]any, labels map[string]string, query url.Values) []Fault {
 	in := op.In
 	if in == nil {
@@ -94,7 +92,7 @@ func (op *Operation) CheckJSON(body map[string]any, labels map[string]string, qu
 	whole := map[string]any{}
 	for name, v := range body {
 		if m := in.Members[name]; m != nil && m.Location != "" {
-			faults = append(faults, Fault{Kind: Unknown, Path: name}) // it belongs elsewhere
+			faults = append(faults, Fault{Kind: Unknown, Path: name}) // it belongs in another place
 			continue
 		}
 		whole[name] = v
@@ -126,7 +124,7 @@ func (op *Operation) CheckJSON(body map[string]any, labels map[string]string, qu
 	return append(faults, op.Service.Check(in, whole, false)...)
 }
 
-// typed is a text of a path or a query as JSON would have it.
+// typed converts a text in a path or a query to its JSON type.
 func typed(s *Shape, text string) any {
 	switch s.Type {
 	case "integer", "long", "float", "double":
@@ -165,9 +163,8 @@ func ParseCredential(r *http.Request) (Credential, bool) {
 	return Credential{Key: parts[0], Region: parts[2], Service: parts[3]}, true
 }
 
-// Find finds the operation that a signed request is for, and what of it breaks
-// the model. A request for a service that the model does not have gives no
-// operation and no fault.
+// Find returns the operation of a signed request, and the request's violations of the model. It returns
+// neither for a service that the model does not have.
 func Find(r *http.Request, body []byte) (*Operation, []Fault) {
 	scope, _ := ParseCredential(r)
 	sv := Services()[scope.Service]

@@ -1,10 +1,9 @@
-// Package quotas is Service Quotas' reads: what an account may have of a service's
-// resources in a region, and what AWS gives a new account.
+// Package quotas emulates the reads of Service Quotas: the limits of a service's resources for an account in
+// a region, and AWS's defaults for a new account.
 //
-// The values that are applied are those that the emulator's services hold callers to;
-// they are set by name ([world.QuotaNames]), for all regions or for one. One table here
-// maps the names to AWS's quotas. A quota that is not in the table does not exist,
-// though AWS has it.
+// The applied values are those that the emulator's services enforce. They are set by name
+// ([world.QuotaNames]), for all regions or for one. One table here maps the names to AWS's quotas. A quota
+// of AWS that is not in the table does not exist here.
 package quotas
 
 import (
@@ -12,13 +11,13 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Region is Service Quotas as one region shows it. The values are the region's.
+// Region is the Service Quotas part of a region. The values belong to the region.
 type Region struct{ *world.Region }
 
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is Service Quotas' reads.
+// Service returns the reads of Service Quotas.
 func Service() *wire.Service {
 	d := wire.JSONDialect("IllegalArgumentException")
 	d.Throttled = func(string) *wire.Error { return wire.Fail("TooManyRequestsException", "Rate exceeded") }
@@ -41,7 +40,7 @@ type listInput struct {
 func listServiceQuotas(rq *request, in listInput) (any, error) { return list(rq, in, true) }
 func listDefaults(rq *request, in listInput) (any, error)      { return list(rq, in, false) }
 
-// list is a page of a service's quotas: the applied values, or AWS's defaults.
+// list returns a page of a service's quotas: the applied values, or AWS's defaults.
 func list(rq *request, in listInput, applied bool) (any, error) {
 	rows := byCode(in.ServiceCode)
 	if rows.Len() == 0 {
@@ -53,7 +52,7 @@ func list(rq *request, in listInput, applied bool) (any, error) {
 	}
 	out := []map[string]any{}
 	next, err := rq.Page(rows.Sorted(), in.NextToken, limit, func(code string) bool {
-		// All of them are of the account, none of a resource.
+		// All of them apply to the account, and none to a resource.
 		if in.QuotaCode != "" && code != in.QuotaCode || in.QuotaAppliedAtLevel == "RESOURCE" {
 			return false
 		}

@@ -8,12 +8,12 @@ import (
 type quota struct {
 	service, code string
 	title         string
-	usual         float64 // what AWS gives a new account
-	name          string  // of the emulator's quota with the applied value
-	class         string  // of a vCPU quota's usage metric, "" for none
+	usual         float64 // AWS's default for a new account
+	name          string  // the emulator's quota with the applied value
+	class         string  // class of a vCPU quota's usage metric, "" for none
 }
 
-// quotas are those that the emulator's services hold callers to.
+// quotas returns the quotas that the emulator's services enforce.
 func quotas() []quota {
 	return []quota{
 		{"ec2", "L-1216C47A", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) instances", 5, "vcpus-standard", "Standard/OnDemand"},
@@ -39,7 +39,7 @@ func quotas() []quota {
 	}
 }
 
-// serviceNames are the services' names by their codes.
+// serviceName returns the name of the service with the code.
 func serviceName(code string) string {
 	return map[string]string{
 		"ec2": "Amazon Elastic Compute Cloud (Amazon EC2)", "autoscaling": "Amazon EC2 Auto Scaling",
@@ -48,7 +48,7 @@ func serviceName(code string) string {
 	}[code]
 }
 
-// byCode are a service's quotas, none for a service that has no quotas here.
+// byCode returns a service's quotas. A service without quotas here has none.
 func byCode(service string) *world.Table[*quota] {
 	rows := &world.Table[*quota]{}
 	for _, q := range quotas() {
@@ -59,7 +59,7 @@ func byCode(service string) *world.Table[*quota] {
 	return rows
 }
 
-// shown is a quota as answers have it. A default belongs to no account.
+// shown returns a quota in the form of answers. A default does not belong to an account.
 func (q *quota) shown(r *Region, applied bool) map[string]any {
 	account, value := "", q.usual
 	if applied {

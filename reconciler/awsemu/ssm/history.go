@@ -7,14 +7,14 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 )
 
-// alone is a version without those before it.
+// alone returns a version without the earlier ones.
 func (p *Parameter) alone() *Parameter {
 	one := *p
 	one.Before, one.Tags = nil, nil
 	return &one
 }
 
-// versions are all that are kept, oldest first.
+// versions returns all stored versions, oldest first.
 func (p *Parameter) versions() []*Parameter {
 	return append(append([]*Parameter(nil), p.Before...), p)
 }
@@ -41,8 +41,8 @@ type parameterHistory struct {
 	DataType         string
 }
 
-// getParameterHistory lists a parameter's versions, oldest first. A public parameter has one
-// visible version.
+// getParameterHistory lists a parameter's versions, oldest first. A public parameter has only one visible
+// version.
 func getParameterHistory(rq *request, in getParameterHistoryInput) (any, error) {
 	p := rq.Region.Parameters.Get(in.Name)
 	if p == nil {

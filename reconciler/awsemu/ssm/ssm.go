@@ -1,5 +1,5 @@
-// Package ssm is SSM's parameter store: the public parameters that name images, and
-// the account's own.
+// Package ssm emulates the parameter store of SSM: the public parameters that name images, and the account's
+// own parameters.
 package ssm
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Region is SSM's part of a region.
+// Region is the SSM part of a region.
 type Region struct {
 	*world.Region `json:"-"`
 	kms           *kms.Region
@@ -32,11 +32,10 @@ type Parameter struct {
 	Tags        map[string]string `json:",omitempty"`
 
 	Writer string       `json:",omitempty"` // ARN
-	Before []*Parameter `json:",omitempty"` // its versions before, oldest first
+	Before []*Parameter `json:",omitempty"` // earlier versions, oldest first
 }
 
-// Find returns a parameter by name, or one of its versions by name:version; nil for
-// none.
+// Find returns a parameter by name, or one of its versions by name:version. It returns nil if none exists.
 func (r *Region) Find(name string) *Parameter {
 	if p := r.Parameters.Get(name); p != nil {
 		return p
@@ -55,7 +54,7 @@ func (r *Region) Find(name string) *Parameter {
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is SSM's parameter store.
+// Service returns the parameter store of SSM.
 func Service() *wire.Service {
 	return wire.NewService("ssm", wire.JSONDialect("ValidationException"),
 		wire.JSONOp("GetParameter", wire.Reads, getParameter),
@@ -70,8 +69,7 @@ func Service() *wire.Service {
 	)
 }
 
-// Join connects the region, which is new or was read from JSON, with KMS, whose keys
-// parameters name.
+// Join connects the region, which is new or was read from JSON, with KMS, because parameters name its keys.
 func (r *Region) Join(base *world.Region, keys *kms.Region) { r.Region, r.kms = base, keys }
 
 type parameterOut struct {
@@ -91,7 +89,7 @@ func (r *Region) parameterOut(p *Parameter, asked string, decrypt bool) paramete
 		LastModifiedDate: wire.Epoch(p.Modified), ARN: r.ARN("ssm", "parameter/"+strings.TrimPrefix(p.Name, "/")),
 	}
 	if strings.HasPrefix(p.Name, "/aws/service/") {
-		// Public parameters belong to no account.
+		// Public parameters do not belong to an account.
 		out.ARN = "arn:" + world.Partition(r.Name) + ":ssm:" + r.Name + "::parameter" + p.Name
 	}
 	if _, selector, found := strings.Cut(asked, ":"); found {

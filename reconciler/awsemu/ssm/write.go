@@ -16,13 +16,14 @@ const (
 	maxParameterName   = 1011
 	maxParameterLevels = 15
 	maxParameterTags   = 50
-	// maxParameterVersions are kept; an older one goes for each that comes.
+	// maxParameterVersions is the number of stored versions. When a new one exceeds it, the oldest is
+	// removed.
 	maxParameterVersions = 100
-	// defaultParameterKey encrypts where no key is named.
+	// defaultParameterKey encrypts parameters that name no key.
 	defaultParameterKey = "alias/aws/ssm"
 )
 
-// tag is a tag as SSM writes it.
+// tag is a tag in SSM's format.
 type tag struct{ Key, Value string }
 
 type putParameterInput struct {
@@ -63,7 +64,7 @@ func putParameter(rq *request, in putParameterInput) (any, error) {
 			p.Before = p.Before[over:]
 		}
 	}
-	// A copy goes into the table: what was read before stays as it was.
+	// The table gets a copy, so that earlier results of reads do not change.
 	p.Value, p.Version, p.Modified, p.Writer = in.Value, p.Version+1, r.Now(), rq.Caller
 	if in.Description != "" {
 		p.Description = in.Description
@@ -81,7 +82,7 @@ func putParameter(rq *request, in putParameterInput) (any, error) {
 	return map[string]any{"Version": p.Version, "Tier": "Standard"}, nil
 }
 
-// checkPut checks the request alone, without stored parameters.
+// checkPut checks only the request, without stored parameters.
 func checkPut(rq *request, in putParameterInput) error {
 	if in.Value == "" {
 		return rq.Service.Dialect.MissingParam("value")
@@ -124,7 +125,7 @@ func checkSSMTags(tags []tag) error {
 	return nil
 }
 
-// withTags is a copy of have with more.
+// withTags returns a copy of have with additional tags.
 func withTags(have map[string]string, more []tag) map[string]string {
 	out := make(map[string]string, len(have)+len(more))
 	for k, v := range have {
@@ -147,8 +148,8 @@ func deleteParameter(rq *request, in struct{ Name string }) (any, error) {
 	return struct{}{}, nil
 }
 
-// public parameters belong to no account: it can read them and neither list nor
-// change them.
+// public reports whether a parameter is public. Public parameters do not belong to an account, which can
+// read them but cannot list or change them.
 func public(name string) bool { return strings.HasPrefix(name, "/aws/service/") }
 
 type parameterFilter struct {
@@ -246,7 +247,7 @@ func (f parameterFilter) takes(p *Parameter) bool {
 	return false
 }
 
-// taggedParameter is the parameter that a call about tags means.
+// taggedParameter returns the parameter that a tag operation names.
 func taggedParameter(rq *request, kind, name string) (*Parameter, error) {
 	if kind != "Parameter" {
 		return nil, wire.Fail("InvalidResourceType", "The emulator has tags of resource type Parameter, not %s", kind)
@@ -300,8 +301,7 @@ func listParameterTags(rq *request, in listTagsInput) (any, error) {
 	return map[string]any{"TagList": tags}, nil
 }
 
-// shown is a parameter's value as a read gives it: a SecureString that is not to
-// be decrypted is a blob.
+// shown returns a parameter's value in the form of answers. A SecureString without decryption is a blob.
 func (p *Parameter) shown(decrypt bool) string {
 	if p.Type != "SecureString" || decrypt {
 		return p.Value

@@ -1,4 +1,4 @@
-// Package sts is STS: who a caller is, and leave to be someone else.
+// Package sts emulates STS, which identifies callers and lets them assume roles.
 package sts
 
 import (
@@ -11,10 +11,10 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// sessionKeyPrefix begins the access key ids that AssumeRole hands out.
+// sessionKeyPrefix is the start of the access key ids that AssumeRole issues.
 const sessionKeyPrefix = "ASIAEMU"
 
-// SessionKey is an access key that AssumeRole handed out.
+// SessionKey is an access key that AssumeRole issued.
 type SessionKey struct {
 	Account string
 	Role    string
@@ -23,11 +23,11 @@ type SessionKey struct {
 	Expires time.Time
 }
 
-// Region is STS as one region shows it.
+// Region is the STS part of a region.
 type Region struct {
 	*world.Region
 	Keys     map[string]*SessionKey       // of all accounts
-	Accounts func(id string) *iam.Account // seeded on first use
+	Accounts func(id string) *iam.Account // initialized on first use
 }
 
 // AccountOf returns the account that an access key belongs to.
@@ -44,7 +44,7 @@ func AccountOf(keys map[string]*SessionKey, accessKey string, now time.Time, d w
 	return iam.DefaultAccount, nil
 }
 
-// Caller is the ARN and the user id of who holds an access key, in a region.
+// Caller returns the ARN and the user id of the access key's owner, in a region.
 func (r *Region) Caller(accessKey string) (arn, user string) {
 	prefix := "arn:" + world.Partition(r.Name)
 	if key := r.Keys[accessKey]; key != nil {
@@ -56,7 +56,7 @@ func (r *Region) Caller(accessKey string) (arn, user string) {
 type assumeRoleInput struct {
 	RoleARN, RoleSessionName string
 	DurationSeconds          *int64
-	// None of these changes who the caller becomes.
+	// These fields do not affect the caller's new identity.
 	ExternalID, Policy, SourceIdentity string
 	Tags                               []world.Tag
 }
@@ -73,7 +73,7 @@ func (in *assumeRoleInput) Check() error {
 // request is a call to the service.
 type request = wire.Request[*Region]
 
-// Service is STS: who a caller is, and leave to be someone else.
+// Service returns the STS service.
 func Service() *wire.Service {
 	return wire.NewService("sts", wire.QueryDialect(),
 		wire.FormOp("GetCallerIdentity", wire.Reads, getCallerIdentity),
@@ -132,8 +132,8 @@ func assumeRole(rq *request, in assumeRoleInput) error {
 	return nil
 }
 
-// timerForgetKey forgets a session key some time after it expired, so that a late
-// caller still reads that it expired.
+// timerForgetKey removes a session key some time after its expiry, so that a late caller still gets the
+// error that it expired.
 const timerForgetKey = "sts.forget-key"
 
 func forgetKey(r *Region, key string) { delete(r.Keys, key) }

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
-// AsError returns err as an answer; anything else than an Error is a fault
-// of the emulator itself.
+// AsError returns err as an error answer. An error of another type than Error is a failure of the emulator
+// itself.
 func AsError(err error, d Dialect) *Error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -22,7 +22,7 @@ func AsError(err error, d Dialect) *Error {
 	return Fail("InternalFailure", "An internal failure has occurred")
 }
 
-// Status is the HTTP status of an error of the service.
+// Status returns the HTTP status of a service error.
 func (sv *Service) Status(e *Error) int {
 	status := e.HTTPStatus()
 	if sv.Flat && e.Status == 0 && status < http.StatusInternalServerError {
@@ -31,7 +31,7 @@ func (sv *Service) Status(e *Error) int {
 	return status
 }
 
-// AnswerBody is the body of an answer without fault.
+// AnswerBody returns the body of a successful answer.
 func (rq *Exchange) AnswerBody(h http.Header) []byte {
 	name := rq.Operation.Name + "Response"
 	var w XML
@@ -43,7 +43,7 @@ func (rq *Exchange) AnswerBody(h http.Header) []byte {
 			return rq.inCBOR(h, rq.Operation.Model.Out, raw)
 		}
 		if rq.Service.Protocol == "json" && rq.Operation.Model.Output == "" {
-			return nil // AWS answers nothing at all
+			return nil // AWS sends an empty body
 		}
 		raw, _ := rq.Reply.(json.RawMessage)
 		if len(raw) == 0 || string(raw) == "null" {
@@ -72,7 +72,7 @@ func (rq *Exchange) AnswerBody(h http.Header) []byte {
 	return w.Buf
 }
 
-// ErrorBody is the body of an error answer in the service's envelope.
+// ErrorBody returns the body of an error answer in the service's format.
 func (rq *Exchange) ErrorBody(h http.Header, e *Error) []byte {
 	h.Set("Content-Type", rq.Service.contentType())
 	var w XML
@@ -130,7 +130,7 @@ func (rq *Exchange) ErrorBody(h http.Header, e *Error) []byte {
 	return w.Buf
 }
 
-// inCBOR is a body of the JSON protocol as RPC v2 has it.
+// inCBOR converts a JSON protocol body to RPC v2 with CBOR.
 func (rq *Exchange) inCBOR(h http.Header, s *model.Shape, body []byte) []byte {
 	h.Set("Smithy-Protocol", "rpc-v2-cbor")
 	h.Set("Content-Type", "application/cbor")
@@ -139,12 +139,12 @@ func (rq *Exchange) inCBOR(h http.Header, s *model.Shape, body []byte) []byte {
 	}
 	out, err := model.CBOROfJSON(s, body)
 	if err != nil {
-		return nil // the body was made by encoding/json
+		return nil // encoding/json wrote the body
 	}
 	return out
 }
 
-// contentType is the content type of the service's answers.
+// contentType returns the content type of the service's answers.
 func (sv *Service) contentType() string {
 	switch sv.Protocol {
 	case "ec2":
@@ -157,6 +157,6 @@ func (sv *Service) contentType() string {
 	return "text/xml"
 }
 
-// namespace is that of the service's XML, which ends in a slash whatever the model
-// says.
+// namespace returns the namespace of the service's XML. It always ends in a slash, even if the model's does
+// not.
 func (sv *Service) namespace() string { return strings.TrimSuffix(sv.Namespace, "/") + "/" }

@@ -5,19 +5,18 @@ import (
 	"strings"
 )
 
-// Data is the body of a launch template version: the members of the API's
-// ResponseLaunchTemplateData by name. A scalar is the text that is on the wire, a
-// structure a map, a list a slice; a member that was not sent is absent. Bodies
-// never change once they are stored.
+// Data is the body of a launch template version: the members of the API's ResponseLaunchTemplateData by
+// name. A scalar is the text on the wire, a structure is a map, and a list is a slice. A member that was not
+// sent is absent. Stored bodies never change.
 type Data map[string]any
 
-// Text returns a scalar, "" where it is absent.
+// Text returns a scalar, or "" if it is absent.
 func (d Data) Text(name string) string {
 	s, _ := d[name].(string)
 	return s
 }
 
-// Integer returns a number, 0 where it is absent.
+// Integer returns a number, or 0 if it is absent.
 func (d Data) Integer(name string) int64 {
 	n, err := strconv.ParseInt(d.Text(name), 10, 64)
 	if err != nil {
@@ -26,7 +25,7 @@ func (d Data) Integer(name string) int64 {
 	return n
 }
 
-// Sub returns a structure; an absent one reads as empty.
+// Sub returns a structure, or an empty one if it is absent.
 func (d Data) Sub(name string) Data {
 	m, _ := d[name].(map[string]any)
 	return m
@@ -56,7 +55,7 @@ func (d Data) Texts(name string) []string {
 	return out
 }
 
-// Has says whether a member was sent.
+// Has reports whether a member was sent.
 func (d Data) Has(name string) bool {
 	_, ok := d[name]
 	return ok
@@ -64,7 +63,7 @@ func (d Data) Has(name string) bool {
 
 func Decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// MergedWith is a new body: d's members, replaced by those of over.
+// MergedWith returns a new body: d's members, replaced by those of over.
 func (d Data) MergedWith(over Data) Data {
 	out := Data{}
 	for name, v := range d {
@@ -76,8 +75,8 @@ func (d Data) MergedWith(over Data) Data {
 	return out
 }
 
-// Alphanumeric are the letters and digits of AWS's names.
+// Alphanumeric contains the letters and digits in AWS's names.
 const Alphanumeric = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// ConsistsOf says whether every character of s is one of allowed, which are ASCII.
+// ConsistsOf reports whether every character of s is in allowed, which must be ASCII.
 func ConsistsOf(s, allowed string) bool { return strings.Trim(s, allowed) == "" }

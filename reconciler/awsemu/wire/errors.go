@@ -8,19 +8,18 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
-// Error is an error answer in AWS's terms. The protocol decides how it looks
-// on the wire.
+// Error is an AWS error answer. Its format on the wire depends on the protocol.
 type Error struct {
 	Code    string
 	Message string
-	Status  int            // HTTP status; 0: the usual one of the code
+	Status  int            // HTTP status; 0: the code's default
 	Extra   map[string]any // further members of a JSON error, such as clusterName
 }
 
 // Error implements error.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Fail returns an error answer with the usual status of its code.
+// Fail returns an error answer with the default status of its code.
 func Fail(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -34,7 +33,7 @@ func (e *Error) With(name string, value any) *Error {
 	return e
 }
 
-// HTTPStatus is the HTTP status of the error: per code where AWS differs from 400.
+// HTTPStatus returns the HTTP status of the error: 400, or AWS's own status for the code.
 func (e *Error) HTTPStatus() int {
 	if e.Status != 0 {
 		return e.Status
@@ -65,7 +64,7 @@ func (e *Error) HTTPStatus() int {
 	return http.StatusBadRequest
 }
 
-// Dialect holds a service's wording of the errors that every service has.
+// Dialect holds a service's wording of the errors that all services have.
 type Dialect struct {
 	MissingAuth    func() *Error
 	InvalidKey     func() *Error
@@ -82,7 +81,7 @@ type Dialect struct {
 	InternalFailed func() *Error
 }
 
-// EC2Dialect words errors as EC2 does.
+// EC2Dialect words errors like EC2.
 func EC2Dialect() Dialect {
 	return Dialect{
 		MissingAuth: func() *Error {
@@ -119,7 +118,7 @@ func EC2Dialect() Dialect {
 	}
 }
 
-// QueryDialect words errors as Auto Scaling, STS and IAM do.
+// QueryDialect words errors like Auto Scaling, STS and IAM.
 func QueryDialect() Dialect {
 	return Dialect{
 		MissingAuth: func() *Error {
@@ -154,8 +153,8 @@ func QueryDialect() Dialect {
 	}
 }
 
-// JSONDialect words errors as SSM and EKS do; invalid names the service's code
-// for a request that breaks a rule.
+// JSONDialect words errors like SSM and EKS. invalid is the service's error code for a request that breaks a
+// rule.
 func JSONDialect(invalid string) Dialect {
 	return Dialect{
 		MissingAuth: func() *Error {
@@ -190,9 +189,8 @@ func JSONDialect(invalid string) Dialect {
 	}
 }
 
-// refuse words the faults of a request as the service does, nil for none. EC2 has
-// codes of its own for what its model bounds by length, range and pattern: its
-// operations check that.
+// refuse returns the faults of a request as a service error, or nil for none. EC2 has its own codes for
+// values that its model limits by length, range and pattern, so its operations check these limits.
 func (sv *Service) refuse(faults []model.Fault) error {
 	var broken []string
 	code := ""
@@ -211,7 +209,7 @@ func (sv *Service) refuse(faults []model.Fault) error {
 			err = sv.Dialect.BadParam(f.Path, f.Value, f.Rule)
 		}
 		if sv.Protocol == "ec2" {
-			return err // EC2 tells of one fault
+			return err // EC2 reports only one fault
 		}
 		_, why, _ := strings.Cut(err.Message, "detected: ")
 		broken, code = append(broken, why), err.Code

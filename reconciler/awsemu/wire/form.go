@@ -20,7 +20,7 @@ type Form struct {
 	pairs url.Values
 }
 
-// ParseForm reads a body.
+// ParseForm parses a body.
 func ParseForm(body string, d Dialect) (*Form, error) {
 	root, pairs, err := model.ParseForm(body)
 	if err != nil {
@@ -29,13 +29,13 @@ func ParseForm(body string, d Dialect) (*Form, error) {
 	return &Form{root: root, pairs: pairs}, nil
 }
 
-// Get returns a parameter of the first level, "" where it was not sent.
+// Get returns a parameter of the first level, or "" if it was not sent.
 func (f *Form) Get(name string) string { return f.pairs.Get(name) }
 
-// Has says whether a parameter, or anything below it, was sent.
+// Has reports whether a parameter, or one below it, was sent.
 func (f *Form) Has(name string) bool { return f.root.Kids[name] != nil }
 
-// Mentions says whether a parameter holds a text.
+// Mentions reports whether a parameter contains a text.
 func (f *Form) Mentions(text string) bool {
 	for _, values := range f.pairs {
 		if strings.Contains(values[0], text) {
@@ -45,7 +45,7 @@ func (f *Form) Mentions(text string) bool {
 	return false
 }
 
-// digest identifies what a form asks for, without its client token.
+// digest identifies the contents of a form without its client token.
 func (f *Form) digest() string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(f.pairs)) {
@@ -57,16 +57,16 @@ func (f *Form) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// binding reads a form that was held against the model into a struct. A field has the
-// name of the model's member, save for the case of its letters: strings, int64, bool,
-// pointers to them, structs, slices, and [Data] for a structure that is kept as it was
-// sent. A slice is nil where the list was not sent, and empty where it was empty.
+// binding reads a form that was checked against the model into a struct. A field has the name of the model's
+// member, except for the case of the letters. Fields are strings, int64, bool, pointers to them, structs,
+// slices, and [Data] for a structure that is kept unchanged. A slice is nil if the list was not sent, and
+// empty if the list was empty.
 type binding struct {
 	op      *model.Operation
 	dialect Dialect
 }
 
-// common are the parameters that every operation has.
+// common reports whether every operation has the parameter.
 func common(name string) bool { return name == "Action" || name == "Version" || name == "DryRun" }
 
 // structure reads a structure. A parameter without a field exists in AWS, but not in the emulator.
@@ -78,7 +78,7 @@ func (b *binding) structure(f *model.Form, s *model.Shape, v reflect.Value, path
 		}
 		name, shape := s.Field(b.op.Service, field.Name)
 		if shape == nil {
-			panic(fmt.Sprintf("%s has no member %s%s", b.op.Name, path, field.Name)) // every operation is called in the tests
+			panic(fmt.Sprintf("%s has no member %s%s", b.op.Name, path, field.Name)) // the tests call every operation
 		}
 		known[name] = true
 		if kid := f.Kids[name]; kid != nil {

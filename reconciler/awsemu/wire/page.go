@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// pageToken returns an opaque token that continues after key. It is bound to the
-// operation, and its checksum distinguishes a token from a guess.
+// pageToken returns an opaque token for the page after key. The token is bound to the operation, and a
+// checksum protects against guessed tokens.
 func (rq *Exchange) pageToken(key string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(rq.tokenCheck(key) + key))
 }
@@ -21,7 +21,7 @@ func (rq *Exchange) tokenCheck(key string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// pageKey returns the key that a token continues after.
+// pageKey returns the key after which a token continues.
 func (rq *Exchange) pageKey(token string) (string, error) {
 	if token == "" {
 		return "", nil
@@ -33,10 +33,9 @@ func (rq *Exchange) pageKey(token string) (string, error) {
 	return string(raw[16:]), nil
 }
 
-// Page walks sorted keys from where token points, calls take for each, and stops
-// when take has accepted limit of them (0: no limit). It returns the token for
-// the rest, "" when the keys are through. A page starts at a key rather than at a
-// number, so it is right though keys come and go between two pages.
+// Page calls take for each sorted key after the token, until take has accepted limit keys (0: no limit). It
+// returns the token for the remaining keys, or "" at the end. A page starts at a key, not at an index, so
+// pages stay correct if keys are added or removed between them.
 func (rq *Exchange) Page(keys []string, token string, limit int, take func(key string) bool) (string, error) {
 	after, err := rq.pageKey(token)
 	if err != nil {
@@ -63,5 +62,5 @@ func (rq *Exchange) Page(keys []string, token string, limit int, take func(key s
 	return "", nil
 }
 
-// NewestFirst is a page key that turns a rising number around.
+// NewestFirst returns a page key that sorts increasing numbers in reverse.
 func NewestFirst(seq uint64) string { return fmt.Sprintf("%020d", math.MaxUint64-seq) }

@@ -17,11 +17,11 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// Exchange is one call while it is being served, and its answer.
+// Exchange is a call in progress and its answer.
 type Exchange struct {
 	Service   *Service
 	Operation *Operation
-	World     *world.Region // what the services of the region share
+	World     *world.Region // shared by the services of the region
 	Part      any           // the service's part of the region
 	AccessKey string
 	Caller    string // ARN
@@ -29,7 +29,7 @@ type Exchange struct {
 
 	Form   *Form             // form protocols
 	Body   []byte            // JSON protocols
-	CBOR   bool              // the body was CBOR, and so is the answer
+	CBOR   bool              // the body was CBOR, and so the answer is CBOR
 	Labels map[string]string // REST path
 	Query  url.Values        // REST query
 
@@ -43,10 +43,10 @@ type Request[R any] struct {
 	Region R
 }
 
-// Label is the value of a {label} of the REST path.
+// Label returns the value of a {label} in the REST path.
 func (rq *Exchange) Label(name string) string { return rq.Labels[name] }
 
-// QueryValue is a REST query parameter, "" where it was not sent.
+// QueryValue returns a REST query parameter, or "" if it was not sent.
 func (rq *Exchange) QueryValue(name string) string { return rq.Query.Get(name) }
 
 // Handle checks the request against AWS's model of the operation, then runs it.
@@ -67,8 +67,8 @@ func (rq *Exchange) Handle() error {
 	return rq.Operation.handle(rq)
 }
 
-// decode reads a JSON body that was checked before. A member that the value does not have exists in
-// AWS, but not in the emulator.
+// decode parses a JSON body that was checked before. A member without a field exists in AWS, but not in the
+// emulator.
 func (rq *Exchange) decode(into any) error {
 	body := bytes.TrimSpace(rq.Body)
 	if len(body) == 0 {
@@ -89,7 +89,7 @@ func (rq *Exchange) decode(into any) error {
 	return nil
 }
 
-// digest identifies what the request asks for, without its client token.
+// digest identifies the contents of the request without its client token.
 func (rq *Exchange) digest() string {
 	if rq.Form != nil {
 		return rq.Form.digest()
@@ -111,7 +111,7 @@ func (rq *Exchange) digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// writeField adds a text to a hash so that neighbours cannot run together.
+// writeField adds a text to a hash, with its length, so that adjacent texts do not merge.
 func writeField(h hash.Hash, s string) {
 	fmt.Fprintf(h, "%d:%s,", len(s), s)
 }

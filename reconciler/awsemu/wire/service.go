@@ -1,17 +1,15 @@
-// Package wire is AWS's protocols as the emulator speaks them: EC2's and the query
-// protocol, which send forms and answer in XML, JSON with a target, and REST with
-// JSON.
+// Package wire implements AWS's protocols for the emulator: EC2's and the query protocol, which receive
+// forms and answer in XML, JSON with a target, and REST with JSON.
 //
-// A [Service] is a set of operations with a [Dialect], in which it words the errors
-// that every service has. An [Operation] reads a request into a Go struct and runs;
-// before that the request was held against AWS's model of the operation. A member that
-// the model has and the operation does not read is refused, so an unknown parameter
-// never has half an effect. An [Exchange] is one call with what it answers; a [Request]
-// adds the service's part of the region, whose type the service chooses. Pages end in
-// tokens that are bound to their operation, and a client token gets its first answer
-// again.
+// A [Service] is a set of operations with a [Dialect], which words the errors that all services have. An
+// [Operation] reads a request into a Go struct and runs. Before that, the request is checked against AWS's
+// model of the operation. A member of the model that the operation does not read is refused, so an unknown
+// parameter never has a partial effect. An [Exchange] is one call with its answer. A [Request] adds the
+// service's part of the region, whose type the service chooses. Page tokens are bound to their operation,
+// and a repeated client token gets the first answer again.
 //
-// The package knows no service: what only one of them does stands there.
+// The package does not depend on any service. The code that only one service needs is in that service's
+// package.
 package wire
 
 import (
@@ -23,7 +21,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
-// Effect says what an operation does to state.
+// Effect is the effect of an operation on state.
 type Effect int
 
 const (
@@ -38,11 +36,11 @@ type Service struct {
 	Ops            map[string]*Operation
 
 	MaxBody   int                                    // the largest body of a request, in bytes; 0: 1 MiB
-	Checksums bool                                   // answers carry the CRC-32 of their bodies
-	Flat      bool                                   // what a caller did wrong is always status 400
+	Checksums bool                                   // answers include the CRC-32 of their bodies
+	Flat      bool                                   // the status of every client error is 400
 	ErrorType func(code string) string               // the __type of a code; nil: the code
-	Fresh     func(rq *Exchange) bool                // a read that never answers what was; nil: none
-	Conflict  func(rq *Exchange, about string) error // the answer when others change the same; nil: none
+	Fresh     func(rq *Exchange) bool                // reports whether a read must return the current state; nil: none must
+	Conflict  func(rq *Exchange, about string) error // the error for concurrent changes of the same resource; nil: none
 }
 
 // Operation is one action of a service.
@@ -53,12 +51,12 @@ type Operation struct {
 
 	// handle parses and checks the request's form, then runs the operation.
 	handle func(rq *Exchange) error
-	// rehearses: run is called in a dry run too, and ends it.
+	// rehearses means that a dry run also calls run, which ends the dry run.
 	rehearses bool
 }
 
-// Rehearsing is the operation, whose run looks in a dry run for what would be refused,
-// and ends it with [DryRun].
+// Rehearsing marks the operation so that a dry run calls its run function, which checks what would be
+// refused and ends the dry run with [DryRun].
 func (op *Operation) Rehearsing() *Operation {
 	op.rehearses = true
 	return op
@@ -69,7 +67,7 @@ func DryRun() *Error {
 	return Fail("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }
 
-// NewService returns the service that AWS's models call by a name.
+// NewService returns the service with the name in AWS's models.
 func NewService(name string, d Dialect, ops ...*Operation) *Service {
 	sv := &Service{Service: model.Services()[name], Dialect: d, Ops: map[string]*Operation{}}
 	for _, op := range ops {
@@ -101,8 +99,8 @@ func FormOp[R, In any](name string, e Effect, run func(rq *Request[R], in In) er
 	}}
 }
 
-// JSONOp is an operation of a JSON protocol: the body is decoded strictly into
-// In and what run returns is the answer's body.
+// JSONOp returns an operation of a JSON protocol. The body is strictly decoded into In, and the result of
+// run is the answer's body.
 func JSONOp[R, In any](name string, e Effect, run func(rq *Request[R], in In) (any, error)) *Operation {
 	return &Operation{Name: name, Effect: e, handle: func(rq *Exchange) error {
 		var in In
@@ -113,7 +111,7 @@ func JSONOp[R, In any](name string, e Effect, run func(rq *Request[R], in In) (a
 		if err != nil {
 			return err
 		}
-		// Encoded here, under the lock: out may point into the state.
+		// Marshal here, under the lock, because out may refer to the state.
 		raw, err := json.Marshal(out)
 		if err != nil {
 			return fmt.Errorf("marshal answer of %s: %w", name, err)

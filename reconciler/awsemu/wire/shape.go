@@ -6,7 +6,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
-// WriteShape writes the members of a structure that the shape of an answer has.
+// WriteShape writes the members of a structure that belong to the shape of an answer.
 func (w *XML) WriteShape(d Data, s *model.Shape) {
 	for _, name := range s.Names {
 		v, ok := d[name]

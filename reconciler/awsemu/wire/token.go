@@ -7,20 +7,20 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// clientTokenLife is the time for which a client token is remembered.
+// clientTokenLife is how long a client token is stored.
 const clientTokenLife = 24 * time.Hour
 
 const TimerForgetToken = "core.forget-token"
 
-// Idempotent runs a call at most once for each client token. The same token with the same
-// parameters gets the first answer again, with other parameters a fault. do returns a name for what
-// the call made. If alive no longer finds it, the token is forgotten and the call runs again. An
+// Idempotent runs a call at most once per client token. The same token with the same parameters gets the
+// first answer again. With other parameters it gets an error. do returns a name for the resource that the
+// call created. If alive no longer finds it, the token is removed and the call runs again. A call with an
 // empty token always runs.
 func (rq *Exchange) Idempotent(token string, alive func(resource string) bool, do func() (string, error)) error {
 	return rq.IdempotentFor(clientTokenLife, token, alive, do)
 }
 
-// IdempotentFor is Idempotent with tokens that are remembered for another time.
+// IdempotentFor is like Idempotent, but stores tokens for the given time.
 func (rq *Exchange) IdempotentFor(life time.Duration, token string, alive func(resource string) bool, do func() (string, error)) error {
 	key := rq.Service.Name + ":" + rq.Operation.Name + ":" + token
 	if known := rq.World.Tokens[key]; token != "" && known != nil && alive(known.Resource) {

@@ -11,8 +11,8 @@ import (
 // Time is the time format of the query protocols.
 const Time = "2006-01-02T15:04:05.000Z"
 
-// XML appends XML to a buffer. It is small because answers are: elements
-// without attributes, in the order in which they are written.
+// XML appends XML to a buffer. It is small because answers are simple: elements without attributes, in the
+// order in which they are written.
 type XML struct {
 	Buf []byte
 }
@@ -80,15 +80,14 @@ func (w *XML) Time(name string, value time.Time) {
 	w.Close(name)
 }
 
-// OptionalTime leaves out a zero time.
+// OptionalTime writes an element unless the time is zero.
 func (w *XML) OptionalTime(name string, value time.Time) {
 	if !value.IsZero() {
 		w.Time(name, value)
 	}
 }
 
-// List writes a list, each entry as an item of its own: item in EC2, member in the query
-// protocol.
+// List writes a list. Each entry is an element: item in EC2, member in the query protocol.
 func List[T any](w *XML, name, item string, all []T, write func(T)) {
 	w.Open(name)
 	for _, one := range all {
@@ -108,7 +107,7 @@ func (w *XML) Texts(name, item string, values []string) {
 	w.Close(name)
 }
 
-// escape appends text. Characters that XML cannot hold become U+FFFD.
+// escape appends text. It replaces characters that XML does not allow by U+FFFD.
 func (w *XML) escape(s string) {
 	last := 0
 	for i := 0; i < len(s); {
@@ -147,7 +146,7 @@ func (w *XML) escape(s string) {
 // Epoch returns a time in the format of the JSON protocols: seconds with milliseconds.
 func Epoch(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// WriteTags writes EC2's tagSet, nothing for no tags.
+// WriteTags writes EC2's tagSet, or nothing if there are no tags.
 func (w *XML) WriteTags(ts world.Tags) {
 	if len(ts) == 0 {
 		return

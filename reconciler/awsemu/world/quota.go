@@ -7,35 +7,35 @@ import (
 	"strings"
 )
 
-// raised is more than any fleet has.
+// raised is more than any fleet needs.
 const raised = 10_000_000
 
-// defaultQuotas are AWS's quotas, by the names that [Options] overrides.
+// defaultQuotas returns AWS's quotas by name. [Options] can override them.
 func defaultQuotas() map[string]int {
 	return map[string]int{
-		"launch-templates":           5000, // in a region
+		"launch-templates":           5000, // per region
 		"launch-template-versions":   10000,
-		"auto-scaling-groups":        500, // in a region
-		"launch-configurations":      200, // in a region
-		"overrides":                  40,  // in a mixed instances policy
+		"auto-scaling-groups":        500, // per region
+		"launch-configurations":      200, // per region
+		"overrides":                  40,  // per mixed instances policy
 		"launch-templates-per-group": 20,
-		"lifecycle-hooks":            50, // of a group
-		"target-groups":              50, // of a group
+		"lifecycle-hooks":            50, // per group
+		"target-groups":              50, // per group
 		"clusters":                   100,
 		"nodegroups-per-cluster":     30,
 		"nodes-per-nodegroup":        450,
-		"tags":                       50, // of a resource
-		// The least that the last checkpoint percentage of an instance refresh may be. AWS
-		// documents that a refresh may end below 100; 100 is an AWS that refuses that.
+		"tags":                       50, // per resource
+		// The minimum of the last checkpoint percentage of an instance refresh. AWS documents that a refresh
+		// may end below 100. The value 100 models an AWS that refuses that.
 		"last-checkpoint":  1,
 		"vpcs":             5,
 		"subnets-per-vpc":  200,
-		"security-groups":  2500, // in a region
-		"dynamodb-tables":  2500, // in a region
-		"placement-groups": 500,  // in a region
+		"security-groups":  2500, // per region
+		"dynamodb-tables":  2500, // per region
+		"placement-groups": 500,  // per region
 
-		// vCPUs of running instances, by how they are bought and their types' class. New
-		// accounts have few; this one had them raised.
+		// vCPUs of running instances, by purchase option and class of their types. New accounts have low
+		// values. Here they are raised.
 		"vcpus-standard": raised, "vcpus-standard-spot": raised,
 		"vcpus-g": raised, "vcpus-g-spot": raised,
 		"vcpus-p": raised, "vcpus-p-spot": raised, "vcpus-p5-spot": raised,
@@ -69,7 +69,7 @@ func MergeQuotas(overrides map[string]int) (map[string]int, error) {
 	return quotas, nil
 }
 
-// Quota returns the value of a quota: the region's own, or that of all regions.
+// Quota returns the value of a quota: the region's own, or else the value for all regions.
 func (r *Region) Quota(name string) int {
 	if n, own := r.Quotas[name]; own {
 		return n
@@ -77,7 +77,7 @@ func (r *Region) Quota(name string) int {
 	return r.world.Quotas[name]
 }
 
-// SetQuotas gives the region values of its own.
+// SetQuotas sets the region's own values.
 func (r *Region) SetQuotas(values map[string]int) error {
 	if _, err := MergeQuotas(values); err != nil {
 		return err

@@ -1,14 +1,13 @@
-// Package world holds the part that the emulated services of a region share: its account and name,
-// the time, ids, later events, quotas, tags, client tokens, tables of resources, and scripts of
-// faults.
+// Package world contains the part that the emulated services of a region share: account and name, time, ids,
+// timers, quotas, tags, client tokens, tables of resources, and fault scripts.
 //
-// A [World] belongs to an emulator and is shared by all its regions. It advances when the front
-// asks [World.Next] for due timers: a timer runs at the time at which it was due, so a clock that
-// jumps and one that steps give the same history. Ids come from a counter or, for what every
-// emulator has, from the resource's name: the same calls give the same ids. Everything exported in
-// [State] and [Region] is saved.
+// A [World] belongs to an emulator and is shared by all its regions. It advances when the server asks
+// [World.Next] for due timers. A timer runs with the time at which it was due, so a clock that jumps and one
+// that steps give the same history. Ids come from a counter or, for resources that every emulator has, from
+// the resource's name: the same calls give the same ids. All exported fields of [State] and [Region] are
+// saved.
 //
-// The package knows no service and no protocol, so that every service can use it.
+// The package does not depend on any service or protocol, so that every service can use it.
 package world
 
 import (
@@ -20,7 +19,7 @@ import (
 
 // World is the part that the regions of an emulator share.
 type World struct {
-	Now     time.Time // the clock's, or while a timer runs the time at which it was due
+	Now     time.Time // the clock's time, or the due time of the running timer
 	Timings Timings
 	Quotas  map[string]int
 	State   *State
@@ -28,19 +27,19 @@ type World struct {
 
 // State is the part of a world that survives a restart.
 type State struct {
-	Counter  uint64 // ids handed out so far
+	Counter  uint64 // number of ids issued so far
 	TimerSeq uint64
 	Timers   timerHeap
 }
 
-// Region is one account's part of one region, as all services see it. Each service
-// wraps it in its own type.
+// Region is one account's part of one region, which all services share. Each service wraps it in its own
+// type.
 type Region struct {
 	Account string
 	Name    string
 	Tokens  map[string]*ClientToken
-	Quotas  map[string]int `json:",omitempty"` // by name, where they differ from all regions'
-	// Trusting takes what calls name that was not grafted to exist: see Server.Graft.
+	Quotas  map[string]int `json:",omitempty"` // by name, if they differ from the values for all regions
+	// Trusting assumes that resources that were not grafted exist if a call names them: see Server.Graft.
 	Trusting bool `json:",omitempty"`
 
 	world *World
@@ -48,12 +47,12 @@ type Region struct {
 
 // ClientToken remembers the answer to a call that carried a client token.
 type ClientToken struct {
-	Digest   string // of the request
-	Answer   []byte // as the first call's
-	Resource string // what the call made or changed, in the caller's words
+	Digest   string // digest of the request
+	Answer   []byte // the first call's answer
+	Resource string // name of the resource that the call created or changed, in the caller's format
 }
 
-// Join makes the region, which is new or was read from JSON, one of a world.
+// Join connects the region, which is new or was read from JSON, with the world.
 func (r *Region) Join(w *World) {
 	r.world = w
 	if r.Tokens == nil {
@@ -61,10 +60,10 @@ func (r *Region) Join(w *World) {
 	}
 }
 
-// Now is the emulator's time: the clock's, or in a timer the time it was due.
+// Now returns the emulator's time: the clock's time, or the due time of the running timer.
 func (r *Region) Now() time.Time { return r.world.Now }
 
-// Timings are the server's durations.
+// Timings returns the server's durations.
 func (r *Region) Timings() Timings { return r.world.Timings }
 
 // ARN builds an ARN in this account and region.
@@ -72,8 +71,8 @@ func (r *Region) ARN(service, resource string) string {
 	return "arn:" + Partition(r.Name) + ":" + service + ":" + r.Name + ":" + r.Account + ":" + resource
 }
 
-// NewID returns an identifier of AWS's shape: prefix, dash, 17 hexadecimal
-// digits. Ids derive from a counter, so the same calls give the same ids.
+// NewID returns an identifier in AWS's format: prefix, dash, 17 hexadecimal digits. Ids derive from a
+// counter, so the same calls give the same ids.
 func (r *Region) NewID(prefix string) string {
 	return prefix + "-" + r.NewHex(prefix, 17)
 }
@@ -84,13 +83,13 @@ func (r *Region) NewHex(kind string, n int) string {
 	return Hash(fmt.Sprintf("%s|%s|%s|%d", kind, r.Account, r.Name, r.world.State.Counter), n)
 }
 
-// NewUUID returns an identifier of the shape of a UUID.
+// NewUUID returns an identifier in the format of a UUID.
 func (r *Region) NewUUID(kind string) string {
 	return UUID(r.NewHex(kind, 32))
 }
 
-// SeedID returns an id for something that every emulator has, the same in all of
-// them and whatever was called before.
+// SeedID returns an id for a resource that every emulator has. It is the same in all emulators, regardless
+// of earlier calls.
 func (r *Region) SeedID(prefix, name string) string {
 	return prefix + "-" + Hash("seed|"+prefix+"|"+r.Account+"|"+r.Name+"|"+name, 17)
 }

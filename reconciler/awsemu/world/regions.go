@@ -37,8 +37,8 @@ var optIn = []string{
 	"ca-west-1", "eu-central-2", "eu-south-1", "eu-south-2", "il-central-1", "me-central-1", "me-south-1", "mx-central-1",
 }
 
-// partitionOf is the partition of a region; one whose name has no partition's form is in the
-// first, aws.
+// partitionOf returns the partition of a region. If the region's name fits no partition, it returns the
+// first one, aws.
 func partitionOf(region string) partition {
 	all := partitionTable()
 	for _, p := range all {
@@ -49,13 +49,13 @@ func partitionOf(region string) partition {
 	return all[0]
 }
 
-// Partition is the id of the AWS partition of a region.
+// Partition returns the id of a region's AWS partition.
 func Partition(region string) string { return partitionOf(region).id }
 
-// DNSSuffix ends the names of a region's hosts.
+// DNSSuffix returns the suffix of a region's host names.
 func DNSSuffix(region string) string { return partitionOf(region).suffix }
 
-// RegionsOf are the regions of a partition, sorted.
+// RegionsOf returns the regions of a partition, sorted.
 func RegionsOf(id string) []string {
 	for _, p := range partitionTable() {
 		if p.id == id {
@@ -65,7 +65,7 @@ func RegionsOf(id string) []string {
 	return nil
 }
 
-// OptIn is a region's opt-in status.
+// OptIn returns a region's opt-in status.
 func OptIn(name string) string {
 	if slices.Contains(optIn, name) {
 		return "opted-in"

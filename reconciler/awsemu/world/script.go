@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Script is a list of faults of one kind that are armed. It is safe for concurrent
-// use.
+// Script is a list of armed faults of one kind. It is safe for concurrent use.
 type Script[F any] struct {
 	mu    sync.Mutex
 	armed []*F
@@ -25,7 +24,7 @@ func (s *Script[F]) Add(fault F) (remove func()) {
 	}
 }
 
-// Replace arms faults, which replace all others.
+// Replace replaces all faults by the given ones.
 func (s *Script[F]) Replace(faults []F) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +34,7 @@ func (s *Script[F]) Replace(faults []F) {
 	}
 }
 
-// List returns the faults that are armed, in the order in which they were.
+// List returns the armed faults, in the order in which they were added.
 func (s *Script[F]) List() []*F {
 	s.mu.Lock()
 	defer s.mu.Unlock()

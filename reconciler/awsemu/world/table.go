@@ -5,17 +5,16 @@ import (
 	"sort"
 )
 
-// Table is a map with its keys kept in order, so that a page starts without
-// sorting. It is saved as the map.
+// Table is a map with sorted keys, so that a page can start without sorting. Its JSON is that of the map.
 type Table[V any] struct {
 	rows map[string]V
 	keys []string
 }
 
-// Get returns a row, the zero value for none.
+// Get returns a row, or the zero value if none exists.
 func (t *Table[V]) Get(key string) V { return t.rows[key] }
 
-// Has says whether there is a row.
+// Has reports whether a row exists.
 func (t *Table[V]) Has(key string) bool {
 	_, ok := t.rows[key]
 	return ok
@@ -45,10 +44,10 @@ func (t *Table[V]) Remove(key string) {
 	t.keys = append(t.keys[:i], t.keys[i+1:]...)
 }
 
-// Len is the number of rows.
+// Len returns the number of rows.
 func (t *Table[V]) Len() int { return len(t.keys) }
 
-// Sorted returns the keys in order. The slice is the table's own.
+// Sorted returns the sorted keys. The caller must not change the slice.
 func (t *Table[V]) Sorted() []string { return t.keys }
 
 // MarshalJSON implements [json.Marshaler].

@@ -21,7 +21,7 @@ func (ts Tags) find(key string) (int, bool) {
 	return i, i < len(ts) && ts[i].Key == key
 }
 
-// Get returns a tag's value and whether it is there.
+// Get returns a tag's value and whether the tag exists.
 func (ts Tags) Get(key string) (string, bool) {
 	if i, ok := ts.find(key); ok {
 		return ts[i].Value, true
@@ -41,7 +41,7 @@ func (ts *Tags) Set(key, value string) {
 	(*ts)[i] = Tag{Key: key, Value: value}
 }
 
-// Remove takes a tag away.
+// Remove removes a tag.
 func (ts *Tags) Remove(key string) {
 	if i, ok := ts.find(key); ok {
 		*ts = append((*ts)[:i], (*ts)[i+1:]...)
@@ -51,7 +51,7 @@ func (ts *Tags) Remove(key string) {
 // Clone returns tags that share nothing with ts.
 func (ts Tags) Clone() Tags { return append(Tags(nil), ts...) }
 
-// UserCount is the number of tags that count against the quota: AWS's own do not.
+// UserCount returns the number of tags that count towards the quota. AWS's own tags do not count.
 func (ts Tags) UserCount() int {
 	n := 0
 	for _, t := range ts {
@@ -62,8 +62,8 @@ func (ts Tags) UserCount() int {
 	return n
 }
 
-// TagFault says what AWS's rules hold against a tag that a user sets, "" if
-// nothing: keys of 1 to 128 and values of up to 256 characters, no prefix aws:.
+// TagFault returns the violation of AWS's rules by a user's tag, or "" for none. Keys have 1 to 128 and
+// values up to 256 characters, and the prefix aws: is not allowed.
 func TagFault(key, value string) string {
 	switch {
 	case key == "":
@@ -78,5 +78,5 @@ func TagFault(key, value string) string {
 	return ""
 }
 
-// SeedTime returns the creation time of everything seeded.
+// SeedTime returns the creation time of all seeded resources.
 func SeedTime() time.Time { return time.Date(2025, 1, 15, 12, 0, 0, 0, time.UTC) }

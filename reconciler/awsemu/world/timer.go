@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Timer is something that happens later. It is data, so that a saved emulator
-// goes on where it stopped: kind names the function in a service's timers table,
-// key says what it is about.
+// Timer is a future event. It is data, so that a saved emulator can continue. The kind selects the function
+// in a service's timers table, and the key is its subject.
 type Timer struct {
 	Due     time.Time
 	Seq     uint64
@@ -18,7 +17,7 @@ type Timer struct {
 	Key     string
 }
 
-// timerHeap orders timers by due time, then by the order in which they were set.
+// timerHeap orders timers by due time, then by the order in which they were added.
 type timerHeap []Timer
 
 func (h timerHeap) Len() int { return len(h) }
@@ -41,8 +40,8 @@ func (h *timerHeap) Pop() any {
 	return last
 }
 
-// After lets kind happen to key in d from now. A timer cannot be taken back: the
-// function that it runs must check whether anything is left to do.
+// After schedules kind for key in d from now. A timer cannot be canceled, so its function must check whether
+// work remains.
 func (r *Region) After(d time.Duration, kind, key string) {
 	st := r.world.State
 	st.TimerSeq++
@@ -52,10 +51,9 @@ func (r *Region) After(d time.Duration, kind, key string) {
 	})
 }
 
-// Next returns the timer that is due next, with the world's time set to it. When none
-// is due any more until a time, it sets the world's time to that. A timer runs at the
-// time at which it was due, so chains of timers come out the same whether the clock
-// moves in steps or jumps.
+// Next returns the next due timer, and sets the world's time to its due time. If no timer is due until the
+// given time, Next sets the world's time to that. A timer runs with the time at which it was due, so chains
+// of timers give the same results with a clock that steps and one that jumps.
 func (w *World) Next(until time.Time) (t Timer, ok bool) {
 	st := w.State
 	if len(st.Timers) == 0 || st.Timers[0].Due.After(until) {
@@ -71,10 +69,10 @@ func (w *World) Next(until time.Time) (t Timer, ok bool) {
 	return t, true
 }
 
-// Restored brings the timers of a state that was read from JSON into order.
+// Restored restores the order of the timers in a state that was read from JSON.
 func (s *State) Restored() { heap.Init(&s.Timers) }
 
-// NextBut returns the time of the next due timer that is of none of some kinds; false for none.
+// NextBut returns the time of the next timer whose kind is not one of kinds, or false if none exists.
 func (s *State) NextBut(kinds ...string) (at time.Time, ok bool) {
 	for _, t := range s.Timers {
 		if !slices.Contains(kinds, t.Kind) && (!ok || t.Due.Before(at)) {

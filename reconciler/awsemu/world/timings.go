@@ -13,12 +13,11 @@ type Timings struct {
 	NodegroupUpdate  time.Duration // nodegroup: UPDATING to ACTIVE
 	NodegroupDelete  time.Duration // nodegroup: DELETING to gone
 	RefreshBatch     time.Duration // one batch of an instance refresh
-	Warmups          bool          // a refresh waits for instance warm-ups, too
-	TableChange      time.Duration // DynamoDB table: CREATING, UPDATING, DELETING or its time to live to its end
+	Warmups          bool          // a refresh also waits for instance warm-ups
+	TableChange      time.Duration // DynamoDB table: end of CREATING, UPDATING, DELETING or a change of its time to live
 }
 
-// Fast returns the durations for demonstrations and tests: seconds where AWS
-// takes minutes.
+// Fast returns durations for demonstrations and tests: seconds for AWS's minutes.
 func Fast() Timings {
 	return Timings{
 		InstancePending:  time.Second,
@@ -34,7 +33,7 @@ func Fast() Timings {
 	}
 }
 
-// Realistic returns durations of the size that AWS shows.
+// Realistic returns durations similar to AWS's.
 func Realistic() Timings {
 	return Timings{
 		InstancePending:  40 * time.Second,

@@ -1,10 +1,10 @@
-// Command gen writes the facts of AWS's published service models that package
-// model has: the operations of operations.txt, and the shapes that they reach.
+// Command gen writes the facts of AWS's published service models for package model: the operations in
+// operations.txt, and the shapes that they use.
 //
 //	go run ./gen -models DIR
 //
-// DIR is the data directory of a botocore installation, in which AWS publishes its
-// models under the Apache License 2.0; without -models, Python is asked for it.
+// DIR is the data directory of a botocore installation, in which AWS publishes its models under the
+// Apache License 2.0. Without -models, gen asks Python for the directory.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 //go:embed operations.txt
 var wanted string
 
-// published is a service model as AWS publishes it.
+// published is a service model in AWS's published form.
 type published struct {
 	Metadata struct {
 		APIVersion, EndpointPrefix, SigningName, Protocol, JSONVersion, TargetPrefix, XMLNamespace string
@@ -100,7 +100,7 @@ func run(models, out string) error {
 	return nil
 }
 
-// write makes the table of one service from the newest version of its API.
+// write writes the table of one service from the newest version of its API.
 func write(models, out, service, release string, names []string) error {
 	versions, err := filepath.Glob(filepath.Join(models, service, "*", "service-2.json.gz"))
 	if err != nil || len(versions) == 0 {
@@ -130,7 +130,7 @@ func write(models, out, service, release string, names []string) error {
 		Operations: map[string]*model.Operation{}, Shapes: map[string]*model.Shape{},
 	}
 	if sv.Protocol == "smithy-rpc-v2-cbor" && slices.Contains(p.Metadata.Protocols, "json") {
-		// Of those that a service speaks, one has the name, and others go beside it.
+		// The metadata names one of the service's protocols here, and lists the others in addition.
 		sv.Protocol, sv.CBOR, sv.Codes = "json", true, p.Metadata.AWSQueryCompatible != nil
 	}
 	w := &writer{p: &p, sv: sv}
@@ -174,8 +174,8 @@ func (w *writer) operation(name string) error {
 	return nil
 }
 
-// shape takes a shape over, with all that it reaches, and returns what it is
-// called in the table: one without limits is called by its type.
+// shape copies a shape and all shapes that it uses, and returns its name in the table. A shape without
+// limits is named after its type.
 func (w *writer) shape(name string) string {
 	from := w.p.Shapes[name]
 	s := &model.Shape{Type: from.Type, Required: from.Required, Enum: from.Enum, Min: from.Min, Max: from.Max, Flat: from.Flattened, Sensitive: from.Sensitive}
@@ -215,7 +215,7 @@ func (w *writer) member(name string, m *publishedMember) *model.Member {
 	return out
 }
 
-// lines writes a service with one operation or shape on each line, in order.
+// lines formats a service with one operation or shape per line, in order.
 func lines(sv *model.Service) []byte {
 	var b bytes.Buffer
 	table := func(name string, keys []string, value func(string) any, last string) {
@@ -247,7 +247,7 @@ func encoded(v any) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		log.Fatal(err) // nothing of the table can fail
+		log.Fatal(err) // all table values can be encoded
 	}
 	return bytes.TrimSpace(b.Bytes())
 }

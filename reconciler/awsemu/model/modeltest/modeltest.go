@@ -1,5 +1,4 @@
-// Package modeltest holds what goes over the wire in tests against AWS's service
-// models.
+// Package modeltest checks requests and answers in tests against AWS's service models.
 package modeltest
 
 import (
@@ -13,22 +12,20 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/model"
 )
 
-// Client holds requests against the model of their operation before it sends
-// them, and answers that are no errors when they come. It passes on even a request that
-// breaks the model: the other end checks for itself. It goes around a client rather
-// than a transport, as http.Client keeps a goroutine beside each call of a transport
-// that it does not know.
+// Client checks requests against the model of their operation before it sends them, and checks successful
+// answers. It sends even requests that violate the model, because the server has its own checks. It wraps a
+// client instead of a transport, because http.Client runs a goroutine for each call of an unknown transport.
 type Client struct {
 	Next interface {
 		Do(*http.Request) (*http.Response, error)
 	}
-	// Request and Answer get every breach of the model; nil: it is not looked at.
+	// Request and Answer receive every violation of the model. If nil, the check does not run.
 	Request, Answer func(error)
-	// Answered gets every operation whose answer was checked.
+	// Answered receives every operation whose answer was checked.
 	Answered func(op *model.Operation)
 }
 
-// Do implements what SDKs need of an HTTP client.
+// Do implements the HTTP client interface of SDKs.
 func (t *Client) Do(r *http.Request) (*http.Response, error) {
 	var body []byte
 	if r.Body != nil {
@@ -36,7 +33,7 @@ func (t *Client) Do(r *http.Request) (*http.Response, error) {
 		if body, err = io.ReadAll(r.Body); err != nil {
 			return nil, err
 		}
-		_ = r.Body.Close() // it was read to its end
+		_ = r.Body.Close() // it was read to the end
 		r = r.Clone(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
@@ -52,7 +49,7 @@ func (t *Client) Do(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	answer, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close() // it was read to its end, or failed
+	_ = resp.Body.Close() // it was read to the end, or failed
 	if err != nil {
 		return nil, err
 	}
@@ -87,13 +84,13 @@ func name(op *model.Operation) string {
 	return op.Service.Name + " " + op.Name
 }
 
-// Operations collects the operations that were answered.
+// Operations collects the operations that received answers.
 type Operations struct {
 	mu   sync.Mutex
 	seen map[*model.Operation]bool
 }
 
-// Add notes one.
+// Add records an operation.
 func (o *Operations) Add(op *model.Operation) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,7 +100,7 @@ func (o *Operations) Add(op *model.Operation) {
 	o.seen[op] = true
 }
 
-// Missing are those of the models that were never answered.
+// Missing returns the operations of the models that never received an answer.
 func (o *Operations) Missing() []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
