@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Capability is a feature of AWS that an imitation may lack.
+// Capability is a feature of AWS that an imitation may not have.
 type Capability string
 
 // Capabilities.
@@ -51,7 +51,7 @@ type Harness struct {
 	// Endpoint is the URL, and Region the region for the tests.
 	Endpoint string
 	Region   string
-	// Lacks maps the missing features of the endpoint to the reason why they are known to be missing.
+	// Lacks maps each missing feature of the endpoint to the reason why it is known to be missing.
 	Lacks map[Capability]string
 	// Advance advances the endpoint's clock. It is nil if the endpoint uses real time.
 	Advance func(time.Duration)
@@ -108,7 +108,7 @@ func Capabilities() []Capability {
 	return out
 }
 
-// Moto returns the features that moto server 5 lacks.
+// Moto returns the features that moto server 5 does not have.
 func Moto() map[Capability]string {
 	return map[Capability]string{
 		ClientTokens:       "client tokens are ignored",

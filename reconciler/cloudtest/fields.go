@@ -29,7 +29,7 @@ type TemplateField struct {
 	Changed intent.TemplateData
 }
 
-// TemplateFields returns all rows of launch templates except those that the planner fills.
+// TemplateFields returns all rows of launch templates except the rows that the planner fills.
 func TemplateFields() (out []TemplateField) {
 	for _, r := range field.Rows(field.Template) {
 		by, _, _ := strings.Cut(r.Special, ":")

@@ -2,26 +2,29 @@ package coord
 
 import "time"
 
-// assignment decides for each key whether this member takes it, keeps it or hands it over. Placement proposes an owner for each key; assignment adds the
-// waiting times, so that members that come and go move nothing. Only the goroutine of the steps uses it.
+// assignment decides for each key whether this member takes it, keeps it or hands it over. Placement proposes
+// an owner for each key; assignment adds the waiting times, so that members that come and go move nothing.
+// Only the goroutine of the steps uses it.
 type assignment struct {
 	member string // this one
 	// random adds to the grace, so that members do not all try to take a key at the same time.
 	random func(n int64) int64
-	// vacant has the keys without a living owner. moving has the keys that placement gives to another member than their owner.
+	// vacant has the keys without a living owner. moving has the keys that placement gives to another member
+	// than their owner.
 	vacant map[string]vacancy
 	moving map[string]move
 	// observed is the time of the last step.
 	observed Instant
 }
 
-// vacancy is the last owner of a key that has no living owner, and since when it has none.
+// vacancy is the last owner of a key without a living owner, and the time at which this member first saw the
+// key vacant.
 type vacancy struct {
 	last  Owner
 	since Instant
 }
 
-// move is the member that placement gives a key to, and since when.
+// move is the member that placement chose for a key, and the time at which this member first saw the choice.
 type move struct {
 	to    string
 	since Instant
@@ -31,12 +34,13 @@ type move struct {
 type situation struct {
 	owner    ownership
 	proposed candidate
-	// draining says that this member must own nothing, avoided that it leaves this key to other members for a while.
+	// draining says that this member must own nothing, avoided that it leaves this key to other members for a
+	// while.
 	draining, avoided bool
 	// pinned says that a person chose the proposed owner.
 	pinned bool
-	// ownedFor is the time for which this member has owned the key. movingFor is the time for which placement has named another owner. vacantFor is
-	// the time for which the key has had no living owner.
+	// ownedFor is the time for which this member has owned the key. movingFor is the time for which placement
+	// has named another owner. vacantFor is the time for which the key has had no living owner.
 	ownedFor, movingFor, vacantFor time.Duration
 	// random is added to Grace.
 	random time.Duration
@@ -103,8 +107,8 @@ func (s situation) grace() time.Duration {
 	}
 }
 
-// start notes a step. If nothing was observed for the length of a lease, other members may have owned vacant keys meanwhile, so their waiting times
-// start again.
+// start notes a step. If nothing was observed for the length of a lease, other members may have owned vacant
+// keys meanwhile, so their waiting times start again.
 func (a *assignment) start(now Instant, ttl time.Duration) {
 	if now.Longest(a.observed) >= ttl {
 		clear(a.vacant)
@@ -112,7 +116,8 @@ func (a *assignment) start(now Instant, ttl time.Duration) {
 	a.observed = now
 }
 
-// observe adds the waiting times to the situation of a key. o is the key's owner, living or not, and to the member that placement proposes.
+// observe adds the waiting times to the situation of a key. o is the key's owner, living or not, and to the
+// member that placement proposes.
 func (a *assignment) observe(s situation, o Owner, to string, now Instant) situation {
 	switch to {
 	case "":

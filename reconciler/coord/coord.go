@@ -1,33 +1,43 @@
-// Package coord lets several daemons of one instance share its work. It tracks which members are alive and which member owns what, and stores the records
-// that all members read. The data are in an engine, which is DynamoDB or etcd. Members never call each other, and there is no consensus protocol beyond the
-// engine's conditional writes.
+// Package coord lets several daemons of one instance share its work. It tracks which members are alive and
+// which member owns what, and stores the records that all members read. The data are in an engine, which is
+// DynamoDB or etcd. Members never call each other, and there is no consensus protocol beyond the engine's
+// conditional writes.
 //
 // # Terms
 //
-// An engine holds the data of one instance. It gets an id at first use. A wiped engine gets another id, so members notice the loss.
+// An engine holds the data of one instance. It gets an id at first use. A wiped engine gets another id, so
+// members notice the loss.
 //
-// A member is a daemon. It joins with a session, which lives as long as the member renews it. A dead session stays dead: the member joins again with a new
-// one. Each session has a slot, a small number that no other living session has. Slots are used again, so the engine's data grow only with the largest
-// number of members that were alive at once.
+// A member is a daemon. It joins with a session, which lives as long as the member renews it. A dead session
+// stays dead: the member joins again with a new one. Each session has a slot, a small number that no other
+// living session has. Slots are used again, so the engine's data grow only with the largest number of members
+// that were alive at once.
 //
-// An owner is a record that names the session that owns a key, the start of the ownership and its epoch. The keys are scopes (partition, account, region) and sources. A session
-// takes a key with a compare-and-set on the owner that it read. This succeeds only if the key never had an owner, if its owner released it, or if the
-// owner's session is dead. Each taking has a new epoch. Owners are never deleted, because the next owner must know what to wait for.
+// An owner is a record that names the session that owns a key, the start of the ownership and its epoch. The
+// keys are scopes (partition, account, region) and sources. A session takes a key with a compare-and-set on
+// the owner that it read. This succeeds only if the key never had an owner, if its owner released it, or if
+// the owner's session is dead. Each taking has a new epoch. Owners are never deleted, because the next owner
+// must know what to wait for.
 //
-// A record is a value under a key. Owners write results. Such a write names the keys that the session must own, and fails as a whole with ErrLost if it
-// does not own one of them. Any member writes inputs, with a compare-and-set on the version. Versions are only compared for equality.
+// A record is a value under a key. Owners write results. Such a write names the keys that the session must
+// own, and fails as a whole with ErrLost if it does not own one of them. Any member writes inputs, with a
+// compare-and-set on the version. Versions are only compared for equality.
 //
-// A log belongs to each slot. It has the number of the slot's last write, and the keys of its last few writes. Every write adds its number to the log of its
-// session's slot, in the same transaction. So the logs together are the change counter that members poll, and no item is written by all members. A version
-// is derived from the number of the write that made it. If the answer to a write is lost, the member sends the same write again, and the number shows
-// whether it was done already. Numbers are milliseconds of a clock, or one more than the last number if that is greater. So they only grow, even if an
-// engine is restored from a backup.
+// A log belongs to each slot. It has the number of the slot's last write, and the keys of its last few
+// writes. Every write adds its number to the log of its session's slot, in the same transaction. So the logs
+// together are the change counter that members poll, and no item is written by all members. A version is
+// derived from the number of the write that made it. If the answer to a write is lost, the member sends the
+// same write again, and the number shows whether it was done already. Numbers are milliseconds of a clock, or
+// one more than the last number if that is greater. So they only grow, even if an engine is restored from a
+// backup.
 //
 // # Rules
 //
-// Placement proposes an owner, but only a lease makes one. The holder counts its lease from before it sent the renewal, by the fastest of three clocks (see
-// Instant). The engine decides whether another member's session is dead. With etcd, etcd's own lease decides. With DynamoDB, a session is dead if its
-// counter did not change for the length of a lease on the observer's clock; a member marks it as dead before it takes a key from it.
+// Placement proposes an owner, but only a lease makes one. The holder counts its lease from before it sent
+// the renewal, by the fastest of three clocks (see Instant). The engine decides whether another member's
+// session is dead. With etcd, etcd's own lease decides. With DynamoDB, a session is dead if its counter did
+// not change for the length of a lease on the observer's clock; a member marks it as dead before it takes a
+// key from it.
 //
 // AWS has no fencing tokens, so three times prevent concurrent writes of two members:
 //
@@ -43,16 +53,18 @@
 // that they do no harm. And a member cannot notice that its machine stood still if no clock shows it, as
 // when only the wall clock would and somebody sets it back within the same lease.
 //
-// Reads are consistent: an answer includes everything that was committed before the read was sent. Every clock that decides something is a Clock, and every
-// other wait uses package time, so tests can simulate both.
+// Reads are consistent: an answer includes everything that was committed before the read was sent. Every
+// clock that decides something is a Clock, and every other wait uses package time, so tests can simulate
+// both.
 //
 // # Parts
 //
 //   - Store is the port that back ends implement: reads, writes of sessions, and one transaction.
 //   - Engine and Session work with any Store.
 //   - Mirror is a copy of the records in memory that knows its age.
-//   - Keeper runs a member. Its registration joins and renews the session, placement proposes owners, assignment decides what to do with each key, holdings
-//     are the leases of the session, and workers start and stop the work on each key.
+//   - Keeper runs a member. Its registration joins and renews the session, placement proposes owners,
+//     assignment decides what to do with each key, holdings are the leases of the session, and workers start
+//     and stop the work on each key.
 //   - Lease and Fence bound the work of an owner.
 package coord
 
@@ -147,7 +159,8 @@ type Owner struct {
 	Epoch   Epoch  `json:"epoch"`
 	// Since is the time of the taking on the owner's wall clock, for people.
 	Since time.Time `json:"since"`
-	// Released says that the session released the key and has nothing in flight. For names the member that it released the key for, if any.
+	// Released says that the session released the key and has nothing in flight. For names the member that it
+	// released the key for, if any.
 	Released bool   `json:"released,omitempty"`
 	For      string `json:"for,omitempty"`
 }

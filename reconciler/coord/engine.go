@@ -16,8 +16,8 @@ import (
 const (
 	// attempt bounds one call to the engine. A call that takes longer counts as a lost answer.
 	attempt = 2 * time.Second
-	// slowest is the slowest rate in bytes per second at which a write is sent. A large write has that much more time, or it would be sent again and
-	// again over a slow line and never succeed.
+	// slowest is the slowest rate in bytes per second at which a write is sent. A large write has that much
+	// more time, or it would be sent again and again over a slow line and never succeed.
 	slowest = 64 << 10
 )
 
@@ -73,8 +73,9 @@ func (e *Engine) Join(ctx context.Context, m Member, ttl time.Duration) (*Sessio
 	}, nil
 }
 
-// Refuses returns why the engine refuses writes, and since when. It returns nil if the engine accepted the last write. The engine may still answer reads,
-// for example if it is full or a permission is missing.
+// Refuses returns the reason why the engine refuses writes, and the time of the first refusal. It returns
+// nil if the engine accepted the last write. The engine may still answer reads, for example if it is full or
+// a permission is missing.
 func (e *Engine) Refuses() (since time.Time, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,16 +134,19 @@ func (e *Engine) List(ctx context.Context, prefix, after string) (page []Record,
 type Changes struct {
 	Mark  Mark
 	Alive []Alive
-	// Records lists the keys of the records that were written or deleted since the mark. Owners lists the keys that were taken or released.
+	// Records lists the keys of the records that were written or deleted since the mark. Owners lists the
+	// keys that were taken or released.
 	Records, Owners []string
-	// All says that the logs no longer have all changes. The caller must read everything, and then Records and Owners again, which are the last known
-	// changes.
+	// All says that the logs no longer have all changes. The caller must read everything, and then Records
+	// and Owners again, which are the last known changes.
 	All bool
-	// Replaced means that the engine was wiped, or went back to an earlier state. Everything that was read before is void, and so are all leases.
+	// Replaced means that the engine was wiped, or went back to an earlier state. Everything that was read
+	// before is void, and so are all leases.
 	Replaced bool
 }
 
-// Changes returns the changes since a mark. The zero Mark is before everything. The result includes everything that was committed before the call.
+// Changes returns the changes since a mark. The zero Mark is before everything. The result includes
+// everything that was committed before the call.
 func (e *Engine) Changes(ctx context.Context, since Mark) (Changes, error) {
 	p, err := e.store.Poll(ctx)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// FencedError says that a write to AWS must not start, because too little of the lease is left. The next owner of the key does the work.
+// FencedError says that a write to AWS must not start, because too little of the lease is left. The next
+// owner of the key does the work.
 type FencedError struct {
 	Key  string
 	Left time.Duration
@@ -24,8 +25,8 @@ func (e *FencedError) Error() string {
 // Is reports that a FencedError is an ErrLost.
 func (e *FencedError) Is(target error) bool { return target == ErrLost }
 
-// Fence bounds writes to AWS by a lease. Callers check it right before each attempt, after the request is signed. A daemon alone has a nil Fence, which
-// allows everything.
+// Fence bounds writes to AWS by a lease. Callers check it right before each attempt, after the request is
+// signed. A daemon alone has a nil Fence, which allows everything.
 type Fence struct {
 	key  string
 	held *holdings
@@ -74,8 +75,8 @@ func (f *Fence) Until() time.Time {
 	return time.Now().Add(min(most, f.left()-FenceCut))
 }
 
-// Attempt is MayBegin with a context that ends FenceCut before the lease, which may be renewed meanwhile. An attempt that is cut off counts as a lost
-// answer.
+// Attempt is MayBegin with a context that ends FenceCut before the lease, which may be renewed meanwhile. An
+// attempt that is cut off counts as a lost answer.
 func (f *Fence) Attempt(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	if err := f.MayBegin(); err != nil {
 		return ctx, func() {}, err

@@ -24,8 +24,9 @@ func newHoldings(s *Session, m *Mirror, replaced int) *holdings {
 	return &holdings{session: s, mirror: m, replaced: replaced, leases: map[string]*Lease{}, released: map[string]int64{}}
 }
 
-// void reports whether the engine was replaced since the session started. The leases are then not valid any more, even before the keeper's next step
-// ends them: the step may be waiting for the engine, and people's requests may be missing from the records already.
+// void reports whether the engine was replaced since the session started. The leases are then not valid any
+// more, even before the keeper's next step ends them: the step may be waiting for the engine, and people's
+// requests may be missing from the records already.
 func (h *holdings) void() bool { return h.mirror.Replaced() != h.replaced }
 
 // add adds a lease. It returns false if the session has ended.
@@ -65,8 +66,8 @@ func (h *holdings) remove(l *Lease, released bool) {
 	}
 }
 
-// unused reports whether the session owns a key according to the engine, but has no lease of it. This happens if the answer to a taking or to a
-// release was lost.
+// unused reports whether the session owns a key according to the engine, but has no lease of it. This happens
+// if the answer to a taking or to a release was lost.
 func (h *holdings) unused(o Owner) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

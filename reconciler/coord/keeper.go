@@ -8,23 +8,24 @@ import (
 	"time"
 )
 
-// The times of a member's life, beside those of leases.
+// The times of a member's life, in addition to the times of leases.
 const (
 	// If a key has had no owner for Grace, members take it even if placement chose another member.
 	Grace = 5 * time.Second
-	// An owner hands a key over once placement has named another member for Steady, and the owner has owned it for Settle or a person chose the new owner. So members that
-	// come and go cause no handovers.
+	// An owner hands a key over once placement has named another member for Steady, and the owner has owned
+	// it for Settle or a person chose the new owner. So members that come and go cause no handovers.
 	Steady = 5 * time.Second
 	Settle = 30 * time.Second
-	// If work makes no progress for StuckAfter, the member releases the key and does not take it again for avoidFor. It takes the key earlier if no
-	// other member takes it within avoidGrace.
+	// If work makes no progress for StuckAfter, the member releases the key and does not take it again for
+	// avoidFor. It takes the key earlier if no other member takes it within avoidGrace.
 	StuckAfter = 2 * time.Minute
 	avoidFor   = 10 * time.Minute
 	avoidGrace = 30 * time.Second
 	// StopWithin bounds the time that work may take to stop. After that the member releases the key anyway.
 	StopWithin = 10 * time.Second
-	// If work takes longer than SlowStop to stop, it may have abandoned calls to AWS that can still take effect. The next owner starts right after the
-	// release, so the member waits for Quiet before it releases the key.
+	// If work takes longer than SlowStop to stop, it may have abandoned calls to AWS that can still take
+	// effect. The next owner starts right after the release, so the member waits for Quiet before it releases
+	// the key.
 	SlowStop = 4 * time.Second
 	// announceEvery is the interval at which a member publishes its clock.
 	announceEvery = 30 * time.Second
@@ -60,9 +61,11 @@ type KeeperOptions struct {
 	Member Member
 	// TTL is the length of the lease; zero stands for the constant TTL.
 	TTL time.Duration
-	// Scopes returns the keys that some member should own, with their weights. The keeper fills in the other fields.
+	// Scopes returns the keys that some member should own, with their weights. The keeper fills in the other
+	// fields.
 	Scopes func() []Scope
-	// Run works on a key until the lease's context ends, and returns when nothing is in progress. If it returns earlier, the keeper releases the key.
+	// Run works on a key until the lease's context ends, and returns when nothing is in progress. If it
+	// returns earlier, the keeper releases the key.
 	Run func(*Lease)
 	// Tell receives events. It must not block.
 	Tell func(Event)
@@ -70,7 +73,8 @@ type KeeperOptions struct {
 	Random func(n int64) int64
 }
 
-// Keeper runs one member: in every step it joins if it has no session, and takes, keeps or hands over each key as assignment decides.
+// Keeper runs one member: in every step it joins if it has no session, and takes, keeps or hands over each
+// key as assignment decides.
 type Keeper struct {
 	o            KeeperOptions
 	clock        Clock
@@ -160,8 +164,9 @@ func (k *Keeper) leave(ctx context.Context) {
 	k.registration.end()
 }
 
-// Drain hands everything over and takes nothing until Undrain. It returns once the member owns nothing, or when ctx ends; keys that were not handed over
-// by then stay with the member. Undrain may be called only after Drain has returned.
+// Drain hands everything over and takes nothing until Undrain. It returns once the member owns nothing, or
+// when ctx ends; keys that were not handed over by then stay with the member. Undrain may be called only
+// after Drain has returned.
 func (k *Keeper) Drain(ctx context.Context) error {
 	k.drain(ctx)
 	for k.registration.count() > 0 {
@@ -178,8 +183,8 @@ func (k *Keeper) Undrain(ctx context.Context) error {
 	return k.registration.announce(ctx)
 }
 
-// drain stops the work on all keys. Before that, it tells the other members that this one drains: they then wait for the keys that they will get, and
-// give it no new ones.
+// drain stops the work on all keys. Before that, it tells the other members that this one drains: they then
+// wait for the keys that they will get, and give it no new ones.
 func (k *Keeper) drain(ctx context.Context) {
 	k.registration.setDraining(true)
 	var leases []*Lease
@@ -208,7 +213,8 @@ func (k *Keeper) Describe(ctx context.Context, config string) error {
 // Session returns the current session, nil without one. It is for writes as a member, not as an owner.
 func (k *Keeper) Session() *Session { return k.registration.session() }
 
-// Refuses returns why the engine refuses writes, and since when. See Engine.Refuses.
+// Refuses returns the reason why the engine refuses writes, and the time of the first refusal. See
+// Engine.Refuses.
 func (k *Keeper) Refuses() (since time.Time, err error) { return k.o.Engine.Refuses() }
 
 // Trouble returns why the engine refused the last write or could not be read. It returns nil if neither happened.

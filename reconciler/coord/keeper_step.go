@@ -42,7 +42,8 @@ func (k *Keeper) step(ctx context.Context) {
 	}
 }
 
-// endLeases ends three kinds of leases: the engine names another owner, no member needs to own the key, or the work is stuck.
+// endLeases ends three kinds of leases: the engine names another owner, no member needs to own the key, or
+// the work is stuck.
 func (k *Keeper) endLeases(now *Snapshot, held *holdings, scopes []Scope) {
 	wanted := map[string]bool{}
 	for _, scope := range scopes {
@@ -71,8 +72,9 @@ func (k *Keeper) endLeases(now *Snapshot, held *holdings, scopes []Scope) {
 	}
 }
 
-// resume works on keys that the session owns according to the engine, but has no lease of: the answer to a taking or to a release was lost. A release that
-// still arrives would let another member start at once, so resume first makes sure that it has no effect any more.
+// resume works on keys that the session owns according to the engine, but has no lease of: the answer to a
+// taking or to a release was lost. A release that still arrives would let another member start at once, so
+// resume first makes sure that it has no effect any more.
 func (k *Keeper) resume(ctx context.Context, now *Snapshot, held *holdings) {
 	for _, o := range now.Owners {
 		if !held.unused(o) {
@@ -134,8 +136,9 @@ func (k *Keeper) acquire(ctx context.Context, held *holdings, seen Owner) {
 	k.workers.start(held, owner, seen, quiet)
 }
 
-// quietAfter returns the waiting time of a new owner before it starts to work. It does not wait after a release. After the end of a session it waits for Quiet,
-// less the time for which the key has been vacant. If the engine may have forgotten an owner, it waits for the length of a lease as well.
+// quietAfter returns the waiting time of a new owner before it starts to work. It does not wait after a
+// release. After the end of a session it waits for Quiet, less the time for which the key has been vacant. If
+// the engine may have forgotten an owner, it waits for the length of a lease as well.
 func quietAfter(owner, seen Owner, vacantFor, ttl time.Duration) time.Duration {
 	switch {
 	case !seen.Known() || seen.Epoch.Engine != owner.Epoch.Engine:

@@ -25,8 +25,8 @@ type Lease struct {
 	stopping bool
 }
 
-// Context ends when the work must end: the member hands the key over, or has lost the lease. Calls in flight may then finish, as long as the Fence
-// allows it.
+// Context ends when the work must end: the member hands the key over, or has lost the lease. Calls in flight
+// may then finish, as long as the Fence allows it.
 func (l *Lease) Context() context.Context { return l.ctx }
 
 // Progress reports that the work makes progress. After StuckAfter without a report the member gives up the key.
@@ -74,8 +74,9 @@ func (l *Lease) end() {
 	l.cancel()
 }
 
-// refutedBy reports whether the engine contradicts the lease: another session has taken the key, or the key was released although the work on it is not
-// stopping. now is the key's owner according to the engine, which may be older than the lease.
+// refutedBy reports whether the engine contradicts the lease: another session has taken the key, or the key
+// was released although the work on it is not stopping. now is the key's owner according to the engine, which
+// may be older than the lease.
 func (l *Lease) refutedBy(now Owner) bool {
 	if now.Epoch != l.Owner.Epoch {
 		return now.Epoch.N > l.Owner.Epoch.N

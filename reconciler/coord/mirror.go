@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// PollEvery is the time between polls for changes. It is hurryEvery while another member is about to hand a key over to this one.
+	// PollEvery is the time between polls for changes. It is hurryEvery while another member is about to hand
+	// a key over to this one.
 	PollEvery  = time.Second
 	hurryEvery = 200 * time.Millisecond
 	// InputsWithin bounds the age of inputs that an owner has read before a write to AWS.
@@ -121,8 +122,8 @@ func (m *Mirror) Snapshot() *Snapshot {
 	return m.now
 }
 
-// Age returns the time since the last successful sync was sent, by the clock that advanced most. The snapshot includes everything that was committed
-// before that. Age returns false before the first sync.
+// Age returns the time since the last successful sync was sent, by the clock that advanced most. The snapshot
+// includes everything that was committed before that. Age returns false before the first sync.
 func (m *Mirror) Age() (time.Duration, bool) {
 	now := m.engine.clock.Now()
 	m.mu.Lock()
@@ -157,7 +158,8 @@ func (m *Mirror) Replaced() int {
 	return n
 }
 
-// Within returns a snapshot that is not older than d. It syncs if necessary. A member that cannot read must write nothing.
+// Within returns a snapshot that is not older than d. It syncs if necessary. A member that cannot read must
+// write nothing.
 func (m *Mirror) Within(ctx context.Context, d time.Duration) (*Snapshot, error) {
 	for {
 		if age, ever := m.Age(); ever && age <= d {
@@ -205,8 +207,9 @@ func (m *Mirror) sync(ctx context.Context, enough time.Duration) error {
 // readRounds bounds how often one sync polls for changes from while it read.
 const readRounds = 20
 
-// read makes the snapshot after old. It reads records one after the other, so a record may be of a later write than the mark includes. The record's
-// version shows that, and read then polls again, to read the other records of that write.
+// read makes the snapshot after old. It reads records one after the other, so a record may be of a later
+// write than the mark includes. The record's version shows that, and read then polls again, to read the other
+// records of that write.
 func (m *Mirror) read(ctx context.Context, old *Snapshot, mark Mark) (next *Snapshot, _ Mark, replaced bool, err error) {
 	next = &Snapshot{Owners: old.Owners, records: old.records, keys: old.keys}
 	same := true

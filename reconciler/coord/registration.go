@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// registration is a member's entry in the engine. It joins with a session, renews it, and publishes what other members need to know of this one.
+// registration is a member's entry in the engine. It joins with a session, renews it, and publishes what
+// other members need to know of this one.
 type registration struct {
 	engine *Engine
 	mirror *Mirror
@@ -60,7 +61,8 @@ func (r *registration) count() int {
 	return 0
 }
 
-// end ends the session and all leases at once. The engine may report the session as alive until its lease has expired.
+// end ends the session and all leases at once. The engine may report the session as alive until its lease has
+// expired.
 func (r *registration) end() {
 	r.mu.Lock()
 	held := r.held
@@ -123,8 +125,9 @@ func (r *registration) renew(ctx context.Context) {
 		}
 		start := time.Now()
 		var err error
-		// An engine that refuses writes may still renew leases, as etcd does when it is full. Owners could then neither record their actions nor
-		// hand anything over, and nobody could suspend their targets. So while the engine refuses writes, only a successful write extends the lease.
+		// An engine that refuses writes may still renew leases, as etcd does when it is full. Owners could
+		// then neither record their actions nor hand anything over, and nobody could suspend their targets.
+		// So while the engine refuses writes, only a successful write extends the lease.
 		if _, refuses := r.engine.Refuses(); refuses != nil || start.Sub(announced) >= announceEvery {
 			if err = s.Announce(ctx, r.self()); err == nil {
 				announced = start
@@ -146,8 +149,9 @@ func (r *registration) renew(ctx context.Context) {
 	}
 }
 
-// watch ends the session shortly before its lease expires, even if everything else hangs. It also ends the session if the records could not be read
-// for the length of a lease: such an owner may write nothing, and would only keep other members from taking its keys.
+// watch ends the session shortly before its lease expires, even if everything else hangs. It also ends the
+// session if the records could not be read for the length of a lease: such an owner may write nothing, and
+// would only keep other members from taking its keys.
 func (r *registration) watch(ctx context.Context) {
 	for every := PollEvery; sleep(ctx, every); {
 		every = PollEvery

@@ -26,8 +26,8 @@ type Session struct {
 
 	turn chan struct{} // has an element while a write is in flight
 	log  Log           // with the last write
-	// doubts are the logs of writes without an answer. At most one of them was done, or may still be done. The next write that succeeds excludes the
-	// others.
+	// doubts are the logs of writes without an answer. At most one of them was done, or may still be done.
+	// The next write that succeeds excludes the others.
 	doubts []Log
 }
 
@@ -44,8 +44,8 @@ func (s *Session) TTL() time.Duration {
 	return s.term.ttl
 }
 
-// Left returns the remaining time of the lease, counted from before the last answered renewal was sent, by the clock that advanced most. It returns 0 if the lease
-// has ended.
+// Left returns the remaining time of the lease, counted from before the last answered renewal was sent, by
+// the clock that advanced most. It returns 0 if the lease has ended.
 func (s *Session) Left() time.Duration {
 	now := s.e.clock.Now() // before the lock, because the machine may stand still while it waits for the lock
 	s.mu.Lock()
@@ -56,7 +56,8 @@ func (s *Session) Left() time.Duration {
 	return max(0, s.term.ttl-max(0, now.Longest(s.term.sent)))
 }
 
-// end ends the lease for good. A lease that has ended by its holder's clock is never renewed, because other code may have acted on the end.
+// end ends the lease for good. A lease that has ended by its holder's clock is never renewed, because other
+// code may have acted on the end.
 func (s *Session) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +105,8 @@ func (s *Session) renew(ctx context.Context, m *Member) error {
 	return nil
 }
 
-// Take takes a key. seen is the key's owner as it was read. Take returns ErrHeld if that owner is alive, and ErrConflict if the key has another owner by
-// now.
+// Take takes a key. seen is the key's owner as it was read. Take returns ErrHeld if that owner is alive, and
+// ErrConflict if the key has another owner by now.
 func (s *Session) Take(ctx context.Context, key string, seen Owner) (Owner, error) {
 	if err := CheckKey(key); err != nil {
 		return Owner{}, err
@@ -122,7 +123,8 @@ func (s *Session) Take(ctx context.Context, key string, seen Owner) (Owner, erro
 	return owner, nil
 }
 
-// Release releases a key of the session, for the member that o.For names, if any. No work on the key may be in progress.
+// Release releases a key of the session, for the member that o.For names, if any. No work on the key may be
+// in progress.
 func (s *Session) Release(ctx context.Context, o Owner) error {
 	if err := s.owns(o); err != nil {
 		return fmt.Errorf("release %s: %w", o.Key, err)
@@ -139,8 +141,9 @@ func (s *Session) Release(ctx context.Context, o Owner) error {
 	return nil
 }
 
-// Write does w, and returns the version of all records that it wrote. It returns ErrLost if the session is dead or does not own a key of w.Held, and
-// ErrConflict if a version differs. It retries until ctx ends, and then returns ErrUnknown if the write may have been done.
+// Write does w, and returns the version of all records that it wrote. It returns ErrLost if the session is
+// dead or does not own a key of w.Held, and ErrConflict if a version differs. It retries until ctx ends, and
+// then returns ErrUnknown if the write may have been done.
 func (s *Session) Write(ctx context.Context, w Write) (version int64, err error) {
 	if err := w.check(); err != nil {
 		return 0, err
@@ -270,8 +273,8 @@ func (s *Session) unknown(tries int, t Txn, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnknown, err)
 }
 
-// refused makes sure that a refused write is not done after all, because an earlier attempt may still be in flight. An empty write excludes that, or shows
-// that the earlier attempt was done.
+// refused makes sure that a refused write is not done after all, because an earlier attempt may still be in
+// flight. An empty write excludes that, or shows that the earlier attempt was done.
 func (s *Session) refused(ctx context.Context, tries int, t Txn, err error) (int64, error) {
 	if tries == 0 {
 		return 0, err

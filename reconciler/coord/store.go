@@ -9,30 +9,32 @@ import (
 	"time"
 )
 
-// Store is the port that each back end implements. An error that is not one of this package's means that there was no answer, or an unexpected one; the
-// request may have been done. Every read is consistent.
+// Store is the port that each back end implements. An error that is not one of this package's means that
+// there was no answer, or an unexpected one; the request may have been done. Every read is consistent.
 type Store interface {
 	// Enter makes a session and gives it a slot that no session alive has. It makes the
 	// engine's id at first use. The session's id has the slot and the random part.
 	Enter(ctx context.Context, random string, m Member, ttl time.Duration) (Entered, error)
-	// Renew renews the session, and returns the time that it lives now according to the engine. If m is not nil, it publishes the member's changes. It
-	// returns ErrLost if the session is dead.
+	// Renew renews the session, and returns the time that it lives now according to the engine. If m is not
+	// nil, it publishes the member's changes. It returns ErrLost if the session is dead.
 	Renew(ctx context.Context, session string, m *Member) (ttl time.Duration, err error)
 	// End ends a session at once.
 	End(ctx context.Context, session string) error
-	// Poll reads the living members and the logs of all slots, in one consistent read. A session that is not among them is dead, and Commit refuses its
-	// transactions.
+	// Poll reads the living members and the logs of all slots, in one consistent read. A session that is not
+	// among them is dead, and Commit refuses its transactions.
 	Poll(ctx context.Context) (Poll, error)
-	// Owners lists all owners, including owners that released the key or whose session is dead. The effect of a write may be missing even if its log was
-	// polled before.
+	// Owners lists all owners, including owners that released the key or whose session is dead. The effect of
+	// a write may be missing even if its log was polled before.
 	Owners(ctx context.Context) ([]Owner, error)
-	// OwnersOf reads the owners of at most MaxOps keys. Keys without an owner are not in the result. It includes everything that was polled before.
+	// OwnersOf reads the owners of at most MaxOps keys. Keys without an owner are not in the result. It
+	// includes everything that was polled before.
 	OwnersOf(ctx context.Context, keys []string) ([]Owner, error)
-	// Get reads at most MaxOps records, in the order of the keys. A missing record has version 0. The records need not be of the same moment, but they
-	// include everything that was polled before.
+	// Get reads at most MaxOps records, in the order of the keys. A missing record has version 0. The records
+	// need not be of the same moment, but they include everything that was polled before.
 	Get(ctx context.Context, keys []string) ([]Record, error)
-	// List reads a page of records whose keys have a prefix and are greater than after, in the order of the bytes of their keys. next is the after of the
-	// next page; it is empty on the last page. The effect of a write may be missing even if its log was polled before.
+	// List reads a page of records whose keys have a prefix and are greater than after, in the order of the
+	// bytes of their keys. next is the after of the next page; it is empty on the last page. The effect of a
+	// write may be missing even if its log was polled before.
 	List(ctx context.Context, prefix, after string) (page []Record, next string, err error)
 	// Commit does all of t or nothing. It returns the errors of Txn.Check.
 	Commit(ctx context.Context, t Txn) error
@@ -64,7 +66,8 @@ type Txn struct {
 	Log     Log
 	// Held must be the current owners.
 	Held []Owner
-	// Take writes owners, each over the owner that was read. That one's session must be dead, unless it released the key or is the transaction's session.
+	// Take writes owners, each over the owner that was read. That one's session must be dead, unless it
+	// released the key or is the transaction's session.
 	Take []Taking
 	Ops  []Op
 }
@@ -75,12 +78,13 @@ type Contents interface {
 	Log(slot int) Log
 	// Owner returns the zero Owner for a key that nobody owns.
 	Owner(key string) Owner
-	// Version returns that of a record, 0 for a missing one.
+	// Version returns a record's version, or 0 for a missing record.
 	Version(key string) int64
 }
 
-// Check returns an error if a transaction must not be done. It checks for *Moved first, because a transaction that was done already has changed the log.
-// Then it checks for ErrLost, and last for ErrConflict and ErrHeld.
+// Check returns an error if a transaction must not be done. It checks for *Moved first, because a transaction
+// that was done already has changed the log. Then it checks for ErrLost, and last for ErrConflict and
+// ErrHeld.
 func (t Txn) Check(c Contents) error {
 	if n := c.Log(SlotOf(t.Session)).N; n != t.Was {
 		return &Moved{n}
@@ -142,7 +146,8 @@ func SlotOf(session string) int {
 	return int(n)
 }
 
-// logBytes bounds the size of a log. It drops older entries, because DynamoDB bills items by the KB and each write contains the log.
+// logBytes bounds the size of a log. It drops older entries, because DynamoDB bills items by the KB and each
+// write contains the log.
 const logBytes = 700
 
 // Log is the log of a slot.

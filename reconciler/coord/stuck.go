@@ -5,8 +5,8 @@ import "net/url"
 // stuckKeys is the prefix of the records that name the members whose work on a key was stuck.
 const stuckKeys = "coord/stuck/"
 
-// stuckRecords remember when this member first read that another one was stuck on a key. The records have no times, because the clocks of members may
-// differ.
+// stuckRecords remember when this member first read that another one was stuck on a key. The records have no
+// times, because the clocks of members may differ.
 type stuckRecords struct {
 	member string // this one
 	seen   map[string]firstSeen
@@ -31,8 +31,8 @@ func (s *stuckRecords) read(now *Snapshot, instant Instant) {
 	s.seen = seen
 }
 
-// everywhere reports whether all other members were recently stuck on a key, as when a Git server is down. Then no member should give the key up:
-// moving it around would help nobody.
+// everywhere reports whether all other members were recently stuck on a key, as when a Git server is down.
+// Then no member should give the key up: moving it around would help nobody.
 func (s *stuckRecords) everywhere(now *Snapshot, key string, instant Instant) bool {
 	others := 0
 	for _, a := range now.Alive {

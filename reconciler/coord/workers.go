@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// workers run the work on the keys that a member owns. They start it after a quiet time, stop it, and release the key afterwards.
+// workers run the work on the keys that a member owns. They start it after a quiet time, stop it, and release
+// the key afterwards.
 type workers struct {
 	clock   Clock
 	run     func(*Lease)
@@ -17,11 +18,13 @@ type workers struct {
 	wake     func()
 
 	running sync.WaitGroup
-	// last has the last lease of each key. Its work may still be running after the lease has ended. Only the goroutine of the steps uses it.
+	// last has the last lease of each key. Its work may still be running after the lease has ended. Only the
+	// goroutine of the steps uses it.
 	last map[string]*Lease
 }
 
-// start makes a lease of a key, and starts the work on it after a quiet time. before is the previous owner, if known.
+// start makes a lease of a key, and starts the work on it after a quiet time. before is the previous owner,
+// if known.
 func (w *workers) start(held *holdings, owner, before Owner, quiet time.Duration) {
 	l := &Lease{Owner: owner, Before: before, Fence: newFence(owner.Key, held), held: held, clock: w.clock, taken: w.clock.Now(), done: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -43,7 +46,8 @@ func (w *workers) start(held *holdings, owner, before Owner, quiet time.Duration
 	})
 }
 
-// waitFor waits for the quiet time, and then for the end of the work under the key's earlier lease, if any. It returns false if the lease ended first.
+// waitFor waits for the quiet time, and then for the end of the work under the key's earlier lease, if any.
+// It returns false if the lease ended first.
 func (w *workers) waitFor(l, earlier *Lease, quiet time.Duration) bool {
 	for left := quiet; left > 0; left = quiet - w.clock.Now().AtLeast(l.taken) {
 		if !sleep(l.ctx, left) {
@@ -59,7 +63,8 @@ func (w *workers) waitFor(l, earlier *Lease, quiet time.Duration) bool {
 	return l.ctx.Err() == nil
 }
 
-// runWork works on a key. If the work returns before the lease ends, the member leaves the key to other members for a while.
+// runWork works on a key. If the work returns before the lease ends, the member leaves the key to other
+// members for a while.
 func (w *workers) runWork(l *Lease) {
 	w.tell(Event{Kind: Took, Key: l.Owner.Key, Owner: l.Owner, Before: l.Before})
 	l.Progress()
@@ -69,8 +74,8 @@ func (w *workers) runWork(l *Lease) {
 	}
 }
 
-// stop stops the work on a key, waits for its end, and releases the key. It reports e when it has done so. It returns at once, and does nothing if the
-// lease is stopping already.
+// stop stops the work on a key, waits for its end, and releases the key. It reports e when it has done so. It
+// returns at once, and does nothing if the lease is stopping already.
 func (w *workers) stop(l *Lease, e Event) {
 	if !l.stop() {
 		return
@@ -98,7 +103,8 @@ func (w *workers) stop(l *Lease, e Event) {
 	})
 }
 
-// avoidance has the keys that a member leaves to other members for a while, because its own work on them was stuck or gave up.
+// avoidance has the keys that a member leaves to other members for a while, because its own work on them was
+// stuck or gave up.
 type avoidance struct {
 	mu    sync.Mutex
 	since map[string]Instant

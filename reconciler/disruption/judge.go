@@ -158,7 +158,7 @@ func some(list []string, most int) string {
 	return text
 }
 
-// here is a budget with those of its pods that run on a pool's machines.
+// here is a budget with its pods that run on a pool's machines.
 type here struct {
 	Budget workload.DisruptionBudget
 	pods   []string

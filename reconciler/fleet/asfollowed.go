@@ -11,10 +11,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// An untrusted proposal is rendered without secrets: placeholders stand for encrypted values and for secret variables. They differ from
-// what AWS has, and would look like changes that nobody made. So the followed commit is rendered without secrets as well. Values that are
-// equal in both of these builds count as unchanged, and the review uses the followed values. Only builds without secrets are compared, so
-// the result reveals nothing about a secret.
+// An untrusted proposal is rendered without secrets: placeholders stand for encrypted values and for secret
+// variables. They differ from what AWS has, and would look like changes that nobody made. So the followed
+// commit is rendered without secrets as well. Values that are equal in both of these builds count as
+// unchanged, and the review uses the followed values. Only builds without secrets are compared, so the result
+// reveals nothing about a secret.
 
 // asFollowed replaces the values of an untrusted proposal's targets that are unchanged by the followed values.
 func (b *Base) asFollowed(ctx context.Context, accounts Accounts, p Proposal, proposed map[string]*rendered, targets []*reconciler.Desired) error {
@@ -48,9 +49,9 @@ func (b *Base) asFollowed(ctx context.Context, accounts Accounts, p Proposal, pr
 	return nil
 }
 
-// conceal keeps the lines of user data out of the plans of pools whose followed user data contains secrets. A difference line by line
-// would show the author of a proposal whether a guess of a line is right. A new pool may be an existing one under another name, so it is
-// concealed as well if any followed pool has a secret.
+// conceal keeps the lines of user data out of the plans of pools whose followed user data contains secrets. A
+// difference line by line would show the author of a proposal whether a guess of a line is right. A new pool
+// may be an existing one under another name, so it is concealed as well if any followed pool has a secret.
 func (b *Base) conceal(d *reconciler.Desired) {
 	if d.Set == nil {
 		return
@@ -87,8 +88,8 @@ func (b *Base) secretive() bool {
 	return false
 }
 
-// restore puts the followed values into a target of an untrusted proposal. blind is the build of the followed commit without secrets,
-// followed its build with secrets.
+// restore puts the followed values into a target of an untrusted proposal. blind is the build of the followed
+// commit without secrets, followed its build with secrets.
 func restore(d *reconciler.Desired, proposal, blind, followed *render.Kept) {
 	known := func(l diag.List, d diag.Diagnostic) bool {
 		return slices.ContainsFunc(l, func(o diag.Diagnostic) bool {
@@ -121,7 +122,8 @@ func restore(d *reconciler.Desired, proposal, blind, followed *render.Kept) {
 	d.Set, d.Whole = &set, d.Err == nil && !d.Diagnostics.HasErrors()
 }
 
-// mergedValue returns the proposed value, with the parts of real wherever proposed and blind are equal. Lists are compared as a whole.
+// mergedValue returns the proposed value, with the parts of real wherever proposed and blind are equal. Lists
+// are compared as a whole.
 func mergedValue(proposed, blind, real reflect.Value) reflect.Value {
 	if reflect.DeepEqual(proposed.Interface(), blind.Interface()) {
 		return real

@@ -82,8 +82,9 @@ func buildsOf(renders map[string]*rendered) map[string]*build {
 	return out
 }
 
-// forReview returns a fleet for one composition of a proposal. It shares the builds of the followed commits. What these commits changed
-// does not matter for the proposal: only what a build has read decides whether it is valid for the proposal's tree.
+// forReview returns a fleet for one composition of a proposal. It shares the builds of the followed commits.
+// What these commits changed does not matter for the proposal: only what a build has read decides whether it
+// is valid for the proposal's tree.
 func (f *Fleet) forReview(followed map[string]*build) *Fleet {
 	c := New(f.o)
 	c.o.Good, c.o.Written = nil, nil // a proposal does not depend on earlier revisions

@@ -28,8 +28,8 @@ func conditions(items []*item) map[string]gates.Conditions {
 	return out
 }
 
-// wanted identifies everything that an item wants. It is empty if that is unknown. It is a keyed hash, because user data may contain secrets
-// that are easy to guess.
+// wanted identifies everything that an item wants. It is empty if that is unknown. It is a keyed hash,
+// because user data may contain secrets that are easy to guess.
 func (it *item) wanted() string {
 	d := &it.desired
 	if d.Set == nil {
@@ -44,8 +44,8 @@ func (it *item) wanted() string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// configured identifies the part of an item's configuration that its plan depends on and its render does not. It is short, because each
-// report contains it.
+// configured identifies the part of an item's configuration that its plan depends on and its render does not.
+// It is short, because each report contains it.
 func (it *item) configured() string {
 	p := it.desired.Policy
 	return fmt.Sprint(" ", p.ReportOnly, p.Suspended, p.KeepVersions, p.Prune.Enabled, p.Prune.Percent, p.Prune.Count, p.Adoption.Annotated)

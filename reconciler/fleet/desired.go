@@ -64,9 +64,10 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 	return d
 }
 
-// behind describes a target whose newest commit is still being rendered. It uses the target's last build, under that build's commit. The
-// target is observed and planned, but weir writes nothing, because its intents are about to change. If commits come faster than they are
-// rendered, weir applies the last build after forLong.
+// behind describes a target whose newest commit is still being rendered. It uses the target's last build,
+// under that build's commit. The target is observed and planned, but weir writes nothing, because its intents
+// are about to change. If commits come faster than they are rendered, weir applies the last build after
+// forLong.
 func (it *item) behind(d *reconciler.Desired) {
 	r := it.render
 	d.Whole, d.Policy.Prune.Allowed = false, nil

@@ -7,8 +7,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan"
 )
 
-// effect classifies the consequence of a proposal for a target of its source. Package fleet finds it in two steps: the standing of the target's build
-// shows whether the proposal changes the build, and the effect shows what the review does with the target.
+// effect classifies the consequence of a proposal for a target of its source. Package fleet finds it in two
+// steps: the standing of the target's build shows whether the proposal changes the build, and the effect
+// shows what the review does with the target.
 type effect string
 
 const (
@@ -64,7 +65,8 @@ func effectOf(t part, s selection) effect {
 	return none
 }
 
-// effectsOf returns the effects of a proposal on the targets of its source, by name. removed names the targets that only the followed commit has.
+// effectsOf returns the effects of a proposal on the targets of its source, by name. removed names the
+// targets that only the followed commit has.
 func effectsOf(items []*item, removed []string, p Proposal) map[string]effect {
 	out := map[string]effect{}
 	s := selectionOf(p)

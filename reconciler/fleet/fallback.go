@@ -273,7 +273,7 @@ func (it *item) candidate(ctx context.Context, j *candidateJob, tried []*render.
 	return c, tried
 }
 
-// renderEarlier renders an earlier revision, or says why it cannot. It returns nothing for a
+// renderEarlier renders an earlier revision, or returns the reason why it cannot. It returns nothing for a
 // revision that reads the same as a tried one.
 func (it *item) renderEarlier(ctx context.Context, revision string, tried []*render.Kept) (c *candidate, why string) {
 	no := func(format string, args ...any) (*candidate, string) {

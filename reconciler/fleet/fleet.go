@@ -1,15 +1,17 @@
-// Package fleet turns the snapshots of all sources into the input of the reconciler's passes: for each configured target its render, its
-// policy, and the account and region that it belongs to. A composition has three steps:
+// Package fleet turns the snapshots of all sources into the input of the reconciler's passes: for each
+// configured target its render, its policy, and the account and region that it belongs to. A composition has
+// three steps:
 //
 //	expand   paths with wildcards become targets, based on the tree of each snapshot
 //	render   targets are rendered if what their last build read has changed, see standing; other targets keep their last build
 //	scope    targets are grouped by account and region
 //
-// If something is missing on the way, the target's Desired has an error or a diagnostic, and Whole is not set, so that weir deletes
-// nothing because of it.
+// If something is missing on the way, the target's Desired has an error or a diagnostic, and Whole is not
+// set, so that weir deletes nothing because of it.
 //
-// A review composes a proposal, such as a pull request, with the same three steps. It starts with the builds of the followed commits, and
-// shares them. So it renders only the targets that the proposal changes. What it then does with each target is its effect, see effectOf.
+// A review composes a proposal, such as a pull request, with the same three steps. It starts with the builds
+// of the followed commits, and shares them. So it renders only the targets that the proposal changes. What it
+// then does with each target is its effect, see effectOf.
 package fleet
 
 import (
@@ -41,8 +43,8 @@ type View struct {
 	Seq int64
 	// At returns another commit of the source.
 	At func(ctx context.Context, revision string) (snapshot.Snapshot, error)
-	// Earlier returns an earlier commit of the source, if it has the required signatures. Parents lists the commits before one, along
-	// the first parents, nearest first.
+	// Earlier returns an earlier commit of the source, if it has the required signatures. Parents lists the
+	// commits before one, along the first parents, nearest first.
 	Earlier func(ctx context.Context, revision string) (snapshot.Snapshot, error)
 	Parents func(ctx context.Context, revision string, most int) ([]string, error)
 	// Verify identifies the signatures required of the source's commits: a render from a time with
@@ -73,7 +75,8 @@ type Accounts interface {
 	Account(reconciler.ScopeKey) string
 	// Meet reports whether two scopes may be of the same account and region, and whether that is certain.
 	Meet(a, b reconciler.ScopeKey) (meet, sure bool)
-	// Attach opens the accounts of batches. It protects resources that a batch shares with another one, or with a batch of others.
+	// Attach opens the accounts of batches. It protects resources that a batch shares with another one, or
+	// with a batch of others.
 	Attach(ctx context.Context, batches []reconciler.Batch, others ...reconciler.Batch)
 }
 
@@ -81,7 +84,8 @@ type Accounts interface {
 type Options struct {
 	Config   *Config
 	Accounts Accounts
-	// Keyless puts placeholders in place of encrypted values. Then nothing is decrypted, and the composition is only for display.
+	// Keyless puts placeholders in place of encrypted values. Then nothing is decrypted, and the composition
+	// is only for display.
 	Keyless bool
 	// Endpoint replaces every configured endpoint, if it is not empty.
 	Endpoint string
@@ -96,7 +100,8 @@ type Options struct {
 	Logger  *slog.Logger
 }
 
-// Fleet makes compositions, and remembers the builds of targets between them. Only one goroutine at a time may use it.
+// Fleet makes compositions, and remembers the builds of targets between them. Only one goroutine at a time
+// may use it.
 type Fleet struct {
 	o       Options
 	renders map[string]*rendered // by target
@@ -120,8 +125,8 @@ type Fleet struct {
 	runs *runs
 	// holds are the targets that are held to earlier revisions.
 	holds *fallbacks
-	// made are the targets that the configuration's tables and wildcards produce, by name. earlier are those of the previous
-	// composition.
+	// made are the targets that the configuration's tables and wildcards produce, by name. earlier are those
+	// of the previous composition.
 	made, earlier map[string]*targetspec.Target
 }
 
@@ -136,7 +141,8 @@ func New(o Options) *Fleet {
 	return f
 }
 
-// Adopt reuses the builds of a fleet with an earlier configuration, so that a reload renders only the targets that it changes.
+// Adopt reuses the builds of a fleet with an earlier configuration, so that a reload renders only the targets
+// that it changes.
 func (f *Fleet) Adopt(earlier *Fleet) {
 	f.renders, f.rosters, f.decrypters, f.clusters = earlier.renders, earlier.rosters, earlier.decrypters, earlier.clusters
 	for name, s := range earlier.holds.searches {
@@ -151,7 +157,8 @@ func (f *Fleet) Adopt(earlier *Fleet) {
 // Target is one target, its path's wildcards expanded.
 type Target struct {
 	Name, Source, Path, Account, Region string
-	// Unlisted says that the source cannot be read, so that the targets of the path are unknown. Name is then a pattern.
+	// Unlisted says that the source cannot be read, so that the targets of the path are unknown. Name is then
+	// a pattern.
 	Unlisted bool
 	// Config is the configured target from which it was expanded.
 	Config *targetspec.Target
@@ -160,8 +167,9 @@ type Target struct {
 // Revision is the effect of a source's commit on its targets.
 type Revision struct {
 	Source, SHA string
-	// Touched lists targets whose build the commit changed. Faulty lists targets with a fault in the commit, and targets that cannot be
-	// rendered now; the commit is not applied there. Removed lists targets that a path with wildcards no longer matches.
+	// Touched lists targets whose build the commit changed. Faulty lists targets with a fault in the commit,
+	// and targets that cannot be rendered now; the commit is not applied there. Removed lists targets that a
+	// path with wildcards no longer matches.
 	Touched, Faulty, Removed []string
 }
 
@@ -176,13 +184,14 @@ type Composition struct {
 	Rendering []Rendering
 }
 
-// Compose makes a composition of the sources' views, by name. It waits for all renders, opens no account, and fails only if ctx ends.
+// Compose makes a composition of the sources' views, by name. It waits for all renders, opens no account, and
+// fails only if ctx ends.
 func (f *Fleet) Compose(ctx context.Context, views map[string]View) (*Composition, error) {
 	return f.Advance(ctx, views, -1)
 }
 
-// Advance is Compose, but waits for renders only until patience is over. Unfinished renders continue until ctx ends, for a later
-// composition.
+// Advance is Compose, but waits for renders only until patience is over. Unfinished renders continue until
+// ctx ends, for a later composition.
 func (f *Fleet) Advance(ctx context.Context, views map[string]View, patience time.Duration) (*Composition, error) {
 	in := &inputs{views: views, variables: &f.o, unusedRows: true}
 	items := f.expand(in)
@@ -273,8 +282,8 @@ func (o *Options) hide(owner string, values *secret.Set) {
 // fleetOwner is the prefix of the owners of the values that a fleet hides.
 const fleetOwner = "fleet: "
 
-// forget drops what no target uses any more: keys, which are secret, and clients of clusters. If all targets are known, it also stops
-// hiding the values of removed targets.
+// forget drops what no target uses any more: keys, which are secret, and clients of clusters. If all targets
+// are known, it also stops hiding the values of removed targets.
 func (f *Fleet) forget(items []*item) {
 	keys, owners := map[*sops.Decrypter]bool{}, map[string]bool{}
 	for i := range f.o.Config.Targets {

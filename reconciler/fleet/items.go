@@ -24,7 +24,8 @@ type item struct {
 	keys       keyring
 	// valueFiles are the files of the tree that contain values of variables.
 	valueFiles []string
-	// plain and keyless replace the variables and the decrypter in an untrusted proposal. hidden says that plain has placeholders.
+	// plain and keyless replace the variables and the decrypter in an untrusted proposal. hidden says that
+	// plain has placeholders.
 	plain   map[string]string
 	keyless *sops.Decrypter
 	hidden  bool
@@ -32,14 +33,14 @@ type item struct {
 	proposed, light bool
 	// earlier says that the item is of an earlier commit, because the followed one cannot be applied.
 	earlier bool
-	// unknown says that the item represents targets with unknown names: those of a path with
-	// wildcards that matches nothing or could not be read. crowded says that they are too many.
+	// unknown says that the item represents the targets of a path with wildcards whose names are unknown,
+	// because the path matches nothing or could not be read. crowded says that the targets are too many.
 	unknown, crowded bool
 	// rowless says that the target's table has no row for the item.
 	rowless bool
 	// waitsFor are the targets that must converge first.
 	waitsFor []string
-	// err says why the target cannot be rendered, or why its render may be incomplete.
+	// err is the reason why the target cannot be rendered, or why its render may be incomplete.
 	err error
 	// doubted says that the commit may change the target, but err prevents a comparison.
 	doubted bool
@@ -51,7 +52,8 @@ type item struct {
 	key     reconciler.ScopeKey
 	// heldSum identifies the intents of the earlier revision that the target uses, if it uses one.
 	heldSum string
-	// kept says that the last build is valid for the commit. since is when the render of a newer commit started, if it has not ended.
+	// kept says that the last build is valid for the commit. since is when the render of a newer commit
+	// started, if it has not ended.
 	kept  bool
 	since time.Time
 }
@@ -100,7 +102,8 @@ func expandTarget(t *targetspec.Target, v View, limits targetspec.Limits, room i
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, err: err}}
 	}
 	if v.Snapshot.Tree == nil {
-		// The matches of a wildcard are unknown. One item stands for all of them, so that the account does not count as complete.
+		// The matches of a wildcard are unknown. One item stands for all of them, so that the account does
+		// not count as complete.
 		err := v.Err
 		if err == nil {
 			err = fmt.Errorf("read source %s: not read yet", t.Source)

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// forLong is the time after which weir applies a target's last build although newer commits are still being rendered.
+// forLong is the time after which weir applies a target's last build although newer commits are still being
+// rendered.
 const forLong = 10 * time.Minute
 
 // job renders a copy of an item in the background.
@@ -37,8 +38,8 @@ type Rendering struct {
 	Blank bool
 }
 
-// start renders an item in the background, so that a slow render delays only its own target. Package render bounds the number of parallel
-// renders, and lets small ones pass large ones.
+// start renders an item in the background, so that a slow render delays only its own target. Package render
+// bounds the number of parallel renders, and lets small ones pass large ones.
 func (f *Fleet) start(ctx context.Context, it *item) *job {
 	j := &job{item: *it, had: len(it.diags), since: time.Now(), done: make(chan struct{})}
 	own := *it.render
@@ -48,8 +49,8 @@ func (f *Fleet) start(ctx context.Context, it *item) *job {
 	return j
 }
 
-// besideReview bounds the renders of one proposal that run or wait at the same time. So a proposal that changes thousands of targets does
-// not delay all other renders.
+// besideReview bounds the renders of one proposal that run or wait at the same time. So a proposal that
+// changes thousands of targets does not delay all other renders.
 const besideReview = 2
 
 // rendersLike reports whether the renders of two items have the same inputs.
@@ -58,8 +59,8 @@ func (it *item) rendersLike(o *item) bool {
 		it.keys.id == o.keys.id && maps.Equal(it.vars, o.vars) && slices.Equal(it.secretVars, o.secretVars) && slices.Equal(it.valueFiles, o.valueFiles)
 }
 
-// prepare puts the result of an ended job into the item. Without a result it checks whether the last build is still valid, and starts a
-// render if it is not. It returns the job that is still running, if any.
+// prepare puts the result of an ended job into the item. Without a result it checks whether the last build is
+// still valid, and starts a render if it is not. It returns the job that is still running, if any.
 func (f *Fleet) prepare(ctx context.Context, it *item) (*job, error) {
 	j := f.jobs[it.name]
 	if j != nil && !j.ended() {
@@ -120,7 +121,8 @@ func (f *Fleet) renderAll(ctx context.Context, items []*item, patience time.Dura
 	return nil
 }
 
-// startAll starts the renders that are due. It returns the last builds of all items by name, and the items that wait for a render.
+// startAll starts the renders that are due. It returns the last builds of all items by name, and the items
+// that wait for a render.
 func (f *Fleet) startAll(ctx context.Context, items []*item) (kept map[string]*rendered, late []*item, err error) {
 	kept = make(map[string]*rendered, len(items))
 	for _, it := range items {
@@ -143,7 +145,8 @@ func (f *Fleet) startAll(ctx context.Context, items []*item) (kept map[string]*r
 	return kept, late, nil
 }
 
-// waitFor waits for the renders of items up to patience, and takes their results. outstanding says that some have not ended.
+// waitFor waits for the renders of items up to patience, and takes their results. outstanding says that some
+// have not ended.
 func (f *Fleet) waitFor(ctx context.Context, late []*item, patience time.Duration) (outstanding bool, err error) {
 	var enough <-chan time.Time
 	if patience >= 0 {
@@ -176,7 +179,8 @@ func (f *Fleet) waitFor(ctx context.Context, late []*item, patience time.Duratio
 	return outstanding, nil
 }
 
-// await notes that the item's newest commit is still being rendered. A repeated render of the same commit does not count.
+// await notes that the item's newest commit is still being rendered. A repeated render of the same commit
+// does not count.
 func (it *item) await(j *job) {
 	r := it.render
 	if r.revision == it.view.Snapshot.Revision && r.of(it) {
@@ -203,7 +207,8 @@ type runs struct {
 	slots chan struct{}
 }
 
-// start runs do in the background, as soon as there is a slot. It puts the error into err and closes done when do has ended.
+// start runs do in the background, as soon as there is a slot. It puts the error into err and closes done
+// when do has ended.
 func (r *runs) start(ctx context.Context, done chan struct{}, err *error, do func() error) {
 	r.running.Go(func() {
 		defer func() {

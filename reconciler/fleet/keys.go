@@ -43,8 +43,8 @@ func ageKeysOf(t *targetspec.Target) (ageKeys, error) {
 	return out, nil
 }
 
-// keysOf returns the keys that the configuration lists for a target. As long as the keys are the same, it returns the same decrypter,
-// because that remembers data keys.
+// keysOf returns the keys that the configuration lists for a target. As long as the keys are the same, it
+// returns the same decrypter, because that remembers data keys.
 func (f *Fleet) keysOf(in *inputs, t *targetspec.Target, ages ageKeys) keyring {
 	h := sha256.New()
 	for _, text := range ages.texts {

@@ -29,8 +29,8 @@ func tooManyTargets(t *targetspec.Target, limits targetspec.Limits, found, room 
 	}
 }
 
-// nodeBytes is the memory that counts as one node of limits.nodes. All builds of a fleet may use fleetShares times limits.nodes, and those
-// that a review adds reviewShares times.
+// nodeBytes is the memory that counts as one node of limits.nodes. All builds of a fleet may use fleetShares
+// times limits.nodes, and the builds that a review adds reviewShares times.
 const (
 	nodeBytes    = 64
 	fleetShares  = 8
@@ -52,7 +52,8 @@ type budget struct {
 	retries bool
 
 	mu sync.Mutex
-	// renders are the builds of the last composition, by target. made are newer ones, which the next composition will take.
+	// renders are the builds of the last composition, by target. made are newer ones, which the next
+	// composition will take.
 	renders, made map[string]*rendered
 	pools         int
 	// swept is the number of shared bytes after the last sweep. dropped says that a build has been dropped since.
@@ -67,8 +68,8 @@ func newBudget(limits targetspec.Limits, shared *render.Shared) *budget {
 	return o
 }
 
-// forReview returns the budget for the builds that a review adds to a fleet. A target that exceeds a limit in the followed commit is no
-// fault of the proposal, unless the proposal changes it.
+// forReview returns the budget for the builds that a review adds to a fleet. A target that exceeds a limit in
+// the followed commit is no fault of the proposal, unless the proposal changes it.
 func (o *budget) forReview() *budget {
 	r := &budget{limits: o.limits, shared: render.NewShared(o.shared), made: map[string]*rendered{}, shares: reviewShares, beside: "of other targets that the proposal changes"}
 	r.shared.Limit(r.bytes(), nil)
@@ -130,8 +131,8 @@ func (o *budget) results() []*render.Kept {
 	return out
 }
 
-// reserve gives a target a new build. If the budget has no room for the build, reserve first reduces it to the facts that show whether
-// another build would differ. full explains why the rest was dropped.
+// reserve gives a target a new build. If the budget has no room for the build, reserve first reduces it to
+// the facts that show whether another build would differ. full explains why the rest was dropped.
 func (o *budget) reserve(name string, r *rendered, b *build, full *render.FullError) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -173,7 +174,8 @@ func (o *budget) fits(e *excess) bool {
 	return pools+e.pools <= int(o.limits.Pools)
 }
 
-// sweep drops the shared parts that no build uses any more. It does so if they may be half of all parts, or if a build had no room.
+// sweep drops the shared parts that no build uses any more. It does so if they may be half of all parts, or
+// if a build had no room.
 func (o *budget) sweep() {
 	bytes := o.shared.Bytes()
 	live := o.littered(bytes)
@@ -187,7 +189,8 @@ func (o *budget) sweep() {
 	o.mu.Unlock()
 }
 
-// littered returns the builds in memory, or nil if a sweep is not worth it. Renders that run meanwhile may drop builds during the sweep.
+// littered returns the builds in memory, or nil if a sweep is not worth it. Renders that run meanwhile may
+// drop builds during the sweep.
 func (o *budget) littered(bytes int) []*render.Kept {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -21,8 +21,9 @@ func (it *item) allows() bool {
 	return false
 }
 
-// allow finds the pools that the commit's trailer allows weir to delete. They are in the build of the first parent and not in the build of
-// the commit. If they cannot be found, it adds a diagnostic, and the next pass tries again.
+// allow finds the pools that the commit's trailer allows weir to delete. They are in the build of the first
+// parent and not in the build of the commit. If they cannot be found, it adds a diagnostic, and the next pass
+// tries again.
 func (it *item) allow(ctx context.Context) error {
 	snap := it.view.Snapshot
 	if it.render.allowedBy == snap.Revision {

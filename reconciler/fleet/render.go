@@ -21,8 +21,8 @@ import (
 	"github.com/weir-gitops/weir/render/tree"
 )
 
-// build is the result of rendering a target, with its inputs. It does not change once a rendered has it, so a fleet and its reviews
-// share builds.
+// build is the result of rendering a target, with its inputs. It does not change once a rendered has it, so a
+// fleet and its reviews share builds.
 type build struct {
 	// result is nil before the first render, and after a fault.
 	result     *render.Kept
@@ -35,15 +35,16 @@ type build struct {
 	verify     string // the signatures that its commit needed
 	// fault describes what in the commit leaves nothing to render. It is empty if there is no fault.
 	fault string
-	// over says by how much the result exceeds a limit. Then the intents of the target are unknown. It is nil if there is room.
+	// over says by how much the result exceeds a limit. Then the intents of the target are unknown. It is nil
+	// if there is room.
 	over *excess
 
 	sumOnce sync.Once
 	sum     string // see intents
 }
 
-// of reports whether the build was made from the item's path, repository and values, and from a commit with the signatures that the
-// configuration requires.
+// of reports whether the build was made from the item's path, repository and values, and from a commit with
+// the signatures that the configuration requires.
 func (b *build) of(it *item) bool {
 	return b.path == it.path && b.source == it.view.ID && b.verify == it.view.Verify && maps.Equal(b.vars, it.vars) && b.keys == it.keys.id && slices.Equal(b.secretVars, it.secretVars) && slices.Equal(b.valueFiles, it.valueFiles)
 }
@@ -57,9 +58,11 @@ func (b *build) intents(key []byte) string {
 // rendered is the last build of a target and its relation to the commits that a fleet has composed.
 type rendered struct {
 	*build
-	// revision is the last revision for which the build is known to be valid. touchedBy is the revision that changed the build.
+	// revision is the last revision for which the build is known to be valid. touchedBy is the revision that
+	// changed the build.
 	revision, touchedBy string
-	// subject and ref belong to revision. behind is the time at which a newer revision arrived that is not rendered yet.
+	// subject and ref belong to revision. behind is the time at which a newer revision arrived that is not
+	// rendered yet.
 	subject, ref string
 	behind       time.Time
 	// allowed are the pools whose deletion the trailer of the revision allowedBy allows.
@@ -119,8 +122,8 @@ func (it *item) origins() func(context.Context, []intent.Question) []diag.Positi
 	}
 }
 
-// draw renders the item, or finds that its last build is still valid. If the commit cannot be read, the last build stays, with the
-// reason in err. draw returns an error only if ctx ends.
+// draw renders the item, or finds that its last build is still valid. If the commit cannot be read, the last
+// build stays, with the reason in err. draw returns an error only if ctx ends.
 func (it *item) draw(ctx context.Context) error {
 	if it.upToDate() {
 		return ctx.Err()
@@ -234,7 +237,8 @@ func (it *item) move() {
 	}
 }
 
-// isMissing reports whether nothing is at p in t. If p leads through a symlink, isMissing leaves that to the build and returns false.
+// isMissing reports whether nothing is at p in t. If p leads through a symlink, isMissing leaves that to the
+// build and returns false.
 func isMissing(t tree.Tree, p string) (bool, error) {
 	_, err := t.Lookup(p)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -277,8 +281,8 @@ func faultOf(list diag.List) string {
 	return list[i].Located()
 }
 
-// unblocked returns a render's diagnostics without those that block pools. The planner reports these again,
-// as errors.
+// unblocked returns a render's diagnostics except the ones that block pools. The planner reports these
+// again, as errors.
 func unblocked(r *render.Kept) diag.List {
 	type finding struct{ code, object, field string }
 	again := map[finding]bool{}

@@ -36,14 +36,17 @@ type Proposal struct {
 	Light bool
 	// Draft says that nobody is asked to approve the proposal. Its plans have no digest.
 	Draft bool
-	// Only names the targets to plan, whether the proposal changes them or not. If it is empty, weir plans the targets that the proposal changes.
+	// Only names the targets to plan, whether the proposal changes them or not. If it is empty, weir plans
+	// the targets that the proposal changes.
 	Only []string
 	// All says that all targets are planned, whether the proposal changes them or not.
 	All bool
-	// At returns other commits of the repository that the snapshot is from. If it is nil, View.At of the source is used.
+	// At returns other commits of the repository that the snapshot is from. If it is nil, View.At of the
+	// source is used.
 	At func(ctx context.Context, revision string) (snapshot.Snapshot, error)
-	// Head is set if the snapshot is a work tree with uncommitted changes. It is the commit below them, or a zero value if there is no
-	// commit yet. A target that reads the same files in both is planned under that commit.
+	// Head is set if the snapshot is a work tree with uncommitted changes. It is the commit below them, or a
+	// zero value if there is no commit yet. A target that reads the same files in both is planned under that
+	// commit.
 	Head *snapshot.Snapshot
 }
 
@@ -58,8 +61,8 @@ const lightBytes = 1 << 20
 type Review struct {
 	// Batches are the scopes with touched targets. They are planned, and never applied.
 	Batches []reconciler.Batch
-	// Touched lists the targets to plan: the proposal changes their build or requests their plan. Gone lists the targets that it
-	// removes. Targets is the number of the source's targets in the proposal.
+	// Touched lists the targets to plan: the proposal changes their build or requests their plan. Gone lists
+	// the targets that it removes. Targets is the number of the source's targets in the proposal.
 	Touched, Gone []string
 	Targets       int
 	// Names are all targets of the source in the proposal, in order.
@@ -71,12 +74,15 @@ type Review struct {
 	// Roleless are touched targets of AWS itself that have no role for plans.
 	Roleless []string
 
-	// after lists the targets that each touched target waits for. conditions holds the waits of each target's steps.
+	// after lists the targets that each touched target waits for. conditions holds the waits of each target's
+	// steps.
 	after      map[string][]string
 	conditions map[string]gates.Conditions
-	// reads records the files and lookups of the builds of the touched targets. It is nil if a new build may differ although nothing was committed.
+	// reads records the files and lookups of the builds of the touched targets. It is nil if a new build may
+	// differ although nothing was committed.
 	reads *reads.Set
-	// The accounts of the first openable batches may be opened. others are the batches that the proposal does not touch.
+	// The accounts of the first openable batches may be opened. others are the batches that the proposal does
+	// not touch.
 	openable int
 	others   []reconciler.Batch
 }
@@ -101,9 +107,10 @@ func places(items []*item, source string) (out []Place) {
 	return out
 }
 
-// Open opens the accounts of the scopes with touched targets. It opens no other accounts, because waiting for them would only delay the
-// review. If an account cannot be opened, the reports of its targets say why. accounts must not be the ones that apply plans, because what
-// one remembers must not affect the other.
+// Open opens the accounts of the scopes with touched targets. It opens no other accounts, because waiting
+// for them would only delay the review. If an account cannot be opened, the reports of its targets contain
+// the reason. accounts must not be the ones that apply plans, because what one remembers must not affect the
+// other.
 func (r *Review) Open(ctx context.Context, accounts Accounts) {
 	accounts.Attach(ctx, r.Batches[:r.openable], slices.Concat(r.Batches[r.openable:], r.others)...)
 }
@@ -169,8 +176,8 @@ func (r *Review) read(renders map[string]*rendered) {
 	r.reads = &all
 }
 
-// Review finds what a proposal changes. It uses AWS only to decrypt files, through accounts. It fails only if ctx ends or the proposal
-// cannot be read.
+// Review finds what a proposal changes. It uses AWS only to decrypt files, through accounts. It fails only if
+// ctx ends or the proposal cannot be read.
 func (b *Base) Review(ctx context.Context, accounts Accounts, p Proposal) (*Review, error) {
 	f := b.fleet.forReview(b.fleet.followed)
 	f.o.Accounts = accounts
@@ -210,7 +217,8 @@ func (f *Fleet) propose(ctx context.Context, followed map[string]View, p Proposa
 		v.At = p.At
 	}
 	views[p.Source] = v
-	// The configuration of a review may have been replaced meanwhile, so the followed commits do not get its variables.
+	// The configuration of a review may have been replaced meanwhile, so the followed commits do not get its
+	// variables.
 	in := &inputs{views: views, variables: passing{secrets, "proposals"}, readOnly: true}
 	items := f.expand(in)
 	for _, it := range items {
@@ -232,7 +240,8 @@ func (f *Fleet) propose(ctx context.Context, followed map[string]View, p Proposa
 	return c, items, ctx.Err()
 }
 
-// newReview returns the review of a proposal, with the targets that it touches. It fails if the proposal cannot be read.
+// newReview returns the review of a proposal, with the targets that it touches. It fails if the proposal
+// cannot be read.
 func newReview(c *Composition, items []*item, p Proposal) (*Review, error) {
 	out := &Review{Places: places(items, p.Source), after: map[string][]string{}, conditions: c.Conditions}
 	var removed []string
@@ -295,7 +304,8 @@ func scopeOf(members []member, untrusted bool) scope {
 	return planned
 }
 
-// sortBatches puts the batches of a proposal into the review, and returns those whose accounts stay closed. f is the fleet of the review.
+// sortBatches puts the batches of a proposal into the review, and returns those whose accounts stay closed. f
+// is the fleet of the review.
 func (b *Base) sortBatches(out *Review, f *Fleet, batches []reconciler.Batch, roleless map[string]bool, p Proposal) (shut []reconciler.Batch) {
 	for _, batch := range batches {
 		batch.AllTargets = false // a review does not report orphans

@@ -81,7 +81,8 @@ type sourceWaves struct {
 }
 
 // wavesOf collects the FleetRollouts and pools of each source. Only FleetRollouts of followed commits are in
-// force, not those of an earlier revision to which a target is held.
+// force. A target that is held to an earlier revision does not put the FleetRollouts of that revision in
+// force.
 func wavesOf(items []*item) map[string]*sourceWaves {
 	out := map[string]*sourceWaves{}
 	for _, it := range items {

@@ -20,8 +20,8 @@ type roster struct {
 	removed []string
 }
 
-// findRemoved finds the targets that each source's commit removed. If a source was not read completely, it removed nothing. A change of the
-// configuration removes nothing either.
+// findRemoved finds the targets that each source's commit removed. If a source was not read completely, it
+// removed nothing. A change of the configuration removes nothing either.
 func (f *Fleet) findRemoved(views map[string]View, items []*item) {
 	next := map[string]*roster{}
 	for _, source := range f.o.Config.Sources {
@@ -66,7 +66,8 @@ func allKnown(items []*item) bool {
 // to 256 characters in AWS), a part of an address and an argument on the command line.
 var expandedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,255}$`) })
 
-// named gives the item the name that its path produces. If that is no valid name, the item gets another one and an error.
+// named gives the item the name that its path produces. If that is no valid name, the item gets another one
+// and an error.
 func (it *item) named(name string) {
 	it.name = name
 	if expandedName().MatchString(name) {

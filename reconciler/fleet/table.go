@@ -108,8 +108,8 @@ func reserve(items []*item) {
 	}
 }
 
-// keepUnlisted prevents deletions where unknown targets may exist: those of a path that could not
-// be read, in every place that its table names.
+// keepUnlisted prevents deletions in places that may have unknown targets. If a path could not be read,
+// these are all places that its table names.
 func (f *Fleet) keepUnlisted(items []*item, batches []reconciler.Batch) {
 	for _, it := range items {
 		if !it.unknown || it.target.Table == nil {

@@ -14,8 +14,8 @@ type chains struct {
 	lists map[string][]string
 }
 
-// before returns the targets that a target waits for, in order. Targets with the same direct dependencies share one list, so that hundreds
-// of targets that wait for hundreds of others need little memory.
+// before returns the targets that a target waits for, in order. Targets with the same direct dependencies
+// share one list, so that hundreds of targets that wait for hundreds of others need little memory.
 func (c *chains) before(target string) []string {
 	direct := c.direct[target]
 	if len(direct) == 0 {

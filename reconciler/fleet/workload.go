@@ -18,8 +18,9 @@ type client struct {
 	cluster *workload.Cluster
 }
 
-// attachWorkload gives a target the client of the cluster that its machines join, if the configuration names a kubeconfig. A kubeconfig that
-// cannot be used is an error of the target, but does not hold its other steps.
+// attachWorkload gives a target the client of the cluster that its machines join, if the configuration names
+// a kubeconfig. A kubeconfig that cannot be used is an error of the target, but does not hold its other
+// steps.
 func (f *Fleet) attachWorkload(in *inputs, d *reconciler.Desired, t *targetspec.Target) {
 	file := t.KubeconfigFile
 	if file == "" {

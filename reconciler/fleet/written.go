@@ -12,8 +12,8 @@ import (
 	"github.com/weir-gitops/weir/render/sops"
 )
 
-// Written stores one build of each target for later processes. It may lose a build at any time; the target is then rendered again. Get must
-// return only what the same program has put for the same target and key.
+// Written stores one build of each target for later processes. It may lose a build at any time; the target is
+// then rendered again. Get must return only what the same program has put for the same target and key.
 type Written interface {
 	Get(ctx context.Context, target string, key [sha256.Size]byte) []byte
 	// Put gets nil if the newest build must not be stored.
@@ -25,8 +25,8 @@ type Written interface {
 // reading bounds the stored builds that are read at the same time.
 var reading = make(chan struct{}, 2)
 
-// recall returns the build that an earlier process stored, if everything that it read from the tree is the same in the commit. Otherwise it
-// returns nil.
+// recall returns the build that an earlier process stored, if everything that it read from the tree is the
+// same in the commit. Otherwise it returns nil.
 func (it *item) recall(ctx context.Context) (*render.Kept, error) {
 	if it.written == nil || it.render.result != nil || unwritable(it.proposed, it.keyless, it.secretVars) {
 		return nil, nil
@@ -69,8 +69,8 @@ func unwritable(proposed bool, keyless *sops.Decrypter, secretVars []string) boo
 	return proposed || keyless != nil || len(secretVars) > 0
 }
 
-// writtenKey identifies all inputs of the item's render but the tree and the keys. The keys do not matter, because builds with decrypted
-// values are not stored.
+// writtenKey identifies all inputs of the item's render but the tree and the keys. The keys do not matter,
+// because builds with decrypted values are not stored.
 func (it *item) writtenKey() [sha256.Size]byte {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q %d\n", it.path, whereValuesAre(it.valueFiles), it.valueFiles, it.budget.build().Nodes)

@@ -26,7 +26,7 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// State says how much of a group or nodegroup became manifests.
+// State is the degree to which a group or nodegroup became manifests.
 type State string
 
 // The states of a pool.

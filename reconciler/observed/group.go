@@ -87,7 +87,7 @@ func (g Group) DesiredInstances() int32 {
 	return n
 }
 
-// Leaving reports whether the instance is leaving its group. The states are those of LifecycleState in the
+// Leaving reports whether the instance is leaving its group. The states are values of LifecycleState in the
 // Auto Scaling API.
 func (i Instance) Leaving() bool {
 	switch i.LifecycleState {

@@ -213,7 +213,7 @@ func (r Refresh) Brings(policy *intent.MixedInstances) bool {
 // Lately is the maximum age of ended refreshes that matter.
 const Lately = time.Hour
 
-// Active reports whether the refresh is in progress. The states are those of InstanceRefreshStatus in the
+// Active reports whether the refresh is in progress. The states are values of InstanceRefreshStatus in the
 // Auto Scaling API.
 func (r Refresh) Active() bool {
 	switch r.Status {

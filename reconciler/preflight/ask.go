@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// maxRounds bounds the rounds in which facts lead to further facts. The longest chain is that of a
+	// maxRounds bounds the rounds in which facts lead to further facts. The longest chain belongs to a
 	// quota: instances, their types, and then a dry run.
 	maxRounds = 5
 	// patience is the maximum time that a plan waits for answers. onePatience is the maximum for one kind of
@@ -55,7 +55,7 @@ func New(cloud Cloud, launcher Launcher, now func() time.Time) *Asker {
 
 // Answer is AWS's answer about one plan.
 type Answer struct {
-	// Findings say what AWS would refuse.
+	// Findings lists what AWS would refuse.
 	Findings diag.List
 	// Refused explains for pools ("namespace/name") why no new machine can start: AWS said that a named
 	// resource does not exist or cannot be used. Short capacity, dry runs and unanswered questions do not

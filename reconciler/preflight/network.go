@@ -67,7 +67,7 @@ func (v *verdict) unknownTypes(l *launch) {
 
 func noType(name string) string { return "EC2 offers no instance type " + name + " in this region" }
 
-// edges looks for features that local and wavelength zones lack.
+// edges looks for features that local and wavelength zones do not have.
 // Assumed of AWS: wavelength-nodegroups.
 func (v *verdict) edges(l *launch, zones []string) {
 	wavelength := slices.DeleteFunc(slices.Clone(zones), func(z string) bool { return !strings.Contains(z, "-wlz-") })

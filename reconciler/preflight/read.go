@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// mostEach bounds the things of a kind that weir reads one at a time for a plan, and mostBatch
-	// those that it reads in batches. A plan may name more, even in an untrusted commit: weir then
-	// reports them as unknown.
+	// mostEach bounds the things of a kind that weir reads one at a time for a plan. mostBatch bounds the
+	// things that it reads in batches. A plan may name more, even in an untrusted commit. weir then reports
+	// them as unknown.
 	mostEach  = 25
 	mostBatch = 2000
 )

@@ -59,7 +59,7 @@ func (r *Record) Recalled() bool {
 	return r.stored != nil
 }
 
-// Recall takes in the stored entries, by target, and adds those of the given targets (see RecallNew).
+// Recall takes in the stored entries, by target, and adds the entries of the given targets (see RecallNew).
 func (r *Record) Recall(stored map[string]Stored, targets []Wanted, now time.Time) {
 	r.mu.Lock()
 	r.stored, r.unread = map[string]Stored{}, map[string]Stored{}

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// maxRounds bounds the rounds in which facts lead to further facts. The longest chain is that of a
-// network: cluster, its subnets, tagged subnets, VPCs, their subnets.
+// maxRounds bounds the rounds in which facts lead to further facts. The longest chain belongs to a network:
+// cluster, its subnets, tagged subnets, VPCs, their subnets.
 const maxRounds = 8
 
 // Resolver answers requests from facts that it caches. It is safe for concurrent use. Calls run one

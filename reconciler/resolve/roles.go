@@ -51,7 +51,7 @@ func (q roleLookup) policies(name string, declared []string) observed.Answer {
 		if unknown.Problem != "" {
 			return warning(codeRoleUnchecked, "weir cannot tell whether the IAM role "+name+" has the policies that the manifest declares: "+unknown.Problem)
 		}
-		return observed.Answer{} // no such role: the lookup of the role itself says so
+		return observed.Answer{} // no such role: the lookup of the role itself reports it
 	}
 	var commands, missing []string
 	for _, arn := range declared {

@@ -70,7 +70,7 @@ func newPlace(ctx context.Context, st *Stage, now time.Time, a Assumptions) (*pl
 	return p, nil
 }
 
-// compare plans from the copy, and returns where that plan differs from AWS's.
+// compare plans from the copy, and returns the differences between that plan and AWS's.
 func (p *place) compare(ctx context.Context, w *staging) (doubts []string) {
 	batch := p.batch
 	batch.Targets = slices.Clone(batch.Targets)

@@ -211,7 +211,7 @@ func (v *visit) whyNot(ctx context.Context, a assumption) string {
 	return cmp.Or(a.absent, "the check was not reached: see what differs or was refused above")
 }
 
-// told returns a text for a report without the account's number.
+// told formats a text for a report and removes the account's number from it.
 func (n *notes) told(format string, args ...any) string {
 	text := fmt.Sprintf(format, args...)
 	if account := n.client.Account(); account != "" {

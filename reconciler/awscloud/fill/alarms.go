@@ -27,7 +27,7 @@ type alarm struct {
 }
 
 // fillAlarms reads the states of alarms with spare calls. An error has no other effect: an unknown or
-// outdated state is missing from the result, which says why.
+// outdated state is missing from the result, with the reason.
 func (f *Filler) fillAlarms(ctx context.Context, s *observed.State, names []string) error {
 	if len(names) == 0 {
 		return nil

@@ -22,7 +22,7 @@ func (g *GoneClusters) Add(name string, now time.Time) {
 	g.found[name] = now
 }
 
-// Recent returns those of the names that were recently found missing. It forgets all others.
+// Recent returns the given names that were recently found missing. It forgets all others.
 func (g *GoneClusters) Recent(names map[string]bool, now time.Time) map[string]bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -15,7 +15,8 @@ const settling = 120 * time.Second
 // than such a step stays parked.
 const forgotten = time.Hour
 
-// UnknownNames remembers since when AWS refuses names that weir did not make.
+// UnknownNames remembers the names that weir did not make and AWS refuses, each with the time of the first
+// refusal.
 type UnknownNames struct {
 	now func() time.Time
 

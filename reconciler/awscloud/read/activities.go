@@ -23,7 +23,7 @@ type Activity struct {
 }
 
 // Activities reads the newest scaling activities of a group, the newest first. deleted says that the group
-// may be gone. An empty group reads those of the whole account, twice as many.
+// may be gone. If group is "", Activities reads the activities of the whole account, twice as many.
 func (r *Reader) Activities(ctx context.Context, group string, deleted bool) ([]Activity, error) {
 	in := &autoscaling.DescribeScalingActivitiesInput{MaxRecords: aws.Int32(activitiesRead), AutoScalingGroupName: convert.StringOrNil(group)}
 	if group == "" {

@@ -213,7 +213,7 @@ func kindOfEKS(operation, code, message string) observed.ErrorKind {
 	return observed.Unknown
 }
 
-// kindOfEC2 classifies by the parts of which EC2's codes consist.
+// kindOfEC2 classifies an EC2 code by its parts.
 // Assumed of AWS: quota-codes.
 func kindOfEC2(code string) observed.ErrorKind {
 	switch {

@@ -88,7 +88,7 @@ func (l *Limits) SetShare(share float64) {
 	}
 }
 
-// leave ends one use of the limits that of returned. They are dropped with their last user.
+// leave ends one use of limits that the method of returned. The limits are dropped with their last user.
 func (l *Limits) leave(p limitKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
 )
 
-// The lifecycle states of members, except those of hooks.
+// The lifecycle states of members, except the states of hooks.
 const (
 	memberPending     = "Pending"
 	memberInService   = "InService"

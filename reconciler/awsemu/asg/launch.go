@@ -202,7 +202,7 @@ func MatcherOf(r *ec2.Region, cfg GroupConfig) func(*Member) bool {
 	}
 }
 
-// hasImage reports whether a member's image is that of a choice. A member with its template's image has the
+// hasImage reports whether a member has the image of a choice. A member with its template's image has the
 // image of the version, because it matches the version.
 func (ch *Choice) hasImage(r *ec2.Region, m *Member) bool {
 	switch {

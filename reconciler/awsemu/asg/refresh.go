@@ -21,7 +21,7 @@ const (
 	refreshRollbackFailed = "RollbackFailed"
 )
 
-// maxRefreshes bounds the stored refreshes of a group. AWS keeps those of six weeks.
+// maxRefreshes bounds the stored refreshes of a group. AWS stores refreshes for six weeks.
 const maxRefreshes = 100
 
 // refresh is an instance refresh. It waits for checkpoint delays and the bake time, but not for warm-up

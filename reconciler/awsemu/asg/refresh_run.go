@@ -296,7 +296,7 @@ func (r *replacement) staleMembers() []*Member {
 	return r.staleOf(Keep(r.g.Members, (*Member).Active))
 }
 
-// staleOf returns those of the given members that must be replaced.
+// staleOf returns the given members that must be replaced.
 func (r *replacement) staleOf(members []*Member) []*Member {
 	if r.f.Strategy == replaceRootVolume {
 		return Keep(members, r.oldVolume())

@@ -163,8 +163,8 @@ func seedBottlerocket(r *Region, arch string, minor int) {
 	}
 }
 
-// seedWindows creates the EKS-optimized images of Windows Server. Their parameters are next to those of all
-// other Windows images.
+// seedWindows creates the EKS-optimized images of Windows Server. The paths of their parameters are next to
+// the paths for all other Windows images.
 func seedWindows(r *Region, minor int) {
 	for _, edition := range []string{"2019-English-Core", "2019-English-Full", "2022-English-Core", "2022-English-Full"} {
 		family := fmt.Sprintf("Windows_Server-%s-EKS_Optimized-1.%d", edition, minor)

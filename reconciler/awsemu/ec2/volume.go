@@ -31,7 +31,7 @@ type Volume struct {
 	State    string `json:"-"` // of the attachment
 }
 
-// volumesOf returns an instance's volumes: those of its image, with the changes and additions from the
+// volumesOf returns the volumes of an instance: its image's volumes, with the changes and additions from the
 // launch's mappings.
 func (r *Region) volumesOf(in *Instance) []*Volume {
 	if in.State == InstanceTerminated {

@@ -24,8 +24,8 @@ func accessPolicyARN(region string, name string) string {
 	return "arn:" + world.Partition(region) + ":eks::aws:cluster-access-policy/" + name
 }
 
-// entries returns a cluster's access entries: those of the seed, and one for the nodes of each nodegroup. A
-// cluster that reads only the ConfigMap has none.
+// entries returns a cluster's access entries: the entries of the seed, and one for the nodes of each
+// nodegroup. A cluster that reads only the ConfigMap has no entries.
 func entries(clusters world.Table[*Cluster], rq *request) (*Cluster, map[string]AccessEntry, error) {
 	c, err := findCluster(clusters, rq.Label("name"))
 	if err != nil {

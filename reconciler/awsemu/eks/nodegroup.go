@@ -160,8 +160,8 @@ func (ng *nodegroup) health(r *Region) []healthIssue {
 	return issues
 }
 
-// out returns the nodegroup in the form of answers. Its desired size is that of the Auto Scaling group,
-// which others can change.
+// out returns the nodegroup in the form of answers. Its desired size is the Auto Scaling group's, which
+// others can change.
 func (ng *nodegroup) out(r *Region) map[string]any {
 	issues, status := ng.health(r), ng.Status
 	if status == active && len(issues) > 0 {

@@ -63,7 +63,7 @@ func (d Data) Has(name string) bool {
 
 func Decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// MergedWith returns a new body: d's members, replaced by those of over.
+// MergedWith returns a new body: d's members, replaced by over's members.
 func (d Data) MergedWith(over Data) Data {
 	out := Data{}
 	for name, v := range d {

@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// Table is a map with sorted keys, so that a page can start without sorting. Its JSON is that of the map.
+// Table is a map with sorted keys, so that a page can start without sorting. Its JSON is the map's.
 type Table[V any] struct {
 	rows map[string]V
 	keys []string

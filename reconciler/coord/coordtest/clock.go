@@ -73,7 +73,7 @@ func (c *Clock) SetWall(by time.Duration) {
 	c.off.Wall = c.off.Wall.Add(by)
 }
 
-// Slept makes the machine have slept for the last d: its monotonic clock stood still.
+// Slept simulates that the machine slept for the last d: its monotonic clock stood still.
 func (c *Clock) Slept(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

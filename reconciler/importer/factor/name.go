@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// name gives each shape a readable name: the common part of its pools' names without that of their
-// cluster, or else its kind.
+// name gives each shape a readable name: the common part of its pools' names without their cluster's name,
+// or else its kind.
 func (w *writer) name() {
 	taken := map[string]bool{}
 	slices.SortFunc(w.shapes, func(a, b *shape) int {

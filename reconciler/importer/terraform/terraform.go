@@ -126,7 +126,7 @@ type document struct {
 	Encrypted json.RawMessage `json:"encrypted_data"`
 }
 
-// Error says why a file cannot be used, and what to do instead.
+// Error describes why a file cannot be used, and what to do instead.
 type Error struct{ What, Do string }
 
 func (e *Error) Error() string { return e.What }

@@ -127,7 +127,8 @@ type Point struct {
 	// the version says nothing, as in a nodegroup, they did not exist at the start.
 	Old int32 `json:"old"`
 	New int32 `json:"new"`
-	// Starting is the number of machines that are not in service yet, Ending of those that no longer are.
+	// Starting is the number of machines that are not in service yet, and Ending the number that no longer
+	// are.
 	Starting int32 `json:"starting"`
 	Ending   int32 `json:"ending"`
 }

@@ -134,7 +134,7 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		}
 	}
 	// New elements of a list are added in the order of their indexes. Removals come last, from the end, so
-	// that all indexes are those of the original item.
+	// that all indexes refer to the original item.
 	slices.SortStableFunc(changes, func(a, b change) int {
 		takesA, takesB := a.clause == "REMOVE", b.clause == "REMOVE"
 		switch {
