@@ -116,8 +116,8 @@ func (a *assignment) start(now Instant, ttl time.Duration) {
 	a.observed = now
 }
 
-// observe adds the waiting times to the situation of a key. o is the key's owner, living or not, and to the
-// member that placement proposes.
+// observe adds the waiting times to the situation of a key. o is the key's owner, living or not. The
+// parameter to is the member that placement proposes.
 func (a *assignment) observe(s situation, o Owner, to string, now Instant) situation {
 	switch to {
 	case "":
