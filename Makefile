@@ -42,6 +42,14 @@ COMPILER := GOGC=400 GOMEMLIMIT=2GiB
 COMPILE   = $(COMPILER) $(GO) list -export -test -deps
 # Tests make much garbage and live for minutes: fewer collections cost memory alone.
 test quick: export GOGC ?= 200
+# Tests write their files to memory where it has 4 GiB free and may hold programs: databases and
+# repositories sync each write, and a disk takes up to half of the time for that. Go's own build files stay on disk.
+MEMORY := $(shell d=/dev/shm; [ -w $$d ] && [ "$$(df -Pk $$d | awk 'NR == 2 {print $$4}')" -gt 4194304 ] && ! grep -qE " $$d [a-z]+ [^ ]*noexec" /proc/mounts && echo $$d)
+DISK   := $(or $(TMPDIR),/tmp)
+ifneq ($(MEMORY),)
+test quick race: export GOTMPDIR ?= $(DISK)
+test quick race: export TMPDIR := $(MEMORY)
+endif
 PROPERTIES = $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid"' . | xargs -n1 dirname | sort -u)
 # make lint vets. From a cold cache, go test would vet all dependencies too.
 TESTFLAGS := -vet=off -ldflags=-w -timeout 30m -p $(shell expr 2 '*' $(CPUS))

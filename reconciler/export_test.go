@@ -15,7 +15,7 @@ func (s *Scope) Remembered() map[string]int {
 	out := m.refusals.Sizes()
 	maps.Copy(out, map[string]int{
 		"clusters": len(m.clusters), "keepers": len(m.keepers.keepers), "left": len(m.skipped.keys),
-		"started": len(m.updates.started), "in service": len(m.pools.inService), "settled": len(m.pools.converged),
+		"started": len(m.updates.started), "in service": len(m.pools.inService), "converged": len(m.pools.converged),
 		"refreshes": len(m.refreshes.watched),
 	})
 	return out

@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 )
 
-// recallSettled marks pools that use an earlier revision as converged if the record says that they
+// recallConverged marks pools that use an earlier revision as converged if the record says that they
 // had converged. A process that has just started needs this to recognize drift.
-func recallSettled(inputs []model.Input, memory *model.Memory) {
+func recallConverged(inputs []model.Input, memory *model.Memory) {
 	cloned := false
 	for i := range inputs {
 		in := &inputs[i]
@@ -19,16 +19,16 @@ func recallSettled(inputs []model.Input, memory *model.Memory) {
 		if in.Set == nil {
 			continue
 		}
-		reached := h != nil && h.Settled != "" && h.Settled == model.NetworkOf(in.Set, in.Answers)
+		reached := h != nil && h.Network != "" && h.Network == model.NetworkOf(in.Set, in.Answers)
 		if !reached && !reachedAny(in.Policy.FallbackPools) {
 			continue
 		}
 		if !cloned {
-			settled := make(map[string]model.LastConverged, len(memory.Converged))
+			converged := make(map[string]model.LastConverged, len(memory.Converged))
 			for key, then := range memory.Converged {
-				settled[key] = then
+				converged[key] = then
 			}
-			memory.Converged, cloned = settled, true
+			memory.Converged, cloned = converged, true
 		}
 		for j := range in.Set.Pools {
 			if own := in.Policy.FallbackPools[in.Set.Pools[j].Key.String()]; h == nil && (own == nil || !own.Reached) {

@@ -153,7 +153,7 @@ func TestAScopeForgetsWhatIsGone(t *testing.T) {
 		}
 		w.settle(append(all, stay)...)
 		now := w.scope.Remembered()
-		for _, what := range []string{"keepers", "started", "settled", "rollouts", "in service"} {
+		for _, what := range []string{"keepers", "started", "converged", "rollouts", "in service"} {
 			if what != "in service" && now[what] < before[what]+4 {
 				t.Errorf("round %d: %d %s are remembered of what there is", round, now[what], what)
 			}

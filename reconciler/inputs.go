@@ -40,7 +40,7 @@ func (ps *passState) prepare(ctx context.Context) ([]model.Input, error) {
 		}
 	}
 	holdNothingContested(inputs)
-	recallSettled(inputs, &memory)
+	recallConverged(inputs, &memory)
 	return inputs, nil
 }
 

@@ -111,20 +111,20 @@ func (k *tokenKeepers) keep(ctx context.Context, o *Options, t *Desired, in mode
 
 // awaitTokens leaves the steps of pools without a valid token to a later pass.
 func awaitTokens(t *Desired, needs model.JoinNeeds, kept jointoken.Result, r *plan.Report, now time.Time) {
-	lacking := map[string]bool{}
+	missing := map[string]bool{}
 	for i := range t.Set.Pools {
 		pool := &t.Set.Pools[i]
 		key := model.JoinKey(pool)
 		if _, wanted := needs.Wanted[key]; wanted && !kept.Until[key].After(now) {
-			lacking[pool.Key.String()] = true
+			missing[pool.Key.String()] = true
 		}
 	}
 	for i := range r.Plan.Steps {
 		st := &r.Plan.Steps[i]
-		st.Later = st.Later || lacking[st.Pool] && st.Verb != step.Delete
+		st.Later = st.Later || missing[st.Pool] && st.Verb != step.Delete
 	}
 	for i := range r.Pools {
-		if p := &r.Pools[i]; lacking[p.Namespace+"/"+p.Name] {
+		if p := &r.Pools[i]; missing[p.Namespace+"/"+p.Name] {
 			p.BootstrapReady = false
 		}
 	}

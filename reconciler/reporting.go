@@ -80,7 +80,7 @@ func (ps *passState) reportPlanned(ctx context.Context, i int) {
 	own := plan.Apt(*in, slices.Clone(t.Diagnostics))
 	attachOrigins(ctx, p, own, t)
 	r.Pools = plan.Statuses(*in, p)
-	plan.Settle(ps.converged, in.Memory.Converged, *in, p, r.Pools)
+	plan.RememberConverged(ps.converged, in.Memory.Converged, *in, p, r.Pools)
 	r.Pools = plan.WithFaults(*in, r.Pools, r.FallbackPools, r.Fallback)
 	r.Governed = p.Governed()
 	r.Levels = plan.Levels(t.Set, ps.memory.levels)

@@ -71,11 +71,11 @@ var stages = []stage{
 		does: "remembers the instance refreshes in progress, and drops the requests to try again that the plans followed",
 	},
 	{
-		name: "report", needs: []fact{"partial", "inputs", "plans", "state", "targets", explained, limited}, makes: []fact{"settled", "inService", reported}, run: (*passState).report,
+		name: "report", needs: []fact{"partial", "inputs", "plans", "state", "targets", explained, limited}, makes: []fact{"converged", "inService", reported}, run: (*passState).report,
 		does: "puts plans, places in Git and states of pools into the reports",
 	},
 	{
-		name: "remember", needs: []fact{"inputs", "observedAt", "state", "targets", "settled", "inService"}, run: (*passState).remember,
+		name: "remember", needs: []fact{"inputs", "observedAt", "state", "targets", "converged", "inService"}, run: (*passState).remember,
 		does: "keeps what later passes need, and forgets what neither Git nor AWS has",
 	},
 	{

@@ -136,24 +136,24 @@ func (dec *decoding) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 		same[wordingOf(f)] = true
 		at[f.Ref.String()+" "+f.Path.String()] = f.Severity == diag.Error && dec.secrets.mixed(f.Ref, f.Path)
 	}
-	known, told := map[string]bool{}, false
+	known, reported := map[string]bool{}, false
 	for _, f := range faults {
 		switch known[wordingOf(f)] = true; {
 		case same[wordingOf(f)]:
 			out = append(out, f)
 		case at[f.Ref.String()+" "+f.Path.String()]: // public has a finding for this field, which is reported instead
 		case f.Code == dataSize:
-			f.Summary, f.Detail, f.Related = "the user data is larger than EC2 takes", "Move files out of it, to a place from which the nodes fetch them.", nil
+			f.Summary, f.Detail, f.Related = "the user data is larger than EC2 allows", "Move files out of it, to a place from which the nodes fetch them.", nil
 			out = append(out, f)
 		case f.Severity == diag.Error && dec.secrets.class == slot.Proposed && !dec.secrets.form(f):
 			dec.unasked = true // the finding depends on both a secret and a public text
 		case f.Severity == diag.Error:
 			dec.refused = append(dec.refused, f.Ref)
-			if !told {
+			if !reported {
 				out = append(out, kinds.Fault{Severity: diag.Error, Code: "secret-value", Ref: f.Ref, Path: intent.Path{"spec"},
 					Summary: "a secret value does not fit where it is used", Detail: "weir does not say which one, or why: that would answer questions about it. Look at the values with sops, and at the fields that take them."})
 			}
-			told = true
+			reported = true
 		case f.Severity == diag.Warning && !dec.secrets.built.Mixes: // only the owner of the secret wrote the text
 			rule, _ := diag.RuleOf(f.Code)
 			f.Summary, f.Detail, f.Related = rule.Short, rule.Help, nil

@@ -124,7 +124,7 @@ func (k *Kept) find(ctx context.Context, t tree.Tree, path string, o kust.Option
 	for _, i := range unknown {
 		at, sure := known(built, asked[i])
 		if !sure {
-			built.Settle()
+			built.RunPlain()
 			at = origin(built, asked[i])
 		}
 		out[i] = at

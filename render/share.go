@@ -73,7 +73,7 @@ type FullError struct {
 }
 
 func (e *FullError) Error() string {
-	return fmt.Sprintf("the render takes %d bytes, beside %d of others; the limit is %d", e.Bytes, e.Held, e.Limit)
+	return fmt.Sprintf("the render takes %d bytes and other renders take %d; the limit is %d", e.Bytes, e.Held, e.Limit)
 }
 
 // attempt runs do, which adds values. If they exceed the limit, it removes them again. The caller holds the

@@ -88,7 +88,7 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 		}()
 	}
 	forge = s.Adv.References[p.MergeRef]
-	wants, err := b.lacks(head, forge)
+	wants, err := b.missing(head, forge)
 	if err != nil || len(wants) == 0 {
 		return forge, false, err
 	}
@@ -107,8 +107,8 @@ func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbin
 	return forge, true, m.remember(p.Head, head, b.now())
 }
 
-// lacks returns the commits that the mirror does not have.
-func (b *mirrorBackend) lacks(commits ...plumbing.Hash) (out []plumbing.Hash, err error) {
+// missing returns the commits that the mirror does not have.
+func (b *mirrorBackend) missing(commits ...plumbing.Hash) (out []plumbing.Hash, err error) {
 	for _, h := range commits {
 		have, err := b.mirror.db.Has(h)
 		if err != nil {

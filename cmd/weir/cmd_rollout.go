@@ -280,7 +280,7 @@ func (s surroundings) rolloutTables(r waves.Rollout) error {
 	return w.Flush()
 }
 
-// shares formats the percentages of each pool at which a wave waits, "" if there are none.
+// shares formats the percentages of each pool at which a wave waits, "" for none.
 func shares(list []int32) string {
 	var out []string
 	for _, s := range list {

@@ -322,6 +322,6 @@ func (h *fallbacks) fillHeld(in *inputs, it *item, s *search, why string) {
 	d.Origins = func(ctx context.Context, asked []intent.Question) []diag.Position {
 		return kept.Origins(ctx, tree, path, options, asked)
 	}
-	d.Policy.Fallback = &model.Fallback{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Settled: s.record.ConvergedNetwork(it.wanted())}
+	d.Policy.Fallback = &model.Fallback{Revision: c.revision, Why: why, Recorded: s.record.Recorded(c.revision), Network: s.record.ConvergedNetwork(it.wanted())}
 	h.desired[it.name] = it.wanted() + it.configured()
 }

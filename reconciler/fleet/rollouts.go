@@ -175,12 +175,12 @@ func unmet(it *item, s *sourceWaves, demand rollout.Demand, filled map[string]ro
 	var met []rollout.Pool
 	for i := range it.desired.Set.Pools {
 		p := poolIn(it.name, &it.desired.Set.Pools[i])
-		if lacks[p.Pool] = demand.Lacks(s.named, filled, p); lacks[p.Pool] == "" {
+		if lacks[p.Pool] = demand.Unmet(s.named, filled, p); lacks[p.Pool] == "" {
 			delete(lacks, p.Pool)
 			met = append(met, p)
 		}
 	}
-	if together := demand.LacksTogether(s.named, met); together != "" {
+	if together := demand.UnmetTogether(s.named, met); together != "" {
 		for _, p := range met {
 			lacks[p.Pool] = together
 		}
@@ -243,7 +243,7 @@ func holdToDemand(p *plan.Plan, w *model.Waves, change []rollout.Pool) {
 	lacks, names := map[string]string{}, slices.Sorted(maps.Keys(w.Specs))
 	for _, name := range names {
 		spec := w.Specs[name]
-		lacks[name] = w.LacksPlaced(name, spec, spec.Foresee(slices.DeleteFunc(slices.Clone(change), func(p rollout.Pool) bool { return !rollout.Selects(spec.Selector, p) })))
+		lacks[name] = w.UnmetPlaced(name, spec, spec.Foresee(slices.DeleteFunc(slices.Clone(change), func(p rollout.Pool) bool { return !rollout.Selects(spec.Selector, p) })))
 	}
 	for i := range p.Steps {
 		s := &p.Steps[i]

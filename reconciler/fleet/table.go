@@ -21,7 +21,7 @@ func (f *Fleet) give(in *inputs, t *targetspec.Target, items []*item) {
 		if !it.unknown {
 			own := t.For(it.match)
 			if own == nil {
-				it.lackRow()
+				it.reportMissingRow()
 				continue
 			}
 			it.target = f.same(it.name, own, t)
@@ -52,9 +52,9 @@ func (f *Fleet) same(name string, own, written *targetspec.Target) *targetspec.T
 	return own
 }
 
-// lackRow reports that the configuration has no row for the item.
-func (it *item) lackRow() {
-	summary, detail := it.target.Lacks(it.match)
+// reportMissingRow reports that the configuration has no row for the item.
+func (it *item) reportMissingRow() {
+	summary, detail := it.target.Missing(it.match)
 	it.rowless = true
 	it.diags = append(it.diags, diag.Diagnostic{Severity: diag.Error, Code: "row-missing", Summary: summary, Detail: detail})
 }

@@ -135,7 +135,7 @@ func About(ch step.Change, object intent.ObjectRef, at intent.Path) bool {
 
 func (d *differ) put(object intent.ObjectRef, at intent.Path, value any) {
 	if object.Kind == "" {
-		d.out = append(d.out, Difference{Field: strings.TrimPrefix(at.String(), "spec."), Why: "only PoolOptions can say it, and the pool has none"})
+		d.out = append(d.out, Difference{Field: strings.TrimPrefix(at.String(), "spec."), Why: "only PoolOptions has this field, and the pool has no PoolOptions"})
 		return
 	}
 	d.out = append(d.out, Difference{Object: object, Path: slices.Clone(at), Value: value})

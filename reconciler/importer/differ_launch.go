@@ -27,7 +27,7 @@ func (d *differ) template(ref observed.TemplateRef, image string) {
 	}
 	wanted, has, why := d.sides(t, ref, image)
 	if why != "" {
-		d.out = append(d.out, Difference{Field: "launchTemplate", Why: "the version " + ref.Version + " cannot be said: " + why})
+		d.out = append(d.out, Difference{Field: "launchTemplate", Why: "version " + ref.Version + " cannot be written: " + why})
 		for _, i := range launching {
 			d.covered[i] = true
 		}

@@ -147,7 +147,7 @@ func TestDifferences(t *testing.T) {
 		"a version that manifests cannot say": {
 			have: observed.Group{Template: third}, has: template(intent.TemplateData{ImageID: "ami-1", BlockDeviceMappings: outlives}),
 			lt:      &intent.LaunchTemplate{Name: "web", Image: intent.Lookup{Kind: "x"}},
-			changes: launches, said: "launchTemplate: the version 3 cannot be said: the volume /dev/xvda outlives its machine, and manifests cannot say that\n",
+			changes: launches, said: "launchTemplate: version 3 cannot be written: the volume /dev/xvda outlives its machine, and manifests cannot say that\n",
 		},
 		"a version that differs by user data alone": {
 			have: observed.Group{Template: third}, has: template(intent.TemplateData{ImageID: "ami-1"}), lt: &intent.LaunchTemplate{Name: "web", Image: intent.Lookup{Kind: "x"}},

@@ -38,8 +38,8 @@ func (i Instance) AwaitsHook() bool { return i.LifecycleState == "Pending:Wait" 
 // AwaitsEnd reports whether the instance waits until something completes its terminating lifecycle hook.
 func (i Instance) AwaitsEnd() bool { return i.LifecycleState == "Terminating:Wait" }
 
-// Lacks reports whether the group has fewer instances, starting or in service, than it wants.
-func (g Group) Lacks() bool {
+// BelowDesired reports whether the group has fewer instances, starting or in service, than it wants.
+func (g Group) BelowDesired() bool {
 	return g.count(Instance.Counts) < g.DesiredInstances()
 }
 

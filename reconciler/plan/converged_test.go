@@ -96,7 +96,7 @@ func TestNoKubeletIsNewerThanItsAPIServer(t *testing.T) {
 				converge(t, m, in)
 				p, full := m.pass(t, in)
 				in.Memory.Converged = map[string]model.LastConverged{}
-				Settle(in.Memory.Converged, nil, full, p, Statuses(full, p))
+				RememberConverged(in.Memory.Converged, nil, full, p, Statuses(full, p))
 			}
 			behind := at(testInput(tc.after), "1.33", "ACTIVE")
 			behind.Memory, behind.Policy.ReportOnly = in.Memory, false

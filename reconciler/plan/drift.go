@@ -12,11 +12,11 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// Settle adds to next the desired state of the target's pools that have converged after a pass with
+// RememberConverged adds to next the desired state of the target's pools that have converged after a pass with
 // the plan p and the statuses. A pool that has not followed an image yet has not converged. Neither
 // has a pool that something else may have been applied to, even after Git takes that back: a
 // difference that weir itself has written is no drift.
-func Settle(next, old map[string]model.LastConverged, in model.Input, p *Plan, statuses []PoolStatus) {
+func RememberConverged(next, old map[string]model.LastConverged, in model.Input, p *Plan, statuses []PoolStatus) {
 	if in.Policy.Adoption.Asked {
 		return // only part of the pools was planned
 	}

@@ -143,7 +143,7 @@ func (g *gating) apply(s *step.Step) {
 	case notAgreed:
 		held(step.HeldApproval, "it is not in the plan that was shown and confirmed: apply again", "apply again")
 	case deletes:
-		held(step.HeldApproval, g.Deletions, g.Deletions)
+		held(step.HeldApproval, g.Deletions, "run the command again with --yes")
 	case firstSince:
 		ends := undecided(g.in.Policy, g.plan.Digest())
 		held(step.HeldApproval, undecidedWhy+ends, ends)

@@ -81,7 +81,7 @@ func TestAMovedTemplateIsDrift(t *testing.T) {
 	converge(t, m, in)
 	p, full := m.pass(t, in)
 	settled := map[string]model.LastConverged{}
-	Settle(settled, nil, full, p, Statuses(full, p))
+	RememberConverged(settled, nil, full, p, Statuses(full, p))
 	moved := answering(testInput(pool), golden(4))
 	moved.Memory.Converged = settled
 	p, _ = m.pass(t, moved)

@@ -128,11 +128,11 @@ func TestMachinesBesideTheirGroupCountNoMore(t *testing.T) {
 		// Nor does it fill a place that is empty, also where places are counted by weight.
 		g.Instances = g.Instances[1:]
 		m.state.Groups["web"] = g
-		if p, full = m.pass(t, in); Statuses(full, p)[0].Converged || !g.Lacks() || !g.Short() {
+		if p, full = m.pass(t, in); Statuses(full, p)[0].Converged || !g.BelowDesired() || !g.Short() {
 			t.Errorf("%s: a machine too few makes the group complete", state)
 		}
 		g.DesiredCapacity, g.MixedInstancesPolicy = 4, &intent.MixedInstances{Overrides: []intent.Override{{InstanceType: "m5.large", WeightedCapacity: "2"}}}
-		if n := g.DesiredInstances(); n != 2 || !g.Lacks() {
+		if n := g.DesiredInstances(); n != 2 || !g.BelowDesired() {
 			t.Errorf("%s: a group of 4 with a machine of weight 2 wants %d machines", state, n)
 		}
 	}

@@ -258,7 +258,7 @@ func TestDriftIsPutBackWhileAWaveHolds(t *testing.T) {
 		converge(t, m, in)
 		p, full := m.pass(t, in)
 		in.Memory.Converged = map[string]model.LastConverged{}
-		Settle(in.Memory.Converged, nil, full, p, Statuses(full, p))
+		RememberConverged(in.Memory.Converged, nil, full, p, Statuses(full, p))
 		if len(in.Memory.Converged) != 2 {
 			t.Fatalf("settled: %v", in.Memory.Converged)
 		}

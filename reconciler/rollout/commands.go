@@ -21,7 +21,7 @@ func (r *Record) Find(name string) (*Run, error) {
 		}
 		if strings.HasSuffix(run.Name, "/"+name) {
 			if found != nil {
-				return nil, fmt.Errorf("%w by one meaning: %s and %s are", ErrUnknown, found.Name, run.Name)
+				return nil, fmt.Errorf("%w: more than one matches, such as %s and %s", ErrUnknown, found.Name, run.Name)
 			}
 			found = run
 		}

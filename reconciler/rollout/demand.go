@@ -29,11 +29,11 @@ type Place struct {
 	Whole, Idle bool
 }
 
-// Lacks explains which requirement the FleetRollouts, by name, do not meet for a pool. It is empty
+// Unmet explains which requirement the FleetRollouts, by name, do not meet for a pool. It is empty
 // if they meet all. Every FleetRollout that selects the pool restricts it, so it is enough if one
 // of them meets a requirement. filled reports which of their waves can contain pools. Without it,
 // all can.
-func (d Demand) Lacks(specs map[string]Spec, filled map[string]Filled, p Pool) string {
+func (d Demand) Unmet(specs map[string]Spec, filled map[string]Filled, p Pool) string {
 	var names []string
 	most, bound := waveCount{}, int32(0)
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
@@ -63,10 +63,10 @@ func (d Demand) Lacks(specs map[string]Spec, filled map[string]Filled, p Pool) s
 	return ""
 }
 
-// LacksTogether names the FleetRollouts that together may replace more machines of a target at the
+// UnmetTogether names the FleetRollouts that together may replace more machines of a target at the
 // same time than its configuration allows, although each of them is within the limit: each counts
 // only its own machines. pools are the pools of the target.
-func (d Demand) LacksTogether(specs map[string]Spec, pools []Pool) string {
+func (d Demand) UnmetTogether(specs map[string]Spec, pools []Pool) string {
 	if d.MaxMachines == 0 {
 		return ""
 	}
@@ -106,11 +106,11 @@ func (d Demand) LacksTogether(specs map[string]Spec, pools []Pool) string {
 		itoa(int(d.MaxMachines)) + " is the maximum: select all pools of the target in one of them"
 }
 
-// LacksPlaced explains which requirement the waves of a FleetRollout do not meet for the pools of a
+// UnmetPlaced explains which requirement the waves of a FleetRollout do not meet for the pools of a
 // change in them. It is empty if they meet all. Only machines that are replaced count. A change
 // with fewer pools than MinWaves cannot fill that many waves. Then the shares of its waves count as
 // well, if each replaces a machine.
-func (d Demand) LacksPlaced(name string, s Spec, places []Place) string {
+func (d Demand) UnmetPlaced(name string, s Spec, places []Place) string {
 	in := map[int][]Place{}
 	pools, machines := 0, 0
 	for _, p := range places {
@@ -272,7 +272,7 @@ func (g *Governor) Unmet(d Demand, target string, permits map[string]Permit) map
 	lacks := map[int]string{}
 	for i := range g.record.Runs {
 		if r := &g.record.Runs[i]; r.Active() && !r.Gathers {
-			lacks[i] = d.LacksPlaced(r.Name, r.Spec, r.Places())
+			lacks[i] = d.UnmetPlaced(r.Name, r.Spec, r.Places())
 		}
 	}
 	var out map[string]string

@@ -37,7 +37,7 @@ func TestWhatADemandLacks(t *testing.T) {
 		"the bound is another pool's":     {Demand{MinWaves: 3, MaxMachines: 5}, []Spec{spec("a", *all, 0, three...), spec("b", *canary, 4)}, "the FleetRollout default/a has no maxMachines, and 5 is the maximum"},
 		"of two, neither":                 {Demand{MinWaves: 4}, []Spec{spec("a", *all, 0, three...), spec("b", *all, 4)}, "the FleetRollout default/a or default/b has 3 waves, and 4 are required"},
 	} {
-		if got := c.demand.Lacks(Names(c.specs), nil, pool); got != c.want {
+		if got := c.demand.Unmet(Names(c.specs), nil, pool); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestOnlyWavesWithMachinesCount(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := Demand{MinWaves: 3, Counts: map[string]bool{"prod": true, "prod2": true, "prod3": true}}
 			s := Spec{FleetRollout: intent.FleetRollout{Waves: tc.waves}}
-			foreseen := d.LacksPlaced("default/nodes", s, s.Foresee(tc.pools))
+			foreseen := d.UnmetPlaced("default/nodes", s, s.Foresee(tc.pools))
 			if tc.want == "" && foreseen != "" || !strings.Contains(foreseen, tc.want) {
 				t.Errorf("%q, want %q", foreseen, tc.want)
 			}
@@ -137,11 +137,11 @@ func TestWavesThatCanHoldNoPool(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 		specs, filled := map[string]Spec{"default/nodes": s}, map[string]Filled{"default/nodes": got}
-		lacks := Demand{MinWaves: 2}.Lacks(specs, filled, pools[0])
+		lacks := Demand{MinWaves: 2}.Unmet(specs, filled, pools[0])
 		if few := len(slices.DeleteFunc(slices.Clone(c.want), func(is bool) bool { return !is })) < 2; few != strings.Contains(lacks, "has 1 wave, and 2 are required; no pool that counts can be in wave ") {
 			t.Errorf("%s: %q", name, lacks)
 		}
-		if lacks := (Demand{MinWaves: 3}).Lacks(specs, filled, pools[0]); len(c.waves) == 3 && lacks != "" {
+		if lacks := (Demand{MinWaves: 3}).Unmet(specs, filled, pools[0]); len(c.waves) == 3 && lacks != "" {
 			t.Errorf("%s: of fewer pools than waves shares decide: %q", name, lacks)
 		}
 	}
@@ -166,7 +166,7 @@ func TestSeveralFleetRolloutsShareABound(t *testing.T) {
 		"one for each, half of it":  {[]Spec{spec("one", 25, "a"), spec("two", 25, "b")}, ""},
 		"one for each, one for all": {[]Spec{spec("one", 50, "a"), spec("two", 50, "b"), spec("all", 50, "")}, ""},
 	} {
-		if got := (Demand{MaxMachines: 50}).LacksTogether(Names(c.specs), pools); got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want)) {
+		if got := (Demand{MaxMachines: 50}).UnmetTogether(Names(c.specs), pools); got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want)) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

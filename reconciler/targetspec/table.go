@@ -179,8 +179,8 @@ func (f VarsFrom) Files() []string {
 
 var literal = regexp.MustCompile(`[\\*?\[\]]`)
 
-// Lacks describes the missing row of a directory, and what to write.
-func (t *Target) Lacks(m Match) (summary, detail string) {
+// Missing describes the missing row of a directory, and what to write.
+func (t *Target) Missing(m Match) (summary, detail string) {
 	key := t.KeyFor(m)
 	return fmt.Sprintf("the table of the target %s has no row %q, so where the directory %s is applied to is not said", t.Name, key, m.Path),
 		fmt.Sprintf("Add the row to targets[].table of weir's configuration, such as %q: {region: eu-west-1, accountID: \"123456789012\"}, or take the directory away. "+

@@ -275,7 +275,7 @@ func (s *setter) prove(ctx context.Context, i int, c change) (why string, err er
 		}
 	}
 	reached := s.users.reach(c.path)
-	if at := s.users.stranger(reached, s.places); at != "" {
+	if at := s.users.otherKustomization(reached, s.places); at != "" {
 		return fmt.Sprintf("%s is used by %s too, which is not a target of this weir", c.path, at), nil
 	}
 	files := maps.Clone(s.files)

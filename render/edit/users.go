@@ -123,8 +123,8 @@ func (u *users) reach(file string) map[string]bool {
 
 func (u *users) has(dir string) bool { _, ok := u.built[dir]; return ok }
 
-// stranger returns a directory in reached that can be built and is none of the places, or "".
-func (u *users) stranger(reached map[string]bool, places []Place) string {
+// otherKustomization returns a directory in reached that can be built and is none of the places, or "".
+func (u *users) otherKustomization(reached map[string]bool, places []Place) string {
 	var found []string
 	for p := range reached {
 		if component, built := u.built[p]; built && !component && len(u.of[p]) == 0 && !slices.ContainsFunc(places, func(at Place) bool { return path.Clean(at.Dir) == p }) {

@@ -80,9 +80,9 @@ func runMarked(ctx context.Context, p *plan, proof Proof) (*markedBuild, *diag.D
 	return &markedBuild{raw: raw, marked: marked, trace: traceOf(m, raw, marked)}, nil
 }
 
-// Settle also runs the plain build, so that Origin can answer if Known is unsure. If that build fails, no
+// RunPlain also runs the plain build, so that Origin can answer if Known is unsure. If that build fails, no
 // field has an origin. Settle is not safe for concurrent use.
-func (r *Result) Settle() {
+func (r *Result) RunPlain() {
 	if r.proof == nil {
 		return
 	}

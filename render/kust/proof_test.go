@@ -55,7 +55,7 @@ func TestProofProperty(t *testing.T) {
 			}
 		}
 		check("marked alone", false)
-		marked.Settle()
+		marked.RunPlain()
 		check("settled", true)
 	})
 	if proven == 0 {

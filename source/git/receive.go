@@ -82,7 +82,7 @@ func oversized(size int64, max PackLimits) error {
 	return fault.New(fault.Unsupported, "the history has an object of %d bytes, more than the limit of %d; use a repository without it", size, max.ObjectBytes)
 }
 
-// unpackRate is the number of bytes of a pack for each second in addition to PackLimits.Unpack. The time is
+// unpackRate is the number of bytes of a pack per second in addition to PackLimits.Unpack. The time is
 // limited because deltas of deltas can need unbounded work, even if they are small.
 const unpackRate = 1 << 20
 

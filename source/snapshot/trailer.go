@@ -98,7 +98,7 @@ func messageEnd(s string) int {
 	return cut
 }
 
-// trailersStart returns the start of the trailers, or the end of s if there are none. The trailers are the
+// trailersStart returns the start of the trailers, or the end of s for none. The trailers are the
 // last paragraph, unless it is also the first. It must contain only trailers, or one line of Git's own and at
 // most three times as many other lines.
 func trailersStart(s string) int {

@@ -94,7 +94,7 @@ func (a Auth) validateSSH() error {
 	return nil
 }
 
-// method returns the current credentials, or nil if there are none. token is the token of Tokens, if that was
+// method returns the current credentials, or nil for none. token is the token of Tokens, if that was
 // used.
 func (a Auth) method(ctx context.Context) (method transport.AuthMethod, token string, err error) {
 	user := a.Username

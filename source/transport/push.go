@@ -40,7 +40,7 @@ type TakenError struct{ Name, At string }
 
 // Error returns a message with the name of the branch.
 func (e *TakenError) Error() string {
-	return fmt.Sprintf("the branch %s is there already, at %s, which weir did not push", e.Name, e.At)
+	return fmt.Sprintf("the branch %s already exists at %s, which weir did not push", e.Name, e.At)
 }
 
 // RefusedError means that a server refused a branch. Said is the server's message.

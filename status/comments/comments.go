@@ -109,7 +109,7 @@ func (p *Comments) Show(pull report.Pull) {
 	state, text, open := statusOf(pull)
 	switch {
 	case !open:
-		p.statuses.Settle(pull.Source, pull.Number, text)
+		p.statuses.EndPull(pull.Source, pull.Number, text)
 	case pull.HeadSHA != "":
 		p.statuses.SetHead(pull.Source, pull.Number, commits.HeadStatus{
 			Sha: pull.HeadSHA, State: state, Text: text, Link: pull.PageURL, Waits: pull.State == report.PullWaiting, Fork: pull.Fork,

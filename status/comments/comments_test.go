@@ -26,7 +26,7 @@ func TestPullIsToldOf(t *testing.T) {
 		p := startPulls(t, t.TempDir(), f)
 		see := func(sha, status string, leads ...string) {
 			t.Helper()
-			statustest.Settle()
+			statustest.WaitIdle()
 			statustest.WantShown(t, f.Forge, sha, map[string]string{"weir/plan": status})
 			if diff := cmp.Diff(leads, f.leads()); diff != "" {
 				t.Errorf("comments (-want +got):\n%s", diff)
@@ -80,29 +80,29 @@ func TestHeadsThatMove(t *testing.T) {
 		f, dir := newMemoryPulls(), t.TempDir()
 		p := startPulls(t, dir, f)
 		p.Begin("fleet", 12, statustest.ShaOld)
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Begin("fleet", 12, statustest.ShaNew)
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f.Forge, statustest.ShaOld, map[string]string{"weir/plan": "error: superseded by 4be91a7"})
 		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "pending: planning"})
 		p.kill() // as kill -9
 		p = startPulls(t, dir, f)
 		time.Sleep(commits.RecoveryGrace + time.Minute)
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "error: " + commits.Interrupted})
 
 		// A pull request that waits for a person waits until it is closed.
 		p.Show(small(report.PullWaiting, "a draft"))
-		statustest.Settle()
+		statustest.WaitIdle()
 		if err := p.stop(t); err != nil {
 			t.Error(err)
 		}
 		p = startPulls(t, dir, f)
 		time.Sleep(commits.RecoveryGrace + time.Minute)
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "pending: needs a maintainer: a draft"})
 		p.Show(small(report.PullClosed, ""))
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "error: closed"})
 		if got := f.leads(); got != nil {
 			t.Errorf("comments: %v", got)
@@ -115,21 +115,21 @@ func TestAVerdictStaysWhileItIsMadeAgain(t *testing.T) {
 		f, dir := newMemoryPulls(), t.TempDir()
 		p := startPulls(t, dir, f)
 		p.Show(small(report.PullPlanned, ""))
-		statustest.Settle()
+		statustest.WaitIdle()
 		if err := p.stop(t); err != nil {
 			t.Error(err)
 		}
 		p = startPulls(t, dir, f)
 		p.Begin("fleet", 12, statustest.ShaNew)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if err := p.stop(t); err != nil {
 			t.Error(err)
 		}
 		p = startPulls(t, dir, f)
 		p.Begin("fleet", 12, statustest.ShaNew)
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Show(small(report.PullPlanned, ""))
-		statustest.Settle()
+		statustest.WaitIdle()
 		if diff := cmp.Diff([]string{"4be91a7 weir/plan " + planStatus}, f.Log()); diff != "" {
 			t.Error(diff)
 		}
@@ -168,7 +168,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 					if at <= 3 {
 						<-dead
 					} else {
-						statustest.Settle()
+						statustest.WaitIdle()
 					}
 					p.kill()
 					f.Mu.Lock()
@@ -177,7 +177,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 					p = startPulls(t, dir, f)
 					p.Begin("fleet", 12, statustest.ShaNew)
 					p.Show(small(report.PullPlanned, ""))
-					statustest.Settle()
+					statustest.WaitIdle()
 					statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": planStatus})
 					if diff := cmp.Diff([]string{planLead}, f.leads()); diff != "" {
 						t.Error(diff)
@@ -198,7 +198,7 @@ func TestCommentsOfOthersAndOfCrashes(t *testing.T) {
 		}
 		p := startPulls(t, t.TempDir(), f)
 		p.Show(small(report.PullPlanned, ""))
-		statustest.Settle()
+		statustest.WaitIdle()
 		f.Mu.Lock()
 		var ids []int64
 		for _, c := range f.comments {
@@ -212,12 +212,12 @@ func TestCommentsOfOthersAndOfCrashes(t *testing.T) {
 		f.calls = nil
 		f.Mu.Unlock()
 		p.Show(small(report.PullPlanned, ""))
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.took(); got != "" && got != "login list create" {
 			t.Errorf("the same text: %s", got)
 		}
 		p.Show(small(report.PullFailing, "no"))
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.leads(); len(got) != 1 || got[0] != "**This cannot be planned:** no." {
 			t.Errorf("comments: %v", got)
 		}
@@ -322,7 +322,7 @@ func TestNoSecretIsTold(t *testing.T) {
 		for _, state := range []report.PullState{report.PullPlanned, report.PullFailing, report.PullWaiting, report.PullConflict, report.PullMerged, report.PullClosed} {
 			pull.State, pull.Differs, pull.Uncompared = state, []string{canary}, []string{canary}
 			p.Show(pull)
-			statustest.Settle()
+			statustest.WaitIdle()
 		}
 		text := fmt.Sprint(f.comments, f.Log(), logged.String())
 		if strings.Contains(text, canary) {

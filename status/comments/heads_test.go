@@ -18,7 +18,7 @@ func TestOneHeadOfSeveralPulls(t *testing.T) {
 		p := startPulls(t, t.TempDir(), f)
 		see := func(sha, status string) {
 			t.Helper()
-			statustest.Settle()
+			statustest.WaitIdle()
 			statustest.WantShown(t, f.Forge, sha, map[string]string{"weir/plan": status})
 		}
 		show := func(number int64, state report.PullState, reason string, change ...func(*report.Pull)) {
@@ -91,7 +91,7 @@ func TestEndedPullsAreForgotten(t *testing.T) {
 					p.Show(pull)
 					time.Sleep(time.Minute)
 				}
-				statustest.Settle()
+				statustest.WaitIdle()
 				d := p.writers["fleet"]
 				d.mu.Lock()
 				kept, newest := len(d.pulls), d.pulls[2*mostEnded]

@@ -20,14 +20,14 @@ func TestAKilledProcessLeavesNoHeadPending(t *testing.T) {
 		f, dir := newMemoryPulls(), t.TempDir()
 		p := startPulls(t, dir, f)
 		p.Begin("fleet", 12, statustest.ShaNew)
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "pending: planning"})
 		p.kill()
 		p = startPulls(t, dir, f)
 		moved := small(report.PullPlanned, "")
 		moved.HeadSHA = statustest.ShaOld
 		p.Show(moved)
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f.Forge, statustest.ShaNew, map[string]string{"weir/plan": "error: superseded by 9c1f0d2"})
 	})
 }
@@ -39,15 +39,15 @@ func TestAKilledProcessLeavesAVerdict(t *testing.T) {
 		f, dir := newMemoryPulls(), t.TempDir()
 		p := startPulls(t, dir, f)
 		p.Show(small(report.PullPlanned, ""))
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Begin("fleet", 12, statustest.ShaNew)
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.kill()
 		p = startPulls(t, dir, f)
 		moved := small(report.PullPlanned, "")
 		moved.HeadSHA = statustest.ShaOld
 		p.Show(moved)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if diff := cmp.Diff([]string{"4be91a7 weir/plan " + planStatus, "9c1f0d2 weir/plan " + planStatus}, f.Log()); diff != "" {
 			t.Error(diff)
 		}
@@ -61,7 +61,7 @@ func TestACommentThatGoesBackAfterALostAnswer(t *testing.T) {
 		f := newMemoryPulls()
 		p := startPulls(t, t.TempDir(), f)
 		p.Show(small(report.PullPlanned, ""))
-		statustest.Settle()
+		statustest.WaitIdle()
 		f.Mu.Lock()
 		f.forget = func(call, _ string) error {
 			f.forget = nil
@@ -72,7 +72,7 @@ func TestACommentThatGoesBackAfterALostAnswer(t *testing.T) {
 		synctest.Wait()
 		p.Show(small(report.PullPlanned, ""))
 		time.Sleep(time.Minute)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if diff := cmp.Diff([]string{planLead}, f.leads()); diff != "" {
 			t.Error(diff)
 		}
@@ -86,7 +86,7 @@ func TestAPullThatIsOpenedAgainMeanwhile(t *testing.T) {
 		f := newMemoryPulls()
 		p := startPulls(t, t.TempDir(), f)
 		p.Show(small(report.PullPlanned, ""))
-		statustest.Settle()
+		statustest.WaitIdle()
 		f.Mu.Lock()
 		f.refuse = func(string, string) error {
 			f.refuse = nil
@@ -103,7 +103,7 @@ func TestAPullThatIsOpenedAgainMeanwhile(t *testing.T) {
 		}
 		p.Show(small(report.PullPlanned, ""))
 		time.Sleep(time.Minute)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if diff := cmp.Diff([]string{planLead}, f.leads()); diff != "" {
 			t.Error(diff)
 		}
@@ -124,9 +124,9 @@ func TestALastWordLeavesThePlan(t *testing.T) {
 				f, dir := newMemoryPulls(), t.TempDir()
 				p := startPulls(t, dir, f)
 				p.Show(small(report.PullPlanned, ""))
-				statustest.Settle()
+				statustest.WaitIdle()
 				p.Show(tc.before)
-				statustest.Settle()
+				statustest.WaitIdle()
 				if p.Owes("fleet", 12) {
 					t.Error("it is owed though the forge has it")
 				}
@@ -137,7 +137,7 @@ func TestALastWordLeavesThePlan(t *testing.T) {
 				if !p.Owes("fleet", 12) {
 					t.Error("it is not owed though the forge was not asked")
 				}
-				statustest.Settle()
+				statustest.WaitIdle()
 				if edited := f.comments[0].Body != before; len(f.comments) != 1 || edited != tc.edited || !strings.Contains(f.comments[0].Body, "**Merged as") || p.Owes("fleet", 12) {
 					t.Errorf("edited: %v, %v", edited, f.comments)
 				}

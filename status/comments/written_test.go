@@ -54,7 +54,7 @@ func TestACommentThatSomebodyEditedIsWrittenAnew(t *testing.T) {
 				f, dir := newMemoryPulls(), t.TempDir()
 				p := startPulls(t, dir, f)
 				p.Show(small(report.PullPlanned, ""))
-				statustest.Settle()
+				statustest.WaitIdle()
 				was := f.only(t)
 				if intact, edited := p.Written("fleet", was, true); !intact || edited {
 					t.Errorf("as weir wrote it: %t, %t", intact, edited)
@@ -72,7 +72,7 @@ func TestACommentThatSomebodyEditedIsWrittenAnew(t *testing.T) {
 				f.took()
 				p.Again("fleet", 12)
 				p.Show(small(report.PullPlanned, ""))
-				statustest.Settle()
+				statustest.WaitIdle()
 				if calls := f.took(); strings.Contains(calls, "edit") != tt.want || strings.Contains(calls, "create") {
 					t.Errorf("calls: %s", calls)
 				}
@@ -110,7 +110,7 @@ func TestACommentThatSomebodyDeletedComesBack(t *testing.T) {
 				f, dir := newMemoryPulls(), t.TempDir()
 				p := startPulls(t, dir, f)
 				p.Show(small(report.PullPlanned, ""))
-				statustest.Settle()
+				statustest.WaitIdle()
 				f.Mu.Lock()
 				f.comments = nil
 				f.Mu.Unlock()
@@ -122,7 +122,7 @@ func TestACommentThatSomebodyDeletedComesBack(t *testing.T) {
 					p.Again("fleet", 12)
 				}
 				p.Show(small(tt.state, ""))
-				statustest.Settle()
+				statustest.WaitIdle()
 				if got := len(f.leads()) == 1; got != tt.want {
 					t.Errorf("comments: %v", f.leads())
 				}
@@ -134,7 +134,7 @@ func TestACommentThatSomebodyDeletedComesBack(t *testing.T) {
 		f := newMemoryPulls()
 		p := startPulls(t, t.TempDir(), f)
 		p.Show(small(report.PullMerged, ""))
-		statustest.Settle()
+		statustest.WaitIdle()
 		if len(f.leads()) != 0 {
 			t.Errorf("comments: %v", f.leads())
 		}

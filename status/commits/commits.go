@@ -163,8 +163,8 @@ func (c *Commits) SetHead(source string, number int64, want HeadStatus) {
 	p.box.Nudge()
 }
 
-// Settle records that a pull request ended, and why.
-func (c *Commits) Settle(source string, number int64, why string) {
+// EndPull records that a pull request ended, and why.
+func (c *Commits) EndPull(source string, number int64, why string) {
 	p := c.posters[source]
 	p.statuses.endHead(number, why)
 	p.box.Nudge()

@@ -21,7 +21,7 @@ func TestCommitFromPushToSuccess(t *testing.T) {
 		f := statustest.NewForge()
 		p := start(t, t.TempDir(), f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
 			"weir/apply":      "pending: 0 of 2 targets converged",
 			"weir/apply/prod": "pending: planning",
@@ -29,7 +29,7 @@ func TestCommitFromPushToSuccess(t *testing.T) {
 		})
 		p.Report(t.Context(), statustest.Created())
 		p.Report(t.Context(), statustest.Report("dev", statustest.Pool("dev", "web")))
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
 			"weir/apply":      "pending: 1 of 2 targets converged",
 			"weir/apply/prod": "pending: 0 of 1 pool converged; default/web is Provisioning",
@@ -39,13 +39,13 @@ func TestCommitFromPushToSuccess(t *testing.T) {
 		before := len(f.Log())
 		for percent := range int32(90) {
 			p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web", statustest.Sized(3, 3), statustest.Rolling(percent, 3))))
-			statustest.Settle()
+			statustest.WaitIdle()
 		}
 		if n := len(f.Log()) - before; n > 1 {
 			t.Errorf("%d writes while the rollout moved, want at most 1: %v", n, f.Log()[before:])
 		}
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
 			"weir/apply":      "success: 2 targets: 1 pool created",
 			"weir/apply/prod": "success: 1 pool created",
@@ -63,7 +63,7 @@ func TestCommitFromPushToSuccess(t *testing.T) {
 			}
 			p.Report(t.Context(), r)
 		}
-		statustest.Settle()
+		statustest.WaitIdle()
 		if len(f.Log()) != before || f.Reads != 1 {
 			t.Errorf("a steady state wrote %v and read %d times", f.Log()[before:], f.Reads)
 		}
@@ -76,7 +76,7 @@ func TestCommitTouchesNothing(t *testing.T) {
 		p := start(t, t.TempDir(), f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew})
 		p.Begin(Revision{Source: "elsewhere", SHA: statustest.ShaNew, Touched: []string{"x"}}) // has no forge
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{"weir/apply": "success: no target affected"})
 	})
 }
@@ -88,7 +88,7 @@ func TestCommitThatCannotRender(t *testing.T) {
 			o.Redact = func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }
 		})
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Err: errors.New("read tree: object hunter2 is missing")})
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{"weir/apply": "failure: read tree: object *** is missing"})
 	})
 }
@@ -99,16 +99,16 @@ func TestNewerCommitSupersedes(t *testing.T) {
 		dir := t.TempDir()
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld, Touched: []string{"prod", "dev"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		r := statustest.Report("dev", statustest.Pool("dev", "web"))
 		r.Revision = statustest.ShaOld
 		p.Report(t.Context(), r)
 		r = statustest.Created()
 		r.Revision = statustest.ShaOld
 		p.Report(t.Context(), r)
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaOld, map[string]string{
 			"weir/apply":      "error: superseded by 4be91a7",
 			"weir/apply/prod": "error: superseded by 4be91a7",
@@ -118,7 +118,7 @@ func TestNewerCommitSupersedes(t *testing.T) {
 		// the new one answers for what the old one left unfinished.
 		p.Report(t.Context(), r)
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseProvisioning))))
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
 			"weir/apply":      "pending: prod: 0 of 1 pool converged; default/web is Provisioning",
 			"weir/apply/prod": "pending: 0 of 1 pool converged; default/web is Provisioning",
@@ -128,7 +128,7 @@ func TestNewerCommitSupersedes(t *testing.T) {
 		r = statustest.Report("prod", statustest.Pool("prod", "web"))
 		r.Revision = statustest.ShaOld
 		p.Report(t.Context(), r)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.Shows(statustest.ShaOld)["weir/apply"]; got != "success: prod: 1 pool created" {
 			t.Errorf("moved back: %q", got)
 		}
@@ -159,13 +159,13 @@ func TestUnfinishedPoolsPassOtherCommits(t *testing.T) {
 				p := start(t, dir, f)
 				begin := func(sha string, touched ...string) {
 					p.Begin(Revision{Source: "fleet", SHA: sha, Touched: touched})
-					statustest.Settle()
+					statustest.WaitIdle()
 				}
 				see := func(sha string, pool ...statustest.PoolOption) {
 					r := statustest.Report("prod", statustest.Pool("prod", "web", pool...))
 					r.Revision = sha
 					p.Report(t.Context(), r)
-					statustest.Settle()
+					statustest.WaitIdle()
 				}
 				begin(statustest.ShaOld, "prod")
 				r := statustest.Created()
@@ -204,17 +204,17 @@ func TestAPassOfAnOlderCommit(t *testing.T) {
 		late := statustest.Created()
 		late.Revision = statustest.ShaOld
 		p.Report(t.Context(), late)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != "pending: prod: planning" {
 			t.Errorf("after a report of the commit before: %q", got)
 		}
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web", statustest.Unconverged(plan.PhaseProvisioning))))
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != "pending: prod: 0 of 1 pool converged; default/web is Provisioning" {
 			t.Errorf("while its pool is made: %q", got)
 		}
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != "success: prod: 1 pool created" {
 			t.Errorf("once it is there: %q", got)
 		}
@@ -227,11 +227,11 @@ func TestForgetTarget(t *testing.T) {
 		p := start(t, t.TempDir(), f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
 		p.Report(t.Context(), statustest.Report("dev", statustest.Pool("dev", "web")))
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Forget("prod")
 		p.Forget("dev")
 		p.Forget("unknown")
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
 			"weir/apply":      "success: dev: nothing to change in AWS",
 			"weir/apply/dev":  "success: nothing to change in AWS",
@@ -251,7 +251,7 @@ func TestForgetTargetThatFailed(t *testing.T) {
 		broken := statustest.Report("prod")
 		broken.Err = errors.New("no such file")
 		p.Report(t.Context(), broken)
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.kill()
 		p = start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
@@ -263,7 +263,7 @@ func TestForgetTargetThatFailed(t *testing.T) {
 		for _, name := range left {
 			p.Forget(name)
 		}
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
 			"weir/apply":      "success: dev: nothing to change in AWS",
 			"weir/apply/dev":  "success: nothing to change in AWS",
@@ -280,16 +280,16 @@ func TestARefusedCommitIsApplied(t *testing.T) {
 		f, dir := statustest.NewForge(), t.TempDir()
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Err: errors.New("not applied: it is not signed")})
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.kill()
 		p = start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
 		p.Report(t.Context(), statustest.Created())
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
-		statustest.Settle()
+		statustest.WaitIdle()
 		wanted := []string{"failure: not applied", "pending: ", "pending: ", "pending: ", "pending: ", "success: ", "success: "}
 		for i, want := range wanted {
 			if log := f.Log(); len(log) != len(wanted) || !strings.Contains(log[i], want) {

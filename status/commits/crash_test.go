@@ -33,13 +33,13 @@ func TestCrashLeavesNothingPending(t *testing.T) {
 				p := start(t, dir, f)
 				p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
 				p.Report(t.Context(), statustest.Created())
-				statustest.Settle()
+				statustest.WaitIdle()
 				p.kill()
 				if len(f.AnyPending()) != 2 {
 					t.Fatalf("pending before the crash: %v", f.AnyPending())
 				}
 				p = start(t, dir, f)
-				statustest.Settle()
+				statustest.WaitIdle()
 				if c.next != "" {
 					p.Begin(Revision{Source: "fleet", SHA: c.next, Touched: []string{"prod"}})
 					r := statustest.Report("prod", statustest.Pool("prod", "web"))
@@ -47,7 +47,7 @@ func TestCrashLeavesNothingPending(t *testing.T) {
 					p.Report(t.Context(), r)
 				}
 				time.Sleep(2 * RecoveryGrace)
-				statustest.Settle()
+				statustest.WaitIdle()
 				statustest.WantShown(t, f, statustest.ShaNew, c.shown)
 				if pending := f.AnyPending(); pending != nil {
 					t.Errorf("left pending: %v", pending)
@@ -84,14 +84,14 @@ func TestCrashAtEachWrite(t *testing.T) {
 					})
 					p := start(t, dir, f)
 					p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
-					statustest.Settle()
+					statustest.WaitIdle()
 					p.Report(t.Context(), statustest.Created())
-					statustest.Settle()
+					statustest.WaitIdle()
 					p.kill()
 					f.FailWith(nil)
 					p = start(t, dir, f)
 					p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld})
-					statustest.Settle()
+					statustest.WaitIdle()
 					if pending := f.AnyPending(); pending != nil {
 						t.Errorf("left pending: %v", pending)
 					}
@@ -107,7 +107,7 @@ func TestStopLeavesNothingPending(t *testing.T) {
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
 		p.Report(t.Context(), statustest.Created())
-		statustest.Settle()
+		statustest.WaitIdle()
 		if err := p.stop(t); err != nil {
 			t.Fatal(err)
 		}
@@ -115,19 +115,19 @@ func TestStopLeavesNothingPending(t *testing.T) {
 
 		p = start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.Shows(statustest.ShaNew)["weir/apply"]; !strings.HasPrefix(got, "pending: prod: 0 of 1 pool converged") {
 			t.Errorf("after the restart: %q", got)
 		}
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
-		statustest.Settle()
+		statustest.WaitIdle()
 		if err := p.stop(t); err != nil {
 			t.Fatal(err)
 		}
 		writes := len(f.Log())
 		p = start(t, dir, f) // finished: nothing to say
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		if err := p.stop(t); err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestStopWithForgeDownKeepsTheJournal(t *testing.T) {
 		f, dir := statustest.NewForge(), t.TempDir()
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		f.FailWith(func(string, forge.CommitStatus) error {
 			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "down"}
 		})
@@ -152,7 +152,7 @@ func TestStopWithForgeDownKeepsTheJournal(t *testing.T) {
 		}
 		f.FailWith(nil)
 		start(t, dir, f)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if pending := f.AnyPending(); pending != nil {
 			t.Errorf("left pending: %v", pending)
 		}

@@ -29,7 +29,7 @@ func TestATokenThatExpiresLosesNothing(t *testing.T) {
 				f, dir := statustest.NewForge(), t.TempDir()
 				p := start(t, dir, f)
 				p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
-				statustest.Settle()
+				statustest.WaitIdle()
 				if n := len(f.AnyPending()); n != 2 {
 					t.Fatalf("%d contexts are pending", n)
 				}
@@ -88,20 +88,20 @@ func TestANewTokenIsTriedAtOnce(t *testing.T) {
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew})
 		time.Sleep(2 * time.Hour)
 		f.FailWith(nil)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.Shows(statustest.ShaNew); len(got) != 0 {
 			t.Fatalf("the wait is shorter than the test expects: %v", got)
 		}
 		p.Retry()
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{"weir/apply": "success: no target affected"})
 		// The next refusal starts anew.
 		f.FailWith(denied)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld})
-		statustest.Settle()
+		statustest.WaitIdle()
 		f.FailWith(nil)
 		time.Sleep(2 * 2 * time.Second)
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaOld, map[string]string{"weir/apply": "success: no target affected"})
 	})
 }
@@ -112,7 +112,7 @@ func TestStopDoesNotWaitForAToken(t *testing.T) {
 		f := statustest.NewForge()
 		p := start(t, t.TempDir(), f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		f.FailWith(denied)
 		p.Report(t.Context(), statustest.Created())
 		time.Sleep(time.Hour)
@@ -173,7 +173,7 @@ func TestAPendingWithALostAnswerIsClosed(t *testing.T) {
 		f.LoseWith(denyAfter(&forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Message: "connection reset"}, f))
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		for i := range 3 * maxSuperseded {
 			p.Begin(Revision{Source: "fleet", SHA: fmt.Sprintf("%040x", i+1)})
 			time.Sleep(time.Minute)
@@ -202,13 +202,13 @@ func TestABranchThatIsMovedBackClosesWhatItLeft(t *testing.T) {
 		f := statustest.NewForge()
 		p := start(t, t.TempDir(), f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod", "dev"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		f.FailWith(denied)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld})
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
-		statustest.Settle()
+		statustest.WaitIdle()
 		f.FailWith(nil)
 		time.Sleep(forgeDelays.Slow)
 		synctest.Wait()
@@ -226,17 +226,17 @@ func TestASourceWithoutItsForgeKeepsItsCommits(t *testing.T) {
 		f, dir := statustest.NewForge(), t.TempDir()
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.kill()
 		p = start(t, dir, statustest.NewForge(), func(o *Options) { o.Forges = map[string]Forge{"other": o.Forges["fleet"]} })
 		p.Begin(Revision{Source: "other", SHA: statustest.ShaOld, Touched: []string{"prod"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		if err := p.stop(t); err != nil {
 			t.Fatal(err)
 		}
 		start(t, dir, f)
 		time.Sleep(2 * RecoveryGrace)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if pending := f.AnyPending(); pending != nil {
 			t.Errorf("left pending: %v", pending)
 		}
@@ -250,7 +250,7 @@ func TestCommitTakesATargetAway(t *testing.T) {
 		f, dir := statustest.NewForge(), t.TempDir()
 		p := start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaOld, Removed: []string{"dev"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaOld, map[string]string{
 			"weir/apply": "success: dev: the commit removes this target; its resources in AWS stay, and weir reports them", "weir/apply/dev": kept,
 		})
@@ -258,12 +258,12 @@ func TestCommitTakesATargetAway(t *testing.T) {
 		p = start(t, dir, f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}, Removed: []string{"dev", "test"}})
 		p.Forget("dev") // whose reports end here
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.Shows(statustest.ShaNew)["weir/apply"]; got != "pending: 2 of 3 targets converged" {
 			t.Errorf("before the pass: %q", got)
 		}
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{
 			"weir/apply":      "success: 1 target: nothing to change in AWS; 2 targets removed, their resources in AWS stay",
 			"weir/apply/prod": "success: nothing to change in AWS", "weir/apply/dev": kept, "weir/apply/test": kept,

@@ -82,9 +82,9 @@ func TestQueueCoalesces(t *testing.T) {
 		})
 		p := start(t, t.TempDir(), f)
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"dev", "prod"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Report(t.Context(), statustest.Created())
-		statustest.Settle()
+		statustest.WaitIdle()
 		p.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
 		f.FailWith(nil)
 		time.Sleep(10 * time.Minute)
@@ -159,7 +159,7 @@ func TestJournalThatCannotBeWritten(t *testing.T) {
 		fails.Store(true)
 		p := start(t, t.TempDir(), f, func(o *Options) { o.Store = failing{o.Store, fails} })
 		p.Begin(Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}})
-		statustest.Settle()
+		statustest.WaitIdle()
 		if len(f.Log()) > 0 {
 			t.Errorf("posted without a journal: %v", f.Log())
 		}
@@ -261,7 +261,7 @@ func TestAnotherWeirGoesOn(t *testing.T) {
 		one, two := start(t, t.TempDir(), f, heldBy(store, &speaker, 0)), start(t, t.TempDir(), f, heldBy(store, &speaker, 1))
 		r := Revision{Source: "fleet", SHA: statustest.ShaNew, Touched: []string{"prod"}}
 		one.Begin(r)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if len(f.AnyPending()) != 2 {
 			t.Fatalf("pending: %v", f.AnyPending())
 		}
@@ -269,13 +269,13 @@ func TestAnotherWeirGoesOn(t *testing.T) {
 			return &forgehttp.Error{Forge: "memory", Fault: forgehttp.FaultBusy, Status: 503, Message: "busy"}
 		})
 		one.Report(t.Context(), statustest.Report("prod", statustest.Pool("prod", "web")))
-		statustest.Settle()
+		statustest.WaitIdle()
 		speaker.Store(1)
 		f.FailWith(nil)
 		if err := two.TakeOver("fleet"); err != nil {
 			t.Fatal(err)
 		}
-		statustest.Settle()
+		statustest.WaitIdle()
 		statustest.WantShown(t, f, statustest.ShaNew, map[string]string{"weir/apply": "success: prod: nothing to change in AWS", "weir/apply/prod": "success: nothing to change in AWS"})
 		posted, journal := len(f.Log()), fmt.Sprint(journalOf(t, store))
 		one.Begin(Revision{Source: "fleet", SHA: strings.Repeat("a", 40), Touched: []string{"prod"}})
@@ -347,7 +347,7 @@ func TestWhoSpeaksAgainLooksAgain(t *testing.T) {
 		failing := statustest.With(statustest.Report("prod", statustest.Pool("prod", "web")), step.Failed, statustest.StepFor(step.Update, step.AutoScalingGroup, "default/web", "prod-web"))
 		one.Begin(first)
 		one.Report(t.Context(), failing)
-		statustest.Settle()
+		statustest.WaitIdle()
 		want := maps.Clone(f.Now[statustest.ShaNew])
 		if want["weir/apply"].State != forge.Failure {
 			t.Fatalf("shown: %v", want)
@@ -372,7 +372,7 @@ func TestWhoSpeaksAgainLooksAgain(t *testing.T) {
 		one.Begin(Revision{Source: "fleet", SHA: strings.Repeat("a", 40), Touched: []string{"prod"}})
 		one.Begin(first)
 		one.Report(t.Context(), failing)
-		statustest.Settle()
+		statustest.WaitIdle()
 		if got := f.Now[statustest.ShaNew]; got["weir/apply"].State != forge.Failure {
 			t.Errorf("the forge shows %v", got)
 		}

@@ -17,7 +17,7 @@ type fleetCounts struct {
 	approvals int
 	// Each pool is counted in at most one of these. The last pass did not read stale ones.
 	converged, rolling, scaling, stale int
-	// before is the part of desired that belongs to stale pools.
+	// before is the part of ready that an earlier pass saw, because the last one did not see the pool.
 	ready, desired, before int32
 }
 
@@ -34,7 +34,7 @@ func countFleet(items []poolItem, all []current.TargetState, by map[report.Phase
 		switch {
 		case i.stale:
 			c.stale++
-			c.before += i.pool.DesiredReplicas
+			c.before += i.pool.ReadyReplicas
 		case i.pool.Converged:
 			c.converged++
 		case i.pool.Rollout != nil:

@@ -142,7 +142,7 @@ func (l *comments) obey(ctx context.Context, k *openPull, c forge.Comment) error
 	}
 	level, err := l.level(ctx, c.Author)
 	if err != nil {
-		return l.lacks(ctx, k, c, err)
+		return l.answerDenied(ctx, k, c, err)
 	}
 	log := l.log.With("command", command.Name, "by", c.Author, "pull", k.Number)
 	need := forge.Write
@@ -159,7 +159,7 @@ func (l *comments) obey(ctx context.Context, k *openPull, c forge.Comment) error
 	if need == forge.Write {
 		doubt, err := l.doubt(ctx, c)
 		if err != nil {
-			return l.lacks(ctx, k, c, err)
+			return l.answerDenied(ctx, k, c, err)
 		}
 		if doubt != "" {
 			log.Warn("comment is ignored: its text may differ from what its author wrote", "why", doubt)

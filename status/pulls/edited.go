@@ -101,9 +101,9 @@ func (l *comments) answerEdited(ctx context.Context, k *openPull, c forge.Commen
 	return l.note(k, c, command, l.answer(ctx, k, c, forge.Refused, text, false))
 }
 
-// lacks answers a command that weir cannot execute because its token has no permission for a
+// answerDenied answers a command that weir cannot execute because its token has no permission for a
 // required read. It answers once per pull request and reason. It returns any other error.
-func (l *comments) lacks(ctx context.Context, k *openPull, c forge.Comment, err error) error {
+func (l *comments) answerDenied(ctx context.Context, k *openPull, c forge.Comment, err error) error {
 	var refusal *forgehttp.Error
 	if !errors.As(err, &refusal) || refusal.Fault != forgehttp.FaultDenied {
 		return err

@@ -18,7 +18,7 @@ var gravity = []step.Verb{step.Delete, step.Replace, step.Rollout, step.Create, 
 const headlinePools = 3
 
 // Headline describes the effect of merging a pull request as plain text: lead is a short phrase, and more
-// its consequences, which follow a colon. more is "" if there are none.
+// its consequences, which follow a colon. more is "" for none.
 func (p Pull) Headline() (lead, more string) {
 	reason := visible.Line(p.Reason)
 	switch p.State {

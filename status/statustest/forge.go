@@ -109,7 +109,7 @@ func (f *Forge) AnyPending() (out []string) {
 	return out
 }
 
-func Settle() { time.Sleep(time.Second); synctest.Wait() }
+func WaitIdle() { time.Sleep(time.Second); synctest.Wait() }
 
 func WantShown(t *testing.T, f *Forge, sha string, want map[string]string) {
 	t.Helper()

@@ -59,7 +59,7 @@ func (v cleaner) run(ctx context.Context) {
 
 // remains notes a resource that could not be deleted.
 func (v cleaner) remains(what, service, operation string, err error) {
-	v.left = append(v.left, v.notes.told("%s: %s", what, sdk.Classify(service, operation, err).Error()))
+	v.left = append(v.left, v.notes.format("%s: %s", what, sdk.Classify(service, operation, err).Error()))
 }
 
 // suffixes lists the endings of resource names.

@@ -211,8 +211,8 @@ func (v *visit) whyNot(ctx context.Context, a assumption) string {
 	return cmp.Or(a.absent, "the check was not reached: see what differs or was refused above")
 }
 
-// told formats a text for a report and removes the account's number from it.
-func (n *notes) told(format string, args ...any) string {
+// format formats a text for a report and removes the account's number from it.
+func (n *notes) format(format string, args ...any) string {
 	text := fmt.Sprintf(format, args...)
 	if account := n.client.Account(); account != "" {
 		text = strings.ReplaceAll(text, account, "ACCOUNT")
@@ -225,7 +225,7 @@ func (n *notes) note(name string, verdict Verdict, format string, args ...any) {
 	if !slices.ContainsFunc(assumptions, func(a assumption) bool { return a.name == name }) {
 		panic("doctor: no assumption is called " + name)
 	}
-	text := n.told(format, args...)
+	text := n.format(format, args...)
 	if runes := []rune(text); len(runes) > evidence {
 		text = string(runes[:evidence]) + "…"
 	}

@@ -307,7 +307,7 @@ func (v groupChecks) brokenVersions(ctx context.Context, group, template string)
 	}
 	said = v.refusal(ctx, group, template, "gone", nil, func(n int64) { v.dropVersion(ctx, template, n) })
 	if said != "" {
-		v.notes.judge("deleted-version-texts", fill.LacksVersion(said), "%s", said)
+		v.notes.judge("deleted-version-texts", fill.IsMissingVersion(said), "%s", said)
 	}
 }
 

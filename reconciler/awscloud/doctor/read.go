@@ -183,7 +183,7 @@ func (n *notes) failedLaunch(a astypes.Activity) {
 		return
 	}
 	_, unknown := observed.FindUnknownName(said)
-	n.judge("launch-failure-texts", launch.Hint(said) != "" || unknown || fill.LacksVersion(said), "%s: %s", a.StatusCode, said)
+	n.judge("launch-failure-texts", launch.Hint(said) != "" || unknown || fill.IsMissingVersion(said), "%s: %s", a.StatusCode, said)
 }
 
 // existingNodegroups searches for EKS's own lifecycle hook.

@@ -86,7 +86,7 @@ func (g *shortGroup) update(have observed.Group, now, clock time.Time) {
 		g.launches.Since = time.Time{}
 	}
 	switch {
-	case !have.Lacks():
+	case !have.BelowDesired():
 		g.lacking = time.Time{}
 	case g.lacking.IsZero():
 		if g.lacking = now; g.old {
@@ -247,7 +247,7 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 		_, known := s.Hooks[name]
 		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, observed.Instance.AwaitsHook)
 		f.short.with(name, func(g *shortGroup) { g.hooks = waits })
-		if LacksVersion(s.Launches[name].Failure.Message) {
+		if IsMissingVersion(s.Launches[name].Failure.Message) {
 			// The version was deleted, but is still cached. The next pass reads the existing versions, and
 			// makes it again.
 			f.memory.Versions.Forget(s.Groups[name].Template.ID)
@@ -256,10 +256,10 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 	return nil
 }
 
-// LacksVersion reports whether a launch failed because the version of the launch template does not exist. A
+// IsMissingVersion reports whether a launch failed because the version of the launch template does not exist. A
 // wrong result only costs an additional read.
 // Assumed of AWS: deleted-version-texts.
-func LacksVersion(message string) bool {
+func IsMissingVersion(message string) bool {
 	m := strings.ToLower(message)
 	return strings.Contains(m, "launch template") && strings.Contains(m, "version") && (strings.Contains(m, "not find") || strings.Contains(m, "not exist") || strings.Contains(m, "not found"))
 }

@@ -98,7 +98,7 @@ func (r *Region) launchSomewhere(g *Group, choices []Choice, spot bool, join fun
 			if firstErr == nil {
 				firstErr = err
 			}
-			elsewhere = elsewhere || lacksCapacity(err.Code)
+			elsewhere = elsewhere || isShortage(err.Code)
 		}
 		if !elsewhere {
 			break
@@ -110,8 +110,8 @@ func (r *Region) launchSomewhere(g *Group, choices []Choice, spot bool, join fun
 	return firstErr
 }
 
-// lacksCapacity reports whether another zone or type may succeed.
-func lacksCapacity(code string) bool {
+// isShortage reports whether another zone or type may succeed.
+func isShortage(code string) bool {
 	return slices.Contains([]string{"InsufficientInstanceCapacity", "ReservationCapacityExceeded", "InsufficientFreeAddressesInSubnet", "Unsupported",
 		"MaxSpotInstanceCountExceeded", "SpotMaxPriceTooLow", "InvalidSubnetID.NotFound"}, code)
 }

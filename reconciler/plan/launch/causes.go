@@ -35,11 +35,11 @@ const keyHint = "the role AWSServiceRoleForAutoScaling may not use the KMS key o
 	"for a key of another account make a grant (aws kms create-grant --grantee-principal, the role's ARN)"
 
 const capacityHint = "EC2 has no spare capacity of the instance types that the pool names, in the zones of its subnets: name further types in mixedInstancesPolicy.overrides " +
-	"or subnets in further zones, or have part of the pool On-Demand; AWS tries again by itself"
+	"or subnets in further zones, or run part of the pool On-Demand. AWS keeps trying"
 
 const verifyHint = "AWS verifies the account, or its first use of the region, and starts no machines until then, at most some hours: AWS sends a mail; after that write to aws-verification@amazon.com"
 
-const unsupportedHint = "the zone does not have the instance type, or the type does not take what the pool asks of it: name other types, or subnets in zones that have it (aws ec2 describe-instance-type-offerings --location-type availability-zone)"
+const unsupportedHint = "the zone does not have the instance type, or the type does not support the pool's options: name other types, or subnets in zones that have it (aws ec2 describe-instance-type-offerings --location-type availability-zone)"
 
 // launchCauses lists the causes in the order of the search: the more specific cause comes first.
 // Sources are "Troubleshoot Amazon EC2 Auto Scaling: EC2 instance launch failures" and "Instance
@@ -48,17 +48,17 @@ const unsupportedHint = "the zone does not have the instance type, or the type d
 // Assumed of AWS: launch-failure-texts.
 var launchCauses = []Cause{
 	newCause("InvalidTagKey.Malformed", "is not a valid tag key. Tag keys must match pattern",
-		"instance metadata is to show tags, by the launch template or by the account's default in the region "+
-			"(aws ec2 get-instance-metadata-defaults), and cannot show the machines' own: write instanceMetadataOptions: {instanceMetadataTags: disabled} "+
-			"in the pool's awsLaunchTemplate, which wins over the account"),
+		"the launch template or the account's default in the region shows tags in instance metadata "+
+			"(aws ec2 get-instance-metadata-defaults), which the keys of the machines' tags do not allow: write instanceMetadataOptions: {instanceMetadataTags: disabled} "+
+			"in the pool's awsLaunchTemplate, which overrides the account"),
 	newCause("VcpuLimitExceeded", "You have requested more vCPU capacity than your current vCPU limit of … allows",
-		"the quota of running vCPUs for this family of instance types is used up: ask for more (Service Quotas, Amazon EC2, Running On-Demand instances), end machines, or name a type of another family"),
+		"the quota of running vCPUs for this family of instance types is used up: request an increase (Service Quotas, Amazon EC2, Running On-Demand instances), terminate machines, or name a type of another family"),
 	newCause("InstanceLimitExceeded", "than your current instance limit of … allows",
-		"the account runs as many instances of the type as its quota allows: ask for more (Service Quotas, Amazon EC2), or name another type"),
+		"the account runs as many instances of the type as its quota allows: request an increase (Service Quotas, Amazon EC2), or name another type"),
 	newCause("MaxSpotInstanceCountExceeded", "Max spot instance count exceeded",
-		"the quota of Spot vCPUs is used up: ask for more (Service Quotas, Amazon EC2, Spot Instance Requests), or have part of the pool On-Demand by mixedInstancesPolicy.instancesDistribution"),
+		"the quota of Spot vCPUs is used up: request an increase (Service Quotas, Amazon EC2, Spot Instance Requests), or run part of the pool On-Demand with mixedInstancesPolicy.instancesDistribution"),
 	newCause("SpotMaxPriceTooLow", "is lower than the minimum required Spot request fulfillment price",
-		"spotMarketOptions.maxPrice is below what Spot costs now: take it out, then the On-Demand price is the bound, or raise it"),
+		"spotMarketOptions.maxPrice is below the current Spot price: raise it, or remove it, so that the On-Demand price is the limit"),
 	newCause("UnfulfillableCapacity", "Unable to fulfill capacity due to your request configuration", capacityHint),
 	newCause("UnfulfillableCapacity", "no Spot capacity available", capacityHint),
 	newCause("InsufficientInstanceCapacity|InsufficientHostCapacity|InsufficientCapacity|ReservationCapacityExceeded", "We currently do not have sufficient … capacity",
@@ -66,7 +66,7 @@ var launchCauses = []Cause{
 	newCause("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in",
 		"a subnet has too few free addresses: free some, or name further subnets"),
 	newCause("VolumeLimitExceeded|MaxIOPSLimitExceeded", "Volume limit exceeded",
-		"the account's quota of EBS storage or IOPS is used up: ask for more (Service Quotas, Amazon EBS), remove volumes, or make rootVolume smaller"),
+		"the account's quota of EBS storage or IOPS is used up: request an increase (Service Quotas, Amazon EBS), remove volumes, or make rootVolume smaller"),
 	newCause(`InvalidKMSKey.InvalidState|InvalidKMSKey.[A-Za-z.]+`, "The KMS key provided is in an incorrect state", keyHint),
 	newCause("Client.InternalError", "Client error on launch", keyHint),
 	newCause("InvalidSnapshot.NotFound", "The snapshot '…' does not exist",

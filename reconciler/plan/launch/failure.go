@@ -54,7 +54,7 @@ func Short(inputs []model.Input) []string {
 func Failure(in model.Input, pool *intent.Pool) (text, cause string) {
 	for _, name := range in.GroupsOf(pool) {
 		g, f := in.State.Groups[name], in.State.Launches[name].Failure
-		if f.Message == "" || !g.Lacks() && (!f.Started || !g.Short()) {
+		if f.Message == "" || !g.BelowDesired() && (!f.Started || !g.Short()) {
 			continue
 		}
 		text = "AWS launches no machine: "

@@ -13,13 +13,13 @@ type Fallback struct {
 	Revision string
 	// Why describes the fault of the followed commit, for people.
 	Why string
-	// Recorded reports whether weir itself applied the revision. Settled identifies the network of
+	// Recorded reports whether weir itself applied the revision. Network identifies the network of
 	// the target when it had converged with exactly the revision's desired state. It is empty if
 	// unknown.
 	Recorded bool
-	Settled  string
+	Network  string
 	// Reached reports whether the target had converged with exactly the revision's desired
-	// state. weir uses it instead of Settled if a part of the target is held.
+	// state. weir uses it instead of Network if a part of the target is held.
 	Reached bool
 	// None explains why no revision is left to try, if Revision is empty.
 	None string

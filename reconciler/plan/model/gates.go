@@ -64,8 +64,7 @@ type Gates struct {
 	// Insists lets steps run that preflight would hold. A person requests it separately from the
 	// plan. An approval insists by its Grant instead.
 	Insists bool
-	// Deletions describes how people agree to deletions if weir can ask nobody. No deletion runs
-	// then.
+	// Deletions is the reason why no deletion runs: nobody agreed to one, and weir can ask nobody.
 	Deletions string
 	// Waits names work of weir itself that must finish before weir writes anything of the target,
 	// such as the render of a newer commit. No step runs until then.

@@ -111,7 +111,7 @@ func (c Planner) noteImage(pool *intent.Pool, want *Want) {
 	switch r := want.was; {
 	case r == nil || want.newest.ID == want.Data.ImageID && (r.ID == want.Data.ImageID || r.ID == ""):
 	case !r.Outdated && r.ID != "":
-		c.Note(diag.Info, pool, path, "newer-image", "the image "+named(r.ID, r.Words)+" is taken, as "+r.By+" showed it; AWS now publishes "+newest+" by now", "")
+		c.Note(diag.Info, pool, path, "newer-image", "the image "+named(r.ID, r.Words)+" is taken, as "+r.By+" showed it; AWS now publishes "+newest, "")
 	case r.Outdated && r.ID != "":
 		why := "the plan is of " + r.At.UTC().Format(time.DateOnly) + ", which is too old"
 		if a, asked := c.In.Checked[model.ImageCheck{Lookup: r.Lookup, ID: r.ID}]; asked && a.Image == nil {
@@ -161,6 +161,6 @@ func (c Planner) noteUnkept(pool *intent.Pool, want *Want, t observed.Template, 
 		sev = diag.Error
 	}
 	c.Note(sev, pool, intent.Path{"spec", "awsLaunchTemplate"}, model.CodeNotTaken, "AWS took version "+strconv.FormatInt(v.Number, 10)+" of the launch template "+t.Name+
-		" and answers with another content, as for the one before: what it answers → what was written: "+model.ChangeWords(changes),
+		" and answers with different content, as for the version before (AWS's answer → written value): "+model.ChangeWords(changes),
 		"the pool stays on that version, and no further one is made; write in Git what AWS answers")
 }

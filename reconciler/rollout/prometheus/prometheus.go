@@ -85,7 +85,7 @@ func Open(o Options) (*Client, error) {
 	client, err := api.NewClient(api.Config{Address: o.URL, Client: &http.Client{
 		Transport: guard{c}, Timeout: timeout,
 		CheckRedirect: func(r *http.Request, _ []*http.Request) error {
-			return errors.New("the server leads elsewhere, to " + r.URL.Host + ": write the address that answers by itself")
+			return errors.New("the server redirects to " + r.URL.Host + ": configure the address that answers without a redirect")
 		},
 	}})
 	if err != nil {
@@ -109,10 +109,10 @@ func (c *Client) Query(ctx context.Context, query string) ([]gate.Sample, error)
 	defer cancel()
 	value, warnings, _, err := c.api.Query(ctx, query, time.Time{}, v1.WithTimeout(timeout))
 	if err == nil && len(warnings) > 0 { // a part of the data is missing
-		err = errors.New("its answer is not whole: " + warnings[0])
+		err = errors.New("its answer is incomplete: " + warnings[0])
 	}
 	if err != nil {
-		return nil, c.told(err, secret)
+		return nil, c.redacted(err, secret)
 	}
 	switch v := value.(type) {
 	case *model.Scalar:
@@ -138,8 +138,8 @@ func (c *Client) Query(ctx context.Context, query string) ([]gate.Sample, error)
 	return nil, fmt.Errorf("the query has a %s and neither a scalar nor an instant vector", value.Type())
 }
 
-// told returns an error as one sentence, without any part of the credential that a server repeats.
-func (c *Client) told(err error, secret []string) error {
+// redacted returns an error as one sentence, without any part of the credential that a server repeats.
+func (c *Client) redacted(err error, secret []string) error {
 	text := err.Error()
 	var sent *url.Error
 	var said *v1.Error
@@ -196,7 +196,7 @@ func readSecret(key, file string) (string, error) {
 	}
 	secret := strings.TrimSpace(string(text))
 	if secret == "" || strings.ContainsAny(secret, "\r\n") {
-		return "", fmt.Errorf("the %s %s holds no single line", key, file)
+		return "", fmt.Errorf("the %s %s does not contain exactly one line", key, file)
 	}
 	return secret, nil
 }
@@ -210,7 +210,7 @@ type guard struct{ c *Client }
 // RoundTrip implements http.RoundTripper.
 func (g guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != g.c.host.Scheme || r.URL.Host != g.c.host.Host {
-		return nil, errors.New("the server leads elsewhere, to " + r.URL.Host)
+		return nil, errors.New("the server redirects to " + r.URL.Host)
 	}
 	r = r.Clone(r.Context())
 	r.Header.Set("User-Agent", "weir")

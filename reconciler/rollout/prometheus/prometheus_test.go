@@ -188,7 +188,7 @@ func TestWhatAServerMayNotDo(t *testing.T) {
 	}{
 		"leads elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
-		}, "leads elsewhere"},
+		}, "redirects to"},
 		"floods": {func(w http.ResponseWriter, _ *http.Request) {
 			for range 64 {
 				if _, err := w.Write(bytes.Repeat([]byte(" "), 1<<20)); err != nil {
@@ -210,7 +210,7 @@ func TestWhatAServerMayNotDo(t *testing.T) {
 		"a failure": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "502"},
 		"a part is missing": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success","warnings":["store-2 is away"],"data":{"resultType":"vector","result":[]}}`)
-		}, "not whole: store-2 is away"},
+		}, "incomplete: store-2 is away"},
 		"a histogram": {func(w http.ResponseWriter, _ *http.Request) {
 			vector(w, `{"metric":{},"histogram":[1,{"count":"1","sum":"1","buckets":[[0,"0","1","1"]]}]}`)
 		}, "histograms"},

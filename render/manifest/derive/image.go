@@ -80,7 +80,7 @@ func (q imageQuestion) lookup() (l intent.Lookup, ok bool) {
 		if lt.AMI.EKSLookupType != nil {
 			kind = *lt.AMI.EKSLookupType
 		}
-		if (kind == "AmazonLinux" || kind == "AmazonLinuxGPU") && q.version.LacksAL2() {
+		if (kind == "AmazonLinux" || kind == "AmazonLinuxGPU") && q.version.DropsAL2() {
 			q.infrastructure.Error(p.Join("ami", "eksLookupType"), "no-al2-image", "EKS has no Amazon Linux 2 image for Kubernetes "+q.version.Short(),
 				"write spec.awsLaunchTemplate.ami.eksLookupType: AmazonLinux2023, and bootstrap the nodes with a NodeadmConfig")
 			return intent.Lookup{}, false

@@ -79,11 +79,11 @@ func (d *draft) discover(in *userdata.Kubeadm, from *kinds.JoinConfiguration, fe
 	if len(join.CACertHashes) == 0 && !join.UnsafeSkipCA {
 		missing = append(missing, "the CA's hashes (bootstrapToken.caCertHashes)")
 	}
-	d.joinLacks(at, missing, r)
+	d.reportMissingJoin(at, missing, r)
 }
 
-// joinLacks blocks the pool if values are missing that nodes need to join.
-func (d *draft) joinLacks(at intent.Path, missing []string, r kinds.Reporter) {
+// reportMissingJoin blocks the pool if values are missing that nodes need to join.
+func (d *draft) reportMissingJoin(at intent.Path, missing []string, r kinds.Reporter) {
 	if len(missing) > 0 {
 		d.block(at, r, "kubeadm-join-incomplete", fmt.Sprintf("the nodes of %s cannot join: %s is missing: %s", d.MachinePool, at, strings.Join(missing, ", ")),
 			"add them under spec.joinConfiguration.discovery of "+r.Ref.String()+" by a patch, or give the whole user data in a Secret that bootstrap.dataSecretName names")
@@ -116,7 +116,7 @@ func (d *draft) discoveryFile(in *userdata.Kubeadm, file string, k *kinds.Discov
 	if out.CertificateAuthority == "" && !out.InsecureSkipTLSVerify {
 		missing = append(missing, "the CA's certificate (cluster.certificateAuthorityData)")
 	}
-	d.joinLacks(at, missing, r)
+	d.reportMissingJoin(at, missing, r)
 	written, err := out.File(file)
 	if err != nil {
 		r.Error(at, "bad-value", err.Error(), "")

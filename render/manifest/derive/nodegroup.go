@@ -165,7 +165,7 @@ func (d *draft) checkAL2(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) {
 	if !v.Known() {
 		v = d.cluster.version
 	}
-	if !o.Spec.AMIType.IsAL2() || !v.LacksAL2() {
+	if !o.Spec.AMIType.IsAL2() || !v.DropsAL2() {
 		return
 	}
 	what := "spec.amiType is " + string(o.Spec.AMIType)

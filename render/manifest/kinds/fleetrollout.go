@@ -6,25 +6,24 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// FleetRolloutSpec is FleetRollout.spec: in which waves pools are rolled, and what must be
-// true before the next one begins. It only ever holds: it begins no rollout that Git does
-// not ask for.
+// FleetRolloutSpec is FleetRollout.spec: the waves in which pools are rolled out, and the conditions for
+// the next wave. It only delays rollouts: it starts none that Git does not require.
 type FleetRolloutSpec struct {
-	// Which pools of the repository it governs; all of them where it is empty.
+	// The pools of the repository that it governs. Empty selects all.
 	Selector intent.PoolSelector `json:"selector"`
-	// The waves, one after another. Pools that no wave selects come after the last.
+	// The waves, in order. Pools that no wave selects come after the last one.
 	Waves []intent.Wave `json:"waves"`
-	// How long the machines of a share must have been there before the next one begins.
+	// The minimum age of the machines of a share before the next share starts.
 	BakeTime time.Duration `json:"bakeTime"`
-	// How many machines are replaced at a time, at most. Unwritten is no bound.
+	// The maximum number of machines that are replaced at the same time. Absent means no limit.
 	MaxMachines int32 `json:"maxMachines" check:"min=1"`
-	// How many pools may fail before the change is stopped everywhere.
+	// The number of pools that may fail before the change stops everywhere.
 	FailureBudget int32 `json:"failureBudget" check:"min=0"`
-	// What becomes of machines that were replaced when a change is stopped: hold leaves
-	// them, rollback brings back what most machines of the pool ran before, and nothing that
-	// was stopped.
+	// What happens to replaced machines when a change is stopped. hold leaves them.
+	// rollback restores what most machines of the pool ran before, but nothing that was
+	// stopped earlier.
 	OnFailure string `json:"onFailure" enum:"hold|rollback" default:"hold"`
-	// Questions that must be answered with yes before the next share or wave begins.
+	// Conditions that must be true before the next share or wave starts.
 	Gates []intent.RolloutGate `json:"gates"`
 }
 

@@ -53,5 +53,5 @@ func (k Kubernetes) Short() string {
 	return fmt.Sprintf("%d.%d", k.Major, k.Minor)
 }
 
-// LacksAL2 reports whether EKS has no Amazon Linux 2 image for the version.
-func (k Kubernetes) LacksAL2() bool { return k.Known() && (k.Major > 1 || k.Minor >= 33) }
+// DropsAL2 reports whether EKS has no Amazon Linux 2 image for the version.
+func (k Kubernetes) DropsAL2() bool { return k.Known() && (k.Major > 1 || k.Minor >= 33) }

@@ -56,7 +56,7 @@ func (g gating) restrict(b *reconciler.Batch, d *reconciler.Desired) (rolls []ro
 	return rolls
 }
 
-// permits returns the permits of the governed pools of a target; nil if there are none.
+// permits returns the permits of the governed pools of a target; nil for none.
 func (g gating) permits(d *reconciler.Desired) map[string]rollout.Permit {
 	if d.Set == nil {
 		return nil

@@ -68,8 +68,8 @@ func (a *App) openEngine(ctx context.Context) (err error) {
 	return err
 }
 
-// openCrew reads the records of an instance that several daemons share.
-func (a *App) openCrew(ctx context.Context) (err error) {
+// openMembers reads the records of an instance that several daemons share.
+func (a *App) openMembers(ctx context.Context) (err error) {
 	self := coord.Member{Name: cmp.Or(a.o.Member, membership.Name()), Version: a.o.Version, Address: addressOf(a.o.Config), Config: a.o.Config.Common()}
 	var random func(int64) int64
 	if a.o.Rand != nil {

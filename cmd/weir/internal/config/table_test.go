@@ -87,7 +87,7 @@ func TestNoDirectoryComesToAnothersRow(t *testing.T) {
 			t.Errorf("%q has the row of account %s", name, got.AccountID)
 		}
 	}
-	summary, detail := targets[0].Lacks(targetspec.Match{Path: "overlays/new", Texts: []string{"new"}})
+	summary, detail := targets[0].Missing(targetspec.Match{Path: "overlays/new", Texts: []string{"new"}})
 	if !strings.Contains(summary, `no row "new"`) || !strings.Contains(detail, `"new": {region: `) {
 		t.Errorf("%s\n%s", summary, detail)
 	}

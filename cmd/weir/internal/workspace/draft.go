@@ -272,7 +272,7 @@ func (w *Workspace) fromSource(ctx context.Context, s config.Source, dir, ref st
 		w.release = append(w.release, git.Close)
 		if p.Snapshot, err = git.Latest(ctx); err == nil {
 			p.At, p.what = git.At, fmt.Sprintf("%s (%s) of source %s", ref, p.Snapshot.Revision[:7], s.Name)
-			p.lacks = w.mergeLacks(s.Name, p.Snapshot)
+			p.lacks = w.mergeMisses(s.Name, p.Snapshot)
 			return p, nil
 		}
 		var missing *fault.UnavailableError
@@ -283,9 +283,9 @@ func (w *Workspace) fromSource(ctx context.Context, s config.Source, dir, ref st
 	return p, advice.Hinted(fmt.Errorf("plan %s: %w", wording.Clean(ref), err), "--ref names a branch, a tag, a ref in full, or a commit in full; with --path DIR it is one of the repository around DIR")
 }
 
-// mergeLacks returns a function that reads from the source's history whether a ref does not contain the
+// mergeMisses returns a function that reads from the source's history whether a ref does not contain the
 // followed commit. If that cannot be read, the function reports nothing.
-func (w *Workspace) mergeLacks(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
+func (w *Workspace) mergeMisses(name string, head snapshot.Snapshot) func(context.Context, string) (bool, error) {
 	if !strings.HasPrefix(head.Ref, "refs/") {
 		return nil
 	}

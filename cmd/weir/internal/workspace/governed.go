@@ -7,7 +7,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/rollout"
 )
 
-// governed returns the permits of a target's pools that FleetRollouts govern; nil if there are none. A
+// governed returns the permits of a target's pools that FleetRollouts govern; nil for none. A
 // command conducts no waves. It uses the daemon's record, and everything that the record does not permit
 // waits for a daemon.
 func (w *Workspace) governed(d *reconciler.Desired) map[string]rollout.Permit {
