@@ -10,8 +10,8 @@ import (
 )
 
 // authorize runs BeforeWrite. If that fails, the pass fails. Then it makes the applier, without
-// which the pass cannot write to AWS. It also notes earlier writes that AWS now returns, and the
-// planned commits.
+// which the pass cannot write to AWS. It also forgets remembered writes that the plans no longer
+// require, because AWS has kept them, and records the planned commits.
 func (ps *passState) authorize(context.Context) error {
 	if err := ps.batch.checkBeforeWrite(ps.state); err != nil {
 		return err

@@ -98,8 +98,8 @@ func (l *Loop) Overtake() {
 	l.Nudge()
 }
 
-// Taken reports that Desired now returns the current desired state, so an earlier Overtake is done.
-func (l *Loop) Taken() {
+// DesiredTaken ends an earlier Overtake. The caller calls it once Desired returns the current desired state.
+func (l *Loop) DesiredTaken() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.overtaken = make(chan struct{})

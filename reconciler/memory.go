@@ -67,7 +67,7 @@ func (m *poolMemory) convergedElsewhere(targets []Desired) map[string]model.Last
 		}
 	}
 	for key, then := range m.converged {
-		if model.ConvergedKeyOf(key, unknown) {
+		if model.ConvergedKeyBelongsTo(key, unknown) {
 			next[key] = then
 		}
 	}

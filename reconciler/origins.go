@@ -23,8 +23,9 @@ const (
 	originTime   = 5 * time.Second
 )
 
-// sparing returns the context for the origins of a pass.
-func sparing(ctx context.Context, mode Mode) (context.Context, context.CancelFunc) {
+// limitOriginSearch returns a context for the search for the positions in Git at which fields were set. In an
+// applying pass it limits the time, and the renders built for the search.
+func limitOriginSearch(ctx context.Context, mode Mode) (context.Context, context.CancelFunc) {
 	if mode != Apply {
 		return ctx, func() {}
 	}

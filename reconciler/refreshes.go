@@ -105,8 +105,8 @@ func (m *refreshMemory) view() (watched map[string]model.Watched, cancelled map[
 	return maps.Clone(m.watched), m.cancelled.all()
 }
 
-// watch stores the refreshes that pools wait for, and drops the retry requests that the plans
-// followed.
+// watch stores the refreshes that pools wait for, and collects those that an earlier pass read. It
+// drops the retry requests that the plans have used, except for pools with a step that still waits.
 func (ps *passState) watch(context.Context) error {
 	watched, planned := map[string]model.Watched{}, map[string]bool{}
 	for i, p := range ps.plans {

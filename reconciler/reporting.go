@@ -49,7 +49,7 @@ func newReport(t Desired, started time.Time) *plan.Report {
 // Git, and the states of pools.
 func (ps *passState) report(ctx context.Context) error {
 	ps.inService, ps.converged = map[string]time.Time{}, ps.memory.pools.convergedElsewhere(ps.targets)
-	origins, done := sparing(ctx, ps.mode)
+	origins, done := limitOriginSearch(ctx, ps.mode)
 	defer done()
 	for i := range ps.targets {
 		if ps.targets[i].Set == nil {

@@ -172,19 +172,19 @@ func (dec *decoding) answers(faults, public []kinds.Fault) (out []kinds.Fault) {
 
 // mixed reports whether a field contains a secret together with other text.
 func (s secrecy) mixed(ref intent.ObjectRef, p intent.Path) bool {
-	text, ok := s.public(ref, p)
+	text, ok := s.publicText(ref, p)
 	return ok && s.built.Mixed(text)
 }
 
 // wholly reports whether a field is entirely secret.
 func (s secrecy) wholly(ref intent.ObjectRef, p intent.Path) bool {
-	text, ok := s.public(ref, p)
+	text, ok := s.publicText(ref, p)
 	_, secretive := s.built.Marked(text)
 	return ok && secretive && !s.built.Mixed(text)
 }
 
-// public returns the text of a field, with stand-ins.
-func (s secrecy) public(ref intent.ObjectRef, p intent.Path) (text string, ok bool) {
+// publicText returns the text of a field, with stand-ins.
+func (s secrecy) publicText(ref intent.ObjectRef, p intent.Path) (text string, ok bool) {
 	for _, o := range s.built.Public {
 		if o.Ref != ref {
 			continue

@@ -293,7 +293,7 @@ func (m manifests) manifestFields(p *intent.Pool, field intent.Path) []manifestF
 			out = append(out, manifestField{ref, fill(line.path, stars)})
 		}
 	}
-	return shared(p, append(out, rowFields(p, field)...))
+	return shared(p, append(out, manifestFieldsOf(p, field)...))
 }
 
 // shared replaces fields of a shared launch template with the fields of its AWSLaunchConfig.

@@ -95,8 +95,8 @@ func (m manifests) tagFields(p *intent.Pool, field intent.Path, i int) []manifes
 	return m.manifestFields(p, intent.Path{"launchTemplate", "tags", of[i].Tags[j].Key})
 }
 
-// rowFields returns the manifest fields in the row of a field of a group or nodegroup.
-func rowFields(p *intent.Pool, field intent.Path) (out []manifestField) {
+// manifestFieldsOf returns the manifest fields in the row of a field of a group or nodegroup.
+func manifestFieldsOf(p *intent.Pool, field intent.Path) (out []manifestField) {
 	paths, ofOptions := rows.Fields(rowOf(field))
 	ref := p.Infrastructure
 	if ofOptions {

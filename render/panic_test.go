@@ -26,7 +26,7 @@ func TestAPanicIsAFinding(t *testing.T) {
 	if !r.Diags.HasErrors() || len(r.Set.Pools) > 0 {
 		t.Errorf("the render counts as whole: %v", r.Diags)
 	}
-	if got := r.Diags.Err().Error(); !strings.Contains(got, "pools: error: weir itself failed") || strings.Contains(got, "hunter2") {
+	if got := r.Diags.Err().Error(); !strings.Contains(got, "pools: error: weir crashed") || strings.Contains(got, "hunter2") {
 		t.Errorf("got %q", got)
 	}
 }

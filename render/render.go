@@ -152,7 +152,7 @@ func (dec *decoding) guarded(path string, stage func()) {
 		if p := recover(); p != nil {
 			dec.of.Set = intent.Set{}
 			dec.of.Diags = append(dec.secrets.built.Diags.Hinted(), diag.Diagnostic{Severity: diag.Error, Code: "build-failed", Position: diag.Position{File: path},
-				Summary: "weir itself failed at these manifests", Detail: "Report it, with the files if they may be shown."})
+				Summary: "weir crashed while it rendered these manifests; this is a bug in weir", Detail: "Report it, and attach the manifests if you may share them."})
 		}
 	}()
 	stage()

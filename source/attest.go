@@ -139,7 +139,7 @@ func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bo
 
 // newest chooses among tags of the same version: the newest commit, and among equal times the tag that sorts
 // last.
-func (r repository) newest(t target) (candidate, error) {
+func (r repository) newest(t selection) (candidate, error) {
 	best := t.candidate
 	if len(t.rivals) == 0 {
 		return best, nil

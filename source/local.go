@@ -87,16 +87,16 @@ func (b *localBackend) latest(ctx context.Context, last snapshot.Snapshot) (snap
 }
 
 // resolve returns the current commit of the ref.
-func (b *localBackend) resolve(dirs git.Dirs) (target, error) {
+func (b *localBackend) resolve(dirs git.Dirs) (selection, error) {
 	if b.ref.Commit != "" {
-		return target{candidate: candidate{b.ref.Commit, plumbing.NewHash(b.ref.Commit)}}, nil
+		return selection{candidate: candidate{b.ref.Commit, plumbing.NewHash(b.ref.Commit)}}, nil
 	}
 	refs := filesystem.NewStorage(
 		dotgit.NewRepositoryFilesystem(osfs.New(dirs.Own), osfs.New(dirs.Common)), cache.NewObjectLRU(0))
 	if b.ref.SemVer != "" {
 		all, err := b.hashRefs(refs)
 		if err != nil {
-			return target{}, err
+			return selection{}, err
 		}
 		return selectVersion(b.path, b.ref.SemVer, all)
 	}
@@ -104,20 +104,20 @@ func (b *localBackend) resolve(dirs git.Dirs) (target, error) {
 	if name == "" {
 		var err error
 		if name, err = b.defaultBranch(dirs, refs); err != nil {
-			return target{}, err
+			return selection{}, err
 		}
 	}
 	ref, err := storer.ResolveReference(refs, name)
 	if errors.Is(err, plumbing.ErrReferenceNotFound) {
-		return target{}, b.unborn(refs, name)
+		return selection{}, b.unborn(refs, name)
 	}
 	if err != nil {
-		return target{}, fault.Unread(err, "%s: read %s", b.path, name)
+		return selection{}, fault.Unread(err, "%s: read %s", b.path, name)
 	}
 	if ref.Hash().IsZero() {
-		return target{}, fault.New(fault.Corrupt, "%s: %s holds no object name", b.path, name)
+		return selection{}, fault.New(fault.Corrupt, "%s: %s holds no object name", b.path, name)
 	}
-	return target{candidate: candidate{name.String(), ref.Hash()}}, nil
+	return selection{candidate: candidate{name.String(), ref.Hash()}}, nil
 }
 
 // unborn returns the error for a missing ref, which is a different one for an empty repository.

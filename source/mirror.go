@@ -81,9 +81,11 @@ func okName(source string, ref Ref) string {
 	return source + "-" + hex.EncodeToString(sum[:4])
 }
 
-func newMirror(dir, record string) *mirror {
+// newMirror returns the mirror in dir, which need not exist yet. okName names the file that records the last
+// verified commit.
+func newMirror(dir, okName string) *mirror {
 	objects := filepath.Join(dir, "objects")
-	m := &mirror{dir: dir, okName: record, limits: defaultLimits()}
+	m := &mirror{dir: dir, okName: okName, limits: defaultLimits()}
 	db := git.NewStore(false, func() ([]string, error) { return []string{objects}, nil })
 	db.Damaged = func(missing bool) {
 		if !missing || !m.shallow.Load() {
@@ -243,9 +245,9 @@ func (m *mirror) tips() (out []plumbing.Hash) {
 	return out
 }
 
-// passNames records in a fresh mirror the names of commits that were followed here and that the fresh mirror
-// does not have. No server has the commits that a branch lost by a reset. Unreadable data is omitted.
-func (m *mirror) passNames(fresh *mirror) error {
+// recordLostCommits writes into a new mirror the hashes of commits that this one has followed and that the new one
+// does not have, for example after a force push. They cannot be fetched again. Unreadable data is omitted.
+func (m *mirror) recordLostCommits(fresh *mirror) error {
 	var lost []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}
 	for queue := m.tips(); len(queue) > 0 && len(lost) < maxBefore; queue = queue[1:] {

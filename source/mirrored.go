@@ -42,24 +42,24 @@ func (b *mirrorBackend) latest(ctx context.Context, last snapshot.Snapshot) (sna
 	}
 	for race := 0; ; race++ {
 		snap, t, err := b.latestOnce(ctx, last)
-		if err == nil || t.key() == (target{}).key() || race == maxRaces || !b.moved(ctx, t) {
+		if err == nil || t.key() == (selection{}).key() || race == maxRaces || !b.moved(ctx, t) {
 			return snap, err
 		}
 	}
 }
 
-// latestOnce asks the server once for the commit of the ref, and fetches it. The target is zero if it could
-// not be determined.
-func (b *mirrorBackend) latestOnce(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, target, error) {
+// latestOnce asks the server once for the commit of the ref, and fetches it. It returns last if nothing has
+// changed. The target is zero if it could not be determined.
+func (b *mirrorBackend) latestOnce(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, selection, error) {
 	s, err := b.remote.Connect(ctx, b.ref.chooses)
 	if err != nil {
-		return snapshot.Snapshot{}, target{}, err
+		return snapshot.Snapshot{}, selection{}, err
 	}
 	defer s.Close()
 	b.mirror.shallow.Store(s.Shallow)
 	t, err := selectRef(s, b.ref)
 	if err != nil {
-		return snapshot.Snapshot{}, target{}, err
+		return snapshot.Snapshot{}, selection{}, err
 	}
 	if last.Tree != nil && t.key() == b.current && !b.mirror.suspect.Load() && !b.mirror.crowded.Load() {
 		if len(t.rivals) == 0 {
@@ -77,7 +77,7 @@ func (b *mirrorBackend) latestOnce(ctx context.Context, last snapshot.Snapshot) 
 
 // moved reports whether the ref has changed, so that the server may have refused t because it no longer
 // exists.
-func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
+func (b *mirrorBackend) moved(ctx context.Context, t selection) bool {
 	if ctx.Err() != nil || b.ref.Commit != "" {
 		return false
 	}
@@ -91,7 +91,7 @@ func (b *mirrorBackend) moved(ctx context.Context, t target) bool {
 }
 
 // update fetches t into the mirror, verifies it and records it.
-func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t target) (snapshot.Snapshot, error) {
+func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t selection) (snapshot.Snapshot, error) {
 	if b.mirror.suspect.Load() {
 		return b.rebuild(ctx, s, t)
 	}
@@ -127,7 +127,7 @@ func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t targ
 }
 
 // hasAll reports whether the mirror has every candidate of t.
-func (m *mirror) hasAll(t target) (bool, error) {
+func (m *mirror) hasAll(t selection) (bool, error) {
 	for _, c := range t.all() {
 		if have, err := m.db.Has(c.hash); err != nil || !have {
 			return false, err
@@ -137,7 +137,7 @@ func (m *mirror) hasAll(t target) (bool, error) {
 }
 
 // fetch fetches t into m.
-func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *transport.Session, t target) error {
+func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *transport.Session, t selection) error {
 	receive := func(s *transport.Session, wants []plumbing.Hash) error {
 		return m.receive(ctx, m.limits.PackLimits, func(w io.Writer) error { return s.Pack(ctx, wants, m.haves(), w) })
 	}
@@ -165,7 +165,7 @@ func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *transport.Sessi
 }
 
 // accept verifies t and updates the mirror's ref.
-func (b *mirrorBackend) accept(m *mirror, t target) (snapshot.Snapshot, error) {
+func (b *mirrorBackend) accept(m *mirror, t selection) (snapshot.Snapshot, error) {
 	c, err := m.newest(t)
 	if err != nil {
 		return snapshot.Snapshot{}, b.damaged(err)
@@ -211,7 +211,7 @@ func (b *mirrorBackend) keepOK(fresh *mirror, refused error) bool {
 }
 
 // rebuild creates a new mirror next to the old one and replaces it.
-func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t target) (snapshot.Snapshot, error) {
+func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t selection) (snapshot.Snapshot, error) {
 	b.log.Warn("making the mirror again")
 	fresh := newMirror(b.mirror.dir+".new", b.mirror.okName)
 	fresh.limits = b.mirror.limits
@@ -230,7 +230,7 @@ func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t tar
 	if refused != nil && !b.keepOK(fresh, refused) {
 		return snapshot.Snapshot{}, refused
 	}
-	if err := b.mirror.passNames(fresh); err != nil {
+	if err := b.mirror.recordLostCommits(fresh); err != nil {
 		return snapshot.Snapshot{}, err
 	}
 	if err := b.mirror.replaceBy(fresh); err != nil {
@@ -283,6 +283,7 @@ func (b *mirrorBackend) at(h plumbing.Hash) (snapshot.Snapshot, error) {
 	return commitAt(b.mirror.repository, h)
 }
 
+// watch returns nil, because a remote repository has no directories to watch.
 func (b *mirrorBackend) watch() watchSet { return nil }
 
 func (b *mirrorBackend) close() {

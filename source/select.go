@@ -13,8 +13,8 @@ type candidate struct {
 	hash plumbing.Hash
 }
 
-// target is the selection of a source's ref from the server's refs.
-type target struct {
+// selection is the selection of a source's ref from the server's refs.
+type selection struct {
 	candidate
 	// rivals are other tags of the same version. Only their commits show which tag counts.
 	rivals []candidate
@@ -23,7 +23,7 @@ type target struct {
 }
 
 // key identifies a target.
-func (t target) key() string {
+func (t selection) key() string {
 	key := t.hash.String()
 	for _, r := range t.rivals {
 		key += " " + r.hash.String()
@@ -32,7 +32,7 @@ func (t target) key() string {
 }
 
 // all returns all candidates.
-func (t target) all() []candidate { return append([]candidate{t.candidate}, t.rivals...) }
+func (t selection) all() []candidate { return append([]candidate{t.candidate}, t.rivals...) }
 
 // chooses reports whether selectRef reads a ref.
 func (r Ref) chooses(name string, caps transport.Capabilities) bool {
@@ -50,7 +50,7 @@ func (r Ref) chooses(name string, caps transport.Capabilities) bool {
 }
 
 // selectRef returns the current target of ref.
-func selectRef(s *transport.Session, ref Ref) (target, error) {
+func selectRef(s *transport.Session, ref Ref) (selection, error) {
 	switch name := ref.fullName(); {
 	case ref.Commit != "":
 		return selectCommit(s, ref.Commit), nil
@@ -61,9 +61,9 @@ func selectRef(s *transport.Session, ref Ref) (target, error) {
 	default:
 		h, ok := s.Adv.References[name]
 		if !ok {
-			return target{}, missingRef(s.Host, name)
+			return selection{}, missingRef(s.Host, name)
 		}
-		return target{candidate: candidate{name, h}, wants: []plumbing.Hash{h}}, nil
+		return selection{candidate: candidate{name, h}, wants: []plumbing.Hash{h}}, nil
 	}
 }
 
@@ -72,12 +72,12 @@ func missingRef(where, name string) error {
 }
 
 // selectHead selects the branch of HEAD. A detached HEAD points to a commit.
-func selectHead(s *transport.Session) (target, error) {
+func selectHead(s *transport.Session) (selection, error) {
 	if s.Adv.Head == nil {
-		return target{}, fault.New(fault.MissingRef, "HEAD of %s names a branch that does not exist; set ref.branch", s.Host)
+		return selection{}, fault.New(fault.MissingRef, "HEAD of %s names a branch that does not exist; set ref.branch", s.Host)
 	}
 	h := *s.Adv.Head
-	t := target{candidate: candidate{plumbing.HEAD.String(), h}, wants: []plumbing.Hash{h}}
+	t := selection{candidate: candidate{plumbing.HEAD.String(), h}, wants: []plumbing.Hash{h}}
 	if branch := s.Caps.Value("symref=HEAD:"); branch != "" && s.Adv.References[branch] == h {
 		t.ref = branch
 	}
@@ -87,9 +87,9 @@ func selectHead(s *transport.Session) (target, error) {
 // selectCommit selects the commit by name if the server lists it or allows that. Otherwise it selects all
 // branches and tags, because one of them should contain the commit. A server that allows only the tips by
 // name may refuse the first request; then it gets the second.
-func selectCommit(s *transport.Session, commit string) target {
+func selectCommit(s *transport.Session, commit string) selection {
 	h := plumbing.NewHash(commit)
-	t := target{candidate: candidate{commit, h}, wants: []plumbing.Hash{h}}
+	t := selection{candidate: candidate{commit, h}, wants: []plumbing.Hash{h}}
 	all := map[plumbing.Hash]bool{}
 	for name, tip := range s.Adv.References {
 		if tip == h {

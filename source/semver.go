@@ -30,10 +30,10 @@ func parseVersionTag(tag string) (*semver.Version, bool) {
 // selectVersion returns the tag with the highest version in a range. A pre-release counts only if the range
 // names one. Tags of the same version, which differ in the leading v or in build metadata, are rivals. The
 // newest commit wins, and among equal times the tag that sorts last.
-func selectVersion(where, text string, refs map[string]plumbing.Hash) (target, error) {
+func selectVersion(where, text string, refs map[string]plumbing.Hash) (selection, error) {
 	within, err := semver.NewConstraint(text)
 	if err != nil {
-		return target{}, fault.New(fault.MissingRef, "ref.semver %q is not a range of versions: %v", text, err)
+		return selection{}, fault.New(fault.MissingRef, "ref.semver %q is not a range of versions: %v", text, err)
 	}
 	var versions []taggedVersion
 	others := 0
@@ -54,7 +54,7 @@ func selectVersion(where, text string, refs map[string]plumbing.Hash) (target, e
 		}
 		return versions[i].ref > versions[j].ref
 	})
-	var t target
+	var t selection
 	for _, v := range versions {
 		switch {
 		case !within.Check(v.version):
@@ -62,7 +62,7 @@ func selectVersion(where, text string, refs map[string]plumbing.Hash) (target, e
 				return t, nil
 			}
 		case t.ref == "":
-			t = target{candidate: v.candidate, wants: []plumbing.Hash{v.hash}}
+			t = selection{candidate: v.candidate, wants: []plumbing.Hash{v.hash}}
 		case mustParse(t.ref).Equal(v.version):
 			t.rivals = append(t.rivals, v.candidate)
 			t.wants = append(t.wants, v.hash)
@@ -73,7 +73,7 @@ func selectVersion(where, text string, refs map[string]plumbing.Hash) (target, e
 	if t.ref != "" {
 		return t, nil
 	}
-	return target{}, noVersion(where, text, versions, others)
+	return selection{}, noVersion(where, text, versions, others)
 }
 
 func mustParse(ref string) *semver.Version {

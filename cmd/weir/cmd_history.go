@@ -210,16 +210,16 @@ func readHistory[T, A any](ctx context.Context, s surroundings, flags historyFla
 	case !errors.Is(err, syscall.ECONNREFUSED):
 		return nil, err
 	case cfg == nil:
-		return nil, hinted(err, "start weir run, or give its --server, or its --config to read where it keeps its history")
+		return nil, hinted(err, "start weir run, or pass the daemon's address with --server, or its configuration with --config to read its history")
 	}
 	db, done, err := records.Read(ctx, cfg)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, hinted(fmt.Errorf("read history: no history in %s", records.Name(cfg)), "it starts when weir run starts with this configuration")
 	case errors.Is(err, state.ErrInUse):
-		return nil, hinted(err, "the daemon that has it open does not answer at "+d.Address+"; give its --server")
+		return nil, hinted(err, "another process has the history open, but no daemon answers at "+d.Address+"; pass the daemon's address with --server")
 	case err != nil:
-		return nil, hinted(fmt.Errorf("no daemon answers at %s, and its history cannot be read: %w", d.Address, err), "start weir run, or give its --server")
+		return nil, hinted(fmt.Errorf("no daemon answers at %s, and its history cannot be read: %w", d.Address, err), "start weir run, or pass the daemon's address with --server")
 	}
 	fmt.Fprintf(s.stderr, "no daemon answers; reading %s\n", records.Name(cfg))
 	found, err := read(history.New(db, history.Options{}), f)

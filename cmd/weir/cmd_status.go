@@ -228,7 +228,7 @@ func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server ser
 	case reading == "" && !isPath(args):
 		found, err := s.askServer(ctx, server, nil, args)
 		if errors.Is(err, syscall.ECONNREFUSED) {
-			return standing{}, hinted(err, "start weir run, or give its --server, or a PATH and --region to read AWS directly")
+			return standing{}, hinted(err, "start weir run, or pass the daemon's address with --server, or a PATH and --region to read AWS directly")
 		}
 		return found, err
 	}

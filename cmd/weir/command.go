@@ -71,7 +71,7 @@ func onRecord(ctx context.Context, cfg *config.Config, r gates.Request, alone di
 		return out, hinted(fmt.Errorf("no daemon answers at %s, and nothing was stored: %w", cfg.Listen, err), "name any running daemon of the instance with --server; weir members --config lists them")
 	}
 	if errors.Is(err, state.ErrInUse) {
-		return out, hinted(err, "a daemon that has it open does not answer at "+cfg.Listen+"; see its log")
+		return out, hinted(err, "another process has the state open, but no daemon answers at "+cfg.Listen+"; see its log")
 	} else if err != nil {
 		return out, err
 	}

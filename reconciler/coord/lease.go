@@ -75,13 +75,13 @@ func (l *Lease) end() {
 }
 
 // refutedBy reports whether the engine contradicts the lease: another session has taken the key, or the key
-// was released although the work on it is not stopping. now is the key's owner according to the engine, which
-// may be older than the lease.
-func (l *Lease) refutedBy(now Owner) bool {
-	if now.Epoch != l.Owner.Epoch {
-		return now.Epoch.N > l.Owner.Epoch.N
+// was released although the work on it is not stopping. current is the key's owner according to the engine,
+// which may be older than the lease.
+func (l *Lease) refutedBy(current Owner) bool {
+	if current.Epoch != l.Owner.Epoch {
+		return current.Epoch.N > l.Owner.Epoch.N // a lower epoch is an answer from before this lease
 	}
-	return now.Session != l.Owner.Session || now.Released && !l.isStopping()
+	return current.Session != l.Owner.Session || current.Released && !l.isStopping()
 }
 
 // release releases the key, for another member if to names one. It fails if the lease has ended.

@@ -88,13 +88,13 @@ func (w *workers) stop(l *Lease, e Event) {
 		select {
 		case <-l.done:
 			l.Fence.end()
-			if w.clock.Now().AtLeast(began) >= SlowStop {
+			if w.clock.Now().AtLeast(began) >= SlowStop { // requests may still be on their way
 				sleep(context.Background(), Quiet)
 			}
 		case <-timer.C:
 			l.Fence.end() // hanging work can start no more writes
 			sleep(context.Background(), Quiet)
-		case <-l.Fence.cut.Done():
+		case <-l.Fence.cut.Done(): // the lease ends soon, and running writes are cut off
 		}
 		e.Key, e.Owner = l.Owner.Key, l.Owner
 		e.Err = l.release(e.To)

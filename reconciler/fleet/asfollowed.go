@@ -115,7 +115,7 @@ func restore(d *reconciler.Desired, proposal, blind, followed *render.Kept) {
 		if key := pool.Key.String(); proposal.Set.Pool(key) == nil && blind.Set.Pool(key) == nil {
 			set.Pools = append(set.Pools, pool)
 			d.Diagnostics = append(d.Diagnostics, diag.Diagnostic{Severity: diag.Info, Code: "planned-as-followed", Object: pool.MachinePool.String(), Detail: diag.Hint("planned-as-followed"),
-				Summary: "pool " + key + " cannot be rendered without secrets: it is planned as in the followed commit, and changes here are unknown"})
+				Summary: "pool " + key + " cannot be rendered without secrets: this plan shows it as in the followed commit, without the changes of this proposal"})
 		}
 	}
 	set.Sort()

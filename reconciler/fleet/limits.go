@@ -25,7 +25,7 @@ func tooManyTargets(t *targetspec.Target, limits targetspec.Limits, found, room 
 	return diag.Diagnostic{
 		Severity: diag.Error, Code: "too-many-targets",
 		Summary: fmt.Sprintf("path %s %s%s and limits.targets allows %d for each source", t.Path, stands, others, limits.Targets),
-		Detail:  "Until then weir changes and deletes none of them. Remove directories, use a more specific targets.path, or raise limits.targets in weir's configuration.",
+		Detail:  "weir changes and deletes none of these targets until there are few enough: remove directories, use a more specific targets.path, or raise limits.targets in weir's configuration.",
 	}
 }
 

@@ -127,7 +127,7 @@ func Path(ctx context.Context, accounts Accounts, o PathOptions) (reconciler.Bat
 		if err == nil && o.Hide != nil {
 			o.Hide.Set("kubeconfig "+o.Kubeconfig, secret.New(cluster.Credentials()...))
 		}
-		joins(&d, o.Kubeconfig, cluster, err)
+		setCluster(&d, o.Kubeconfig, cluster, err)
 	}
 	batches := []reconciler.Batch{{Key: key, Targets: []reconciler.Desired{d}}}
 	accounts.Attach(ctx, batches)

@@ -114,7 +114,7 @@ func wavesOf(items []*item) map[string]*sourceWaves {
 		}
 	}
 	for _, s := range out {
-		s.named = rollout.Names(s.specs)
+		s.named = rollout.ByName(s.specs)
 	}
 	return out
 }

@@ -32,11 +32,11 @@ func (f *Fleet) attachWorkload(in *inputs, d *reconciler.Desired, t *targetspec.
 		return // its credentials allow writes, and a plan needs nothing from the cluster
 	}
 	cluster, err := f.cluster(file)
-	joins(d, file, cluster, err)
+	setCluster(d, file, cluster, err)
 }
 
-// joins gives a target the client of a kubeconfig's cluster, or a diagnostic if the kubeconfig cannot be used.
-func joins(d *reconciler.Desired, file string, cluster *workload.Cluster, err error) {
+// setCluster gives a target the client of a kubeconfig's cluster, or a diagnostic if the kubeconfig cannot be used.
+func setCluster(d *reconciler.Desired, file string, cluster *workload.Cluster, err error) {
 	if err != nil {
 		d.Diagnostics = append(d.Diagnostics, unusable(file, err)).Sorted()
 		d.Tokens = unreachable{"the kubeconfig " + file + " cannot be used"}

@@ -257,7 +257,7 @@ func (d *differ) group(g *observed.Group, image string) {
 		d.hooks(p.LifecycleHooks, h.Hooks, g.Tags[observed.TagHooks].Value, want, have)
 	}
 	d.compare(want, have)
-	d.replicas(g.DesiredCapacity)
+	d.addReplicas(g.DesiredCapacity)
 	d.template(g.Template, image)
 }
 
@@ -296,7 +296,7 @@ func (d *differ) tags(want, have map[string]string) (a, b map[string]any) {
 	return of(want), of(have)
 }
 
-func (d *differ) replicas(have int32) {
+func (d *differ) addReplicas(have int32) {
 	if _, ok := d.from("replicas"); ok {
 		d.add(d.pool.MachinePool, intent.Path{"spec", "replicas"}, have)
 	}
@@ -322,7 +322,7 @@ func (d *differ) nodegroup(n *observed.Nodegroup, image string) {
 		have.spec["roleName"] = path.Base(n.NodeRole)
 	}
 	d.compare(want, have)
-	d.replicas(n.DesiredSize)
+	d.addReplicas(n.DesiredSize)
 	if _, ok := d.from("version"); ok && n.Version != "" {
 		d.add(d.pool.MachinePool, intent.Path{"spec", "template", "spec", "version"}, "v"+strings.TrimPrefix(n.Version, "v")+".0")
 	}

@@ -183,9 +183,10 @@ func (p Pool) refused(why string) Pool {
 	return p
 }
 
-// namedBecause returns the pool, which names its template, with the reason.
-func (p Pool) namedBecause(why string) Pool {
-	p.Advice = append(slices.Clone(p.Advice), "its launch template is named, and stays what it is: "+why)
+// keepingTemplateBecause returns the pool, whose manifest refers to its existing launch template by name, with the
+// reason as advice.
+func (p Pool) keepingTemplateBecause(why string) Pool {
+	p.Advice = append(slices.Clone(p.Advice), "the manifest refers to the existing launch template by name, and weir does not change that template: "+why)
 	return p
 }
 
@@ -239,5 +240,5 @@ func (p Pool) Refuse(why string) Pool {
 	if p.before != "" && len(p.before) < len(why) {
 		why = p.before
 	}
-	return p.other.namedBecause(why)
+	return p.other.keepingTemplateBecause(why)
 }

@@ -58,7 +58,7 @@ func (m *maker) finish(p Pool, f finish) Pool {
 		if named.State == Refused {
 			return p.refused("its launch configuration " + f.source.config + " cannot become a launch template: " + why)
 		}
-		return named.namedBecause(why)
+		return named.keepingTemplateBecause(why)
 	}
 	root, _ := m.saying(p, f, true, &volumes)
 	return root

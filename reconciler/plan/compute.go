@@ -51,7 +51,7 @@ func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	verdict := c.keepEarlier()
 	c.holdPools()
 	ahead := c.fence()
-	c.contested()
+	c.holdContested()
 	c.notTaken()
 	c.drift()
 	c.leaveUndone()

@@ -13,9 +13,9 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// contested holds the steps that set only fields which somebody else has changed back again and
+// holdContested holds the steps that set only fields which somebody else has changed back again and
 // again.
-func (c *computation) contested() {
+func (c *computation) holdContested() {
 	if !c.in.Memory.Refusals.HasCorrections() {
 		return
 	}

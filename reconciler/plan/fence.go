@@ -68,7 +68,7 @@ func (c *fence) holdNewer(steps []step.Step) {
 			}
 		}
 		if worst != model.RelationOlder {
-			c.stop(steps, owner, worst, found)
+			c.holdOwner(steps, owner, worst, found)
 		}
 	}
 }
@@ -87,8 +87,9 @@ func (c *fence) relation(commit string) model.Relation {
 	return relation
 }
 
-// stop holds an owner's steps.
-func (c *fence) stop(steps []step.Step, owner string, relation model.Relation, from cause) {
+// holdOwner reports why an owner is fenced, and holds its steps. If the commit is not in the repository yet,
+// the steps wait until Git has been asked for it.
+func (c *fence) holdOwner(steps []step.Step, owner string, relation model.Relation, from cause) {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "commit-ahead", Object: c.objectOf(owner)}
 	own := rollout.ShortRevision(c.in.Commit.Revision)
 	hold, why, ends := step.HeldStopped, "another weir follows a newer commit: "+rollout.ShortRevision(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes anyway"

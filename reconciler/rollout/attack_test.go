@@ -341,7 +341,7 @@ func TestAPermitTellsWhatItWaitsFor(t *testing.T) {
 		f.next(time.Second)
 	}
 	waiting("once its gate is unknown", true, "")
-	paused, err := f.record.Pause("default/nodes", Word{By: "ann"})
+	paused, err := f.record.Pause("default/nodes", Decision{By: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestAPermitTellsWhatItWaitsFor(t *testing.T) {
 	}
 	f.next(time.Second)
 	waiting("and on", true, "")
-	aborted, err := f.record.Abort("default/nodes", Word{By: "ann"})
+	aborted, err := f.record.Abort("default/nodes", Decision{By: "ann"})
 	if err != nil {
 		t.Fatal(err)
 	}

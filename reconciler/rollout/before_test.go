@@ -89,7 +89,7 @@ func TestWhatAPoolGoesBackToIsKnownOnceItMoves(t *testing.T) {
 	if got := members(); got != "good another" && got != "another good" {
 		t.Errorf("once one moves: %s", got)
 	}
-	record, err := f.record.Abort("default/nodes", Word{By: "ada"})
+	record, err := f.record.Abort("default/nodes", Decision{By: "ada"})
 	if err != nil {
 		t.Fatal(err)
 	}

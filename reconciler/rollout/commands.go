@@ -42,9 +42,9 @@ func (r Record) copied() Record {
 	return r
 }
 
-// Pause makes a FleetRollout start nothing more. A rollout in progress continues to its share,
-// because AWS cannot pause it.
-func (r Record) Pause(name string, w Word) (Record, error) {
+// Pause makes a FleetRollout start nothing more. A wave in progress continues until its share of
+// machines is replaced, because AWS cannot pause it.
+func (r Record) Pause(name string, w Decision) (Record, error) {
 	return r.change(name, func(out *Record, run *Run) error {
 		run.Paused = &w
 		out.withdraw(run, run.PauseText())
@@ -72,7 +72,7 @@ func (r Record) Resume(name string) (Record, error) {
 }
 
 // Abort stops the change of a FleetRollout, like a failed gate.
-func (r Record) Abort(name string, w Word) (Record, error) {
+func (r Record) Abort(name string, w Decision) (Record, error) {
 	return r.change(name, func(out *Record, run *Run) error {
 		if !run.Active() {
 			return fmt.Errorf("%s has no rollout in progress", run.Name)

@@ -37,7 +37,7 @@ func TestWhatADemandLacks(t *testing.T) {
 		"the bound is another pool's":     {Demand{MinWaves: 3, MaxMachines: 5}, []Spec{spec("a", *all, 0, three...), spec("b", *canary, 4)}, "the FleetRollout default/a has no maxMachines, and 5 is the maximum"},
 		"of two, neither":                 {Demand{MinWaves: 4}, []Spec{spec("a", *all, 0, three...), spec("b", *all, 4)}, "the FleetRollout default/a or default/b has 3 waves, and 4 are required"},
 	} {
-		if got := c.demand.Unmet(Names(c.specs), nil, pool); got != c.want {
+		if got := c.demand.Unmet(ByName(c.specs), nil, pool); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
@@ -166,7 +166,7 @@ func TestSeveralFleetRolloutsShareABound(t *testing.T) {
 		"one for each, half of it":  {[]Spec{spec("one", 25, "a"), spec("two", 25, "b")}, ""},
 		"one for each, one for all": {[]Spec{spec("one", 50, "a"), spec("two", 50, "b"), spec("all", 50, "")}, ""},
 	} {
-		if got := (Demand{MaxMachines: 50}).UnmetTogether(Names(c.specs), pools); got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want)) {
+		if got := (Demand{MaxMachines: 50}).UnmetTogether(ByName(c.specs), pools); got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want)) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -102,9 +102,9 @@ type next struct {
 	pools map[ID]*Pool
 }
 
-// Names returns FleetRollouts by name. Equal ones of several targets are one. Different ones with
+// ByName returns FleetRollouts by name. Equal ones of several targets are one. Different ones with
 // the same name get the target as a prefix.
-func Names(specs []Spec) map[string]Spec {
+func ByName(specs []Spec) map[string]Spec {
 	out := map[string]Spec{}
 	specs = slices.SortedFunc(slices.Values(specs), func(a, b Spec) int {
 		return cmp.Or(cmp.Compare(a.Key.String(), b.Key.String()), cmp.Compare(a.Target, b.Target))
@@ -132,7 +132,7 @@ func same(a, b Spec) bool {
 
 // runs returns the earlier runs, and one for each new FleetRollout, by name.
 func (n *next) runs() []*Run {
-	specs := Names(n.in.Specs)
+	specs := ByName(n.in.Specs)
 	var out []*Run
 	for i := range n.old.Runs {
 		r := n.old.Runs[i]
@@ -254,7 +254,7 @@ type Governor struct {
 
 // NewGovernor returns a Governor for a record and the FleetRollouts of all renders of the source.
 func NewGovernor(r *Record, specs []Spec) *Governor {
-	g := &Governor{record: r, specs: Names(specs), bad: map[ID][]Bad{}}
+	g := &Governor{record: r, specs: ByName(specs), bad: map[ID][]Bad{}}
 	for _, run := range r.Runs {
 		if _, there := g.specs[run.Name]; !there {
 			g.specs[run.Name] = run.Spec

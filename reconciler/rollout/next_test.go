@@ -265,7 +265,7 @@ func TestAPauseHoldsUntilItIsResumed(t *testing.T) {
 	f := newFleet(t, Spec{FleetRollout: intent.FleetRollout{Waves: []intent.Wave{{Pools: 1}}}}, 2)
 	f.commit("c1", "new")
 	f.next(time.Minute)
-	f.record, _ = f.record.Pause("nodes", Word{By: "ann", Why: "lunch", At: f.in.Now})
+	f.record, _ = f.record.Pause("nodes", Decision{By: "ann", Why: "lunch", At: f.in.Now})
 	if p := f.permit("p0"); p.Share != 0 || !strings.Contains(p.Wait, "paused by ann (lunch): weir rollout resume default/nodes") {
 		t.Errorf("before the conductor's next turn: %+v", p)
 	}
@@ -279,10 +279,10 @@ func TestAPauseHoldsUntilItIsResumed(t *testing.T) {
 	if got := f.story(); got != "p0:10, then p1:10" {
 		t.Errorf("then: %s", got)
 	}
-	if _, err := f.record.Abort("nodes", Word{}); err == nil {
+	if _, err := f.record.Abort("nodes", Decision{}); err == nil {
 		t.Error("what has ended can be aborted")
 	}
-	if _, err := f.record.Pause("other", Word{}); err == nil {
+	if _, err := f.record.Pause("other", Decision{}); err == nil {
 		t.Error("what is not there can be paused")
 	}
 }

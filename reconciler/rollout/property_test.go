@@ -258,7 +258,7 @@ func TestItOnlyEverHolds(t *testing.T) {
 			case 4:
 				w.answer(rapid.SampledFrom([]Verdict{Pass, Pass, Pass, Fail, Unknown}).Draw(t, "verdict"))
 			case 5:
-				if next, err := w.record.Pause("one", Word{By: "ann", At: w.now}); err == nil {
+				if next, err := w.record.Pause("one", Decision{By: "ann", At: w.now}); err == nil {
 					w.record = next
 				}
 			case 6, 7:
@@ -266,7 +266,7 @@ func TestItOnlyEverHolds(t *testing.T) {
 					w.record = next
 				}
 			case 8:
-				if next, err := w.record.Abort("one", Word{By: "ann", At: w.now}); err == nil && rapid.Bool().Draw(t, "abort") {
+				if next, err := w.record.Abort("one", Decision{By: "ann", At: w.now}); err == nil && rapid.Bool().Draw(t, "abort") {
 					w.record = next
 				}
 			case 9:

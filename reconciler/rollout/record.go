@@ -57,11 +57,11 @@ type Run struct {
 	// run ended to their last reported revision.
 	Unheard map[string]string `json:"unheard,omitempty"`
 	// Failed lists the members whose rollout failed.
-	Failed []ID   `json:"failed,omitempty"`
-	Gates  []Gate `json:"gates,omitempty"`
-	Paused *Word  `json:"paused,omitempty"`
+	Failed []ID      `json:"failed,omitempty"`
+	Gates  []Gate    `json:"gates,omitempty"`
+	Paused *Decision `json:"paused,omitempty"`
 	// Stopped is set once the change was found bad.
-	Stopped *Word `json:"stopped,omitempty"`
+	Stopped *Decision `json:"stopped,omitempty"`
 }
 
 // Member is a pool in a wave.
@@ -90,8 +90,8 @@ type Gate struct {
 	Answer
 }
 
-// Word is a decision of a person or of weir.
-type Word struct {
+// Decision is a decision of a person or of weir.
+type Decision struct {
 	By  string    `json:"by"`
 	Why string    `json:"why,omitempty"`
 	At  time.Time `json:"at"`

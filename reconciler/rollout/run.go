@@ -159,7 +159,7 @@ func (n *next) advance(r *Run, all []Pool) {
 	for r.Active() {
 		n.hear(r)
 		if why := wrong(n.pools, r); why != "" {
-			n.stop(r, Word{By: "weir", Why: why, At: n.in.Now})
+			n.stop(r, Decision{By: "weir", Why: why, At: n.in.Now})
 			return
 		}
 		n.grant(r, all)
@@ -222,7 +222,7 @@ func (r *Run) started() bool {
 }
 
 // stop marks the change as bad for all pools of the run.
-func (n *next) stop(r *Run, w Word) {
+func (n *next) stop(r *Run, w Decision) {
 	r.Stopped, r.Wait, r.Gated = &w, "", false
 	for _, m := range r.Members {
 		n.out.Record.mark(r, m)

@@ -34,7 +34,7 @@ func (r *reader) values(files []string, given map[string]string) map[string]stri
 			if _, fixed := given[name]; fixed {
 				r.report(diag.Diagnostic{
 					Severity: diag.Warning, Code: "value-ignored", Position: diag.Position{File: file, Line: v.Line, Column: v.Column},
-					Summary: "the value of " + name + " has no effect: the configuration fixes it", Detail: diag.Hint("value-ignored"),
+					Summary: "the value of " + name + " has no effect: weir's configuration already sets it", Detail: diag.Hint("value-ignored"),
 				})
 			}
 		}

@@ -17,7 +17,7 @@ const additionalField = "ignition.containerLinuxConfig.additionalConfig"
 const maxContainerLinuxConfig = 65535
 
 // additional merges the user's Container Linux Config by Ignition's own rules: lists are joined, and for
-// everything else the newer document wins.
+// everything else the user's document wins.
 func (b *ignitionBuilder) additional(o Ignition) {
 	if o.AdditionalConfig == "" {
 		return

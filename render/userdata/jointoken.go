@@ -39,7 +39,7 @@ const (
 // script returns the shell script that fetches the values with the AWS CLI and writes them to kubeadm's
 // configuration. It must not contain jinja expressions, because cloud-init expands them.
 func (FetchedToken) script() string {
-	return script([]string{
+	return joinScript([]string{
 		"config=" + joinConfigPath,
 		"if ! command -v aws >/dev/null; then",
 		"  echo 'weir: the image has no AWS CLI, so the join token cannot be fetched' >&2",
@@ -52,7 +52,7 @@ func (FetchedToken) script() string {
 // requests to AWS. Credentials and answers go through pipes, so that a list of processes does not show them.
 // The token is written to a copy in memory, so the file on disk still waits for a token after a failed boot.
 func (FetchedToken) ignitionScript() string {
-	return script([]string{
+	return joinScript([]string{
 		"config=" + ignitionJoinConfig,
 		"if ! command -v curl >/dev/null; then",
 		"  echo 'weir: the image has no curl, so the join token cannot be fetched' >&2",
@@ -81,9 +81,10 @@ func (FetchedToken) ignitionScript() string {
 	}, "fetch")
 }
 
-// script returns a script that fetches with a command after its prerequisites. It tries for five minutes,
+// joinScript returns a boot script. It runs the lines of before, then fetches the parameter with the shell
+// command fetch. It tries for five minutes,
 // because credentials of a new instance profile work only after a while. It prints neither token nor answer.
-func script(before []string, fetch string) string {
+func joinScript(before []string, fetch string) string {
 	lines := []string{
 		"#!/bin/sh",
 		"# Fetches what this node joins its cluster with. weir keeps the parameter.",

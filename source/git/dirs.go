@@ -96,7 +96,7 @@ func CheckFormat(dirs Dirs) error {
 		case "noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees":
 		case "objectformat":
 			if !strings.EqualFold(o.Value, "sha1") {
-				return fault.New(fault.Unsupported, "the repository uses the object format %s; only sha1 is carried", fault.Plain(o.Value))
+				return fault.New(fault.Unsupported, "the repository uses the object format %s; only sha1 is supported", fault.Plain(o.Value))
 			}
 		case "refstorage":
 			if !strings.EqualFold(o.Value, "files") {

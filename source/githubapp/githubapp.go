@@ -105,7 +105,7 @@ func New(o Options) (*App, error) {
 	return &App{
 		o: o, busy: make(chan struct{}, 1), installation: o.InstallationID,
 		client: &http.Client{Transport: o.Transport, Timeout: timeout, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // a statement must not be sent elsewhere
+			return http.ErrUseLastResponse // the signed JWT must not follow a redirect to another server
 		}},
 	}, nil
 }

@@ -87,7 +87,7 @@ func checkSSH(o Object) (ssh.PublicKey, error) {
 	}
 	name := ssh.FingerprintSHA256(key)
 	if _, isCert := key.(*ssh.Certificate); isCert {
-		return nil, errors.New("it is signed with an SSH certificate; certificate authorities are not carried: sign with a key and list that")
+		return nil, errors.New("it is signed with an SSH certificate, which weir does not support: sign with a plain key, and add that key to the list of signers")
 	}
 	if sig.Format == ssh.KeyAlgoRSA || key.Type() == dsaKey {
 		return nil, fmt.Errorf("its signature with SSH key %s uses SHA-1, which proves nothing any more", name)

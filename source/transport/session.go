@@ -82,7 +82,7 @@ func (c Capabilities) Has(name string) bool {
 // checkFormat refuses formats of object names that go-git cannot read.
 func (c Capabilities) checkFormat() error {
 	if format := c.Value("object-format="); format != "" && format != "sha1" {
-		return fault.New(fault.Unsupported, "the repository uses the object format %s; only sha1 is carried", fault.Plain(format))
+		return fault.New(fault.Unsupported, "the repository uses the object format %s; only sha1 is supported", fault.Plain(format))
 	}
 	return nil
 }

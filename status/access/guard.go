@@ -123,7 +123,7 @@ func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler
 	c, wait, err := g.caller(p, r)
 	switch {
 	case wait > 0:
-		g.wait(rw, r, wait)
+		g.refuseForNow(rw, r, wait)
 		return
 	case errors.Is(err, errBadToken):
 		g.unknown(rw, r, p, "the token is unknown", "use one that the configuration lists under access.tokens")
@@ -211,7 +211,7 @@ func (g *Guard) mayAct(p *Policy, c Caller, rw http.ResponseWriter, r *http.Requ
 	}
 	for _, wait := range []time.Duration{g.networks.try(network(p.origin(r))), g.actions.try(string(c.Means) + "\x00" + c.Name)} {
 		if wait > 0 {
-			g.wait(rw, r, wait)
+			g.refuseForNow(rw, r, wait)
 			return false
 		}
 	}
@@ -336,8 +336,8 @@ func (g *Guard) unknown(rw http.ResponseWriter, r *http.Request, p *Policy, mess
 	g.refuse(rw, r, http.StatusUnauthorized, message, hint)
 }
 
-// wait tells the caller to retry later.
-func (g *Guard) wait(rw http.ResponseWriter, r *http.Request, after time.Duration) {
+// refuseForNow tells the caller to retry later.
+func (g *Guard) refuseForNow(rw http.ResponseWriter, r *http.Request, after time.Duration) {
 	seconds := int(math.Ceil(after.Seconds()))
 	rw.Header().Set("Retry-After", strconv.Itoa(seconds))
 	g.refuse(rw, r, http.StatusTooManyRequests, "too many requests", fmt.Sprintf("try again in %d s", seconds))

@@ -67,7 +67,7 @@ func (g *Guard) takeLogin(p *Policy, c Caller, rw http.ResponseWriter, r *http.R
 	found, wait, err := g.byToken(p, r, token)
 	switch {
 	case wait > 0:
-		g.wait(rw, r, wait)
+		g.refuseForNow(rw, r, wait)
 	case err != nil:
 		g.showLogin(p, c, rw, http.StatusForbidden, back, "The token is unknown.")
 	case found.Role < Read:

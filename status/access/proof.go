@@ -143,7 +143,7 @@ func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 	nonce, mark, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Authorization"), proofScheme+" "), ".")
 	key, wait := g.keyOf(p, r, func(k seals) bool { return len(nonce) <= maxUser && k.marks("hello", nonce, mark) })
 	if wait > 0 {
-		g.wait(rw, r, wait)
+		g.refuseForNow(rw, r, wait)
 		return
 	}
 	if key == nil {
@@ -152,7 +152,7 @@ func (g *Guard) prove(p *Policy, rw http.ResponseWriter, r *http.Request) {
 	}
 	session, ok := g.proofs.session(key, nonce, g.now())
 	if !ok {
-		g.wait(rw, r, proofFor)
+		g.refuseForNow(rw, r, proofFor)
 		return
 	}
 	rw.Header().Set("Content-Type", "application/json")

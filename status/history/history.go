@@ -99,6 +99,8 @@ func (a *Archive) Runs(f Filter) ([]Run, error) {
 // passes over several accounts end in parallel, and because clocks are set.
 const slack = time.Hour
 
+// read returns the newest entries that wanted selects, after the first f.Skip of them. The log is only roughly
+// sorted by time, so it reads slack further back than f.Since.
 func read[T any](db state.Store, log state.Log[T], f Filter, wanted func(T) bool) (out []T, err error) {
 	err = db.View(func(tx *state.Tx) error {
 		skip := f.Skip

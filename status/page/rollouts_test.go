@@ -128,7 +128,7 @@ func (c *conductor) shown() waves.Rollout {
 		for k := range r.Gates {
 			move(&r.Gates[k].At)
 		}
-		for _, w := range []*rollout.Word{r.Paused, r.Stopped} {
+		for _, w := range []*rollout.Decision{r.Paused, r.Stopped} {
 			if w != nil {
 				move(&w.At)
 			}
@@ -163,7 +163,7 @@ var rolloutStages = map[string]struct {
 		c := newConductor(12, 30)
 		c.until(1, 0)
 		c.turn(time.Second, nil)
-		c.record, _ = c.record.Pause("nodes", rollout.Word{By: "rufus", Why: "the release is today", At: c.in.Now})
+		c.record, _ = c.record.Pause("nodes", rollout.Decision{By: "rufus", Why: "the release is today", At: c.in.Now})
 		c.turn(7*time.Minute, nil)
 		return c.shown()
 	}, []string{"Paused in quarter", "Paused by rufus 7 min ago : the release is today", "To continue, run weir rollout resume platform/nodes."}},
@@ -324,7 +324,7 @@ func TestARolloutCannotBreakThePage(t *testing.T) {
 	c := newConductor(3, 30)
 	c.in.Specs[0].Waves[0].Name = `<script>alert(1)</script>`
 	c.until(0, 0)
-	c.record, _ = c.record.Pause("nodes", rollout.Word{By: `"><img src=x>`, Why: "a\u202eb", At: c.in.Now})
+	c.record, _ = c.record.Pause("nodes", rollout.Decision{By: `"><img src=x>`, Why: "a\u202eb", At: c.in.Now})
 	r := c.shown()
 	r.Name = `x/<b>"`
 	body := ask(t, showcase(), Options{Rollouts: rolls{list: []waves.Rollout{r}}}, rolloutLink(r.Source, r.Name)).Body.String()

@@ -57,7 +57,7 @@ type of struct {
 	whole []bool
 }
 
-func wordOf(w *rollout.Word) *Word {
+func wordOf(w *rollout.Decision) *Word {
 	if w == nil {
 		return nil
 	}

@@ -32,10 +32,10 @@ func TestWhatGoesOnIsNamed(t *testing.T) {
 	} {
 		run := rollout.Run{Name: "default/nodes", Began: at}
 		if c.paused {
-			run.Paused = &rollout.Word{By: "ann"}
+			run.Paused = &rollout.Decision{By: "ann"}
 		}
 		if c.stopped {
-			run.Stopped = &rollout.Word{By: "ann"}
+			run.Stopped = &rollout.Decision{By: "ann"}
 		}
 		slices.SortFunc(c.pools, func(a, b rollout.Pool) int { return strings.Compare(a.Pool, b.Pool) })
 		for _, p := range c.pools {
@@ -82,7 +82,7 @@ func TestAPoolWithFaultsHasMachines(t *testing.T) {
 // Each case is the state of a run, and its phase. Baking and Incomplete need its pools too.
 func TestPhasesOfARun(t *testing.T) {
 	at := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-	word := &rollout.Word{By: "ann"}
+	word := &rollout.Decision{By: "ann"}
 	for _, tc := range []struct {
 		name string
 		run  rollout.Run

@@ -184,7 +184,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// findings returns the verdict on each assumption, in the order of the page.
+// findings returns the verdict on each assumption, in the order of the documentation page that lists the assumptions.
 func (v *visit) findings(ctx context.Context) (out []Finding) {
 	for _, a := range assumptions {
 		f := v.notes.found[a.name]

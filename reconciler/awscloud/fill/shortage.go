@@ -206,8 +206,9 @@ func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 	return out
 }
 
-// fillShort reads why machines of groups are missing, for groups that are due, with spare calls, and with
-// one call for many groups.
+// fillShort reads why machines are missing: of the groups in names for the report, and of the groups in gate
+// for rollout gates. It reads only groups that are due, and only if AWS's limits allow it. From
+// allGroupsFrom groups on, one account-wide list serves all of them.
 func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate []string) error {
 	if len(names)+len(gate) == 0 {
 		return nil
@@ -221,7 +222,7 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 		var together []string
 		oneByOne = nil
 		for _, name := range due {
-			if f.short.isAlone(name) {
+			if f.short.needsOwnCall(name) {
 				oneByOne = append(oneByOne, name)
 			} else {
 				together = append(together, name)
@@ -318,7 +319,7 @@ func (l *shortLog) nothingSince(name string, list []read.Activity) bool {
 	return g != nil && g.gate && !g.launches.Read.IsZero() && len(list) > 0 && list[len(list)-1].Started.Before(g.launches.Read.Add(-gateEvery))
 }
 
-func (l *shortLog) isAlone(name string) bool {
+func (l *shortLog) needsOwnCall(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	g := l.known[name]

@@ -21,7 +21,7 @@ func TestWhatAnotherReadHasForgotten(t *testing.T) {
 	l.note("web", nil, now, now)
 	l.unanswered([]string{"web"}, now)
 	l.setAlone("web")
-	if l.isAlone("web") || len(l.launches()) != 0 {
+	if l.needsOwnCall("web") || len(l.launches()) != 0 {
 		t.Error("something was remembered")
 	}
 	now = now.Add(2 * time.Minute)

@@ -31,7 +31,7 @@ func (f *Filler) fillVersions(ctx context.Context, s *observed.State, refs []obs
 	if err != nil {
 		return err
 	}
-	if aliases, pages := sweep(s, want); pages < len(want) {
+	if aliases, pages := sweep(s, want); pages < len(want) { // sweepVersions removes the versions that it finds from want
 		// Other owners' templates make the list longer by an unknown number of pages. So it is given up when
 		// it would cost as much as the other way.
 		if err := f.sweepVersions(ctx, s, want, aliases, len(want)-1); err != nil && read.Denied(err) == nil {

@@ -84,7 +84,9 @@ func (m *Nodegroups) Recall(q observed.Query, listed []observed.NodegroupName, s
 	return unknown, due
 }
 
-// due decides whether a known nodegroup must be described again.
+// due decides whether a known nodegroup must be described again. A nodegroup that is not ACTIVE is described
+// at growing intervals: as long as it had had its status at the last description, but at most AskEvery. An
+// ACTIVE one is described once per Round, and as soon as one of its groups has changed.
 func (r nodegroup) due(q observed.Query, s *observed.State, now time.Time) bool {
 	if r.Status != "ACTIVE" {
 		every := q.AskEvery

@@ -22,7 +22,7 @@ func (r *Reader) OwnedGroups(ctx context.Context, owner string) (map[string]obse
 		Filters: []types.Filter{{Name: aws.String("tag:" + observed.TagOwner), Values: []string{owner}}},
 	})
 	if err == nil {
-		list.whole()
+		list.complete()
 	}
 	return found, err
 }

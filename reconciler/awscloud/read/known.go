@@ -62,8 +62,9 @@ func (k *known[T]) list(now time.Time) *list[T] {
 	return l
 }
 
-// whole notes that the list was read to its end. Elements that it did not contain are forgotten.
-func (l *list[T]) whole() {
+// complete makes this complete list the remembered one. It also counts the elements that were scanned, which
+// decides when everything is read again (see renew).
+func (l *list[T]) complete() {
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
 	k := l.of

@@ -33,7 +33,7 @@ func TestKnownElementsAreNotReadAgain(t *testing.T) {
 			t.Errorf("groups (-want +got):\n%s", d)
 		}
 		if whole {
-			l.whole()
+			l.complete()
 		}
 		return got
 	}
@@ -81,7 +81,7 @@ func TestWhatWasReadInPiecesIsReadAgainOnce(t *testing.T) {
 		if err != nil || len(got) != n {
 			t.Fatal(len(got), err)
 		}
-		l.whole()
+		l.complete()
 		return got
 	}
 	read(0)
@@ -129,6 +129,6 @@ func BenchmarkScanKnownGroups(b *testing.B) {
 		if _, _, err := scanGroups(body, l); err != nil {
 			b.Fatal(err)
 		}
-		l.whole()
+		l.complete()
 	}
 }

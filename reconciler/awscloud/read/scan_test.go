@@ -199,7 +199,7 @@ func FuzzPages(f *testing.F) {
 				t.Fatalf("%+v, %q, %v; with what is known %+v, %q, %v", groups, next, err, again, token, errAgain)
 			}
 			if errAgain == nil {
-				l.whole()
+				l.complete()
 			}
 		}
 		if templates, _, err := scanTemplates(body, nil); err == nil && len(templates) > len(body) {

@@ -20,7 +20,7 @@ func (r *Reader) OwnedTemplates(ctx context.Context, owner string) (map[string]o
 	list := r.owned.templates.list(r.Now())
 	found, err := r.templates(ctx, list, &ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatesPage), Filters: []types.Filter{filter("tag:"+observed.TagOwner, owner)}})
 	if err == nil {
-		list.whole()
+		list.complete()
 	}
 	return found, err
 }

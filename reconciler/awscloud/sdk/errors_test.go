@@ -142,7 +142,7 @@ func TestDeniedNamesTheAction(t *testing.T) {
 func TestARefusedTagIsExplained(t *testing.T) {
 	e := Classify("eks", "CreateNodegroup", &smithy.GenericAPIError{Code: "InvalidRequestException",
 		Message: `'alpha.eksctl.io/nodegroup-name' is not a valid tag key. Tag keys must match pattern ([0-9a-zA-Z\\-_+=,.@:]{1,255}), and must not be a reserved name ('.', '..', '_index')`})
-	if e.Kind != observed.Invalid || !strings.Contains(e.Message, "by the account's default in the region") || !strings.HasPrefix(e.Message, "'alpha.eksctl.io/nodegroup-name' is not") {
+	if e.Kind != observed.Invalid || !strings.Contains(e.Message, "the account's default in the region") || !strings.HasPrefix(e.Message, "'alpha.eksctl.io/nodegroup-name' is not") {
 		t.Errorf("%s: %s", e.Kind, e.Message)
 	}
 }

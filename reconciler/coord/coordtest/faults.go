@@ -75,7 +75,8 @@ func lateRequests(w *world) {
 	w.put(a, "k", "next", coord.Any)
 	time.Sleep(2 * late.Late)
 	w.wantRecord(b, "k", "next")
-	// A write that was refused at its second attempt arrives when it would be accepted.
+	// Fault.Late returns an error at once and delivers the request later. Write then tries again by itself. A
+	// write that was refused at its second attempt arrives when it would be accepted.
 	v := w.put(b, "there", "v", 0)
 	a.wire.Once("Commit", late)
 	_, err = a.Write(w.Context(), put("there", "late", 0))

@@ -33,16 +33,16 @@ func withImages(pool *intent.Pool, image string) *intent.Pool {
 // strategy returns the strategy of a refresh for a pool that wants new root volumes, and a note for
 // the plan.
 func (l launching) strategy(g *governed) (name, note string) {
-	if why := l.launchesAnew(g); why != "" {
+	if why := l.whyNoRootVolumeReplacement(g); why != "" {
 		return usualStrategy, "; new machines are launched, as " + why
 	}
 	return replaceRootVolume, "; they get new root volumes in place"
 }
 
-// launchesAnew explains why AWS would not replace root volumes for a change, "" if it would: only
+// whyNoRootVolumeReplacement explains why AWS would not replace root volumes for a change, "" if it would: only
 // the image may change, and all machines must run the version to which the group is set.
 // Assumed of AWS: root-volume-versions.
-func (l launching) launchesAnew(g *governed) string {
+func (l launching) whyNoRootVolumeReplacement(g *governed) string {
 	before, after := l.have.MixedInstancesPolicy, l.pool.Group.MixedInstancesPolicy
 	switch {
 	case g.Governed && g.Share() < 100:

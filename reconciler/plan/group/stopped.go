@@ -99,7 +99,7 @@ func (l launching) change(from rollout.Version) []rollout.Field {
 	if out := rollout.Difference(before, wanted); len(out) > 0 {
 		return out
 	}
-	return l.planner.Fields().Reordered(l.version, t, from.Number)
+	return l.planner.Fields().UserDataChange(l.version, t, from.Number)
 }
 
 // stoppedBefore reports whether ref is the stopped version, and Git now wants another version that

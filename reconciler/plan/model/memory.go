@@ -106,8 +106,8 @@ func (in Input) Drifts(pool *intent.Pool) (drifts, known bool) {
 // ConvergedKey is a pool's key in Memory.Converged.
 func ConvergedKey(target, pool string) string { return target + "\x00" + pool }
 
-// ConvergedKeyOf reports whether a key of Memory.Converged is that of a pool of the targets.
-func ConvergedKeyOf(key string, targets map[string]bool) bool {
+// ConvergedKeyBelongsTo reports whether a key of Memory.Converged is that of a pool of the targets.
+func ConvergedKeyBelongsTo(key string, targets map[string]bool) bool {
 	target, _, _ := strings.Cut(key, "\x00")
 	return targets[target]
 }

@@ -99,7 +99,7 @@ func (c Planner) change(w wantNodegroup, have observed.Nodegroup) []rollout.Fiel
 	if out := rollout.Difference(from, wanted); len(out) > 0 {
 		return out
 	}
-	return c.Fields().Reordered(w.version, t, model.VersionOf(t, have.Template))
+	return c.Fields().UserDataChange(w.version, t, model.VersionOf(t, have.Template))
 }
 
 // hashOf returns the hash of the desired state with the given content of the launch template.

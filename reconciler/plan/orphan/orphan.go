@@ -147,7 +147,7 @@ func (c *orphans) delete(o orphan, refused bool) {
 	if s.Allowed = c.in.Policy.Prune.Allowed[o.pool]; s.Allowed {
 		s.Reason += "; the commit's trailer allows this beyond the limit"
 	}
-	s.Later = s.Later || c.stillServing(o)
+	s.Later = s.Later || c.replacementNotReady(o)
 	if s.Held != "" || s.Later || c.confirmed(o) && c.drain(o, &s) {
 		c.Steps = append(c.Steps, s)
 	}

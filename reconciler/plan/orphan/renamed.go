@@ -41,11 +41,12 @@ func (c *orphans) keepsRenamed(o orphan) bool {
 	return true
 }
 
-// stillServing reports whether the orphan still does the work of a pool that has another name in
-// Git. If Git does not set the size, an autoscaler may have made the old group larger than the
-// initial size of the new one. weir then deletes the old group once the new one has as many
-// machines in service, up to its maximum.
-func (c *orphans) stillServing(o orphan) bool {
+// replacementNotReady reports whether the orphan must stay because the group or nodegroup that replaces it
+// in Git cannot take over yet: it cannot be planned, does not exist, or is not ready. If Git does
+// not set the size, an autoscaler may have made the old group larger than the initial size of the
+// new one. weir then deletes the old group once the new one has as many machines in service, up to
+// its maximum.
+func (c *orphans) replacementNotReady(o orphan) bool {
 	pool := c.in.Pool(o.pool)
 	if pool == nil {
 		return false

@@ -62,9 +62,9 @@ func (f Fields) Values(w Version) []rollout.Field {
 	return out
 }
 
-// Reordered returns the change if it affects only white space or an order in the user data of a
-// version, nil for any other change.
-func (f Fields) Reordered(w Version, t observed.Template, number int64) []rollout.Field {
+// UserDataChange returns one field for the whole user data if it differs from version number. Callers use
+// it if a comparison line by line shows no difference, so that only white space or the order changed.
+func (f Fields) UserDataChange(w Version, t observed.Template, number int64) []rollout.Field {
 	v, read := t.Versions[number]
 	if w.want == nil || !read || content.Decoded(v.Data.UserData) == content.Decoded(w.Content(w.want).UserData) {
 		return nil

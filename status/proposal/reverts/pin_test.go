@@ -88,7 +88,7 @@ func TestPinsLeftToPeople(t *testing.T) {
 		"somebody else's branch": {func(w *world) {
 			w.badImage(w.Commit("first", "a.yaml", "newest"), "two")
 			w.Repo.Branch(pinBranchOf(&Entry{Revision: w.Now.Head, Pools: []rollout.Subject{{ID: poolA, Hash: "two"}}}), w.Now.Head)
-		}, "is there already"},
+		}, "already exists at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -82,7 +82,7 @@ var poolA = rollout.ID{Target: "t", Pool: "default/a"}
 func (w *world) stop(revision, why string) {
 	hash := "hash of " + revision
 	run := rollout.Run{
-		Name: "default/nodes", Revision: revision, Began: w.Now.Time, Stopped: &rollout.Word{By: "weir", Why: why, At: w.Now.Time},
+		Name: "default/nodes", Revision: revision, Began: w.Now.Time, Stopped: &rollout.Decision{By: "weir", Why: why, At: w.Now.Time},
 		Gates:   []rollout.Gate{{Name: "errors", Answer: rollout.Answer{Verdict: rollout.Fail, What: "17 | > 1, token hunter2, \u202ereversed"}}},
 		Members: []rollout.Member{{ID: poolA, Hash: hash, Machines: 3, Granted: 10, Earlier: &rollout.Version{Template: "lt-a", Number: 7}}},
 	}
@@ -262,7 +262,7 @@ func TestWhatIsLeftToPeople(t *testing.T) {
 			bad := w.Commit("bad", "a.yaml", "2")
 			w.Repo.Branch(branchOf(bad), first)
 			return bad
-		}, "is there already"},
+		}, "already exists at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -24,7 +24,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 	kept := p.kept()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l.Taken()
+	l.DesiredTaken()
 	l.scope = access.Scope
 	l.records = records
 	b, wanted := p.memory.batches[l.key]

@@ -186,23 +186,24 @@ func (c *conductor) rule(batches []reconciler.Batch, views map[string]fleet.View
 	}
 }
 
-// reportRenders reports the targets whose newest commits are still being rendered, and logs slow renders.
-func (c *conductor) reportRenders(now []fleet.Rendering) {
-	shown := map[string]current.Rendering{}
-	said := map[string]string{}
-	for _, r := range now {
-		shown[r.Target] = current.Rendering{Revision: r.Revision, Since: r.Since}
-		if said[r.Target] = r.Revision; c.renders[r.Target] != r.Revision {
+// reportRenders shows the slow renders on the page, and logs when each one starts to be slow and when it
+// ends. Their targets keep their last render.
+func (c *conductor) reportRenders(slow []fleet.Rendering) {
+	published := map[string]current.Rendering{}
+	logged := map[string]string{}
+	for _, r := range slow {
+		published[r.Target] = current.Rendering{Revision: r.Revision, Since: r.Since}
+		if logged[r.Target] = r.Revision; c.renders[r.Target] != r.Revision {
 			c.log.Info("a render is slow; the target keeps its last render until it ends", "target", r.Target, "revision", wording.Short(r.Revision), "since", r.Since)
 		}
 	}
 	for target := range c.renders {
-		if said[target] == "" {
+		if logged[target] == "" {
 			c.log.Info("a slow render has ended", "target", target)
 		}
 	}
-	c.renders = said
-	c.current.Targets.SetRendering(shown)
+	c.renders = logged
+	c.current.Targets.SetRendering(published)
 }
 
 // announce reports a composition to the state and the forges before passes start on it.

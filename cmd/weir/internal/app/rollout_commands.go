@@ -90,7 +90,7 @@ func (r *rollouts) Do(in commands.RolloutRequest) (out waves.Rollout, err error)
 	default:
 		return out, &gates.Fault{Message: "several sources have a rollout " + gates.Line(in.Name, 100), Hint: "name one with --source"}
 	}
-	word := rollout.Word{By: in.By, Why: in.Reason, At: r.now()}
+	word := rollout.Decision{By: in.By, Why: in.Reason, At: r.now()}
 	old, err := r.ledger.Read(sources[0])
 	if err != nil {
 		return out, err

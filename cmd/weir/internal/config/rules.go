@@ -49,8 +49,9 @@ var (
 	role  = rule{form: rolePattern, wrong: "%q is not the ARN of a role"}
 )
 
+// header returns the rule of a key whose value names an HTTP header that a proxy sets.
 func header(initial string) rule {
-	return rule{form: headerPattern, wrong: "%q is not a valid name for a header for this", help: "it starts with X- or Remote-", initial: initial}
+	return rule{form: headerPattern, wrong: "%q is not a permitted header name", help: "the name must start with X- or Remote-", initial: initial}
 }
 
 // id returns the rule of an EC2 identifier: a prefix and 8 or 17 hexadecimal digits.

@@ -112,7 +112,7 @@ func (v *validator) credentials(at string, scheme transport.Scheme, a transport.
 	case scheme == transport.SchemeLocal && (len(ways)+len(ssh) > 0 || a.Username != ""):
 		v.found.fault(at, "bad-value", "", "a repository on this machine is read as it is, without credentials")
 	case scheme == transport.SchemeSSH && (len(ways) > 0 || a.Username != ""):
-		v.found.fault(at, "bad-value", "give sshKeyFile and knownHostsFile; the user stands in the url", "tokens and passwords are for https")
+		v.found.fault(at, "bad-value", "give sshKeyFile and knownHostsFile; the user name is part of the url", "tokens and passwords are for https")
 	case scheme == transport.SchemeSSH:
 		if a.SSHKeyFile == "" {
 			v.found.fault(at+".sshKeyFile", "missing-key", "neither an agent nor ~/.ssh is used", "a private key is required over SSH")
@@ -129,7 +129,7 @@ func (v *validator) credentials(at string, scheme transport.Scheme, a transport.
 		v.found.fault(at, "missing-key", "", "passwordFile needs username")
 	}
 	if g := a.GitHubApp; g != (transport.GitHubApp{}) && (g.AppID == "" || g.PrivateKeyFile == "") {
-		v.found.fault(at+".githubApp", "missing-key", "the App's settings page shows the one and makes the other", "appID and privateKeyFile are required")
+		v.found.fault(at+".githubApp", "missing-key", "the App's settings page shows the app ID and generates the private key", "appID and privateKeyFile are required")
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// addresses contains the addresses of the demo in an existing configuration.
-type addresses struct {
+// existingConfig contains the addresses of the demo in an existing configuration.
+type existingConfig struct {
 	// text is the content of the file, nil if the file is missing.
 	text      []byte
 	page, aws span
@@ -34,15 +34,15 @@ func (p span) or(preferred string) string {
 
 // readAddresses reads an existing configuration. It ignores parts that it does not understand; the reader
 // of the configuration reports these faults.
-func readAddresses(file string) (addresses, error) {
+func readAddresses(file string) (existingConfig, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return addresses{}, nil
+		return existingConfig{}, nil
 	}
 	if err != nil {
-		return addresses{}, err
+		return existingConfig{}, err
 	}
-	a := addresses{text: text}
+	a := existingConfig{text: text}
 	var doc yaml.Node
 	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) != 1 {
 		return a, nil
@@ -59,7 +59,7 @@ func readAddresses(file string) (addresses, error) {
 }
 
 // with returns the configuration with other addresses.
-func (a addresses) with(page, aws string) []byte {
+func (a existingConfig) with(page, aws string) []byte {
 	first, second := edit{a.page, page}, edit{a.aws, aws}
 	if first.start < second.start {
 		first, second = second, first

@@ -156,9 +156,9 @@ JOIN_TOKEN=abcdef.0123456789abcdef
 CA_CERT_HASH=sha256:0000000000000000000000000000000000000000000000000000000000000000
 `
 
-// configure writes the configuration. In an existing configuration, it changes only the addresses, because
-// users may have changed everything else.
-func (d *Demo) configure(kept addresses, page string) error {
+// configure writes the configuration, and join.env if it is missing. In an existing configuration, it changes
+// only the addresses, because users may have changed everything else.
+func (d *Demo) configure(existing existingConfig, page string) error {
 	join := filepath.Join(d.Dir, "join.env")
 	if _, err := os.Stat(join); errors.Is(err, fs.ErrNotExist) {
 		if err := os.WriteFile(join, []byte(joinText), 0o600); err != nil {
@@ -166,9 +166,9 @@ func (d *Demo) configure(kept addresses, page string) error {
 		}
 	}
 	text := fmt.Appendf(nil, configText, page, d.AWS.URL())
-	if kept.text != nil {
-		text = kept.with(page, d.AWS.URL())
-		if bytes.Equal(text, kept.text) {
+	if existing.text != nil {
+		text = existing.with(page, d.AWS.URL())
+		if bytes.Equal(text, existing.text) {
 			return nil
 		}
 	}

@@ -20,15 +20,16 @@ var _ keys.Cipher = kmsKey{}
 
 // Encrypt implements keys.Cipher.
 func (k kmsKey) Encrypt(ctx context.Context, plain []byte, about map[string]string) ([]byte, error) {
-	return k.ask(ctx, (*awscloud.KMS).Encrypt, plain, about)
+	return k.call(ctx, (*awscloud.KMS).Encrypt, plain, about)
 }
 
 // Decrypt implements keys.Cipher.
 func (k kmsKey) Decrypt(ctx context.Context, sealed []byte, about map[string]string) ([]byte, error) {
-	return k.ask(ctx, (*awscloud.KMS).Decrypt, sealed, about)
+	return k.call(ctx, (*awscloud.KMS).Decrypt, sealed, about)
 }
 
-func (k kmsKey) ask(ctx context.Context, do func(*awscloud.KMS, context.Context, string, []byte, map[string]string) ([]byte, error), text []byte, about map[string]string) ([]byte, error) {
+// call makes one KMS request. It returns keys.ErrOther if the text was encrypted with another key.
+func (k kmsKey) call(ctx context.Context, do func(*awscloud.KMS, context.Context, string, []byte, map[string]string) ([]byte, error), text []byte, about map[string]string) ([]byte, error) {
 	client := awscloud.NewKMS(sdk.Options{EndpointURL: k.endpoint}) // it is used only when a daemon starts
 	defer client.Close()
 	out, err := do(client, ctx, k.arn, text, about)
@@ -39,7 +40,7 @@ func (k kmsKey) ask(ctx context.Context, do func(*awscloud.KMS, context.Context,
 	case errors.As(err, &e) && (e.Code == "InvalidCiphertextException" || e.Code == "IncorrectKeyException"):
 		return nil, keys.ErrOther
 	case e != nil && e.Kind == observed.Denied:
-		return nil, fmt.Errorf("KMS key %s: %w (weir policy --daemon prints the statement; the key's own policy has to let the account's policies count)", k.arn, err)
+		return nil, fmt.Errorf("KMS key %s: %w (weir policy --daemon prints the statement; the key policy must also allow IAM policies of the account to grant access)", k.arn, err)
 	}
 	return nil, fmt.Errorf("KMS key %s: %w", k.arn, err)
 }

@@ -237,7 +237,7 @@ func Compose(ctx context.Context, env Env, c *config.Config, names []string) (*W
 // apart returns an error for an embedded AWS, which is only reachable inside the daemon.
 func apart(env Env, c *config.Config, hint string) error {
 	if c.AWS.Endpoint == config.EmbeddedEndpoint && env.Endpoint == "" {
-		return advice.Usage(hint, "aws.endpoint is \"embedded\": that AWS lives inside of weir run")
+		return advice.Usage(hint, "aws.endpoint is \"embedded\": this emulated AWS exists only inside a running \"weir run\"")
 	}
 	return nil
 }
