@@ -361,7 +361,7 @@ func TestTheAccountsMetadataDefaultIsExplained(t *testing.T) {
 	for range 2 {
 		w.must(reconciler.Apply, target("blue", pool))
 	}
-	if f := w.must(reconciler.Apply, target("blue", pool))[0].Failures(); len(f) != 1 || f[0].Err.Kind != observed.Invalid || !strings.Contains(f[0].Err.Message, "by the account's default in the region") {
+	if f := w.must(reconciler.Apply, target("blue", pool))[0].Failures(); len(f) != 1 || f[0].Err.Kind != observed.Invalid || !strings.Contains(f[0].Err.Message, "the account's default in the region") {
 		t.Errorf("failures: %v", f)
 	}
 	pool.LaunchTemplate.Data.MetadataOptions = &intent.MetadataOptions{InstanceMetadataTags: "disabled"}
