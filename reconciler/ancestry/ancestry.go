@@ -305,7 +305,7 @@ func (l *Line) Relations(ctx context.Context, followed string, commits []string)
 	return out, nil
 }
 
-// alike reports whether two commit names, either of which may be abbreviated, mean the same commit.
+// alike reports whether two commit names mean the same commit. Both names may be abbreviated.
 func alike(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
 // passedElsewhere reports whether another source of the same repository has already passed the commit. This

@@ -31,7 +31,7 @@ func (in *membersInput) bound(most int) error {
 	return nil
 }
 
-// find finds the group and the members, each of which must be in one of some states.
+// find finds the group and the members. It fails if a member is in none of the states.
 func (in *membersInput) find(r *Region, states ...string) (*Group, []*Member, error) {
 	g, err := r.changeableGroup(in.AutoScalingGroupName)
 	if err != nil {

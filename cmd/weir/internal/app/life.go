@@ -33,7 +33,7 @@ const (
 	pageShare       = 3500 * time.Millisecond // its own timeout is 3 s
 	embeddedShare   = 5 * time.Second         // its own timeout is 5 s
 	notifyShare     = time.Second             // its own timeout is 0.9 s
-	crewShare       = 2 * time.Second
+	membersShare    = 2 * time.Second
 	handOverShare   = reconciler.LastCall + coord.Quiet + 2*time.Second
 	historyShare    = 500 * time.Millisecond
 	tracingShare    = 500 * time.Millisecond
@@ -45,7 +45,7 @@ const (
 func (a *App) Start(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	if a.member != nil {
-		a.onStop("members", crewShare, a.spawn(ctx, "members", a.member.Run))
+		a.onStop("members", membersShare, a.spawn(ctx, "members", a.member.Run))
 		a.onStop("handover", 0, a.spawn(ctx, "handover", a.dispatcher.Run))
 	}
 	// Stop ends it after everything that sends events.
@@ -81,7 +81,7 @@ func (a *App) Start(ctx context.Context) {
 	a.startGeneration(ctx, a.gen.Load())
 	a.onStop("configuration", reloadShare, a.spawn(ctx, "configuration", a.reloader))
 	if a.member != nil {
-		a.onStop("records of other members", crewShare, a.spawn(ctx, "records of other members", a.peers.heedOthers))
+		a.onStop("records of other members", membersShare, a.spawn(ctx, "records of other members", a.peers.processOthers))
 		a.onStop("hand over", handOverShare, a.member.Keeper.Drain)
 	}
 	if os.Getenv("NOTIFY_SOCKET") != "" {

@@ -159,8 +159,8 @@ func (a *peers) upToDate(place string) bool {
 	return true
 }
 
-// heedOthers processes data that other members wrote, as soon as the mirror has read it.
-func (a *peers) heedOthers(ctx context.Context) error {
+// processOthers processes data that other members wrote, as soon as the mirror has read it.
+func (a *peers) processOthers(ctx context.Context) error {
 	for {
 		synced := a.member.Mirror.Synced()
 		a.handleNews()
@@ -172,7 +172,7 @@ func (a *peers) heedOthers(ctx context.Context) error {
 	}
 }
 
-// handleNews processes news of other members. Only the goroutine of heedOthers calls it.
+// handleNews processes news of other members. Only the goroutine of processOthers calls it.
 func (a *peers) handleNews() {
 	a.member.Reports.Read(a.reporter.receive)
 	a.member.Pulls.Read(a.showsPulls(a.now.Load()), a.takePull)

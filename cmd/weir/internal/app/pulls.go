@@ -113,8 +113,8 @@ func (r *review) start(ctx context.Context, spawn func(ctx context.Context, name
 	}
 }
 
-// speaker plans the pull requests of a source while this daemon owns it. Each time, it creates a new
-// watcher, which continues from the records.
+// speaker plans the pull requests of a source while this daemon owns it. For every period of
+// ownership it creates a new watcher, which continues from the records.
 func (r *review) speaker(ctx context.Context, f config.Forge, changed func()) error {
 	r.member.Leases.While(ctx, r.followers[f.Source].Key(), func(ctx context.Context, _ *coord.Lease) error {
 		w, err := r.newWatcher(f, false)

@@ -39,8 +39,8 @@ type drain struct {
 }
 
 const (
-	// heedWithin is the time that a caller waits until a member has executed its request.
-	heedWithin = 20 * time.Second
+	// executeWithin is the time that a caller waits until a member has executed its request.
+	executeWithin = 20 * time.Second
 	// writeWithin is the timeout of one write. readEvery is the interval between reads of the records
 	// during the wait.
 	writeWithin = 5 * time.Second
@@ -305,9 +305,9 @@ func (d *Dispatcher) write(ctx context.Context, ops []coord.Op) error {
 	return nil
 }
 
-// await reads the records until is returns true, or for heedWithin.
+// await reads the records until is returns true, or for executeWithin.
 func (d *Dispatcher) await(ctx context.Context, is func(*coord.Snapshot) bool) bool {
-	return d.awaitFor(ctx, heedWithin, is)
+	return d.awaitFor(ctx, executeWithin, is)
 }
 
 func (d *Dispatcher) awaitFor(ctx context.Context, within time.Duration, is func(*coord.Snapshot) bool) bool {

@@ -14,9 +14,9 @@ import (
 	"github.com/weir-gitops/weir/reconciler/coord"
 )
 
-// confirmations is the prefix of two kinds of records. The record heed/ID asks the owners whether they have
-// read all earlier records. A member replies with the record heed/ID/MEMBER. Records are read in the order
-// of their writes, so a member that reads the question has read all records before it.
+// confirmations is the prefix of two kinds of records. A question has the key PREFIX ID. It asks the owners
+// whether they have read all earlier records. An answer has the key PREFIX ID / MEMBER. Members read records in
+// the order of the writes, so a member that reads a question has read all records before it.
 const confirmations = "heed/"
 
 // question is the value of the first kind. Without targets, it is about all targets.
