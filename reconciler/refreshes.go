@@ -105,8 +105,10 @@ func (m *refreshMemory) view() (watched map[string]model.Watched, cancelled map[
 	return maps.Clone(m.watched), m.cancelled.all()
 }
 
-// watch stores the refreshes that pools wait for, and collects those that an earlier pass read. It
-// drops the retry requests that the plans have used, except for pools with a step that still waits.
+// watch remembers the instance refreshes that pools wait for, for the next pass. It lists in
+// ps.unread the refreshes that this pass did not read itself. It also deletes the retry requests
+// that the plans have used. The request of a pool stays while one of its steps waits, because
+// without it the next plan would not have that step.
 func (ps *passState) watch(context.Context) error {
 	watched, planned := map[string]model.Watched{}, map[string]bool{}
 	for i, p := range ps.plans {

@@ -245,8 +245,10 @@ func (m *mirror) tips() (out []plumbing.Hash) {
 	return out
 }
 
-// recordLostCommits writes into a new mirror the hashes of commits that this one has followed and that the new one
-// does not have, for example after a force push. They cannot be fetched again. Unreadable data is omitted.
+// recordLostCommits writes to fresh, which replaces m, the hashes of commits that m has followed and that
+// fresh does not have, for example after a force push, and the hashes that m itself took over. The server
+// may no longer have these commits, so only their hashes remain. It writes at most maxBefore hashes, and
+// omits unreadable commits.
 func (m *mirror) recordLostCommits(fresh *mirror) error {
 	var lost []plumbing.Hash
 	seen := map[plumbing.Hash]bool{}

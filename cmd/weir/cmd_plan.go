@@ -29,7 +29,7 @@ Instead of the commit that a source follows, weir plans:
   --pull-request  the result of merging a pull request
 Names, variables, roles and the owner come from the configuration. weir writes nothing: not
 to AWS, and not to the state directory, which need not exist. It plans targets that the
-change does not affect only if you name them. Such a plan has no digest, as nobody can
+change does not affect only if you name them. Such a plan has no digest, so nobody can
 approve it.
 
 With --server a running daemon makes the plan for any reader, with its own configuration

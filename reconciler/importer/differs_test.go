@@ -32,7 +32,7 @@ func TestTheReasonIsThatOfTheBetterWay(t *testing.T) {
 	second := Pool{State: Whole, Owned: true, other: &named}
 	first := Pool{State: Whole, Owned: true, other: &second}
 	out := first.Refuse("ImageId would differ").Refuse("BlockDeviceMappings, ImageId would differ")
-	if len(out.Advice) != 1 || out.Advice[0] != "the manifest refers to the existing launch template by name, and weir does not change that template: ImageId would differ" {
+	if len(out.Advice) != 1 || out.Advice[0] != "the manifest only names the existing launch template, which weir does not change, because it cannot describe it: ImageId would differ" {
 		t.Errorf("advice %q", out.Advice)
 	}
 }

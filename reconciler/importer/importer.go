@@ -183,10 +183,10 @@ func (p Pool) refused(why string) Pool {
 	return p
 }
 
-// keepingTemplateBecause returns the pool, whose manifest refers to its existing launch template by name, with the
-// reason as advice.
+// keepingTemplateBecause adds to the pool's advice that its manifest only names the existing launch
+// template, and why it does not describe the template.
 func (p Pool) keepingTemplateBecause(why string) Pool {
-	p.Advice = append(slices.Clone(p.Advice), "the manifest refers to the existing launch template by name, and weir does not change that template: "+why)
+	p.Advice = append(slices.Clone(p.Advice), "the manifest only names the existing launch template, which weir does not change, because it cannot describe it: "+why)
 	return p
 }
 

@@ -206,9 +206,10 @@ func launchesOf(list []read.Activity, clock time.Time) (out observed.Launches) {
 	return out
 }
 
-// fillShort reads why machines are missing: of the groups in names for the report, and of the groups in gate
-// for rollout gates. It reads only groups that are due, and only if AWS's limits allow it. From
-// allGroupsFrom groups on, one account-wide list serves all of them.
+// fillShort reads why groups have too few machines, from their scaling activities, and which lifecycle
+// hooks delay machines. The report needs the groups in names. Rollout gates need the groups in gate, more
+// often. It asks only about groups that are due, and only if AWS's limits allow it. If allGroupsFrom or
+// more groups are due, one account-wide call reads them, except those that need their own call.
 func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate []string) error {
 	if len(names)+len(gate) == 0 {
 		return nil

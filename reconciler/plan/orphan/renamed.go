@@ -41,11 +41,11 @@ func (c *orphans) keepsRenamed(o orphan) bool {
 	return true
 }
 
-// replacementNotReady reports whether the orphan must stay because the group or nodegroup that replaces it
-// in Git cannot take over yet: it cannot be planned, does not exist, or is not ready. If Git does
-// not set the size, an autoscaler may have made the old group larger than the initial size of the
-// new one. weir then deletes the old group once the new one has as many machines in service, up to
-// its maximum.
+// replacementNotReady reports whether the orphan must stay because its replacement in Git cannot take
+// over yet. A nodegroup can once it is ACTIVE, a group once it has as many healthy machines in service
+// as it desires. If Git does not set the size, an autoscaler may have made the old group larger than
+// the new one starts. The new group then needs as many machines as the old group desires, up to its
+// own maximum.
 func (c *orphans) replacementNotReady(o orphan) bool {
 	pool := c.in.Pool(o.pool)
 	if pool == nil {

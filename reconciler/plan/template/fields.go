@@ -62,8 +62,10 @@ func (f Fields) Values(w Version) []rollout.Field {
 	return out
 }
 
-// UserDataChange returns one field for the whole user data if it differs from version number. Callers use
-// it if a comparison line by line shows no difference, so that only white space or the order changed.
+// UserDataChange returns the wanted user data as one field if it differs from that of t's version with
+// the given number. It returns nil if they are equal, the version was not read, or weir does not write
+// the template. Callers use it if a comparison by line shows no difference, so that only white space or
+// the order of lines changed.
 func (f Fields) UserDataChange(w Version, t observed.Template, number int64) []rollout.Field {
 	v, read := t.Versions[number]
 	if w.want == nil || !read || content.Decoded(v.Data.UserData) == content.Decoded(w.Content(w.want).UserData) {

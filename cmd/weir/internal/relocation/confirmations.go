@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -19,20 +18,20 @@ import (
 // the order of the writes, so a member that reads a question has read all records before it.
 const confirmations = "heed/"
 
-// question is the value of the first kind. Without targets, it is about all targets.
+// question is the value of a question. Without targets, it is about all targets.
 type question struct {
 	Targets []string  `json:"targets,omitempty"`
 	At      time.Time `json:"at"`
 }
 
 const (
-	// readWithin is the time that the caller of a command waits until owners have read it.
+	// readWithin is the longest time that a command waits for the owners to read its request.
 	readWithin = 5 * time.Second
-	// keepQuestions is the time that the engine keeps a question.
+	// keepQuestions is the age from which the next question deletes an earlier one and its answers.
 	keepQuestions = time.Minute
 )
 
-// Followers implements commands.Members.
+// Followers asks the owners of targets whether they have read all earlier requests: see commands.Members.
 func (d *Dispatcher) Followers(ctx context.Context, targets []string) (by []string, all bool) {
 	if len(d.about(targets)) == 0 {
 		return nil, false
@@ -44,7 +43,7 @@ func (d *Dispatcher) Followers(ctx context.Context, targets []string) (by []stri
 	key := confirmations + hex.EncodeToString(random[:])
 	value, err := json.Marshal(question{targets, time.Now().UTC()})
 	if err == nil {
-		err = d.write(ctx, append(d.answered(d.o.Mirror.Snapshot()), coord.Op{Key: key, Value: value, If: 0}))
+		err = d.write(ctx, append(d.expired(d.o.Mirror.Snapshot()), coord.Op{Key: key, Value: value, If: 0}))
 	}
 	if err != nil {
 		d.o.Logger.Warn("cannot ask the owners whether they have read a command", "error", err)
@@ -70,7 +69,7 @@ func (d *Dispatcher) Followers(ctx context.Context, targets []string) (by []stri
 	return by, all
 }
 
-// about returns the keys of targets' scopes, or all keys without targets.
+// about returns the keys of the scopes with any of the targets, or of all scopes without targets.
 func (d *Dispatcher) about(targets []string) (keys []string) {
 	for _, w := range d.o.Wanted() {
 		if strings.HasPrefix(w.Key, "scope/") && (len(targets) == 0 || slices.ContainsFunc(w.Targets, func(t string) bool { return slices.Contains(targets, t) })) {
@@ -80,8 +79,8 @@ func (d *Dispatcher) about(targets []string) (keys []string) {
 	return keys
 }
 
-// hear answers new questions about keys that this member owns. asked contains the questions that were
-// already answered.
+// hear answers questions about scopes that this member owns. asked contains the questions that it has
+// looked at, so that it looks at each one once.
 func (d *Dispatcher) hear(ctx context.Context, now *coord.Snapshot, asked map[string]bool) {
 	list := now.List(confirmations)
 	var ops []coord.Op
@@ -104,12 +103,12 @@ func (d *Dispatcher) hear(ctx context.Context, now *coord.Snapshot, asked map[st
 		return
 	}
 	if err := d.write(ctx, ops); err != nil {
-		d.o.Logger.Warn("cannot confirm that a command was read: its caller hears that it is stored", "error", fmt.Errorf("answer: %w", err))
+		d.o.Logger.Warn("cannot confirm that this member has read a command; the command only reports that the request is stored", "error", err)
 	}
 }
 
-// answered returns operations that delete questions whose callers no longer wait, and their answers.
-func (d *Dispatcher) answered(now *coord.Snapshot) (out []coord.Op) {
+// expired returns operations that delete questions older than keepQuestions, and their answers.
+func (d *Dispatcher) expired(now *coord.Snapshot) (out []coord.Op) {
 	for _, r := range now.List(confirmations) {
 		id, _, _ := strings.Cut(strings.TrimPrefix(r.Key, confirmations), "/")
 		var q question
