@@ -72,7 +72,7 @@ var stages = []stage{
 	},
 	{
 		name: "report", needs: []fact{"partial", "inputs", "plans", "state", "targets", explained, limited}, makes: []fact{"converged", "inService", reported}, run: (*passState).report,
-		does: "puts plans, places in Git and states of pools into the reports",
+		does: "puts the plans, the states of the pools, and the file and line behind each change and finding into the reports",
 	},
 	{
 		name: "remember", needs: []fact{"inputs", "observedAt", "state", "targets", "converged", "inService"}, run: (*passState).remember,

@@ -273,9 +273,9 @@ func (dec *decoding) misused() (out []kinds.Fault) {
 var misuses = map[kust.MisuseKind]kinds.Fault{
 	kust.InPlainField: {Code: "secret-in-plain-field", Summary: "a field outside the user data has a secret value", Detail: outOfField},
 	kust.InName: {Code: "secret-in-name", Summary: "a name, namespace, label, annotation, reference or key is made from a secret value",
-		Detail: "It would tell the value, or a part of it. Take the value out, or do not mark it as secret. Others may be made so too."},
+		Detail: "It would reveal the value, or a part of it. Remove the value there, or do not mark it as secret. Check all other names, too: weir reports only one."},
 	kust.InHash: {Code: "secret-in-plain-field", Summary: "a field refers to %q by a name that ends in a hash over a secret value",
 		Detail: "Write options: {disableNameSuffixHash: true} at the generator."},
-	kust.InPart: {Code: "secret-cut", Summary: "a value has a part of a secret value",
-		Detail: "Something takes the secret apart before it gets here. Encrypt the piece as a value of its own."},
+	kust.InPart: {Code: "secret-cut", Summary: "a value contains only a part of a secret value",
+		Detail: "During the build, weir replaces each secret by a placeholder, which cannot be split. Look for a replacement with a delimiter. Encrypt the part as a separate value, and use the whole value."},
 }

@@ -120,7 +120,7 @@ func expandTarget(t *targetspec.Target, v View, limits targetspec.Limits, room i
 	if len(matches) == 0 {
 		return []*item{{target: t, name: t.Name, path: t.Path, view: v, unknown: true, diags: diag.List{{
 			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("nothing in the commit matches path %s", t.Path),
-			Detail: "Until then weir deletes nothing. Correct targets.path, or remove the target from the configuration.",
+			Detail: "Correct targets.path, or remove the target from the configuration. Until then weir deletes nothing in the accounts and regions of this target.",
 		}}}}
 	}
 	items := make([]*item, len(matches))

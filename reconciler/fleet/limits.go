@@ -223,6 +223,6 @@ func (e *excess) diagnostic(o *budget) diag.Diagnostic {
 		d.Summary = fmt.Sprintf("the target needs memory for %d nodes, in addition to %d %s, and limits.nodes allows %d times %d",
 			e.full.Bytes/nodeBytes, e.full.Held/nodeBytes, o.beside, o.shares, e.limits.Nodes)
 	}
-	d.Detail = "Until then weir changes and deletes nothing of the target. Remove pools, or raise " + setting + " in weir's configuration."
+	d.Detail = "Remove pools, or raise " + setting + " in weir's configuration. Until then weir changes and deletes nothing of the target."
 	return d
 }

@@ -149,7 +149,7 @@ func (it *item) upToDate() bool {
 	case missing:
 		it.diags = append(it.diags, diag.Diagnostic{
 			Severity: diag.Error, Code: "path-missing", Summary: fmt.Sprintf("path %s is not in the commit", it.path),
-			Detail: "Until then weir deletes nothing. Correct targets.path, or remove the target from the configuration.",
+			Detail: "Correct targets.path, or remove the target from the configuration. Until then weir deletes nothing in the accounts and regions of this target.",
 		})
 		it.noteFault()
 	case faulty:

@@ -281,13 +281,14 @@ func rolelessOf(items []*item) map[string]bool {
 	return out
 }
 
-// scope is the treatment of an account and region by a review.
+// scope is the treatment of an account and region by a review. The texts are for readers of the code and for
+// tests.
 type scope string
 
 const (
-	untouched scope = "the proposal touches none of its targets, so nothing there is planned"
-	closed    scope = "the author is not trusted, and no target there has a role for plans: weir does not open the account"
-	planned   scope = "its touched targets are planned"
+	untouched scope = "the proposal touches no target of the account and region, so weir plans nothing for them"
+	closed    scope = "the author is not trusted, and no target of the account and region has a planRoleARN, so weir does not access the account"
+	planned   scope = "weir plans the touched targets of the account and region"
 )
 
 // member is a target of an account and region, as far as a proposal is concerned.

@@ -182,7 +182,7 @@ var literal = regexp.MustCompile(`[\\*?\[\]]`)
 // Missing describes the missing row of a directory, and what to write.
 func (t *Target) Missing(m Match) (summary, detail string) {
 	key := t.KeyFor(m)
-	return fmt.Sprintf("the table of the target %s has no row %q, so where the directory %s is applied to is not said", t.Name, key, m.Path),
-		fmt.Sprintf("Add the row to targets[].table of weir's configuration, such as %q: {region: eu-west-1, accountID: \"123456789012\"}, or take the directory away. "+
-			"Until then weir plans, changes and deletes nothing of the target, and its resources in AWS stay.", key)
+	return fmt.Sprintf("the table of the target %s has no row %q, so weir does not know where to apply the directory %s", t.Name, key, m.Path),
+		fmt.Sprintf("Add the row to targets[].table of weir's configuration, such as %q: {region: eu-west-1, accountID: \"123456789012\"}, or remove the directory. "+
+			"Until then weir plans, changes and deletes nothing for this directory, and its resources in AWS stay.", key)
 }

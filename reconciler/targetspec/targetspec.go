@@ -198,7 +198,7 @@ func (r *Rollouts) UnmarshalText(b []byte) error {
 	text := string(b)
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || strings.HasPrefix(text, "+") {
-		return fmt.Errorf("%q is not a number of rollouts; write one from 1, or leave the key out for no limit", text)
+		return fmt.Errorf("%q is not a valid number of rollouts: write 1 or more, or leave the key out for no limit", text)
 	}
 	*r = Rollouts(n)
 	return nil

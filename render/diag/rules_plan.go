@@ -128,7 +128,7 @@ var configRules = []rule{
 	{"region-differs", "w", "a cluster's region differs from the target's", "Write the same region in both."},
 	{"role-not-allowed", "e", "manifests name a role that the target's configuration does not allow", "Add the role to allowedRoleARNs if it may be assumed."},
 	{"roles-differ", "w", "targets use different roles in one account and region, so weir deletes nothing there", "Give all targets of an account and region the same roleARN."},
-	{"row-missing", "e", "the table of a target has no row for one of its directories", "Add a row for the directory to targets[].table of weir's configuration, or remove the directory. Until then weir changes and deletes nothing of the target."},
+	{"row-missing", "e", "the table of a target has no row for one of its directories", "Add a row for the directory to targets[].table of weir's configuration, or remove the directory. Until then weir plans, changes and deletes nothing for this directory. All other directories of the target continue."},
 	{"row-unused", "w", "the table of a target has a row without a directory", "Correct the row's key, or remove the row from targets[].table of weir's configuration."},
 	{"several-documents", "e", "the configuration has more than one YAML document", "Keep one."},
 	{"several-roles", "e", "the clusters of one target name different roles", "Configure one target for each role."},

@@ -300,7 +300,7 @@ func (s *setter) prove(ctx context.Context, i int, c change) (why string, err er
 			return fmt.Sprintf("the target %s uses %s too, and does not render", p.Name, c.path), nil
 		}
 		if fault := faultOf(after); fault != "" {
-			return fmt.Sprintf("with the change of %s the target %s does not render: %s", c.path, p.Name, fault), nil
+			return fmt.Sprintf("the target %s would no longer render if %s were changed: %s", p.Name, c.path, fault), nil
 		}
 		got, why := s.compare(p, before, after)
 		if why != "" {

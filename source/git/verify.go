@@ -103,7 +103,7 @@ func (v *Verifier) walk(dir plumbing.Hash, at string, depth int) error {
 
 func tooDeep(at string, depth int) error {
 	if depth > maxDepth {
-		return fault.New(fault.Unsupported, "directories nest deeper than %d at or below %q; make the repository flatter", maxDepth, at)
+		return fault.New(fault.Unsupported, "directories are nested more than %d levels deep at or below %q; move them up, or put weir's manifests into a repository of their own", maxDepth, at)
 	}
 	return nil
 }

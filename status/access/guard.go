@@ -113,7 +113,7 @@ func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler
 	}
 	if p.ownHost && !ownName(r.Host) {
 		g.refuse(rw, r, http.StatusMisdirectedRequest, "weir is not served under this name",
-			"name it by its address, or write access: {anonymous: read} where everybody who reaches weir may read")
+			"name it by its address, or write access: {anonymous: read} if everybody who can reach weir may read")
 		return
 	}
 	if r.URL.Path == ProofPath && r.Method == http.MethodGet {

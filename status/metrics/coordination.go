@@ -26,14 +26,14 @@ func newCoordination(d *definer) *coordination {
 	}
 	c := &coordination{
 		left:       gauge("lease_left_seconds", "Seconds left of this member's lease, 0 without a lease."),
-		members:    gauge("members", "Live members, as this member sees them."),
-		owned:      gauge("owned", "Scopes and sources that this member owns, by kind.", "kind"),
-		unowned:    gauge("unowned", "Scopes and sources without an owner, by kind.", "kind"),
+		members:    gauge("members", "Number of live members, as this member sees them."),
+		owned:      gauge("owned", "Number of scopes and sources that this member owns, by kind (scope or source).", "kind"),
+		unowned:    gauge("unowned", "Number of scopes and sources without an owner, by kind (scope or source).", "kind"),
 		unownedFor: gauge("unowned_seconds", "The longest time in seconds for which a scope or source has had no owner, 0 if each has one."),
 		lag:        gauge("lag_seconds", "Seconds since this member last read the records."),
 		refused:    gauge("writes_refused_seconds", "Seconds for which the engine has answered reads and rejected this member's writes, 0 while it accepts them."),
 		apart:      gauge("clock_difference_seconds", "The largest difference in seconds between this member's clock and the clock of another member."),
-		differ:     gauge("configurations_different", "Members whose configuration differs from this member's in a part that must be the same for all."),
+		differ:     gauge("configurations_different", "Number of members whose configuration differs from this member's in a part that must be the same for all."),
 		moves:      d.counter("coordination_moves_total", "Scopes and sources that this member took, handed over or lost, by kind (scope or source) and event: taken-new, taken-released, taken-over (its owner was gone), handed-over, stuck, released or lost.", "kind", "event"),
 		calls:      d.counter("coordination_engine_calls_total", "Calls to the engine by operation and result: success, refused (by the rules of leases and records) or error.", "operation", "result"),
 		seconds:    d.histogram("coordination_engine_call_duration_seconds", "Duration of calls to the engine by operation.", "operation"),

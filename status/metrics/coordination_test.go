@@ -53,14 +53,14 @@ weir_coordination_lag_seconds 0.5
 # HELP weir_coordination_lease_left_seconds Seconds left of this member's lease, 0 without a lease.
 # TYPE weir_coordination_lease_left_seconds gauge
 weir_coordination_lease_left_seconds 8
-# HELP weir_coordination_members Live members, as this member sees them.
+# HELP weir_coordination_members Number of live members, as this member sees them.
 # TYPE weir_coordination_members gauge
 weir_coordination_members 2
-# HELP weir_coordination_owned Scopes and sources that this member owns, by kind.
+# HELP weir_coordination_owned Number of scopes and sources that this member owns, by kind (scope or source).
 # TYPE weir_coordination_owned gauge
 weir_coordination_owned{kind="scope"} 2
 weir_coordination_owned{kind="source"} 1
-# HELP weir_coordination_unowned Scopes and sources without an owner, by kind.
+# HELP weir_coordination_unowned Number of scopes and sources without an owner, by kind (scope or source).
 # TYPE weir_coordination_unowned gauge
 weir_coordination_unowned{kind="scope"} 1
 weir_coordination_unowned{kind="source"} 0

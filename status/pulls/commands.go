@@ -34,7 +34,7 @@ const helpText = "Commands are the first line of a comment:\n\n" +
 	"- `weir approve` approves the plan that is shown, for targets that hold until they are approved; `weir approve DIGEST` names the plan or one target's plan\n" +
 	"- `weir unapprove` withdraws the approvals that were given here, `weir unapprove DIGEST` the approval of one plan; no further step starts\n" +
 	"- `weir help` shows this\n\n" +
-	"Planning and approving need write access to this repository."
+	"All commands except `weir help` need write access to this repository."
 
 // comments reads the comments on open pull requests, and executes the commands in them. Only Run uses it.
 type comments struct {

@@ -179,7 +179,7 @@ func compareTarget(r reviewed, m merge, target string) (differs, uncompared []st
 	case failsNow:
 		addDiffers("it cannot be planned: " + strings.TrimPrefix(a.Fault, target+": "))
 	case afterRestart:
-		addUncompared("weir restarted while it applied the merge, and its earlier plan is unknown; after that the plan " + does)
+		addUncompared("weir restarted while it applied the merge, so the plan from before the restart is unknown; the plan after the restart " + does)
 	case mergedBefore:
 		addUncompared("weir started after the merge, so it does not know what the merge changes; the plan " + does)
 	case changedWith:

@@ -195,7 +195,7 @@ func TestAReviewedImageThatCannotBeTaken(t *testing.T) {
 			}
 			b.w.images.byPull[1].Images[0].ID = "ami-0123456789abcdef0"
 		}, "no longer matches the lookup: image named ours-*"},
-		"long ago": {func(b *bench) { b.clock = b.clock.Add(imagesFor + time.Minute) }, "the plan is of 2026-03-01, which is too old"},
+		"long ago": {func(b *bench) { b.clock = b.clock.Add(imagesFor + time.Minute) }, "the plan was made on 2026-03-01, which is too long ago"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, first, _ := withImages(t, "")

@@ -93,7 +93,7 @@ func (f fenced) may(ctx context.Context) error {
 // askTimes bounds these repetitions.
 const askTimes = 5
 
-var errSlow = errors.New("weir cannot read people's requests fast enough to write")
+var errSlow = errors.New("the call was not sent: reading suspensions and approvals took too long before each attempt; weir tries again in the next pass. If this repeats, the engine of the coordination or this machine is too slow")
 
 // lookEvery is the time between two checks whether to cut off an attempt, because a lease may be lost early.
 const lookEvery = time.Second

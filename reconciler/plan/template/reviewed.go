@@ -111,13 +111,13 @@ func (c Planner) noteImage(pool *intent.Pool, want *Want) {
 	switch r := want.was; {
 	case r == nil || want.newest.ID == want.Data.ImageID && (r.ID == want.Data.ImageID || r.ID == ""):
 	case !r.Outdated && r.ID != "":
-		c.Note(diag.Info, pool, path, "newer-image", "the image "+named(r.ID, r.Words)+" is taken, as "+r.By+" showed it; AWS now publishes "+newest, "")
+		c.Note(diag.Info, pool, path, "newer-image", "weir uses the image "+named(r.ID, r.Words)+", as "+r.By+" showed; AWS now publishes "+newest, "")
 	case r.Outdated && r.ID != "":
-		why := "the plan is of " + r.At.UTC().Format(time.DateOnly) + ", which is too old"
+		why := "the plan was made on " + r.At.UTC().Format(time.DateOnly) + ", which is too long ago"
 		if a, asked := c.In.Checked[model.ImageCheck{Lookup: r.Lookup, ID: r.ID}]; asked && a.Image == nil {
 			why = a.Problem
 		}
-		c.Note(diag.Warning, pool, path, "reviewed-image-gone", "the image "+named(r.ID, r.Words)+", which "+r.By+" showed, is not taken: "+why+"; it is "+newest+" instead", "")
+		c.Note(diag.Warning, pool, path, "reviewed-image-gone", "weir does not use the image "+named(r.ID, r.Words)+", which "+r.By+" showed: "+why+"; it uses "+newest+" instead", "")
 	}
 }
 

@@ -84,7 +84,7 @@ func (b *Builder) nodegroupName(d *draft, o *kinds.Decoded[kinds.AWSManagedMachi
 		at = path("metadata", "name") // the generated name is based on it
 	}
 	if !nodegroupName.MatchString(name) {
-		d.AtPool.Error(at, "bad-name", fmt.Sprintf("%q is not a valid name for a nodegroup", name), "EKS takes up to 63 letters, digits, - and _")
+		d.AtPool.Error(at, "bad-name", fmt.Sprintf("%q is not a valid name for a nodegroup", name), "use 1 to 63 characters: letters, digits, - and _")
 	}
 	b.claimName(d, "nodegroup of "+d.cluster.eksName, name, claim{d.Infrastructure, d.Infrastructure, at})
 	return name

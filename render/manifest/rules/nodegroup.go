@@ -67,10 +67,10 @@ func checkNodegroupTaints(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 		case t.Key == "":
 			r.Error(at.Join("key"), "bad-name", at.Join("key").String()+" is empty", "")
 		case len(t.Key) > maxLabelText || !labelName.MatchString(name) || prefixed && !dnsName.MatchString(prefix):
-			r.Error(at.Join("key"), "bad-name", fmt.Sprintf("%q is not a valid key for a taint", t.Key), "EKS takes up to 63 characters: letters, digits, - _ and ., with an optional DNS name and / before them")
+			r.Error(at.Join("key"), "bad-name", fmt.Sprintf("%q is not a valid key for a taint", t.Key), "use 1 to 63 characters: letters, digits, -, _ and .; a DNS name and / can precede them")
 		}
 		if t.Value != "" && (len(t.Value) > maxLabelText || !labelName.MatchString(t.Value)) {
-			r.Error(at.Join("value"), "bad-value", fmt.Sprintf("%s cannot be %q", at.Join("value"), t.Value), "EKS takes up to 63 letters, digits, - _ and .")
+			r.Error(at.Join("value"), "bad-value", fmt.Sprintf("%s cannot be %q", at.Join("value"), t.Value), "use up to 63 characters: letters, digits, -, _ and .")
 		}
 		if j, twice := seen[[2]string{t.Key, t.Effect}]; twice {
 			r.To.Add(kinds.Fault{Code: "duplicate", Summary: fmt.Sprintf("taint %s with effect %s is written twice", t.Key, t.Effect), Ref: r.Ref, Path: at,
@@ -163,7 +163,7 @@ func checkHookQuotas(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 	for i, h := range hooks {
 		at := p.Join(intent.Index(i))
 		if h.Name != "" && !hookName.MatchString(h.Name) {
-			r.Error(at.Join("name"), "bad-name", fmt.Sprintf("%q is not a valid name for a lifecycle hook", h.Name), "Auto Scaling takes up to 255 letters, digits, - _ and /")
+			r.Error(at.Join("name"), "bad-name", fmt.Sprintf("%q is not a valid name for a lifecycle hook", h.Name), "use 1 to 255 characters: letters, digits, -, _ and /")
 		}
 		if t := h.HeartbeatTimeout; t != nil && t.Seconds() > maxHookTimeout && t.Hours() <= 48 {
 			r.Warn(at.Join("heartbeatTimeout"), "out-of-range", fmt.Sprintf("%s is %s; Auto Scaling documents at most 2h", at.Join("heartbeatTimeout"), *t),

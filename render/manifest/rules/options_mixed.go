@@ -128,7 +128,7 @@ func (d *Derived) checkOverrideTypes(m *intent.MixedInstances, at intent.Path) {
 			checkKnownTypes(d.AtOptions, []kinds.TypeField{{At: p, Name: o.InstanceType}})
 		}
 		if got := instancetypes.Architecture(o.InstanceType); want != "" && got != "" && got != want && o.LaunchTemplate == nil && o.ImageID == "" {
-			d.AtOptions.Error(p, "mixed-architectures", fmt.Sprintf("%s %s is %s, but %s is %s: they have one image, which has one architecture", p, o.InstanceType, got, first, want),
+			d.AtOptions.Error(p, "mixed-architectures", fmt.Sprintf("%s %s is %s, but %s is %s: both start from the same image, and an image has one architecture", p, o.InstanceType, got, first, want),
 				"name a launch template or an image together with the type")
 		}
 	}

@@ -171,7 +171,7 @@ func (k *kind) fewest(ctx context.Context, e *Entry, f *Found, head string, targ
 	}
 	for _, t := range touched {
 		if t.Fault != "" {
-			return proposal.Refuse("with the revert of %s the target %s does not render: %s", strings.Join(f.Paths, ", "), t.Name, t.Fault)
+			return proposal.Refuse("the target %s does not render if %s is reverted: %s", t.Name, strings.Join(f.Paths, ", "), t.Fault)
 		}
 	}
 	return nil

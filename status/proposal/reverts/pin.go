@@ -130,7 +130,7 @@ func (k *kind) provePin(ctx context.Context, pinned Pinned, head string) error {
 	var names []string
 	for _, t := range touched {
 		if t.Fault != "" {
-			return proposal.Refuse("with the pin the target %s does not render: %s", t.Name, t.Fault)
+			return proposal.Refuse("the target %s does not render with the pinned image: %s", t.Name, t.Fault)
 		}
 		names = append(names, t.Name)
 	}

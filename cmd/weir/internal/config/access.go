@@ -62,12 +62,12 @@ func (v *validator) listensSafely() {
 	}
 	if c.TLS.CertFile == "" && c.Access.WithoutTLS == "" {
 		v.found.fault("listen", "not-encrypted",
-			"write tls: {certFile: …, keyFile: …}; or access: {withoutTLS: behind-proxy} where a proxy in front has TLS; or listen: "+DefaultListen,
-			"%s can be reached from other machines, and without TLS what is sent can be read and changed on its way", c.Listen)
+			"write tls: {certFile: …, keyFile: …}; or access: {withoutTLS: behind-proxy} if a proxy in front of weir terminates TLS; or listen: "+DefaultListen,
+			"%s can be reached from other machines, and without TLS others can read and change the traffic", c.Listen)
 	}
 	if !c.Access.Named() && c.Access.Anonymous == "" {
 		v.found.fault("listen", "not-guarded",
-			"write access: {tokens: [{name: ops, role: operate, file: /etc/weir/ops-token}]}; or access: {anonymous: read} where everybody who reaches weir may read; or listen: "+DefaultListen,
+			"write access: {tokens: [{name: ops, role: operate, file: /etc/weir/ops-token}]}; or access: {anonymous: read} if everybody who can reach weir may read; or listen: "+DefaultListen,
 			"%s can be reached from other machines, and nothing says who may read", c.Listen)
 	}
 }

@@ -53,11 +53,11 @@ func (c *Config) SourceOf(targets, repositories []string) (Source, error) {
 	case len(targets) == 0 && len(same) == 1:
 		return same[0], nil
 	case len(targets) == 0 && len(same) == 0 && len(repositories) > 1:
-		return Source{}, &SourceError{"the repository is a clone of none of the sources", "name one of its targets if it is all the same; " + list}
+		return Source{}, &SourceError{"the repository is not a clone of any source", "name a target to plan the repository in place of that target's source; " + list}
 	case len(c.Sources) == 1:
 		return c.Sources[0], nil
 	}
-	return Source{}, &SourceError{"which source is meant cannot be told", "name a target of the one that is meant; " + list}
+	return Source{}, &SourceError{"it is unclear which source you mean", "name a target of the source that you mean; " + list}
 }
 
 // AsSourceError returns the SourceError of an error, or nil.

@@ -36,7 +36,7 @@ func (f Fence) MayBegin() error {
 	ctx, cancel := context.WithTimeout(l.Context(), readWithin)
 	defer cancel()
 	if _, err := f.Member.Mirror.Within(ctx, coord.InputsWithin); err != nil {
-		return fmt.Errorf("cannot read people's requests now: %w", err)
+		return fmt.Errorf("cannot read suspensions and approvals now: %w", err)
 	}
 	if f.May != nil {
 		if err := f.May(); err != nil {

@@ -36,7 +36,8 @@ type place struct {
 	close  func() error
 }
 
-// Name describes the place of the records of a configuration.
+// Name describes the place of the records of a configuration. A move stores the name in both places and
+// compares it when the command runs again, so the text does not change.
 func Name(c *config.Config) string {
 	switch shared := c.Coordination; shared.Engine() {
 	case "dynamodb":

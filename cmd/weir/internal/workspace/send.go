@@ -28,7 +28,7 @@ func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string))
 		return out, err
 	}
 	if line, file := tree.Filtered(); line != "" && p.Ref == "" {
-		return out, advice.Hinted(fmt.Errorf("the work tree is not sent: %q in %s has Git store files otherwise than they are on disk, such as encrypted", line, file),
+		return out, advice.Hinted(fmt.Errorf("the work tree is not sent: %q in %s makes Git store files in another form than on disk, such as encrypted", line, file),
 			"commit, and send what is committed with --ref HEAD, or plan with --config FILE --path DIR")
 	}
 	w := &Workspace{}
@@ -42,7 +42,7 @@ func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string))
 		if left, err := tree.Untracked(); err != nil {
 			return out, err
 		} else if len(left) > 0 {
-			note(fmt.Sprintf("note: %s not sent, as Git does not track what was not added: git add %s", wording.Count(len(left), "file"), strings.Join(left[:min(3, len(left))], " ")))
+			note(fmt.Sprintf("note: %s not sent, because Git does not track them: git add %s", wording.Count(len(left), "file"), strings.Join(left[:min(3, len(left))], " ")))
 		}
 	}
 	archive, err := upload.Pack(is.Snapshot.Tree)
