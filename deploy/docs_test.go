@@ -123,9 +123,13 @@ func TestPagesAreFound(t *testing.T) {
 	}
 }
 
-// TestPagesSayWhomTheyAreFor holds the pages to their form: a title, and then
-// for whom the page is.
+// readers are words that address the readers of a page.
+var readers = regexp.MustCompile(`(?i)\b(?:you|your|operators|reviewers|authors|developers|newcomers|readers)\b`)
+
+// TestPagesSayWhomTheyAreFor checks that every page has a title and then a short opening, which addresses its
+// readers.
 func TestPagesSayWhomTheyAreFor(t *testing.T) {
+	const shortest, longest = 12, 55 // words
 	for name, text := range documents(t) {
 		if !strings.HasPrefix(name, "deploy/docs/") || strings.HasPrefix(name, "deploy/docs/reference/") {
 			continue
@@ -134,12 +138,12 @@ func TestPagesSayWhomTheyAreFor(t *testing.T) {
 		if !strings.HasPrefix(title, "# ") || strings.Contains(title, "\n") {
 			t.Errorf("%s does not begin with a title", name)
 		}
-		first, _, _ := strings.Cut(rest, "\n")
-		if !strings.HasPrefix(first, "For ") {
-			t.Errorf("%s does not say whom it is for: %q", name, first)
+		opening, _, _ := strings.Cut(rest, "\n")
+		if !readers.MatchString(opening) {
+			t.Errorf("%s: the opening does not say who the page is for: %q", name, opening)
 		}
-		if strings.HasPrefix(path.Dir(name), "deploy/docs/") && !strings.Contains(first, "After this page") && !strings.Contains(first, "this page") {
-			t.Errorf("%s does not say what one can do after it: %q", name, first)
+		if n := len(strings.Fields(opening)); n < shortest || n > longest {
+			t.Errorf("%s: the opening has %d words, want %d to %d: %q", name, n, shortest, longest, opening)
 		}
 	}
 }
