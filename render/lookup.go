@@ -10,9 +10,9 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// lookup is an index of the objects of a render. It is made at the first use, because a report asks for every
-// field of every pool.
-type lookup struct {
+// objectIndex finds the objects of a render. It is built at the first use, because only reports that explain
+// fields need it, and then for every field of every pool.
+type objectIndex struct {
 	making sync.Once
 	// nodes has the objects, and for duplicates the first one. names has the references by kind, namespace
 	// and name, in the order of the build.
@@ -20,7 +20,9 @@ type lookup struct {
 	names map[[3]string][]intent.ObjectRef
 }
 
-func (l *lookup) of(objects []kinds.Object) *lookup {
+// build fills the index from the objects of the render at the first call, and returns it. Later calls ignore
+// their argument, because a render has one list of objects.
+func (l *objectIndex) build(objects []kinds.Object) *objectIndex {
 	l.making.Do(func() {
 		l.nodes, l.names = make(map[intent.ObjectRef]*yaml.Node, len(objects)), make(map[[3]string][]intent.ObjectRef, len(objects))
 		for _, o := range objects {
@@ -34,15 +36,15 @@ func (l *lookup) of(objects []kinds.Object) *lookup {
 	return l
 }
 
-// manifests finds the fields of pools in the rendered objects.
+// manifests finds the YAML fields of pools in the rendered objects.
 type manifests struct {
-	*lookup
+	*objectIndex
 	cluster func(intent.Key) (intent.Cluster, bool)
 }
 
-// manifests returns the rendered objects for lookups.
+// manifests returns the index of the rendered objects, for finding fields.
 func (r *Result) manifests() manifests {
-	return manifests{r.objects.of(r.Objects), r.Set.Cluster}
+	return manifests{r.objects.build(r.Objects), r.Set.Cluster}
 }
 
 // sourceLine is a line of sources.

@@ -79,7 +79,7 @@ type Result struct {
 	// open is Kept.open.
 	open bool
 
-	objects lookup
+	objects objectIndex
 	// masked finds the values that findings and fields must not show: the values of Secrets in the files.
 	// Secret variables and decrypted texts are in neither of them. masked does not include these, because a
 	// mask would tell the author of a text that it equals a secret.

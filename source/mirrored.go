@@ -111,7 +111,7 @@ func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t sele
 		if err == nil || fault.ReasonOf(err) == fault.Unverified {
 			return snap, err
 		}
-		b.log.Warn("mirror with many packs could not be made again; it grows", slog.Int("packs", m.db.PackCount()), slog.Any("error", err))
+		b.log.Warn("mirror with many packs could not be recreated; it grows", slog.Int("packs", m.db.PackCount()), slog.Any("error", err))
 		// A session can only transfer one pack.
 		if s, err = b.remote.Connect(ctx, b.ref.chooses); err != nil {
 			return snapshot.Snapshot{}, err
@@ -210,9 +210,11 @@ func (b *mirrorBackend) keepOK(fresh *mirror, refused error) bool {
 	return fresh.setOK(h, named) == nil
 }
 
-// rebuild creates a new mirror next to the old one and replaces it.
+// rebuild replaces the mirror with a fresh one, which it fetches next to the old one. It is called for a damaged
+// mirror and for an overgrown one. If the signature of the new commit is refused, the fresh mirror still replaces
+// the old one, provided that it has the last good commit, and rebuild returns the refusal.
 func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t selection) (snapshot.Snapshot, error) {
-	b.log.Warn("making the mirror again")
+	b.log.Warn("recreating the mirror")
 	fresh := newMirror(b.mirror.dir+".new", b.mirror.okName)
 	fresh.limits = b.mirror.limits
 	fresh.shallow.Store(s.Shallow)

@@ -227,7 +227,7 @@ func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 		if known := b.unreadable(err); known != nil {
 			return Merge{}, known
 		}
-		return Merge{}, blame(err, p.HeadSHA)
+		return Merge{}, headFault(err, p.HeadSHA)
 	}
 	if t, ok := m.Snapshot.Tree.(*git.Tree); ok {
 		t.Epoch = since
@@ -235,8 +235,11 @@ func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 	return m, nil
 }
 
-// blame adds to err that the fault is in the head, if it is in objects of the head.
-func blame(err error, head string) error {
+// headFault returns err as a fault of the pull request's head if it is about something that weir does not
+// support, or about an object that Git would not create. Other errors are returned unchanged. The base is a
+// commit that the source has already read, so such an object comes from the head. Without this, the reason of a
+// malformed object would be Corrupt, although the repository is intact.
+func headFault(err error, head string) error {
 	var oe *fault.ObjectError
 	if fault.ReasonOf(err) != fault.Unsupported && (!errors.As(err, &oe) || !oe.Malformed) {
 		return err

@@ -18,8 +18,8 @@ const (
 	UpdateNodegroup = "UpdateNodegroupConfig"
 )
 
-// Member is a top-level member in AWS's requests and answers about a kind. Rows with the same first name form
-// a member. It also has the member's place in a struct of settings. The same struct type serves for the
+// Member is a top-level member in AWS's requests and answers about a kind. Rows for parts of the same field form
+// one member. It also has the member's place in a struct of settings. The same struct type serves for the
 // settings in Git, in AWS and in requests. An absent member is not declared, not set, or not changed.
 type Member struct {
 	// AWS is AWS's name. Field is the manifest's field below spec that changes the member.
@@ -177,8 +177,9 @@ func absent(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// membersOf combines the rows of a kind that have the same first name, and finds their fields in the struct T
-// or below it.
+// membersOf returns one Member for each field of the struct T that rows of the kind describe, in the order of
+// the rows. Rows for parts of the same field, such as X.A and X.B, form one Member with the defaults of all of
+// them. The field may be in a struct below T.
 func membersOf[T any](of Kind) []*Member {
 	var out []*Member
 	for _, r := range Rows(of) {
@@ -188,6 +189,7 @@ func membersOf[T any](of Kind) []*Member {
 		if i < 0 {
 			i = len(out)
 			m := &Member{AWS: name, OfPool: r.OfPool(), Call: r.Call(), Replaces: r.Replaces, index: f.Index, Field: section(of) + "." + Key(name)}
+			// The path to the member itself, without the elements below it.
 			m.Path = elements(r.AWS)
 			m.Path = m.Path[:len(m.Path)-len(path)+1]
 			if set := r.PoolFields(); len(set) > 0 && len(path) == 1 {

@@ -91,12 +91,14 @@ func idOf(s sops.Sealed) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// becomesText records that the text of a file becomes a value.
-func (v *view) becomesText(p string) {
+// registerLiterals records that the whole text of a file becomes a value in an object, such as a key of a
+// ConfigMap. If the file was decrypted, its secrets are registered again with their YAML literals. In that text,
+// the literal later replaces a quoted stand-in together with its quotes.
+func (v *view) registerLiterals(p string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if _, opened := v.decryption.files[p]; opened {
-		v.decryption.standIns(p, true)
+		v.decryption.standIns(p, true) // only registers the secrets; the content is already in use
 	}
 }
 

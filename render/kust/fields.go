@@ -149,7 +149,8 @@ func (r references) resources(name string, refs []string) {
 	}
 }
 
-// components walks the components.
+// components checks the references to components: it adds the kustomization of every component to the children,
+// and a fault for a component that is a file.
 func (r references) components() {
 	for i, ref := range r.k.spec.Components {
 		at := r.k.at(r.k.entry("components", i))

@@ -51,7 +51,7 @@ func (r *reader) data(p string, at diag.Position) {
 		r.pathFault(p, at, fileTooLarge(p, r.view.lim.DocumentBytes))
 	default:
 		f.data = true
-		r.view.becomesText(p)
+		r.view.registerLiterals(p)
 	}
 }
 

@@ -24,7 +24,9 @@ type Limit struct {
 	Also func(p intent.Path, text string) (f Fault, bad bool)
 }
 
-// set sets a limit in the form maxLength=5.
+// set sets the bound with the given name, such as maxLength. The value is text from limits.txt or from a check
+// tag; | separates the values of an enum. set panics if the name or the value is wrong, because both are part
+// of weir's code.
 func (l *Limit) set(name, value string) {
 	switch name {
 	case "pattern":

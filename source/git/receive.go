@@ -34,7 +34,7 @@ func DefaultPackLimits() PackLimits {
 const TempPrefix = "tmp_"
 
 // Receive streams a pack into an objects directory and makes it visible. It installs the pack only if the
-// complete pack arrived and could be indexed.
+// complete pack arrived and could be indexed. An empty pack is no error, and installs nothing.
 func (db *Store) Receive(ctx context.Context, objects string, max PackLimits, stream func(io.Writer) error) (err error) {
 	packs := filepath.Join(objects, "pack")
 	f, err := os.CreateTemp(packs, TempPrefix+"pack_")
@@ -52,7 +52,7 @@ func (db *Store) Receive(ctx context.Context, objects string, max PackLimits, st
 		}
 		return err
 	}
-	work, done := withinReason(ctx, f, max.Bytes-w.left, max.Unpack)
+	work, done := withUnpackTimeout(ctx, f, max.Bytes-w.left, max.Unpack)
 	defer done()
 	index, sum, err := indexPack(work, max)
 	if err != nil || index == nil {
@@ -92,7 +92,9 @@ type packFile struct {
 	f   *os.File
 }
 
-func withinReason(ctx context.Context, f *os.File, size int64, limit time.Duration) (packFile, context.CancelFunc) {
+// withUnpackTimeout returns f with the time limit for reading a pack of the given size: limit, and more time for
+// a large pack. The context's cause is then a fault that names the limit.
+func withUnpackTimeout(ctx context.Context, f *os.File, size int64, limit time.Duration) (packFile, context.CancelFunc) {
 	limit += time.Duration(size/unpackRate) * time.Second
 	tooLong := fault.New(fault.Unsupported, "the pack of %d bytes takes more than %s to read: it unfolds too far", size, limit)
 	work, cancel := context.WithTimeoutCause(ctx, limit, tooLong)

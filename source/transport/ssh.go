@@ -101,6 +101,8 @@ type sshUploader struct {
 	stderr   cappedText
 }
 
+// open logs in and starts git-upload-pack for the path of the remote. u.client is set once the login has
+// succeeded; the caller needs this to explain an error. After an error, the caller closes u.
 func (u *sshUploader) open(r *sshRemote, l *login) error {
 	c, channels, requests, err := ssh.NewClientConn(u.conn, r.loc.addr, l.config)
 	if err != nil {

@@ -49,7 +49,8 @@ func (c *comment) table() {
 	c.b.WriteString("\n")
 }
 
-// cells returns a target's row. Zeros are omitted, so that changes stand out.
+// cells returns a target's row, with the cells in the order of the names in table. Zeros are omitted, so that
+// changes stand out.
 func (c *comment) cells(r *plan.Report) []string {
 	var s plan.Summary
 	held := 0
@@ -57,7 +58,7 @@ func (c *comment) cells(r *plan.Report) []string {
 		s = r.Plan.Summary
 		held = len(r.Plan.Steps) - r.Plan.Runnable()
 	}
-	machines, batches := ends(r)
+	machines, batches := machinesAndBatches(r)
 	number := func(n int) string {
 		if n == 0 {
 			return ""
@@ -74,9 +75,9 @@ func (c *comment) cells(r *plan.Report) []string {
 // mostCells is the maximum number of items in a cell.
 const mostCells = 3
 
-// ends returns the number of machines that a target's plan ends. For each pool that it rolls, it also
+// machinesAndBatches returns the number of machines that a target's plan ends. For each pool that it rolls, it also
 // returns the number of batches, if AWS documents it.
-func ends(r *plan.Report) (machines int, batches string) {
+func machinesAndBatches(r *plan.Report) (machines int, batches string) {
 	if r.Plan == nil {
 		return 0, ""
 	}

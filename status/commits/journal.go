@@ -268,8 +268,9 @@ func (j *journal) writeSome(store state.Store, keys []string, should map[string]
 	return err
 }
 
-// save writes the journal if a change must be stored before a write to a forge, or with all if any change
-// is missing. It is safe for concurrent use.
+// save writes the journal if a change must be stored before the next write to a forge, or if the last write
+// failed. If all is true, it also writes if any other change is not stored yet, or if the journal has unreadable
+// records. It is safe for concurrent use.
 func (j *journal) save(all bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

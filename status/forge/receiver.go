@@ -99,13 +99,13 @@ const (
 
 // Receiver receives deliveries for all sources. Run acts on them.
 type Receiver struct {
-	log      *slog.Logger
-	received func(string, Result)
-	origin   func(*http.Request) netip.Addr
-	visitors *visitors
-	turns    chan struct{}
-	queue    chan accepted
-	warn     map[Result]*rate.Sometimes
+	log         *slog.Logger
+	countResult func(string, Result)
+	origin      func(*http.Request) netip.Addr
+	visitors    *visitors
+	turns       chan struct{}
+	queue       chan accepted
+	warn        map[Result]*rate.Sometimes
 
 	mu         sync.Mutex
 	hooks      map[string]Hook
@@ -129,11 +129,11 @@ type accepted struct {
 // NewReceiver returns a Receiver without hooks.
 func NewReceiver(o Options) *Receiver {
 	r := &Receiver{
-		log: o.Logger, received: o.Received, origin: o.Origin, visitors: newVisitors(), turns: make(chan struct{}, reading), queue: make(chan accepted, waiting),
+		log: o.Logger, countResult: o.Received, origin: o.Origin, visitors: newVisitors(), turns: make(chan struct{}, reading), queue: make(chan accepted, waiting),
 		warn: map[Result]*rate.Sometimes{}, hooks: map[string]Hook{}, deliveries: newSeen(remembered), refs: map[string]map[string]namedCommit{},
 	}
-	if r.received == nil {
-		r.received = func(string, Result) {}
+	if r.countResult == nil {
+		r.countResult = func(string, Result) {}
 	}
 	if r.origin == nil {
 		r.origin = peer
@@ -176,7 +176,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	name := strings.TrimPrefix(req.URL.Path, Prefix)
 	hook := r.hook(name)
 	result, hint, err := r.receive(w, req, name, hook)
-	r.received(ProfileOf(hook.Kind).Label, result)
+	r.countResult(ProfileOf(hook.Kind).Label, result)
 	r.note(req, name, hook, result, hint, err)
 	if result == Busy || result == Limited {
 		w.Header().Set("Retry-After", "10")

@@ -134,7 +134,7 @@ func (c *conductor) shown() waves.Rollout {
 			}
 		}
 	}
-	return waves.Of("fleet", &record, &record.Runs[0], waves.Reported(c.in.Pools, nil), statustest.Noon)
+	return waves.Of("fleet", &record, &record.Runs[0], waves.AddPools(nil, c.in.Pools), statustest.Noon)
 }
 
 // rolloutStages are what a FleetRollout comes to, each with what its page says.

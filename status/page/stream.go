@@ -18,7 +18,7 @@ func indented(w io.Writer, v any) error {
 	s := reflect.ValueOf(v)
 	var err error
 	if s.Kind() == reflect.Struct && plainStruct(s) {
-		err = fields(b, s)
+		err = encodeFields(b, s)
 	} else {
 		err = encode(b, v, "")
 	}
@@ -41,7 +41,9 @@ func plainStruct(s reflect.Value) bool {
 	})
 }
 
-func fields(b *bufio.Writer, s reflect.Value) error {
+// encodeFields writes a struct as indented JSON, one field at a time, with the same text as json.MarshalIndent. The
+// caller has checked the struct with plainStruct, so the only option in a tag is omitempty.
+func encodeFields(b *bufio.Writer, s reflect.Value) error {
 	next := "{\n  "
 	for i := range s.NumField() {
 		name, omit, _ := strings.Cut(s.Type().Field(i).Tag.Get("json"), ",")
@@ -50,7 +52,7 @@ func fields(b *bufio.Writer, s reflect.Value) error {
 		}
 		fmt.Fprintf(b, "%s%q: ", next, name)
 		next = ",\n  "
-		if err := field(b, s.Field(i)); err != nil {
+		if err := encodeField(b, s.Field(i)); err != nil {
 			return err
 		}
 	}
@@ -62,7 +64,8 @@ func fields(b *bufio.Writer, s reflect.Value) error {
 	return err
 }
 
-func field(b *bufio.Writer, v reflect.Value) error {
+// encodeField writes the value of a field. It encodes the elements of a list one by one.
+func encodeField(b *bufio.Writer, v reflect.Value) error {
 	if _, own := v.Interface().(json.Marshaler); own || v.Kind() != reflect.Slice || v.Len() == 0 || v.Type().Elem().Kind() == reflect.Uint8 {
 		return encode(b, v.Interface(), "  ")
 	}

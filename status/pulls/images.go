@@ -21,9 +21,9 @@ import (
 const (
 	// imagesFor is the time for which a plan's images are valid.
 	imagesFor = 14 * 24 * time.Hour
-	// imagesOf is the maximum number of template versions of one pull request whose images are stored.
+	// maxVersions is the maximum number of template versions of one pull request whose images are stored.
 	// imagesMerged is the maximum number of merged pull requests whose images are stored.
-	imagesOf, imagesMerged = 20_000, 256
+	maxVersions, imagesMerged = 20_000, 256
 )
 
 // imageRecord contains the images that a pull request's plan resolved.
@@ -34,8 +34,7 @@ type imageRecord struct {
 	// At is the time of the plan. MergedAt is the time at which the end of the pull request was recorded.
 	At       time.Time `json:"at"`
 	MergedAt time.Time `json:"mergedAt,omitzero"`
-	// Targets maps, for each target, the remaining content of a version to the index of its image in
-	// Images.
+	// Targets maps, for each target, the SourceHash of a version to the index of its image in Images.
 	Images  []model.ReviewedImage     `json:"images"`
 	Targets map[string]map[string]int `json:"targets"`
 }
@@ -44,7 +43,8 @@ func (r imageRecord) isMerged() bool { return r.Merged || !r.MergedAt.IsZero() }
 
 var imageRecords = state.Bucket[imageRecord]{Name: "pull-images"}
 
-// imagesOfPlans returns the images that a shown plan resolved.
+// imagesOfPlans returns the images of the launch template versions that the plans of a pull request make, by
+// target and SourceHash of the version. With more than maxVersions versions, the record has no images.
 func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageRecord {
 	out := imageRecord{Number: number, At: at, Targets: map[string]map[string]int{}}
 	index := map[model.ReviewedImage]int{}
@@ -54,10 +54,10 @@ func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageReco
 			continue
 		}
 		resolved := r.Plan.Resolved()
-		if n += len(resolved); n > imagesOf {
+		if n += len(resolved); n > maxVersions {
 			return imageRecord{Number: number, At: at}
 		}
-		for source, im := range resolved {
+		for hash, im := range resolved {
 			i, known := index[im]
 			if !known {
 				i = len(out.Images)
@@ -66,7 +66,7 @@ func imagesOfPlans(number int64, at time.Time, reports []*plan.Report) imageReco
 			if out.Targets[r.Target] == nil {
 				out.Targets[r.Target] = map[string]int{}
 			}
-			out.Targets[r.Target][source] = i
+			out.Targets[r.Target][hash] = i
 		}
 	}
 	return out
@@ -124,8 +124,9 @@ func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) erro
 	}
 }
 
-// keep stores the images of a plan that is about to be shown. It ignores plans of forks: anybody can create
-// one, and plan the same content again, so their images are never applied.
+// keep stores the images of a plan that is about to be shown. It ignores plans of forks: anybody
+// can open a pull request with the same content as another one, and would then choose the images that weir
+// applies.
 func (m *images) keep(k *openPull, p report.Pull) {
 	if p.State != report.PullPlanned || p.Stale != "" || k.pr.Fork {
 		return
@@ -138,7 +139,7 @@ func (m *images) keep(k *openPull, p report.Pull) {
 	}
 	next := imagesOfPlans(k.Number, k.planned, p.Reports)
 	if len(next.Targets) == 0 {
-		next.At = time.Time{} // there is nothing to store
+		next.At = time.Time{} // without a time and targets, put deletes the record
 	}
 	if known || len(next.Targets) > 0 {
 		m.put(map[int64]imageRecord{k.Number: next})
@@ -197,7 +198,7 @@ func (m *images) give(d *reconciler.Desired) (doubt bool) {
 	now := m.Now()
 	open := map[string]bool{} // of the images chosen so far, the ones of unmerged plans
 	for _, r := range m.inOrder() {
-		for source, i := range r.Targets[d.Policy.Target] {
+		for hash, i := range r.Targets[d.Policy.Target] {
 			if i < 0 || i >= len(r.Images) {
 				continue
 			}
@@ -211,11 +212,11 @@ func (m *images) give(d *reconciler.Desired) (doubt bool) {
 			if d.Reviewed == nil {
 				d.Reviewed = map[string]model.ReviewedImage{}
 			}
-			if other, known := d.Reviewed[source]; known && open[source] && (other.Lookup != im.Lookup || other.ID != im.ID) {
+			if other, known := d.Reviewed[hash]; known && open[hash] && (other.Lookup != im.Lookup || other.ID != im.ID) {
 				doubt = true
 			}
-			d.Reviewed[source] = im
-			open[source] = open[source] || !r.isMerged()
+			d.Reviewed[hash] = im
+			open[hash] = open[hash] || !r.isMerged()
 		}
 	}
 	return doubt
@@ -250,8 +251,8 @@ func (m *images) realized(r *plan.Report) {
 	changed := map[int64]imageRecord{}
 	for number, rec := range m.byPull {
 		left := maps.Clone(rec.Targets[r.Target])
-		for _, source := range done {
-			delete(left, source)
+		for _, hash := range done {
+			delete(left, hash)
 		}
 		if len(left) == len(rec.Targets[r.Target]) {
 			continue

@@ -37,7 +37,8 @@ func RunText(r *plan.Report) string {
 	}
 }
 
-// heldText names what a pass without steps waits for.
+// heldText describes what the planned steps of a target wait for, if the pass ran none of them. The page and the
+// history show it. If no step waits, the target is suspended.
 func heldText(r *plan.Report) string {
 	waits := wording.WaitsOf(r.Target, r.Plan.Steps)
 	switch len(waits) {

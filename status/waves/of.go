@@ -38,15 +38,16 @@ func Of(source string, record *rollout.Record, run *rollout.Run, pools map[rollo
 	return o.Rollout
 }
 
-// Reported adds pools to a map by ID.
-func Reported(list []rollout.Pool, in map[rollout.ID]rollout.Pool) map[rollout.ID]rollout.Pool {
-	if in == nil {
-		in = make(map[rollout.ID]rollout.Pool, len(list))
+// AddPools adds the reported pools of a target to the map by ID that Of takes, and returns the map. It creates
+// the map if it is nil.
+func AddPools(to map[rollout.ID]rollout.Pool, list []rollout.Pool) map[rollout.ID]rollout.Pool {
+	if to == nil {
+		to = make(map[rollout.ID]rollout.Pool, len(list))
 	}
 	for _, p := range list {
-		in[p.ID] = p
+		to[p.ID] = p
 	}
-	return in
+	return to
 }
 
 type of struct {

@@ -42,7 +42,7 @@ func TestWhatGoesOnIsNamed(t *testing.T) {
 			run.Members = append(run.Members, rollout.Member{ID: p.ID, Hash: "h", Machines: 40, Granted: 100, Reserved: 40})
 		}
 		record := &rollout.Record{Runs: []rollout.Run{run}}
-		advice := strings.Join(Of("fleet", record, &record.Runs[0], Reported(c.pools, nil), at).Do, "\n")
+		advice := strings.Join(Of("fleet", record, &record.Runs[0], AddPools(nil, c.pools), at).Do, "\n")
 		if goes := strings.Contains(advice, "still replaced"); goes != (c.want != "") || !strings.Contains(advice, c.want) {
 			t.Errorf("%s: %s", name, advice)
 		}
@@ -60,7 +60,7 @@ func TestAPoolWithFaultsHasMachines(t *testing.T) {
 	record := &rollout.Record{Runs: []rollout.Run{{Name: "default/nodes", Began: at, Members: []rollout.Member{
 		{ID: id("done"), Hash: "h", Machines: 4, Granted: 100}, {ID: id("moves"), Hash: "h", Machines: 3, Granted: 100, Reserved: 2}, {ID: id("waits"), Hash: "h", Machines: 2},
 	}}}}
-	faulty := Reported([]rollout.Pool{{ID: id("done")}, {ID: id("moves")}}, nil)
+	faulty := AddPools(nil, []rollout.Pool{{ID: id("done")}, {ID: id("moves")}})
 	for name, pools := range map[string]map[rollout.ID]rollout.Pool{"with faults": faulty, "silent": nil} {
 		r := Of("fleet", record, &record.Runs[0], pools, at)
 		if r.Machines != (Machines{All: 9, New: 4, Old: 5}) {
@@ -72,7 +72,7 @@ func TestAPoolWithFaultsHasMachines(t *testing.T) {
 			}
 		}
 	}
-	whole := Reported([]rollout.Pool{{ID: id("moves"), Hash: "h", Machines: 3, New: 2, Facts: rollout.Facts{Ready: 1}}}, nil)
+	whole := AddPools(nil, []rollout.Pool{{ID: id("moves"), Hash: "h", Machines: 3, New: 2, Facts: rollout.Facts{Ready: 1}}})
 	r := Of("fleet", record, &record.Runs[0], whole, at)
 	if p, _ := r.Governs("prod", "default/moves"); p.Counts() != (Machines{All: 3, New: 2, Starting: 1, Old: 1}) || p.Unseen {
 		t.Errorf("%+v", p)

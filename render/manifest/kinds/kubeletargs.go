@@ -43,7 +43,8 @@ func (v *kubeletArgs) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path)
 	}
 }
 
-// Show returns the form of the given version.
+// Show returns the arguments as an API version writes them: as a list for v1beta2, and otherwise as a mapping.
+// The result is nil if the arguments are not set.
 func (v kubeletArgs) Show(version string) any {
 	if v == nil {
 		return nil

@@ -7,18 +7,23 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// noteOlderFields notes fields of a managed pool that a launch template has too, and the replacement. A
-// launch template can serve both kinds of pools. The fields are no error, because Cluster API Provider AWS
-// accepts them. amiType and amiVersion are not among them. With these EKS chooses and updates the image, and
-// amiType has another meaning if the launch template has an image.
-func noteOlderFields(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.Reporter) {
+// warnUnusedAMIType warns about an amiType that has no effect, because the launch template has an image.
+func warnUnusedAMIType(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.Reporter) {
 	s := &o.Spec
 	lt := s.AWSLaunchTemplate
 	if lt != nil && o.Source.Has("spec", "amiType") && s.AMIType != "CUSTOM" && (lt.AMI.ID != nil || lt.AMI.EKSLookupType != nil || lt.ImageLookupFormat != "" || lt.ImageLookupOrg != "" || lt.ImageLookupBaseOS != "") {
 		r.Warn(path("spec", "amiType"), "beside-launch-template", fmt.Sprintf("spec.amiType %s has no effect, as spec.awsLaunchTemplate has an image", s.AMIType), "write CUSTOM, which Cluster API Provider AWS needs with an image, or remove spec.amiType")
 	}
-	if lt != nil {
-		return // all other fields are refused together with a launch template
+}
+
+// suggestLaunchTemplate notes instanceType and diskSize of a managed pool without a launch template, and names
+// the field of a launch template that replaces each. A launch template can serve both kinds of pools. The fields
+// are no error, because Cluster API Provider AWS accepts them. With a launch template, other rules refuse them.
+// amiType and amiVersion are not noted: with them EKS chooses and updates the image.
+func suggestLaunchTemplate(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds.Reporter) {
+	s := &o.Spec
+	if s.AWSLaunchTemplate != nil {
+		return
 	}
 	for _, f := range []struct{ field, instead string }{
 		{"instanceType", "spec.awsLaunchTemplate.instanceType"},

@@ -147,7 +147,8 @@ func checkManagedPool(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds
 	checkRole(r, s)
 	checkManagedTemplate(r, s, brings)
 	if !brings {
-		noteOlderFields(o, r)
+		warnUnusedAMIType(o, r)
+		suggestLaunchTemplate(o, r)
 	}
 	crossCheckNodegroup(r, s, o.Source.Has("spec", "amiType"))
 }

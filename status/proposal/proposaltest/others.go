@@ -168,8 +168,9 @@ func noPush(t *testing.T, begin func(*testing.T) *Kind) {
 	k.proposes(1)
 }
 
-// earlierRecord: a member of an earlier version wrote the record, which has fewer fields. weir continues,
-// and neither writes nor reports anything twice.
+// earlierRecord: the record comes from a member of an earlier version, and has fewer fields. This is tested after
+// the pull request was opened, and after the forge failed to open it. weir continues, and neither writes nor
+// reports anything twice. It does not close a pull request to whose branch somebody has pushed.
 func earlierRecord(t *testing.T, begin func(*testing.T) *Kind) {
 	for _, opened := range []bool{true, false} {
 		k := begin(t)

@@ -182,7 +182,7 @@ func (m *memory) takesTurns() bool {
 func (m *memory) governed() map[rollout.ID]rollout.Pool {
 	out := map[rollout.ID]rollout.Pool{}
 	for _, report := range m.before.Reports {
-		out = waves.Reported(report.Governed, out)
+		out = waves.AddPools(out, report.Governed)
 	}
 	return out
 }
