@@ -77,6 +77,9 @@ func (r *Result) Fields(p *intent.Pool) ([]Field, error) {
 	return out, nil
 }
 
+// field explains one field of a pool for reports. A written field has its place in Git. If the rendered
+// objects have the field, but its place is unknown, the source is Unknown. Otherwise the value is derived
+// or a default. For a default, the place is where the field would be written.
 func (r *Result) field(p *intent.Pool, path intent.Path, value string) Field {
 	f := Field{Path: path, Value: r.hide(value), Source: Default, candidates: r.manifests().manifestFields(p, path)}
 	for _, c := range f.candidates {
@@ -216,6 +219,8 @@ func (m manifests) node(ref intent.ObjectRef, path intent.Path) *yaml.Node {
 	return n
 }
 
+// child returns the value of a key in a mapping, or the item at an index in a list. It returns nil if the
+// node has no such child.
 func child(n *yaml.Node, elem string) *yaml.Node {
 	switch n.Kind {
 	case yaml.MappingNode:

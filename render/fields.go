@@ -378,6 +378,8 @@ func match(pattern []string, field intent.Path) (stars []string, ok bool) {
 	return stars, true
 }
 
+// fill returns the path of a pattern. Each * becomes the next element of stars. The prefixes weir~, node~
+// and capi~ stand for the domains of annotations and labels.
 func fill(pattern, stars []string) intent.Path {
 	out := make(intent.Path, len(pattern))
 	for i, e := range pattern {

@@ -173,6 +173,7 @@ type questionID [2]uint64
 // seeds are two 64-bit seeds. Different questions have the same ID with a probability of 2^-128.
 var seeds = [...]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
+// idOf returns the ID of a question: two hashes of its object and paths.
 func idOf(q intent.Question) (id questionID) {
 	for i := range id {
 		var h maphash.Hash

@@ -109,6 +109,8 @@ func Keep(ctx context.Context, t tree.Tree, path string, o Options, s *Shared) (
 	return k, err
 }
 
+// render builds and decodes path for Render and Keep, which limit the concurrent renders. grow requests the
+// slot for a large build when the build turns out not to be small.
 func render(ctx context.Context, t tree.Tree, path string, o Options, small bool, grow func() bool) (*Result, error) {
 	built, err := kust.Build(ctx, t, path, o.build(small, grow))
 	if err != nil {

@@ -282,6 +282,7 @@ func (s *Shared) Sweep(kept []*Kept) {
 	s.sweep(kept)
 }
 
+// sweep is Sweep. The caller holds the lock.
 func (s *Shared) sweep(kept []*Kept) {
 	live := marks{texts: map[string]bool{}, values: map[uintptr]bool{}}
 	clear(s.hidden)
@@ -313,6 +314,7 @@ type marks struct {
 	values map[uintptr]bool
 }
 
+// mark adds the texts in v, and the addresses of pointers, slices and maps in v.
 func (m marks) mark(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:

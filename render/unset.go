@@ -80,6 +80,8 @@ func (s secrecy) secretAt(ref intent.ObjectRef, p intent.Path) bool {
 	return false
 }
 
+// unsetFaults returns the errors in the objects that no value of a variable can fix. It ignores fields that
+// contain a variable.
 func unsetFaults(objects []kinds.Object) []kinds.Fault {
 	var out []kinds.Fault
 	for _, o := range objects {

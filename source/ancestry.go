@@ -64,6 +64,8 @@ func (g *Git) Standings(ctx context.Context, heads, others []string) (map[string
 	return out, nil
 }
 
+// standings returns the relation of each of others, by full or short name, to the heads, like Standings.
+// heads[0] must be in the repository. Other missing heads are ignored.
 func (r repository) standings(ctx context.Context, heads, others []string) (map[string]snapshot.Standing, error) {
 	var from []plumbing.Hash
 	for i, name := range heads {

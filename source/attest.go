@@ -83,6 +83,8 @@ func refusalf(format string, args ...any) error {
 	return &refusal{fault.Plain(fmt.Sprintf(format, args...))}
 }
 
+// attestTag checks the signature of the annotated tag c that led to the revision, and returns the signer.
+// The tag must have the name of its ref, and the signature must cover its target.
 func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, revision string) (string, error) {
 	if c.hash.String() == revision {
 		name := strings.TrimPrefix(c.ref, "refs/tags/")
@@ -114,6 +116,8 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, rev
 	return by, nil
 }
 
+// attestCommit checks the signature of a commit, and returns the signer. The signature must cover the tree,
+// the parents and the message.
 func (r repository) attestCommit(keys *signature.Keys, h plumbing.Hash, again bool) (string, error) {
 	raw, err := r.db.Meta(plumbing.CommitObject, h)
 	if err != nil {

@@ -42,6 +42,8 @@ func newLocalBackend(path string, ref Ref, policy signature.Policy) *localBacken
 	return &localBackend{path: path, ref: ref, policy: policy, repository: newRepository(db)}
 }
 
+// latest returns the snapshot of the ref, or last if the ref has not moved. It reads the refs at every
+// call, because other users change the repository.
 func (b *localBackend) latest(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return snapshot.Snapshot{}, err

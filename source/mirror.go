@@ -338,6 +338,7 @@ func (m *mirror) replaceBy(fresh *mirror) error {
 	return nil
 }
 
+// writeAtomic replaces a file, so that readers see either the old or the new content.
 func writeAtomic(file string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(file), git.TempPrefix)
 	if err != nil {

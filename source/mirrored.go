@@ -293,6 +293,7 @@ func (b *mirrorBackend) close() {
 	b.mirror.db.Close()
 }
 
+// commitAt returns the snapshot of a commit that the repository has. It never fetches.
 func commitAt(r repository, h plumbing.Hash) (snapshot.Snapshot, error) {
 	have, err := r.db.Has(h)
 	if err == nil && !have {

@@ -89,6 +89,7 @@ func (c Conflict) String() string {
 	}
 }
 
+// text describes the conflict for the author of the pull request.
 func (k ConflictKind) text() string {
 	switch k {
 	case BothChanged:
@@ -192,6 +193,7 @@ func (g *Git) Forget(head string) error {
 	return nil
 }
 
+// validate checks the form of the refs and hashes, because they come from a forge. MergeRef may be empty.
 func (p PullRef) validate() error {
 	for _, name := range []string{p.Head, p.MergeRef} {
 		if name == "" && p.Head != "" {
@@ -209,6 +211,7 @@ func (p PullRef) validate() error {
 	return nil
 }
 
+// pull is one attempt of Pull. It fails with git.ErrReplaced if the mirror was replaced during the merge.
 func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 	b := g.backend
 	r := b.pulled()

@@ -31,6 +31,8 @@ func shallowFault(where string) error {
 
 func (b *localBackend) forget(string) error { return nil }
 
+// bring checks that the local repository has the head at HeadSHA, and returns the forge's merge commit, or
+// the zero hash. It fetches nothing, and fails with a MovedError if the head is another commit.
 func (b *localBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
 	if err := ctx.Err(); err != nil {
 		return plumbing.ZeroHash, err

@@ -66,6 +66,9 @@ type poller struct {
 	before func()
 }
 
+// run fetches until ctx ends, at the interval with jitter and at every wake. It reports an outcome only if
+// it differs from the last one. After damage, the next fetch comes sooner, so that the mirror is repaired
+// soon.
 func (p poller) run(ctx context.Context) {
 	var reported outcome
 	for {

@@ -156,6 +156,7 @@ func (l List) Sorted() List {
 	return kept
 }
 
+// less orders diagnostics by place, severity, object, field, code and summary.
 func (d Diagnostic) less(e Diagnostic) bool {
 	if c := d.compare(e.Position); c != 0 {
 		return c < 0

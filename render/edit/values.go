@@ -23,6 +23,8 @@ func normal(v any) (out any, ok bool) {
 	return out, printable(out)
 }
 
+// printable reports whether all texts of a value, keys included, are valid UTF-8 with only printable
+// characters.
 func printable(v any) bool {
 	switch at := v.(type) {
 	case string:

@@ -47,6 +47,7 @@ var table = sync.OnceValue(func() *compiled {
 	return c
 })
 
+// add resolves the rows of a kind against its struct, and adds them to the table in their order.
 func (c *compiled) add(of Kind, rows []Row, root reflect.Type) {
 	if c.members[of] == nil {
 		c.members[of] = &node{}

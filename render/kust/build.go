@@ -98,6 +98,7 @@ func (l Limits) timer(ctx context.Context) (timed context.Context, extend func(L
 	return timed, extend, func() { t.Stop(); cancel(nil) }
 }
 
+// withDefaults replaces limits that are not positive with the default limits.
 func (l Limits) withDefaults() Limits {
 	def := func(p *int, d int) {
 		if *p <= 0 {

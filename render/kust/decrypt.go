@@ -165,6 +165,7 @@ func (r *Result) Shown(show func(ref intent.ObjectRef, p intent.Path, n *yaml.No
 	return output.YAML(nodes)
 }
 
+// change writes the results of show into c, which is a copy of n. A changed value becomes a quoted string.
 func change(n, c *yaml.Node, p intent.Path, show func(p intent.Path, n *yaml.Node) string) {
 	switch n.Kind {
 	case yaml.ScalarNode:

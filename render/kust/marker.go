@@ -141,6 +141,9 @@ func pointer(p string) []string {
 	return tokens
 }
 
+// objectFile marks the objects of a file, and stores the new content in fed. It handles each file once, and
+// skips files that become data of an object. Documents that the build does not need become a placeholder.
+// The items of a List are marked as objects of their own.
 func (m *marker) objectFile(f *file) error {
 	if _, done := m.fed[f.path]; done || f.data {
 		return nil
@@ -230,6 +233,8 @@ func (m *marker) patch(p location, orig, c *yaml.Node, from source) {
 	}
 }
 
+// mark changes the scalar c, so that the build's output shows where its value comes from, and records l as
+// its origin. With typed, a number gets another digit instead of a mark, and stays a number.
 func (m *marker) mark(c *yaml.Node, l leaf) {
 	if m.only != nil && !m.only(l.node, l.steps) {
 		return
@@ -256,6 +261,8 @@ type markWalk struct {
 	known    bool // the kind is in kustomize's schema, so its lists may merge by keys
 }
 
+// node marks the scalars of orig in its copy c. Null values, keys and kustomize's directives stay as they
+// are.
 func (w *markWalk) node(orig, c *yaml.Node, steps []step) {
 	if orig.Kind == yaml.AliasNode || c.Kind == yaml.AliasNode {
 		return // the mark is at the anchor

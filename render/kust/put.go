@@ -103,6 +103,8 @@ func (p *putting) misuse(kind MisuseKind, at intent.Path, key bool, text string)
 	p.misuses = append(p.misuses, m)
 }
 
+// node replaces the stand-ins in a node and everything below it. A key with a stand-in is a misuse, and
+// stays as it is.
 func (p *putting) node(n *yaml.Node, at intent.Path) {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -122,6 +124,9 @@ func (p *putting) node(n *yaml.Node, at intent.Path) {
 	}
 }
 
+// scalar replaces the stand-ins in a scalar with their secret texts, and sets the YAML type and style that
+// fit the new text. It records a misuse instead if a secret must not be there, such as in a name or in a
+// field that is not secret. After the limit on growth, it replaces nothing more.
 func (p *putting) scalar(n *yaml.Node, at intent.Path) {
 	if _, hashed := p.hashed[n.Value]; hashed && p.plain {
 		p.misuse(InHash, at, false, n.Value)
@@ -239,6 +244,9 @@ var shapes = map[string]string{
 	"caCertHashes": "sha256:" + strings.Repeat("0", 64), "permissions": "0600", "format": "cloud-config", "encoding": "base64",
 }
 
+// shape replaces each scalar that is a single stand-in with a valid value: a constant for its YAML type, or
+// for its key if shapes has one. Other stand-ins stay. key is the key of n, or of the list that contains
+// it.
 func (r *Result) shape(n *yaml.Node, key string) {
 	for i, c := range n.Content {
 		if n.Kind != yaml.MappingNode {

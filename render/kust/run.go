@@ -117,6 +117,8 @@ func copyNode(n *yaml.Node) *yaml.Node {
 	return copyInto(n, map[*yaml.Node]*yaml.Node{})
 }
 
+// copyInto is copyNode with the copies that were already made, so that a node that is reached twice is
+// copied once.
 func copyInto(n *yaml.Node, made map[*yaml.Node]*yaml.Node) *yaml.Node {
 	if n == nil {
 		return nil

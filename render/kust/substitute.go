@@ -194,6 +194,8 @@ func anyVariable(n *yaml.Node) bool {
 	return false
 }
 
+// node substitutes the variables in the keys and values of a node. It records keys that are equal after the
+// substitution.
 func (s *substitution) node(n *yaml.Node, p intent.Path) {
 	switch n.Kind {
 	case yaml.ScalarNode:

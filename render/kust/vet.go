@@ -184,6 +184,9 @@ type extent struct {
 // sizeCap ends sums well before they overflow.
 const sizeCap = 1 << 40
 
+// visit checks a node and the nodes below it: their number, their depth, also with aliases expanded, their
+// keys, and that no alias contains itself. It returns the extent of the node. After a fault that stops the
+// walk, the extent is empty.
 func (s *vetting) visit(n *yaml.Node, level int) extent {
 	if s.stopped {
 		return extent{}

@@ -161,6 +161,8 @@ func (v *view) contents(files map[string]*file) map[string][]byte {
 	return out
 }
 
+// follow resolves the symlinks in p like the system does, for resolve. It fails if a link is absolute, if
+// the path leaves the tree or passes through a submodule, or after too many links.
 func (v *view) follow(p string) (string, tree.Entry, error) {
 	// A tree does not look up paths through symlinks, so a path that exists in the tree is physical.
 	if e, err := v.lstat(p); err == nil && e.Mode != tree.Symlink && e.Mode != tree.Submodule {

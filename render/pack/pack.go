@@ -63,6 +63,8 @@ func (w *writer) text(t string) {
 	w.b = append(w.b, t...)
 }
 
+// put packs a value. A type without fields to pack, such as a channel, and a struct with unexported fields
+// are mistakes in weir's code, so put panics.
 func (w *writer) put(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
@@ -139,6 +141,8 @@ func (r *reader) size() int {
 	return int(n) - 1 //nolint:gosec // it is bounded
 }
 
+// text reads a string: the number of an earlier one, or 0 and then the string itself. It returns "" for
+// damaged data.
 func (r *reader) text() string {
 	n := r.number()
 	switch {
@@ -160,6 +164,8 @@ func (r *reader) text() string {
 	return ""
 }
 
+// get unpacks a value into v, as put packed it. For damaged data it sets bad, and leaves the remaining
+// values zero.
 func (r *reader) get(v reflect.Value) {
 	if r.bad {
 		return

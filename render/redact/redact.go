@@ -204,6 +204,8 @@ func (h handler) WithGroup(name string) slog.Handler {
 	return handler{r: h.r, next: h.next.WithGroup(name)}
 }
 
+// attr returns an attribute without secrets. Values of other types become text only if their text has a
+// secret.
 func (h handler) attr(a slog.Attr) slog.Attr {
 	v := a.Value.Resolve()
 	switch v.Kind() {

@@ -168,6 +168,7 @@ func (c *code) add(v *value, encrypted bool) error {
 	return nil
 }
 
+// verify checks that the file's code matches the values that were added. The error contains no secret.
 func (c *code) verify(key []byte) error {
 	if c.meta.MAC == "" {
 		return errors.New("it has no message authentication code")

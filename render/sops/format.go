@@ -83,6 +83,7 @@ type dotenvLine struct {
 // prefix is the prefix of metadata keys. The path of a member is flattened into the key.
 const prefix = "sops_"
 
+// loadDotenv parses an encrypted dotenv file. The error is errPlain if the file has no metadata of SOPS.
 func loadDotenv(content []byte) (document, error) {
 	d := &dotenvDocument{}
 	raw := map[string]any{}
@@ -192,6 +193,8 @@ func sortBy[T any](list []T, by func(T) int) {
 
 func (d *dotenvDocument) metadata() *metadata { return d.meta }
 
+// walk visits the values in the order of the lines. For a value that visit changes, it keeps the
+// ciphertext.
 func (d *dotenvDocument) walk(visit func(path []string, v *value) error) error {
 	for i := range d.lines {
 		l := &d.lines[i]
@@ -210,6 +213,8 @@ func (d *dotenvDocument) walk(visit func(path []string, v *value) error) error {
 	return nil
 }
 
+// plain returns the file with the current values. comment decrypts an encrypted comment; if it fails, the
+// line becomes empty.
 func (d *dotenvDocument) plain(comment func(string) (string, bool)) ([]byte, error) {
 	var out bytes.Buffer
 	for _, l := range d.lines {

@@ -37,6 +37,7 @@ var rules struct {
 // keptRules bounds the cached rules.
 const keptRules = 100
 
+// rule compiles a regular expression of the metadata, or returns the cached one.
 func rule(text string) (*regexp.Regexp, error) {
 	rules.Lock()
 	defer rules.Unlock()
@@ -109,6 +110,8 @@ func readMetadata(raw map[string]any) (*metadata, error) {
 	return m, nil
 }
 
+// readKeys returns the master keys of a key group, age keys first, because they need no request. Keys of
+// services that weir does not support come last, and have only the name of the service, for messages.
 func readKeys(group map[string]any) ([]masterKey, error) {
 	var out []masterKey
 	each := func(kind string, read func(entry map[string]any) (masterKey, error)) error {

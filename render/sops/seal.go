@@ -132,6 +132,7 @@ func (r Recipients) entries(ctx context.Context, key []byte, made string) (*yaml
 	return out, nil
 }
 
+// sealAge encrypts a data key for an age recipient, in the armored form that SOPS stores.
 func sealAge(recipient string, key []byte) (string, error) {
 	to, err := age.ParseX25519Recipient(recipient)
 	if err != nil {

@@ -36,6 +36,8 @@ func (f *File) StandIns(standIn func(Sealed) string) ([]byte, error) {
 	})
 }
 
+// standIns returns the document with stand-ins for its decrypted values and comments. Values that
+// decryption left open, such as names of objects, are written as they are.
 func (d *yamlDocument) standIns(standIn func(Sealed) string, comment func(string) (string, bool)) ([]byte, error) {
 	c := *d
 	c.edits = make(map[*yaml.Node]any, len(d.edits))
@@ -79,6 +81,7 @@ func (b *binaryDocument) standIns(standIn func(Sealed) string, _ func(string) (s
 	return []byte(standIn(Sealed{Ciphertext: b.docs[0].Content[1].Value, Value: b.content, Tag: "!!str", Line: 1})), nil
 }
 
+// standIns is plain with stand-ins for the decrypted values.
 func (d *dotenvDocument) standIns(standIn func(Sealed) string, comment func(string) (string, bool)) ([]byte, error) {
 	var out bytes.Buffer
 	for _, l := range d.lines {

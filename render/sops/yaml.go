@@ -38,6 +38,8 @@ const (
 	maxMetadata = 5_000
 )
 
+// loadYAML parses an encrypted YAML or JSON file. The error is errPlain if the file is no valid YAML, or
+// has no metadata of SOPS.
 func loadYAML(text []byte) (*yamlDocument, error) {
 	d := &yamlDocument{text: text, json: bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")), edits: map[*yaml.Node]any{}, open: map[*yaml.Node]bool{}}
 	d.lines = []int{0}
@@ -221,6 +223,8 @@ type walker struct {
 	nodes    *int
 }
 
+// node visits the values below a node, in the order of the MAC. List items have the path of their list.
+// Aliases are followed, and the number of nodes is bounded.
 func (w *walker) node(n *yaml.Node, path []string, depth int) error {
 	if *w.nodes++; *w.nodes > maxNodes || depth > maxDepth {
 		return &lineError{n.Line, "the document is too large or too deep"}
@@ -246,6 +250,7 @@ func (w *walker) node(n *yaml.Node, path []string, depth int) error {
 	return nil
 }
 
+// scalar visits one value, and records the change if visit changes it.
 func (w *walker) scalar(n *yaml.Node, path []string) error {
 	var before any
 	if err := n.Decode(&before); err != nil {

@@ -138,6 +138,8 @@ func (d *yamlDocument) equal(want, got *yaml.Node) bool {
 	return want.Kind == got.Kind && want.Value == got.Value && slices.EqualFunc(content, got.Content, d.equal)
 }
 
+// equalValues compares decoded YAML values. Times are equal if they are the same moment, and an integer
+// equals the float of the same value.
 func equalValues(a, b any) bool {
 	if t, ok := a.(time.Time); ok {
 		u, ok := b.(time.Time)

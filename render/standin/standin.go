@@ -213,6 +213,8 @@ func (s *Set) Marked(text string) string {
 	return out
 }
 
+// exchange replaces the stand-ins in a text with the result of with, for Put and Marked. A stand-in in
+// double quotes is replaced by the literal together with the quotes, unless the literal is empty.
 func (s *Set) exchange(text string, with func(Text) (value, literal string)) (string, Found) {
 	if !s.Touches(text) {
 		return text, None

@@ -116,6 +116,8 @@ func (d *Decoder) typed(n *yaml.Node, v reflect.Value, p intent.Path) {
 	}
 }
 
+// structure decodes a mapping into a struct. Unknown fields and missing required fields are faults. A null
+// counts as a missing field.
 func (d *Decoder) structure(n *yaml.Node, v reflect.Value, p intent.Path) {
 	if n.Kind != yaml.MappingNode {
 		d.WrongType(n, p, "a mapping")
@@ -219,6 +221,7 @@ func readsItself(v reflect.Value) bool {
 	return false
 }
 
+// list decodes a list into a slice. A null item is a fault, and leaves a zero in the slice.
 func (d *Decoder) list(n *yaml.Node, v reflect.Value, p intent.Path) {
 	if n.Kind != yaml.SequenceNode {
 		d.WrongType(n, p, "a list")
@@ -241,6 +244,7 @@ func (d *Decoder) list(n *yaml.Node, v reflect.Value, p intent.Path) {
 	}
 }
 
+// mapping decodes a mapping into a map. A null value becomes the zero value.
 func (d *Decoder) mapping(n *yaml.Node, v reflect.Value, p intent.Path) {
 	if n.Kind != yaml.MappingNode {
 		d.WrongType(n, p, "a mapping")

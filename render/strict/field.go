@@ -65,6 +65,8 @@ func (l *Language) Fields(t reflect.Type) []Field {
 	return table
 }
 
+// newField returns the field with the given name in manifests, with the limits and the default from its
+// struct tags.
 func newField(sf reflect.StructField, name string) Field {
 	f := Field{Name: name, Index: sf.Index, Versions: versions(sf), Later: sf.Tag.Get("later") == "true"}
 	if e := sf.Tag.Get("enum"); e != "" {

@@ -142,6 +142,8 @@ func (d *Decoder) bounded(l *Limit, i int64, n *yaml.Node, p intent.Path) {
 	}
 }
 
+// worded checks a text at a path against the limits on length, enum and pattern, and then against Also. It
+// reports only the first fault.
 func (d *Decoder) worded(l *Limit, text string, n *yaml.Node, p intent.Path) {
 	before, length := d.faults, utf8.RuneCountInString(text)
 	d.atLeast(l.MinLength, length, n, p, "character")

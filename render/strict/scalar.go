@@ -96,6 +96,8 @@ func floatOf(n *yaml.Node) (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
+// scalar decodes a scalar into a string, bool or number. Floats must not be negative. It panics for other
+// types, because no manifest has them.
 func (d *Decoder) scalar(n *yaml.Node, v reflect.Value, p intent.Path) {
 	switch v.Kind() {
 	case reflect.String:
@@ -138,6 +140,7 @@ func (d *Decoder) scalar(n *yaml.Node, v reflect.Value, p intent.Path) {
 	}
 }
 
+// duration decodes a duration in Go's syntax, such as 5m. A fault leaves the value unchanged.
 func (d *Decoder) duration(n *yaml.Node, into *time.Duration, p intent.Path) {
 	text, ok := textIn(d.Kubernetes, n)
 	if !ok {
@@ -170,6 +173,7 @@ func (d *Decoder) WrongType(n *yaml.Node, p intent.Path, want string) {
 	d.Error(n, p, "wrong-type", fmt.Sprintf("%s must be %s, not %s", named(d.Whole, p), want, kindOf(d.Kubernetes, n)), detail)
 }
 
+// kindOf describes the type of a node for messages, such as "a list".
 func kindOf(kubernetes bool, n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -191,6 +195,8 @@ func kindOf(kubernetes bool, n *yaml.Node) string {
 	return "a value of type " + n.ShortTag()
 }
 
+// freeScalar returns the value of a scalar in a field of any type: bool, int64, float64, nil or string. A
+// whole float becomes an int64.
 func freeScalar(n *yaml.Node) any {
 	if b, ok := boolOf(n); ok {
 		return b

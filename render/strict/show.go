@@ -26,6 +26,8 @@ type shower struct {
 	text    func(string) string
 }
 
+// node returns the YAML of a value, or nil if the manifest should not have it: for nil, and except for
+// Kubernetes objects also for zero values. A type with Show decides itself.
 func (s shower) node(v reflect.Value) *yaml.Node {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {

@@ -83,6 +83,7 @@ func (d *document) ntp(n NTP) {
 	}
 }
 
+// users writes the users section of a cloud-config.
 func (d *document) users(users []User) {
 	if len(users) == 0 {
 		return
@@ -110,6 +111,8 @@ func (d *document) users(users []User) {
 	}
 }
 
+// disks writes the sections disk_setup and fs_setup of a cloud-config. Unless the document is strict, empty
+// sections are written too.
 func (d *document) disks(s DiskSetup) {
 	if len(s.Partitions) > 0 || !d.strict {
 		d.line(0, "disk_setup:")
@@ -146,6 +149,8 @@ var partitionTypes = map[string]string{
 	"Linux": "83", "LinuxSwap": "82", "LinuxRAID": "fd", "LVM": "8e", "Fat32": "0c", "NTFS": "07", "LinuxExtended": "85",
 }
 
+// layout writes the layout of a disk: whether it has one partition, or the list of its partitions as
+// percentages with optional types.
 func (d *document) layout(p Partition) {
 	if len(p.DiskLayout) == 0 {
 		d.line(4, "layout: ", fmt.Sprint(p.Layout))

@@ -147,6 +147,7 @@ func dataURL(content string) string { return "data:," + dataurl.EscapeString(con
 
 func truth() *bool { t := true; return &t }
 
+// users adds users to an Ignition config. Fields that Ignition does not support fail.
 func (b *ignitionBuilder) users(users []User) {
 	for i, u := range users {
 		if intent.Value(u.Inactive) {
@@ -189,6 +190,8 @@ func (b *ignitionBuilder) userFiles(users []User) {
 	}
 }
 
+// files adds files to an Ignition config, with the mode 0644 unless they have permissions. Encodings that
+// Ignition cannot represent fail.
 func (b *ignitionBuilder) files(files []File) {
 	for i, f := range files {
 		at := fmt.Sprintf("files[%d]", i)
@@ -226,6 +229,7 @@ func (b *ignitionBuilder) files(files []File) {
 	}
 }
 
+// disks adds disks and file systems to an Ignition config. Fields that Ignition does not support fail.
 func (b *ignitionBuilder) disks(s DiskSetup) {
 	for i, p := range s.Partitions {
 		at := fmt.Sprintf("diskSetup.partitions[%d]", i)

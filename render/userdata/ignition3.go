@@ -129,6 +129,8 @@ func toVersion3(in v2.Config, o Ignition) (v3Config, error) {
 	return out, err
 }
 
+// references adds the other configs, certificate authorities and timeouts of a version 2 config. The
+// certificate authorities of o come first.
 func (i *v3Ignition) references(in v2.Ignition, o Ignition) {
 	if len(in.Config.Append) > 0 || in.Config.Replace != nil {
 		i.Config = &v3References{}
@@ -163,6 +165,8 @@ func resource(source, compression string, v v2.Verification) *v3Resource {
 	return out
 }
 
+// toPasswd3 converts users and groups to version 3 of Ignition. It returns nil without users and groups,
+// and fails if version 3 cannot represent them.
 func toPasswd3(in v2.Passwd) (*v3Passwd, error) {
 	if len(in.Groups)+len(in.Users) == 0 {
 		return nil, nil //nolint:nilnil // no users means no section

@@ -104,6 +104,8 @@ type Timeouts struct {
 // Minimum is the oldest Kubernetes minor version for which a join configuration can be written.
 const Minimum = 22
 
+// yaml returns the JoinConfiguration in the newest API version that kubeadm of the pool's Kubernetes
+// version reads: v1beta4 from 1.31, and v1beta3 before.
 func (j Join) yaml() (string, error) {
 	if j.Minor < Minimum {
 		return "", fmt.Errorf("write join configuration: Kubernetes 1.%d is older than 1.%d", j.Minor, Minimum)
@@ -133,6 +135,7 @@ func (j Join) yaml() (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
+// discovery returns the discovery section: a file if it is set, and otherwise a bootstrap token.
 func (j Join) discovery() map[string]any {
 	d := map[string]any{}
 	put(d, "tlsBootstrapToken", j.TLSBootstrapToken)
@@ -154,6 +157,8 @@ func (j Join) discovery() map[string]any {
 	return d
 }
 
+// nodeRegistration returns the section of that name. v4 selects the form of v1beta4. With KeepNoTaints, an
+// empty list of taints is written too.
 func (j Join) nodeRegistration(v4 bool) map[string]any {
 	r := map[string]any{}
 	put(r, "name", j.NodeName)

@@ -56,6 +56,7 @@ func (n Nodeadm) Text() (string, error) {
 	return d.String(), nil
 }
 
+// shellPart writes the MIME part with the commands that run before nodeadm.
 func (n Nodeadm) shellPart(d *document) {
 	d.line(0, "--", boundary)
 	d.line(0, `Content-Type: text/x-shellscript; charset="us-ascii"`)
@@ -74,6 +75,7 @@ func (n Nodeadm) shellPart(d *document) {
 	d.WriteByte('\n')
 }
 
+// configPart writes the MIME part with the NodeConfig, which nodeadm reads.
 func (n Nodeadm) configPart(d *document) error {
 	d.line(0, "--", boundary)
 	d.line(0, "Content-Type: application/node.eks.aws")
@@ -106,6 +108,7 @@ func (n Nodeadm) configPart(d *document) error {
 	return nil
 }
 
+// kubelet writes the kubelet section of the NodeConfig, or nothing if the pool sets none of its fields.
 func (n Nodeadm) kubelet(d *document) error {
 	if n.KubeletConfig == nil && len(n.KubeletFlags) == 0 {
 		return nil

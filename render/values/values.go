@@ -53,6 +53,7 @@ func Parse(content []byte) (map[string]Value, error) {
 	return parseYAML(content)
 }
 
+// parseLines parses lines of KEY=VALUE, with an optional "export ". The last value of a key counts.
 func parseLines(content string) (map[string]Value, error) {
 	out := map[string]Value{}
 	n := 0
@@ -80,6 +81,8 @@ func unquote(v string) string {
 	return v
 }
 
+// parseYAML parses a mapping of names to scalars. Null means the empty text, and an empty file has no
+// values.
 func parseYAML(content []byte) (map[string]Value, error) {
 	var doc yaml.Node
 	err := yaml.NewDecoder(bytes.NewReader(content)).Decode(&doc)

@@ -55,6 +55,7 @@ func YAML(text string) string {
 	})
 }
 
+// replace replaces each hidden character with the result of as. Line breaks and tabs stay.
 func replace(s string, as func(rune) string) string {
 	hidden := func(r rune) bool { return r != '\n' && r != '\r' && r != '\t' && Hidden(r) }
 	if !strings.ContainsFunc(s, hidden) {

@@ -68,6 +68,7 @@ func (e *UnavailableError) Error() string {
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
+// advice tells the user what to do about the reason, or returns "" if the error itself says it.
 func (r Reason) advice() string {
 	switch r {
 	case Unreachable:

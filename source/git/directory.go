@@ -71,6 +71,7 @@ func decodeTree(data []byte) (*Directory, error) {
 	return n, nil
 }
 
+// entryMode returns the mode of a tree entry. Git's other modes are an error.
 func entryMode(s string) (tree.Mode, error) {
 	switch s {
 	case "100644", "100664": // The second was written by early versions of Git.

@@ -51,6 +51,8 @@ func NewHistory(db *Store) *History {
 	return &History{db: db, known: map[plumbing.Hash]Commit{}}
 }
 
+// Commit returns the parents and the tree of a commit. It caches them, because walks through the history
+// read the same commits many times.
 func (h *History) Commit(name plumbing.Hash) (Commit, error) {
 	h.mu.Lock()
 	n, ok := h.known[name]
@@ -99,6 +101,7 @@ type walk struct {
 	live int
 }
 
+// add marks a commit as reached from r, and queues it if its parents do not have the mark yet.
 func (w *walk) add(name plumbing.Hash, r reach) error {
 	was := w.paint[name]
 	now := was | r

@@ -69,6 +69,7 @@ func openPack(base string) (*pack, error) {
 	return &pack{base: base, index: index}, nil
 }
 
+// open opens the pack file unless it is open. bases caches the bases of deltas.
 func (p *pack) open(bases cache.Object) error {
 	if p.file != nil {
 		return nil

@@ -105,6 +105,7 @@ func (db *Store) load() error {
 	return err
 }
 
+// loadOnce is one attempt of load. It keeps packs that are already open, and closes the ones that are gone.
 func (db *Store) loadOnce() error {
 	db.loaded = false
 	paths, err := db.dirs()
@@ -265,6 +266,8 @@ func (db *Store) dropFiles() {
 	db.packs = nil
 }
 
+// find returns the content of an object of type t. It searches the packs, and then loose objects if the
+// store has them. The error for an absent object is an ObjectError with Missing.
 func (db *Store) find(t plumbing.ObjectType, h plumbing.Hash, limit int64) ([]byte, error) {
 	for _, p := range db.packs {
 		if ok, err := p.index.Contains(h); err == nil && ok {

@@ -39,6 +39,8 @@ func (t *Tree) Lookup(p string) (tree.Entry, error) {
 	return e, err
 }
 
+// lookup returns the entry at p and its hash. op is the operation for errors. A path below a file or a
+// symlink does not exist.
 func (t *Tree) lookup(op, p string) (tree.Entry, plumbing.Hash, error) {
 	if p == "." {
 		return tree.Entry{Name: ".", Mode: tree.Dir, Hash: t.Root.String(), Size: -1}, t.Root, nil

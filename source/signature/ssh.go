@@ -40,6 +40,8 @@ type sshsigSigned struct {
 	Hash      []byte
 }
 
+// verifySSH verifies an SSH signature, and returns the name of the key and its principals. The key must be
+// allowed at the time that the object names.
 func (k *Keys) verifySSH(o Object) (string, error) {
 	if len(k.ssh) == 0 {
 		return "", errors.New("it is signed with SSH, and verify.ssh lists no signers")

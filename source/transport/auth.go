@@ -62,6 +62,8 @@ type GitHubApp struct {
 
 func (a Auth) IsSet() bool { return a != Auth{} }
 
+// validateHTTP checks that at most one way to authenticate is set, with all of its fields, and none that is
+// only for SSH.
 func (a Auth) validateHTTP() error {
 	ways := 0
 	for _, set := range []bool{a.TokenFile != "", a.PasswordFile != "", a.BearerTokenFile != "", a.Tokens != nil} {

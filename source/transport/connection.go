@@ -160,6 +160,7 @@ type observer struct {
 	service string
 }
 
+// RoundTrip sends a request, and bounds the body of its response. It checks and records the list of refs.
 func (o *observer) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := o.base.RoundTrip(req)
 	if err != nil {

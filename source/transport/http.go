@@ -33,6 +33,7 @@ func newHTTPRemote(loc Location, cfg Settings) (*httpRemote, error) {
 	return &httpRemote{url: loc.http.String(), host: displayURL(loc.http), auth: cfg.Auth, rt: rt}, nil
 }
 
+// Connect starts a session over HTTP and reads the list of refs. keep selects the refs of the list.
 func (r *httpRemote) Connect(ctx context.Context, keep refChoice) (*Session, error) {
 	auth, token, err := r.auth.method(ctx)
 	if err != nil {

@@ -32,6 +32,7 @@ type proxySettings struct {
 	auth ProxyAuth
 }
 
+// newProxySettings checks the configuration of a proxy. Without one, the result has no URL.
 func newProxySettings(cfg Settings) (proxySettings, error) {
 	p := proxySettings{auth: cfg.ProxyAuth}
 	if cfg.Proxy == "" {

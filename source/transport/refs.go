@@ -37,6 +37,7 @@ func filterRefs(r io.Reader, keep refChoice, s *Session) io.Reader {
 	return &refFilter{lines: pktline.NewScanner(r), keep: keep, to: s}
 }
 
+// Read implements io.Reader. It reads lines until one is to be forwarded.
 func (f *refFilter) Read(p []byte) (int, error) {
 	for f.ready.Len() == 0 {
 		f.ready.Reset()
@@ -53,6 +54,8 @@ func (f *refFilter) Read(p []byte) (int, error) {
 	return f.ready.Read(p)
 }
 
+// pass forwards or drops one line of the list. An empty line is the flush packet, which is always
+// forwarded.
 func (f *refFilter) pass(line []byte) error {
 	to := pktline.NewEncoder(&f.ready)
 	if len(line) == 0 {

@@ -60,6 +60,8 @@ func (l sshLocation) display() string {
 
 func (r *sshRemote) Close() {}
 
+// Connect starts git-upload-pack over SSH and reads the list of refs. keep selects the refs of the list.
+// The connection is closed when ctx ends.
 func (r *sshRemote) Connect(ctx context.Context, keep refChoice) (*Session, error) {
 	login, err := r.login()
 	if err != nil {

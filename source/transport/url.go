@@ -79,6 +79,7 @@ func Parse(raw string) (Location, error) {
 	return Location{Local: abs}, nil
 }
 
+// parseAbsolute parses a URL with a scheme. It refuses URLs with credentials, because messages show URLs.
 func parseAbsolute(raw string) (Location, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -173,6 +174,7 @@ func ID(raw string) string {
 	return hex.EncodeToString(sum[:])[:12]
 }
 
+// identity returns the host and path of a repository in the form that ID hashes.
 func identity(raw string) string {
 	var host, p string
 	u, err := url.Parse(raw)

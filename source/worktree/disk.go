@@ -228,6 +228,8 @@ func (t *diskTree) at(p string) *diskEntry {
 	return d
 }
 
+// find reads the entry of p from the disk for at, with the content of files and symlinks. Names that Git
+// does not accept, and everything below them, do not exist. A nested work tree is a submodule.
 func (t *diskTree) find(p string) *diskEntry {
 	if p != "." {
 		if !git.ValidPath(p) || isGitName(path.Base(p)) || !fitsDisk(p) {

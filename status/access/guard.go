@@ -105,6 +105,8 @@ func isAsset(r *http.Request) bool {
 // connection, or the address that the configured proxy reports.
 func (g *Guard) Origin(r *http.Request) netip.Addr { return g.policy.Load().origin(r) }
 
+// serve finds out who sends a request, and refuses it or passes it on to next. Health checks are answered
+// without finding out the caller first.
 func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler) {
 	p := g.policy.Load()
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {

@@ -48,6 +48,8 @@ func (l *limiter) idle(b *rate.Limiter, now time.Time) bool {
 	return b.TokensAt(now) >= float64(l.burst)
 }
 
+// bucket returns the bucket of a key, and creates it if needed. If there are too many buckets, new keys
+// share one. The caller holds the lock.
 func (l *limiter) bucket(key string) *rate.Limiter {
 	if b := l.buckets[key]; b != nil {
 		return b

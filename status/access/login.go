@@ -54,6 +54,8 @@ func (g *Guard) showLogin(p *Policy, c Caller, rw http.ResponseWriter, code int,
 	g.notices.SignIn(rw, code, page.SignIn{Back: back, Form: g.seals.form(c.bound, 0), Problem: problem, Name: c.Name})
 }
 
+// takeLogin handles a submitted login form. A token with the role to read starts a session, and the browser
+// returns to the page of the form.
 func (g *Guard) takeLogin(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) {
 	if err := g.cross.Check(r); err != nil {
 		g.refuse(rw, r, http.StatusForbidden, "the request comes from a page that is not weir's", "use weir's own page")

@@ -66,6 +66,8 @@ func keyOf(r *plan.Report) string {
 	return strings.Join(keys, "\x00")
 }
 
+// stepKey returns a text that is equal for steps of different targets that make the same change. Names,
+// reasons and numbers of instances are not part of it.
 func stepKey(r *plan.Report, s step.Step) string {
 	own := ownNames(r, s)
 	var b strings.Builder
@@ -93,6 +95,7 @@ func ownNames(r *plan.Report, s step.Step) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
+// gather fills changes: it combines equal steps of all targets of the group.
 func (g *group) gather() {
 	at := map[string]int{}
 	for _, r := range g.reports {

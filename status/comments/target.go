@@ -137,6 +137,8 @@ func (c *comment) digestOf(r *plan.Report) string {
 	return r.Plan.Digest()
 }
 
+// fields writes the changed fields of a step. At higher levels of shortening it omits their places, or
+// writes only their number.
 func (c *comment) fields(s step.Step) {
 	changes := wording.Distinct(s)
 	if c.level >= withoutFields {

@@ -124,6 +124,7 @@ func (c *comment) headline(longest int) string {
 	return "**" + wording.Escape(lead) + ":** " + wording.Escape(visible.Clip(visible.Line(more), longest)) + "."
 }
 
+// text returns the whole comment at the current level of shortening.
 func (c *comment) text() string {
 	c.b.Reset()
 	c.b.WriteString(c.marker())

@@ -164,6 +164,8 @@ func trouble(r *plan.Report) bool {
 	return len(failures) > 0 && !r.Diagnostics.HasErrors()
 }
 
+// verdict returns the commit status for a report without a source error. Temporary trouble counts as
+// pending at first, and as a failure after some time.
 func (t *targetTrack) verdict(r *plan.Report, now time.Time) (forge.CommitState, string) {
 	if trouble(r) {
 		if t.troubleAt.IsZero() {

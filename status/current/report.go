@@ -33,6 +33,8 @@ func (t *Targets) Report(_ context.Context, whole *plan.Report) { t.report(whole
 // so Take adds neither events nor history.
 func (t *Targets) Take(r *plan.Report) { t.report(r, false) }
 
+// report stores the report of a pass as the last one of its target. own is true for a pass of this daemon;
+// only then events and history are added.
 func (t *Targets) report(whole *plan.Report, own bool) {
 	r := t.redact.Report(whole)
 	at := r.StartedAt.Add(r.Duration)

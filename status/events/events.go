@@ -243,6 +243,8 @@ func (t *finder) outcomes() {
 	}
 }
 
+// done adds the event of a completed step, and remembers the rollout that the step started or cancelled, so
+// that a later report does not announce it as new.
 func (t *finder) done(o step.Outcome) {
 	s := o.Step
 	e := Event{

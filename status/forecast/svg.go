@@ -89,6 +89,7 @@ func coordinate(v float64) string {
 // steps are round intervals between time marks, in seconds.
 var steps = []float64{10, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400, 172800, 604800}
 
+// axes draws the grid with the labels of time and of the number of machines.
 func (d drawing) axes(b *strings.Builder) {
 	step := steps[len(steps)-1]
 	for _, s := range steps {

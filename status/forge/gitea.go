@@ -60,6 +60,8 @@ func giteaLogin(u *gitea.User) string {
 	return u.UserName
 }
 
+// pull converts a pull request of Gitea. If the response does not show where the head is from, it counts as
+// a fork.
 func (t *giteaForge) pull(in *gitea.PullRequest) PullRequest {
 	out := PullRequest{Number: in.Index, Title: in.Title, Author: giteaLogin(in.Poster), WebURL: in.HTMLURL, Draft: in.Draft, State: Open, Fork: true}
 	if in.Updated != nil {

@@ -28,6 +28,7 @@ const (
 	githubStatus = "the permission \"Commit statuses: read and write\", or repo:status among its scopes if it is a classic token"
 )
 
+// newGitHub returns the client of a repository on github.com or on a GitHub Enterprise Server at base.
 func newGitHub(p Profile, base *url.URL, o ClientOptions) (Client, error) {
 	api := base.JoinPath("api", "v3")
 	if strings.EqualFold(base.Host, "github.com") {
@@ -45,6 +46,8 @@ func newGitHub(p Profile, base *url.URL, o ClientOptions) (Client, error) {
 	return g, nil
 }
 
+// pull converts a pull request of GitHub. If a repository is missing, because it was deleted, it counts as
+// a fork.
 func (g *gitHub) pull(in *github.PullRequest) PullRequest {
 	out := PullRequest{
 		Number: int64(in.GetNumber()), Title: in.GetTitle(), Author: in.GetUser().GetLogin(), WebURL: in.GetHTMLURL(), Draft: in.GetDraft(), State: Open,
@@ -65,6 +68,8 @@ func (g *gitHub) pull(in *github.PullRequest) PullRequest {
 	return out.bounded()
 }
 
+// list returns a page of pull requests, the most recently updated first. If the list still has the given
+// ETag, it is empty and the answer has same.
 func (g *gitHub) list(ctx context.Context, state string, page int, etag string) (list []PullRequest, a answer, err error) {
 	a, err = g.read(ctx, need{does: "list pull requests", grant: githubRead}, etag, func(ctx context.Context) error {
 		list = nil

@@ -52,6 +52,7 @@ const (
 	sweepTimeout = 5 * time.Minute
 )
 
+// newGitLab returns the client of a project on a GitLab instance at base.
 func newGitLab(p Profile, base *url.URL, o ClientOptions) (Client, error) {
 	g := &gitLab{
 		caller: newCaller(p, o, forgehttp.Options{Base: base, Scheme: forgehttp.Bearer}),
@@ -83,6 +84,7 @@ func moment(t *time.Time) time.Time {
 	return t.UTC()
 }
 
+// pull converts a merge request of GitLab.
 func (g *gitLab) pull(in *gitlab.MergeRequest) PullRequest {
 	out := PullRequest{
 		Number: in.IID, Title: in.Title, WebURL: in.WebURL, Draft: in.Draft, State: Open,
@@ -122,6 +124,8 @@ func (g *gitLab) list(ctx context.Context, state string, since time.Time, page i
 	return g.listBy(ctx, o, etag)
 }
 
+// listBy returns the merge requests that match o. If the list still has the given ETag, it is empty and the
+// answer has same.
 func (g *gitLab) listBy(ctx context.Context, o *gitlab.ListProjectMergeRequestsOptions, etag string) (list []PullRequest, a answer, err error) {
 	a, err = g.read(ctx, need{does: "list merge requests", grant: gitlabRead}, etag, func(ctx context.Context) error {
 		req, err := g.client.NewRequest(http.MethodGet, "projects/"+gitlab.PathEscape(g.project)+"/merge_requests", o, []gitlab.RequestOptionFunc{with(ctx)})

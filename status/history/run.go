@@ -46,6 +46,7 @@ type StepCounts struct {
 	Held    int `json:"held"`
 }
 
+// CountSteps counts outcomes by status.
 func CountSteps(outcomes []step.Outcome) StepCounts {
 	var c StepCounts
 	for _, o := range outcomes {

@@ -27,6 +27,7 @@ func (w *Watchers) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.serve(rw, r, pace{gap, heartbeat})
 }
 
+// serve is ServeHTTP with a pace, which tests shorten.
 func (w *Watchers) serve(rw http.ResponseWriter, r *http.Request, p pace) {
 	one := w.add(byOf(r.Context()))
 	if one == nil {

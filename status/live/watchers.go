@@ -129,6 +129,7 @@ type Change struct {
 	Targets []string `json:"targets"`
 }
 
+// pending returns the changes since the last call, and forgets them.
 func (w *Watcher) pending() Change {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -121,6 +121,8 @@ func (w *Watch) heard(now time.Time, a coord.Alive) said {
 	return s
 }
 
+// owned returns the owner of each wanted scope and source, or since when it has had none. The caller holds
+// the lock.
 func (w *Watch) owned(now time.Time, list []coord.Alive, owners []coord.Owner, wanted []Wanted) []Owned {
 	names, by := alive(list), map[string]coord.Owner{}
 	for _, o := range owners {

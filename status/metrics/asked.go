@@ -15,6 +15,7 @@ type askedGauges struct {
 	historySize             func() int64
 }
 
+// newAskedGauges defines and registers the gauges.
 func newAskedGauges(m *Metrics, d *definer) *askedGauges {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(d.define("gauge", name, help, labels), help, labels, nil)

@@ -20,6 +20,7 @@ type coordination struct {
 	seconds *prometheus.HistogramVec
 }
 
+// newCoordination defines and registers the metrics of a daemon that is one of several members.
 func newCoordination(d *definer) *coordination {
 	gauge := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(d.define("gauge", "coordination_"+name, help, labels), help, labels, nil)

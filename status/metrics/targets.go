@@ -55,6 +55,7 @@ func heldTo(r *plan.Report) map[string]int {
 	return out
 }
 
+// countPools sets the gauges of a target's pools, machines and rollouts.
 func (m *Metrics) countPools(r *plan.Report) {
 	phases, machines := map[string]int{}, map[string]int{"desired": 0, "there": 0, "ready": 0, "unavailable": 0}
 	rolling, left := 0, 0
@@ -75,6 +76,8 @@ func (m *Metrics) countPools(r *plan.Report) {
 	m.rolloutsLeft.WithLabelValues(r.Target).Set(float64(left))
 }
 
+// countPlan sets the gauges of a target's held steps and drift. A pass without an error also restarts its
+// staleness.
 func (m *Metrics) countPlan(r *plan.Report) {
 	held, drifted := map[string]int{}, 0
 	for _, s := range r.Plan.Steps {

@@ -143,6 +143,8 @@ func (n *Notifier) Inherit(before *Notifier) (left int) {
 	return left
 }
 
+// inherit takes over the waiting events of the sender that a new configuration replaces, and the record of
+// sent events. Later events that reach old go to w.
 func (w *sender) inherit(old *sender) {
 	old.mu.Lock()
 	defer old.mu.Unlock()
@@ -185,6 +187,8 @@ func (n *Notifier) each(f func(*sender)) {
 	wg.Wait()
 }
 
+// add queues an event for sending. It drops an event that repeats the last one about the same thing, and an
+// old waiting event if the queue is full.
 func (w *sender) add(e events.Event) {
 	same := e
 	same.Time = time.Time{}

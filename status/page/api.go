@@ -65,6 +65,7 @@ func (w *web) apiTargets(rw http.ResponseWriter, r *http.Request) {
 	w.sendJSON(rw, r, out)
 }
 
+// apiTargetOf returns a target for the API. Before its first pass, it has no plan and no times.
 func apiTargetOf(t current.TargetState) apiTarget {
 	a := apiTarget{
 		Target: t.Target, Phase: t.Phase, NextDue: t.NextDue, Pools: len(t.Pools), PoolsAt: t.PoolsAt,

@@ -21,6 +21,7 @@ type fleetCounts struct {
 	ready, desired, before int32
 }
 
+// countFleet counts the pools and targets for the overview. by has the number of targets in each phase.
 func countFleet(items []poolItem, all []current.TargetState, by map[report.Phase]int) fleetCounts {
 	c := fleetCounts{targets: len(all), pools: len(items), by: by}
 	for i := range all {

@@ -23,6 +23,7 @@ type configUser struct {
 	wording.Versions
 }
 
+// launchConfigViews prepares the launch configurations of a target for its page.
 func launchConfigViews(list []plan.LaunchConfigStatus) []launchConfigView {
 	var out []launchConfigView
 	for _, s := range list {

@@ -30,6 +30,7 @@ const (
 	mostCells = 24
 )
 
+// poolLevel draws the size of a pool. mark is its colour.
 func poolLevel(p plan.PoolStatus, mark report.Phase) level {
 	ready, wanted, least, most := int(p.ReadyReplicas), int(p.DesiredReplicas), int(p.MinReplicas), int(p.MaxReplicas)
 	end := max(most, wanted, ready, 1)
@@ -80,6 +81,8 @@ var signs = map[string]string{
 	string(report.Converged): "M%d 1h8v8h-8z",
 }
 
+// mosaicOf draws the pools of a target, given their number by mark. It draws at most mostSigns, and counts
+// the remaining ones in More.
 func mosaicOf(counts map[string]int) mosaic {
 	var m mosaic
 	var words []string

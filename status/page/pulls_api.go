@@ -41,6 +41,7 @@ type apiPull struct {
 	Forecast *report.Forecast `json:"forecast,omitempty"`
 }
 
+// apiPulls serves /api/v1/pulls: all pull requests with their plans.
 func (w *web) apiPulls(rw http.ResponseWriter, r *http.Request) {
 	out := apiPulls{Pulls: []apiPull{}}
 	for _, p := range w.current.Pulls.All() {

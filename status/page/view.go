@@ -80,6 +80,7 @@ func distance(d time.Duration) string {
 	}
 }
 
+// span returns a duration with a unit that fits its size, such as "3 min" or "1.5 s".
 func span(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -29,6 +29,7 @@ type eventView struct {
 	Facts    []linked // name and value
 }
 
+// events prepares the first events of a list for a page, up to the given number.
 func (w *views) events(list []events.Event, most int) []eventView {
 	var out []eventView
 	links := map[string]forge.Links{}
@@ -191,6 +192,8 @@ func (q activityLinks) pager(f history.Filter, n int) (p pager) {
 	return p
 }
 
+// activityView prepares the page of events or passes. q is the query of the URL, with the filter and the
+// page.
 func (w *views) activityView(q url.Values) activityView {
 	f, links := w.activityFilter(q), activityLinks{q}
 	v := activityView{
@@ -266,6 +269,7 @@ type runView struct {
 	When       moment
 }
 
+// runs prepares the first passes of a list for a page, up to the given number.
 func (w *views) runs(list []history.Run, most int) []runView {
 	var out []runView
 	links := map[string]forge.Links{}

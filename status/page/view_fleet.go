@@ -85,6 +85,7 @@ type group struct {
 	counts map[string]int
 }
 
+// indexView prepares the start page. q is the query of the URL, with the filter and the page.
 func (w *views) indexView(q url.Values) indexView {
 	all := w.current.Targets.All()
 	f := readPoolFilter(q)
@@ -234,6 +235,8 @@ func traitFilters(f poolFilter, path string, items []poolItem) []filter {
 	return out
 }
 
+// findFormOf prepares the search form of a page at path, with the phases and kinds that its pools have.
+// With only one target, or with too many, it offers no choice of targets.
 func findFormOf(path string, f poolFilter, items []poolItem, targets []current.TargetState) findForm {
 	phases, kinds := map[string]bool{}, map[string]bool{}
 	for _, i := range items {
@@ -279,6 +282,7 @@ type targetView struct {
 	Owner              *ownerView
 }
 
+// targetView prepares the summary of a target for the start page and the target's own page.
 func (w *views) targetView(t current.TargetState) targetView {
 	v := targetView{
 		Name: t.Name, Self: targetLink(t.Name), Source: t.Source, Phase: t.Phase, NextDue: momentOf(w.current, t.NextDue),

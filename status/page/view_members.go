@@ -73,6 +73,7 @@ func (w *views) ownerOf(target string) *ownerView {
 	return v
 }
 
+// membersView prepares the page of the members. The headline names the most serious problem.
 func (w *views) membersView() membersView {
 	daemons, several := w.memberView()
 	v := membersView{
@@ -111,6 +112,7 @@ func (w *views) membersView() membersView {
 
 var engineNames = map[string]string{members.Alone: "the state directory", "dynamodb": "DynamoDB", "etcd": "etcd"}
 
+// viewOfMember prepares one row of the members. far lists the members whose clocks differ too much.
 func viewOfMember(m members.Member, far []members.Member) memberView {
 	v := memberView{Member: m, State: "alive", Mark: report.Converged, Owns: plural(m.Scopes, "scope")}
 	if m.Sources > 0 {
@@ -141,6 +143,8 @@ func viewOfMember(m members.Member, far []members.Member) memberView {
 	return v
 }
 
+// viewOfOwned prepares one row of the scopes and sources. A scope or source without an owner is marked as
+// failing after members.TooLong.
 func (w *views) viewOfOwned(o members.Owned) ownedView {
 	v := ownedView{Owned: o, Place: o.Name(), Mark: report.Converged, Since: momentOf(w.current, o.Since)}
 	if o.Owner == "" {

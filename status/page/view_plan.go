@@ -43,6 +43,7 @@ func stepViews(steps []step.Step, l forge.Links, target, sha string) []stepView 
 	return out
 }
 
+// stepViewOf prepares a step of a plan. sha is the commit to which the links of its fields lead.
 func stepViewOf(s step.Step, l forge.Links, target, sha string) stepView {
 	v := stepView{Step: s, Mark: string(report.Waiting), Words: string(s.Verb) + " " + string(s.Resource), Ends: wording.Ends(s)}
 	if s.Held != "" {
@@ -134,6 +135,7 @@ type planPage struct {
 
 const stepsPerPage = 100
 
+// planPage prepares the page of a target's plan. q is the query of the URL, with the page number.
 func (w *views) planPage(t current.TargetState, q url.Values) planPage {
 	v := planPage{layout: w.layout("fleet", "Plan of "+t.Name), Target: t.Name, Self: targetLink(t.Name), Phase: t.Phase}
 	v.About, v.waits = t.Name, waitsOf(t)

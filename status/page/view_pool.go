@@ -89,6 +89,7 @@ func findPool(t *current.TargetState, namespace, name string) (*plan.PoolStatus,
 	return &t.Pools[i], true
 }
 
+// poolPage prepares the page of a pool.
 func (w *views) poolPage(t current.TargetState, p *plan.PoolStatus) poolPage {
 	key := report.PoolKey(*p)
 	tv := w.targetView(t)

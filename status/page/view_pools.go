@@ -26,6 +26,7 @@ type poolRow struct {
 	Stale            bool // the last pass could not read it
 }
 
+// poolRow prepares a row in a table of pools.
 func (w *views) poolRow(i poolItem) poolRow {
 	p := *i.pool
 	r := poolRow{
@@ -62,6 +63,7 @@ type rolloutView struct {
 
 const rolloutWidth = 400
 
+// rolloutViewOf prepares the progress of a pool's rollout. r is the current or the last rollout of p.
 func rolloutViewOf(b *current.State, p plan.PoolStatus, r plan.RolloutStatus) rolloutView {
 	v := rolloutView{
 		RolloutStatus: r, Pool: report.PoolKey(p), Link: poolLink(p.Target, p.Namespace, p.Name), Percent: int(min(max(r.Percentage, 0), 100)),

@@ -119,6 +119,7 @@ func (w *views) pullsView() pullsView {
 	return v
 }
 
+// pullPage prepares the page of a pull request. Its targets together show at most pullSteps steps.
 func (w *views) pullPage(p report.Pull) pullPage {
 	v := pullPage{
 		layout: w.layout("pulls", "#"+strconv.FormatInt(p.Number, 10)+" "+p.Title), pullRow: pullRowOf(w.current, p), Reason: p.Reason, BaseRef: p.BaseRef, Digest: p.Digest,
@@ -149,6 +150,8 @@ func (w *views) pullPage(p report.Pull) pullPage {
 	return v
 }
 
+// pullTarget prepares a target of a pull request's page. left is the number of steps that the page may
+// still show; pullTarget subtracts the steps that it shows.
 func (w *views) pullTarget(p report.Pull, r *plan.Report, l forge.Links, anchor string, left *int) pullTarget {
 	t := pullTarget{
 		Name: r.Target, Anchor: anchor, AccountRegion: report.AccountRegion(r), Digest: p.Digests[r.Target], Faults: faultViews(r.Diagnostics, l, p.HeadSHA),

@@ -121,6 +121,8 @@ const (
 
 var partMarks = map[string]string{waves.PartNew: "converged", waves.PartStarting: "moving", waves.PartFailed: "failing", waves.PartOld: "old"}
 
+// barOf draws machines by version. shares are the percentages at which the rollout waits, to mark on the
+// bar.
 func barOf(m waves.Machines, shares []int32) machineBar {
 	var b machineBar
 	at := int32(0)
@@ -186,6 +188,7 @@ func (w *views) waits() (list waves.List, err error) {
 // busyRollout reports whether a rollout needs attention: it is neither idle nor done.
 func busyRollout(r waves.Rollout) bool { return r.Phase != waves.Idle && r.Phase != waves.Done }
 
+// rolloutsView prepares the page of all rollouts, the ones that need attention first.
 func (w *views) rolloutsView() rolloutsView {
 	v := rolloutsView{layout: w.layout("rollouts", "Rollouts")}
 	v.JSON = "/api/v1/rollouts"
@@ -227,6 +230,8 @@ func (w *views) rolloutCard(r waves.Rollout) rolloutCard {
 	return c
 }
 
+// waveViewOf prepares the wave at index n of a rollout. Only the current or stopped wave marks its shares
+// on the bar.
 func waveViewOf(r waves.Rollout, n int, one waves.Wave) waveView {
 	v := waveView{
 		Name: one.Name, Anchor: fmt.Sprintf("wave-%d", n+1), State: one.State, Mark: waveMarks[one.State],
@@ -262,6 +267,7 @@ func sizeOf(n, all int32) string {
 	return fmt.Sprintf("s%d", max(1, min(6, 1+int(n)*5/int(all))))
 }
 
+// rolloutPage prepares the page of a rollout.
 func (w *views) rolloutPage(r waves.Rollout) rolloutPage {
 	v := rolloutPage{
 		layout: w.layout("rollouts", r.Name), rolloutCard: w.rolloutCard(r), Revision: r.Revision, Began: momentOf(w.current, r.Began), Ended: momentOf(w.current, r.Ended),
@@ -321,6 +327,7 @@ func (v *waveView) fill(r waves.Rollout, n int) {
 	v.More = len(all) - len(v.Pools) - len(v.Rest)
 }
 
+// wavePoolOf prepares a pool of a wave. wave is the state of the wave.
 func wavePoolOf(r waves.Rollout, wave string, p waves.Pool) wavePool {
 	namespace, name, _ := strings.Cut(p.Pool, "/")
 	v := wavePool{
@@ -357,6 +364,7 @@ func (w *web) rolloutList(rw http.ResponseWriter, r *http.Request) {
 	w.render(rw, r, http.StatusOK, "rollouts", w.rolloutsView())
 }
 
+// rollout serves the page of one FleetRollout.
 func (w *web) rollout(rw http.ResponseWriter, r *http.Request) {
 	source, name := r.PathValue("source"), r.PathValue("name")
 	list, err := w.rollouts()

@@ -60,6 +60,8 @@ type driftView struct {
 // targetSteps is the maximum number of steps on a target's page; the plan's page shows all.
 const targetSteps = 25
 
+// targetPage prepares the page of a target. q is the query of the URL, with the filter and the page of its
+// pools.
 func (w *views) targetPage(t current.TargetState, q url.Values) targetPage {
 	v := targetPage{
 		layout: w.layout("fleet", t.Name), targetView: w.targetView(t), Path: t.Path, PlanLink: targetLink(t.Name) + "/plan",

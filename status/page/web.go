@@ -72,6 +72,7 @@ func (w *web) load() {
 	}).ParseFS(pageFiles, "assets/*.tmpl"))
 }
 
+// handler returns the routes of the page and the API, with headers for security.
 func (w *web) handler() http.Handler {
 	w.load()
 	mux := http.NewServeMux()
@@ -177,6 +178,7 @@ func (w *web) targetPlan(rw http.ResponseWriter, r *http.Request) {
 	w.missing(rw, r, "Target "+name+" not found.", "It may have been renamed, or removed from the configuration or from Git.", linked{"All targets", "/"})
 }
 
+// pool serves the page of one pool.
 func (w *web) pool(rw http.ResponseWriter, r *http.Request) {
 	target, namespace, name := r.PathValue("target"), r.PathValue("namespace"), r.PathValue("name")
 	t, ok := w.current.Targets.Find(target)
@@ -238,6 +240,8 @@ func (w *web) healthz(rw http.ResponseWriter, _ *http.Request) {
 	plain(rw, http.StatusOK, "ok")
 }
 
+// readyz serves the readiness probe. With several members, it does not wait for the first pass over every
+// target, because other members may own them.
 func (w *web) readyz(rw http.ResponseWriter, _ *http.Request) {
 	missing := w.current.Targets.Missing()
 	if _, several := w.memberView(); several && w.current.Targets.Configured() {

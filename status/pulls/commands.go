@@ -223,6 +223,8 @@ func (l *comments) current(ctx context.Context, k *openPull, c forge.Comment) (b
 	return known, nil
 }
 
+// obeyPlan handles the command plan: it requests a plan of the pull request, and if a fork needs the
+// permission, allows its head. It refuses if the commenter must not allow it, or had not seen the head.
 func (l *comments) obeyPlan(ctx context.Context, k *openPull, c forge.Comment) error {
 	known, err := l.current(ctx, k, c)
 	if err != nil {

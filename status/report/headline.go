@@ -129,6 +129,7 @@ func poolChanges(r *plan.Report) []poolChange {
 	return out
 }
 
+// words describes the change in a phrase for a headline.
 func (c poolChange) words(r *plan.Report) string {
 	_, name, ok := strings.Cut(c.pool, "/")
 	if !ok {

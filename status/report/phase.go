@@ -56,6 +56,8 @@ type PoolID struct{ Namespace, Name string }
 // PoolSteps contains the pools with a held step, and the pools with a step that can run.
 type PoolSteps struct{ Held, free map[PoolID]bool }
 
+// StepsByPool sorts the pools of a plan by whether their steps are held. A pool can be in both sets. r may
+// be nil.
 func StepsByPool(r *plan.Report) PoolSteps {
 	if r == nil || r.Plan == nil || r.Plan.Empty() {
 		return PoolSteps{}

@@ -270,6 +270,8 @@ func (f Redact) Value(v any) any {
 	}
 }
 
+// pool redacts the texts of a pool, and reports whether it changed the pool. It copies what it changes,
+// because the caller shares the status.
 func (f Redact) pool(p *plan.PoolStatus) bool {
 	changed := f.change(&p.FailureMessage)
 	if p.ProviderIDList == nil || p.Conditions == nil { // readers expect lists

@@ -72,6 +72,8 @@ func unsettled(r *plan.Report) string {
 	return strings.Join(out, ", ")
 }
 
+// outcome prints the result of a step. After a done or failed step it also prints the changed fields,
+// except for a creation.
 func (p Printer) outcome(o step.Outcome) {
 	mark, color := sign(o.Step.Verb)
 	text := fmt.Sprintf("%s %s %s: ", o.Step.Verb, o.Step.Resource, wording.Clean(o.Step.Name))
@@ -155,6 +157,7 @@ func draining(s plan.PoolStatus) string {
 	return text
 }
 
+// note returns the most important fact about a pool for its row, or "".
 func note(s plan.PoolStatus) string {
 	switch {
 	case s.FailureMessage != "":

@@ -115,6 +115,8 @@ func (p Printer) Chains(fields []Explained) error {
 	return nil
 }
 
+// chain prints the places that set a field, one line for each. For a field without such places it prints
+// the source of the value.
 func (p Printer) chain(f Explained) error {
 	if len(f.Chain) == 0 {
 		p.line("    ", wording.Clean(source(f.Field)))

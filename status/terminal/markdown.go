@@ -22,6 +22,7 @@ func PlansMarkdown(w io.Writer, reports []*plan.Report) error {
 	return write(w, b.String())
 }
 
+// planMarkdown writes the plan of a target as Markdown.
 func planMarkdown(b *strings.Builder, r *plan.Report) {
 	p := r.Shown()
 	heading(b, r)

@@ -84,6 +84,7 @@ func (p Printer) headline(r *plan.Report) {
 	p.line(p.paint(bold, wording.Clean(r.Target)), "  ", p.paint(dim, strings.Join(facts, "  ")))
 }
 
+// step prints a planned step with its changes.
 func (p Printer) step(s step.Step) {
 	mark, color := sign(s.Verb)
 	text := fmt.Sprintf("%s %s %s", s.Verb, s.Resource, wording.Clean(s.Name))

@@ -152,6 +152,7 @@ func (p Printer) Pools(pools []plan.PoolStatus, m Marks) {
 	p.table(columns, rows)
 }
 
+// row returns the cells of a pool in the table of pools.
 func (m Marks) row(s plan.PoolStatus) []tableCell {
 	kind := "group"
 	if s.Kind == intent.NodegroupPool {

@@ -163,6 +163,8 @@ func Applies(targets []Applied) (any, error) {
 	return appliesJSON{Schema: "weir.dev/applies/v1", Applies: all}, nil
 }
 
+// marshal returns the JSON of weir.dev/apply/v1: the plan of the first pass, with the outcomes of all
+// passes and the pools after the last one.
 func (a Applied) marshal() (json.RawMessage, error) {
 	first := a.First.Shown()
 	if a.Last != a.First {

@@ -116,6 +116,7 @@ func Transition(verb step.Verb, c step.Change) string { return transition(verb, 
 // Whole is Transition without shortening.
 func Whole(verb step.Verb, c step.Change) string { return transition(verb, c, whole) }
 
+// transition is Transition with a function that writes a value.
 func transition(verb step.Verb, c step.Change, value func(any) string) string {
 	if c.Words != "" {
 		words := " (" + Shorten(Clean(c.Words), 200) + ")"

@@ -147,6 +147,10 @@ type pool struct {
 	trim   *time.Timer
 }
 
+// run builds a job in a worker, and waits for a slot first. An error of the build is returned as it is. If
+// the worker ends during the job or exceeds a limit, the error is an Ended. A killed worker is replaced
+// once, because the build may not have been the cause. Only workers of small jobs that used little memory
+// are kept for the next job.
 func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
 	slots, limits := p.large, p.limits.of(j)
 	if j.Small {
@@ -275,6 +279,7 @@ func (p *pool) shrink() {
 	}
 }
 
+// close ends all workers that have no job, and waits for them. Workers with a job end after it.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true

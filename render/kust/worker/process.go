@@ -61,6 +61,9 @@ func program() (string, error) {
 // are no other variables.
 var environment = []string{"GOGC=off", "GODEBUG=memprofilerate=0"}
 
+// start starts a worker process, and waits until it is ready. The process has none of the daemon's
+// environment variables. It receives the limits as arguments, and reports the restrictions that it could
+// not set.
 func start(ctx context.Context, l Limits) (*process, error) {
 	path, err := program()
 	if err != nil {

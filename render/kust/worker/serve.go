@@ -67,6 +67,9 @@ type received struct {
 	b    []byte
 }
 
+// serve is the loop of a worker process: it runs one job after the other, and returns the exit code 1 after
+// a wrong frame or a failed write. The process exits with 0 when the daemon closes the input. An idle
+// worker returns its free memory to the system.
 func serve(in io.Reader, out io.Writer) int {
 	frames := make(chan received)
 	go func() {

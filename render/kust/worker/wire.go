@@ -109,6 +109,7 @@ func (p *parser) end() error {
 	return nil
 }
 
+// encodeJob returns the frame with a job for decodeJob in a worker.
 func encodeJob(j *Job) []byte {
 	size := 1 << 10
 	for name, content := range j.Files {
@@ -133,6 +134,7 @@ func encodeJob(j *Job) []byte {
 	return b
 }
 
+// decodeJob decodes the content of a frame of encodeJob. Numbers are capped, and damaged data is an error.
 func decodeJob(b []byte) (*Job, error) {
 	p := parser{rest: b}
 	const most = 1 << 40

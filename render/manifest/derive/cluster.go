@@ -105,6 +105,8 @@ func (b *Builder) readClusters() {
 	}
 }
 
+// readCluster collects the facts about a Cluster that its pools need, from the object and from the control
+// plane or infrastructure that it refers to.
 func (b *Builder) readCluster(o *kinds.Decoded[kinds.ClusterSpec]) *cluster {
 	c := &cluster{key: o.Key(), known: true, broken: o.Broken, endpoint: o.Spec.ControlPlaneEndpoint}
 	r := o.Reporter(b.faults)
@@ -144,6 +146,9 @@ func managedControlPlaneRef(s *kinds.ClusterSpec) (*kinds.ObjectReference, inten
 	return nil, nil
 }
 
+// readManaged adds the facts of the EKS control plane that ref at the given path names. If the render does
+// not have it, the name of the Cluster serves as the name of the EKS cluster, and the facts count as
+// guessed.
 func (b *Builder) readManaged(c *cluster, r kinds.Reporter, ref *kinds.ObjectReference, at intent.Path) {
 	c.eks, c.eksName, c.controlPlaneName = true, c.key.Name, ref.Name
 	cp, ok := b.index.ControlPlanes[intent.Key{Namespace: c.key.Namespace, Name: ref.Name}]

@@ -136,6 +136,7 @@ func processes(s *kinds.SuspendProcesses) []intent.Process {
 	return out
 }
 
+// hooks converts lifecycle hooks to the form of AWS, sorted by name, because their order has no meaning.
 func hooks(list []kinds.LifecycleHook) []intent.LifecycleHook {
 	var out []intent.LifecycleHook
 	for _, h := range list {

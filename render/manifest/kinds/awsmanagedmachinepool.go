@@ -39,6 +39,8 @@ type AWSManagedMachinePoolSpec struct {
 	LaunchConfigRef            *LaunchConfigRef  `json:"launchConfigRef"`
 }
 
+// unknownHint returns the hint for an unknown field of the spec, or "" if weir knows no better place for
+// it.
 func (AWSManagedMachinePoolSpec) unknownHint(name string) string {
 	switch name {
 	case "subnets":

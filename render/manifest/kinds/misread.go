@@ -66,6 +66,8 @@ func (s spelling) find(ref intent.ObjectRef) (kind, bool) {
 	return k, k.name != ""
 }
 
+// match returns the known kind that a group and a kind most likely mean, or the zero kind. Kinds with
+// exactly this name have precedence over similar ones.
 func (s spelling) match(group, name string) kind {
 	for _, exact := range []bool{true, false} {
 		for _, k := range s.known {

@@ -21,6 +21,8 @@ type GroupOptions struct {
 	RefreshPreferences   *RefreshOptions `json:"refreshPreferences"`
 }
 
+// unknownHint returns the hint for an unknown field of spec.group, or "" if weir knows no better place for
+// it.
 func (GroupOptions) unknownHint(name string) string {
 	if said := inPool(rows.Group, name); said != "" {
 		return said

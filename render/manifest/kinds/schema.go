@@ -93,6 +93,7 @@ func (in schemer) schema(t reflect.Type) *Schema {
 	return &Schema{Type: "integer"}
 }
 
+// structSchema returns the schema of a struct, with the fields that the API version has.
 func (in schemer) structSchema(t reflect.Type) *Schema {
 	out := &Schema{Type: "object", Properties: map[string]*Schema{}, Of: t.Name()}
 	for _, f := range language.Fields(t) {

@@ -61,6 +61,8 @@ func CheckKubeadm(r kinds.Reporter, s *kinds.KubeadmConfigSpec, version string, 
 	}
 }
 
+// checkPartitions checks the partitions of a KubeadmConfig: layout or diskLayout, known types, and at most
+// 100 percent of a disk. In v1beta2 exactly one of the two layouts is required.
 func checkPartitions(r kinds.Reporter, list []kinds.KubeadmPartition, version string) {
 	for i, p := range list {
 		at := path("spec", "diskSetup", "partitions", intent.Index(i))

@@ -131,6 +131,8 @@ func checkPercentages(r kinds.Reporter, p intent.Path, low, high int32) {
 	}
 }
 
+// checkTraffic checks the load balancers and target groups of a group: their form, duplicates, and that
+// trafficSources and the older lists exclude each other.
 func checkTraffic(r kinds.Reporter, g *kinds.GroupOptions) {
 	at := kinds.OptionsGroup
 	for field, list := range map[string][]string{"targetGroupARNs": g.TargetGroupARNs, "loadBalancerNames": g.LoadBalancerNames} {
@@ -164,6 +166,7 @@ func checkTraffic(r kinds.Reporter, g *kinds.GroupOptions) {
 	}
 }
 
+// checkReservation checks the targeted capacity reservations of a group at path p. c may be nil.
 func checkReservation(r kinds.Reporter, p intent.Path, c *intent.GroupReservation) {
 	if c == nil {
 		return
@@ -184,6 +187,7 @@ func checkReservation(r kinds.Reporter, p intent.Path, c *intent.GroupReservatio
 	}
 }
 
+// checkRefreshOptions checks the alarms and checkpoints of an instance refresh at path p. o may be nil.
 func checkRefreshOptions(r kinds.Reporter, p intent.Path, o *kinds.RefreshOptions) {
 	if o == nil {
 		return

@@ -30,6 +30,7 @@ func checkMixedOptions(r kinds.Reporter, p intent.Path, m *kinds.MixedOptions) {
 	}
 }
 
+// checkOverrideOptions checks one override of a mixed instances policy by the rules of EC2 Auto Scaling.
 func checkOverrideOptions(r kinds.Reporter, at intent.Path, o *intent.Override) {
 	switch {
 	case o.InstanceType == "" && o.InstanceRequirements == nil:

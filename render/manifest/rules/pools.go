@@ -153,6 +153,8 @@ func checkManagedPool(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r kinds
 	crossCheckNodegroup(r, s, o.Source.Has("spec", "amiType"))
 }
 
+// checkManagedTemplate checks the launch template of a managed pool, and the fields that it excludes.
+// brings is true if the pool names a foreign launch template.
 func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, brings bool) {
 	lt, p := s.AWSLaunchTemplate, path("spec", "awsLaunchTemplate")
 	if lt == nil {

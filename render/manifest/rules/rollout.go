@@ -59,6 +59,8 @@ func oneOf(r kinds.Reporter, at intent.Path, fields []string, written ...bool) {
 	}
 }
 
+// checkWave checks one wave of a FleetRollout: how it selects pools, its bake time, and that its shares
+// grow up to 100.
 func checkWave(r kinds.Reporter, at intent.Path, w *intent.Wave) {
 	oneOf(r, at, []string{"selector", "pools", "percent"}, w.Selector != nil, w.Pools != 0, w.Percent != 0)
 	if w.Selector != nil {
@@ -95,6 +97,8 @@ func checkSelector(r kinds.Reporter, at intent.Path, s intent.PoolSelector) {
 	}
 }
 
+// checkGate checks one gate of a FleetRollout: it has exactly one kind, with the values that the kind
+// needs.
 func checkGate(r kinds.Reporter, at intent.Path, g *intent.RolloutGate) {
 	oneOf(r, at, []string{"nodesReady", "failedActivities", "cloudWatchAlarms", "prometheus"}, g.NodesReady != nil, g.FailedActivities != nil, g.CloudWatchAlarms != nil, g.Prometheus != nil)
 	if n := g.NodesReady; n != nil && n.Within <= 0 {

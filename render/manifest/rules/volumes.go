@@ -78,6 +78,8 @@ func checkVolume(r kinds.Reporter, p intent.Path, v *kinds.Volume) {
 	checkThroughput(r, p, v)
 }
 
+// checkIOPS checks the iops of a volume by the limits of EC2 for its type and size. Zero means that iops is
+// not set.
 func checkIOPS(r kinds.Reporter, p intent.Path, v *kinds.Volume) {
 	at, limits := p.Join("iops"), limitsOfVolumes[v.Type]
 	switch most := max(v.Size*limits.iopsPerGiB, limits.baseIOPS); {
@@ -96,6 +98,7 @@ func checkIOPS(r kinds.Reporter, p intent.Path, v *kinds.Volume) {
 	}
 }
 
+// checkThroughput checks the throughput of a volume by the limits of EC2. Only gp3 volumes have one.
 func checkThroughput(r kinds.Reporter, p intent.Path, v *kinds.Volume) {
 	if v.Throughput == nil {
 		return

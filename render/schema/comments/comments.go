@@ -44,6 +44,8 @@ func Table(tag string, dirs ...string) (string, error) {
 	return b.String(), nil
 }
 
+// collect adds the comments of a file's structs and their fields to found. The keys are Type.key, with the
+// key in the tag, and Type for a struct that has such a field.
 func collect(file *ast.File, tag string, found map[string]string) {
 	for _, d := range file.Decls {
 		decl, ok := d.(*ast.GenDecl)

@@ -136,6 +136,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
+// send sends a request with the forge's token, unless the rate limit is reached. It refuses other hosts,
+// which must not see the token.
 func (t *transport) send(req *http.Request) (*http.Response, error) {
 	if req.URL.Host != t.host {
 		return nil, fmt.Errorf("send request to %s: not the forge's host", req.URL.Host)

@@ -37,6 +37,7 @@ func (c *clipped) Read(p []byte) (int, error) {
 	}
 }
 
+// keep processes the next byte, and reports whether the truncated document contains it.
 func (c *clipped) keep(b byte) bool {
 	switch {
 	case !c.quoted:

@@ -192,6 +192,8 @@ func (k *kind) unknown(e *Entry) bool {
 	})
 }
 
+// draft returns the pull request that pins newer images of a family. It refuses if no pin could be written
+// to a file.
 func (k *kind) draft(ctx context.Context, e *Entry, pins []imageupdates.Pin, w proposal.Want, now proposal.Now) (d proposal.Draft, err error) {
 	pinned, err := k.Fleet.Pin(ctx, now.Head, pins)
 	if err != nil {
