@@ -45,11 +45,13 @@ type answer struct {
 // Keep returns the part of a render that is worth keeping. It shares memory with the renders in s. If s has
 // no room for it, Keep returns a FullError and a Kept that has only the reads.
 func (r *Result) Keep(s *Shared) (*Kept, error) {
-	return keep(s, &Kept{Set: r.Set, Diags: r.Diags, Reads: r.Reads, Hidden: r.Hidden, Secretless: r.Secretless, Retry: r.Retry, open: r.open, proof: r.built.Proof(kinds.Reads)})
+	return sharedCopy(s, &Kept{Set: r.Set, Diags: r.Diags, Reads: r.Reads, Hidden: r.Hidden, Secretless: r.Secretless, Retry: r.Retry, open: r.open, proof: r.built.Proof(kinds.Reads)})
 }
 
-// keep returns a copy of a render that shares equal values with s.
-func keep(s *Shared, of *Kept) (*Kept, error) {
+// sharedCopy returns a copy of a render that shares equal values with s. If s has no room, it first removes
+// the values of renders that are no longer kept. If there is still no room, the result has only what the
+// build read, and the error is not nil.
+func sharedCopy(s *Shared, of *Kept) (*Kept, error) {
 	defer s.lock()()
 	k := &Kept{Hidden: s.set(of.Hidden), Secretless: of.Secretless, Retry: of.Retry, open: of.open, proof: of.proof}
 	all := func() {

@@ -187,7 +187,9 @@ func (dec *decoding) find(faults []kinds.Fault) {
 	}
 }
 
-// position converts a fault to a diagnostic with a position.
+// position converts a fault to a diagnostic with a place in Git: the origin of the key or value, otherwise
+// the nearest known one, otherwise the place of the secret in it. A fault about the whole build has only
+// the path of the build.
 func (dec *decoding) position(f kinds.Fault) diag.Diagnostic {
 	d := f.Diagnostic()
 	if f.Ref == (intent.ObjectRef{}) { // about the whole build

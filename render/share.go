@@ -165,7 +165,8 @@ func share[T any](s *Shared, v T) T {
 	return out
 }
 
-// copy sets to, which must be zero, to a shared copy of from.
+// copy sets to, which must be zero, to a copy of from that uses the stored texts, pointers, lists and maps
+// if they are equal. The caller holds the lock.
 func (s *Shared) copy(to, from reflect.Value) {
 	switch from.Kind() {
 	case reflect.String:
@@ -178,7 +179,7 @@ func (s *Shared) copy(to, from reflect.Value) {
 		if !from.IsNil() {
 			fresh := reflect.New(from.Type().Elem())
 			s.copy(fresh.Elem(), from.Elem())
-			to.Set(s.one(fresh, int(from.Type().Elem().Size()), fresh.Elem()))
+			to.Set(s.stored(fresh, int(from.Type().Elem().Size()), fresh.Elem()))
 		}
 	case reflect.Slice:
 		if !from.IsNil() {
@@ -188,7 +189,7 @@ func (s *Shared) copy(to, from reflect.Value) {
 				content[i] = fresh.Index(i)
 				s.copy(content[i], from.Index(i))
 			}
-			to.Set(s.one(fresh, from.Len()*int(from.Type().Elem().Size()), content...))
+			to.Set(s.stored(fresh, from.Len()*int(from.Type().Elem().Size()), content...))
 		}
 	case reflect.Map:
 		if !from.IsNil() {
@@ -201,7 +202,7 @@ func (s *Shared) copy(to, from reflect.Value) {
 				fresh.SetMapIndex(k, v)
 				content = append(content, k, v)
 			}
-			to.Set(s.one(fresh, from.Len()*(int(from.Type().Key().Size()+from.Type().Elem().Size())+entryBytes), content...))
+			to.Set(s.stored(fresh, from.Len()*(int(from.Type().Key().Size()+from.Type().Elem().Size())+entryBytes), content...))
 		}
 	default:
 		to.Set(from)
@@ -215,9 +216,9 @@ func sortedKeys(m reflect.Value) []reflect.Value {
 	return keys
 }
 
-// one returns the stored value with the given content. All parts of the content are shared already. If there
-// is no such value, it stores fresh, which takes the given number of bytes without its parts.
-func (s *Shared) one(fresh reflect.Value, bytes int, content ...reflect.Value) reflect.Value {
+// stored returns the stored value with the given content. All parts of the content are shared already. If
+// there is no such value, it stores fresh, which takes the given number of bytes without its parts.
+func (s *Shared) stored(fresh reflect.Value, bytes int, content ...reflect.Value) reflect.Value {
 	h := sha256.New()
 	h.Write([]byte(fresh.Type().String()))
 	for _, v := range content {

@@ -42,5 +42,5 @@ func Unpack(b []byte) (*Stored, error) {
 
 // Keep is like Result.Keep.
 func (w *Stored) Keep(s *Shared) (*Kept, error) {
-	return keep(s, &Kept{Set: w.set, Diags: w.diags, Reads: w.Reads, open: true})
+	return sharedCopy(s, &Kept{Set: w.set, Diags: w.diags, Reads: w.Reads, open: true})
 }

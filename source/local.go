@@ -88,7 +88,8 @@ func (b *localBackend) latest(ctx context.Context, last snapshot.Snapshot) (snap
 	return s, nil
 }
 
-// resolve returns the current commit of the ref.
+// resolve returns the object that the ref currently names, from the refs on the disk. For a version, it
+// returns the tags of the highest version in the range.
 func (b *localBackend) resolve(dirs git.Dirs) (selection, error) {
 	if b.ref.Commit != "" {
 		return selection{candidate: candidate{b.ref.Commit, plumbing.NewHash(b.ref.Commit)}}, nil

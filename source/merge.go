@@ -119,7 +119,7 @@ func (r repository) mergeTrees(ctx context.Context, bases []plumbing.Hash, ours,
 		return nil, first.conflicts[:min(n, MaxConflicts)], nil
 	}
 	if first.root.IsZero() { // everything was deleted
-		first.root = first.keep(&git.Directory{})
+		first.root = first.storeDirectory(&git.Directory{})
 	}
 	return &git.Tree{Db: r.db, Root: first.root, Merged: first.merged}, nil, nil
 }
@@ -157,7 +157,8 @@ func (i item) sub() plumbing.Hash {
 	return plumbing.ZeroHash
 }
 
-// dir merges a directory. The zero hash stands for an empty directory.
+// dir merges the directory at a path, and stores the result. The zero hash stands for an empty directory.
+// Conflicts go to m.conflicts; after MaxConflicts the result is incomplete.
 func (m *merger) dir(at string, base, ours, theirs plumbing.Hash) (plumbing.Hash, error) {
 	switch {
 	case ours == theirs || base == theirs:
@@ -207,7 +208,7 @@ func (m *merger) dir(at string, base, ours, theirs plumbing.Hash) (plumbing.Hash
 	if len(out.Entries) == 0 {
 		return plumbing.ZeroHash, nil
 	}
-	return m.keep(out), nil
+	return m.storeDirectory(out), nil
 }
 
 // nextName returns the first name that is left on any side.
@@ -220,8 +221,8 @@ func nextName(sides [3]*git.Directory, pos [3]int) (name string, more bool) {
 	return name, more
 }
 
-// keep stores a directory under the name that Git would give it.
-func (m *merger) keep(n *git.Directory) plumbing.Hash {
+// storeDirectory stores a directory under the name that Git would give it.
+func (m *merger) storeDirectory(n *git.Directory) plumbing.Hash {
 	h := n.Hash()
 	m.merged[h] = n
 	return h

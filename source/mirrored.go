@@ -49,7 +49,7 @@ func (b *mirrorBackend) latest(ctx context.Context, last snapshot.Snapshot) (sna
 }
 
 // latestOnce asks the server once for the commit of the ref, and fetches it. It returns last if nothing has
-// changed. The target is zero if it could not be determined.
+// changed. The selection is zero if it could not be determined.
 func (b *mirrorBackend) latestOnce(ctx context.Context, last snapshot.Snapshot) (snapshot.Snapshot, selection, error) {
 	s, err := b.remote.Connect(ctx, b.ref.chooses)
 	if err != nil {
@@ -90,7 +90,7 @@ func (b *mirrorBackend) moved(ctx context.Context, t selection) bool {
 	return err == nil && again.key() != t.key()
 }
 
-// update fetches t into the mirror, verifies it and records it.
+// update fetches t into the mirror, verifies it and records it. It recreates a damaged or overgrown mirror.
 func (b *mirrorBackend) update(ctx context.Context, s *transport.Session, t selection) (snapshot.Snapshot, error) {
 	if b.mirror.suspect.Load() {
 		return b.rebuild(ctx, s, t)
@@ -136,7 +136,8 @@ func (m *mirror) hasAll(t selection) (bool, error) {
 	return true, nil
 }
 
-// fetch fetches t into m.
+// fetch fetches the objects of t into m. If the server does not serve commits by name, it fetches all
+// branches and tags in a second session.
 func (b *mirrorBackend) fetch(ctx context.Context, m *mirror, s *transport.Session, t selection) error {
 	receive := func(s *transport.Session, wants []plumbing.Hash) error {
 		return m.receive(ctx, m.limits.PackLimits, func(w io.Writer) error { return s.Pack(ctx, wants, m.haves(), w) })
@@ -210,9 +211,9 @@ func (b *mirrorBackend) keepOK(fresh *mirror, refused error) bool {
 	return fresh.setOK(h, named) == nil
 }
 
-// rebuild replaces the mirror with a fresh one, which it fetches next to the old one. It is called for a damaged
-// mirror and for an overgrown one. If the signature of the new commit is refused, the fresh mirror still replaces
-// the old one, provided that it has the last good commit, and rebuild returns the refusal.
+// rebuild replaces the mirror with a fresh one, which it fetches next to the old one. It is called for a
+// damaged mirror and for an overgrown one. If the signature of the new commit is refused, the fresh mirror
+// still replaces the old one, provided that it has the last good commit, and rebuild returns the refusal.
 func (b *mirrorBackend) rebuild(ctx context.Context, s *transport.Session, t selection) (snapshot.Snapshot, error) {
 	b.log.Warn("recreating the mirror")
 	fresh := newMirror(b.mirror.dir+".new", b.mirror.okName)

@@ -41,7 +41,8 @@ func (n *notifier) sync() {
 	}
 }
 
-// run wakes the poller until ctx ends.
+// run wakes the poller after changes of the refs on the disk, until ctx ends. Several events in a short
+// time cause one wake.
 func (n *notifier) run(ctx context.Context) {
 	defer func() {
 		if err := n.fs.Close(); err != nil {

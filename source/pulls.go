@@ -135,14 +135,14 @@ func (e *MovedError) Error() string {
 
 // puller is the part of a backend for pull requests.
 type puller interface {
-	// here reports whether p can be read without a request to the remote.
-	here(p PullRef) bool
-	// bring fetches p's head if it is not local, and returns the forge's merge commit, or the zero hash. Like
+	// hasPull reports whether p can be read without a request to the remote.
+	hasPull(p PullRef) bool
+	// fetchPull fetches p's head if it is not local, and returns the forge's merge commit, or the zero hash. Like
 	// latest, it must not be called concurrently.
-	bring(ctx context.Context, p PullRef) (plumbing.Hash, error)
+	fetchPull(ctx context.Context, p PullRef) (plumbing.Hash, error)
 	// pulled returns the store to read from.
 	pulled() repository
-	// unreadable is called with errors of reading what bring fetched. It returns a more precise error, or
+	// unreadable is called with errors of reading what fetchPull fetched. It returns a more precise error, or
 	// nil.
 	unreadable(err error) error
 	forget(head string) error
@@ -216,7 +216,7 @@ func (g *Git) pull(ctx context.Context, p PullRef) (Merge, error) {
 	b := g.backend
 	r := b.pulled()
 	since := r.db.Epoch.Load()
-	forge, err := g.bring(ctx, p)
+	forge, err := g.fetchPull(ctx, p)
 	if err != nil {
 		return Merge{}, err
 	}
@@ -250,14 +250,14 @@ func headFault(err error, head string) error {
 	return &fault.Error{Reason: fault.Unsupported, Revision: head, Text: err.Error(), Err: err}
 }
 
-// bring fetches missing commits. It waits for other operations only if it must fetch.
-func (g *Git) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
-	if g.backend.here(p) {
+// fetchPull fetches missing commits. It waits for other operations only if it must fetch.
+func (g *Git) fetchPull(ctx context.Context, p PullRef) (plumbing.Hash, error) {
+	if g.backend.hasPull(p) {
 		return plumbing.ZeroHash, nil
 	}
 	if err := g.op.acquire(ctx); err != nil {
 		return plumbing.ZeroHash, err
 	}
 	defer g.op.release()
-	return g.backend.bring(ctx, p)
+	return g.backend.fetchPull(ctx, p)
 }

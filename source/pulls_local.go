@@ -19,8 +19,8 @@ import (
 
 func (b *localBackend) pulled() repository { return b.repository }
 
-// here returns false, because reading the refs again is cheap.
-func (b *localBackend) here(PullRef) bool { return false }
+// hasPull returns false, because reading the refs again is cheap.
+func (b *localBackend) hasPull(PullRef) bool { return false }
 
 // unreadable returns nil, because weir cannot recreate a local repository.
 func (b *localBackend) unreadable(error) error { return nil }
@@ -31,9 +31,9 @@ func shallowFault(where string) error {
 
 func (b *localBackend) forget(string) error { return nil }
 
-// bring checks that the local repository has the head at HeadSHA, and returns the forge's merge commit, or
+// fetchPull checks that the local repository has the head at HeadSHA, and returns the forge's merge commit, or
 // the zero hash. It fetches nothing, and fails with a MovedError if the head is another commit.
-func (b *localBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
+func (b *localBackend) fetchPull(ctx context.Context, p PullRef) (plumbing.Hash, error) {
 	if err := ctx.Err(); err != nil {
 		return plumbing.ZeroHash, err
 	}

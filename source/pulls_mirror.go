@@ -22,7 +22,7 @@ import (
 
 func (b *mirrorBackend) pulled() repository { return b.mirror.repository }
 
-func (b *mirrorBackend) here(p PullRef) bool {
+func (b *mirrorBackend) hasPull(p PullRef) bool {
 	if p.MergeRef != "" {
 		return false // only the remote knows whether the ref has changed
 	}
@@ -52,18 +52,18 @@ func (b *mirrorBackend) forget(head string) error {
 	return nil
 }
 
-// bring lists the remote's refs, and lists them again if the server refuses to send their commits. They may
-// have changed meanwhile.
-func (b *mirrorBackend) bring(ctx context.Context, p PullRef) (plumbing.Hash, error) {
-	forge, asked, err := b.bringOnce(ctx, p)
+// fetchPull fetches the missing commits of p from the remote. It lists the refs again if the server refuses
+// to send their commits, because the refs may have changed meanwhile.
+func (b *mirrorBackend) fetchPull(ctx context.Context, p PullRef) (plumbing.Hash, error) {
+	forge, asked, err := b.fetchPullOnce(ctx, p)
 	if err != nil && asked && fault.ReasonOf(err) == fault.Unreachable && ctx.Err() == nil {
-		forge, _, err = b.bringOnce(ctx, p)
+		forge, _, err = b.fetchPullOnce(ctx, p)
 	}
 	return forge, err
 }
 
-// bringOnce returns the result of bring, and whether it requested a pack.
-func (b *mirrorBackend) bringOnce(ctx context.Context, p PullRef) (forge plumbing.Hash, asked bool, err error) {
+// fetchPullOnce returns the result of fetchPull, and whether it requested a pack.
+func (b *mirrorBackend) fetchPullOnce(ctx context.Context, p PullRef) (forge plumbing.Hash, asked bool, err error) {
 	m, head := b.mirror, plumbing.NewHash(p.HeadSHA)
 	if m.suspect.Load() {
 		return forge, false, fault.New(fault.Corrupt, "the mirror is damaged")

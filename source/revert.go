@@ -37,7 +37,8 @@ type Commit struct {
 	Message         string
 }
 
-// with calls do with the given local commits.
+// with calls do with the commits that have the given full names, and converts errors for the caller. It
+// fails if a commit is missing or its tree is incomplete. The mirror is not replaced during do.
 func (g *Git) with(ctx context.Context, names []string, do func(r repository, commits []git.Commit) error) error {
 	r := g.backend.pulled()
 	r.db.Steady.RLock()

@@ -22,7 +22,7 @@ type selection struct {
 	wants, more []plumbing.Hash
 }
 
-// key identifies a target.
+// key identifies the objects of a selection, without the name of the ref.
 func (t selection) key() string {
 	key := t.hash.String()
 	for _, r := range t.rivals {
@@ -49,7 +49,7 @@ func (r Ref) chooses(name string, caps transport.Capabilities) bool {
 	}
 }
 
-// selectRef returns the current target of ref.
+// selectRef returns the selection of ref from the refs of a session.
 func selectRef(s *transport.Session, ref Ref) (selection, error) {
 	switch name := ref.fullName(); {
 	case ref.Commit != "":

@@ -1,6 +1,7 @@
 // Package source turns a Git repository and a ref into snapshots: a commit with its tree. It also merges pull
-// requests, and returns how commits are related. It checks nothing out. It pushes only new branches of weir
-// itself (revert.go creates their commits in memory, transport.Pusher sends them).
+// requests, and returns how commits are related. It checks nothing out. It pushes only branches of weir
+// itself, as new branches or with further commits (revert.go creates the commits in memory, transport.Pusher
+// sends them).
 //
 //	server ──transport──▶ mirror ─┐
 //	                              ├─git──▶ verified tree ─▶ signature ─▶ Snapshot
@@ -12,7 +13,7 @@
 //   - The mirror is a bare directory with the history of that ref. It is a cache, which is recreated if it is
 //     damaged or too large.
 //   - A backend is a mirror with its server, or a local repository, which is read in place and never written.
-//   - A target (select.go) is the current object of the ref.
+//   - A selection (select.go) is the object that the ref currently names on the server.
 //   - A Merge is a pull request's head merged with a followed commit.
 //
 // # Rules

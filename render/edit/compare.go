@@ -106,7 +106,8 @@ func with(v any, p intent.Path, to any) any {
 	return v
 }
 
-// pruned returns a value without keys whose values are empty.
+// pruned returns a value without keys whose values are nil or empty mappings. It returns nil for a mapping
+// that has no other keys.
 func pruned(v any) any {
 	switch at := v.(type) {
 	case map[string]any:

@@ -25,7 +25,8 @@ type finder struct {
 	steps  []kust.Step // the steps that produced the field's value
 }
 
-// inPlace changes the existing value.
+// inPlace changes the existing value where it is written. It returns nil if the place is unknown or has no
+// single value.
 func (f *finder) inPlace() []change {
 	if len(f.steps) == 0 {
 		return nil

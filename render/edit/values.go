@@ -93,7 +93,8 @@ func nested(keys intent.Path, value any, indent int) (lines []string) {
 // mapEntry is an entry of a mapping.
 type mapEntry struct{ in, key, value *yaml.Node }
 
-// exchange replaces the value of an entry.
+// exchange replaces the value of an entry, in braces or in block style. It returns false if it cannot find
+// the value in the text.
 func exchange(content []byte, at mapEntry, value any) ([]byte, bool) {
 	if at.in.Style&yaml.FlowStyle != 0 {
 		from, to, ok := flowSpan(content, at.value)

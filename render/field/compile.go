@@ -73,7 +73,9 @@ func (c *compiled) add(of Kind, rows []Row, root reflect.Type) {
 	}
 }
 
-// enter returns the type below a key of a type.
+// enter returns the type of the member key of the type t, and records the step from t to the member for the
+// row r. last is true at the end of the row's path. A key of [] stands for the items of a list, which are
+// no step.
 func (c *compiled) enter(t reflect.Type, key string, r *Row, last bool) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -101,7 +103,7 @@ func (c *compiled) enter(t reflect.Type, key string, r *Row, last bool) reflect.
 	return f.Type
 }
 
-// refuse records the reasons for refused members.
+// refuse records the reasons for refused members. why maps the path of a member below root to the reason.
 func (c *compiled) refuse(why map[string]string, root reflect.Type) {
 	for member, text := range why {
 		in, path := root, elements(member)

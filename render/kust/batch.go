@@ -267,7 +267,8 @@ func (r *batchRun) job(b batch) (*worker.Job, error) {
 	return &j, nil
 }
 
-// split adds a kustomization to a job, and reports whether it needs it.
+// split adds a kustomization to the job of a batch, reduced to the resources, components and patches that
+// the batch needs. It reports whether the batch needs any of its resources or components.
 func (r *batchRun) split(j *worker.Job, s *split, b batch) (bool, error) {
 	resources, ofResources, err := r.needs(j, s.resources, b)
 	if err != nil {
@@ -347,7 +348,7 @@ func doesMore(doc *yaml.Node) bool {
 	return false
 }
 
-// paths adds the paths that a kustomization needs to a job.
+// paths adds the paths that kustomize looks up for a kustomization to the job.
 func (r *batchRun) paths(j *worker.Job, s *split) {
 	add := func(p string) {
 		if to, ok := r.whole.Paths[p]; ok {

@@ -259,7 +259,8 @@ func (r *Result) attempt(ctx context.Context, w *walker, o *Options) {
 	}
 }
 
-// finish runs kustomize over the walked files and substitutes the variables.
+// finish runs kustomize over the walked files and substitutes the variables. It sets w.large if a small
+// build must be repeated as a large one.
 func (r *Result) finish(ctx context.Context, p *plan, w *reader, o Options) {
 	var plain built
 	marked, fault := runMarked(ctx, p, o.Proof)
@@ -292,7 +293,7 @@ func (r *Result) finish(ctx context.Context, p *plan, w *reader, o Options) {
 	}
 	r.find = newFinder(nodes, &rebuilder{plan: p, limit: o.Limits.withDefaults().Duration})
 	if r.find.members = newMemberIndex(plain); marked != nil {
-		r.find.keep(marked.trace)
+		r.find.setWhole(marked.trace)
 	}
 	r.substitute(o, &w.findings) //nolint:contextcheck // Origins outlive the build and have a time limit of their own.
 }

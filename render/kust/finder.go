@@ -142,7 +142,9 @@ func documentLeaf(f located, d sourceDoc) (*leaf, bool) {
 	return l, l.node.Value == f.node.Value
 }
 
-// setterOf returns the last setter of a field's value.
+// setterOf returns the last setter of a field's value. It first compares the place where the value is
+// written, and builds again with changes only if that does not explain the value. ok is false if no setter
+// is found.
 func (f *finder) setterOf(field located) (setter, bool) {
 	l, up, ok := f.leafOf(field)
 	ok = ok && up == 0 && (l.from.how != Generator || !f.hasDocument(field.object))

@@ -60,7 +60,8 @@ func (m *marker) markAll() (fed map[string][]byte, ok bool) {
 	return m.fed, true
 }
 
-// learn finds the values that must not be marked.
+// learn collects the values of a kustomization that must not be marked, because they decide how the build
+// proceeds: in fixed and selects.
 func (m *marker) learn(k *kust) {
 	for _, p := range k.patches {
 		for _, name := range []string{"labelSelector", "annotationSelector"} {
@@ -269,7 +270,7 @@ func (w *markWalk) node(orig, c *yaml.Node, steps []step) {
 	}
 	switch orig.Kind {
 	case yaml.ScalarNode:
-		if !isNull(orig) && !w.keep(steps) {
+		if !isNull(orig) && !w.mustStay(steps) {
 			w.m.mark(c, leaf{location: w.location, node: orig, steps: append([]step(nil), steps...), from: w.from})
 		}
 	case yaml.SequenceNode:
@@ -292,8 +293,8 @@ func isDirective(key string) bool {
 	return strings.HasPrefix(key, "$") && !strings.HasPrefix(key, "${") && !strings.HasPrefix(key, "$$")
 }
 
-// keep reports whether a scalar must stay unmarked, because it decides how the build proceeds.
-func (w *markWalk) keep(steps []step) bool {
+// mustStay reports whether a scalar must stay unmarked, because it decides how the build proceeds.
+func (w *markWalk) mustStay(steps []step) bool {
 	if len(steps) == 0 {
 		return true
 	}

@@ -112,7 +112,8 @@ func pairUp(orig, c *yaml.Node) map[*yaml.Node]*yaml.Node {
 	return pairs
 }
 
-// transformers marks the values that a kustomization's own fields set.
+// transformers marks the values that a kustomization's own fields set in objects: labels, annotations,
+// literals of ConfigMaps and images. pairs maps the nodes of the kustomization to their copies.
 func (m *marker) transformers(k *kust, pairs map[*yaml.Node]*yaml.Node) {
 	values := func(how How, set *yaml.Node) {
 		if set = deref(set); set == nil || set.Kind != yaml.MappingNode || m.selects {

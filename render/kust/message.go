@@ -232,7 +232,7 @@ func secretValues(doc *yaml.Node, add func(string)) {
 	}
 }
 
-// replaceWord hides a short value that is not part of a longer word.
+// replaceWord hides a short value in a message, except where it is part of a longer word.
 func replaceWord(msg, v string) string {
 	word := func(c byte) bool {
 		return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'

@@ -288,7 +288,8 @@ func (c *cutter) objects(file string, own []int) ([]int, bool) {
 	return own, true
 }
 
-// rename adds the names that a kustomization gives to its objects.
+// rename adds the names that a kustomization may give to its objects own, with its prefix, suffix and
+// namespace. It returns false if there are too many names, and the build must not be divided.
 func (c *cutter) rename(s *split, own []int) bool {
 	prefix, suffix, namespace := text(s.doc, "namePrefix"), text(s.doc, "nameSuffix"), text(s.doc, "namespace")
 	if len(prefix) > maxName || len(suffix) > maxName || len(namespace) > maxName {

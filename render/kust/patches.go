@@ -33,7 +33,7 @@ func (c *cutter) patches(s *split, own []int) bool {
 		switch name := text(target, "name"); {
 		case target == nil:
 			for _, doc := range docs {
-				found := of(c.parts.members, byName[text(doc, "metadata", "name")], text(doc, "kind"))
+				found := membersOfKind(c.parts.members, byName[text(doc, "metadata", "name")], text(doc, "kind"))
 				if len(found) != 1 {
 					return false
 				}
@@ -46,7 +46,7 @@ func (c *cutter) patches(s *split, own []int) bool {
 		case literal.MatchString(name):
 			t.members = byName[name]
 			if kind := text(target, "kind"); literal.MatchString(kind) {
-				t.members = of(c.parts.members, t.members, kind)
+				t.members = membersOfKind(c.parts.members, t.members, kind)
 			}
 			t.any = len(t.members) == 0 // kustomize reads the patch in any case
 		default:
@@ -71,8 +71,8 @@ func (c *cutter) patches(s *split, own []int) bool {
 // literal matches regular expressions that match only themselves.
 var literal = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 
-// of returns the members of a kind.
-func of(members []*member, among []int, kind string) (out []int) {
+// membersOfKind returns the members of a kind.
+func membersOfKind(members []*member, among []int, kind string) (out []int) {
 	for _, i := range among {
 		if members[i].kind == kind {
 			out = append(out, i)

@@ -22,7 +22,7 @@ type setter struct {
 	value string
 }
 
-// setter returns the leaf as a setter.
+// setter returns the leaf as a setter, with its position and the nodes to cut for a build without it.
 func (l *leaf) setter() setter {
 	at, _ := l.position(0, false)
 	s := setter{at: at, how: l.from.how, value: l.node.Value}
@@ -52,7 +52,8 @@ type probe struct {
 	field located
 }
 
-// run tries everything that can have set the field.
+// run tries everything that can have set the field: a new name, a generator, a transformer, a patch that
+// moved the value, and a key. ok is false if none of them did, or if the time for builds is spent.
 func (p probe) run() (setter, bool) {
 	if s, ok := p.renamed(); ok {
 		return s, true
@@ -103,7 +104,7 @@ func (p probe) change() (s setter, ok, spent bool) {
 		if probes++; probes > maxProbes {
 			return setter{}, false, true
 		}
-		e := p.effects.of(k.changed, k.marker)
+		e := p.effects.effectOf(k.changed, k.marker)
 		if e.moves(p.field) {
 			return k.setter, true, false
 		}
@@ -114,7 +115,7 @@ func (p probe) change() (s setter, ok, spent bool) {
 			if s == nil {
 				continue
 			}
-			if g, ok := s.same(p.finder, p.field); ok && g.node != nil && g.node.Value == p.field.node.Value && s.effects.of(k.changed, k.marker).moves(g) {
+			if g, ok := s.same(p.finder, p.field); ok && g.node != nil && g.node.Value == p.field.node.Value && s.effects.effectOf(k.changed, k.marker).moves(g) {
 				k.cut = append(k.cut, cut...)
 				return k.setter, true, false
 			}
@@ -213,7 +214,7 @@ func (p probe) byKey() (setter, bool) {
 		return setter{}, false
 	}
 	key := lastKey(p.field.path)
-	e := p.effects.of(changed{key: key}, &marker{only: func(_ *yaml.Node, steps []step) bool {
+	e := p.effects.effectOf(changed{key: key}, &marker{only: func(_ *yaml.Node, steps []step) bool {
 		for i := len(steps) - 1; i >= 0; i-- {
 			if _, item := index(steps[i].elem); !item {
 				return steps[i].elem == key

@@ -98,7 +98,7 @@ func (r *Result) RunPlain() {
 		return
 	}
 	r.find = newFinder(raw, &rebuilder{plan: r.plan, limit: limit})
-	r.find.keep(traceOf(&marker{leaves: was.leaves, docs: was.docs}, raw, marked))
+	r.find.setWhole(traceOf(&marker{leaves: was.leaves, docs: was.docs}, raw, marked))
 	objects, _, _ := substituteAll(raw, Options{Vars: r.vars}, r.find.styleOf)
 	r.locator, r.Objects = locator{objects: objects, raw: raw}, objects
 }

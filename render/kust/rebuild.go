@@ -123,8 +123,8 @@ type effects struct {
 	results map[changed]*effect
 }
 
-// of returns the effect of the build that m changes.
-func (s *effects) of(c changed, m *marker) *effect {
+// effectOf returns the effect of the change c, which m makes, on the build. It builds once for each change.
+func (s *effects) effectOf(c changed, m *marker) *effect {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.results[c]; e != nil {

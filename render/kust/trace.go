@@ -23,8 +23,8 @@ type tracer struct {
 	batches map[int]*trace // by the index of the batch; nil if the build fails
 }
 
-// keep stores the trace of a marked build that has already run.
-func (t *tracer) keep(known *trace) { t.tracing.Do(func() { t.whole = known }) }
+// setWhole stores the trace of a marked build that has already run.
+func (t *tracer) setWhole(known *trace) { t.tracing.Do(func() { t.whole = known }) }
 
 // all returns the trace of the whole build. It builds once.
 func (t *tracer) all() *trace {

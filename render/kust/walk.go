@@ -110,7 +110,8 @@ func (w *walker) walk(p string) *plan {
 	return w.plan(top)
 }
 
-// directory walks a directory that is the path of a build.
+// directory walks a directory that is the path of a build. Without a kustomization, its YAML files form
+// one. It returns nil after a fault.
 func (w *walker) directory(dir string) *kust {
 	names, ok := w.kustomizationNames(dir, diag.Position{File: dir})
 	if !ok {
@@ -252,7 +253,8 @@ func (w *walker) kustomization(dir string, at diag.Position) *kust {
 	return k
 }
 
-// load reads and decodes a kustomization file.
+// load reads and decodes the kustomization file p of a directory. It returns nil after a fault. at is the
+// place of the reference to it.
 func (w *walker) load(dir, p string, at diag.Position) *kust {
 	f := w.yamlFile(p, at)
 	if f == nil {

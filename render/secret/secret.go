@@ -117,7 +117,8 @@ func formsOf(v string) []string {
 	return slices.DeleteFunc(slices.Compact(out), func(form string) bool { return len(form) < leastValue })
 }
 
-// parts returns a value and the parts of it that may be quoted alone.
+// parts returns a value and the parts of it that a message may quote alone: its lines, and the values of
+// members in these lines.
 func parts(v string) []string {
 	out := []string{v}
 	if !strings.Contains(v, "\n") {

@@ -189,7 +189,8 @@ func (q *Queue) fits(s *Slot) bool {
 		(q.o.PerSource == 0 || own < q.o.PerSource)
 }
 
-// preempt ends Proposed slots, as many as other callers wait for.
+// preempt ends as many Proposed slots as callers of other classes wait for. Slots that are already ending
+// count. The caller holds the lock.
 func (q *Queue) preempt() {
 	need := 0
 	for _, s := range q.waiting {

@@ -148,7 +148,8 @@ func (d *Decrypter) part(ctx context.Context, group []masterKey) ([]byte, error)
 	return nil, last
 }
 
-// remembered decrypts a data key once and caches the result.
+// remembered decrypts a data key and caches it. A refusal is cached for a short time too, but a missing key
+// and the end of the context are not.
 func (d *Decrypter) remembered(k masterKey, decrypt func() ([]byte, error)) ([]byte, error) {
 	id := k.id()
 	d.mu.Lock()

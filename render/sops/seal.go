@@ -96,7 +96,8 @@ func SealSecret(ctx context.Context, now time.Time, name string, keys []string, 
 	return out.Bytes(), nil
 }
 
-// entries returns the data key, encrypted for each recipient.
+// entries returns the data key, encrypted for each recipient, in the form of SOPS's metadata. made is the
+// time of creation.
 func (r Recipients) entries(ctx context.Context, key []byte, made string) (*yaml.Node, error) {
 	out := mapping()
 	if len(r.KMSKeyARNs) > 0 {

@@ -171,7 +171,8 @@ type value struct {
 	open bool
 }
 
-// Open decrypts a file of a tree. ok is false if it is not encrypted.
+// Open decrypts a file of a tree. ok is false if the file is not encrypted. If it cannot be decrypted, the
+// File has the faults, and its values are placeholders. A nil Decrypter has no keys.
 func (d *Decrypter) Open(ctx context.Context, path string, content []byte) (f File, ok bool) {
 	if !MayBe(content) {
 		return File{}, false
@@ -244,7 +245,8 @@ func placeholderFor(encrypted string) any {
 	return placeholder
 }
 
-// decrypt decrypts every value and verifies the MAC.
+// decrypt decrypts every value and verifies the MAC. at is the position of the metadata, for faults. With a
+// fault, the File has no content.
 func decrypt(doc document, key []byte, at diag.Position) File {
 	meta := doc.metadata()
 	var f File

@@ -261,7 +261,7 @@ func (d *Decoder) mapping(n *yaml.Node, v reflect.Value, p intent.Path) {
 	})
 }
 
-// free converts a node to maps with string keys, slices and scalars.
+// free decodes a node into a field of any type: maps with string keys, slices and scalars.
 func (d *Decoder) free(n *yaml.Node, p intent.Path) (out any) {
 	switch n.Kind {
 	case yaml.MappingNode:

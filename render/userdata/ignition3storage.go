@@ -48,7 +48,8 @@ func toStorage3(in v2.Storage) (v3Storage, error) {
 	return out, out.nodes(in, node)
 }
 
-// nodes adds files, directories and links.
+// nodes adds the files, directories and links of a version 2 config. node converts their common fields. A
+// file replaces an existing one by default, as in version 2.
 func (s *v3Storage) nodes(in v2.Storage, node func(v2.Node) (v3Node, error)) error {
 	for _, d := range in.Directories {
 		n, err := node(d.Node)

@@ -38,7 +38,7 @@ type AuthEnv struct {
 	Value string `json:"value" check:"required"`
 }
 
-// File returns the file to write at path.
+// File returns the kubeconfig as a file of the machine at path, which only root and its group can read.
 func (k Kubeconfig) File(path string) (File, error) {
 	cluster, user := map[string]any{}, map[string]any{}
 	put(cluster, "server", k.Server)

@@ -146,7 +146,7 @@ func (n Nodeadm) containerd(d *document) error {
 	return d.freeForm("baseRuntimeSpec", n.BaseRuntimeSpec)
 }
 
-// freeForm writes a value below key, with sorted keys.
+// freeForm writes a value of any form below key, with sorted keys, or nothing if it is nil.
 func (d *document) freeForm(key string, value any) error {
 	if value == nil {
 		return nil

@@ -86,7 +86,7 @@ func Restore(db *Store, on, from plumbing.Hash, paths []string) (*Tree, error) {
 			return nil, err
 		}
 		if root.IsZero() {
-			root = out.keep(&Directory{})
+			root = out.storeDirectory(&Directory{})
 		}
 		out.Root = root
 	}
@@ -186,10 +186,10 @@ func (t *Tree) put(dir plumbing.Hash, path []string, e tree.Entry, h plumbing.Ha
 	if len(n.Entries) == 0 {
 		return plumbing.ZeroHash, nil
 	}
-	return t.keep(n), nil
+	return t.storeDirectory(n), nil
 }
 
-func (t *Tree) keep(n *Directory) plumbing.Hash {
+func (t *Tree) storeDirectory(n *Directory) plumbing.Hash {
 	h := n.Hash()
 	t.Merged[h] = n
 	return h

@@ -19,7 +19,8 @@ import (
 // pgpKeys are the public keys of allowed signers.
 type pgpKeys struct{ ring openpgp.EntityList }
 
-// add adds the keys in all armored blocks of a file.
+// add adds the public keys in a file, which is binary or has armored blocks. A file without a public key is
+// an error.
 func (k *pgpKeys) add(data []byte) error {
 	before := len(k.ring)
 	if !bytes.Contains(data, []byte("-----BEGIN")) {

@@ -66,7 +66,8 @@ type login struct {
 	key     ssh.PublicKey
 }
 
-// login reads the current files.
+// login returns the data for a login over SSH. It reads the key and the known hosts at every connection,
+// because the files may have been replaced.
 func (r *sshRemote) login() (*login, error) {
 	db, err := r.auth.knownHosts()
 	if err != nil {

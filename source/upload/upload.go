@@ -249,7 +249,7 @@ func (m *memory) add(p string, e tree.Entry, data []byte) error {
 	return nil
 }
 
-// within adds a directory and its parents.
+// within adds a directory and its parents, unless they are known.
 func (m *memory) within(dir string) error {
 	have, known := m.entries[dir]
 	switch {

@@ -145,7 +145,8 @@ func (g *Guard) serve(rw http.ResponseWriter, r *http.Request, next http.Handler
 	}
 }
 
-// pass forwards the request if the role allows it.
+// pass forwards the request if the role of the caller allows it, and otherwise answers it. Actions and
+// uploads also have to pass mayAct.
 func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request, next http.Handler) {
 	need, sends := needOf(r), g.upload(r) > 0
 	if sends {
@@ -197,7 +198,8 @@ func streamer(p *Policy, c Caller, r *http.Request) string {
 	return "name\x00" + c.Name
 }
 
-// mayAct rejects forged actions, and limits their rate.
+// mayAct rejects actions that a foreign page may have sent, and limits the rate of actions. If it returns
+// false, it has answered the request.
 func (g *Guard) mayAct(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) bool {
 	if err := g.cross.Check(r); err != nil {
 		g.refuse(rw, r, http.StatusForbidden, "the request comes from a page that is not weir's", "use weir's own page")

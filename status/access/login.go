@@ -83,7 +83,8 @@ func (g *Guard) takeLogin(p *Policy, c Caller, rw http.ResponseWriter, r *http.R
 	}
 }
 
-// logout ends a session.
+// logout handles the button that ends the caller's session. The session stays invalid even if its cookie is
+// sent again.
 func (g *Guard) logout(p *Policy, c Caller, rw http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		rw.Header().Set("Allow", "POST")

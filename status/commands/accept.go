@@ -36,7 +36,7 @@ type Accepted struct {
 	More []string `json:"more"`
 }
 
-// accept answers an API request.
+// accept answers the API request to keep a change that was made in AWS.
 func (h handler) accept(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	by, err := h.speaker(r)

@@ -117,7 +117,8 @@ type command func(*gates.Recorder, gates.Daemon, gates.Request) (gates.Answer, e
 
 var commands = map[string]command{SuspendPath: gates.Suspend, ResumePath: gates.Resume, ApprovePath: gates.Approve, UnapprovePath: gates.Unapprove, ReconcilePath: gates.Reconcile}
 
-// api answers an API request.
+// api answers the API request for the command with the given name. An authenticated caller replaces the
+// name in the request.
 func (h handler) api(w http.ResponseWriter, r *http.Request, name string, do command) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	by, err := h.speaker(r)

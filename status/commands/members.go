@@ -51,7 +51,7 @@ type Members interface {
 	Followers(ctx context.Context, targets []string) (by []string, all bool)
 }
 
-// move answers an API request.
+// move answers the API request to drain a member, or to give a scope to a member, with the given function.
 func (h handler) move(w http.ResponseWriter, r *http.Request, name string, do func(context.Context, Move) (Moved, error)) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	by, err := h.speaker(r)

@@ -46,7 +46,7 @@ func (h handler) rollouts(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, list)
 }
 
-// rollout executes an action of an API request.
+// rollout answers the API request for an action on a rollout.
 func (h handler) rollout(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	by, err := h.speaker(r)

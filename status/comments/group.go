@@ -134,7 +134,7 @@ func (g *group) summary() string {
 
 // fold writes a change and the findings about its targets. The fold is open if it is the only one.
 func (c *comment) fold(g *group, only bool) {
-	found := c.found(g)
+	found := c.findingsOf(g)
 	if len(g.changes) == 0 && (len(found) == 0 || c.level >= withoutUnchanged && !slices.ContainsFunc(found, finding.isError)) {
 		return
 	}
@@ -311,9 +311,9 @@ type finding struct {
 
 func (f finding) isError() bool { return f.Severity == diag.Error }
 
-// found returns the findings of a group that fit and that the base does not also have, the most serious
+// findingsOf returns the findings of a group that fit and that the base does not also have, the most serious
 // first. A finding that several targets share is listed once.
-func (c *comment) found(g *group) (out []finding) {
+func (c *comment) findingsOf(g *group) (out []finding) {
 	targets := map[string][]string{}
 	key := func(d diag.Diagnostic) string {
 		return fmt.Sprintf("%d %q %q %q %q %s", d.Severity, d.Code, d.Object, d.Summary, d.Detail, wording.FileLine(d.Position))

@@ -142,7 +142,7 @@ func (c *comment) text() string {
 		c.standing()
 	}
 	c.foreseen()
-	c.gone()
+	c.goneTargets()
 	c.footer()
 	return strings.TrimRight(c.b.String(), "\n") + "\n"
 }
@@ -211,7 +211,7 @@ func (c *comment) foreseen() {
 	}
 }
 
-func (c *comment) gone() {
+func (c *comment) goneTargets() {
 	if len(c.Gone) == 0 {
 		return
 	}

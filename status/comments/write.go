@@ -68,7 +68,8 @@ func same(a, b string) bool {
 
 func plain(s string) string { return strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")) }
 
-// write updates the comment of a pull request.
+// write updates the comment of a pull request, or creates it if the forge has none. The result is for the
+// metrics, such as "unchanged".
 func (w *writer) write(ctx context.Context, t *pullComment, p report.Pull) (result string, err error) {
 	w.mu.Lock()
 	longest := w.longest
@@ -114,7 +115,7 @@ func (w *writer) edit(ctx context.Context, t *pullComment, number int64, text st
 	switch {
 	case err == nil:
 		t.text, t.foreign = text, false
-		return "written", w.note(number, t.id, text, now)
+		return "written", w.storeRecord(number, t.id, text, now)
 	case forge.TooLong(err) && w.shorten(longest):
 		return "", errTooLong
 	case !forge.Gone(err):
@@ -133,7 +134,7 @@ func (w *writer) create(ctx context.Context, t *pullComment, number int64, text 
 	switch {
 	case err == nil:
 		t.id, t.text, t.gone, t.foreign = now.ID, text, false, false
-		return "written", w.note(number, t.id, text, now)
+		return "written", w.storeRecord(number, t.id, text, now)
 	case forge.TooLong(err) && w.shorten(longest):
 		return "", errTooLong
 	case commits.Unclear(err):

@@ -41,8 +41,8 @@ func writtenAs(id int64, text string, now forge.Comment) written {
 	return written{ID: id, At: now.UpdatedAt, Sum: sumOf(text), Begins: sumOf(forge.Beginning(text))}
 }
 
-// note stores the record of a comment. Without the record, weir would write the comment once more.
-func (w *writer) note(number, id int64, text string, now forge.Comment) error {
+// storeRecord stores the record of a comment. Without the record, weir would write the comment once more.
+func (w *writer) storeRecord(number, id int64, text string, now forge.Comment) error {
 	r := writtenAs(id, text, now)
 	w.mu.Lock()
 	w.records[number] = r
@@ -97,7 +97,7 @@ func (w *writer) last(number int64) (r written, err error) {
 func (w *writer) recognize(t *pullComment, number int64, last written, c forge.Comment) error {
 	switch now := writtenAs(c.ID, c.Body, c); {
 	case last.ID != c.ID:
-		return w.note(number, c.ID, c.Body, c)
+		return w.storeRecord(number, c.ID, c.Body, c)
 	case !now.At.Equal(last.At) || now.Sum != last.Sum:
 		t.foreign = true
 		w.log.Warn("somebody edited weir's comment on a pull request: weir writes it again", "pull", number, "comment", c.WebURL)

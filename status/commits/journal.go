@@ -129,7 +129,8 @@ func (j *journal) read(store state.Store, source string) (tracks []*track, broke
 	return tracks, broken, nil
 }
 
-// parse returns the commit of a record and its parts.
+// parse returns the track of a commit from the record with the given key and the records of its parts.
+// Missing parts are empty.
 func parse(key string, value json.RawMessage, records map[string]json.RawMessage) (*track, error) {
 	t := &track{Targets: map[string]*targetTrack{}, Contexts: map[string]*contextTrack{}}
 	if err := json.Unmarshal(value, t); err != nil {
@@ -163,7 +164,8 @@ func parse(key string, value json.RawMessage, records map[string]json.RawMessage
 
 func partKey(key string, n int) string { return fmt.Sprintf("%s\x00%02d", key, n) }
 
-// records adds the wanted journal records of a track.
+// records adds the journal records that a track should have: one for the commit, and one for each part that
+// is not empty. A large track has more parts, so that a change rewrites only a part.
 func (t *track) records(into map[string]json.RawMessage) error {
 	key := trackKey(t.Source, t.SHA)
 	if t.Parts = 1; len(t.Targets)+len(t.Contexts) > wholeUpTo {
@@ -237,7 +239,8 @@ func (j *journal) write(should map[string]json.RawMessage) error {
 	return nil
 }
 
-// writeSome writes some records in one transaction.
+// writeSome writes or deletes the records of keys in one transaction, and remembers the result. It deletes
+// a key that should does not have. After an error, the state of the records is unknown.
 func (j *journal) writeSome(store state.Store, keys []string, should map[string]json.RawMessage) error {
 	bucket := state.Bucket[json.RawMessage]{Name: j.bucket}
 	err := store.Update(func(tx *state.Tx) error {

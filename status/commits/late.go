@@ -60,8 +60,8 @@ func (l lateWrites) read(sha string, known map[string]forge.CommitStatus) {
 	}
 }
 
-// over reports whether a context must be read now, because its late writes can no longer be executed.
-func (l lateWrites) over(j job, now time.Time) bool {
+// expired reports whether a context must be read now, because its late writes can no longer be executed.
+func (l lateWrites) expired(j job, now time.Time) bool {
 	w, doubt := l[j.id()]
 	if !doubt || now.Before(w.until) {
 		return false

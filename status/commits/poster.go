@@ -66,7 +66,7 @@ func (p *poster) work(ctx context.Context, drain bool) {
 			return
 		}
 		if p.box.Wait(ctx) == nil && p.ours() {
-			if p.late.over(j, p.o.Now()) {
+			if p.late.expired(j, p.o.Now()) {
 				delete(p.known, j.sha) // the forge must be read again
 			}
 			if p.doubted.Swap(false) {
@@ -222,7 +222,8 @@ func (p *poster) refusalOf(err error) *forgehttp.Error {
 	return &forgehttp.Error{Forge: p.forge.Profile().Label, Fault: forgehttp.FaultBusy, Message: err.Error(), Err: err}
 }
 
-// done records the result of a write.
+// done records the result of posting a job: in the metrics, in the track of its context, and in the outbox,
+// which decides about another try.
 func (p *poster) done(j job, err error) {
 	is := endingOf(err)
 	failed := is == doubtful || is == refused

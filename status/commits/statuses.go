@@ -88,7 +88,7 @@ func (s *statuses) supersede(cur *track, r Revision) *track {
 	for _, name := range r.Removed {
 		next.Targets[name] = &targetTrack{State: forge.Success, Description: removedText, Removed: true}
 	}
-	next.leave(cur)
+	next.inheritUnfinished(cur)
 	for _, old := range s.tracks {
 		if old.SHA == r.SHA {
 			continue

@@ -30,9 +30,9 @@ func unfinished(old *track, target string) map[string]step.Verb {
 	}
 }
 
-// leave copies from the superseded commit the unfinished pools of the targets that this commit does
-// not touch.
-func (t *track) leave(old *track) {
+// inheritUnfinished copies from the superseded commit the unfinished pools of the targets that this commit
+// does not touch.
+func (t *track) inheritUnfinished(old *track) {
 	if old == nil {
 		return
 	}

@@ -244,7 +244,8 @@ func (t *targetTrack) remains(r *plan.Report) (left remainder) {
 	return left
 }
 
-// progress returns the verdict on a pass without failures.
+// progress returns the verdict on a pass without failures: success if nothing is left to do, failure after
+// a time without progress, and otherwise pending.
 func (t *targetTrack) progress(r *plan.Report, now time.Time) (forge.CommitState, string) {
 	left := t.remains(r)
 	if len(left.waiting) == 0 && left.due == 0 {
@@ -332,7 +333,8 @@ func verbCounts(n map[step.Verb]int) string {
 	return strings.Join(out, ", ")
 }
 
-// aggregate returns the verdict on a commit over all its targets.
+// aggregate returns the verdict on a commit over all its targets: failure if one has failed, otherwise
+// pending if one is pending, otherwise success. Without targets it is success.
 func aggregate(targets map[string]*targetTrack) (forge.CommitState, string) {
 	names := slices.Sorted(maps.Keys(targets))
 	by := map[forge.CommitState][]string{}

@@ -53,7 +53,7 @@ func newActivity(o Options, pages *live.Watchers) *Activity {
 	return a
 }
 
-// restore reads the history of earlier processes.
+// restore reads the newest events and passes of earlier processes, and the announcements, from the archive.
 func (a *Activity) restore(from Archive) error {
 	events, err := from.Events(history.Filter{Limit: keptEvents})
 	if err != nil {

@@ -93,7 +93,7 @@ func (s *Sources) Update(next Source) {
 	s.pages.Changed("")
 }
 
-// announce adds the events of a changed source.
+// announce adds the events of a changed source: that it failed or recovered, and that it has a new commit.
 func (s *Sources) announce(now Source) {
 	var list []events.Event
 	known := s.activity.announced(sourceKey(now.Name))

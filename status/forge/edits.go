@@ -133,7 +133,8 @@ func (t *giteaForge) Edits(ctx context.Context, c Comment) (Edits, error) {
 	return EditsUnknown, nil
 }
 
-// firstWritten returns the start of a comment in the repository's activity.
+// firstWritten returns the start of a comment as it was written, from the repository's activity. found is
+// false if the activity does not have it, also for versions of Gitea without activities.
 func (t *giteaForge) firstWritten(ctx context.Context, c Comment) (text string, found bool, err error) {
 	err = eachPage(t.size, func(page int) (n int, a answer, err error) {
 		var list []*gitea.Activity

@@ -114,7 +114,9 @@ func (t *giteaForge) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cu
 	return listPulls(ctx, t, after)
 }
 
-func (t *giteaForge) of() string { return t.base + "/api/v1/repos/" + t.owner + "/" + t.repo }
+func (t *giteaForge) repositoryURL() string {
+	return t.base + "/api/v1/repos/" + t.owner + "/" + t.repo
+}
 
 func (t *giteaForge) pageSize() int { return t.size }
 

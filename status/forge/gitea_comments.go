@@ -8,8 +8,8 @@ import (
 	"code.gitea.io/sdk/gitea"
 )
 
-// talk reads a page of comments of a pull request, or of all pull requests if number is 0.
-func (t *giteaForge) talk(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
+// commentsPage reads a page of comments of a pull request, or of all pull requests if number is 0.
+func (t *giteaForge) commentsPage(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
 	a, err = t.read(ctx, n, etag, t.call(func(c *gitea.Client) (err error) {
 		list = nil
 		o := gitea.ListIssueCommentOptions{ListOptions: t.page(page), Since: from.UTC().Truncate(time.Second)}
@@ -47,14 +47,14 @@ func giteaComment(c *gitea.Comment, number int64) Comment {
 // that way.
 func (t *giteaForge) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(t.size, from, func(page int) ([]Comment, answer, error) {
-		return t.talk(ctx, t.aboutPull("read comments", giteaRead, number), number, from, page, "")
+		return t.commentsPage(ctx, t.aboutPull("read comments", giteaRead, number), number, from, page, "")
 	})
 }
 
 // CommentsSince implements Client.
 func (t *giteaForge) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	return t.comments.read(t.size, from, func(page int, etag string) ([]Comment, answer, error) {
-		return t.talk(ctx, need{does: "read comments", grant: giteaRead}, 0, from, page, etag)
+		return t.commentsPage(ctx, need{does: "read comments", grant: giteaRead}, 0, from, page, etag)
 	})
 }
 

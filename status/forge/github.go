@@ -91,7 +91,9 @@ func (g *gitHub) Pulls(ctx context.Context, after Cursor) ([]PullRequest, Cursor
 	return listPulls(ctx, g, after)
 }
 
-func (g *gitHub) of() string { return g.client.BaseURL.String() + "repos/" + g.owner + "/" + g.repo }
+func (g *gitHub) repositoryURL() string {
+	return g.client.BaseURL.String() + "repos/" + g.owner + "/" + g.repo
+}
 
 func (g *gitHub) pageSize() int { return g.size }
 
@@ -166,8 +168,8 @@ func (g *gitHub) ClosePull(ctx context.Context, number int64) error {
 	})
 }
 
-// talk reads a page of comments of a pull request, or of all pull requests if number is 0.
-func (g *gitHub) talk(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
+// commentsPage reads a page of comments of a pull request, or of all pull requests if number is 0.
+func (g *gitHub) commentsPage(ctx context.Context, n need, number int64, from time.Time, page int, etag string) (list []Comment, a answer, err error) {
 	o := &github.IssueListCommentsOptions{ListOptions: github.ListOptions{Page: page, PerPage: g.size}}
 	if from = from.UTC().Truncate(time.Second); !from.IsZero() {
 		o.Since = &from
@@ -210,14 +212,14 @@ func githubPullOf(c *github.IssueComment) int64 {
 // Comments implements Client. It omits comments on lines of the change.
 func (g *gitHub) Comments(ctx context.Context, number int64, from time.Time) ([]Comment, error) {
 	return conversation(g.size, from, func(page int) ([]Comment, answer, error) {
-		return g.talk(ctx, g.aboutPull("read comments", githubRead, number), number, from, page, "")
+		return g.commentsPage(ctx, g.aboutPull("read comments", githubRead, number), number, from, page, "")
 	})
 }
 
 // CommentsSince implements Client.
 func (g *gitHub) CommentsSince(ctx context.Context, from time.Time) ([]Comment, error) {
 	return g.comments.read(g.size, from, func(page int, etag string) ([]Comment, answer, error) {
-		return g.talk(ctx, need{does: "read comments", grant: githubRead}, 0, from, page, etag)
+		return g.commentsPage(ctx, need{does: "read comments", grant: githubRead}, 0, from, page, etag)
 	})
 }
 

@@ -145,7 +145,7 @@ func (g *gitLab) listBy(ctx context.Context, o *gitlab.ListProjectMergeRequestsO
 	return list, a, err
 }
 
-func (g *gitLab) of() string { return g.links.base }
+func (g *gitLab) repositoryURL() string { return g.links.base }
 
 func (g *gitLab) pageSize() int { return g.size }
 

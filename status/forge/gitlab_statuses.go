@@ -89,7 +89,8 @@ func (g *gitLab) SetStatus(ctx context.Context, sha string, s CommitStatus) erro
 	return err
 }
 
-// set requests a state of a job.
+// set requests a state of the job that stands for a commit status, and records the state and the pipeline
+// that GitLab chose.
 func (g *gitLab) set(ctx context.Context, sha string, commit *gitlabCommit, state string, s CommitStatus) error {
 	o := &gitlab.SetCommitStatusOptions{State: gitlab.BuildStateValue(state), Name: &s.Context, Description: &s.Description}
 	if s.TargetURL != "" && len(s.TargetURL) <= gitlabText { // a truncated URL would be broken

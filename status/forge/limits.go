@@ -94,7 +94,7 @@ func addressOf(ip netip.Addr) netip.Prefix {
 	return p
 }
 
-func (v *visitors) of(from netip.Prefix) *visitor {
+func (v *visitors) visitorFor(from netip.Prefix) *visitor {
 	if e, ok := v.items[from]; ok {
 		v.order.MoveToFront(e)
 		return e.Value.(*visitor)
@@ -112,7 +112,7 @@ func (v *visitors) of(from netip.Prefix) *visitor {
 func (v *visitors) admit(origin netip.Addr, now time.Time) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	from := v.of(addressOf(origin))
+	from := v.visitorFor(addressOf(origin))
 	return from.failures.TokensAt(now) >= 1 && from.requests.AllowN(now, 1)
 }
 
@@ -120,5 +120,5 @@ func (v *visitors) admit(origin netip.Addr, now time.Time) bool {
 func (v *visitors) failed(origin netip.Addr, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.of(addressOf(origin)).failures.AllowN(now, 1)
+	v.visitorFor(addressOf(origin)).failures.AllowN(now, 1)
 }

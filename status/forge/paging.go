@@ -145,8 +145,8 @@ func numberAtEnd(address string) int64 {
 
 // pullPager reads one page of the open pull requests, the ones that changed last first.
 type pullPager interface {
-	// of identifies the list, so that a cursor cannot be used for another list.
-	of() string
+	// repositoryURL identifies the list, so that a cursor cannot be used for another list.
+	repositoryURL() string
 	pageSize() int
 	pullPage(ctx context.Context, page int, etag string) ([]PullRequest, answer, error)
 }
@@ -192,7 +192,7 @@ func markOf(list []PullRequest, a answer) pageMark {
 
 // listPulls lists all open pull requests, or reports that they are unchanged since the cursor.
 func listPulls(ctx context.Context, p pullPager, after Cursor) (list []PullRequest, next Cursor, unchanged bool, err error) {
-	was := readCursor(after, p.of())
+	was := readCursor(after, p.repositoryURL())
 	now, first, unchanged, err := sweep(ctx, p, was)
 	if err != nil || unchanged {
 		return nil, now.cursor(), unchanged && err == nil, err

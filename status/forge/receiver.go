@@ -177,7 +177,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	hook := r.hook(name)
 	result, hint, err := r.receive(w, req, name, hook)
 	r.countResult(ProfileOf(hook.Kind).Label, result)
-	r.note(req, name, hook, result, hint, err)
+	r.logResult(req, name, hook, result, hint, err)
 	if result == Busy || result == Limited {
 		w.Header().Set("Retry-After", "10")
 	}
@@ -265,7 +265,8 @@ func (h Hook) concerns(hint Hint) (fetch, heard bool, err error) {
 	return fetch, hint.Number > 0 && h.Pulls != nil && !own(h, hint), nil
 }
 
-// judge queues a hint that may report something new.
+// judge queues a hint that may report something new. The result is Ignored, Repeated, Busy or Accepted;
+// only an accepted hint is queued. A forge may repeat a delivery after Busy.
 func (r *Receiver) judge(name string, hook Hook, hint Hint) (Result, error) {
 	a := accepted{source: name, hint: hint}
 	var err error
@@ -314,8 +315,8 @@ func (r *Receiver) known(name string, hook Hook, hint Hint) bool {
 	return ok && hint.Commit != "" && last.commit == hint.Commit && (time.Since(last.at) < sameWithin || hook.Source.At() == hint.Commit)
 }
 
-// note logs the result of a delivery. It limits the number of log lines that outsiders can cause.
-func (r *Receiver) note(req *http.Request, name string, hook Hook, result Result, hint Hint, err error) {
+// logResult logs the result of a delivery. It limits the number of log lines that outsiders can cause.
+func (r *Receiver) logResult(req *http.Request, name string, hook Hook, result Result, hint Hint, err error) {
 	args := []any{"source", clip(name), "forge", ProfileOf(hook.Kind).Label, "result", string(result), "from", r.origin(req).String()}
 	for _, a := range []struct{ key, value string }{
 		{"event", hint.Event}, {"delivery", hint.Delivery}, {"repository", hint.Repository}, {"ref", hint.Ref}, {"commit", hint.Commit},

@@ -21,7 +21,8 @@ type pending struct {
 	tries       int
 }
 
-// Run acts on deliveries until ctx ends.
+// Run acts on queued deliveries until ctx ends: it makes sources fetch, with a minimum gap between two
+// fetches of a source, and notifies the watchers of pull requests.
 func (r *Receiver) Run(ctx context.Context) error {
 	sources := map[string]*pending{}
 	pulls := reportedPulls{}

@@ -94,7 +94,7 @@ func (w *Watchers) Changed(target string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for one := range w.list {
-		one.note(target)
+		one.addChange(target)
 	}
 }
 
@@ -109,7 +109,7 @@ func (w *Watchers) Close() {
 	}
 }
 
-func (w *Watcher) note(target string) {
+func (w *Watcher) addChange(target string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.all = w.all || target == "" || len(w.named) >= maxNamed; w.all {
@@ -146,7 +146,8 @@ func (w *Watcher) pending() Change {
 	return out
 }
 
-// next waits for the next message.
+// next waits for the next message: a change, or a heartbeat after beat. The second result is false if ctx
+// has ended or the page must be closed.
 func (w *Watcher) next(ctx context.Context, beat time.Duration) (string, bool) {
 	timer := time.NewTimer(beat)
 	defer timer.Stop()

@@ -52,7 +52,8 @@ func EventOf(e coord.Event, self string, now time.Time) (out events.Event, ok bo
 	return counted(e, self, now, 1)
 }
 
-// counted returns the event for n moves like e.
+// counted returns the event for n moves like e, by the member self. ok is false if the move is not
+// announced.
 func counted(e coord.Event, self string, now time.Time, n int) (out events.Event, ok bool) {
 	kind, event, moved := MoveOf(e)
 	what := kind + " " + strings.TrimPrefix(e.Key, kind+"/")

@@ -44,7 +44,8 @@ type group struct {
 // call News.
 func NewNews(self string, tell func(events.Event)) *News { return &News{self: self, tell: tell} }
 
-// Add adds an event, and reports whether it will be announced.
+// Add adds an event, and reports whether it will be announced. Moves of the same kind within a short time
+// are announced together.
 func (n *News) Add(e coord.Event) bool {
 	now := time.Now()
 	event, ok := EventOf(e, n.self, now)

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Count returns a handler that counts the responses of next.
+// Count returns a handler that counts the responses of next by route and code, and measures their duration,
+// except for streams.
 func (m *Metrics) Count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		began := m.now()

@@ -10,7 +10,8 @@ import (
 	"github.com/weir-gitops/weir/status/report"
 )
 
-// Report counts a pass.
+// Report counts a pass of a target, and sets the target's gauges. Without a plan and pools, gauges of the
+// last observation stay.
 func (m *Metrics) Report(_ context.Context, r *plan.Report) {
 	result := string(report.PhaseOf(r))
 	m.passes.WithLabelValues(r.Target, result).Inc()

@@ -171,7 +171,8 @@ func (g group) missing() (n int32) {
 	return n
 }
 
-// targetCard shows as many pools as fit on the rest of the page.
+// targetCard prepares a target with its pools for the start page. left is the number of pools that the page
+// may still show; targetCard subtracts the pools that it shows.
 func (w *views) targetCard(g group, f poolFilter, left *int) targetCard {
 	t := g.target
 	c := targetCard{targetView: w.targetView(*t), Mosaic: mosaicOf(g.counts)}

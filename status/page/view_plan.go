@@ -65,7 +65,8 @@ func stepViewOf(s step.Step, l forge.Links, target, sha string) stepView {
 	return v
 }
 
-// outcomeViews returns steps with their results.
+// outcomeViews prepares the steps that a pass executed, with their results. sha is the commit to which the
+// links of fields lead.
 func outcomeViews(outcomes []step.Outcome, l forge.Links, target, sha string) []stepView {
 	out := make([]stepView, 0, len(outcomes))
 	for _, o := range outcomes {

@@ -56,7 +56,7 @@ type governed struct {
 	Mark               report.Phase
 }
 
-// headlineOf describes the state of a rollout in a sentence.
+// headlineOf describes the state of a rollout in a sentence, for the top of its page.
 func headlineOf(r waves.Rollout) string {
 	left := plural(int(r.Machines.Old), "machine") + " left"
 	switch r.Phase {

@@ -51,7 +51,7 @@ func (t *turn[E, P]) act(ctx context.Context, e P, asked bool) (at time.Time, er
 	s := e.state()
 	w, err := t.kind.Want(ctx, e, t.now)
 	if err == nil && !s.IsOpen() && s.next(w, false, t.waits(s, asked)) != waiting {
-		w, err = t.found(ctx, e, w)
+		w, err = t.findPull(ctx, e, w)
 	}
 	if err != nil || s.Phase == Theirs {
 		return at, err
@@ -87,8 +87,8 @@ func (t *turn[E, P]) waits(s *State, asked bool) bool {
 	return !asked && !s.Changed.IsZero() && t.now.Time.Before(s.Changed.Add(t.Every))
 }
 
-// found searches for the pull request of an entry that has none, and returns the Want after that.
-func (t *turn[E, P]) found(ctx context.Context, e P, w Want) (Want, error) {
+// findPull searches for the pull request of an entry that has none, and returns the Want after that.
+func (t *turn[E, P]) findPull(ctx context.Context, e P, w Want) (Want, error) {
 	if w.Gone == "" && w.Draft == nil {
 		return w, nil
 	}
@@ -183,7 +183,8 @@ func (t *turn[E, P]) done(s *State, print string) {
 	s.Print, s.Said, s.Changed = print, s.Commit, t.now.Time
 }
 
-// push updates the branch of an entry to a draft.
+// push makes the branch of an entry have the draft, unless it already has it. It stores the commit before
+// the push, so that a member recognizes the commit as weir's after a crash.
 func (t *turn[E, P]) push(ctx context.Context, e P, d Draft, print string) error {
 	s := e.state()
 	c := d.Commit

@@ -45,7 +45,8 @@ func (t *turn[E, P]) watch(ctx context.Context, e P) error {
 	return t.updateFrom(ctx, e, p)
 }
 
-// updateFrom updates an entry from the pull request on the forge.
+// updateFrom updates an entry from its pull request on the forge: whether it was merged or closed, and
+// whether somebody else has pushed to its branch. In that case weir leaves it alone from then on.
 func (t *turn[E, P]) updateFrom(ctx context.Context, e P, p forge.PullRequest) error {
 	s := e.state()
 	number := "pull request " + Number(p.Number)

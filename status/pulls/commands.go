@@ -88,7 +88,8 @@ func (l *comments) read(ctx context.Context) error {
 	return l.DB.Update(func(tx *state.Tx) error { return readTo.Put(tx, l.Source, newest) })
 }
 
-// newestOf returns the time from which the next read starts.
+// newestOf returns the time from which the next read starts: the last change of a comment in list, but not
+// before since. For a full list it is later, because the next read starts before it by the overlap.
 func newestOf(list []forge.Comment, since time.Time) time.Time {
 	newest, last := since, time.Time{}
 	for _, c := range list {
@@ -163,14 +164,14 @@ func (l *comments) obey(ctx context.Context, k *openPull, c forge.Comment) error
 		}
 		if doubt != "" {
 			log.Warn("comment is ignored: its text may differ from what its author wrote", "why", doubt)
-			return l.note(k, c, command, l.answer(ctx, k, c, forge.Refused, doubt, false))
+			return l.recordCommand(k, c, command, l.answer(ctx, k, c, forge.Refused, doubt, false))
 		}
 	}
 	log.Info("comment")
-	return l.note(k, c, command, l.do(ctx, k, c, command))
+	return l.recordCommand(k, c, command, l.do(ctx, k, c, command))
 }
 
-// do executes a command.
+// do executes a command in a comment, or answers it with a help text.
 func (l *comments) do(ctx context.Context, k *openPull, c forge.Comment, command forge.Command) error {
 	switch command.Name {
 	case forge.Plan:

@@ -138,9 +138,9 @@ func (c *commit) missing() []string { return slices.Sorted(maps.Keys(c.awaited))
 // another, so the first reports do not include all of them.
 func (c *commit) complete() bool { return c.Followed && len(c.awaited) == 0 }
 
-// note records the plan of a pass for its commit, and for earlier commits whose plan of the target is
+// recordPlan records the plan of a pass for its commit, and for earlier commits whose plan of the target is
 // missing. It reports whether it recorded anything.
-func (l *commits) note(r *plan.Report) (news bool) {
+func (l *commits) recordPlan(r *plan.Report) (news bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.Revision == "" {

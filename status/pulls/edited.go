@@ -31,9 +31,9 @@ type acted struct {
 
 func commandText(c forge.Command) string { return strings.TrimSpace(string(c.Name) + " " + c.Digest) }
 
-// note records a command that was executed or answered. It does not record it after a temporary error,
-// because the comment is then read again.
-func (l *comments) note(k *openPull, c forge.Comment, command forge.Command, err error) error {
+// recordCommand records a command that was executed or answered. It does not record it after a temporary
+// error, because the comment is then read again.
+func (l *comments) recordCommand(k *openPull, c forge.Comment, command forge.Command, err error) error {
 	if passing(err) {
 		return err
 	}
@@ -61,7 +61,7 @@ func (l *comments) level(ctx context.Context, user string) (forge.Level, error) 
 // The forge can confirm the original text. If the forge does not show edits, a webhook confirms the text if
 // it reported the same text when the comment was written.
 func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
-	heardEdited, heardSame := l.Heard.of(c)
+	heardEdited, heardSame := l.Heard.editState(c)
 	if heardEdited {
 		return editedText, nil
 	}
@@ -83,7 +83,7 @@ func (l *comments) doubt(ctx context.Context, c forge.Comment) (string, error) {
 func (l *comments) answerEdited(ctx context.Context, k *openPull, c forge.Comment) error {
 	command, ok := forge.ParseCommand(c.Body)
 	before := slices.IndexFunc(k.Acted, func(a acted) bool { return a.Comment == c.ID })
-	heard, _ := l.Heard.of(c)
+	heard, _ := l.Heard.editState(c)
 	if !ok || command.Name == forge.Unknown || c.UpdatedAt.Equal(c.CreatedAt) && !heard || before >= 0 && k.Acted[before].Command == commandText(command) {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (l *comments) answerEdited(ctx context.Context, k *openPull, c forge.Commen
 	if level < forge.Write {
 		text = ""
 	}
-	return l.note(k, c, command, l.answer(ctx, k, c, forge.Refused, text, false))
+	return l.recordCommand(k, c, command, l.answer(ctx, k, c, forge.Refused, text, false))
 }
 
 // answerDenied answers a command that weir cannot execute because its token has no permission for a

@@ -37,9 +37,9 @@ func (h *Heard) add(c forge.Heard) {
 	h.texts[c.ID], h.order = c, append(h.order, c.ID)
 }
 
-// of reports whether a comment was edited before it was read, or whether its text is unchanged since it was
-// written. Both are false if nothing was reported.
-func (h *Heard) of(c forge.Comment) (edited, same bool) {
+// editState reports whether a comment was edited before it was read, or whether its text is unchanged since
+// it was written. Both are false if nothing was reported.
+func (h *Heard) editState(c forge.Comment) (edited, same bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	was, known := h.texts[c.ID]

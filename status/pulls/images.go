@@ -83,8 +83,8 @@ type images struct {
 	byPull map[int64]imageRecord
 }
 
-// of returns the record of a pull request.
-func (m *images) of(number int64) (imageRecord, bool) {
+// record returns the record of a pull request.
+func (m *images) record(number int64) (imageRecord, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.byPull[number]
@@ -124,16 +124,16 @@ func (m *images) put(changed map[int64]imageRecord, also ...func(*state.Tx) erro
 	}
 }
 
-// keep stores the images of a plan that is about to be shown. It ignores plans of forks: anybody
+// storeShown stores the images of a plan that is about to be shown. It ignores plans of forks: anybody
 // can open a pull request with the same content as another one, and would then choose the images that weir
 // applies.
-func (m *images) keep(k *openPull, p report.Pull) {
+func (m *images) storeShown(k *openPull, p report.Pull) {
 	if p.State != report.PullPlanned || p.Stale != "" || k.pr.Fork {
 		return
 	}
 	m.changing.Lock()
 	defer m.changing.Unlock()
-	before, known := m.of(k.Number)
+	before, known := m.record(k.Number)
 	if known && (before.isMerged() || before.At.Equal(k.planned)) {
 		return // merged, or shown again: the images to apply stay the same
 	}
@@ -146,13 +146,13 @@ func (m *images) keep(k *openPull, p report.Pull) {
 	}
 }
 
-// leave updates the images of a pull request in the transaction that forgets it. The images of a merged
+// closePull updates the images of a pull request in the transaction that forgets it. The images of a merged
 // pull request stay until they expire.
-func (m *images) leave(k *openPull, forget func(*state.Tx) error) {
+func (m *images) closePull(k *openPull, forget func(*state.Tx) error) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
 	changed := map[int64]imageRecord{}
-	if r, known := m.of(k.Number); known {
+	if r, known := m.record(k.Number); known {
 		if r.MergedAt = m.Now(); !k.merged() {
 			r.Targets = nil
 		}
@@ -161,12 +161,12 @@ func (m *images) leave(k *openPull, forget func(*state.Tx) error) {
 	m.put(changed, forget)
 }
 
-// merge records that a pull request is merged, according to the forge or Git. If several plans showed
+// markMerged records that a pull request is merged, according to the forge or Git. If several plans showed
 // images for the same content, weir applies the images of the merged one.
-func (m *images) merge(number int64) {
+func (m *images) markMerged(number int64) {
 	m.changing.Lock()
 	defer m.changing.Unlock()
-	if r, known := m.of(number); known && !r.Merged {
+	if r, known := m.record(number); known && !r.Merged {
 		r.Merged = true
 		m.put(map[int64]imageRecord{number: r})
 	}
@@ -188,10 +188,10 @@ func (m *images) read() error {
 	return nil
 }
 
-// give adds the images that plans of its source's pull requests showed to a target. It includes open pull
-// requests, because forges may report a merge late. doubt says that the images of open pull requests
+// addReviewed adds the images that plans of its source's pull requests showed to a target. It includes open
+// pull requests, because forges may report a merge late. doubt says that the images of open pull requests
 // differ.
-func (m *images) give(d *reconciler.Desired) (doubt bool) {
+func (m *images) addReviewed(d *reconciler.Desired) (doubt bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d.Reviews, d.Reviewed = true, nil

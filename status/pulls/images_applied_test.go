@@ -32,7 +32,7 @@ func TestWhoseImagesAreApplied(t *testing.T) {
 	if got := of(); got != "ami-other" {
 		t.Errorf("with nothing merged: %s", got)
 	}
-	b.w.images.merge(1)
+	b.w.images.markMerged(1)
 	if got := of(); got != "ami-reviewed" {
 		t.Errorf("once the forge told of the merge: %s", got)
 	}
@@ -132,7 +132,7 @@ func TestImagesOfAForkAreNotKept(t *testing.T) {
 		for _, fork := range []bool{true, false} {
 			delete(b.w.images.byPull, number)
 			k.pr.Fork = fork
-			if b.w.images.keep(k, k.shown); (len(b.w.images.byPull) == 0) != fork {
+			if b.w.images.storeShown(k, k.shown); (len(b.w.images.byPull) == 0) != fork {
 				t.Errorf("fork %t: images of %d", fork, len(b.w.images.byPull))
 			}
 		}

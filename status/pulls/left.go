@@ -39,7 +39,7 @@ func (ps *pullRequests) forget(k *openPull) {
 		}
 		l.Last = &last
 	}
-	ps.images.leave(k, func(tx *state.Tx) error { return ps.leave(tx, l) })
+	ps.images.closePull(k, func(tx *state.Tx) error { return ps.storeLeft(tx, l) })
 	ps.remember(l)
 }
 
@@ -56,7 +56,7 @@ func (ps *pullRequests) lastWords(listed bool) {
 			ps.Display.Deliver(*l.Last)
 		case l.handed && !ps.Display.Owes(ps.Source, number):
 			l.Last = nil
-			if ps.write(func(tx *state.Tx) error { return ps.leave(tx, l) }) {
+			if ps.write(func(tx *state.Tx) error { return ps.storeLeft(tx, l) }) {
 				ps.remember(l)
 			}
 		}
@@ -70,7 +70,7 @@ func (ps *pullRequests) forgetComments(list []forge.Comment) {
 		if l.Comment != 0 && !slices.ContainsFunc(list, func(c forge.Comment) bool { return c.Number == number && c.ID <= l.Comment }) {
 			l.Comment = 0
 			ps.remember(l)
-			ps.write(func(tx *state.Tx) error { return ps.leave(tx, l) })
+			ps.write(func(tx *state.Tx) error { return ps.storeLeft(tx, l) })
 		}
 	}
 }

@@ -123,7 +123,7 @@ func (l *listing) gone(ctx context.Context, k *openPull) error {
 			l.again() // the forge may report the commit later
 		}
 		l.save(k)
-		l.images.merge(k.Number)
+		l.images.markMerged(k.Number)
 	default:
 		k.pr = pr
 		reason := ""

@@ -137,7 +137,9 @@ func (pl *planner) plan(ctx context.Context, base *fleet.Base, at string, k *ope
 	})
 }
 
-// finish processes the result of a plan.
+// finish shows the result of a plan, and decides whether the pull request is planned again. It drops the
+// result if the pull request has been closed meanwhile, and leaves a result that needs the slot for heavy
+// work to a later plan.
 func (pl *planner) finish(ctx context.Context, p *planning) {
 	k, head, at, shown, err := p.k, p.was.pr.HeadSHA, p.at, p.shown, p.err
 	pl.under--

@@ -63,7 +63,7 @@ func (p *planning) propose(ctx context.Context) (report.Pull, *fleet.Review, err
 		return k.shown, nil, nil
 	}
 	ref.MergeRef = k.pr.MergeRef
-	m, err := p.bring(ctx, ref)
+	m, err := p.mergePull(ctx, ref)
 	if err != nil {
 		return report.Pull{}, nil, err
 	}
@@ -91,8 +91,8 @@ func (p *planning) mayBeMerged() bool {
 	return p.early && was.Base != p.at && (was.State == report.PullPlanned || was.State == report.PullFailing)
 }
 
-// bring merges a pull request with the followed commit.
-func (o *Options) bring(ctx context.Context, ref source.PullRef) (source.Merge, error) {
+// mergePull merges a pull request with the followed commit.
+func (o *Options) mergePull(ctx context.Context, ref source.PullRef) (source.Merge, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	return o.Git.Pull(ctx, ref)
@@ -104,7 +104,7 @@ func (o *Options) gives(ctx context.Context, k *openPull, upon, tree string) boo
 	if upon == "" || tree == "" || k.Seen == "" {
 		return false
 	}
-	m, err := o.bring(ctx, source.PullRef{Head: o.Forge.Profile().HeadRef(k.Number), HeadSHA: k.Seen, Base: upon})
+	m, err := o.mergePull(ctx, source.PullRef{Head: o.Forge.Profile().HeadRef(k.Number), HeadSHA: k.Seen, Base: upon})
 	return err == nil && treeOf(m.Snapshot) == tree
 }
 
@@ -147,7 +147,7 @@ func (p *planning) render(ctx context.Context, m source.Merge) (review *fleet.Re
 // a server, because the head was already fetched.
 func (p *planning) still(ctx context.Context, ref source.PullRef) bool {
 	before := p.was.review
-	m, err := p.bring(ctx, ref)
+	m, err := p.mergePull(ctx, ref)
 	if err != nil || len(m.Conflicts) > 0 || !before.Same(m.Snapshot.Tree) {
 		return false // the full plan reports the error
 	}
@@ -167,7 +167,8 @@ func (p *planning) proposal(m source.Merge) fleet.Proposal {
 	return fleet.Proposal{Source: p.Source, Snapshot: m.Snapshot, Owner: fmt.Sprintf("pull request %s %d", p.Source, p.was.Number), Untrusted: p.was.pr.Fork}
 }
 
-// judge plans the targets that a review touches.
+// judge plans the targets that a review touches, and returns the pull request to show. A fork needs a role
+// for plans in every touched target. Only a pull request without failed plans gets a digest.
 func (p *planning) judge(ctx context.Context, review *fleet.Review) report.Pull {
 	out := report.Pull{BaseSHA: p.at, Gone: review.Gone, Unaffected: review.Targets - len(review.Touched), State: report.PullPlanned}
 	if len(review.Touched)+len(review.Gone) == 0 {

@@ -148,7 +148,7 @@ func (w *Watcher) Reported(r *plan.Report) {
 	}
 	w.images.realized(r)
 	w.standings.record(r, w.o.Now())
-	if w.commits.note(r) {
+	if w.commits.recordPlan(r) {
 		w.pollSoon()
 	}
 }
@@ -165,11 +165,11 @@ func (w *Watcher) Rule(d *reconciler.Desired, commit snapshot.Snapshot) { w.trai
 // differ, and the commit changes the target, its steps wait until weir knows which pull request the commit
 // merges.
 func (w *Watcher) Images(d *reconciler.Desired, commit snapshot.Snapshot) {
-	if !w.images.give(d) || !d.Touched || d.Policy.Gates.Waits != "" {
+	if !w.images.addReviewed(d) || !d.Touched || d.Policy.Gates.Waits != "" {
 		return
 	}
 	if _, known := w.trailers.ruled(commit); known {
-		w.images.give(d) // they may be known by now
+		w.images.addReviewed(d) // they may be known by now
 		return
 	}
 	d.Policy.Gates.Waits = "which pull request the commit " + wording.Short(commit.Revision) + " merges is unknown yet, and plans of several showed different images for it"

@@ -162,8 +162,8 @@ func (r records) since() (at time.Time, err error) {
 	return at, err
 }
 
-// leave writes the remaining data of a pull request that is no longer open.
-func (r records) leave(tx *state.Tx, l left) error {
+// storeLeft writes the remaining data of a pull request that is no longer open.
+func (r records) storeLeft(tx *state.Tx, l left) error {
 	if l.empty() {
 		return bucket.Delete(tx, r.key(l.Number))
 	}

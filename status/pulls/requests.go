@@ -76,7 +76,8 @@ func (ps *pullRequests) update(pr forge.PullRequest) {
 	ps.save(k)
 }
 
-// show records a new state of a pull request, and shows it.
+// show shows a new state of a pull request, and records it: first the images of its plan, so that a merge
+// always finds them. An approval of another digest ends.
 func (ps *pullRequests) show(k *openPull, p report.Pull) {
 	p.Source, p.Number = ps.Source, k.Number
 	p.Title, p.Author, p.WebURL = k.pr.Title, k.pr.Author, k.pr.WebURL
@@ -94,10 +95,10 @@ func (ps *pullRequests) show(k *openPull, p report.Pull) {
 	p = p.Lean()
 	k.shown, k.bytes = p, p.Bytes()
 	if !again {
-		ps.images.keep(k, p)
+		ps.images.storeShown(k, p)
 	}
 	ps.Display.Show(p)
-	k.note(p)
+	k.recordPlan(p)
 	ps.save(k)
 	ps.boundPlans()
 }

@@ -32,9 +32,9 @@ type reviewed struct {
 // request.
 const mostEarlier = 4
 
-// note records the shown plan, for the comparison with the merge. If the previous plan differs, it is added
-// to Earlier.
-func (k *openPull) note(p report.Pull) {
+// recordPlan records the shown plan, for the comparison with the merge. If the previous plan differs, it is
+// added to Earlier.
+func (k *openPull) recordPlan(p report.Pull) {
 	k.Reported = true
 	if p.State == report.PullMerged || p.State == report.PullClosed {
 		return

@@ -172,7 +172,7 @@ func (t *trailers) inquire(ctx context.Context, q *inquiry) {
 	if !known {
 		r = ruling{Revision: q.revision, Why: fmt.Sprintf("within %.0f hours the forge has not said whether the commit merges a pull request", waiting.Hours())}
 	}
-	t.images.merge(r.Pull) // before the ruling, so that its readers can use the images
+	t.images.markMerged(r.Pull) // before the ruling, so that its readers can use the images
 	t.decided(q, r)
 }
 

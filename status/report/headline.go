@@ -74,7 +74,8 @@ func (p Pull) Changed() (n, all int) {
 	return n + len(p.Gone), all
 }
 
-// phrases describes the changes to pools, the most serious first.
+// phrases describes the changes of all plans of a pull request to pools, the most serious first, and names
+// removed targets. It names at most headlinePools of them.
 func (p Pull) phrases() string {
 	byVerb := map[step.Verb][]string{}
 	for _, r := range p.Reports {

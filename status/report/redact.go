@@ -134,7 +134,8 @@ func (f Redact) forecast(c *Forecast) *Forecast {
 	return &Forecast{Timeline: &t, Command: c.Command}
 }
 
-// governed redacts the failures of pools.
+// governed redacts the texts of governed pools from outside: faults, holds, failures, and causes of
+// activities. It does not change list.
 func (f Redact) governed(list []rollout.Pool) []rollout.Pool {
 	out := slices.Clone(list)
 	for i := range out {

@@ -157,8 +157,8 @@ func draining(s plan.PoolStatus) string {
 	return text
 }
 
-// note returns the most important fact about a pool for its row, or "".
-func note(s plan.PoolStatus) string {
+// poolRemark returns the most important fact about a pool for its row, or "".
+func poolRemark(s plan.PoolStatus) string {
 	switch {
 	case s.FailureMessage != "":
 		return wording.Clean(s.FailureMessage)

@@ -49,7 +49,7 @@ func (m *Marks) Add(target string, steps []step.Step) {
 	}
 }
 
-func (m Marks) of(s plan.PoolStatus) Mark {
+func (m Marks) markOf(s plan.PoolStatus) Mark {
 	return m.Pools[[2]string{s.Target, s.Namespace + "/" + s.Name}]
 }
 
@@ -73,7 +73,7 @@ func (m Marks) Beside(pools []plan.PoolStatus) []string {
 // Problem reports whether a pool needs a person's attention: it has failed, is held, has drifted, has not
 // converged, or the last pass could not read it.
 func (m Marks) Problem(s plan.PoolStatus) bool {
-	mark := m.of(s)
+	mark := m.markOf(s)
 	return m.Targets[s.Target].Stale || !s.Converged || s.FailureMessage != "" || mark.Held != "" || mark.Drift
 }
 
@@ -105,7 +105,7 @@ func Standing(held string, pools []plan.PoolStatus, configs []plan.LaunchConfigS
 	}
 	all := make([]marked, 0, len(pools))
 	for _, s := range pools {
-		all = append(all, marked{s, m.of(s)})
+		all = append(all, marked{s, m.markOf(s)})
 	}
 	targets = slices.Clone(targets)
 	for i := range targets {
@@ -179,13 +179,13 @@ func (m Marks) row(s plan.PoolStatus) []tableCell {
 	if s.ReadyReplicas < s.DesiredReplicas {
 		ready.color = yellow
 	}
-	return []tableCell{plain(wording.Clean(s.Target)), plain(wording.Clean(s.Namespace + "/" + s.Name)), plain(kind), phase, ready, plain(bounds), plain(version), {seen, dim}, m.note(s)}
+	return []tableCell{plain(wording.Clean(s.Target)), plain(wording.Clean(s.Namespace + "/" + s.Name)), plain(kind), phase, ready, plain(bounds), plain(version), {seen, dim}, m.remarkCell(s)}
 }
 
-// note returns the most important remark about a pool, and the marks of its plan.
-func (m Marks) note(s plan.PoolStatus) tableCell {
-	mark := m.of(s)
-	parts := []string{note(s)}
+// remarkCell returns the most important remark about a pool, and the marks of its plan.
+func (m Marks) remarkCell(s plan.PoolStatus) tableCell {
+	mark := m.markOf(s)
+	parts := []string{poolRemark(s)}
 	if parts[0] != "" && strings.Contains(mark.Held, ", "+parts[0]) {
 		parts = nil // the hold already contains it
 	}
@@ -240,7 +240,7 @@ func (m Marks) Lines(pools []plan.PoolStatus) map[string]string {
 	out := map[string]string{}
 	for _, s := range pools {
 		text := PoolState(s)
-		if n := m.note(s).text; n != "" && !strings.Contains(text, n) {
+		if n := m.remarkCell(s).text; n != "" && !strings.Contains(text, n) {
 			text += "; " + n
 		}
 		out[wording.Clean(s.Target)+" "+wording.Clean(s.Namespace+"/"+s.Name)] = text

@@ -59,7 +59,8 @@ func (p Printer) table(columns []column, rows [][]tableCell) {
 	}
 }
 
-// fitting omits and narrows columns until all fit.
+// fitting omits and narrows columns until the table fits into width, the columns with the highest rank
+// first. It changes widths, and returns the shown columns.
 func fitting(columns []column, shown, widths []int, width int) []int {
 	total := func() int {
 		n := 2 * (len(shown) - 1)

@@ -14,14 +14,14 @@ import (
 // Of returns the state of a run in a record. The caller may change the lists of the result. pools contains
 // the pools of the run's source as last reported by their owners.
 func Of(source string, record *rollout.Record, run *rollout.Run, pools map[rollout.ID]rollout.Pool, now time.Time) Rollout {
-	o := &of{run: run, now: now, Rollout: Rollout{
+	o := &builder{run: run, now: now, Rollout: Rollout{
 		Source: source, Name: run.Name, Revision: run.Revision, Began: run.Began, Ended: run.Ended, Waits: run.Wait,
 		Paused: wordOf(run.Paused), Stopped: wordOf(run.Stopped), Failed: len(run.Failed), FailureBudget: run.Spec.FailureBudget,
 		MaxMachines: run.Spec.MaxMachines, Waves: []Wave{}, Pools: []Pool{}, Gates: []GateAnswer{}, Bad: []BadHash{},
 	}}
 	o.pools(record, pools)
-	o.stands()
-	o.misses(record, pools)
+	o.setPhase()
+	o.markIncomplete(record, pools)
 	for i, g := range run.Gates {
 		a := GateAnswer{Name: g.Name, Verdict: string(g.Verdict), What: g.What, At: g.At}
 		if i < len(run.Spec.Gates) {
@@ -50,7 +50,8 @@ func AddPools(to map[rollout.ID]rollout.Pool, list []rollout.Pool) map[rollout.I
 	return to
 }
 
-type of struct {
+// builder builds the state of a run for Of.
+type builder struct {
 	Rollout
 	run *rollout.Run
 	now time.Time
@@ -66,7 +67,7 @@ func wordOf(w *rollout.Decision) *Word {
 }
 
 // pools assigns members to their waves, and counts machines.
-func (o *of) pools(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
+func (o *builder) pools(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 	run := o.run
 	var numbers []int
 	for _, m := range run.Members {
@@ -131,7 +132,7 @@ func count(p rollout.Pool, hash string, stopped bool) Machines {
 	return c
 }
 
-func (o *of) state(wave int) string {
+func (o *builder) state(wave int) string {
 	switch run := o.run; {
 	case !run.Ended.IsZero(), wave < run.Wave:
 		return WaveDone
@@ -143,9 +144,10 @@ func (o *of) state(wave int) string {
 	return WaveNow
 }
 
-// misses marks an ended or idle run as incomplete if pools have not received its change. It lists these
-// pools with the reasons: the rollout failed or was stopped, or the target cannot be rendered or planned.
-func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
+// markIncomplete marks an ended or idle run as incomplete if pools have not received its change. It lists
+// these pools with the reasons: the rollout failed or was stopped, or the target cannot be rendered or
+// planned.
+func (o *builder) markIncomplete(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 	if o.Phase != Done && o.Phase != Idle {
 		return
 	}
@@ -187,13 +189,13 @@ func (o *of) misses(record *rollout.Record, pools map[rollout.ID]rollout.Pool) {
 }
 
 // unheard reports whether the target of a pool has not yet reported the effect of the run's revision.
-func (o *of) unheard(p rollout.Pool, target string) bool {
+func (o *builder) unheard(p rollout.Pool, target string) bool {
 	last, is := o.run.Unheard[target]
 	return is && (p.Revision == "" || p.Revision == last) && p.Revision != o.Revision
 }
 
-// stands sets the run's phase, wave and share, and the remaining bake time.
-func (o *of) stands() {
+// setPhase sets the run's phase, wave and share, and the remaining bake time.
+func (o *builder) setPhase() {
 	run := o.run
 	switch o.Phase = phaseOf(run); o.Phase {
 	case Stopped:
@@ -242,7 +244,7 @@ func phaseOf(run *rollout.Run) string {
 }
 
 // laterBakes adds up the bake times after the current one, of later shares and waves.
-func (o *of) laterBakes() (left time.Duration) {
+func (o *builder) laterBakes() (left time.Duration) {
 	run := o.run
 	waves := map[int]bool{}
 	for _, m := range run.Members {
@@ -267,7 +269,7 @@ func (o *of) laterBakes() (left time.Duration) {
 }
 
 // advice lists possible actions of users.
-func (o *of) advice() (out []string) {
+func (o *builder) advice() (out []string) {
 	goes := o.goesOn()
 	if o.run.Paused != nil {
 		out = append(out, "To continue, run weir rollout resume "+o.Name+".")
@@ -302,7 +304,7 @@ func (o *of) advice() (out []string) {
 }
 
 // stoppedFields names the fields that the stopped change set, if they are the same for all of its pools.
-func (o *of) stoppedFields() string {
+func (o *builder) stoppedFields() string {
 	fields := ""
 	for _, b := range o.Bad {
 		if b.Fields == "" || fields != "" && b.Fields != fields {
@@ -319,7 +321,7 @@ const mostNamed = 3
 // goesOn describes the rollouts that AWS continues although the run is paused or stopped. During a pause,
 // these are all started rollouts, up to their shares. After a stop, these are the updates of nodegroups,
 // which cannot be cancelled.
-func (o *of) goesOn() []string {
+func (o *builder) goesOn() []string {
 	if o.run.Paused == nil && o.run.Stopped == nil {
 		return nil
 	}

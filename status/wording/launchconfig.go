@@ -12,7 +12,8 @@ import (
 // for, "" if none.
 type Versions struct{ Runs, Wants string }
 
-// VersionsOf returns the Versions of each pool of a launch configuration.
+// VersionsOf returns the versions that each pool of a launch configuration runs and wants. Wants is empty
+// if the pool runs only the wanted version.
 func VersionsOf(s plan.LaunchConfigStatus) map[string]Versions {
 	runs, wants := map[string][]string{}, map[string]string{}
 	for _, v := range s.Versions {

@@ -37,8 +37,8 @@ const (
 // Sum returns the maximum memory of all busy workers together, in bytes.
 func (l Limits) Sum() int64 { return mostLarge*l.Memory + mostSmall*l.Small }
 
-// of returns the limits of the worker for a job.
-func (l Limits) of(j *Job) Limits {
+// forJob returns the limits of the worker for a job.
+func (l Limits) forJob(j *Job) Limits {
 	if j.Small {
 		l.Memory = l.Small
 	}
@@ -73,7 +73,7 @@ func Warm(ctx context.Context, log *slog.Logger) {
 	if p == nil {
 		return
 	}
-	w, err := p.acquire(ctx, p.limits.of(&Job{Small: true}), false)
+	w, err := p.acquire(ctx, p.limits.forJob(&Job{Small: true}), false)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
@@ -110,7 +110,7 @@ func Ahead(workers int) {
 		p.coming = append(p.coming, c)
 		go func() {
 			defer close(c.done)
-			c.w, _ = start(ctx, p.limits.of(&Job{Small: true}))
+			c.w, _ = start(ctx, p.limits.forJob(&Job{Small: true}))
 		}()
 	}
 }
@@ -152,7 +152,7 @@ type pool struct {
 // once, because the build may not have been the cause. Only workers of small jobs that used little memory
 // are kept for the next job.
 func (p *pool) run(ctx context.Context, j *Job, ask Asker) ([]*yaml.Node, error) {
-	slots, limits := p.large, p.limits.of(j)
+	slots, limits := p.large, p.limits.forJob(j)
 	if j.Small {
 		slots = p.small
 	}

@@ -123,7 +123,8 @@ type answer struct {
 // maxAsked bounds the number of paths that a build may ask for in addition to the paths of its job.
 const maxAsked = 100_000
 
-// build sends a job to a worker and waits for its answer.
+// build sends a job to a worker and waits for its answer. ask answers the worker's questions about paths.
+// If the answer has lost, the worker cannot be used again. most bounds the nodes of the answer.
 func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a answer) {
 	stop := context.AfterFunc(ctx, w.kill)
 	defer func() {
@@ -176,7 +177,8 @@ func (w *process) build(ctx context.Context, job []byte, most int, ask Asker) (a
 // collector of Go 1.26 does not check allocations for its own lists, and crashes in them.
 var noMemory = []string{"out of memory", "cannot allocate memory", "cannot map pages", "pthread_create failed", "failed to create new OS thread", "runtime.(*spanQueue)"}
 
-// end ends a worker. It returns the cause if the worker ended by itself.
+// end ends a worker and waits for it. It may be called more than once, and returns the cause, which is
+// meaningful if the worker had ended by itself.
 func (w *process) end() Cause {
 	w.ending.Do(func() {
 		// A worker that has ended by itself keeps its exit status.

@@ -109,7 +109,7 @@ func TestKilledWorkersAreReplaced(t *testing.T) {
 	}
 	nodes, err = Run(t.Context(), simple(), noPath)
 	wantSimple(t, nodes, err)
-	second, err := p.acquire(t.Context(), p.limits.of(simple()), true)
+	second, err := p.acquire(t.Context(), p.limits.forJob(simple()), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +121,14 @@ func TestKilledWorkersAreReplaced(t *testing.T) {
 	wantSimple(t, nodes, err)
 }
 
-// The pool ends a build that takes too much memory or CPU time and gives that reason; its memory stays bounded, and the next build finds a worker.
-// A worker that nobody needs for long ends, the last one later than others, and the next
-// build has a new one.
+// The pool ends a build that takes too much memory or CPU time and gives that reason; its memory stays
+// bounded, and the next build finds a worker. A worker that nobody needs for long ends, the last one later
+// than others, and the next build has a new one.
 func TestIdleWorkersEnd(t *testing.T) {
 	p := enable(t, testLimits())
 	nodes, err := Run(t.Context(), simple(), noPath)
 	wantSimple(t, nodes, err)
-	second, err := p.acquire(t.Context(), p.limits.of(simple()), true)
+	second, err := p.acquire(t.Context(), p.limits.forJob(simple()), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +196,7 @@ func TestTooMuchIsEnded(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			t.Logf("%d MiB", most.Load()>>20)
-			if got := most.Load(); got == 0 || got > c.limits.of(c.job).Memory {
+			if got := most.Load(); got == 0 || got > c.limits.forJob(c.job).Memory {
 				t.Errorf("the worker had %d MiB", got>>20)
 			}
 			nodes, err := Run(t.Context(), simple(), noPath)

@@ -207,7 +207,8 @@ func (b *Builder) common(c *cluster, r kinds.Reporter, lookup kinds.ImageLookup,
 	c.broken = c.broken || fresh.HasErrors()
 }
 
-// identity returns the role of a cluster's identity.
+// identity returns the ARN of the role that weir assumes for a cluster. It is empty for weir's own
+// credentials, and after a fault.
 func (b *Builder) identity(r kinds.Reporter, id *kinds.IdentityReference) string {
 	at := path("spec", "identityRef")
 	switch id.Kind {

@@ -124,7 +124,8 @@ func (d *draft) discoveryFile(in *userdata.Kubeadm, file string, k *kinds.Discov
 	in.Files = append(in.Files, written)
 }
 
-// joinOf copies the settings that do not depend on the cluster.
+// joinOf converts the settings of a JoinConfiguration that do not depend on the cluster. minor is the minor
+// version of Kubernetes.
 func joinOf(j *kinds.JoinConfiguration, minor int) userdata.Join {
 	n := j.NodeRegistration
 	out := userdata.Join{

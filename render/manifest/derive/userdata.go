@@ -33,7 +33,8 @@ func (w *writer) judgement(secret intent.ObjectRef) (j Judgement) {
 	return j
 }
 
-// userData sets the user data of a pool's launch template.
+// userData sets the user data of a pool's launch template, from the Secret or the bootstrap configuration
+// that the MachinePool names. An empty dataSecretName without a configRef means that the nodes need none.
 func (w *writer) userData(d *draft) {
 	boot := d.Source.Spec.Template.Spec.Bootstrap
 	var data intent.UserData
@@ -152,7 +153,8 @@ func fromConfig[S any](w *writer, d *draft, o *kinds.Decoded[S], write func(*dra
 	return write(d, o, o.Reporter(d.Faults))
 }
 
-// secretData returns user data from a rendered Secret.
+// secretData returns the user data in the Secret with the given name, which must be in the render. The user
+// data is empty after a fault. Without a format in the Secret, the format is detected from the text.
 func (w *writer) secretData(d *draft, name string) intent.UserData {
 	at := kinds.BootstrapPath.Join("dataSecretName")
 	value, ok := w.secretValue(d.AtMachinePool, at, d.Key.Namespace, name, "value")

@@ -102,7 +102,7 @@ func NewIndex(objects []Object, to *Faults) *Index {
 		if x.accepts(k, o.Ref, r) {
 			read, of = append(read, o), append(of, k.name)
 		} else {
-			x.keep(k, o)
+			x.addMisread(k, o)
 		}
 	}
 	x.addAll(read, of)
@@ -157,7 +157,8 @@ func (x *Index) addAll(objects []Object, of []string) {
 	}
 }
 
-// decode decodes an object. The returned function adds it to its table.
+// decode decodes an object of a known kind. The returned function adds the object to its table and its
+// faults to the index; it changes the index only when it is called. For other kinds it does nothing.
 func (x *Index) decode(kind string, o Object) (put func()) {
 	switch kind {
 	case "MachinePool":

@@ -21,7 +21,7 @@ type kubeletArg struct {
 	Value string `json:"value" check:"required"`
 }
 
-// DecodeYAML decodes both forms.
+// DecodeYAML decodes a list in v1beta2, and a mapping in earlier versions, which it sorts by name.
 func (v *kubeletArgs) DecodeYAML(d *strict.Decoder, n *yaml.Node, p intent.Path) {
 	if d.Version != "v1beta2" {
 		var m map[string]string

@@ -105,11 +105,11 @@ func (x *Index) misread(meant kind, o Object, r Reporter) {
 		at, written, want = path("apiVersion"), o.Ref.APIVersion+" "+o.Ref.Kind, meant.group+"/"+version+" "+meant.name
 	}
 	r.Error(at, "misspelled-kind", "weir reads no "+written+"; "+want+" is near", "write "+want+" if that is meant, or take the object out of what the target renders")
-	x.keep(meant, o)
+	x.addMisread(meant, o)
 }
 
-// keep records an object that weir would read if its kind, group or version were right.
-func (x *Index) keep(meant kind, o Object) {
+// addMisread records an object that weir would read if its kind, group or version were right.
+func (x *Index) addMisread(meant kind, o Object) {
 	if meant.use != read {
 		return
 	}

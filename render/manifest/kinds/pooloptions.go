@@ -75,7 +75,7 @@ func (t *TemplateOptions) ReservationGroup() string {
 	return ""
 }
 
-// AddTo adds the options to template data.
+// AddTo writes the options that are set over the fields of out.
 func (t *TemplateOptions) AddTo(out *intent.TemplateData) {
 	if arn := t.ReservationGroup(); arn != "" {
 		c := intent.CapacityReservation{}

@@ -54,7 +54,8 @@ func exclusiveKey(r kinds.Reporter, key, field intent.Path, detail string) {
 		Related: []kinds.RelatedField{{Ref: r.Ref, Path: field, Message: "the other field"}}})
 }
 
-// checkOwnKey applies the rules for the keys of one architecture.
+// checkOwnKey checks the keys that name a foreign launch template and its version. suffix selects the keys
+// of one architecture. It is empty for the keys of all architectures.
 func checkOwnKey(k kinds.OwnKeys, r kinds.Reporter, suffix string) {
 	name, byName := k[kinds.OwnName+suffix]
 	id, byID := k[kinds.OwnID+suffix]

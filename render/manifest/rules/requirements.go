@@ -29,7 +29,7 @@ func checkRequirements(r kinds.Reporter, p intent.Path, q *intent.InstanceRequir
 	}
 }
 
-// checkLists checks the lists and their valid values.
+// checkLists checks the lists of instance requirements: their length, and that AWS knows their values.
 func checkLists(r kinds.Reporter, p intent.Path, q *intent.InstanceRequirements) {
 	for field, list := range map[string]struct{ have, known []string }{
 		"acceleratorManufacturers": {q.AcceleratorManufacturers, []string{"nvidia", "amd", "amazon-web-services", "xilinx", "habana"}},

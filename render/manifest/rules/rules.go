@@ -15,7 +15,8 @@ import (
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
-// Check applies the rules that concern only one object.
+// Check applies the rules that concern only one object, and adds the faults to the index. Rules about
+// several objects follow when the pools are derived.
 func Check(x *kinds.Index) {
 	for _, o := range x.MachinePools {
 		checkObject(x.Faults, o, true, checkMachinePool)

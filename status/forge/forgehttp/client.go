@@ -160,7 +160,7 @@ func (t *transport) send(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.base.RoundTrip(own)
 	if err == nil {
-		t.quota.note(resp.Header, time.Now())
+		t.quota.readHeaders(resp.Header, time.Now())
 	}
 	return resp, err
 }

@@ -26,7 +26,7 @@ func (c *clipped) Read(p []byte) (int, error) {
 		n, err := c.r.Read(p)
 		kept := 0
 		for _, b := range p[:n] {
-			if c.keep(b) {
+			if c.accept(b) {
 				p[kept] = b
 				kept++
 			}
@@ -37,8 +37,8 @@ func (c *clipped) Read(p []byte) (int, error) {
 	}
 }
 
-// keep processes the next byte, and reports whether the truncated document contains it.
-func (c *clipped) keep(b byte) bool {
+// accept processes the next byte, and reports whether the truncated document contains it.
+func (c *clipped) accept(b byte) bool {
 	switch {
 	case !c.quoted:
 		c.quoted, c.length, c.escape, c.cut = b == '"', 0, 0, false

@@ -20,8 +20,8 @@ func (q *quota) wait(now time.Time) time.Duration {
 	return max(0, q.until.Sub(now))
 }
 
-// note reads the remaining quota from the headers of a response.
-func (q *quota) note(h http.Header, now time.Time) {
+// readHeaders reads the remaining quota from the headers of a response.
+func (q *quota) readHeaders(h http.Header, now time.Time) {
 	wait := resetOf(h, now)
 	if wait == 0 {
 		return

@@ -28,7 +28,7 @@ func TestQuotaIsKept(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, tt.want)
 		}
 	}
-	q.note(http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": {"1800000030"}}, now)
+	q.readHeaders(http.Header{"Ratelimit-Remaining": {"0"}, "Ratelimit-Reset": {"1800000030"}}, now)
 	if wait := q.wait(now.Add(29 * time.Second)); wait != time.Second {
 		t.Errorf("asked while nothing is left: %s", wait)
 	}

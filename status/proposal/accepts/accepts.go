@@ -155,7 +155,8 @@ func (s *Source) Ask(ctx context.Context, store state.Store, now proposal.Now, a
 	return e, f, err
 }
 
-// ask finds the requested values, and adds them to the entry.
+// ask finds the values in AWS that a user wants to keep, and adds their fields to the entry. The result has
+// the values of earlier requests too. It fails if nothing would change.
 func (k *kind) ask(ctx context.Context, e *Entry, now proposal.Now, a Asked) (f Found, err error) {
 	k.found = nil
 	if e.Phase == proposal.Theirs {

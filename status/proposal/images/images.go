@@ -215,7 +215,8 @@ func (k *kind) draft(ctx context.Context, e *Entry, pins []imageupdates.Pin, w p
 	return d, nil
 }
 
-// Made reads the trailers of a commit.
+// Made reads the trailers of a commit, and takes the images from them. ours is false if the commit is not
+// one of weir's for the entry's family.
 func (k *kind) Made(e *Entry, of []snapshot.Trailer) (m proposal.Made, ours bool) {
 	var family string
 	var images []string

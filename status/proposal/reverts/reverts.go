@@ -189,7 +189,8 @@ func (k *kind) Finish(ctx context.Context, all []Entry) {
 	}
 }
 
-// tell writes the status of the commit if it has changed.
+// tell writes the status of the stopped commit about its revert, if the status has changed. A failed write
+// is only logged.
 func (k *kind) tell(ctx context.Context, e *Entry) {
 	status := forge.CommitStatus{Context: k.Instance + "/revert", State: forge.Success}
 	switch {
