@@ -53,7 +53,7 @@ func TestPullTooLarge(t *testing.T) {
 	wantPullFails(t, g, repo.open("noise", noise(200_000)), fault.Unsupported, "larger than 50000 bytes")
 	wantPullFails(t, g, repo.open("bomb", strings.Repeat("\x00", 1<<20+1)), fault.Unsupported, "an object of 1048577 bytes")
 	deep := repo.open(strings.Repeat("d/", 200)+"f", "1")
-	if ue := wantPullFails(t, g, deep, fault.Unsupported, "nest deeper"); ue.Revision != deep.HeadSHA {
+	if ue := wantPullFails(t, g, deep, fault.Unsupported, "are nested more than"); ue.Revision != deep.HeadSHA {
 		t.Errorf("revision %q, want the head", ue.Revision)
 	}
 	pull(t, g, repo.open("f", "2"))

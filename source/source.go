@@ -41,13 +41,13 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/source/fault"
 	"github.com/weir-gitops/weir/source/git"
 	"github.com/weir-gitops/weir/source/signature"
@@ -112,7 +112,7 @@ type Options struct {
 	Found func(began time.Time, revision string)
 }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var validName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // New returns a source. It does no input or output except for reading CAFile. For a URL that can never work
 // it returns an *UnavailableError.

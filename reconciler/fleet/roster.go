@@ -4,12 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/weir-gitops/weir/reconciler/plan"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // roster lists the targets of a source's commit.
@@ -64,13 +63,13 @@ func allKnown(items []*item) bool {
 
 // expandedName bounds the names that wildcards may produce: a name becomes the value of a tag (up
 // to 256 characters in AWS), a part of an address and an argument on the command line.
-var expandedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,255}$`) })
+var expandedName = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,255}$`)
 
 // named gives the item the name that its path produces. If that is no valid name, the item gets another one
 // and an error.
 func (it *item) named(name string) {
 	it.name = name
-	if expandedName().MatchString(name) {
+	if expandedName.MatchString(name) {
 		return
 	}
 	sum := sha256.Sum256([]byte(it.path))

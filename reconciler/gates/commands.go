@@ -3,14 +3,13 @@ package gates
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
 	"github.com/weir-gitops/weir/reconciler/state"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/nearest"
 )
 
@@ -113,10 +112,8 @@ type Daemon interface {
 }
 
 var (
-	digestPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	poolPattern   = sync.OnceValue(func() *regexp.Regexp { // compiled on first use, because it is large
-		return regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}/[a-z0-9][a-z0-9.-]{0,252}$`)
-	})
+	digestPattern = lazyregexp.New(`^[0-9a-f]{64}$`)
+	poolPattern   = lazyregexp.New(`^[a-z0-9][a-z0-9.-]{0,62}/[a-z0-9][a-z0-9.-]{0,252}$`)
 )
 
 // Suspend carries out weir suspend.
@@ -309,7 +306,7 @@ func subject(d Daemon, r *Request) (Suspension, error) {
 			return Suspension{}, noPool(r.Target, r.Pool, pools)
 		}
 	}
-	if r.Pool != "" && !poolPattern().MatchString(r.Pool) {
+	if r.Pool != "" && !poolPattern.MatchString(r.Pool) {
 		return Suspension{}, fault("write NAMESPACE/NAME", "%q is not a valid name for a pool", Line(r.Pool, 80))
 	}
 	return Suspension{Target: r.Target, Pool: r.Pool}, nil

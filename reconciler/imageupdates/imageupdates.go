@@ -6,13 +6,13 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Pool is a pool with AWS's facts about its image.
@@ -158,7 +158,7 @@ func agree(pins []Pin) (out, torn []Pin) {
 
 // versionOrArchitecture matches the parts in which images of one family differ, in names of images and
 // parameters.
-var versionOrArchitecture = regexp.MustCompile(`\bv?1\.\d{2}(\.\d+)?\b|x86_64|x86-64|amd64|arm64|aarch64`)
+var versionOrArchitecture = lazyregexp.New(`\bv?1\.\d{2}(\.\d+)?\b|x86_64|x86-64|amd64|arm64|aarch64`)
 
 // FamilyOf returns the name of the family for a lookup: the family in the newest image's name, else the
 // lookup without Kubernetes versions and architectures.

@@ -2,12 +2,12 @@ package importer
 
 import (
 	"cmp"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/content"
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // In EKS, Cluster API Provider AWS calls clusters and nodegroups without their own name NAMESPACE_NAME, and
@@ -89,7 +89,7 @@ func (m *maker) hasGroup(name string) bool {
 func isObjectName(name string) bool { return len(name) <= 63 && dnsName.MatchString(name) }
 
 // dnsName matches a DNS subdomain according to RFC 1123.
-var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+var dnsName = lazyregexp.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // objectName returns the closest name that Kubernetes accepts.
 func objectName(name string) string {

@@ -6,13 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/secret"
 )
 
@@ -110,7 +110,7 @@ func (c *check) labels() map[string]string {
 	return map[string]string{managedBy: "weir", keyOwner: label(c.req.Owner), keyTarget: label(c.req.Target)}
 }
 
-var labelValue = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
+var labelValue = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 
 // label returns a value as a label's value: unchanged if valid, else its hash.
 func label(value string) string {
@@ -141,7 +141,7 @@ func (c *check) sort(ctx context.Context, secrets []workload.Secret) {
 	slices.SortStableFunc(c.tokens, func(a, b token) int { return b.until.Compare(a.until) })
 }
 
-var tokenForm = regexp.MustCompile(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
+var tokenForm = lazyregexp.New(`^[a-z0-9]{6}\.[a-z0-9]{16}$`)
 
 func (c *check) remove(ctx context.Context, t token) {
 	if err := c.keeper.Cluster.DeleteSecret(ctx, namespace, t.object.Name, t.object.UID); err != nil {
@@ -280,7 +280,7 @@ func (c *check) leftovers(ctx context.Context, params []Parameter, wanted map[st
 }
 
 // keyForm matches a key: of a pool, or of a launch configuration that pools share.
-var keyForm = regexp.MustCompile(`^(launch-config/)?[^/]+/[^/]+$`)
+var keyForm = lazyregexp.New(`^(launch-config/)?[^/]+/[^/]+$`)
 
 // keyOf returns the key for which a parameter is: the end of its name. The prefix may repeat the rest of the
 // name, as in /weir/prod/weir/prod/default/web.

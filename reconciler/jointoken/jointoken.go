@@ -20,7 +20,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +27,7 @@ import (
 
 	"github.com/weir-gitops/weir/reconciler/workload"
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // The lifetimes of tokens, and the times between checks.
@@ -173,7 +173,7 @@ type cachedToken struct {
 	cluster string
 }
 
-var description = regexp.MustCompile(`^weir: join token ([a-z0-9]{6}) until (\S+), cluster ([0-9a-f]{12})$`)
+var description = lazyregexp.New(`^weir: join token ([a-z0-9]{6}) until (\S+), cluster ([0-9a-f]{12})$`)
 
 func describe(t token, cluster string) string {
 	return fmt.Sprintf("weir: join token %s until %s, cluster %s", t.id, t.until.UTC().Format(time.RFC3339), cluster)

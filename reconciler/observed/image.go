@@ -1,8 +1,9 @@
 package observed
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Words describes an image for people: kind, architecture and date.
@@ -16,10 +17,10 @@ func (im *Image) Words() string {
 
 // eksName matches the names of the images that EKS publishes.
 // Assumed of AWS: eks-image-names.
-var eksName = regexp.MustCompile(`^amazon-eks-(?:(gpu|arm64)-)?node-(?:(al2023)-(?:x86_64|arm64)-(standard|nvidia|neuron)-)?(1\.\d+)-v\d+$`)
+var eksName = lazyregexp.New(`^amazon-eks-(?:(gpu|arm64)-)?node-(?:(al2023)-(?:x86_64|arm64)-(standard|nvidia|neuron)-)?(1\.\d+)-v\d+$`)
 
 // capaName matches the names of the images that Cluster API Provider AWS publishes.
-var capaName = regexp.MustCompile(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-\d+$`)
+var capaName = lazyregexp.New(`^capa-ami-(.+)-v?(1\.\d+\.\d+)-\d+$`)
 
 // Family returns the kind of a published image and its Kubernetes version. Both are empty if the name is of
 // no known form.

@@ -1,12 +1,12 @@
 package observed
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // UnknownName is a name in a manifest that AWS does not know.
@@ -34,16 +34,16 @@ func (u UnknownName) String() string { return u.Kind + " " + u.Name }
 // Assumed of AWS: unknown-name-texts.
 var unknownTexts = []struct {
 	kind string
-	text *regexp.Regexp
+	text *lazyregexp.Regexp
 }{
-	{UnknownProfile, regexp.MustCompile(`Value \(([^()]*)\) for parameter iamInstanceProfile\.(?:name|arn) is invalid`)},
-	{UnknownKey, regexp.MustCompile(`[Tt]he key pair '([^']*)' does not exist`)},
-	{UnknownKey, regexp.MustCompile(`KeyPair +(\S+) not found`)},
-	{UnknownGroup, regexp.MustCompile(`[Tt]he security group '([^']*)' does not exist`)},
-	{unknownImage, regexp.MustCompile(`[Tt]he image id '\[?([^'\]]*)\]?' does not exist`)},
-	{unknownSubnet, regexp.MustCompile(`[Tt]he subnet ID '([^']*)' does not exist`)},
-	{unknownRole, regexp.MustCompile(`[Tt]he role with name (\S+) cannot be found`)},
-	{unknownPlacement, regexp.MustCompile(`[Tt]he [Pp]lacement [Gg]roup '([^']*)' (?:is unknown|does not exist)`)},
+	{UnknownProfile, lazyregexp.New(`Value \(([^()]*)\) for parameter iamInstanceProfile\.(?:name|arn) is invalid`)},
+	{UnknownKey, lazyregexp.New(`[Tt]he key pair '([^']*)' does not exist`)},
+	{UnknownKey, lazyregexp.New(`KeyPair +(\S+) not found`)},
+	{UnknownGroup, lazyregexp.New(`[Tt]he security group '([^']*)' does not exist`)},
+	{unknownImage, lazyregexp.New(`[Tt]he image id '\[?([^'\]]*)\]?' does not exist`)},
+	{unknownSubnet, lazyregexp.New(`[Tt]he subnet ID '([^']*)' does not exist`)},
+	{unknownRole, lazyregexp.New(`[Tt]he role with name (\S+) cannot be found`)},
+	{unknownPlacement, lazyregexp.New(`[Tt]he [Pp]lacement [Gg]roup '([^']*)' (?:is unknown|does not exist)`)},
 }
 
 // FindUnknownName returns the name that AWS does not know according to its message.

@@ -2,11 +2,11 @@ package preflight
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"sync"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // quota is a limit on concurrently running vCPUs. EC2 has one for several families of instance types in each
@@ -45,7 +45,7 @@ var byFamily = sync.OnceValue(func() map[string]quota {
 	return m
 })
 
-var familyLetters = regexp.MustCompile(`^[a-z]+`)
+var familyLetters = lazyregexp.New(`^[a-z]+`)
 
 // quotaOf returns the quota that an instance type counts against.
 func quotaOf(instanceType string) (quota, bool) {

@@ -2,13 +2,13 @@ package resolve
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // The architectures that weir knows.
@@ -96,7 +96,7 @@ func (q imageLookup) byParameter(name string) observed.Answer {
 }
 
 // imageID is Auto Scaling's form of the id of an image.
-var imageID = regexp.MustCompile(`^ami-[a-z0-9]{1,17}$`)
+var imageID = lazyregexp.New(`^ami-[a-z0-9]{1,17}$`)
 
 // architecture returns the architecture of the lookup's instance type. Without an instance type it is
 // x86_64, as in Cluster API Provider AWS.

@@ -1,11 +1,11 @@
 package resolve
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // releasePaths holds the middle of the path of the parameter with a nodegroup's newest release, by
@@ -22,7 +22,7 @@ var releasePaths = map[string]string{
 }
 
 // releaseName matches a release of Amazon Linux.
-var releaseName = regexp.MustCompile(`^\d+\.\d+\.\d+-\d{8}$`)
+var releaseName = lazyregexp.New(`^\d+\.\d+\.\d+-\d{8}$`)
 
 // release returns the newest release that EKS publishes for an amiType.
 func release(q *question) observed.Answer {

@@ -8,13 +8,13 @@
 package step
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Verb is the effect of a step on its resource.
@@ -218,4 +218,4 @@ type Drift struct {
 	Cause string    `json:"cause,omitempty"`
 }
 
-var newDesired = regexp.MustCompile(`changing the desired capacity from \d+ to (\d+)\b`)
+var newDesired = lazyregexp.New(`changing the desired capacity from \d+ to (\d+)\b`)

@@ -8,11 +8,12 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/tree"
 )
 
 // Placeholder matches {1} to {9}, which stand for the texts that the path's wildcards match.
-var Placeholder = regexp.MustCompile(`\{([1-9])\}`)
+var Placeholder = lazyregexp.New(`\{([1-9])\}`)
 
 // Glob is a target's path, with or without wildcards. The wildcards * and ? match within one path element,
 // as in overlays/*/nodes, and never match a dot at the start of a name. A glob matches directories, or files

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Row is a directory's row in a target's table. Each key that is set replaces the target's own. vars are
@@ -177,7 +178,7 @@ func (f VarsFrom) Files() []string {
 	return found
 }
 
-var literal = regexp.MustCompile(`[\\*?\[\]]`)
+var literal = lazyregexp.New(`[\\*?\[\]]`)
 
 // Missing describes the missing row of a directory, and what to write.
 func (t *Target) Missing(m Match) (summary, detail string) {

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/gates/calendar"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Kinds of a window.
@@ -47,7 +47,7 @@ var Weekdays = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 type Clock int
 
 // ClockPattern matches a Clock.
-var ClockPattern = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$`)
+var ClockPattern = lazyregexp.New(`^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$`)
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (c *Clock) UnmarshalText(b []byte) error {

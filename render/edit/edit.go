@@ -32,13 +32,13 @@ import (
 	"maps"
 	"path"
 	"reflect"
-	"regexp"
 	"slices"
 
 	"github.com/weir-gitops/weir/render"
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
 	"github.com/weir-gitops/weir/render/kust"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/slot"
 	"github.com/weir-gitops/weir/render/tree"
 )
@@ -112,7 +112,7 @@ func Image(p *intent.Pool) (object intent.ObjectRef, field intent.Path, ok bool)
 }
 
 // plainValue matches a text that needs no escaping between any quotes of YAML or JSON.
-var plainValue = regexp.MustCompile(`^[!#-&(-\[\]-~]+( [!#-&(-\[\]-~]+)*$`)
+var plainValue = lazyregexp.New(`^[!#-&(-\[\]-~]+( [!#-&(-\[\]-~]+)*$`)
 
 // Set finds the files that set the fields, and changes them to the wanted values. It returns an error only if
 // the tree cannot be read, ctx ends, or the caller requests something impossible.
@@ -333,7 +333,7 @@ func faultOf(r *render.Result) string {
 }
 
 // variables matches the variables in a text before substitution.
-var variables = regexp.MustCompile(`(^|[^$])\$\{([A-Za-z_][A-Za-z0-9_]*)`)
+var variables = lazyregexp.New(`(^|[^$])\$\{([A-Za-z_][A-Za-z0-9_]*)`)
 
 // variable returns the name of the variable that sets the field, or "".
 func (f *finder) variable() string {

@@ -5,10 +5,11 @@ package instancetypes
 import (
 	_ "embed"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 //go:generate go run generate.go
@@ -55,7 +56,7 @@ const (
 )
 
 // generation splits a family's name into series, generation, attribute letters and the part after a hyphen.
-var generation = regexp.MustCompile(`^([a-z]+)([0-9]+)([a-z]*)(-.*)?$`)
+var generation = lazyregexp.New(`^([a-z]+)([0-9]+)([a-z]*)(-.*)?$`)
 
 // Architecture returns the architecture of an instance type, or "" if its family is unknown. The few old
 // types that can also run 32-bit images are x86_64.

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"go.yaml.in/yaml/v3"
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"sigs.k8s.io/kustomize/api/provider"
@@ -301,8 +301,8 @@ func (c checker) noFunction(doc *yaml.Node, p location) bool {
 }
 
 var (
-	unknownField = regexp.MustCompile(`unknown field "([^"]*)"`)
-	wrongType    = regexp.MustCompile(`cannot unmarshal (\w+) into Go struct field Kustomization\.(\w+)(\S*) of type`)
+	unknownField = lazyregexp.New(`unknown field "([^"]*)"`)
+	wrongType    = lazyregexp.New(`cannot unmarshal (\w+) into Go struct field Kustomization\.(\w+)(\S*) of type`)
 )
 
 // undecodable reports why a kustomization does not decode: every unknown top-level field, or otherwise the

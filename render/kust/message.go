@@ -12,11 +12,12 @@ import (
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/kust/worker"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/standin"
 	"go.yaml.in/yaml/v3"
 )
 
-var mountedPath = regexp.MustCompile(regexp.QuoteMeta(worker.Mount) + `(/)?`)
+var mountedPath = lazyregexp.New(regexp.QuoteMeta(worker.Mount) + `(/)?`)
 
 // explain returns a diagnostic for an error of kustomize, at the kustomization that caused it.
 func (p *plan) explain(err error) diag.Diagnostic {
@@ -95,7 +96,7 @@ func unwrapped(msg string) string {
 
 // objectID matches an object's name in kustomize's messages: kind, version, group, name and
 // namespace.
-var objectID = regexp.MustCompile(`([A-Z]\w*)\.\w+\.[^/\s"]+/([^\s"]+)\.[^.\s"]+`)
+var objectID = lazyregexp.New(`([A-Z]\w*)\.\w+\.[^/\s"]+/([^\s"]+)\.[^.\s"]+`)
 
 // about returns the place of the object or patch that a message names, if any. For a message about
 // patches it is the last patch for the object, and otherwise the last object.

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"io"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // patches finds the members that each patch of a kustomization applies to.
@@ -69,7 +70,7 @@ func (c *cutter) patches(s *split, own []int) bool {
 }
 
 // literal matches regular expressions that match only themselves.
-var literal = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+var literal = lazyregexp.New(`^[A-Za-z0-9-]+$`)
 
 // membersOfKind returns the members of a kind.
 func membersOfKind(members []*member, among []int, kind string) (out []int) {

@@ -2,12 +2,12 @@ package kust
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
@@ -135,10 +135,10 @@ func copyPlain(n *yaml.Node, commented bool) *yaml.Node {
 
 // separator matches a line that separates documents for kustomize. As in kustomize, it does not match the
 // second of two consecutive such lines.
-var separator = regexp.MustCompile(`\n---.*\n`)
+var separator = lazyregexp.New(`\n---.*\n`)
 
 // otherBreaks matches line breaks of YAML that kustomize ignores when it splits a file into documents.
-var otherBreaks = regexp.MustCompile(`\r[^\n]|\r$|[\x{85}\x{2028}\x{2029}]`)
+var otherBreaks = lazyregexp.New(`\r[^\n]|\r$|[\x{85}\x{2028}\x{2029}]`)
 
 // documents returns the non-empty documents of a file, split like kustomize does. It returns nil if lines are
 // not enough to split the file.

@@ -2,10 +2,10 @@ package kust
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -140,7 +140,7 @@ func (r pluginReferences) config(doc *yaml.Node, p location) {
 // and https: in any form, git:: and the like, user@host, and github.com without a scheme. It matches
 // more than kustomize's own rules. A false match costs a rename. A missed match would let an author
 // of a repository choose a request that weir sends.
-var remoteForm = regexp.MustCompile(`(?i)^\s*([a-z][a-z0-9+.-]*://|https?:|(git|hg|s3|gcs|oci|file)::?|gh:|[a-z0-9._-]+@[^/]*[:/]|github\.com[/:])`)
+var remoteForm = lazyregexp.New(`(?i)^\s*([a-z][a-z0-9+.-]*://|https?:|(git|hg|s3|gcs|oci|file)::?|gh:|[a-z0-9._-]+@[^/]*[:/]|github\.com[/:])`)
 
 // isRemote reports whether kustomize could read a reference from another machine or repository.
 func isRemote(ref string) bool { return remoteForm.MatchString(ref) }

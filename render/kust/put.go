@@ -2,12 +2,12 @@ package kust
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/standin"
 	"go.yaml.in/yaml/v3"
@@ -183,7 +183,7 @@ func names(p intent.Path) bool {
 }
 
 // hash matches the suffix that kustomize's generators add to a name: a hash of the content.
-var hash = regexp.MustCompile(`-[2-9bcdfghkmt]{10}$`)
+var hash = lazyregexp.New(`-[2-9bcdfghkmt]{10}$`)
 
 // hashed returns the names of objects that end in a hash of a stand-in, each with the name
 // without that suffix.

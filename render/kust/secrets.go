@@ -6,12 +6,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -86,7 +86,7 @@ func divided(id string, delimiters []string) (out string) {
 	return out
 }
 
-var inBase64 = regexp.MustCompile(`^[A-Za-z0-9]$`)
+var inBase64 = lazyregexp.New(`^[A-Za-z0-9]$`)
 
 func cutDiagnostic(at diag.Position) diag.Diagnostic {
 	return faultAt("secret-cut", at, "a replacement uses a part of a secret",

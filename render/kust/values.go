@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/sops"
 	"github.com/weir-gitops/weir/render/tree"
 	"github.com/weir-gitops/weir/render/values"
@@ -107,7 +107,7 @@ func (r *Result) Unused(names []string) (unused []string, ok bool) {
 	return unused, true
 }
 
-var leadingName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*`)
+var leadingName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*`)
 
 // variablesIn adds the variables in a text to used.
 func variablesIn(text string, used map[string]bool) {

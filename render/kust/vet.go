@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/strict"
 	"go.yaml.in/yaml/v3"
 )
@@ -54,7 +54,7 @@ func scalarPosition(p location, line, column int) diag.Position {
 
 // splitAmbiguity matches a line that separates documents for kustomize but not for YAML. weir and
 // kustomize would see different documents.
-var splitAmbiguity = regexp.MustCompile(`\n---#`)
+var splitAmbiguity = lazyregexp.New(`\n---#`)
 
 // parse parses all documents of a YAML text. It refuses everything that is not safe for kustomize: syntax
 // errors, aliases that refer to themselves or expand too much, deep nesting, duplicate keys. It returns the
@@ -144,7 +144,7 @@ func syntaxHint(text []byte, line int) string {
 	return ""
 }
 
-var flowVariable = regexp.MustCompile(`[{\[].*[^"'$]\$\{`)
+var flowVariable = lazyregexp.New(`[{\[].*[^"'$]\$\{`)
 
 // vet walks one document once, without expanding its aliases. It reports whether size and aliases are within
 // the limits.

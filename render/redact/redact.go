@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/secret"
 )
 
@@ -95,7 +95,7 @@ func (r *Registry) forget(owner string) {
 
 // encoded matches base64 that is too long to be a name or a hash. AWS repeats parameters in its error
 // messages, and user data is such a parameter.
-var encoded = regexp.MustCompile(`[A-Za-z0-9+/]{88,}={0,2}`)
+var encoded = lazyregexp.New(`[A-Za-z0-9+/]{88,}={0,2}`)
 
 // leastEncoded is the minimum length that encoded matches.
 const leastEncoded = 88

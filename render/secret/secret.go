@@ -15,11 +15,11 @@ import (
 	"encoding/json"
 	"html"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/visible"
 )
 
@@ -102,7 +102,7 @@ func (s *Set) Len() int {
 func Word(v string) bool { return len(v) < longestWord && word.MatchString(v) }
 
 // word matches texts that are likely to occur by chance: a word, a name, a version, a small number.
-var word = regexp.MustCompile(`^([a-z]+([._/-][a-z]+)*|[A-Z][a-z]+|v?[0-9]{1,7}|v?[0-9]+(\.[0-9]+)+)$`)
+var word = lazyregexp.New(`^([a-z]+([._/-][a-z]+)*|[A-Z][a-z]+|v?[0-9]{1,7}|v?[0-9]+(\.[0-9]+)+)$`)
 
 // longestWord is the length from which a value never counts as a word.
 const longestWord = 20
@@ -161,7 +161,7 @@ func encoded(v string) []string {
 }
 
 // unescaped matches texts that are equal in all escaped forms.
-var unescaped = regexp.MustCompile(`^[A-Za-z0-9._~-]*$`)
+var unescaped = lazyregexp.New(`^[A-Za-z0-9._~-]*$`)
 
 // escaped returns the forms of a value in URLs, JSON, HTML and Go's quotes, also with invisible characters
 // written out.

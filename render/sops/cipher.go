@@ -10,17 +10,18 @@ import (
 	"fmt"
 	"hash"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // sealed matches an encrypted value. Values are encrypted with AES-256 in Galois/Counter Mode, with a nonce
 // of 32 bytes and a tag of 16 bytes.
-var sealed = regexp.MustCompile(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]*),iv:([A-Za-z0-9+/=]+),tag:([A-Za-z0-9+/=]+),type:([a-z]+)\]$`)
+var sealed = lazyregexp.New(`^ENC\[AES256_GCM,data:([A-Za-z0-9+/=]*),iv:([A-Za-z0-9+/=]+),tag:([A-Za-z0-9+/=]+),type:([a-z]+)\]$`)
 
 // unsealed returns the parts of an encrypted value: data, iv, tag and type, as in sealed. It does not check
 // the base64 characters, because decoding does.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,12 +12,14 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Patterns of encrypted values and comments in a text.
 var (
-	sealedText   = regexp.MustCompile(`^"?ENC\[AES256_GCM,[A-Za-z0-9+/=:,]*,type:[a-z]+\]"?`)
-	sealedRemark = regexp.MustCompile(`#(ENC\[AES256_GCM,[A-Za-z0-9+/=:,]*,type:comment\])`)
+	sealedText   = lazyregexp.New(`^"?ENC\[AES256_GCM,[A-Za-z0-9+/=:,]*,type:[a-z]+\]"?`)
+	sealedRemark = lazyregexp.New(`#(ENC\[AES256_GCM,[A-Za-z0-9+/=:,]*,type:comment\])`)
 )
 
 // plain replaces the encrypted values in the text and removes the metadata.

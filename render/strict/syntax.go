@@ -3,10 +3,11 @@ package strict
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // UndecodableHint is the advice for a fault of Undecodable.
@@ -31,11 +32,11 @@ func Undecodable(text []byte) (line, column int, summary string) {
 }
 
 var (
-	syntaxLine = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
+	syntaxLine = lazyregexp.New(`^(?:yaml: )?(?:line (\d+): )?(.*)$`)
 	// parserError matches messages with a line number that is one too small. The library adds one only to the
 	// lines of its scanner.
-	parserError   = regexp.MustCompile(`^did not find expected (key|node content|'-' indicator|',' or '[\]}]'|<)|^found (duplicate|incompatible|undefined)`)
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
+	parserError   = lazyregexp.New(`^did not find expected (key|node content|'-' indicator|',' or '[\]}]'|<)|^found (duplicate|incompatible|undefined)`)
+	unknownAnchor = lazyregexp.New(`^unknown anchor '(.*)' referenced`)
 )
 
 // SyntaxError extracts the line from a message of the parser. A message without a line is about the first

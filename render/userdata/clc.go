@@ -3,12 +3,13 @@ package userdata
 import (
 	"errors"
 	"fmt"
-	"regexp"
 
 	clc "github.com/flatcar/container-linux-config-transpiler/config"
 	v23 "github.com/flatcar/ignition/config/v2_3"
 	v2 "github.com/flatcar/ignition/config/v2_3/types"
 	"github.com/flatcar/ignition/config/validate/report"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 const additionalField = "ignition.containerLinuxConfig.additionalConfig"
@@ -61,7 +62,7 @@ func transpile(text string) (config v2.Config, entries []report.Entry, err error
 }
 
 // quotedWord matches a quoted part of a value in the YAML parser's messages.
-var quotedWord = regexp.MustCompile("`[^`]*`|\"[^\"]*\"")
+var quotedWord = lazyregexp.New("`[^`]*`|\"[^\"]*\"")
 
 // describe returns the text of a report's entry, without the values that it quotes, which may be secrets.
 func describe(e report.Entry) string {

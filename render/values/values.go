@@ -7,14 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Name matches the names of variables.
-var Name = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var Name = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // Value is a value and the position of its name.
 type Value struct {

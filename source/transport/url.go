@@ -7,9 +7,9 @@ import (
 	"net/url"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/source/fault"
 )
 
@@ -47,7 +47,7 @@ func SchemeOf(raw string) (Scheme, error) {
 // defaultSSHUser is the user name that all forges use for Git over SSH.
 const defaultSSHUser = "git"
 
-var transportHelper = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
+var transportHelper = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9+.-]*::`)
 
 // Parse parses the forms of a repository's address. It refuses unsupported schemes, and everything that could
 // turn a URL into an option or a command.

@@ -3,9 +3,9 @@ package comments
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/status/forecast"
 	"github.com/weir-gitops/weir/status/forge"
@@ -113,7 +113,7 @@ func (c *comment) marker() string {
 	return m + "\n"
 }
 
-var digestForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var digestForm = lazyregexp.New(`^[0-9a-f]{64}$`)
 
 // headline returns the first visible line.
 func (c *comment) headline(longest int) string {

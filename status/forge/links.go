@@ -2,11 +2,11 @@ package forge
 
 import (
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // paths contains the path segments that a forge puts between a repository's address and a hash, path, line,
@@ -91,7 +91,7 @@ func hostAndPath(address string) (host, path string) {
 // Repository returns the address of the repository, empty if none exists.
 func (l Links) Repository() string { return l.base }
 
-var hashForm = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+var hashForm = lazyregexp.New(`^[0-9a-f]{7,64}$`)
 
 // Commit returns the address of a commit.
 func (l Links) Commit(sha string) string {

@@ -3,11 +3,12 @@ package report
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
-var hostname = regexp.MustCompile(`^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]+)?$`)
+var hostname = lazyregexp.New(`^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:[0-9]+)?$`)
 
 // SafeURL returns a web address that cannot end a link in Markdown or HTML, and "" for any other text.
 func SafeURL(raw string) string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/url"
-	"regexp"
 	"strings"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -13,6 +12,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/plan/launch"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Classify converts any error of a call to an *observed.Error, by its code. It returns an *observed.Error
@@ -156,7 +156,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-var deniedAction = regexp.MustCompile(`not authorized to perform:? ([a-z0-9-]+:[A-Za-z0-9*]+)`)
+var deniedAction = lazyregexp.New(`not authorized to perform:? ([a-z0-9-]+:[A-Za-z0-9*]+)`)
 
 // denied puts the missing IAM action first. AWS usually names it, and it is not always the operation's: a
 // group with an instance profile needs iam:PassRole.

@@ -1,11 +1,11 @@
 package asg
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // maxTopics is the maximum number of topics of a group.
@@ -21,7 +21,7 @@ func describeNotificationTypes(rq *request, _ struct{}) error {
 	return nil
 }
 
-var topicARN = regexp.MustCompile(`^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[a-zA-Z0-9_-]{1,256}(\.fifo)?$`)
+var topicARN = lazyregexp.New(`^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[a-zA-Z0-9_-]{1,256}(\.fifo)?$`)
 
 type putNotificationInput struct {
 	groupName

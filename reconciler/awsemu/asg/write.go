@@ -3,11 +3,11 @@ package asg
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 type createGroupInput struct {
@@ -97,7 +97,7 @@ func checkLoadBalancer(name string) error {
 	return nil
 }
 
-var loadBalancerName = regexp.MustCompile(`^[a-zA-Z0-9-]{1,32}$`)
+var loadBalancerName = lazyregexp.New(`^[a-zA-Z0-9-]{1,32}$`)
 
 func createAutoScalingGroup(rq *request, in createGroupInput) error {
 	r := rq.Region

@@ -3,12 +3,12 @@ package ec2
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // metadataDefaults holds an account's defaults for instance metadata in a region, by EC2's member names. An
@@ -67,7 +67,7 @@ func getInstanceMetadataDefaults(rq *request, _ struct{}) error {
 }
 
 // metadataTag matches the tag keys that instance metadata can show.
-var metadataTag = regexp.MustCompile(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`)
+var metadataTag = lazyregexp.New(`^[0-9a-zA-Z\-_+=,.@:]{1,255}$`)
 
 // CheckMetadataTags refuses instance tags that the instance metadata cannot show, if the metadata shows
 // tags. If the template does not set this, the account's default applies.

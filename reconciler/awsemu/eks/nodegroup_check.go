@@ -5,18 +5,18 @@ import (
 	"encoding/base64"
 	"maps"
 	"net/textproto"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/ec2"
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 var (
-	labelName  = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
-	labelValue = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$`)
-	labelHost  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+	labelName  = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	labelValue = lazyregexp.New(`^([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?)?$`)
+	labelHost  = lazyregexp.New(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 )
 
 // labelKeyFault reports whether the key of a label or a taint breaks Kubernetes' rules.

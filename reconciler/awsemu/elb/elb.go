@@ -6,11 +6,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
 	"github.com/weir-gitops/weir/reconciler/awsemu/world"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Region is the Elastic Load Balancing part of a region.
@@ -82,7 +82,7 @@ type describeInput struct {
 	PageSize                *int64
 }
 
-var targetGroupARN = regexp.MustCompile(`^arn:[^:]+:elasticloadbalancing:[^:]+:[0-9]{12}:targetgroup/[^/]+/[0-9a-f]{16}$`)
+var targetGroupARN = lazyregexp.New(`^arn:[^:]+:elasticloadbalancing:[^:]+:[0-9]{12}:targetgroup/[^/]+/[0-9a-f]{16}$`)
 
 func describeTargetGroups(rq *request, in describeInput) error {
 	r := rq.Region

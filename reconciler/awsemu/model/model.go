@@ -28,6 +28,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 //go:generate go run ./gen
@@ -166,7 +168,7 @@ func parse(raw []byte) (*Service, error) {
 
 var surrogates = strings.NewReplacer(`\uD800\uDC00-\uDBFF\uDFFF`, `\x{10000}-\x{10FFFF}`, `\ud800\udc00-\udbff\udfff`, `\x{10000}-\x{10FFFF}`)
 
-var codePoint = regexp.MustCompile(`\\u([0-9A-Fa-f]{4})`)
+var codePoint = lazyregexp.New(`\\u([0-9A-Fa-f]{4})`)
 
 // Pattern converts one of AWS's patterns, which use Java's syntax, to a Go pattern that matches a whole
 // text. Unsupported syntax, such as lookaheads, is an error.

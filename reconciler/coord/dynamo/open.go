@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/awscloud/httpbody"
 	"github.com/weir-gitops/weir/reconciler/coord"
 	"github.com/weir-gitops/weir/reconciler/partition"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Actions lists the API actions that a member uses on the table.
@@ -218,7 +218,7 @@ func credentials(err error) string {
 }
 
 // named matches an ARN in AWS's message about a refusal: the caller's or the table's.
-var named = regexp.MustCompile(`\barn:(aws[a-z-]*):`)
+var named = lazyregexp.New(`\barn:(aws[a-z-]*):`)
 
 // partitionOf returns the partition of the table, from AWS's refusal or else from the region.
 func partitionOf(refusal, region string) string {

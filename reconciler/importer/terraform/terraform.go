@@ -11,10 +11,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Kind is a type of resource of the AWS provider.
@@ -211,8 +212,8 @@ func (s *State) add(kind Kind, module, name string, index json.RawMessage, a att
 
 // names matches resource names that Terraform accepts. modules matches module paths with their instance
 // keys.
-var names = regexp.MustCompile(`^[\pL_][\pL\pN_-]*$`)
-var modules = regexp.MustCompile(`^(module\.[\pL_][\pL\pN_-]*(\[("([^"\\\n]|\\.)*"|[0-9]+)\])?(\.|$))*$`)
+var names = lazyregexp.New(`^[\pL_][\pL\pN_-]*$`)
+var modules = lazyregexp.New(`^(module\.[\pL_][\pL\pN_-]*(\[("([^"\\\n]|\\.)*"|[0-9]+)\])?(\.|$))*$`)
 
 // sorted returns the state with its resources in order. It fails if a name is not a valid Terraform address,
 // because names are printed for people to paste.

@@ -5,9 +5,9 @@ package launch
 import (
 	"regexp"
 	"strings"
-	"sync"
 
 	"github.com/weir-gitops/weir/reconciler/content"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Cause is a reason for which AWS starts no machine, with a hint how to fix it.
@@ -17,7 +17,7 @@ type Cause struct {
 	Code, Text string
 	Hint       string
 	// pattern matches texts that show the cause.
-	pattern func() *regexp.Regexp
+	pattern *lazyregexp.Regexp
 }
 
 // newCause returns a cause. codes contains its code, or several of the same meaning. In AWS's text,
@@ -25,9 +25,7 @@ type Cause struct {
 func newCause(codes, text, hint string) Cause {
 	code, _, _ := strings.Cut(codes, "|")
 	words := strings.ReplaceAll(regexp.QuoteMeta(text), "…", ".{1,200}?")
-	return Cause{Code: code, Text: text, Hint: hint, pattern: sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\b(?:` + strings.ReplaceAll(codes, ".", `\.`) + `)\b|(?i:` + words + `)`)
-	})}
+	return Cause{Code: code, Text: text, Hint: hint, pattern: lazyregexp.New(`\b(?:` + strings.ReplaceAll(codes, ".", `\.`) + `)\b|(?i:` + words + `)`)}
 }
 
 const keyHint = "the role AWSServiceRoleForAutoScaling may not use the KMS key of a volume, which is named by the pool, by the image's snapshot or by the account's default encryption, " +
@@ -104,7 +102,7 @@ func Causes() []Cause { return launchCauses }
 // text in a failed scaling activity or in EKS's health issue.
 func Hint(message string) string {
 	for _, c := range launchCauses {
-		if c.pattern().MatchString(message) {
+		if c.pattern.MatchString(message) {
 			return c.Hint
 		}
 	}
@@ -113,16 +111,16 @@ func Hint(message string) string {
 
 // The parts of a text that differ between two launches that fail for the same cause.
 var (
-	awsID   = regexp.MustCompile(`\b(i|eni|vol)-[0-9a-f]{8,}\b`)
-	tokenID = regexp.MustCompile(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
-	figures = regexp.MustCompile(`[0-9]+`)
+	awsID   = lazyregexp.New(`\b(i|eni|vol)-[0-9a-f]{8,}\b`)
+	tokenID = lazyregexp.New(`\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+	figures = lazyregexp.New(`[0-9]+`)
 )
 
 // CauseOf identifies the cause of a failed launch: two texts for the same cause give the same
 // result, even if they name different machines, zones, types or numbers.
 func CauseOf(message string) string {
 	for _, c := range launchCauses {
-		if c.pattern().MatchString(message) {
+		if c.pattern.MatchString(message) {
 			return c.Code
 		}
 	}

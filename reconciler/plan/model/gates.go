@@ -2,13 +2,13 @@ package model
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // A process that fell behind must not undo the work of another weir of the same instance at a newer
@@ -198,7 +198,7 @@ func (e Earlier) has(account, region string, l Level) bool {
 
 // datedImage matches the name of an image that EKS publishes. The name is the same in every region,
 // but the regions do not get the image at the same time.
-var datedImage = regexp.MustCompile(`^(amazon-eks-(?:[a-z]+-)*node-.*-v)(\d{8})$`)
+var datedImage = lazyregexp.New(`^(amazon-eks-(?:[a-z]+-)*node-.*-v)(\d{8})$`)
 
 // Lags returns the older image of the same kind that the target has, if a newer one is already
 // published elsewhere. It is empty if the target is up to date.

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // ClusterOf returns AWS's answer about the EKS cluster that a pool's machines join, nil if it is no
@@ -40,7 +40,7 @@ func (in Input) BeingMade(pool *intent.Pool) string {
 const maxNodegroupName = 63
 
 // replacementSuffix matches the end of a replacement's name, after the name in Git.
-var replacementSuffix = regexp.MustCompile(`^-[0-9a-f]{6}$`)
+var replacementSuffix = lazyregexp.New(`^-[0-9a-f]{6}$`)
 
 // ReplacementBase returns the name in Git, truncated so that a suffix fits.
 func ReplacementBase(name string) string {

@@ -1,13 +1,13 @@
 package model
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/observed"
 	"github.com/weir-gitops/weir/reconciler/step"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Bears reports whether a resource has the pool's name, or a name that derives from its launch
@@ -42,7 +42,7 @@ func derives(u *intent.Unplanned, tag string) bool {
 
 // cutName matches a derived name that was too long: its end is replaced by a hash of the whole
 // name.
-var cutName = regexp.MustCompile(`^(.+)-[0-9a-f]{8}$`)
+var cutName = lazyregexp.New(`^(.+)-[0-9a-f]{8}$`)
 
 // derivesCut reports whether a truncated derived name may belong to a launch configuration: after a
 // cluster's name, it continues with the configuration's name, as far as the shorter of the two

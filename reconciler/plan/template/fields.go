@@ -2,7 +2,6 @@ package template
 
 import (
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/weir-gitops/weir/reconciler/plan/model"
 	"github.com/weir-gitops/weir/reconciler/rollout"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Fields identify changes: a stop records the fields that the stopped change set. Their keys do not
@@ -122,7 +122,7 @@ func (f Fields) fields(pool *intent.Pool, data intent.TemplateData) (out []rollo
 	return out
 }
 
-var position = regexp.MustCompile(`\[(\d+)\]`)
+var position = lazyregexp.New(`\[(\d+)\]`)
 
 // fieldKey returns a member's path with an element's identity in place of its position.
 func fieldKey(key string, data intent.TemplateData) string {
@@ -169,4 +169,4 @@ func (f Fields) userDataFields(text string) (out []rollout.Field) {
 }
 
 // plainSection matches names of sections that may appear in a record. Any other name may be secret.
-var plainSection = regexp.MustCompile(`^[a-z][a-z0-9_./-]{0,40}$`)
+var plainSection = lazyregexp.New(`^[a-z][a-z0-9_./-]{0,40}$`)

@@ -2,8 +2,9 @@
 package variables
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Variables have the same forms as in clusterctl: ${VAR}, ${VAR:-default} and ${VAR:=default}. The latter
@@ -12,7 +13,7 @@ import (
 //
 // As in clusterctl and Flux, variables are substituted in all objects, even in kinds that weir does not read.
 // There, variables without a value stay unchanged.
-var variableForm = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)(:[-=]((?s:.*)))?$`)
+var variableForm = lazyregexp.New(`^([A-Za-z_][A-Za-z0-9_]*)(:[-=]((?s:.*)))?$`)
 
 // Misuse is a variable that cannot be substituted.
 type Misuse struct {

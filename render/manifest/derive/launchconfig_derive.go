@@ -5,11 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
@@ -79,7 +79,7 @@ func (k configKey) differences(o configKey) string {
 	return strings.Join(out, " and ")
 }
 
-var notInTemplateName = regexp.MustCompile(`[^a-zA-Z0-9().\-/_]`)
+var notInTemplateName = lazyregexp.New(`[^a-zA-Z0-9().\-/_]`)
 
 // derivedName returns a name that EC2 accepts. A name that had to be changed ends in a hash of the original.
 func derivedName(name string) string {

@@ -4,18 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/userdata"
 )
 
 // nodegroupName matches the nodegroup names that EKS accepts.
-var nodegroupName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`)
+var nodegroupName = lazyregexp.New(`^[0-9A-Za-z][A-Za-z0-9_-]{0,62}$`)
 
 // nodegroupPool derives a pool of kind AWSManagedMachinePool.
 func (b *Builder) nodegroupPool(d *draft, o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec]) {

@@ -2,11 +2,11 @@ package kinds
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/strict"
 	"go.yaml.in/yaml/v3"
 )
@@ -18,7 +18,7 @@ const SSMPrefix = intent.ParameterPrefix
 
 // ImageVariable matches what an imageLookupFormat may contain between double braces. CAPA accepts
 // any Go template, but only these two variables exist in it.
-var ImageVariable = regexp.MustCompile(`\{\{-?\s*\.(\w+)\s*-?\}\}`)
+var ImageVariable = lazyregexp.New(`\{\{-?\s*\.(\w+)\s*-?\}\}`)
 
 // The kinds that a pool's spec.launchConfigRef may name.
 const (

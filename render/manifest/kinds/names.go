@@ -2,17 +2,17 @@ package kinds
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/strict"
 	"golang.org/x/crypto/blake2b"
 )
 
 // idDigits matches the part of an EC2 resource id after the prefix: 17 hexadecimal digits, or 8 for resources
 // made before 2018 ("Resource IDs" in the user guide of EC2).
-var idDigits = regexp.MustCompile(`^([0-9a-f]{8}|[0-9a-f]{17})$`)
+var idDigits = lazyregexp.New(`^([0-9a-f]{8}|[0-9a-f]{17})$`)
 
 // CheckID reports an id that does not have the form of its kind.
 func CheckID(r Reporter, p intent.Path, id, prefix string) {
@@ -72,7 +72,7 @@ func noARN(at intent.Path, arn string) (strict.Fault, bool) {
 
 // TemplateName matches the names of launch templates, according to EC2's API reference. weir itself makes
 // names of up to MaxTemplateName characters.
-var TemplateName = regexp.MustCompile(`^[a-zA-Z0-9().\-/_]{3,128}$`)
+var TemplateName = lazyregexp.New(`^[a-zA-Z0-9().\-/_]{3,128}$`)
 
 // Tag keys of CAPA and of the AWS cloud provider.
 const (

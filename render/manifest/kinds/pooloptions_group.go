@@ -2,10 +2,10 @@ package kinds
 
 import (
 	"cmp"
-	"regexp"
 
 	rows "github.com/weir-gitops/weir/render/field"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // GroupOptions are members of an Auto Scaling group that AWSMachinePool does not
@@ -108,8 +108,8 @@ func GroupMetrics() []string {
 }
 
 var (
-	targetGroupARN  = regexp.MustCompile(`^arn:[^:]+:elasticloadbalancing:[^:]*:[^:]*:targetgroup/.+`)
-	latticeGroupARN = regexp.MustCompile(`^arn:[^:]+:vpc-lattice:[^:]*:[^:]*:targetgroup/.+`)
+	targetGroupARN  = lazyregexp.New(`^arn:[^:]+:elasticloadbalancing:[^:]*:[^:]*:targetgroup/.+`)
+	latticeGroupARN = lazyregexp.New(`^arn:[^:]+:vpc-lattice:[^:]*:[^:]*:targetgroup/.+`)
 )
 
 // SourceType derives the type of a traffic source from its identifier.

@@ -2,16 +2,17 @@ package kinds
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // kubeVersion is Cluster API's pattern for a Kubernetes version, without the v.
-var kubeVersion = regexp.MustCompile(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-0-9a-zA-Z_.+]*)$`)
+var kubeVersion = lazyregexp.New(`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)([-0-9a-zA-Z_.+]*)$`)
 
 // eksVersion is the pattern of AWSManagedControlPlane.spec.version. The patch version is optional.
-var eksVersion = regexp.MustCompile(`^v?(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*))?$`)
+var eksVersion = lazyregexp.New(`^v?(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(\.(0|[1-9][0-9]*))?$`)
 
 // Kubernetes is a Kubernetes version. Text has the form v1.31.2. The zero value means "not written".
 type Kubernetes struct {

@@ -3,18 +3,18 @@ package rules
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // dnsName is the pattern of object names.
-var dnsName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+var dnsName = lazyregexp.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 // checkName reports a name that Kubernetes does not accept.
 func checkName(r kinds.Reporter) {
@@ -26,7 +26,7 @@ func checkName(r kinds.Reporter) {
 
 // labelName matches a valid label value of Kubernetes, and a valid label key after the optional
 // prefix.
-var labelName = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+var labelName = lazyregexp.New(`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
 
 // checkLabels reports keys of labels or annotations, and values of labels, that Kubernetes does not accept.
 func checkLabels(r kinds.Reporter, p intent.Path, m map[string]string, values bool) {
@@ -46,7 +46,7 @@ func checkLabels(r kinds.Reporter, p intent.Path, m map[string]string, values bo
 
 // tagText matches the tag keys and values that CAPA allows; AWS accepts letters of other scripts as
 // well.
-var tagText = regexp.MustCompile(`^[a-zA-Z0-9\s_.:=+\-@/]*$`)
+var tagText = lazyregexp.New(`^[a-zA-Z0-9\s_.:=+\-@/]*$`)
 
 // CheckTags applies CAPA's rules for additionalTags, and refuses weir's own keys, which record the owner of a
 // resource.
@@ -109,7 +109,7 @@ func checkHooks(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 
 // spotPrice is CAPA's pattern for maxPrice. A mistake in CAPA's schema disables it, but EC2 refuses values
 // that do not match.
-var spotPrice = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+var spotPrice = lazyregexp.New(`^[0-9]+(\.[0-9]+)?$`)
 
 // minSpotPrice is the minimum spot price, in US dollars per hour: MaxPrice of
 // LaunchTemplateSpotMarketOptionsRequest in EC2's API reference, and SpotMaxPrice of InstancesDistribution in

@@ -2,13 +2,13 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
 // clusterName matches the cluster names that EKS accepts: CreateCluster in its API reference.
-var clusterName = regexp.MustCompile(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
+var clusterName = lazyregexp.New(`^[0-9A-Za-z][A-Za-z0-9_-]{0,99}$`)
 
 // checkControlPlane reports a cluster name that EKS does not accept.
 func checkControlPlane(o *kinds.Decoded[kinds.AWSManagedControlPlaneSpec], r kinds.Reporter) {

@@ -2,10 +2,10 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/userdata"
 )
@@ -22,7 +22,7 @@ func CheckKubeadmVersion(r kinds.Reporter, v kinds.Kubernetes) {
 }
 
 // partitionType matches the types that Cluster API's schema accepts.
-var partitionType = regexp.MustCompile(`^(Linux|LinuxSwap|LinuxRAID|LVM|Fat32|NTFS|LinuxExtended|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`)
+var partitionType = lazyregexp.New(`^(Linux|LinuxSwap|LinuxRAID|LVM|Fat32|NTFS|LinuxExtended|[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})$`)
 
 // CheckKubeadm applies the rules of Cluster API's webhook and schema. It notes fields without effect on
 // workers of Kubernetes 1.minor.

@@ -3,11 +3,11 @@ package rules
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
@@ -82,13 +82,13 @@ func checkNodegroupTaints(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 }
 
 // roleName matches the role names that IAM accepts: CreateRole in its API reference.
-var roleName = regexp.MustCompile(`^[\w+=,.@-]{1,64}$`)
+var roleName = lazyregexp.New(`^[\w+=,.@-]{1,64}$`)
 
 // policyARN and rolePath match ARNs of policies, and paths: PolicyArn of AttachRolePolicy and Path of
 // CreateRole in the API reference of IAM.
 var (
-	policyARN = regexp.MustCompile(`^arn:[^:]+:iam::(aws|[0-9]{12}):policy/.+$`)
-	rolePath  = regexp.MustCompile(`^/([!-~]+/)?$`)
+	policyARN = lazyregexp.New(`^arn:[^:]+:iam::(aws|[0-9]{12}):policy/.+$`)
+	rolePath  = lazyregexp.New(`^/([!-~]+/)?$`)
 )
 
 // checkRole checks the fields about the node role. The planner compares them with the role.
@@ -151,7 +151,7 @@ func checkNodegroupHooks(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 	}
 }
 
-var hookName = regexp.MustCompile(`^[A-Za-z0-9\-_/]{1,255}$`)
+var hookName = lazyregexp.New(`^[A-Za-z0-9\-_/]{1,255}$`)
 
 // checkHookQuotas checks lifecycle hooks by the rules of Auto Scaling. CAPA accepts heartbeat timeouts above
 // the documented maximum of Auto Scaling.

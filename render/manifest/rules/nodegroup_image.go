@@ -2,11 +2,11 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
@@ -101,9 +101,9 @@ func (d *Derived) checkLookedUpVolumes(lt *kinds.LaunchTemplate) {
 // "EKS optimized Windows AMI versions" in the user guide of EKS. Releases of Amazon Linux start with a
 // Kubernetes version. Releases of Bottlerocket start with Bottlerocket's version.
 var (
-	releaseAmazonLinux  = regexp.MustCompile(`^([0-9]+\.[0-9]+)\.[0-9]+-20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])$`)
-	releaseBottlerocket = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+-[0-9a-f]{8}$`)
-	releaseWindows      = regexp.MustCompile(`^([0-9]+\.[0-9]+)-20[0-9]{2}\.(0[1-9]|1[0-2])\.(0[1-9]|[12][0-9]|3[01])$`)
+	releaseAmazonLinux  = lazyregexp.New(`^([0-9]+\.[0-9]+)\.[0-9]+-20[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])$`)
+	releaseBottlerocket = lazyregexp.New(`^[0-9]+\.[0-9]+\.[0-9]+-[0-9a-f]{8}$`)
+	releaseWindows      = lazyregexp.New(`^([0-9]+\.[0-9]+)-20[0-9]{2}\.(0[1-9]|1[0-2])\.(0[1-9]|[12][0-9]|3[01])$`)
 )
 
 // CheckAMIVersion checks the form of spec.amiVersion, and that it is for the Kubernetes version, which is

@@ -2,11 +2,11 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/nearest"
 )
@@ -15,8 +15,8 @@ var (
 	terminationPolicies = []string{"Default", "AllocationStrategy", "ClosestToNextInstanceHour", "NewestInstance", "OldestInstance", "OldestLaunchConfiguration", "OldestLaunchTemplate"}
 	healthChecks        = []string{"EC2", "EBS", "ELB", "VPC_LATTICE"}
 
-	lambdaARN      = regexp.MustCompile(`^arn:[^:]+:lambda:.+`)
-	versionOrAlias = regexp.MustCompile(`^([1-9][0-9]*|\$Latest|\$Default)$`)
+	lambdaARN      = lazyregexp.New(`^arn:[^:]+:lambda:.+`)
+	versionOrAlias = lazyregexp.New(`^([1-9][0-9]*|\$Latest|\$Default)$`)
 )
 
 // longestGroupName is Auto Scaling's limit for the name of a group, in characters.

@@ -2,10 +2,10 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/secret"
 	"github.com/weir-gitops/weir/render/sops"
@@ -73,7 +73,7 @@ func SecretValues(objects []kinds.Object) []string {
 }
 
 // reference matches a variable that substitution left because it has no value.
-var reference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+var reference = lazyregexp.New(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 // Ciphertext reports user data that contains text encrypted by SOPS. Its file had no metadata for decryption,
 // so no node could use the user data.

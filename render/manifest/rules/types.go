@@ -3,13 +3,13 @@ package rules
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/diag"
 	"github.com/weir-gitops/weir/render/instancetypes"
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 	"github.com/weir-gitops/weir/render/nearest"
 )
@@ -124,7 +124,7 @@ func CheckAMIType(r kinds.Reporter, pool intent.ObjectRef, s *kinds.AWSManagedMa
 var gPUImages = []string{"AmazonLinuxGPU", "AmazonLinux2023GPU"}
 
 // architectureWord finds an architecture in the name of an image.
-var architectureWord = regexp.MustCompile(`(?i)(arm64|aarch64|x86[_-]64|amd64)`)
+var architectureWord = lazyregexp.New(`(?i)(arm64|aarch64|x86[_-]64|amd64)`)
 
 // checkImageArchitecture reports instance types that cannot run the looked-up image. The lookup requests the
 // architecture of the instance type in the launch template, or of the first override. The planner checks an

@@ -3,11 +3,11 @@ package rules
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
@@ -118,8 +118,8 @@ func checkThroughput(r kinds.Reporter, p intent.Path, v *kinds.Volume) {
 // keyID and keyARN match KMS keys. A key may be regional or multi-regional. KmsKeyId of
 // LaunchTemplateEbsBlockDeviceRequest in EC2's API reference accepts an id, an alias, or the ARN of either.
 var (
-	keyID  = regexp.MustCompile(`^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})$`)
-	keyARN = regexp.MustCompile(`^arn:[^:]+:kms:[^:]+:[0-9]{12}:(key|alias)/.+$`)
+	keyID  = lazyregexp.New(`^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})$`)
+	keyARN = lazyregexp.New(`^arn:[^:]+:kms:[^:]+:[0-9]{12}:(key|alias)/.+$`)
 )
 
 func checkEncryption(r kinds.Reporter, p intent.Path, v *kinds.Volume) {

@@ -2,11 +2,11 @@ package rules
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/render/intent"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/manifest/kinds"
 )
 
@@ -14,9 +14,9 @@ import (
 // A zone adds a letter. A local or wavelength zone adds a location (us-west-2-lax-1a). The id of a zone has a
 // short form of the region (euw1-az2).
 var (
-	regionName = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+`)
-	zoneName   = regexp.MustCompile(`^[a-z]+(-[a-z]+)+-[0-9]+([a-z]|(-[a-z0-9]+)+)$`)
-	zoneID     = regexp.MustCompile(`^[a-z]+[0-9]+(-[a-z0-9]+)*-az[0-9]+$`)
+	regionName = lazyregexp.New(`^[a-z]+(-[a-z]+)+-[0-9]+`)
+	zoneName   = lazyregexp.New(`^[a-z]+(-[a-z]+)+-[0-9]+([a-z]|(-[a-z0-9]+)+)$`)
+	zoneID     = lazyregexp.New(`^[a-z]+[0-9]+(-[a-z0-9]+)*-az[0-9]+$`)
 )
 
 // checkZones reports invalid zone names, and zones of several regions. A pool is in one region

@@ -12,12 +12,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/weir-gitops/weir/reconciler/imageupdates"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/visible"
 	"github.com/weir-gitops/weir/source"
 	"github.com/weir-gitops/weir/source/snapshot"
@@ -315,7 +315,7 @@ func targetsOf(pins []imageupdates.Pin) (out []string) {
 	return slices.Compact(out)
 }
 
-var notInBranches = regexp.MustCompile(`[^a-z0-9]+`)
+var notInBranches = lazyregexp.New(`[^a-z0-9]+`)
 
 // slug identifies a family in the name of a branch.
 func slug(family string) string {

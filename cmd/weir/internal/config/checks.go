@@ -4,56 +4,46 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/weir-gitops/weir/reconciler/targetspec"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/render/values"
 	"github.com/weir-gitops/weir/source/transport"
 )
 
 var (
-	instancePattern = pattern(`^[a-z0-9][a-z0-9-]{0,62}$`)
-	namePattern     = pattern(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	instancePattern = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,62}$`)
+	namePattern     = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	// targetPattern allows for the length of the values of placeholders.
-	targetPattern     = pattern(`^(?:[A-Za-z0-9]|\{[1-9]\})(?:[A-Za-z0-9._-]|\{[1-9]\}){0,62}$`)
-	dependencyPattern = pattern(`^(?:[A-Za-z0-9_*]|\{[1-9]\})(?:[A-Za-z0-9._*-]|\{[1-9]\}){0,255}$`)
+	targetPattern     = lazyregexp.New(`^(?:[A-Za-z0-9]|\{[1-9]\})(?:[A-Za-z0-9._-]|\{[1-9]\}){0,62}$`)
+	dependencyPattern = lazyregexp.New(`^(?:[A-Za-z0-9_*]|\{[1-9]\})(?:[A-Za-z0-9._*-]|\{[1-9]\}){0,255}$`)
 	// regionPattern checks only the form, because AWS adds regions.
-	regionPattern  = pattern(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
-	accountPattern = pattern(`^[0-9]{12}$`)
-	rolePattern    = pattern(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
-	kmsKeyPattern  = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
+	regionPattern  = lazyregexp.New(`^[a-z]{2,4}(-[a-z]+)+-[0-9]+$`)
+	accountPattern = lazyregexp.New(`^[0-9]{12}$`)
+	rolePattern    = lazyregexp.New(`^arn:aws[a-z-]*:iam::[0-9]{12}:role/[\x21-\x7e]+$`)
+	kmsKeyPattern  = lazyregexp.New(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(key|alias)/[A-Za-z0-9/_-]+$`)
 	// sharedKeyPattern matches the ARN of a key, but not of its alias.
-	sharedKeyPattern = pattern(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
+	sharedKeyPattern = lazyregexp.New(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+$`)
 	// ssmPattern matches a path of AWS Systems Manager with room for names below it: a parameter has at
 	// most 15 levels, and a join token uses five of them.
-	ssmPattern = pattern(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
+	ssmPattern = lazyregexp.New(`^(/[A-Za-z0-9_.-]{1,100}){1,8}$`)
 	// tablePattern matches the table names that DynamoDB accepts.
-	tablePattern = pattern(`^[A-Za-z0-9_.-]{3,255}$`)
+	tablePattern = lazyregexp.New(`^[A-Za-z0-9_.-]{3,255}$`)
 	// headerPattern matches names of headers that no other part of a request uses.
-	headerPattern = pattern(`^[Xx]-[A-Za-z0-9-]{1,62}$|^[Rr]emote-[A-Za-z0-9-]{1,62}$`)
+	headerPattern = lazyregexp.New(`^[Xx]-[A-Za-z0-9-]{1,62}$|^[Rr]emote-[A-Za-z0-9-]{1,62}$`)
 )
-
-// pattern compiles an expression at its first use, because many commands read no configuration.
-func pattern(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
-
-func valid(form func() *regexp.Regexp) func(string) bool {
-	return func(s string) bool { return form().MatchString(s) }
-}
 
 // Validators of names and identifiers. They check only the form.
 var (
-	ValidInstance = valid(instancePattern)
-	ValidName     = valid(namePattern) // of a source or of a target without placeholders
+	ValidInstance = instancePattern.MatchString
+	ValidName     = namePattern.MatchString // of a source or of a target without placeholders
 	ValidVar      = values.Name.MatchString
-	ValidKMSKey   = valid(kmsKeyPattern)
-	ValidAccount  = valid(accountPattern)
-	ValidRegion   = valid(regionPattern)
+	ValidKMSKey   = kmsKeyPattern.MatchString
+	ValidAccount  = accountPattern.MatchString
+	ValidRegion   = regionPattern.MatchString
 )
 
 func checkListen(text string) (wrong, help string) {
@@ -166,7 +156,7 @@ func checkPath(text string) (wrong, help string) {
 func SSMPrefixFault(prefix string) (why, wayOut string) {
 	root := strings.ToLower(strings.TrimPrefix(prefix, "/"))
 	switch {
-	case !ssmPattern().MatchString(prefix):
+	case !ssmPattern.MatchString(prefix):
 		return fmt.Sprintf("%q is not a prefix of parameters", prefix),
 			"write it like /weir: up to eight parts of letters, digits, dots, dashes and underscores, each after a slash, and none at the end"
 	case strings.HasPrefix(root, "aws") || strings.HasPrefix(root, "ssm"):

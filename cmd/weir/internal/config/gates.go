@@ -55,7 +55,7 @@ func (v *validator) dependencies() {
 		}
 		for j, entry := range t.DependsOn {
 			at := fmt.Sprintf("targets[%d].dependsOn[%d]", i, j)
-			if !dependencyPattern().MatchString(entry) {
+			if !dependencyPattern.MatchString(entry) {
 				continue // already reported
 			}
 			v.placeholders(at, entry, glob)

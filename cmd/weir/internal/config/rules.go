@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/targetspec"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 	"github.com/weir-gitops/weir/status/access"
 	"github.com/weir-gitops/weir/status/events/kinds"
 	"github.com/weir-gitops/weir/status/forge"
@@ -25,7 +25,7 @@ type rule struct {
 	// words lists the only valid values, form is their pattern, and check returns the fault of a value and
 	// the remedy.
 	words []string
-	form  func() *regexp.Regexp
+	form  *lazyregexp.Regexp
 	check func(text string) (wrong, help string)
 	// wrong and help are the message about a value that is not in words or form, if these do not explain it
 	// themselves.
@@ -56,7 +56,7 @@ func header(initial string) rule {
 
 // id returns the rule of an EC2 identifier: a prefix and 8 or 17 hexadecimal digits.
 func id(prefix, of string) rule {
-	return rule{form: pattern("^" + prefix + "([0-9a-f]{8}|[0-9a-f]{17})$"), wrong: "%q is not the id of a " + of}
+	return rule{form: lazyregexp.New("^" + prefix + "([0-9a-f]{8}|[0-9a-f]{17})$"), wrong: "%q is not the id of a " + of}
 }
 
 // rules contains the rules of keys by path; [] stands for an entry of a list. Rows of a target's table use
@@ -172,8 +172,8 @@ func (r rule) fault(text string) (wrong, help string) {
 	case r.words != nil && !slices.Contains(r.words, text):
 		all, last := r.words[:len(r.words)-1], r.words[len(r.words)-1]
 		wrong = "want " + strings.TrimPrefix(strings.Join(all, ", ")+" or "+last, " or ") + ", got %q"
-	case r.form != nil && !r.form().MatchString(text):
-		wrong = "%q does not match " + r.form().String()
+	case r.form != nil && !r.form.MatchString(text):
+		wrong = "%q does not match " + r.form.String()
 	case r.check != nil:
 		return r.check(text)
 	default:

@@ -70,9 +70,9 @@ func shape(at string, t reflect.Type) schema.Node {
 	}
 	out := anyScalar()
 	if r.form != nil {
-		out["pattern"] = r.form().String()
+		out["pattern"] = r.form.String()
 		if !r.isRequired() && !strings.HasSuffix(at, "[]") {
-			out["pattern"] = "^$|" + r.form().String() // an empty value counts as missing
+			out["pattern"] = "^$|" + r.form.String() // an empty value counts as missing
 		}
 	}
 	return out

@@ -58,7 +58,7 @@ func (v *validator) row(at string, t *targetspec.Target, key string, g targetspe
 // account checks that the roles of a target or a row belong to its account, and the names of its variables.
 func (v *validator) account(at string, t *targetspec.Target) {
 	for _, role := range rolesOf(t) {
-		if account := accountOf(role.arn); rolePattern().MatchString(role.arn) && t.AccountID != "" && account != t.AccountID {
+		if account := accountOf(role.arn); rolePattern.MatchString(role.arn) && t.AccountID != "" && account != t.AccountID {
 			v.found.fault(at+"."+role.key, "bad-value", "", "the role is in account %s, but accountID is %s", account, t.AccountID)
 		}
 	}

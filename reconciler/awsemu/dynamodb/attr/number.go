@@ -3,11 +3,11 @@ package attr
 import (
 	"fmt"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/weir-gitops/weir/reconciler/awsemu/wire"
+	"github.com/weir-gitops/weir/render/lazyregexp"
 )
 
 // Numbers in DynamoDB have up to 38 digits, and range from 1E-130 to 9.99…E+125.
@@ -25,7 +25,7 @@ type Number struct {
 
 var errOverflow = Invalid("Number overflow. Attempting to store a number with magnitude larger than supported range")
 
-var decimal = regexp.MustCompile(`^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?$`)
+var decimal = lazyregexp.New(`^([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?$`)
 
 // ParseNumber parses a number in DynamoDB's format.
 func ParseNumber(text string) (Number, error) {
