@@ -91,7 +91,7 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, rev
 		if !strings.HasPrefix(c.ref, "refs/tags/") {
 			return "", refusalf("no signed tag led to commit %s", revision[:12])
 		}
-		return "", refusalf("tag %q is not annotated, so it cannot be signed: it names commit %s directly; make it with git tag -s", name, revision[:12])
+		return "", refusalf("tag %q is not annotated, so it cannot be signed: it names commit %s directly; create it with git tag -s", name, revision[:12])
 	}
 	raw, err := r.db.Meta(plumbing.TagObject, c.hash)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r repository) attestTag(keys *signature.Keys, c candidate, again bool, rev
 	var whole, signed object.Tag
 	if whole.Decode(git.Object(plumbing.TagObject, raw)) != nil || signed.Decode(git.Object(plumbing.TagObject, o.Payload)) != nil ||
 		whole.Target != signed.Target || whole.TargetType != signed.TargetType {
-		return "", refusalf("tag %q by %s: what is signed is not what it names", o.Name, o.Who)
+		return "", refusalf("tag %q by %s: the signed contents differ from what it names", o.Name, o.Who)
 	}
 	return by, nil
 }

@@ -54,7 +54,7 @@ func (b *localBackend) defaultBranch(dirs git.Dirs, refs storer.ReferenceStorer)
 		}
 		return branch("master"), nil
 	default:
-		return "", fault.New(fault.MissingRef, "%s does not tell which of its branches is the default one; set ref.branch", b.path)
+		return "", fault.New(fault.MissingRef, "%s does not show which of its branches is the default one; set ref.branch", b.path)
 	}
 }
 

@@ -276,7 +276,7 @@ func (b *mirrorBackend) load() (snapshot.Snapshot, error) {
 	err = b.mirror.attest(b.policy, candidate{hash: named}, true, &s)
 	var f *fault.Error
 	if errors.As(err, &f) {
-		b.log.Warn("the commit that was applied last is not signed as the configuration asks now", slog.String("revision", s.Revision), slog.Any("error", err))
+		b.log.Warn("the commit that was applied last is not signed as the configuration now requires", slog.String("revision", s.Revision), slog.Any("error", err))
 		return snapshot.Snapshot{}, nil
 	}
 	return s, err

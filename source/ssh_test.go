@@ -153,7 +153,7 @@ func TestSSHKeys(t *testing.T) {
 	r.ssh.Allow(sourcetest.WriteSSHKey(t, r.key, "hunter2"))
 	wantRevision(t, g, one) // The file changed, and is encrypted now.
 	r.ssh.Allow(sourcetest.NewSSHKey(t).PublicKey())
-	say(fault.AuthFailed, "does not take the key ssh-ed25519 SHA256:")
+	say(fault.AuthFailed, "does not accept the key ssh-ed25519 SHA256:")
 	r.ssh.Allow(sourcetest.WriteSSHKey(t, r.key, "hunter2-else"))
 	say(fault.AuthFailed, "do not decrypt")
 	overwrite(t, r.phrase, "hunter2-else")
@@ -273,7 +273,7 @@ func TestSSHConfiguration(t *testing.T) {
 		"no known hosts":  {"git@h:x", transport.Auth{SSHKeyFile: "k"}, "ssh-keyscan"},
 		"token":           {"git@h:x", transport.Auth{SSHKeyFile: "k", KnownHostsFile: "h", TokenFile: "t"}, "are for https"},
 		"key over https":  {"https://h/x", full, "are for ssh://"},
-		"password in url": {"ssh://git:hunter2@h/x", full, "carries a password"},
+		"password in url": {"ssh://git:hunter2@h/x", full, "contains a password"},
 		"no path":         {"ssh://git@h/", full, "needs a host and a path"},
 		"dash path":       {"git@h:-x", full, "must not start with a dash"},
 		"dash host":       {"ssh://-oProxyCommand=x/y", full, "not a valid name for a host"},

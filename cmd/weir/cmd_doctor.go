@@ -231,7 +231,7 @@ func (s surroundings) diagnosis(r *doctor.Report) {
 	}
 	fmt.Fprintf(s.stdout, "%d as assumed, %d different, %d not checked; %d calls in %s.\n", r.Count(doctor.AsAssumed), r.Count(doctor.Differs), r.Count(doctor.NotSeen), calls(r), r.Ended.Sub(r.Began).Round(time.Second))
 	if r.Count(doctor.Differs) > 0 {
-		fmt.Fprintln(s.stdout, "The page reference/assumptions.md explains the consequences. Please attach the report to an issue (-o markdown).")
+		fmt.Fprintln(s.stdout, "The page reference/assumptions.md explains the consequences. To report a difference, attach the output of -o markdown to an issue.")
 	}
 }
 

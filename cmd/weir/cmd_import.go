@@ -142,7 +142,7 @@ func (f *importFlags) check() error {
 		return usage("an account has twelve digits", "%q is not an AWS account", f.account)
 	}
 	if f.plain && !f.recipients.None() {
-		return usage("use only one of them", "--plain-user-data encrypts nothing, and --age and --kms-key-arn are given")
+		return usage("use only one of them", "--plain-user-data cannot be combined with --age and --kms-key-arn")
 	}
 	for _, r := range f.recipients.Age {
 		if err := sops.ParseRecipient(r); err != nil {

@@ -73,7 +73,7 @@ func planCommand(s surroundings) *cobra.Command {
 	}
 	outputFlag(c, &output, outputText, outputJSON, outputYAML, outputMarkdown)
 	c.Flags().BoolVar(&detailed, "detailed-exitcode", false, "exit with 2 if the plan has changes")
-	c.Flags().BoolVar(&full, "full", false, "cut no value to the terminal's width")
+	c.Flags().BoolVar(&full, "full", false, "do not shorten values to the terminal's width")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		reports, err := planned(c, s, &flags, proposal, server, args)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-const policyHelp = `Print the least IAM policies that weir needs: for the role that applies, for the role
+const policyHelp = `Print the smallest IAM policies that weir needs: for the role that applies, for the role
 that only plans, and for the daemon's own identity. That identity assumes these roles, and
 uses the DynamoDB table and the KMS keys that coordination names.
 
@@ -50,7 +50,7 @@ func policyCommand(s surroundings) *cobra.Command {
 	var output string
 	c := &cobra.Command{
 		Use:   "policy (--config FILE [TARGET…] | --account ID --region REGION --instance NAME) [flags]",
-		Short: "print the least IAM policies that weir needs",
+		Short: "print the smallest IAM policies that weir needs",
 		Long:  policyHelp + exitHelp("policy"),
 		Example: `  weir policy --config weir.yaml
   weir policy --config weir.yaml prod --apply -o json > apply.json

@@ -51,7 +51,7 @@ func stateCommand(s surroundings) *cobra.Command {
 		}
 		switch {
 		case old.Instance != next.Instance:
-			return usage("give both the same instance: it is the owner in the tags of weir's resources", "%s is of instance %s, and %s of %s", from, old.Instance, to, next.Instance)
+			return usage("give both the same instance: it is the owner in the tags of weir's resources", "%s is for instance %s, but %s is for %s", from, old.Instance, to, next.Instance)
 		case records.Name(old) == records.Name(next):
 			return usage("name a configuration with another place", "both keep their records in %s", records.Name(old))
 		}

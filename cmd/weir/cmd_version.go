@@ -44,7 +44,7 @@ func versionCommand(s surroundings) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "version [flags]",
 		Short:   "print the version, commit and Go version of this binary",
-		Long:    "Print the version, the commit and the Go version that this binary was made from.\n" + exitHelp("version"),
+		Long:    "Print the version, the commit and the Go version that this binary was built from.\n" + exitHelp("version"),
 		Example: "  weir version -o json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

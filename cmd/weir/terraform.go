@@ -21,7 +21,7 @@ const maxState = 512 << 20
 // readTerraform reads the state that a flag names.
 func readTerraform(path string) (terraform.State, error) {
 	if scheme, _, remote := strings.Cut(path, "://"); remote {
-		return terraform.State{}, usage("terraform state pull >state.json, and name that file", "--from-terraform: weir reads no state by %s://", wording.Clean(scheme))
+		return terraform.State{}, usage("terraform state pull >state.json, and name that file", "--from-terraform: weir cannot read a state from %s://", wording.Clean(scheme))
 	}
 	file, err := os.Open(path) //nolint:gosec // the user chose the path
 	if err != nil {
@@ -100,7 +100,7 @@ func printRemoved(s surroundings, output string, state terraform.State, reports 
 		fmt.Fprintln(w, "The Terraform state has none of the adopted resources.")
 		return
 	}
-	fmt.Fprintln(w, "# In the place of these resources (Terraform 1.7 or newer); terraform plan must then say \"0 to destroy\":")
+	fmt.Fprintln(w, "# Write this in place of these resources (Terraform 1.7 or newer); terraform plan must then say \"0 to destroy\":")
 	for line := range strings.Lines(blocks) {
 		fmt.Fprintln(w, visible.Text(strings.TrimSuffix(line, "\n")))
 	}

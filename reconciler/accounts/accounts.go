@@ -179,7 +179,7 @@ func (s *Set) Guard(b *reconciler.Batch, others iter.Seq[reconciler.ScopeKey]) {
 			}
 			d.Diagnostics = append(slices.Clone(d.Diagnostics), diag.Diagnostic{
 				Severity: diag.Warning, Code: "roles-differ",
-				Summary: fmt.Sprintf("targets reach account %s, region %s by different roles, so nothing is deleted there", s.Probably(b.Key), b.Key.Region),
+				Summary: fmt.Sprintf("targets reach account %s, region %s by different roles, so weir deletes nothing there", s.Probably(b.Key), b.Key.Region),
 				Detail:  "Give all targets of an account and region the same roleARN.",
 			})
 		}

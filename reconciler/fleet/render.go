@@ -324,7 +324,7 @@ func roleOf(r *render.Kept, configured string, allowed []string) (string, *diag.
 		return "", &diag.Diagnostic{
 			Severity: diag.Error, Code: "role-not-allowed", Object: "Cluster " + named.Key.String(),
 			Summary: "the cluster's identity names the role " + roles[0] + ", which the configuration does not allow",
-			Detail:  "Add it to targets.allowedRoleARNs, or take the identity out of the manifests.",
+			Detail:  "Add it to targets.allowedRoleARNs, or remove the identity from the manifests.",
 		}
 	}
 	return roles[0], nil

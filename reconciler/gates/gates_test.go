@@ -226,7 +226,7 @@ func TestGatesOfATarget(t *testing.T) {
 		"never open":                 {c: Conditions{Windows: never}, want: model.Gates{AsReviewed: true, Window: "no window opens within two weeks"}},
 		"overridden":                 {c: Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "prod"}}}, want: model.Gates{AsReviewed: true}},
 		"another overridden":         {c: Conditions{Windows: closed}, r: Records{Overrides: []Override{{Target: "dev"}}}, want: model.Gates{AsReviewed: true, Window: "the next window opens on Wed 4 Mar 09:00 UTC"}},
-		"a wave":                     {c: Conditions{DependsOn: []string{"canary"}}, want: model.Gates{AsReviewed: true, Wave: "waits for the target canary, which is not there: a commit has to bring it, or dependsOn to name another"}},
+		"a wave":                     {c: Conditions{DependsOn: []string{"canary"}}, want: model.Gates{AsReviewed: true, Wave: "waits for the target canary, which does not exist: a commit must add it, or dependsOn must name another target"}},
 		"granted":                    {c: Conditions{Rendered: "w0"}, r: Records{Grants: []Grant{grant}}, want: model.Gates{AsReviewed: true, Grant: begun}},
 		"granted for what it wanted": {c: Conditions{Rendered: "w1"}, r: Records{Grants: []Grant{grant}}, want: model.Gates{AsReviewed: true}},
 		"granted for nothing known":  {r: Records{Grants: []Grant{{Target: "prod", Revision: "r1"}}}, want: model.Gates{AsReviewed: true}},

@@ -50,7 +50,7 @@ func (w *waves) find(d *reconciler.Desired, on []string) (wait string, earlier [
 		stands := w.before.Standings[name]
 		switch why := plan.WaitFor(d.Source, d.Commit.Revision, name, wants.Wanted, wants.Seq, stands); {
 		case !there:
-			return plan.WaitText(name, "is not there: a commit has to bring it, or dependsOn to name another"), nil
+			return plan.WaitText(name, "does not exist: a commit must add it, or dependsOn must name another target"), nil
 		case why == "":
 			earlier = append(earlier, stands.Earlier(name))
 		case stands.Held == step.HeldSuspended && suspendedText(w.records, name) != "":

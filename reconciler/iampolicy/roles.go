@@ -32,7 +32,7 @@ func ForRole(a Access, role string, scope Scope, targets, notes []string) RolePo
 	}
 	switch {
 	case p.Size > inlineLimit:
-		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters and a role's inline policies have at most %d: give regions roles of their own, or split it in two managed policies", p.Size, inlineLimit))
+		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters and a role's inline policies have at most %d: give regions roles of their own, or split it into two managed policies", p.Size, inlineLimit))
 	case p.Size > managedLimit:
 		p.Notes = append(p.Notes, fmt.Sprintf("it has %d characters: make it an inline policy of the role (at most %d), for a managed one has at most %d", p.Size, inlineLimit, managedLimit))
 	}

@@ -36,7 +36,7 @@ func (m *maker) bootstrap(key, cluster, text string) (b bootstrap, why string) {
 		}, ""
 	}
 	if !m.options.Secrets && !m.options.Plain {
-		return b, "its user data would stand in a Secret; give --age RECIPIENT or --kms-key-arn ARN to encrypt it, or --plain-user-data"
+		return b, "its user data would be in an unencrypted Secret; give --age RECIPIENT or --kms-key-arn ARN to encrypt it, or --plain-user-data"
 	}
 	s := &Secret{Name: key, Keys: []string{"value"}, Values: map[string]string{"value": text}}
 	if userdata.IgnitionVersion(text) != "" {

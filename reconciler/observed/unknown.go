@@ -62,7 +62,7 @@ func DiagnoseUnknownName(pool *intent.Pool, e *Error) diag.Diagnostic {
 	d := diag.Diagnostic{Severity: diag.Error, Code: "unknown-name", Summary: "AWS knows no " + e.Unknown.String(), Detail: diag.Hint("unknown-name")}
 	if e.Kind == Transient {
 		d.Severity, d.Summary = diag.Warning, d.Summary+" yet"
-		d.Detail = "Where it was made a moment ago it takes up to two minutes until all of AWS knows it. Else correct the name, or make it."
+		d.Detail = "If it was created a moment ago, AWS needs up to two minutes to show it everywhere. Otherwise correct the name, or create it."
 	}
 	object, field := e.Unknown.Field(pool)
 	d.Object, d.Field = object.String(), field.String()

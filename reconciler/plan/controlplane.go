@@ -112,7 +112,7 @@ func noteUnknown(c *model.Work, pool *intent.Pool, wanted string, steps []step.S
 	case c.In.Nodes != nil:
 		why = "its cluster did not answer with a version"
 	}
-	c.Note(diag.Info, pool, nil, "control-plane-unknown", "weir cannot wait for the control plane before it starts machines of Kubernetes "+wanted+", as it does not know the version of the API servers: "+why, diag.Hint("control-plane-unknown"))
+	c.Note(diag.Info, pool, nil, "control-plane-unknown", "weir cannot wait for the control plane before it starts machines of Kubernetes "+wanted+", because it does not know the version of the API servers: "+why, diag.Hint("control-plane-unknown"))
 }
 
 // changesImage reports whether a step starts machines with another image or other bootstrap data,

@@ -95,14 +95,14 @@ func (c *fence) holdOwner(steps []step.Step, owner string, relation model.Relati
 	hold, why, ends := step.HeldStopped, "another weir follows a newer commit: "+rollout.ShortRevision(from.commit), "this weir, once it follows that commit or a later one; weir reconcile "+c.in.Policy.Target+" --retry writes anyway"
 	switch relation {
 	case model.RelationNewer:
-		d.Summary = from.what + " was made from the commit " + rollout.ShortRevision(from.commit) + ", which descends from " + own + ", the one that is followed here; nothing of " + ownerWords(owner) + " is written"
+		d.Summary = from.what + " was made from the commit " + rollout.ShortRevision(from.commit) + ", which descends from " + own + ", the commit that this weir follows; nothing of " + ownerWords(owner) + " is written"
 	case model.RelationUnknown:
-		d.Summary = from.what + " was made from the commit " + rollout.ShortRevision(from.commit) + ", which the repository as it was just read here (at " + own + ") does not have; nothing of " + ownerWords(owner) + " is written"
-		ends += ", and so does weir after six hours in which the repository does not get that commit"
+		d.Summary = from.what + " was made from the commit " + rollout.ShortRevision(from.commit) + ", which the repository does not have (this weir has just read it, at " + own + "); nothing of " + ownerWords(owner) + " is written"
+		ends += ", and weir also does after six hours without that commit in the repository"
 	default:
-		hold, ends, why = step.HeldWaiting, "", "Git is asked for the commit "+rollout.ShortRevision(from.commit)+", from which "+from.what+" was made"
+		hold, ends, why = step.HeldWaiting, "", "weir fetches the commit "+rollout.ShortRevision(from.commit)+", from which "+from.what+" was made"
 		d.Severity, d.Code = diag.Info, "commit-asked"
-		d.Summary = from.what + " was made from the commit " + rollout.ShortRevision(from.commit) + ", which is not here yet; Git is asked for it before " + ownerWords(owner) + " is written"
+		d.Summary = from.what + " was made from the commit " + rollout.ShortRevision(from.commit) + ", which weir does not have yet; weir fetches it from Git before " + ownerWords(owner) + " is written"
 	}
 	d.Detail = diag.Hint(d.Code)
 	c.Diags = append(c.Diags, d)

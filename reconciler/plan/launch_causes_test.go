@@ -28,7 +28,7 @@ func TestLateMachinesSayWhatTheyWaitFor(t *testing.T) {
 		"late":                {[]string{"InService", "Pending"}, nil, 5 * time.Minute, "03:04 UTC: i-1 is in Pending, so EC2"},
 		"many":                {[]string{"Pending", "Pending", "Pending", "Pending", "Pending"}, nil, time.Hour, "i-0, i-1, i-2 and 2 more are in Pending"},
 		"hooks not known":     {[]string{"Pending:Wait", "Pending"}, nil, time.Hour, "i-0 is in Pending:Wait until something completes the group's launching lifecycle hook; aws autoscaling"},
-		"somebody's hook":     {[]string{"Pending:Wait", "Pending:Wait"}, []intent.LifecycleHook{hook("drain", "TERMINATING"), hook("boot", "LAUNCHING")}, time.Hour, `i-0, i-1 are in Pending:Wait until something completes the lifecycle hook "boot"; from about 2026-01-02 03:34 UTC, if it sends no heartbeat, AWS takes it into service`},
+		"somebody's hook":     {[]string{"Pending:Wait", "Pending:Wait"}, []intent.LifecycleHook{hook("drain", "TERMINATING"), hook("boot", "LAUNCHING")}, time.Hour, `i-0, i-1 are in Pending:Wait until something completes the lifecycle hook "boot"; from about 2026-01-02 03:34 UTC, if it sends no heartbeat, AWS puts it into service`},
 		"EKS's hook":          {[]string{"Pending:Wait"}, []intent.LifecycleHook{hook("Launch-LC-Hook", "LAUNCHING")}, time.Hour, "until its node has joined the cluster and EKS completes"},
 		"all have come since": {[]string{"InService"}, nil, time.Hour, ""},
 	} {

@@ -121,7 +121,7 @@ func (v *verdict) types(l *launch) {
 		if because[i] != "" {
 			summary += ": " + because[i]
 		}
-		v.refused(l, f.member, summary, "take it out, or name other instance types")
+		v.refused(l, f.member, summary, "remove it, or name other instance types")
 	}
 }
 

@@ -38,7 +38,7 @@ func (e *SealedError) Error() string {
 	case receiving:
 		return fmt.Sprintf("since %s records of %s are being moved here: run weir state move again, until it is done", at, e.Other)
 	}
-	return fmt.Sprintf("the records were moved to %s at %s, and weir goes on there: give it that configuration, or move them back with weir state move", e.Other, at)
+	return fmt.Sprintf("the records were moved to %s at %s, and weir continues there: start it with that configuration, or move them back with weir state move", e.Other, at)
 }
 
 // sealed returns a SealedError if the records must not be used.

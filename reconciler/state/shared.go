@@ -190,7 +190,7 @@ func (s *Shared) Update(fn func(*Tx) error) error {
 			return Unreachable(err)
 		}
 		if ctx.Err() != nil {
-			return fmt.Errorf("write state: %w again and again for %s; try it again", coord.ErrConflict, s.updateFor)
+			return fmt.Errorf("write state: %w repeatedly for %s; try again", coord.ErrConflict, s.updateFor)
 		}
 		fresh = true
 	}

@@ -36,7 +36,7 @@ func (c *Count) UnmarshalText(b []byte) error {
 	text := string(b)
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n < 1 || n > MaxCount {
-		return fmt.Errorf("%q is not a limit; write a whole number from 1 to %d", text, MaxCount)
+		return fmt.Errorf("%q is not a valid limit: write a whole number from 1 to %d", text, MaxCount)
 	}
 	*c = Count(n)
 	return nil

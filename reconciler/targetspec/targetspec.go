@@ -171,7 +171,7 @@ func (l *Limit) UnmarshalText(b []byte) error {
 	n, err := strconv.Atoi(number)
 	switch {
 	case err != nil || n < 1 || strings.HasPrefix(number, "+"):
-		return fmt.Errorf("%q is not a limit; write a number from 1, or a percentage like 20%%", text)
+		return fmt.Errorf("%q is not a valid limit: write 1 or more, or a percentage such as 20%%", text)
 	case percent && n > 100:
 		return fmt.Errorf("%q is above 100%%", text)
 	case percent:

@@ -150,7 +150,7 @@ func (k *Kubeconfig) takeUser(u *api.AuthInfo) error {
 		return err
 	}
 	if (len(k.certificate) > 0) != (len(k.key) > 0) {
-		return k.fault("the user has one of client certificate and key", "give both")
+		return k.fault("the user has only a client certificate, or only a key", "give both")
 	}
 	k.token = u.Token
 	if strings.ContainsAny(k.token, " \r\n\t") {

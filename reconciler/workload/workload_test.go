@@ -250,7 +250,7 @@ func TestKubeconfigs(t *testing.T) {
 		"user in address":   {config("server: 'https://canary:b@api.example.org'", "token: t"), "not the address"},
 		"no server":         {config("", "token: t"), "not the address"},
 		"no credentials":    {config(https, "{}"), "no credentials"},
-		"certificate alone": {config(https, "client-certificate-data: "+ca), "one of client certificate and key"},
+		"certificate alone": {config(https, "client-certificate-data: "+ca), "only a client certificate, or only a key"},
 		"bad certificate":   {config(https, "{client-certificate-data: "+ca+", client-key-data: "+ca+"}"), "client certificate and key"},
 		"not base64":        {config(https, "client-key-data: '*canary*'"), "not base64"},
 		"bad CA":            {config(https+", certificate-authority-data: Y2FuYXJ5", "token: t"), "has no PEM"},

@@ -1,7 +1,7 @@
 package diag
 
 var lookupRules = []rule{
-	{"access-denied", "e", "AWS refuses a lookup, because weir has no permission", "Allow the action that the message names; weir policy prints the least policy."},
+	{"access-denied", "e", "AWS refuses a lookup, because weir has no permission", "Allow the action that the message names; weir policy prints the smallest policy that weir needs."},
 	{"cluster-not-found", "e", "the account and region have no such EKS cluster", "Correct its name, or the target's account and region."},
 	{"cluster-not-ready", "ei", "EKS is still creating the cluster, or the cluster is in a state in which machines cannot join", "While EKS creates it, no action is needed: the pool follows by itself. If the cluster has failed, create it again."},
 	{"commit-ahead", "e", "another weir of this instance wrote a pool from a newer commit, or from one that the repository does not have", "Bring this weir to the same commit, or stop it. It continues by itself once it is there. If a branch was reset while no weir was running, weir reconcile TARGET --retry writes at once. Without it, weir continues after six hours if the repository still does not have the commit."},
@@ -26,7 +26,7 @@ var lookupRules = []rule{
 	{"release-unknown", "e", "AWS has no such image release, to which a nodegroup is pinned", "Write a release that EKS lists for the Kubernetes version, or remove amiVersion to use the newest one."},
 	{"role-differs", "w", "the IAM role of a nodegroup differs from the manifest", "Run the command that the message names, or change the manifest. weir creates and changes no roles."},
 	{"role-not-found", "e", "the IAM role does not exist", "Create the role, or correct its name."},
-	{"role-unchecked", "w", "weir cannot compare the IAM role of a nodegroup with the manifest", "Allow the action that the message names; weir policy prints the least policy."},
+	{"role-unchecked", "w", "weir cannot compare the IAM role of a nodegroup with the manifest", "Allow the action that the message names; weir policy prints the smallest policy that weir needs."},
 	{"security-groups-not-found", "e", "no security group matches", "Correct the filters, or create and tag the group."},
 	{"security-groups-unknown", "e", "weir cannot find out which security groups the nodes need", "Name them in the pool's additionalSecurityGroups or in the target's configuration."},
 	{"subnets-not-found", "e", "no subnet matches", "Correct the ids, filters or zones, or create and tag the subnets."},

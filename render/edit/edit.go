@@ -122,7 +122,7 @@ func Set(ctx context.Context, t tree.Tree, places []Place, changes []Change) (*R
 	for i, w := range changes {
 		value, ok := normal(w.Value)
 		if s.place(w.Place) == nil || !ok || len(w.Field) == 0 {
-			return nil, fmt.Errorf("set %s of %s to %q: no such place, or no such value", w.Field, w.Object, w.Value)
+			return nil, fmt.Errorf("set %s of %s to %q: no such field, or no such value", w.Field, w.Object, w.Value)
 		}
 		changes[i].Value = value
 	}

@@ -113,7 +113,7 @@ var refusedTemplate = map[string]string{
 	"NetworkInterfaces[].NetworkInterfaceId":             fixed,
 	"NetworkInterfaces[].PrivateIpAddress":               fixed,
 	"NetworkInterfaces[].PrivateIpAddresses":             fixed,
-	"Operator":                                           "it names an AWS service that manages the template, and weir is none",
+	"Operator":                                           "it names an AWS service that manages the template, and weir is not one",
 	"Placement.AvailabilityZone":                         zones,
 	"Placement.AvailabilityZoneId":                       zones,
 	"Placement.SpreadDomain":                             "EC2 keeps it for later use",

@@ -66,7 +66,7 @@ func (u UserData) Encode(text string) (raw []byte, tooLarge string) {
 		}
 		summary += fmt.Sprintf(", and %d compressed", len(raw))
 	}
-	return nil, fmt.Sprintf("%s; EC2 takes %d", summary, UserDataLimit)
+	return nil, fmt.Sprintf("%s; EC2 allows %d", summary, UserDataLimit)
 }
 
 // DecodeUserData reverses Encode. It returns invalid or too large gzip data unchanged.

@@ -35,11 +35,11 @@ func TestEncode(t *testing.T) {
 		"cloud-config":           {intent.UserData{Format: "cloud-config"}, strings.Repeat("x", limit+1), true, ""},
 		"MIME":                   {intent.UserData{Format: "mime"}, strings.Repeat("x", limit+1), true, ""},
 		"script":                 {intent.UserData{Format: "shell"}, strings.Repeat("x", limit+1), true, ""},
-		"MIME that EKS reads":    {intent.UserData{Format: "mime", Merged: true}, strings.Repeat("x", limit+1), false, "the user data has 16385 bytes; EC2 takes 16384"},
-		"Ignition":               {intent.UserData{Format: "ignition"}, strings.Repeat("x", limit+1), false, "the user data has 16385 bytes; EC2 takes 16384"},
-		"TOML":                   {intent.UserData{Format: "toml"}, strings.Repeat("x", limit+1), false, "the user data has 16385 bytes; EC2 takes 16384"},
-		"PowerShell":             {intent.UserData{Format: "powershell"}, strings.Repeat("x", limit+1), false, "the user data has 16385 bytes; EC2 takes 16384"},
-		"too much for any means": {intent.UserData{Format: "cloud-config"}, noise(4 * limit), false, " compressed; EC2 takes 16384"},
+		"MIME that EKS reads":    {intent.UserData{Format: "mime", Merged: true}, strings.Repeat("x", limit+1), false, "the user data has 16385 bytes; EC2 allows 16384"},
+		"Ignition":               {intent.UserData{Format: "ignition"}, strings.Repeat("x", limit+1), false, "the user data has 16385 bytes; EC2 allows 16384"},
+		"TOML":                   {intent.UserData{Format: "toml"}, strings.Repeat("x", limit+1), false, "the user data has 16385 bytes; EC2 allows 16384"},
+		"PowerShell":             {intent.UserData{Format: "powershell"}, strings.Repeat("x", limit+1), false, "the user data has 16385 bytes; EC2 allows 16384"},
+		"too much for any means": {intent.UserData{Format: "cloud-config"}, noise(4 * limit), false, " compressed; EC2 allows 16384"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

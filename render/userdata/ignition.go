@@ -201,7 +201,7 @@ func (b *ignitionBuilder) files(files []File) {
 		case "base64":
 			raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(content), ""))
 			if err != nil {
-				b.fail(at+".content", "it is not base64, which its encoding says that it is")
+				b.fail(at+".content", "it is not base64, although its encoding says so")
 			}
 			content = string(raw)
 		default:

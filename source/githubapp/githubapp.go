@@ -208,7 +208,7 @@ func (a *App) request(ctx context.Context, key *rsa.PrivateKey, now time.Time, i
 	case err != nil:
 		return "", time.Time{}, "", err
 	case made.Token == "" || !made.ExpiresAt.After(now):
-		return "", time.Time{}, "", errors.New("GitHub gave a token that has ended already; check this machine's clock")
+		return "", time.Time{}, "", errors.New("GitHub gave a token that has already expired; check this machine's clock")
 	}
 	return made.Token, made.ExpiresAt, installation, nil
 }

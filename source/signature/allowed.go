@@ -40,7 +40,7 @@ func parseAllowedSigners(file string, data []byte, zone *time.Location) ([]allow
 		}
 	}
 	if len(out) == 0 && authorities > 0 {
-		return nil, fmt.Errorf("%s: it lists certificate authorities alone, which weir does not support; list the signers' keys", file)
+		return nil, fmt.Errorf("%s: it lists only certificate authorities, which weir does not support; list the signers' keys", file)
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s: it lists nobody; write lines such as: alice@example.com namespaces=\"git\" ssh-ed25519 AAAA…", file)

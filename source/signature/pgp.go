@@ -125,14 +125,14 @@ func describePGP(data []byte) (s *packet.Signature, key string, err error) {
 	r := bytes.NewReader(data)
 	p, err := packet.Read(r)
 	if err != nil || r.Len() > 0 || !definite(data) {
-		return nil, "", errors.New("its PGP signature cannot be read, or is not one alone")
+		return nil, "", errors.New("its PGP signature cannot be read, or there is more than one")
 	}
 	s, ok := p.(*packet.Signature)
 	switch {
 	case !ok || s.IssuerKeyId == nil:
 		return nil, "", errors.New("its PGP signature cannot be read")
 	case !slices.Contains(strongHashes, s.Hash):
-		return nil, "", fmt.Errorf("its PGP signature is over %s, which proves nothing any more", s.Hash)
+		return nil, "", fmt.Errorf("its PGP signature uses %s, which is no longer secure", s.Hash)
 	case len(s.IssuerFingerprint) > 0:
 		return s, fmt.Sprintf("%X", s.IssuerFingerprint), nil
 	default:

@@ -260,12 +260,12 @@ func TestKeysThatDoNotCount(t *testing.T) {
 	}
 	weak.Signature = x.gpg("--armor", "--digest-algo", "SHA1", "--local-user", old, "--output", "-", "--detach-sign", payload)
 	o = weak
-	if err := verify(x.gpg("--export", old)); err == nil || !strings.Contains(err.Error(), "over SHA-1") {
+	if err := verify(x.gpg("--export", old)); err == nil || !strings.Contains(err.Error(), "uses SHA-1") {
 		t.Errorf("a signature over SHA-1: %v", err)
 	}
 	o = good
 	o.Signature = x.gpg("--armor", "--local-user", old, "--local-user", fpr, "--output", "-", "--detach-sign", payload)
-	if err := verify(x.gpg("--export", fpr)); err == nil || !strings.Contains(err.Error(), "not one alone") {
+	if err := verify(x.gpg("--export", fpr)); err == nil || !strings.Contains(err.Error(), "more than one") {
 		t.Errorf("two signatures in one: %v", err)
 	}
 	o = good

@@ -128,7 +128,7 @@ func TestAllowedSignersFaults(t *testing.T) {
 	tests := map[string]struct{ in, want string }{
 		"empty":          {"", "lists nobody"},
 		"comments":       {"# a\n\n", "lists nobody"},
-		"authorities":    {"* cert-authority " + k, "certificate authorities alone"},
+		"authorities":    {"* cert-authority " + k, "only certificate authorities"},
 		"no key":         {"a " + k + "\nalice@example.com\n", "f:2: no key"},
 		"no principals":  {k, "f:1: no public key"},
 		"a bad key":      {"a ssh-ed25519 AAAA", "f:1: no public key"},

@@ -47,7 +47,7 @@ func (k *Keys) verifySSH(o Object) (string, error) {
 		return "", errors.New("it is signed with SSH, and verify.ssh lists no signers")
 	}
 	if !strings.HasSuffix(o.Who, ">") {
-		return "", errors.New("it does not say by whom and when it was made, which counts for SSH")
+		return "", errors.New("it does not say by whom and when it was made, which SSH signatures require")
 	}
 	key, err := checkSSH(o)
 	if err != nil {
@@ -92,7 +92,7 @@ func checkSSH(o Object) (ssh.PublicKey, error) {
 		return nil, errors.New("it is signed with an SSH certificate, which weir does not support: sign with a plain key, and add that key to the list of signers")
 	}
 	if sig.Format == ssh.KeyAlgoRSA || key.Type() == dsaKey {
-		return nil, fmt.Errorf("its signature with SSH key %s uses SHA-1, which proves nothing any more", name)
+		return nil, fmt.Errorf("its signature with SSH key %s uses SHA-1, which is no longer secure", name)
 	}
 	if err := touched(key, sig); err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func checkSSH(o Object) (ssh.PublicKey, error) {
 func touched(key ssh.PublicKey, sig ssh.Signature) error {
 	if t := key.Type(); t != ssh.KeyAlgoSKED25519 && t != ssh.KeyAlgoSKECDSA256 {
 		if len(sig.Rest) > 0 {
-			return errors.New("its SSH signature cannot be read: there is more behind it")
+			return errors.New("its SSH signature cannot be read: more data follows it")
 		}
 		return nil
 	}

@@ -271,7 +271,7 @@ func networkFault(op context.Context, host string, err error) error {
 	}
 	var oe *net.OpError
 	if errors.As(err, &oe) && oe.Op == "remote error" {
-		return fault.New(fault.Unreachable, "%s: %s; a server that wants a client's certificate gets one from clientCert", host, fault.Plain(err.Error()))
+		return fault.New(fault.Unreachable, "%s: %s; if the server requires a client certificate, set clientCert", host, fault.Plain(err.Error()))
 	}
 	return fault.New(fault.Unreachable, "%s: %s", host, fault.Plain(err.Error()))
 }

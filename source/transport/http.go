@@ -96,7 +96,7 @@ func (r *httpRemote) explain(ctx context.Context, err error, scopes string) erro
 	case errors.Is(err, transport.ErrEmptyRemoteRepository):
 		return &fault.Error{Reason: fault.EmptyRepository, Text: host + " has no commit yet", Err: transport.ErrEmptyRemoteRepository}
 	case errors.Is(err, transport.ErrAuthenticationRequired):
-		return &fault.Error{Reason: fault.AuthFailed, Text: host + " asks for credentials, or does not take these (401)", Err: transport.ErrAuthenticationRequired}
+		return &fault.Error{Reason: fault.AuthFailed, Text: host + " requires credentials, or does not accept these (401)", Err: transport.ErrAuthenticationRequired}
 	case errors.Is(err, transport.ErrAuthorizationFailed):
 		return &fault.Error{Reason: fault.AuthFailed, Text: host + " refuses access (403): " + scopes, Err: transport.ErrAuthorizationFailed}
 	case errors.Is(err, transport.ErrRepositoryNotFound):

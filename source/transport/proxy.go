@@ -47,7 +47,7 @@ func newProxySettings(cfg Settings) (proxySettings, error) {
 	}
 	switch {
 	case u.User != nil:
-		return p, errors.New("proxy: the URL carries credentials, which are not kept in the configuration; give proxyAuth with username and passwordFile")
+		return p, errors.New("proxy: the URL contains credentials, which must not be in the configuration; give proxyAuth with username and passwordFile")
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5":
 		return p, fmt.Errorf("proxy: the scheme %q is unknown: it must be http, https or socks5", fault.Plain(u.Scheme))
 	case p.auth != (ProxyAuth{}) && (p.auth.Username == "" || p.auth.PasswordFile == ""):
@@ -146,7 +146,7 @@ func tunnel(ctx context.Context, direct *net.Dialer, u *url.URL, addr string) (_
 }
 
 func proxyAuthRequired(host string) error {
-	return fault.New(fault.AuthFailed, "the proxy %s asks for credentials, or does not take these (407); check proxyAuth", fault.Plain(host))
+	return fault.New(fault.AuthFailed, "the proxy %s requires credentials, or does not accept these (407); check proxyAuth", fault.Plain(host))
 }
 
 // bufferedConn returns the bytes that were read in advance first.

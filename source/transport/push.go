@@ -161,7 +161,7 @@ func (p *Pusher) Make(ctx context.Context, b Branch) error {
 	case err != nil:
 		return p.remote.explain(ctx, err, pushScopes)
 	case report == nil:
-		return errors.Join(fault.New(fault.Unreachable, "%s does not say what became of the push", p.remote.host), ctx.Err())
+		return errors.Join(fault.New(fault.Unreachable, "%s does not report the result of the push", p.remote.host), ctx.Err())
 	}
 	return nil
 }

@@ -126,7 +126,7 @@ func (r *sshRemote) hostKeyFault(err error, key ssh.PublicKey) error {
 	var ke *xknownhosts.KeyError
 	switch {
 	case errors.As(err, &revoked):
-		return fault.New(fault.UntrustedHost, "%s, which line %d of %s revokes; somebody may be in between", shown, revoked.Revoked.Line, file)
+		return fault.New(fault.UntrustedHost, "%s, which line %d of %s revokes; somebody may be intercepting the connection", shown, revoked.Revoked.Line, file)
 	case !errors.As(err, &ke):
 		return fault.New(fault.UntrustedHost, "%s: %s", shown, fault.Plain(err.Error()))
 	case len(ke.Want) == 0:
@@ -145,7 +145,7 @@ func (l *login) fault(ctx context.Context, r *sshRemote, err error) error {
 	case l.refusal != nil:
 		return l.refusal
 	case l.offered && ctx.Err() == nil && !dropped:
-		return fault.New(fault.AuthFailed, "%s does not take the key %s %s for user %q", r.host, l.key.Type(), ssh.FingerprintSHA256(l.key), fault.Plain(r.loc.user))
+		return fault.New(fault.AuthFailed, "%s does not accept the key %s %s for user %q", r.host, l.key.Type(), ssh.FingerprintSHA256(l.key), fault.Plain(r.loc.user))
 	}
 	return networkFault(ctx, r.host, err)
 }

@@ -99,12 +99,12 @@ func parseAbsolute(raw string) (Location, error) {
 	case "ssh", "git+ssh", "ssh+git":
 		return parseSSH(u)
 	case "git":
-		return Location{}, fault.New(fault.Unsupported, "git:// is neither encrypted nor does it know who answers; give an https:// or ssh:// url")
+		return Location{}, fault.New(fault.Unsupported, "git:// has no encryption and does not identify the server; give an https:// or ssh:// url")
 	default:
 		return Location{}, fault.New(fault.RefusedURL, "%s:// is not a way to read Git here; give an https:// or ssh:// url or a path", fault.Plain(u.Scheme))
 	}
 	if u.User != nil {
-		return Location{}, fault.New(fault.RefusedURL, "%s: the url carries credentials; give them as auth.tokenFile, or auth.username and auth.passwordFile", displayURL(u))
+		return Location{}, fault.New(fault.RefusedURL, "%s: the url contains credentials; give them as auth.tokenFile, or auth.username and auth.passwordFile", displayURL(u))
 	}
 	if u.Hostname() == "" || strings.Trim(u.Path, "/") == "" {
 		return Location{}, fault.New(fault.RefusedURL, "%s: the url needs a host and a path", displayURL(u))
@@ -118,7 +118,7 @@ func parseAbsolute(raw string) (Location, error) {
 func parseSSH(u *url.URL) (Location, error) {
 	shown := displayURL(u)
 	if _, secret := u.User.Password(); secret {
-		return Location{}, fault.New(fault.RefusedURL, "%s: the url carries a password; over SSH give auth.sshKeyFile", shown)
+		return Location{}, fault.New(fault.RefusedURL, "%s: the url contains a password; over SSH give auth.sshKeyFile", shown)
 	}
 	if u.RawQuery != "" || u.Fragment != "" {
 		return Location{}, fault.New(fault.RefusedURL, "%s: the url of a repository has no query and no fragment", shown)

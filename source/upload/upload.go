@@ -110,7 +110,7 @@ func Pack(t tree.Tree) (*Archive, error) {
 		return nil, err
 	}
 	if a.Data = out.Bytes(); len(a.Data) > MaxPacked {
-		return nil, tooMuch(fmt.Sprintf("it has %d MiB compressed, and %d MiB are taken", (len(a.Data)+1<<20-1)>>20, MaxPacked>>20))
+		return nil, tooMuch(fmt.Sprintf("it has %d MiB compressed, and the limit is %d MiB", (len(a.Data)+1<<20-1)>>20, MaxPacked>>20))
 	}
 	return a, nil
 }
@@ -150,7 +150,7 @@ func walk(t tree.Tree, dir string, visit func(string, tree.Entry) error) error {
 // inside refuses a link to a path outside of the tree.
 func inside(p, link string) error {
 	if to := path.Join(path.Dir(p), link); path.IsAbs(link) || to == ".." || strings.HasPrefix(to, "../") {
-		return refuse("take the link out of Git, or have it lead to a file of the repository", "the symlink %s leads out of the work tree", p)
+		return refuse("remove the link from Git, or make it lead to a file of the repository", "the symlink %s leads out of the work tree", p)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func Unpack(r io.Reader) (tree.Tree, error) {
 			return m.sorted(), nil
 		}
 		if stream.N == 0 {
-			return nil, tooMuch("unpacked it is larger than there may be")
+			return nil, tooMuch("unpacked, it is larger than allowed")
 		}
 		if err != nil {
 			return nil, unreadable(err)

@@ -84,7 +84,7 @@ func TestWhatIsNotSent(t *testing.T) {
 		"to the root":     {tree.Map{"a/b": "symlink:.."}, ""},
 		"many files":      {crowd{many, maxFiles + 1}, "more than 20000 files"},
 		"large files":     {big, "its files are larger than 32 MiB"},
-		"noise":           {loud, "MiB compressed, and 8 MiB are taken"},
+		"noise":           {loud, "MiB compressed, and the limit is 8 MiB"},
 		"a long path":     {tree.Map{strings.Repeat("a/", 600) + "b": "x"}, "a path has more than 1024 bytes"},
 		"a deep path":     {tree.Map{strings.Repeat("a/", 130) + "b": "x"}, "more than 128 directories"},
 	} {
@@ -192,7 +192,7 @@ func TestHostileArchives(t *testing.T) {
 		"many large ones":          {archived(t, bomb...), "its files are larger than 32 MiB"},
 		"many files":               {archived(t, files...), "more than 20000 files"},
 		"many directories":         {archived(t, dirs...), "more than 20000 directories"},
-		"headers that hold a lot":  {archived(t, records...), "larger than there may be"},
+		"headers that hold a lot":  {archived(t, records...), "larger than allowed"},
 		"a path that is very deep": {archived(t, file(strings.Repeat("a/", 130)+"b", 0)), "that Git does not allow"},
 		"a path that is very long": {archived(t, file(strings.Repeat("a/", 600)+"b", 0)), "that Git does not allow"},
 	} {

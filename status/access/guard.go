@@ -165,7 +165,7 @@ func (g *Guard) pass(p *Policy, c Caller, rw http.ResponseWriter, r *http.Reques
 		g.refuse(rw, r, http.StatusForbidden, "there is no role for "+c.Name, "add a rule for this user or a group under access.rules")
 		return
 	default:
-		g.refuse(rw, r, http.StatusForbidden, "the role of "+c.Name+" is "+c.Role.String()+", and this needs "+need.String(), "ask whoever administers weir's configuration for another role")
+		g.refuse(rw, r, http.StatusForbidden, "the role of "+c.Name+" is "+c.Role.String()+", and this needs "+need.String(), "ask an administrator of weir's configuration for another role")
 		return
 	}
 	if sends && c.Means == Nobody && !p.local {

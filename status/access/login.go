@@ -73,7 +73,7 @@ func (g *Guard) takeLogin(p *Policy, c Caller, rw http.ResponseWriter, r *http.R
 	case err != nil:
 		g.showLogin(p, c, rw, http.StatusForbidden, back, "The token is unknown.")
 	case found.Role < Read:
-		g.showLogin(p, c, rw, http.StatusForbidden, back, "The token has the role "+found.Role.String()+", which must not see the page.")
+		g.showLogin(p, c, rw, http.StatusForbidden, back, "The token has the role "+found.Role.String()+", which cannot see the page.")
 	default:
 		until := g.now().Add(sessionFor)
 		p.set(rw, "", g.seals.seal("session", session{ID: random(), Name: found.Name, Expires: until.Unix(), Mark: g.seals.mark([]byte(token))}), sessionFor)

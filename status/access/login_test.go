@@ -22,7 +22,7 @@ func TestLoginAndLogout(t *testing.T) {
 	if rec.Code != 403 || !strings.Contains(rec.Body.String(), "The token is unknown.") {
 		t.Errorf("a bad token: %d %s", rec.Code, rec.Body)
 	}
-	if rec := b.ask("POST", "/login", "form="+form+"&token="+metricsToken); rec.Code != 403 || !strings.Contains(rec.Body.String(), "must not see the page") {
+	if rec := b.ask("POST", "/login", "form="+form+"&token="+metricsToken); rec.Code != 403 || !strings.Contains(rec.Body.String(), "cannot see the page") {
 		t.Errorf("a token for metrics: %d", rec.Code)
 	}
 	rec = b.ask("POST", "/login", "form="+form+"&token="+opsToken+"&back=/targets/prod")

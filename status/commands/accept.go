@@ -65,7 +65,7 @@ func (h handler) accept(w http.ResponseWriter, r *http.Request) {
 func (h handler) keeps(ctx context.Context, in AcceptRequest) (out Accepted, text string, err error) {
 	in.By = gates.Who(in.By)
 	if in.Target == "" || in.Pool == "" || len(in.Fields) > 100 || slices.ContainsFunc(in.Fields, func(f string) bool { return f == "" || len(f) > 500 }) {
-		return out, "", fault("name a target and one of its pools", "the request names no pool, or no fields that there are")
+		return out, "", fault("name a target and one of its pools", "the request names no pool, or unknown fields")
 	}
 	if out, err = h.Accept(ctx, in); err != nil {
 		if status, _ := failed(err); status != http.StatusBadRequest {

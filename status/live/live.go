@@ -32,7 +32,7 @@ func (w *Watchers) serve(rw http.ResponseWriter, r *http.Request, p pace) {
 	one := w.add(byOf(r.Context()))
 	if one == nil {
 		rw.Header().Set("Retry-After", "30")
-		http.Error(rw, "too many open pages, or weir stops: ask again later", http.StatusServiceUnavailable)
+		http.Error(rw, "too many open pages, or weir is stopping: try again later", http.StatusServiceUnavailable)
 		return
 	}
 	defer w.remove(one)

@@ -102,7 +102,7 @@ func New(o Options) (*Notifier, error) {
 	for _, r := range o.Receivers {
 		u, err := url.Parse(r.URL)
 		if err != nil || u.Host == "" {
-			return nil, errors.New("make notifications: a receiver's address is none") // the address may contain a secret
+			return nil, errors.New("make notifications: a receiver has no valid address") // the address may contain a secret
 		}
 		n.senders = append(n.senders, &sender{
 			to: r, host: u.Host, o: &n.o, sent: map[subject]lastSent{},

@@ -216,7 +216,7 @@ func (t *turn[E, P]) push(ctx context.Context, e P, d Draft, print string) error
 	}
 	var taken *transport.TakenError
 	if err := t.Pusher.Make(ctx, b); errors.As(err, &taken) {
-		return fmt.Errorf("push: %s, and is looked at again", taken.Error())
+		return fmt.Errorf("push: %s; weir checks it again", taken.Error())
 	} else if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (m *mergeCheck) judge(ctx context.Context, base *fleet.Base, k *openPull) (
 		now := m.commits.at(view.Snapshot.Revision)
 		gone := view.Err == nil && now.seen.After(k.MergedAt) && m.Now().After(k.MergedAt.Add(3*m.Interval))
 		if gone {
-			out.uncompared = []string{fmt.Sprintf("%s was moved to %s, which does not have the merge, before that was planned", k.pr.BaseRef, wording.Short(now.Revision))}
+			out.uncompared = []string{fmt.Sprintf("%s was moved to %s, which does not contain the merge, before weir planned the merge", k.pr.BaseRef, wording.Short(now.Revision))}
 		}
 		return out, gone, nil
 	}

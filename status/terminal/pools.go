@@ -217,7 +217,7 @@ func (m Marks) remarkCell(s plan.PoolStatus) tableCell {
 	case text == "":
 		text = "not known: the target fails now"
 	default:
-		text = "not known: the target fails now; as last seen: " + text
+		text = "unknown: the target fails now; as last seen: " + text
 	}
 	return tableCell{text, color}
 }

@@ -19,9 +19,9 @@ import (
 // apply makes, rolls and deletes resources.
 func (v *visit) apply(ctx context.Context) {
 	defer func() {
-		what := "deleting what this visit made"
+		what := "deleting what this visit created"
 		if ctx.Err() != nil {
-			what = "interrupted: " + what + "; who ends that too deletes it with --clean --visit " + v.Number
+			what = "interrupted: " + what + "; if you interrupt that too, delete the rest with --clean --visit " + v.Number
 		}
 		v.Progress(what)
 		clean, before := context.WithoutCancel(ctx), len(v.left)

@@ -120,7 +120,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	if o.AccountID != "" && o.AccountID != c.account {
 		c.Close()
 		return nil, &observed.Error{Kind: observed.Credentials, Service: "sts", Operation: "GetCallerIdentity", Code: "WrongAccount",
-			Message: fmt.Sprintf("the credentials are of account %s, and account %s is configured", c.account, o.AccountID)}
+			Message: fmt.Sprintf("the credentials belong to account %s, but account %s is configured", c.account, o.AccountID)}
 	}
 	return c, nil
 }

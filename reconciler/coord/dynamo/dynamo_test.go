@@ -227,7 +227,7 @@ func TestOpenExplains(t *testing.T) {
 		t.Errorf("engine %q does not say which table it is", engine)
 	}
 	for table, want := range map[string]string{
-		"none":     "there is no table none in eu-west-1: make it with CloudFormation from deploy/coordination/table.yaml, or: aws dynamodb create-table --region eu-west-1 --table-name none --billing-mode PAY_PER_REQUEST",
+		"none":     "there is no table none in eu-west-1: create it with CloudFormation from deploy/coordination/table.yaml, or: aws dynamodb create-table --region eu-west-1 --table-name none --billing-mode PAY_PER_REQUEST",
 		wrong:      "has the keys id (HASH, S), and weir needs pk (HASH, S) and sk (RANGE, S)",
 		replicated: "has replicas in other regions (eu-central-1)",
 		good:       `belongs to instance "prod", and this is instance "staging"`,

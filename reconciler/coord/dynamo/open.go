@@ -130,7 +130,7 @@ func check(t *types.TableDescription, region string) error {
 		for _, r := range t.Replicas {
 			regions = append(regions, aws.ToString(r.RegionName))
 		}
-		return fmt.Errorf("table %s has replicas in other regions (%s), whose writes do not know of each other: use a table without", name, strings.Join(regions, ", "))
+		return fmt.Errorf("table %s has replicas in other regions (%s), which do not see each other's writes: use a table without replicas", name, strings.Join(regions, ", "))
 	}
 	if t.TableStatus == types.TableStatusCreating {
 		return &coord.AwayError{Err: fmt.Errorf("table %s is being created", name)}
@@ -179,7 +179,7 @@ func (s *Store) fit() error {
 
 // create describes how to create the table.
 func create(table, region string) string {
-	return fmt.Sprintf("make it with CloudFormation from deploy/coordination/table.yaml, or: aws dynamodb create-table --region %s --table-name %s --billing-mode PAY_PER_REQUEST"+
+	return fmt.Sprintf("create it with CloudFormation from deploy/coordination/table.yaml, or: aws dynamodb create-table --region %s --table-name %s --billing-mode PAY_PER_REQUEST"+
 		" --attribute-definitions AttributeName=pk,AttributeType=S AttributeName=sk,AttributeType=S --key-schema AttributeName=pk,KeyType=HASH AttributeName=sk,KeyType=RANGE", region, table)
 }
 
@@ -192,14 +192,14 @@ func explain(err error, table, region string) error {
 	case giver != "" && unanswered:
 		return &coord.AwayError{Err: fmt.Errorf("dynamodb: %s gives no credentials for table %s: %w", giver, table, err)}
 	case giver != "":
-		return fmt.Errorf("dynamodb: %s gives no credentials for table %s: let the role's trust policy allow weir's identity, and see that this one has not expired: %w", giver, table, err)
+		return fmt.Errorf("dynamodb: %s gives no credentials for table %s: let the role's trust policy allow weir's identity, and check that the identity's credentials have not expired: %w", giver, table, err)
 	case errors.As(err, &missing):
 		return fmt.Errorf("there is no table %s in %s: %s: %w", table, region, create(table, region), err)
 	case api != nil && strings.HasPrefix(api.ErrorCode(), "AccessDenied"):
 		arn := fmt.Sprintf("arn:%s:dynamodb:%s:*:table/%s", partitionOf(api.ErrorMessage(), region), region, table)
 		return fmt.Errorf("dynamodb: %w: add this statement to the role's policy:\n%s", err, Statement(arn))
 	case throttled(err):
-		return &coord.AwayError{Err: fmt.Errorf("dynamodb: table %s is throttled: give it more capacity, or bill it on demand (aws dynamodb update-table --region %s --table-name %[1]s"+
+		return &coord.AwayError{Err: fmt.Errorf("dynamodb: table %s is throttled: give it more capacity, or use on-demand capacity (aws dynamodb update-table --region %s --table-name %[1]s"+
 			" --billing-mode PAY_PER_REQUEST): %[3]w", table, region, err)}
 	case unanswered: // or with an unexpected answer
 		return &coord.AwayError{Err: fmt.Errorf("dynamodb: %w", err)}

@@ -243,7 +243,7 @@ func TestATableThatGetsReplicas(t *testing.T) {
 	minute()
 	left := s.Left()
 	err = uses()
-	if err == nil || strings.Count(err.Error(), "has replicas in other regions (eu-central-1), whose writes do not know of each other: use a table without") < 3 || looks != 3 || s.Left() > left {
+	if err == nil || strings.Count(err.Error(), "has replicas in other regions (eu-central-1), which do not see each other's writes: use a table without replicas") < 3 || looks != 3 || s.Left() > left {
 		t.Errorf("it has one: %v; %d looks in three minutes, the lease has %s of %s left", err, looks, s.Left(), left)
 	}
 	if _, why := engine.Refuses(); why == nil || !strings.Contains(why.Error(), "has replicas") {

@@ -131,7 +131,7 @@ var absences = []struct {
 	err  error
 	todo string
 }{
-	{rpctypes.ErrNoLeader, "the member of etcd that answers has no leader, as when most members are gone: bring them back (etcdctl endpoint status)"},
+	{rpctypes.ErrNoLeader, "the member of etcd that answers has no leader, for example because most members are gone: start them again (etcdctl endpoint status)"},
 	{rpctypes.ErrTimeout, "etcd has no quorum, or is too slow: see etcdctl endpoint status"},
 }
 

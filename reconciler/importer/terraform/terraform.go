@@ -144,7 +144,7 @@ func Read(text []byte) (State, error) {
 	if err := json.Unmarshal(text, &d); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
-			return State{}, &Error{fmt.Sprintf("it is not JSON, by its byte %d", syntax.Offset), pull}
+			return State{}, &Error{fmt.Sprintf("it is not JSON: there is an error at byte %d", syntax.Offset), pull}
 		}
 		return State{}, &Error{"it is not a Terraform state", pull}
 	}
@@ -293,7 +293,7 @@ func (s State) Removed(taken func(Resource) bool) string {
 		case len(gone) == len(byFrom[from]):
 			fmt.Fprintf(&b, "removed {\n  from = %s\n  lifecycle {\n    destroy = false\n  }\n}\n", from)
 		default:
-			fmt.Fprintf(&b, "# %s has %d instances, and others of them stay: a removed block is about all.\n", from, len(byFrom[from]))
+			fmt.Fprintf(&b, "# %s has %d instances, and some of them stay, but a removed block applies to all.\n", from, len(byFrom[from]))
 			for _, r := range gone {
 				fmt.Fprintf(&b, "# terraform state rm '%s'\n", strings.ReplaceAll(r.Address(), "'", `'\''`))
 			}

@@ -98,7 +98,7 @@ func TestRemoved(t *testing.T) {
     destroy = false
   }
 }
-# module.pool.module.inner.aws_autoscaling_group.this has 2 instances, and others of them stay: a removed block is about all.
+# module.pool.module.inner.aws_autoscaling_group.this has 2 instances, and some of them stay, but a removed block applies to all.
 # terraform state rm 'module.pool["a.b["].module.inner.aws_autoscaling_group.this["x]\""]'
 `
 	if got != want {

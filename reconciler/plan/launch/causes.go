@@ -35,7 +35,7 @@ const keyHint = "the role AWSServiceRoleForAutoScaling may not use the KMS key o
 const capacityHint = "EC2 has no spare capacity of the instance types that the pool names, in the zones of its subnets: name further types in mixedInstancesPolicy.overrides " +
 	"or subnets in further zones, or run part of the pool On-Demand. AWS keeps trying"
 
-const verifyHint = "AWS verifies the account, or its first use of the region, and starts no machines until then, at most some hours: AWS sends a mail; after that write to aws-verification@amazon.com"
+const verifyHint = "AWS is verifying the account, or its first use of the region, and starts no machines until it has sent an email, usually within some hours; if it takes longer, write to aws-verification@amazon.com"
 
 const unsupportedHint = "the zone does not have the instance type, or the type does not support the pool's options: name other types, or subnets in zones that have it (aws ec2 describe-instance-type-offerings --location-type availability-zone)"
 
@@ -74,23 +74,23 @@ var launchCauses = []Cause{
 	newCause("UserInitiatedShutdown", "User initiated shutdown",
 		"somebody or some program ended the machine before it was in service: AWS CloudTrail says who (TerminateInstances, StopInstances)"),
 	newCause("Server.InternalError", "Internal error on launch",
-		"EC2 failed to start the machine, and Auto Scaling tries again; if it goes on, name another instance type or zone, and ask AWS's support"),
+		"EC2 failed to start the machine, and Auto Scaling tries again; if this continues, name another instance type or zone, and ask AWS's support"),
 	newCause("HeartbeatTimeout", "Lifecycle Action with token … was abandoned: Heartbeat Timeout",
-		"nothing completed the launching lifecycle hook in its time, and its default result is ABANDON: look at what is to complete it (aws autoscaling complete-lifecycle-action), or raise heartbeatTimeout"),
+		"nothing completed the launching lifecycle hook in time, and its default result is ABANDON: check the program that should complete it (aws autoscaling complete-lifecycle-action), or raise heartbeatTimeout"),
 	newCause("LifecycleActionAbandoned", "Lifecycle Action Completed with ABANDON Result",
 		"the program that completes the launching lifecycle hook refused the machine: look at its log"),
 	newCause("Unsupported|InvalidFleetConfiguration", "is not supported in your requested Availability Zone", unsupportedHint),
 	newCause("Unsupported", "The requested configuration is currently not supported", unsupportedHint),
 	newCause("InvalidParameterCombination", "The parameter … cannot be used with the parameter",
-		"two settings of the launch template do not go together for this instance type: the message names them, change one in the pool's awsLaunchTemplate or PoolOptions"),
+		"two settings of the launch template cannot be combined for this instance type: the message names them; change one in the pool's awsLaunchTemplate or PoolOptions"),
 	newCause("PendingVerification", "request for accessing resources in this region is being validated", verifyHint),
 	newCause("PendingVerification", "Your account is currently being verified", verifyHint),
 	newCause("OptInRequired", "AWS Marketplace product you need to accept terms and subscribe",
 		"the account is not subscribed to what the image or the service needs: accept the terms of the image in AWS Marketplace, or name another image"),
 	newCause("InvalidAMIID.NotFound|InvalidAMIID.Unavailable", "The image id '…' does not exist",
-		"the image is gone, or is not shared with the account: name another one, or take the default one"),
+		"the image is gone, or is not shared with the account: name another one, or use the default one"),
 	newCause("InvalidKeyPair.NotFound", "The key pair '…' does not exist",
-		"somebody deleted the key pair: make it again, or change sshKeyName"),
+		"somebody deleted the key pair: create it again, or change sshKeyName"),
 	newCause("InvalidGroup.NotFound", "The security group '…' does not exist",
 		"somebody deleted the security group: name another one"),
 }

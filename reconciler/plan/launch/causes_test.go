@@ -25,7 +25,7 @@ func TestLaunchHints(t *testing.T) {
 		died + "Client.InstanceInitiatedShutdown: Instance initiated shutdown":                                                                                                                "bootstrap data",
 		fleet + "InvalidFleetConfiguration - Your requested instance type (p3.8xlarge) is not supported in your requested Availability Zone (us-east-2c)" + failed:                            "describe-instance-type-offerings",
 		"The requested configuration is currently not supported. Please check the documentation for supported configurations" + failed:                                                        "describe-instance-type-offerings",
-		"The parameter CoreCount cannot be used with the parameter InstanceType" + failed:                                                                                                     "do not go together",
+		"The parameter CoreCount cannot be used with the parameter InstanceType" + failed:                                                                                                     "cannot be combined",
 		"Your account is currently being verified. Verification normally takes less than 2 hours" + failed:                                                                                    "aws-verification@amazon.com",
 		"Your request for accessing resources in this region is being validated, and you will not be able to launch additional resources" + failed:                                            "aws-verification@amazon.com",
 		"In order to use this AWS Marketplace product you need to accept terms and subscribe" + failed:                                                                                        "AWS Marketplace",

@@ -92,7 +92,7 @@ func Pending(in model.Input, pool *intent.Pool) string {
 		case len(waiting) > 0:
 			return began + someOf(waiting) + " in Pending:Wait until " + hooksAwaited(in, name, since)
 		case len(starting) > 0:
-			return began + someOf(starting) + " in Pending, so EC2 has not started it or its load balancer has not taken it: aws ec2 describe-instances gives its state and the reason"
+			return began + someOf(starting) + " in Pending, so EC2 has not started it or its load balancer has not accepted it: aws ec2 describe-instances gives its state and the reason"
 		}
 	}
 	return ""
@@ -115,7 +115,7 @@ func hooksAwaited(in model.Input, group string, since time.Time) string {
 	for _, h := range hooks {
 		then := "AWS ends the machine"
 		if h.DefaultResult == "CONTINUE" {
-			then = "AWS takes it into service all the same"
+			then = "AWS puts it into service anyway"
 		}
 		who := "something completes the lifecycle hook "
 		if h.Name == EKSLaunchHook {

@@ -114,7 +114,7 @@ func (in Input) MayAdopt(pool *intent.Pool, have, want map[string]string, o *Own
 // would go on changing it.
 func (p Policy) remedy(owner string) string {
 	if p.OwnTargetOnly && owner != "" && !p.Adoption.Asked {
-		return "rename the pool, or plan the directory as the weir would that has it: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"
+		return "rename the pool, or plan the directory as the weir that owns it would: weir plan --config FILE --path DIR, or weir plan --server URL --path DIR"
 	}
 	return "rename the pool, remove the existing resource, or adopt it: " + p.AdoptCommand(owner)
 }

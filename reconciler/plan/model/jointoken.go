@@ -20,9 +20,9 @@ type JoinTokens struct {
 // HowTo describes how to make weir store tokens.
 func (j JoinTokens) HowTo() string {
 	if j.Once {
-		return "add --kubeconfig FILE, the kubeconfig of the cluster that they join, by which weir makes tokens"
+		return "add --kubeconfig FILE, the kubeconfig of the cluster that they join, so that weir can create tokens"
 	}
-	return "give the target a kubeconfigFile, by which weir keeps tokens"
+	return "give the target a kubeconfigFile, so that weir can keep tokens"
 }
 
 // JoinParameter returns the name of the parameter of AWS Systems Manager from which machines fetch

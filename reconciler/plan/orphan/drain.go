@@ -52,7 +52,7 @@ func (c *orphans) protected(o orphan) bool {
 	switch {
 	case g.Options.DeletionProtection == "prevent-all-deletion":
 		c.report(diag.Error, o, "deletion-protected", o.unwanted()+", and its deletion protection is prevent-all-deletion, so it stays",
-			"set the protection to none, or to prevent-force-deletion where the group is to be drained"+lower)
+			"set the protection to none, or to prevent-force-deletion if weir should drain the group"+lower)
 	case byForce(g) && g.Options.DeletionProtection == "prevent-force-deletion":
 		c.report(diag.Error, o, "deletion-protected", o.unwanted()+", and its deletion protection is prevent-force-deletion, so it stays as long as it has machines",
 			drained+", or set the protection to none"+lower)

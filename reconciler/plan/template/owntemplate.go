@@ -128,7 +128,7 @@ func (o foreign) usableByGroup(f *intent.ForeignTemplate, t *observed.ForeignTem
 		o.notUsable(t, f.NameField, "it names no instance type, and neither does the pool", "write spec.mixedInstancesPolicy.overrides in the pool, or make a version that names one")
 	}
 	if back := o.pool.Group.Refresh.AutoRollback; back != nil && *back && strings.HasPrefix(t.Data.ImageID, "resolve:ssm:") {
-		o.notUsable(t, f.NameField, "an SSM parameter names its image, and a refresh that is to roll back needs one by its id", "remove refreshPreferences.autoRollback from the PoolOptions, or make a version that names the image itself")
+		o.notUsable(t, f.NameField, "an SSM parameter names its image, but a refresh with automatic rollback needs the image's id", "remove refreshPreferences.autoRollback from the PoolOptions, or make a version that names the image itself")
 	}
 	if m := t.Data.InstanceMarketOptions; m != nil && m.MarketType == "spot" && policy != nil {
 		o.notUsable(t, f.NameField, "it asks for spot instances, which Auto Scaling does not accept in a launch template together with a mixed instances policy", "make a version without instance market options")
@@ -138,7 +138,7 @@ func (o foreign) usableByGroup(f *intent.ForeignTemplate, t *observed.ForeignTem
 // launchable applies EC2's rules at launch.
 func (o foreign) launchable(f *intent.ForeignTemplate, t *observed.ForeignTemplate) {
 	if keys := t.Data.HiddenTags(); len(keys) > 0 {
-		o.notUsable(t, f.NameField, "instance metadata is to show the tags of its machines, and cannot show "+strings.Join(keys, ", ")+": EC2 refuses each launch", "make a version with InstanceMetadataTags disabled, or without these tags")
+		o.notUsable(t, f.NameField, "instance metadata should show the tags of its machines, but cannot show "+strings.Join(keys, ", ")+": EC2 refuses each launch", "make a version with InstanceMetadataTags disabled, or without these tags")
 	}
 }
 

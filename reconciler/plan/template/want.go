@@ -137,7 +137,7 @@ func (b bootstrap) userData(u intent.UserData) ([]byte, bool) {
 	case tooLarge != "" && u.AnySize: // a plan that nobody applies
 		return []byte(text), true
 	case tooLarge != "" && u.Mark != "": // its size would reveal the size of its secrets
-		tooLarge = fmt.Sprintf("the user data is larger than EC2 takes, which is %d bytes", intent.UserDataLimit)
+		tooLarge = fmt.Sprintf("the user data is larger than EC2 allows, which is %d bytes", intent.UserDataLimit)
 		fallthrough
 	case tooLarge != "":
 		b.work.Blockf(b.pool, nil, "user-data-too-large", tooLarge, "shorten the files and commands of the bootstrap configuration, or fetch them at boot")

@@ -45,7 +45,7 @@ type Cipher interface {
 }
 
 // ErrOther says that a cipher did not encrypt a key.
-var ErrOther = errors.New("it was encrypted with another key than this daemon has: give all daemons of the instance the same keysFile or kmsKeyARNs, and leave the key before a new one in there until all have the new one")
+var ErrOther = errors.New("it was encrypted with another key than this daemon has: give all daemons of the instance the same keysFile or kmsKeyARNs, and keep the previous key in it until all daemons have the new one")
 
 // Ring contains the keys of an instance.
 type Ring struct {

@@ -34,7 +34,7 @@ func confine(l Limits) (lacks []string) {
 			lacks = append(lacks, fmt.Sprintf("%s: %v", what, err))
 		}
 	}
-	lack("to be ended first where memory is short (oom_score_adj)", os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0))
+	lack("to be ended first if memory is short (oom_score_adj)", os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0))
 	fence, err := landlock()
 	limit := func(what string, resource int, most uint64) {
 		lack(what, unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most}))

@@ -77,7 +77,7 @@ func Warm(ctx context.Context, log *slog.Logger) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		log.Warn("builds cannot be made: their process does not start", "err", err)
+		log.Warn("cannot build: the process for builds does not start", "err", err)
 	case len(w.lacks) > 0:
 		log.Warn("the process that builds run in is not confined in every way", "lacks", strings.Join(w.lacks, "; "))
 	default:

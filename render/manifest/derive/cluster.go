@@ -88,8 +88,8 @@ func (b *Builder) cluster(key intent.Key, needsEKS bool, r kinds.Reporter) *clus
 	if needsEKS {
 		c.eksName = key.Name
 		r.Warn(path("spec", "clusterName"), "control-plane-not-in-render",
-			fmt.Sprintf("the control plane of cluster %s is not in the render; %q is taken for the EKS cluster's name", key, key.Name),
-			"render the Cluster and its AWSManagedControlPlane with the pool if the name is another")
+			fmt.Sprintf("the control plane of cluster %s is not in the render; %q is used as the EKS cluster's name", key, key.Name),
+			"render the Cluster and its AWSManagedControlPlane with the pool if the name differs")
 	}
 	return c
 }
@@ -117,7 +117,7 @@ func (b *Builder) readCluster(o *kinds.Decoded[kinds.ClusterSpec]) *cluster {
 	if o.Source.Has("spec", "topology") {
 		c.topology = true
 		r.Warn(path("spec", "topology"), "topology-not-expanded", "the ClusterClass of "+o.Ref().String()+" is not expanded",
-			"pools that the class makes are not seen, so nothing of the cluster is deleted")
+			"weir does not see the pools that the class creates, so it deletes nothing of the cluster")
 	}
 	if ref := o.Spec.InfrastructureRef; ref != nil && ref.Kind == "AWSManagedCluster" {
 		if mc, ok := b.index.ManagedClusters[intent.Key{Namespace: c.key.Namespace, Name: ref.Name}]; ok && c.endpoint.Host == "" {
@@ -155,7 +155,7 @@ func (b *Builder) readManaged(c *cluster, r kinds.Reporter, ref *kinds.ObjectRef
 	if !ok {
 		c.guessed = true
 		b.dangling(r, at.Join("name"), ref, diag.Warning, "control-plane-not-in-render",
-			fmt.Sprintf("%q is taken for the EKS cluster's name", c.eksName))
+			fmt.Sprintf("%q is used as the EKS cluster's name", c.eksName))
 		return
 	}
 	s := &cp.Spec

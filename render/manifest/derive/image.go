@@ -67,7 +67,7 @@ func (q imageQuestion) lookup() (l intent.Lookup, ok bool) {
 		return intent.Lookup{Kind: intent.ImageByID, Name: *lt.AMI.ID, InstanceType: q.instanceType}, true
 	}
 	if !q.version.Known() {
-		q.pool.Error(path("spec", "template", "spec", "version"), "image-unknown", "the pool's image cannot be told: it needs ami.id or a Kubernetes version",
+		q.pool.Error(path("spec", "template", "spec", "version"), "image-unknown", "weir cannot determine the pool's image: it needs ami.id or a Kubernetes version",
 			"write spec.awsLaunchTemplate.ami.id in "+q.infrastructure.Ref.String()+", or spec.template.spec.version here")
 		return intent.Lookup{}, false
 	}

@@ -156,14 +156,14 @@ func (b *Builder) pool(mp *kinds.Decoded[kinds.MachinePoolSpec]) {
 func otherInfrastructure(r kinds.Reporter, at intent.Path, kind string) {
 	const pools = "the pools of AWS are AWSMachinePool and AWSManagedMachinePool"
 	if meant, ok := kinds.NearPoolKind(kind); ok {
-		r.Error(at.Join("kind"), "misspelled-kind", fmt.Sprintf("%s refers to a %s, which weir does not read; %s is near", r.Ref, kind, meant), "write "+meant+" if that is meant")
+		r.Error(at.Join("kind"), "misspelled-kind", fmt.Sprintf("%s refers to a %s, which weir does not read; %s is similar", r.Ref, kind, meant), "write "+meant+" if that is meant")
 		return
 	}
 	if strings.HasPrefix(kind, "AWS") {
 		r.Error(at.Join("kind"), "misspelled-kind", fmt.Sprintf("%s refers to a %s, which is not a pool", r.Ref, kind), pools)
 		return
 	}
-	r.Info(at.Join("kind"), "pool-not-ours", fmt.Sprintf("%s is left alone: its infrastructure is a %s", r.Ref, kind), "")
+	r.Info(at.Join("kind"), "pool-not-ours", fmt.Sprintf("%s is ignored: its infrastructure is a %s", r.Ref, kind), "")
 }
 
 // checkGroup reports a reference to an AWS pool kind with the wrong API group. Cluster API would not find the
@@ -178,7 +178,7 @@ func checkGroup(faults *kinds.Faults, mp *kinds.Decoded[kinds.MachinePoolSpec]) 
 	if ref.APIGroup != "" {
 		at, written = path("spec", "template", "spec", "infrastructureRef", "apiGroup"), ref.APIGroup
 	}
-	mp.Reporter(faults).Error(at, "misspelled-kind", fmt.Sprintf("%s refers to a %s of %q, which there is not", mp.Ref(), ref.Kind, written), "the group of the pools of AWS is "+kinds.GroupInfrastructure)
+	mp.Reporter(faults).Error(at, "misspelled-kind", fmt.Sprintf("%s refers to a %s of %q, which does not exist", mp.Ref(), ref.Kind, written), "the group of the pools of AWS is "+kinds.GroupInfrastructure)
 	mp.Broken = true
 }
 
@@ -320,7 +320,7 @@ func (b *Builder) claimName(d *draft, kind, name string, c claim) {
 	id := kind + " " + name
 	if first, taken := b.awsNames[id]; taken && first.pool != c.pool {
 		d.Faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the %s %q", first.pool, c.pool, kind, name),
-			Detail: "AWS knows one of that name in an account and region", Ref: c.ref, Path: c.path,
+			Detail: "AWS allows only one with that name in an account and region", Ref: c.ref, Path: c.path,
 			Related: []kinds.RelatedField{{Ref: first.ref, Path: first.path, Message: "the other one"}}})
 		return
 	}

@@ -71,7 +71,7 @@ func (d *draft) discover(in *userdata.Kubeadm, from *kinds.JoinConfiguration, fe
 	}
 	var missing []string
 	if join.Token == "" {
-		missing = append(missing, "a token (bootstrapToken.token), which this image cannot fetch for lack of the AWS CLI")
+		missing = append(missing, "a token (bootstrapToken.token), which this image cannot fetch, because it has no AWS CLI")
 	}
 	if join.APIServerEndpoint == "" {
 		missing = append(missing, "the API server's endpoint (bootstrapToken.apiServerEndpoint, or Cluster.spec.controlPlaneEndpoint)")

@@ -122,7 +122,7 @@ func withoutForbidden(r kinds.Reporter, p intent.Path, lt *kinds.LaunchTemplate)
 	leave := func(field string, written bool, detail string) {
 		if written {
 			at := p.Join(field)
-			r.Info(at, "not-carried", at.String()+" has no effect on managed pools: EKS takes it from no launch template", detail)
+			r.Info(at, "not-carried", at.String()+" has no effect on managed pools: EKS does not use it from launch templates", detail)
 		}
 	}
 	leave("iamInstanceProfile", lt.IamInstanceProfile != "", "their role is spec.roleName of the AWSManagedMachinePool")

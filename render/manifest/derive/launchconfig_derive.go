@@ -51,7 +51,7 @@ func (l *launchConfigs) name(d *draft) string {
 	id := "launch template " + name
 	if other, taken := l.claims.awsNames[id]; taken && other.ref != c.Source {
 		d.Faults.Add(kinds.Fault{Code: "name-taken", Summary: fmt.Sprintf("%s and %s both want the launch template %q", other.pool, c.Source, name),
-			Detail: "AWS knows one of that name in an account and region", Ref: d.Infrastructure, Path: at,
+			Detail: "AWS allows only one with that name in an account and region", Ref: d.Infrastructure, Path: at,
 			Related: []kinds.RelatedField{{Ref: other.ref, Path: other.path, Message: "the other one"}}})
 		return name
 	}

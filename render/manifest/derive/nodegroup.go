@@ -113,7 +113,7 @@ func (d *draft) scale(n *intent.Nodegroup, s *kinds.Scaling) {
 		n.MaxSize.Value = max(size, n.MinSize.Value, 1)
 	}
 	if s.MaxSize != nil && *s.MaxSize == 0 {
-		d.AtPool.Error(path("spec", "scaling", "maxSize"), "out-of-range", "spec.scaling.maxSize is 0, EKS demands at least 1", "")
+		d.AtPool.Error(path("spec", "scaling", "maxSize"), "out-of-range", "spec.scaling.maxSize is 0; EKS requires at least 1", "")
 	}
 	if u := n.UpdateConfig.MaxUnavailable; n.MaxSize.Written && u > n.MaxSize.Value && n.MaxSize.Value > 0 {
 		d.AtPool.Error(path("spec", "updateConfig", "maxUnavailable"), "out-of-range", fmt.Sprintf("spec.updateConfig.maxUnavailable is %d, and the nodegroup has %d nodes at most", u, n.MaxSize.Value),
@@ -210,14 +210,14 @@ func (d *draft) checkMerge(s *kinds.AWSManagedMachinePoolSpec, anyForm bool) {
 	case family == kinds.FamilyBottlerocket && d.Bootstrap.Kind == "NodeadmConfig": // CheckBootstrapFitsImage reports it
 	case family == kinds.FamilyBottlerocket && d.Bootstrap.Kind == "Secret":
 		if err := userdata.CheckTOML(data.Text); err != nil && !anyForm {
-			d.AtMachinePool.Error(at, "user-data-not-toml", fmt.Sprintf("Bottlerocket reads TOML, and the value of %s is none: %v", d.Bootstrap, err), "write Bottlerocket's settings, such as [settings.kubernetes]; EKS refuses anything else")
+			d.AtMachinePool.Error(at, "user-data-not-toml", fmt.Sprintf("Bottlerocket reads TOML, but the value of %s is not TOML: %v", d.Bootstrap, err), "write Bottlerocket's settings, such as [settings.kubernetes]; EKS refuses anything else")
 		}
 		data.Format = "toml"
 	case family == kinds.FamilyBottlerocket:
-		d.AtMachinePool.Error(kinds.BootstrapPath.Join("configRef"), "user-data-not-toml", "Bottlerocket reads TOML, and "+d.Bootstrap.String()+" gives none", "give the TOML in a Secret that bootstrap.dataSecretName names")
+		d.AtMachinePool.Error(kinds.BootstrapPath.Join("configRef"), "user-data-not-toml", "Bottlerocket reads TOML, but "+d.Bootstrap.String()+" does not produce any", "give the TOML in a Secret that bootstrap.dataSecretName names")
 	case data.Format != "mime":
 		d.AtPool.Error(path("spec", "awsLaunchTemplate"), "user-data-not-mime",
-			"EKS merges its own user data into the pool's, which must then be a MIME document, and that of "+d.Bootstrap.String()+" is none",
+			"EKS merges its own user data into the pool's, which must therefore be a MIME document, but the user data of "+d.Bootstrap.String()+" is not one",
 			"use a NodeadmConfig with an AL2023 amiType, or bring an image: amiType: CUSTOM or awsLaunchTemplate.ami.id")
 	case d.Bootstrap.Kind == "Secret" && !anyForm:
 		if err := userdata.CheckMIME(data.Text); err != nil {

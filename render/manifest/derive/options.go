@@ -213,7 +213,7 @@ func optionsForEKS(d *draft, t *kinds.TemplateOptions) *kinds.TemplateOptions {
 	withoutEffect := refuse
 	if d.LaunchConfig != nil {
 		withoutEffect = func(at intent.Path, detail string) {
-			d.AtOptions.Info(at, "not-carried", at.String()+" has no effect on managed pools: EKS takes it from no launch template", detail)
+			d.AtOptions.Info(at, "not-carried", at.String()+" has no effect on managed pools: EKS does not use it from launch templates", detail)
 		}
 	}
 	if t.HibernationOptions != nil {
@@ -247,9 +247,9 @@ func checkOverlap(index *kinds.Index, d *draft, t *kinds.TemplateOptions) {
 		}
 	}
 	if t.ReservationGroup() != "" && has("capacityReservationId") {
-		d.OptionsExclude(kinds.OptionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), lt.Join("capacityReservationId"), "instances are launched into the one or the other")
+		d.OptionsExclude(kinds.OptionsTemplate.Join("capacityReservationSpecification", "capacityReservationTarget", "capacityReservationResourceGroupArn"), lt.Join("capacityReservationId"), "instances are launched into only one of the two")
 	}
 	if e := d.LaunchTemplate.Data.EnclaveOptions; t.HibernationOptions != nil && intent.Value(t.HibernationOptions.Configured) && e != nil && intent.Value(e.Enabled) {
-		d.OptionsExclude(kinds.OptionsTemplate.Join("hibernationOptions", "configured"), lt.Join("enclaveOptions", "enabled"), "EC2 has instances do the one or the other")
+		d.OptionsExclude(kinds.OptionsTemplate.Join("hibernationOptions", "configured"), lt.Join("enclaveOptions", "enabled"), "EC2 supports only one of the two")
 	}
 }

@@ -52,7 +52,7 @@ func (d *draft) nodegroupTypes(pool *kinds.Decoded[kinds.AWSManagedMachinePoolSp
 		}
 	}
 	if f := d.LaunchTemplate; f != nil && f.Data.InstanceType != "" {
-		d.AtOptions.Error(at, "exclusive", at.String()+" excludes an instance type in the pool's launch template", "remove the one of the launch template")
+		d.AtOptions.Error(at, "exclusive", at.String()+" excludes an instance type in the pool's launch template", "remove the one in the launch template")
 		return
 	}
 	d.Nodegroup.InstanceTypes = slices.Clone(n.InstanceTypes)
@@ -80,7 +80,7 @@ func (d *draft) nodegroupWarming(pool *kinds.Decoded[kinds.AWSManagedMachinePool
 	bottlerocket := strings.HasPrefix(string(pool.Spec.AMIType), "BOTTLEROCKET_")
 	switch {
 	case kinds.ManagedImage(&pool.Spec):
-		d.AtOptions.Error(at, "exclusive", at.String()+" is not possible with an image of one's own", "EKS has warm pools for its own images only")
+		d.AtOptions.Error(at, "exclusive", at.String()+" is not possible with your own image", "EKS has warm pools for its own images only")
 	case bottlerocket && w.PoolState == "HIBERNATED":
 		d.AtOptions.Error(at.Join("poolState"), "exclusive", at.Join("poolState").String()+" HIBERNATED is not possible with Bottlerocket", "write STOPPED or RUNNING")
 	case bottlerocket && intent.Value(w.ReuseOnScaleIn):

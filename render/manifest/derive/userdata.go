@@ -43,7 +43,7 @@ func (w *writer) userData(d *draft) {
 		return // written and empty, so the nodes need no user data
 	case boot.ConfigRef != nil && intent.Value(boot.DataSecretName) != "" && w.writesConfig(d.Key.Namespace, boot.ConfigRef):
 		d.AtMachinePool.Info(kinds.BootstrapPath.Join("dataSecretName"), "not-carried", kinds.BootstrapPath.Join("dataSecretName").String()+" has no effect: "+boot.ConfigRef.Kind+" "+boot.ConfigRef.Name+" says the user data",
-			"Cluster API writes the name of the Secret that it makes there; remove it, or the configRef to use a Secret of your own")
+			"Cluster API writes the name of its own Secret there; remove it, or remove the configRef to use a Secret of your own")
 		data = w.configData(d, boot.ConfigRef)
 	case intent.Value(boot.DataSecretName) != "":
 		data = w.secretData(d, *boot.DataSecretName)
@@ -183,7 +183,7 @@ func (w *writer) secretData(d *draft, name string) intent.UserData {
 	}
 	if format == "mime" && !d.merged() && !judged.AnyForm {
 		if err := userdata.CheckMIME(value); err != nil {
-			d.AtMachinePool.Warn(at, "user-data-mime", fmt.Sprintf("the MIME document in Secret %q is broken: %v", name, err), "correct it; what cannot be read of it has no effect")
+			d.AtMachinePool.Warn(at, "user-data-mime", fmt.Sprintf("the MIME document in Secret %q is broken: %v", name, err), "correct it; the parts that cannot be read have no effect")
 		}
 	}
 	return intent.UserData{Text: value, Format: format, Secret: true}

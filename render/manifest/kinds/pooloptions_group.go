@@ -35,7 +35,7 @@ func (GroupOptions) unknownHint(name string) string {
 	case "launchConfigurationName", "instanceId":
 		return "weir makes the group from the pool's launch template"
 	case "operator":
-		return "it names an AWS service that manages the group, and weir is none"
+		return "it names an AWS service that manages the group, and weir is not one"
 	case "autoScalingGroupName":
 		return "write name; without it the group has the pool's name"
 	case "availabilityZoneIds":
@@ -70,7 +70,7 @@ func (DistributionOptions) unknownHint(name string) string {
 	case "onDemandAllocationStrategy", "spotAllocationStrategy", "onDemandBaseCapacity", "onDemandPercentageAboveBaseCapacity":
 		return "write spec.mixedInstancesPolicy.instancesDistribution." + name + " in the pool"
 	case "distributionSegments":
-		return "the order of kinds of capacity is not carried by this version; write capacityReservationSpecification"
+		return "the order of kinds of capacity is not supported by this version; write capacityReservationSpecification"
 	}
 	return ""
 }

@@ -52,7 +52,7 @@ var tagText = lazyregexp.New(`^[a-zA-Z0-9\s_.:=+\-@/]*$`)
 // resource.
 func CheckTags(r kinds.Reporter, p intent.Path, tags map[string]string) {
 	if len(tags) > 50 {
-		r.Error(p, "too-many-tags", fmt.Sprintf("%s has %d tags; AWS takes 50", p, len(tags)), "")
+		r.Error(p, "too-many-tags", fmt.Sprintf("%s has %d tags; AWS allows 50", p, len(tags)), "")
 	}
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		at, v := p.Join(k), tags[k]
@@ -60,15 +60,15 @@ func CheckTags(r kinds.Reporter, p intent.Path, tags map[string]string) {
 		case k == "" || len([]rune(k)) > 128:
 			r.Error(at, "bad-tag", fmt.Sprintf("tag key %q must have 1 to 128 characters", k), "")
 		case strings.HasPrefix(strings.ToLower(k), "aws:"):
-			r.Error(at, "bad-tag", fmt.Sprintf("tag key %q begins with aws:, which AWS keeps for itself", k), "")
+			r.Error(at, "bad-tag", fmt.Sprintf("tag key %q begins with aws:, which AWS reserves", k), "")
 		case strings.HasPrefix(k, kinds.GroupWeir+"/"):
 			r.Error(at, "bad-tag", fmt.Sprintf("tag key %q is weir's own", k), "keys that begin with weir.dev/ say who owns a resource")
 		case !tagText.MatchString(k):
-			r.Error(at, "bad-tag", fmt.Sprintf("tag key %q has a character that AWS does not take", k), "letters, digits, spaces and _ . : = + - @ / are taken")
+			r.Error(at, "bad-tag", fmt.Sprintf("tag key %q has a character that AWS does not accept", k), "use letters, digits, spaces and _ . : = + - @ /")
 		case len([]rune(v)) > 256:
 			r.Error(at, "bad-tag", fmt.Sprintf("the value of tag %q is longer than 256 characters", k), "")
 		case !tagText.MatchString(v):
-			r.Error(at, "bad-tag", fmt.Sprintf("the value of tag %q has a character that AWS does not take", k), "letters, digits, spaces and _ . : = + - @ / are taken")
+			r.Error(at, "bad-tag", fmt.Sprintf("the value of tag %q has a character that AWS does not accept", k), "use letters, digits, spaces and _ . : = + - @ /")
 		}
 	}
 }

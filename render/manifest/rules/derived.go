@@ -81,7 +81,7 @@ func (d *Derived) CheckTagCount(tags map[string]string) {
 	}
 	if n > 50 {
 		d.AtPool.Error(path("spec", "additionalTags"), "too-many-tags",
-			fmt.Sprintf("the pool's resources would carry %d tags, its cluster's and weir's included; AWS takes 50", n), "")
+			fmt.Sprintf("the pool's resources would carry %d tags, its cluster's and weir's included; AWS allows 50", n), "")
 	}
 }
 
@@ -134,7 +134,7 @@ func (d *Derived) checkTagLengths() {
 		prefix = kinds.TagCAPACluster // the longer prefix, which nodegroups do not have
 	}
 	if key := prefix + d.Cluster.TagName; len(key) > maxTagKey {
-		d.AtMachinePool.Error(path("spec", "clusterName"), "bad-tag", fmt.Sprintf("the tag key %q has %d characters; AWS takes %d", key, len(key), maxTagKey),
+		d.AtMachinePool.Error(path("spec", "clusterName"), "bad-tag", fmt.Sprintf("the tag key %q has %d characters; AWS allows %d", key, len(key), maxTagKey),
 			fmt.Sprintf("the cluster's name may have %d characters", maxTagKey-len(prefix)))
 	}
 	if n := len(d.Key.String()); n > maxTagValue {

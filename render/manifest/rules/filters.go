@@ -64,7 +64,7 @@ func checkFilters(r kinds.Reporter, p intent.Path, refs []kinds.AWSResourceRefer
 			if len(f.Values) == 0 {
 				r.Warn(at.Join("values"), "empty-filter", at.Join("values").String()+" is empty: a filter without values finds nothing", "write what the filter must match")
 			} else if len(f.Values) > maxFilterValues {
-				r.Error(at.Join("values"), "out-of-range", fmt.Sprintf("%s has %d values; EC2 takes %d", at.Join("values"), len(f.Values), maxFilterValues), "")
+				r.Error(at.Join("values"), "out-of-range", fmt.Sprintf("%s has %d values; EC2 allows %d", at.Join("values"), len(f.Values), maxFilterValues), "")
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func CheckKubeadm(r kinds.Reporter, s *kinds.KubeadmConfigSpec, version string, 
 	}{
 		{"clusterConfiguration", s.ClusterConfiguration != nil, "the nodes of a pool are workers, which join by joinConfiguration"},
 		{"initConfiguration", s.InitConfiguration != nil, "the nodes of a pool are workers, which join by joinConfiguration"},
-		{"useExperimentalRetryJoin", s.UseExperimentalRetryJoin, "Cluster API has given it up: kubeadm tries again by itself"},
+		{"useExperimentalRetryJoin", s.UseExperimentalRetryJoin, "Cluster API has dropped it: kubeadm tries again by itself"},
 	} {
 		if ignored.set {
 			r.Warn(path("spec", ignored.name), "not-carried", "spec."+ignored.name+" is not used: "+ignored.why, "remove it")
@@ -113,7 +113,7 @@ func checkJoin(r kinds.Reporter, j *kinds.JoinConfiguration, minor int) {
 	for i, a := range j.NodeRegistration.KubeletExtraArgs {
 		if seen[a.Name] {
 			r.Warn(at.Join("nodeRegistration", "kubeletExtraArgs", intent.Index(i)), "not-carried",
-				fmt.Sprintf("the argument %s comes twice, and the last value wins: %s", a.Name, strings.Replace(old, "does not have it", "has a mapping there", 1)), "it may come twice from 1.31")
+				fmt.Sprintf("the argument %s is written twice, and the last value wins: %s", a.Name, strings.Replace(old, "does not have it", "has a mapping there", 1)), "it may come twice from 1.31")
 		}
 		seen[a.Name] = true
 	}

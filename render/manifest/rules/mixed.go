@@ -24,17 +24,17 @@ func checkMixedPolicy(r kinds.Reporter, s *kinds.AWSMachinePoolSpec) {
 		// The launch template of a mixed instances group must not request Spot Instances: "Setup
 		// overview for creating a mixed instances group" in the user guide of Auto Scaling.
 		r.Error(market, "exclusive", "spec.awsLaunchTemplate.marketType Spot excludes spec.mixedInstancesPolicy",
-			"say the share of spot instances in mixedInstancesPolicy.instancesDistribution")
+			"write the share of spot instances in mixedInstancesPolicy.instancesDistribution")
 	case lt.MarketType == "CapacityBlock":
 		// "Use Capacity Blocks for machine learning workloads", same guide.
 		r.Warn(market, "exclusive", "spec.awsLaunchTemplate.marketType CapacityBlock does not go with spec.mixedInstancesPolicy",
 			"Auto Scaling launches from a capacity block by the launch template's instance type alone")
 	}
 	if len(m.Overrides) > maxOverrides {
-		r.Error(p.Join("overrides"), "too-many-overrides", fmt.Sprintf("%s has %d instance types; Auto Scaling takes %d", p.Join("overrides"), len(m.Overrides), maxOverrides), "")
+		r.Error(p.Join("overrides"), "too-many-overrides", fmt.Sprintf("%s has %d instance types; Auto Scaling allows %d", p.Join("overrides"), len(m.Overrides), maxOverrides), "")
 	}
 	if len(m.Overrides) == 0 && m.InstancesDistribution == nil {
-		r.Warn(p, "empty-policy", "spec.mixedInstancesPolicy says nothing: the group has the launch template's instance type, on demand",
+		r.Warn(p, "empty-policy", "spec.mixedInstancesPolicy is empty: the group has the launch template's instance type, on demand",
 			"write overrides or instancesDistribution, or leave it out")
 	}
 	t := lt.InstanceType

@@ -39,9 +39,9 @@ func checkNodegroupLabels(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 		at := p.Join(key)
 		switch {
 		case len(key) > maxLabelText:
-			r.To.Add(kinds.Fault{Code: "bad-name", Summary: fmt.Sprintf("label key %q has %d characters; EKS takes %d, the prefix included", key, len(key), maxLabelText), Ref: r.Ref, Path: at, Key: true})
+			r.To.Add(kinds.Fault{Code: "bad-name", Summary: fmt.Sprintf("label key %q has %d characters; EKS allows %d, the prefix included", key, len(key), maxLabelText), Ref: r.Ref, Path: at, Key: true})
 		case reservedLabel(key):
-			r.To.Add(kinds.Fault{Code: "reserved-label", Summary: fmt.Sprintf("EKS refuses label %s: it keeps the prefix for itself", key),
+			r.To.Add(kinds.Fault{Code: "reserved-label", Summary: fmt.Sprintf("EKS refuses label %s, because it reserves the prefix", key),
 				Detail: "set it with the kubelet's --node-labels in the bootstrap configuration, or choose another key", Ref: r.Ref, Path: at, Key: true})
 		}
 		if s.Labels[key] == "" {
@@ -54,7 +54,7 @@ func checkNodegroupLabels(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) 
 func checkNodegroupTaints(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec) {
 	p := path("spec", "taints")
 	if len(s.Taints) > maxTaints {
-		r.Error(p, "too-many-taints", fmt.Sprintf("%s has %d taints; EKS takes %d", p, len(s.Taints), maxTaints), "")
+		r.Error(p, "too-many-taints", fmt.Sprintf("%s has %d taints; EKS allows %d", p, len(s.Taints), maxTaints), "")
 	}
 	seen := map[[2]string]int{}
 	for i, t := range s.Taints {
@@ -116,7 +116,7 @@ func checkRoleName(r kinds.Reporter, name string) {
 	case strings.HasPrefix(name, "arn:"):
 		r.Error(at, "bad-name", "spec.roleName is an ARN", "write the name alone: what follows the last / of the ARN")
 	default:
-		r.Error(at, "bad-name", fmt.Sprintf("%q is not a valid name for an IAM role", name), "IAM takes up to 64 letters, digits and _ + = , . @ -")
+		r.Error(at, "bad-name", fmt.Sprintf("%q is not a valid name for an IAM role", name), "IAM allows up to 64 letters, digits and _ + = , . @ -")
 	}
 }
 
@@ -158,7 +158,7 @@ var hookName = lazyregexp.New(`^[A-Za-z0-9\-_/]{1,255}$`)
 func checkHookQuotas(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 	p := path("spec", "lifecycleHooks")
 	if len(hooks) > maxHooks {
-		r.Error(p, "too-many-hooks", fmt.Sprintf("%s has %d lifecycle hooks; Auto Scaling takes %d", p, len(hooks), maxHooks), "")
+		r.Error(p, "too-many-hooks", fmt.Sprintf("%s has %d lifecycle hooks; Auto Scaling allows %d", p, len(hooks), maxHooks), "")
 	}
 	for i, h := range hooks {
 		at := p.Join(intent.Index(i))
@@ -170,7 +170,7 @@ func checkHookQuotas(r kinds.Reporter, hooks []kinds.LifecycleHook) {
 				"let what handles the hook extend it with RecordLifecycleActionHeartbeat")
 		}
 		if n := len(intent.Value(h.NotificationMetadata)); n > maxHookMetadata {
-			r.Error(at.Join("notificationMetadata"), "out-of-range", fmt.Sprintf("%s has %d characters; Auto Scaling takes %d", at.Join("notificationMetadata"), n, maxHookMetadata), "")
+			r.Error(at.Join("notificationMetadata"), "out-of-range", fmt.Sprintf("%s has %d characters; Auto Scaling allows %d", at.Join("notificationMetadata"), n, maxHookMetadata), "")
 		}
 	}
 }

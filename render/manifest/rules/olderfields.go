@@ -30,7 +30,7 @@ func suggestLaunchTemplate(o *kinds.Decoded[kinds.AWSManagedMachinePoolSpec], r 
 		{"diskSize", diskField(s)},
 	} {
 		if at := path("spec", f.field); o.Source.Has(at...) {
-			r.Info(at, "older-field", at.String()+" is the older way to say it", "a launch template says it for all kinds of pools: write "+f.instead)
+			r.Info(at, "older-field", at.String()+" is the older form of this setting", "a launch template has it for all kinds of pools: write "+f.instead)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func checkTermination(r kinds.Reporter, p intent.Path, policies []string) {
 func checkWarmPoolOptions(r kinds.Reporter, g *kinds.GroupOptions) {
 	at := kinds.OptionsGroup
 	if g.WarmPool != nil && g.DeleteWarmPool {
-		r.Error(at.Join("deleteWarmPool"), "exclusive", at.Join("deleteWarmPool").String()+" excludes warmPool", "the one removes what the other makes")
+		r.Error(at.Join("deleteWarmPool"), "exclusive", at.Join("deleteWarmPool").String()+" excludes warmPool", "one removes what the other creates")
 	}
 	if w := g.WarmPool; w != nil && w.MaxGroupPreparedCapacity >= 0 && w.MinSize > w.MaxGroupPreparedCapacity {
 		p := at.Join("warmPool", "minSize")
@@ -195,7 +195,7 @@ func checkRefreshOptions(r kinds.Reporter, p intent.Path, o *kinds.RefreshOption
 	if a := o.AlarmSpecification; a != nil {
 		at := p.Join("alarmSpecification", "alarms")
 		if len(a.Alarms) > 10 {
-			r.Error(at, "out-of-range", fmt.Sprintf("%s names %d alarms; a refresh takes 10", at, len(a.Alarms)), "")
+			r.Error(at, "out-of-range", fmt.Sprintf("%s names %d alarms; a refresh allows 10", at, len(a.Alarms)), "")
 		}
 		each(r, at, a.Alarms, func(v string) string {
 			if v == "" || len(v) > 255 {
@@ -211,7 +211,7 @@ func checkRefreshOptions(r kinds.Reporter, p intent.Path, o *kinds.RefreshOption
 		}
 	}
 	if n := len(o.CheckpointPercentages); n > 0 && o.CheckpointPercentages[n-1] != 100 {
-		r.Warn(at, "incomplete", fmt.Sprintf("%s ends at %d: a refresh replaces no more than that", at, o.CheckpointPercentages[n-1]), "let the last checkpoint be 100, or instances of two versions stay")
+		r.Warn(at, "incomplete", fmt.Sprintf("%s ends at %d: a refresh then replaces no more machines", at, o.CheckpointPercentages[n-1]), "let the last checkpoint be 100, or instances of two versions stay")
 	}
 	if o.CheckpointDelay != nil && len(o.CheckpointPercentages) == 0 {
 		r.Error(p.Join("checkpointDelay"), "incomplete", p.Join("checkpointDelay").String()+" needs checkpointPercentages", "it is the wait after each of them")

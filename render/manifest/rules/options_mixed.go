@@ -61,7 +61,7 @@ func (d *Derived) CheckMixedMarket(pool *kinds.Decoded[kinds.AWSMachinePoolSpec]
 	lt := &pool.Spec.AWSLaunchTemplate
 	for field, written := range map[string]bool{"marketType": lt.MarketType == "Spot", "spotMarketOptions": lt.SpotMarketOptions != nil} {
 		if written {
-			d.OptionsExclude(at, path("spec", "awsLaunchTemplate", field), "say the share of spot instances in mixedInstancesPolicy.instancesDistribution of the pool")
+			d.OptionsExclude(at, path("spec", "awsLaunchTemplate", field), "write the share of spot instances in mixedInstancesPolicy.instancesDistribution of the pool")
 		}
 	}
 }
@@ -86,7 +86,7 @@ func (d *Derived) CheckPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *
 	n := len(m.Overrides)
 	switch {
 	case n > maxOverrides:
-		d.AtOptions.Error(overrides, "too-many-overrides", fmt.Sprintf("the policy has %d overrides; Auto Scaling takes %d", n, maxOverrides), "")
+		d.AtOptions.Error(overrides, "too-many-overrides", fmt.Sprintf("the policy has %d overrides; Auto Scaling allows %d", n, maxOverrides), "")
 	case weights > 0 && weights < n:
 		d.AtOptions.Error(overrides, "incomplete", fmt.Sprintf("%d of %d instance types have a weightedCapacity; all of them need one, or none", weights, n), "")
 	case weights > 0 && requirements > 0:
@@ -94,9 +94,9 @@ func (d *Derived) CheckPolicy(pool *kinds.Decoded[kinds.AWSMachinePoolSpec], m *
 	case requirements > 0 && requirements < n:
 		d.AtOptions.Error(overrides, "incomplete", "overrides have instanceRequirements, all of them, or none", "allowedInstanceTypes narrows requirements to types")
 	case requirements > 4:
-		d.AtOptions.Error(overrides, "out-of-range", fmt.Sprintf("the policy has %d sets of instanceRequirements; Auto Scaling takes 4", requirements), "")
+		d.AtOptions.Error(overrides, "out-of-range", fmt.Sprintf("the policy has %d sets of instanceRequirements; Auto Scaling allows 4", requirements), "")
 	case len(templates) > 19:
-		d.AtOptions.Error(overrides, "out-of-range", fmt.Sprintf("the overrides name %d launch templates; Auto Scaling takes 20 with the pool's own", len(templates)), "")
+		d.AtOptions.Error(overrides, "out-of-range", fmt.Sprintf("the overrides name %d launch templates; Auto Scaling allows 20 with the pool's own", len(templates)), "")
 	}
 	if requirements > 0 {
 		d.checkStrategies(pool, m, overrides)

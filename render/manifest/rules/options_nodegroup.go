@@ -18,7 +18,7 @@ func checkNodegroupOptions(r kinds.Reporter, n *kinds.NodegroupOptions) {
 	}
 	at := kinds.OptionsNodegroup.Join("instanceTypes")
 	if len(n.InstanceTypes) > maxNodegroupTypes {
-		r.Error(at, "out-of-range", fmt.Sprintf("%s has %d instance types; EKS takes %d", at, len(n.InstanceTypes), maxNodegroupTypes), "")
+		r.Error(at, "out-of-range", fmt.Sprintf("%s has %d instance types; EKS allows %d", at, len(n.InstanceTypes), maxNodegroupTypes), "")
 	}
 	types := n.Types()
 	for i, t := range n.InstanceTypes {

@@ -35,8 +35,8 @@ func checkOwnKeys(r kinds.Reporter, m kinds.Meta, source kinds.Object) {
 		{path("spec", "awsLaunchTemplate"), "the pool has the launch template that it names and no other; write awsLaunchTemplate: {} where the field is required"},
 		{path("spec", "launchConfigRef"), "the pool has the launch template that it names and no other"},
 		{kinds.AnnotationPath(kinds.AnnotationArchitecture), "the image of the launch template decides the architecture"},
-		{path("spec", "diskSize"), "EKS takes it only without a launch template, which says the size of the volumes itself"},
-		{path("spec", "remoteAccess"), "EKS takes it only without a launch template, which names key and security groups itself"},
+		{path("spec", "diskSize"), "EKS accepts it only without a launch template, which sets the size of the volumes itself"},
+		{path("spec", "remoteAccess"), "EKS accepts it only without a launch template, which names key and security groups itself"},
 	} {
 		if n := source.At(other.at...); n != nil && !strict.IsNull(n) && (n.Kind == yaml.ScalarNode || len(n.Content) > 0) {
 			exclusiveKey(r, named.At, other.at, other.detail)
@@ -64,7 +64,7 @@ func checkOwnKey(k kinds.OwnKeys, r kinds.Reporter, suffix string) {
 		exclusiveKey(r, id.At, name.At, "a launch template has both; write one of them")
 	}
 	if byName && !kinds.TemplateName.MatchString(name.Value) {
-		r.Error(name.At, "bad-name", fmt.Sprintf("%q is not a valid name for a launch template", name.Value), "EC2 takes 3 to 128 letters, digits and ( ) . - / _")
+		r.Error(name.At, "bad-name", fmt.Sprintf("%q is not a valid name for a launch template", name.Value), "EC2 allows 3 to 128 letters, digits and ( ) . - / _")
 	}
 	if byID {
 		kinds.CheckID(r, id.At, id.Value, "lt-")
@@ -73,7 +73,7 @@ func checkOwnKey(k kinds.OwnKeys, r kinds.Reporter, suffix string) {
 		return
 	}
 	if _, ok := k.NamesTemplate(); !ok || suffix != "" && !byName && !byID {
-		r.Error(version.At, "incomplete", fmt.Sprintf("%s%s says a version, and nothing names the launch template", kinds.OwnTemplatePrefix, kinds.OwnVersion+suffix),
+		r.Error(version.At, "incomplete", fmt.Sprintf("%s%s names a version, but nothing names the launch template", kinds.OwnTemplatePrefix, kinds.OwnVersion+suffix),
 			fmt.Sprintf("write %s%s beside it", kinds.OwnTemplatePrefix, kinds.OwnName+suffix))
 	}
 	if _, ok := kinds.TemplateVersionOf(version.Value); !ok {

@@ -72,7 +72,7 @@ func checkAWSMachinePool(o *kinds.Decoded[kinds.AWSMachinePoolSpec], r kinds.Rep
 	if m := s.MixedInstancesPolicy; m != nil {
 		if s.AWSLaunchTemplate.SpotMarketOptions != nil {
 			r.Error(lt.Join("spotMarketOptions"), "exclusive", "spec.awsLaunchTemplate.spotMarketOptions excludes spec.mixedInstancesPolicy",
-				"say the share of spot instances in mixedInstancesPolicy.instancesDistribution")
+				"write the share of spot instances in mixedInstancesPolicy.instancesDistribution")
 		}
 		seen := map[string]bool{}
 		for i, v := range m.Overrides {
@@ -182,7 +182,7 @@ func checkManagedTemplate(r kinds.Reporter, s *kinds.AWSManagedMachinePoolSpec, 
 		r.Error(at, "exclusive", "a managed pool's launch template must not request spot instances", "write spec.capacityType: spot")
 	}
 	if s.AMIVersion != nil && kinds.ManagedImage(s) {
-		r.Error(path("spec", "amiVersion"), "exclusive", "spec.amiVersion excludes an image of one's own in spec.awsLaunchTemplate", "")
+		r.Error(path("spec", "amiVersion"), "exclusive", "spec.amiVersion cannot be combined with your own image in spec.awsLaunchTemplate", "")
 	}
 	checkReferences(r, p.Join("additionalSecurityGroups"), lt.AdditionalSecurityGroups)
 	checkVolumes(r, p, lt)

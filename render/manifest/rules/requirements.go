@@ -25,7 +25,7 @@ func checkRequirements(r kinds.Reporter, p intent.Path, q *intent.InstanceRequir
 	checkBounds(r, p, q)
 	if f := q.BaselinePerformanceFactors; f != nil && f.CPU != nil && len(f.CPU.References) != 1 {
 		at := p.Join("baselinePerformanceFactors", "cpu", "references")
-		r.Error(at, "out-of-range", fmt.Sprintf("%s names %d instance families; AWS takes one", at, len(f.CPU.References)), "")
+		r.Error(at, "out-of-range", fmt.Sprintf("%s names %d instance families; AWS allows one", at, len(f.CPU.References)), "")
 	}
 }
 
@@ -42,7 +42,7 @@ func checkLists(r kinds.Reporter, p intent.Path, q *intent.InstanceRequirements)
 		"excludedInstanceTypes":    {q.ExcludedInstanceTypes, nil},
 	} {
 		if len(list.have) > 400 {
-			r.Error(p.Join(field), "out-of-range", fmt.Sprintf("%s has %d entries; AWS takes 400", p.Join(field), len(list.have)), "")
+			r.Error(p.Join(field), "out-of-range", fmt.Sprintf("%s has %d entries; AWS allows 400", p.Join(field), len(list.have)), "")
 		}
 		each(r, p.Join(field), list.have, func(v string) string {
 			if v == "" || list.known != nil && !slices.Contains(list.known, v) {

@@ -26,7 +26,7 @@ func checkFleetRollout(o *kinds.Decoded[kinds.FleetRolloutSpec], r kinds.Reporte
 		names[w.Name] = i
 		checkWave(r, at, w)
 		if w.Percent > 0 && w.Percent <= percent {
-			r.Error(at.Join("percent"), "out-of-range", fmt.Sprintf("%s is %d, not more than the %d of a wave before", at.Join("percent"), w.Percent, percent), "percentages are of all machines, those of the waves before included")
+			r.Error(at.Join("percent"), "out-of-range", fmt.Sprintf("%s is %d, not more than the %d of a wave before", at.Join("percent"), w.Percent, percent), "percentages are of all machines, and include those of earlier waves")
 		}
 		percent = max(percent, w.Percent)
 	}
@@ -113,7 +113,7 @@ func checkGate(r kinds.Reporter, at intent.Path, g *intent.RolloutGate) {
 		p := at.Join("prometheus")
 		switch {
 		case q.Min == nil && q.Max == nil:
-			r.Error(p, "incomplete", p.String()+" has neither min nor max", "write between which values the query's values are good")
+			r.Error(p, "incomplete", p.String()+" has neither min nor max", "write the range in which the query's values are good")
 		case q.Min != nil && q.Max != nil && *q.Min > *q.Max:
 			r.Error(p.Join("min"), "mismatch", fmt.Sprintf("%s is above max", p.Join("min")), "no value is within")
 		}

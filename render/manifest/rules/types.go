@@ -150,7 +150,7 @@ func (d *Derived) checkImageArchitecture(lt *kinds.LaunchTemplate, types []kinds
 				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: at, Message: "the kind of image"}}})
 		case asked != "" && got != asked:
 			at := path("spec", "awsLaunchTemplate", "instanceType")
-			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, so an image for that is looked up, but %s is launched, which is %s", at, lt.InstanceType, asked, t.Name, got),
+			d.Faults.Add(kinds.Fault{Code: "architecture-mismatch", Summary: fmt.Sprintf("%s %s is %s, so weir looks up an image for that, but machines launch as %s, which is %s", at, lt.InstanceType, asked, t.Name, got),
 				Detail: "write one of the overrides' instance types here", Ref: d.Infrastructure, Path: at,
 				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: t.At, Message: t.Name + " is " + got}}})
 			return // only once, because the finding is the same for all other overrides
@@ -173,7 +173,7 @@ func (d *Derived) checkImageName(lt *kinds.LaunchTemplate, t kinds.TypeField, go
 		already := slices.ContainsFunc(d.Faults.List, func(f kinds.Fault) bool { return f.Code == "architecture-mismatch" && slices.Equal(f.Path, at) })
 		if word != "" && named != got && !already {
 			d.Faults.Add(kinds.Fault{Severity: diag.Warning, Code: "architecture-mismatch", Summary: fmt.Sprintf("%s speaks of %s, but %s is %s", at, word, t.Name, got),
-				Detail: "the image is looked up among those for " + got, Ref: d.Infrastructure, Path: at,
+				Detail: "weir looks up an image for " + got, Ref: d.Infrastructure, Path: at,
 				Related: []kinds.RelatedField{{Ref: d.Infrastructure, Path: t.At, Message: t.Name + " is " + got}}})
 		}
 	}

@@ -29,7 +29,7 @@ func checkZones(r kinds.Reporter, p intent.Path, zones []string) {
 		case zoneID.MatchString(z):
 			r.Error(at, "bad-zone", fmt.Sprintf("%s is %q, the id of a zone", at, z), "write the name of the zone, such as eu-west-1a")
 		case z == region && z != "":
-			r.Error(at, "bad-zone", fmt.Sprintf("%s is %q, a region and no availability zone", at, z), fmt.Sprintf("write a zone of it, such as %sa", z))
+			r.Error(at, "bad-zone", fmt.Sprintf("%s is %q, which is a region and not an availability zone", at, z), fmt.Sprintf("write a zone of it, such as %sa", z))
 		case !zoneName.MatchString(z):
 			r.Error(at, "bad-zone", fmt.Sprintf("%s is not an availability zone: %q", at, z), "write the name of a zone, such as eu-west-1a")
 		case first == "":

@@ -167,7 +167,7 @@ func (k *kind) Want(ctx context.Context, e *Entry, now proposal.Now) (w proposal
 	switch {
 	case len(pins) == 0 && (e.IsOpen() || e.Branch != ""): // a pull request may be open although the response was lost
 		w.Branches = []string{e.Branch}
-		w.Gone = "no pool needs it any more at " + wording.Short(now.Head) + ": each has these images or newer ones, looks for others, or AWS has these no more"
+		w.Gone = "no pool needs it any more at " + wording.Short(now.Head) + ": each has these images or newer ones, looks for other images, or AWS no longer has these"
 		return w, nil
 	case len(pins) == 0:
 		return w, nil

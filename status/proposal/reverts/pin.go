@@ -144,9 +144,9 @@ func (k *kind) provePin(ctx context.Context, pinned Pinned, head string) error {
 			is := slices.ContainsFunc(pinned.Places, func(p PinnedPool) bool { return p.ID == id })
 			switch was := before[id.String()]; {
 			case !is && was != launch:
-				return proposal.Refuse("with the pin %s would launch something else too", id)
+				return proposal.Refuse("%s would launch something else too with the pinned image", id)
 			case is && was == launch:
-				return proposal.Refuse("with the pin %s would launch what it does now: something else decides by now what that is", id)
+				return proposal.Refuse("%s would launch the same as now with the pinned image, because something else now decides what it launches", id)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func (s *site) accept(ctx context.Context, r commands.AcceptRequest) (out comman
 	}
 	may := open.accepts[t.Source]
 	if may == nil {
-		return out, &gates.Fault{Message: "weir has no permission to propose AWS's values: nothing lets it push for that to the source " + t.Source,
+		return out, &gates.Fault{Message: "weir has no permission to propose AWS's values: no entry of forges lets it push them to the source " + t.Source,
 			Hint: "add accept to push.for of the source's entry of forges, with a tokenFile that may push; or edit the files yourself with weir import --update DIR --config FILE"}
 	}
 	if why, hint := s.corrects(t, pool); why != "" {
@@ -71,6 +71,6 @@ func (s *site) corrects(t current.TargetState, pool string) (why, hint string) {
 	if len(of) > 0 && !slices.ContainsFunc(of, func(s step.Step) bool { return s.Held == "" }) {
 		return "", ""
 	}
-	return "weir puts the pool " + pool + " of " + t.Name + " right at its next pass, so no change would be left to keep",
-		"suspend it until the pull request is merged: weir suspend " + t.Name + " " + pool + " --reason TEXT --for 24h; make the change in AWS again if it is gone already"
+	return "weir puts the pool " + pool + " of " + t.Name + " right in its next pass, so no change would be left to keep",
+		"suspend it until the pull request is merged: weir suspend " + t.Name + " " + pool + " --reason TEXT --for 24h; repeat the change in AWS if weir has already corrected it"
 }

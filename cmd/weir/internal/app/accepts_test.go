@@ -51,7 +51,7 @@ func TestWhatAWSHasIsProposedToBeKept(t *testing.T) {
 	ask := func(fields ...string) (commands.Accepted, error) {
 		return a.site.accept(t.Context(), commands.AcceptRequest{Target: "prod", Pool: "web", By: "ann", Fields: fields})
 	}
-	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "right at its next pass") {
+	if _, err := ask(); err == nil || !strings.Contains(err.Error(), "right in its next pass") {
 		t.Errorf("it would be put right: %v", err)
 	}
 	if _, err := gates.Suspend(a.recorder, a.daemon, gates.Request{Target: "prod", Pool: "web", Reason: "load", For: "1h", By: "ann"}); err != nil {
@@ -201,7 +201,7 @@ func TestAMemberSaysWhomToAskToKeepWhatAWSHas(t *testing.T) {
 	})
 	s.query("autoscaling", "UpdateAutoScalingGroup&AutoScalingGroupName=web&MaxSize=9")
 	eventually(t, "whom to ask", func() string {
-		if got, want := ask(b), "the daemon a speaks for the source pools, and proposes its changes: ask that one: weir accept prod web --server http://"+a.Addr(); got != want {
+		if got, want := ask(b), "the daemon a owns the source pools, and only it proposes its changes: ask that daemon: weir accept prod web --server http://"+a.Addr(); got != want {
 			return got
 		}
 		return ""

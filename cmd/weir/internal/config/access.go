@@ -82,7 +82,7 @@ func (v *validator) accessProxy() {
 		case err != nil:
 			v.found.fault(entry, "bad-value", "write it like 10.0.1.7 or 10.0.0.0/16", "%q is not an address", text)
 		case prefix.Bits() == 0 && p.SecretFile == "":
-			v.found.fault(entry, "bad-value", "name the proxy's own addresses, or add secretFile", "%q is every address: anybody could say who they are", text)
+			v.found.fault(entry, "bad-value", "name the proxy's own addresses, or add secretFile", "%q is every address, so anybody could claim to be any user", text)
 		}
 	}
 	switch {

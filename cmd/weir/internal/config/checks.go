@@ -66,7 +66,7 @@ func checkInterval(text string) (wrong, help string) {
 
 func checkShare(text string) (wrong, help string) {
 	if n, err := strconv.Atoi(text); err != nil || n < 1 || n > 100 {
-		return fmt.Sprintf("%s is not part of AWS's limits", text), "give a percentage from 1 to 100"
+		return fmt.Sprintf("%s is not a valid percentage of AWS's limits", text), "give a percentage from 1 to 100"
 	}
 	return "", ""
 }
@@ -128,7 +128,7 @@ func checkProxy(text string) (wrong, help string) {
 	case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5"}, u.Scheme):
 		return fmt.Sprintf("%q is not an http, https or socks5 URL", redact(text)), ""
 	case u.User != nil:
-		return "the URL carries credentials, which are not kept in the configuration", "give proxyAuth with username and passwordFile"
+		return "the URL contains credentials, which must not be in the configuration", "give proxyAuth with username and passwordFile"
 	}
 	return "", ""
 }
@@ -139,7 +139,7 @@ func checkReceiver(text string) (wrong, help string) {
 	case u == nil || u.Fragment != "":
 		return "this is not an http(s) address", "write it like https://hooks.example.com/weir"
 	case u.User != nil:
-		return "the address carries credentials, which are not kept in the configuration", "the receiver knows weir by the signature"
+		return "the address contains credentials, which must not be in the configuration", "the receiver identifies weir by the signature"
 	}
 	return "", ""
 }
@@ -157,10 +157,10 @@ func SSMPrefixFault(prefix string) (why, wayOut string) {
 	root := strings.ToLower(strings.TrimPrefix(prefix, "/"))
 	switch {
 	case !ssmPattern.MatchString(prefix):
-		return fmt.Sprintf("%q is not a prefix of parameters", prefix),
+		return fmt.Sprintf("%q is not a valid prefix for names of parameters", prefix),
 			"write it like /weir: up to eight parts of letters, digits, dots, dashes and underscores, each after a slash, and none at the end"
 	case strings.HasPrefix(root, "aws") || strings.HasPrefix(root, "ssm"):
-		return "AWS keeps names that begin with aws or ssm for itself", "write another one, such as /weir"
+		return "AWS reserves names that start with aws or ssm", "write another one, such as /weir"
 	}
 	return "", ""
 }

@@ -87,12 +87,12 @@ func (v *credentialFiles) coordination() {
 	case !v.found.written(at):
 		return
 	case dynamo && etcd:
-		v.found.fault(at, "bad-value", "use only one of them: members that use another engine do not see each other", "dynamodb and etcd are two engines, and an instance has one")
+		v.found.fault(at, "bad-value", "use only one of them: members that use another engine do not see each other", "dynamodb and etcd are both set, but an instance has one engine")
 	case !dynamo && !etcd:
-		v.found.fault(at, "missing-key", "write dynamodb: {table: …, region: …} or etcd: {endpoints: […]}; or leave coordination out where one daemon is alone", "an engine is required")
+		v.found.fault(at, "missing-key", "write dynamodb: {table: …, region: …} or etcd: {endpoints: […]}; or remove coordination if there is only one daemon", "an engine is required")
 	}
 	if v.config.AWS.Endpoint == EmbeddedEndpoint {
-		v.found.fault("aws.endpoint", "bad-value", "run one weir emulator for all daemons, and give its address", "each daemon would have its own embedded AWS, and several may run")
+		v.found.fault("aws.endpoint", "bad-value", "run one weir emulator for all daemons, and give its address", "several daemons may run, and each would have an embedded AWS of its own")
 	}
 	if v.config.Coordination.KeysFile == "" && len(v.config.Coordination.KMSKeyARNs) == 0 {
 		v.found.fault(at+".keysFile", "missing-key", goodKey+"; or name a key of AWS KMS in kmsKeyARNs", "a file with the instance's key is required")
@@ -130,7 +130,7 @@ func (v *credentialFiles) encrypted(at, raw string) {
 		return // or this was already reported
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		v.found.fault(at, "not-encrypted", "write https://", "%s is on another machine, and without TLS the records can be read and changed on their way", u.Host)
+		v.found.fault(at, "not-encrypted", "write https://", "%s is on another machine, and without TLS others can read and change the records in transit", u.Host)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestCoordinationFaults(t *testing.T) {
 		"nothing in it":    {"coordination: {}\n", []string{"w.yaml:6:15: error: coordination: an engine is required", "w.yaml:6:15: error: coordination.keysFile: a file"}},
 		"no value":         {"coordination:\n", []string{"coordination: an engine is required", "coordination.keysFile: a file"}},
 		"an alias of KMS":  {"coordination:\n  kmsKeyARNs: ['arn:aws:kms:eu-west-1:123456789012:alias/weir', '']\n  dynamodb: {table: weir, region: eu-west-1}\n", []string{"w.yaml:7:16: error: coordination.kmsKeyARNs[0]: ", "w.yaml:7:65: error: coordination.kmsKeyARNs[1]: the ARN"}},
-		"two engines":      {"coordination:\n" + keys + "  etcd: {endpoints: ['https://e:2379']}\n  dynamodb: {table: weir, region: eu-west-1}\n", []string{"w.yaml:7:3: error: coordination: dynamodb and etcd are two engines"}},
+		"two engines":      {"coordination:\n" + keys + "  etcd: {endpoints: ['https://e:2379']}\n  dynamodb: {table: weir, region: eu-west-1}\n", []string{"w.yaml:7:3: error: coordination: dynamodb and etcd are both set"}},
 		"an empty table":   {"coordination:\n" + keys + "  dynamodb: {}\n", []string{"w.yaml:8:13: error: coordination.dynamodb.region: the table's region", "w.yaml:8:13: error: coordination.dynamodb.table: the table's name"}},
 		"a table of null":  {"coordination:\n" + keys + "  dynamodb:\n", []string{"dynamodb.region", "dynamodb.table"}},
 		"an ARN":           {"coordination:\n" + keys + "  dynamodb: {table: 'arn:aws:dynamodb:eu-west-1:1:table/weir', region: here}\n", []string{`w.yaml:8:21: error: coordination.dynamodb.table: "arn:`, `w.yaml:8:72: error: coordination.dynamodb.region: "here" does not`}},
@@ -78,13 +78,13 @@ func TestCoordinationFaults(t *testing.T) {
 		"half of pairs":    {"coordination:\n" + keys + "  etcd: {endpoints: ['https://e:1'], certFile: c, passwordFile: p}\n", []string{"certFile and keyFile", "usernameFile and passwordFile"}},
 		"TLS without TLS":  {"coordination:\n" + keys + "  etcd: {endpoints: ['http://127.0.0.1:1'], caFile: c}\n", []string{"are for https"}},
 		"unknown keys":     {"coordination:\n" + keys + "  etcd: {endpoints: ['https://e:1'], user: u}\n  consul: {}\n", []string{"w.yaml:8:38: error: unknown key coordination.etcd.user", "w.yaml:9:3: error: unknown key coordination.consul"}},
-		"AWS of its own":   {"aws: {endpoint: embedded}\ncoordination:\n" + keys + "  dynamodb: {table: weir, region: eu-west-1}\n", []string{"w.yaml:6:17: error: aws.endpoint: each daemon would have"}},
+		"AWS of its own":   {"aws: {endpoint: embedded}\ncoordination:\n" + keys + "  dynamodb: {table: weir, region: eu-west-1}\n", []string{"w.yaml:6:17: error: aws.endpoint: several daemons may run"}},
 		"without instance": {"coordination:\n" + keys + "  dynamodb: {table: weir, region: eu-west-1}\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := shared(tc.in)
 			if name == "without instance" {
-				in, tc.want = strings.Replace(in, "instance: a\n", "", 1), []string{"instance: a name of this instance is required"}
+				in, tc.want = strings.Replace(in, "instance: a\n", "", 1), []string{"instance: a name for this instance is required"}
 			}
 			c, faults := Parse("w.yaml", []byte(in), env)
 			var text strings.Builder

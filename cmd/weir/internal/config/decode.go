@@ -55,7 +55,7 @@ func (v *Versions) UnmarshalText(b []byte) error {
 	text := string(b)
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 || n > maxVersions || strings.HasPrefix(text, "+") {
-		return fmt.Errorf("%q is not a number of versions; write one from 1 to %d", text, maxVersions)
+		return fmt.Errorf("%q is not a valid number of versions: write 1 to %d", text, maxVersions)
 	}
 	*v = Versions(n)
 	return nil

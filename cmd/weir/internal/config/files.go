@@ -47,9 +47,9 @@ func (v *credentialFiles) credential(at, file string) (content []byte, ok bool) 
 	if info, err := os.Stat(file); err == nil {
 		switch mode := info.Mode().Perm(); {
 		case mode&0o022 != 0:
-			v.found.remark(at, "chmod 600 "+file, "%s may be written by others than its owner (mode %04o)", file, mode)
+			v.found.remark(at, "chmod 600 "+file, "%s can be written by users other than its owner (mode %04o)", file, mode)
 		case mode&0o004 != 0:
-			v.found.remark(at, "chmod 600 "+file, "%s may be read by everybody (mode %04o)", file, mode)
+			v.found.remark(at, "chmod 600 "+file, "%s can be read by everybody (mode %04o)", file, mode)
 		}
 	}
 	return content, true
@@ -65,7 +65,7 @@ func (v *credentialFiles) tokens(at, file string, content []byte) {
 		}
 		found = true
 		if len(token) < minToken {
-			v.found.remark(at, "openssl rand -hex 32 makes a good one", "line %d of %s is too short for a token, of at least %d characters: the file lets nobody in", n, file, minToken)
+			v.found.remark(at, "openssl rand -hex 32 makes a good one", "line %d of %s is too short: a token has at least %d characters. With this file, nobody can log in", n, file, minToken)
 		}
 	}
 	if !found {

@@ -30,7 +30,7 @@ func TestFilesWithCredentialsAreLookedAt(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{
-		"good": "", "short": "too short", "empty": "holds no token", "open": "read by everybody", "written": "written by others", "missing": "no such file",
+		"good": "", "short": "too short", "empty": "holds no token", "open": "read by everybody", "written": "written by users other than its owner", "missing": "no such file",
 	} {
 		content := fmt.Sprintf("apiVersion: %s\nkind: Config\ninstance: prod\nsources: [{name: fleet, url: 'https://git.example.com/a/b.git'}]\n"+
 			"targets: [{name: blue, region: eu-west-1}]\naccess:\n  tokens:\n  - {name: me, role: read, file: %s}\n", APIVersion, file)

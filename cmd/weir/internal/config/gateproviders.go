@@ -36,11 +36,11 @@ func (p *GateProvider) setDefaults(base string) {
 func (v *validator) gateProvider(at string, p *GateProvider) {
 	switch {
 	case p.TokenFile != "" && p.PasswordFile != "":
-		v.found.fault(at+".tokenFile", "bad-value", "keep one of the two", "there is a tokenFile and a passwordFile")
+		v.found.fault(at+".tokenFile", "bad-value", "keep one of the two", "tokenFile and passwordFile are both set")
 	case p.Username != "" && p.PasswordFile == "":
-		v.found.fault(at+".username", "bad-value", "name the file with the password as passwordFile", "there is a username and no passwordFile")
+		v.found.fault(at+".username", "bad-value", "name the file with the password as passwordFile", "username is set without passwordFile")
 	case p.Username == "" && p.PasswordFile != "":
-		v.found.fault(at+".passwordFile", "bad-value", "name the user as username", "there is a passwordFile and no username")
+		v.found.fault(at+".passwordFile", "bad-value", "name the user as username", "passwordFile is set without username")
 	}
 }
 
@@ -50,7 +50,7 @@ func checkProvider(text string) (wrong, help string) {
 	case u == nil || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Sprintf("%q is not an http(s) address of a server", redact(text)), "write it like https://prometheus.example.com"
 	case u.User != nil:
-		return "the address carries credentials, which are not kept in the configuration", "give username and passwordFile, or tokenFile"
+		return "the address contains credentials, which must not be in the configuration", "give username and passwordFile, or tokenFile"
 	}
 	return "", ""
 }

@@ -36,12 +36,12 @@ func TestGateProviders(t *testing.T) {
 		"{name: a, type: prometheus}":                                                                "the server's address is required",
 		"{name: a, url: https://h}":                                                                  "gateProviders[0].type",
 		"{name: a, type: prometheus, url: prometheus}":                                               "not an http(s) address",
-		"{name: a, type: prometheus, url: 'https://u:hunter2@h'}":                                    "carries credentials",
+		"{name: a, type: prometheus, url: 'https://u:hunter2@h'}":                                    "contains credentials",
 		"{name: a, type: prometheus, url: 'https://h?token=hunter2'}":                                "not an http(s) address",
 		"{name: a, type: prometheus, url: https://h, token: x}":                                      "unknown key",
-		"{name: a, type: prometheus, url: https://h, tokenFile: t, username: u, passwordFile: p}":    "there is a tokenFile and a passwordFile",
-		"{name: a, type: prometheus, url: https://h, username: u}":                                   "a username and no passwordFile",
-		"{name: a, type: prometheus, url: https://h, passwordFile: p}":                               "a passwordFile and no username",
+		"{name: a, type: prometheus, url: https://h, tokenFile: t, username: u, passwordFile: p}":    "tokenFile and passwordFile are both set",
+		"{name: a, type: prometheus, url: https://h, username: u}":                                   "username is set without passwordFile",
+		"{name: a, type: prometheus, url: https://h, passwordFile: p}":                               "passwordFile is set without username",
 		"{name: a, type: prometheus, url: https://h}\n- {name: a, type: prometheus, url: https://h}": `"a" is the name of gateProviders[0]`,
 	} {
 		c, faults := parseProviders(t, "- "+in+"\n")
@@ -63,7 +63,7 @@ func TestFilesOfGateProviders(t *testing.T) {
 	_, faults := Parse("/etc/weir/w.yaml", []byte("apiVersion: weir.dev/v1alpha1\nkind: Config\ninstance: a\nsources: [{name: s, url: u}]\ntargets: [{name: t, region: eu-west-1}]\ngateProviders: [{name: a, type: prometheus, url: https://h, tokenFile: "+token+"}]\n"), looks)
 	found := false
 	for _, f := range faults {
-		found = found || strings.Contains(f.String(), "may be read by everybody")
+		found = found || strings.Contains(f.String(), "can be read by everybody")
 	}
 	if !found {
 		t.Errorf("%v", faults)

@@ -35,7 +35,7 @@ func (v *validator) demand(at string, d targetspec.Demand) {
 		switch at := at + "." + key; {
 		case !v.found.written(at):
 		case n < 1 || n > mostDemanded:
-			v.found.fault(at, "bad-value", "write a number from 1, or leave the key out", "%d is out of range", n)
+			v.found.fault(at, "bad-value", "write 1 or more, or leave the key out", "%d is out of range", n)
 		case !d.Required:
 			v.found.fault(at, "bad-value", "add required: true", "it demands nothing by itself")
 		}

@@ -35,12 +35,12 @@ func TestJoinTokens(t *testing.T) {
 		t.Errorf("%+v %v", got, faults)
 	}
 	for text, want := range map[string]string{
-		"  kubeconfigFile: a\n  ssmPrefixes: [weir]\n":     "is not a prefix",
-		"  kubeconfigFile: a\n  ssmPrefixes: [/weir/]\n":   "is not a prefix",
-		"  kubeconfigFile: a\n  ssmPrefixes: ['/we ir']\n": "is not a prefix",
-		"  kubeconfigFile: a\n  ssmPrefixes: [/AWS/x]\n":   "keeps names that begin with aws",
-		"  ssmPrefixes: [/ssm-x]\n":                        "keeps names that begin with aws",
-		"  ssmPrefixes: [/a/b/c/d/e/f/g/h/i]\n":            "is not a prefix",
+		"  kubeconfigFile: a\n  ssmPrefixes: [weir]\n":     "is not a valid prefix",
+		"  kubeconfigFile: a\n  ssmPrefixes: [/weir/]\n":   "is not a valid prefix",
+		"  kubeconfigFile: a\n  ssmPrefixes: ['/we ir']\n": "is not a valid prefix",
+		"  kubeconfigFile: a\n  ssmPrefixes: [/AWS/x]\n":   "reserves names that start with aws",
+		"  ssmPrefixes: [/ssm-x]\n":                        "reserves names that start with aws",
+		"  ssmPrefixes: [/a/b/c/d/e/f/g/h/i]\n":            "is not a valid prefix",
 		"  kubeconfigFile: \"{1}\"\n":                      "{1} refers to a wildcard",
 		"  kubeconfigFile: [a]\n":                          "kubeconfigFile",
 	} {

@@ -99,7 +99,7 @@ func (v *validator) imageUpdates(at string, s *Source) {
 	case s.ImageUpdates.Every == 0:
 		v.found.fault(at+".every", "missing-key", "write every: 24h", "how often newer images are proposed is required")
 	case !slices.ContainsFunc(v.config.Forges, func(f Forge) bool { return f.Source == s.Name && slices.Contains(f.Push.For, Images) }):
-		v.found.fault(at, "bad-value", "add push: {tokenFile: FILE, for: ["+Images+"]} to the entry of forges for this source", "weir must not push for images of the source %q", s.Name)
+		v.found.fault(at, "bad-value", "add push: {tokenFile: FILE, for: ["+Images+"]} to the entry of forges for this source", "weir has no permission to push newer images to the source %q", s.Name)
 	}
 }
 
@@ -116,9 +116,9 @@ func (v *validator) push(at string, f *Forge) {
 	}
 	switch s := v.config.sourceOf(f.Source); {
 	case f.Push.TokenFile == "":
-		v.found.fault(at+".tokenFile", "missing-key", "weir pushes with no other token, and with no GitHub App's: what reads pull requests should not be able to write", "a file with a token that may push is required")
+		v.found.fault(at+".tokenFile", "missing-key", "weir uses only this token to push, and no GitHub App: the token that reads pull requests should not be able to write", "a file with a token that may push is required")
 	case f.Push.TokenFile == f.TokenFile, s != nil && f.Push.TokenFile == s.Auth.TokenFile:
-		v.found.fault(at+".tokenFile", "bad-value", "make a second one, so that reading and statuses go on with one that cannot push", "the file is that of another token already")
+		v.found.fault(at+".tokenFile", "bad-value", "create a second token, so that weir reads and writes statuses with a token that cannot push", "the file is already used for another token")
 	case s != nil && !branches(s.Ref):
 		v.found.fault(at, "bad-value", "pull requests go into branches: follow a branch", "the source %q does not follow a branch", f.Source)
 	}

@@ -160,7 +160,7 @@ func (v *validator) forgeToken(at string, f *Forge) {
 	own, err := url.Parse(f.URL)
 	of, sourceErr := url.Parse(s.URL)
 	if err != nil || sourceErr != nil || !strings.EqualFold(own.Host, of.Host) || !strings.EqualFold(trimRepository(own.Path), trimRepository(of.Path)) {
-		v.found.fault(at+".tokenFile", "missing-key", "the GitHub App of the source opens the source's own repository only", required)
+		v.found.fault(at+".tokenFile", "missing-key", "the GitHub App of the source gives access to the source's own repository only", required)
 	}
 }
 

@@ -18,7 +18,7 @@ func (v *validator) table(at string, t *targetspec.Target, g targetspec.Glob) {
 		}
 		return
 	case g.Wildcards() == 0:
-		v.found.fault(at+".table", "bad-value", "write the keys of the row into the target itself", "path %q has no wildcard, so there is one directory only", t.Path)
+		v.found.fault(at+".table", "bad-value", "write the keys of the row into the target itself", "path %q has no wildcard, so it matches only one directory", t.Path)
 		return
 	case len(t.Table) == 0:
 		v.found.fault(at+".table", "missing-key", "add a row for each directory, such as dev: {region: eu-west-1}", "it has no row, so no directory has a target")
@@ -35,7 +35,7 @@ func (v *validator) table(at string, t *targetspec.Target, g targetspec.Glob) {
 func (v *validator) row(at string, t *targetspec.Target, key string, g targetspec.Glob) {
 	r := t.Table[key]
 	if key == "" {
-		v.found.fault(at, "bad-value", "", "the key of a row is what %s stands for, which is never empty", t.Key)
+		v.found.fault(at, "bad-value", "", "the key of a row is the text of %s, which is never empty", t.Key)
 	}
 	own := (&targetspec.Target{}).With(r)
 	v.account(at, own)

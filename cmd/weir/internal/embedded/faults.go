@@ -29,7 +29,7 @@ type faultFile struct {
 
 func (f *faultFile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := f.read(); err != nil {
-		f.logger.Error("faults not read: those from before stay", "error", err)
+		f.logger.Error("cannot read the faults; the previous ones stay in use", "error", err)
 	}
 	f.next.ServeHTTP(w, r)
 }

@@ -307,17 +307,17 @@ func (f *Source) Branch() string {
 // Elsewhere returns a fault that names the member that owns the source, and how to reach it. It returns nil
 // if this member owns the source.
 func (f *Source) Elsewhere(command string) *gates.Fault {
-	again := "ask again in a moment; weir members names who owns the source then"
+	again := "try again in a moment; weir members then shows the owner of the source"
 	now := f.Member.Mirror.Snapshot()
 	o := now.Owner(f.Key())
 	i := slices.IndexFunc(now.Alive, func(a coord.Alive) bool { return a.Session == o.Session })
 	switch {
 	case i < 0 || o.Released:
-		return &gates.Fault{Message: "no daemon speaks for the source " + f.Config.Name + " at this moment, which proposes its changes", Hint: again}
+		return &gates.Fault{Message: "no daemon owns the source " + f.Config.Name + " now, so none can propose its changes", Hint: again}
 	case o.Member == f.Member.Name:
-		return &gates.Fault{Message: "this daemon has just begun to speak for the source " + f.Config.Name + ", or is about to hand it over", Hint: again}
+		return &gates.Fault{Message: "this daemon has just become the owner of the source " + f.Config.Name + ", or is about to hand it over", Hint: again}
 	case now.Alive[i].Member.Address == "":
-		return &gates.Fault{Message: "the daemon " + o.Member + " speaks for the source " + f.Config.Name + ", and proposes its changes", Hint: "ask that one: " + command + " --server, with its address"}
+		return &gates.Fault{Message: "the daemon " + o.Member + " owns the source " + f.Config.Name + ", and only it proposes its changes", Hint: "ask that daemon: " + command + " --server, with its address"}
 	}
-	return &gates.Fault{Message: "the daemon " + o.Member + " speaks for the source " + f.Config.Name + ", and proposes its changes", Hint: "ask that one: " + command + " --server " + now.Alive[i].Member.Address}
+	return &gates.Fault{Message: "the daemon " + o.Member + " owns the source " + f.Config.Name + ", and only it proposes its changes", Hint: "ask that daemon: " + command + " --server " + now.Alive[i].Member.Address}
 }

@@ -26,7 +26,7 @@ func sessionOf(k *coord.Keeper) (writer, error) {
 		return s, nil
 	}
 	if err := k.Trouble(); err != nil {
-		return nil, fmt.Errorf("%w, and none is to be had now: %w", coord.ErrLost, err)
+		return nil, fmt.Errorf("%w, and a new one cannot be created now: %w", coord.ErrLost, err)
 	}
 	return nil, coord.ErrLost
 }

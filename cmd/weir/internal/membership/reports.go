@@ -145,14 +145,14 @@ func (r *Reports) publish(ctx context.Context, target string) (done bool) {
 	}
 	data := pack(trim(list))
 	if len(data) > mostBytes {
-		r.log.Error("a report is too large for the engine: other members show the one before; make targets of fewer pools", "target", target, "bytes", len(data), "most", mostBytes)
+		r.log.Error("a report is too large for the engine, so other members show the previous one: split the target", "target", target, "bytes", len(data), "most", mostBytes)
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	version, err := waiting.lease.Write(ctx, reportOps(r.mirror.Snapshot(), target, data)...)
 	if err != nil {
-		r.log.Warn("cannot publish a report: other members show the one before", "target", target, "error", err)
+		r.log.Warn("cannot publish a report: other members show the previous one", "target", target, "error", err)
 		if errors.Is(err, coord.ErrLost) {
 			return true
 		}

@@ -133,12 +133,12 @@ func (d *Dispatcher) see(now *coord.Snapshot) {
 	for _, m := range v.Different() {
 		differ[m.Name] = m.DifferText()
 		if d.differ[m.Name] != differ[m.Name] {
-			d.o.Logger.Warn("coordination: another member works by another configuration; give all the same", "member", m.Name, "sections", strings.Join(m.Differs, ", "))
+			d.o.Logger.Warn("coordination: another member has a different configuration; give all members the same one", "member", m.Name, "sections", strings.Join(m.Differs, ", "))
 		}
 	}
 	for name := range d.differ {
 		if differ[name] == "" {
-			d.o.Logger.Info("coordination: a member works by the same configuration again, or is gone", "member", name)
+			d.o.Logger.Info("coordination: a member has the same configuration again, or is gone", "member", name)
 		}
 	}
 	d.differ = differ

@@ -32,7 +32,7 @@ func watchdog() (time.Duration, error) {
 		return 0, nil
 	}
 	if socket[0] != '/' && socket[0] != '@' {
-		return 0, fmt.Errorf("read NOTIFY_SOCKET: %q is neither a path nor an abstract name; unset it where no service manager listens", socket)
+		return 0, fmt.Errorf("read NOTIFY_SOCKET: %q is neither a path nor an abstract name; unset it if no service manager listens", socket)
 	}
 	every, err := systemd.SdWatchdogEnabled(false)
 	if err != nil || every < 0 || every > 24*time.Hour { // negative after an overflow

@@ -51,7 +51,7 @@ func readEnvironment() (*settings, error) {
 	}
 	s := &settings{url: u, timeout: defaultTimeout}
 	if p := either("PROTOCOL"); p != "" && p != "http/protobuf" {
-		return nil, fmt.Errorf("open tracing: OTEL_EXPORTER_OTLP_PROTOCOL %q is not spoken; use http/protobuf, on port 4318 as a rule", p)
+		return nil, fmt.Errorf("open tracing: OTEL_EXPORTER_OTLP_PROTOCOL %q is not supported; use http/protobuf, usually on port 4318", p)
 	}
 	if err := checkHeaders(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS") + "," + os.Getenv("OTEL_EXPORTER_OTLP_HEADERS")); err != nil {
 		return nil, err

@@ -75,10 +75,10 @@ func (l *acceptPlan) whole(names []string) error {
 		case r == nil || r.Plan == nil && r.Err == nil && !r.Diagnostics.HasErrors() || r.Err == nil && l.sets[name] == nil && !r.Diagnostics.HasErrors():
 			return advice.Hinted(fmt.Errorf("the target %s has no plan", name), "weir plan says why")
 		case r.Err != nil:
-			return advice.Hinted(r.Err, "weir plan shows the same: it takes the same credentials and rights")
+			return advice.Hinted(r.Err, "weir plan reports the same error: it needs the same credentials and permissions")
 		case r.Diagnostics.HasErrors():
 			i := slices.IndexFunc(r.Diagnostics, func(x diag.Diagnostic) bool { return x.Severity == diag.Error })
-			return advice.Hinted(fmt.Errorf("the target %s cannot be planned whole: %s", name, r.Diagnostics[i]), "correct that first: weir plan shows it; plan a daemon's targets with its --config, or ask the daemon with weir accept")
+			return advice.Hinted(fmt.Errorf("the target %s cannot be planned completely: %s", name, r.Diagnostics[i]), "correct that first: weir plan shows it; plan a daemon's targets with its --config, or ask the daemon with weir accept")
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func AcceptPath(ctx context.Context, env Env, p Path, c accept.Choice) (*Accepte
 		env.Note = func(string) {} // the first plan has already printed its notes
 		l := &acceptPlan{root: w.root, tree: w.tree, places: w.places, reports: map[string]*plan.Report{}, sets: map[string]*intent.Set{}, states: map[string]*observed.State{}}
 		if _, err := worktree.OpenWorkTree(w.root); err != nil {
-			return nil, nil, advice.Hinted(fmt.Errorf("edit %s: %w", p.Path, err), "weir edits files of a Git work tree, where you see what has changed and can take it back: git init makes one")
+			return nil, nil, advice.Hinted(fmt.Errorf("edit %s: %w", p.Path, err), "weir edits only files in a Git work tree, where you can see and undo the changes: git init creates one")
 		}
 		var names []string
 		for _, place := range w.places {

@@ -300,25 +300,25 @@ func (r Drafted) Notes() (out []string) {
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	compared := "commit " + r.against[:min(7, len(r.against))] + ", which it follows"
 	if r.against == "" {
-		compared = "nothing, as the commit that it follows cannot be read"
+		compared = "nothing, because the commit that it follows cannot be read"
 	}
 	say("%s, in place of source %s, compared with %s", r.what, r.source, compared)
 	if r.unread != "" {
 		say("note: %s", r.unread)
 	}
 	if r.behind {
-		say("note: it is behind the followed commit, and the plan undoes what that changed: merge or rebase first")
+		say("note: it is behind the followed commit, so the plan undoes newer changes: merge or rebase first")
 	}
 	if len(r.withheld) > 0 && r.asFollowed {
-		say("note: the daemon plans this without secrets. What depends on them is taken to be as in the commit that it follows, and a change of a secret is not shown: %s", strings.Join(r.withheld, ", "))
+		say("note: the daemon plans this without secrets. Parts that depend on secrets are shown as in the commit that it follows, and changes of secrets are not shown: %s", strings.Join(r.withheld, ", "))
 	} else if len(r.withheld) > 0 {
 		say("note: secrets are not decrypted for this plan, so what depends on them may show as changed: %s", strings.Join(r.withheld, ", "))
 	}
 	for _, t := range r.gone {
-		say("note: target %s is not there any more; nothing of it is deleted for that", t)
+		say("note: target %s no longer exists; weir deletes none of its resources because of that", t)
 	}
 	if r.unaffected > 0 {
-		say("%s not planned, as nothing of it changes; name a target to plan it all the same", wording.Count(r.unaffected, "target"))
+		say("%s not planned: no changes; name a target to plan it anyway", wording.Count(r.unaffected, "target"))
 	}
 	return out
 }

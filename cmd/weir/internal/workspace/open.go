@@ -195,7 +195,7 @@ func OpenConfig(ctx context.Context, env Env, c *config.Config, names []string, 
 		return nil, advice.Hinted(err, "set stateDir to a directory that you may write to")
 	}
 	if why != nil {
-		env.Note("the digests of what is planned differ from the daemons' where user data changes: " + why.Error())
+		env.Note("the digests of plans that change user data differ from the daemons' digests: " + why.Error())
 	}
 	aws := env.accounts()
 	aws.SetShare(c.AWS.Share())

@@ -32,7 +32,7 @@ func ParsePull(text string) (Pull, error) {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 {
-		return Pull{}, advice.Usage("write it like 12, or pools#12 for that of the source pools", "%q is not a pull request", text)
+		return Pull{}, advice.Usage("write it like 12, or pools#12 for pull request 12 of the source pools", "%q is not a pull request", text)
 	}
 	return Pull{Source: name, Number: n}, nil
 }
@@ -90,7 +90,7 @@ func (w *Workspace) fromPull(ctx context.Context, c *config.Config, s config.Sou
 			return p, fmt.Errorf("merge %s: %w", name, err)
 		}
 		if len(m.Conflicts) > 0 {
-			return p, advice.Hinted(fmt.Errorf("%s cannot be merged: %s", name, m.Conflicts[0]), "update its branch, or plan that as it is with --ref "+ref.Head)
+			return p, advice.Hinted(fmt.Errorf("%s cannot be merged: %s", name, m.Conflicts[0]), "update its branch, or plan the branch as it is with --ref "+ref.Head)
 		}
 		p.Snapshot, p.what = m.Snapshot, fmt.Sprintf("%s (%s), merged into what is followed", name, wording.Clean(revision[:7]))
 		return p, nil

@@ -64,7 +64,7 @@ func SendDraft(ctx context.Context, d client.Client, p Draft, note func(string))
 		return out, d.NotWeir()
 	}
 	if n := len(archive.Left); n > 0 {
-		note(fmt.Sprintf("note: %s not sent, as no render reads what is so large or kept in Git LFS: %s and the like", wording.Count(n, "file"), archive.Left[0]))
+		note(fmt.Sprintf("note: %s not sent, because weir reads no files that are so large or in Git LFS: %s and more", wording.Count(n, "file"), archive.Left[0]))
 	}
 	out = draftedBy(answer)
 	out.what = is.what
