@@ -54,7 +54,7 @@ func (a *applier) slot(ctx context.Context, r *plan.Report, positions []int, mad
 			out.Status, out.Parked = step.Skipped, parked
 			continue
 		}
-		*out = a.do(ctx, r, st, made)
+		*out = a.runStep(ctx, r, st, made)
 		if out.Status != step.Done && !optional(st, out.Err) {
 			stopped, parked = true, out.Err != nil && a.memory.refusals.Refuse(key, digest, out.Err, a.now())
 			out.Parked = parked
@@ -83,7 +83,7 @@ func (a *applier) alone(ctx context.Context, r *plan.Report, i int, key refusals
 	case st.Later || ctx.Err() != nil || step.Unmade(step.WithTemplate(st.Do, made)):
 		out.Status = step.Skipped
 	default:
-		if *out = a.do(ctx, r, st, made); out.Status != step.Done {
+		if *out = a.runStep(ctx, r, st, made); out.Status != step.Done {
 			out.Parked = out.Err != nil && a.memory.refusals.Refuse(key, digest, out.Err, a.now())
 		} else {
 			a.memory.refusals.Succeeded(key)
@@ -118,8 +118,11 @@ func optional(st step.Step, err *observed.Error) bool {
 	return st.Verb == step.PruneVersion && err != nil && (err.Kind == observed.Denied || err.Kind == observed.Invalid)
 }
 
-// do runs one step to its end, even if ctx ends before.
-func (a *applier) do(ctx context.Context, r *plan.Report, st step.Step, made step.Made) step.Outcome {
+// runStep executes a step, logs it and returns its outcome. If the pass is interrupted meanwhile, it
+// still waits for AWS's answer; if the daemon ends, for at most LastCall. The outcome is Skipped if the
+// next pass decides again about the step. If the step makes a template or version, made gets its
+// reference.
+func (a *applier) runStep(ctx context.Context, r *plan.Report, st step.Step, made step.Made) step.Outcome {
 	began := a.now()
 	ctx, cancel := forCall(ctx)
 	defer cancel()
@@ -186,7 +189,7 @@ func (a *applier) execute(ctx context.Context, st step.Step, made step.Made) (st
 		return step.Result{}, err
 	}
 	res, err := a.Cloud.Execute(ctx, do)
-	a.memory.refreshes.note(do, st.Instances, res, err, a.now(), a.clock())
+	a.memory.refreshes.recordStep(do, st.Instances, res, err, a.now(), a.clock())
 	return res, err
 }
 

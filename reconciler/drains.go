@@ -119,23 +119,25 @@ type hookActions struct{ applier *applier }
 
 // Hold implements drain.Actions.
 func (a hookActions) Hold(ctx context.Context, m drain.Machine) error {
-	return a.do(ctx, step.HoldMachine{Group: m.Group, Hook: intent.DrainHook, Instance: m.Instance})
+	return a.execute(ctx, step.HoldMachine{Group: m.Group, Hook: intent.DrainHook, Instance: m.Instance})
 }
 
 // Release implements drain.Actions.
 func (a hookActions) Release(ctx context.Context, m drain.Machine, abandon bool) error {
-	return a.do(ctx, step.ReleaseMachine{Group: m.Group, Hook: intent.DrainHook, Instance: m.Instance, Result: intent.Drainer{Abandon: abandon}.Result()})
+	return a.execute(ctx, step.ReleaseMachine{Group: m.Group, Hook: intent.DrainHook, Instance: m.Instance, Result: intent.Drainer{Abandon: abandon}.Result()})
 }
 
-func (a hookActions) do(ctx context.Context, do step.Action) error {
+// execute answers a lifecycle hook. It waits for AWS's answer even if ctx ends, but for at most
+// drainTimeout. It returns drain.ErrGone if AWS reports that no lifecycle action is open.
+func (a hookActions) execute(ctx context.Context, action step.Action) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	ctx, cancel := forCall(ctx)
 	defer cancel()
-	ctx, late := context.WithTimeout(ctx, drainTimeout)
-	defer late()
-	_, err := a.applier.execute(ctx, step.Step{Do: do}, nil)
+	ctx, cancelTimeout := context.WithTimeout(ctx, drainTimeout)
+	defer cancelTimeout()
+	_, err := a.applier.execute(ctx, step.Step{Do: action}, nil)
 	var e *observed.Error
 	if errors.As(err, &e) && (e.Kind == observed.Invalid || e.Kind == observed.NotFound) {
 		return fmt.Errorf("%w: %w", drain.ErrGone, err)

@@ -75,8 +75,9 @@ func (l *Loop) Nudge() {
 	}
 }
 
-// Interrupt ends the running pass as soon as the calls in flight are answered, without a new step.
-// Then the next pass starts. It does not wait.
+// Interrupt makes the running pass start no further step, and end when the calls in flight are
+// answered. The next pass then starts at once. Interrupt does not wait for this. Between passes it
+// does nothing.
 func (l *Loop) Interrupt() {
 	l.mu.Lock()
 	interrupt := l.interrupt

@@ -262,38 +262,40 @@ func (p *plannedCommits) update(reports []*plan.Report) {
 // progress at a time in one account and region.
 const remembered = 10_000
 
-// recent is a map that forgets its oldest keys: it keeps at least the most recently added most
-// keys, and at most twice as many. So its size stays bounded in a process that runs for years.
+// recent is a map that forgets its oldest keys. It keeps at least the last limit keys that were
+// added, and at most twice as many, so its size stays bounded in a process that runs for years.
 type recent[V any] struct {
-	most        int // remembered if 0
-	now, before map[string]V
+	limit             int // remembered if 0
+	current, previous map[string]V
 }
 
+// set stores a value. If current is full, it becomes previous, and the keys of the old previous are
+// forgotten.
 func (r *recent[V]) set(key string, v V) {
-	most := r.most
-	if most == 0 {
-		most = remembered
+	limit := r.limit
+	if limit == 0 {
+		limit = remembered
 	}
-	if _, there := r.now[key]; !there && len(r.now) >= most {
-		r.now, r.before = nil, r.now
+	if _, there := r.current[key]; !there && len(r.current) >= limit {
+		r.current, r.previous = nil, r.current
 	}
-	if r.now == nil {
-		r.now = map[string]V{}
+	if r.current == nil {
+		r.current = map[string]V{}
 	}
-	r.now[key] = v
+	r.current[key] = v
 }
 
 func (r *recent[V]) get(key string) V {
-	if v, there := r.now[key]; there {
+	if v, there := r.current[key]; there {
 		return v
 	}
-	return r.before[key]
+	return r.previous[key]
 }
 
 // all returns a copy of all entries.
 func (r *recent[V]) all() map[string]V {
-	out := make(map[string]V, len(r.now)+len(r.before))
-	maps.Copy(out, r.before)
-	maps.Copy(out, r.now)
+	out := make(map[string]V, len(r.current)+len(r.previous))
+	maps.Copy(out, r.previous)
+	maps.Copy(out, r.current)
 	return out
 }

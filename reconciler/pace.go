@@ -77,7 +77,8 @@ func orDefault(d, fallback time.Duration) time.Duration {
 	return d
 }
 
-// jitter varies d by up to 10 % either way, so that many daemons do not run in step.
+// jitter varies d by up to 10 % either way, so that many daemons do not start their passes at the
+// same time.
 func (l *Loop) jitter(d time.Duration) time.Duration {
 	random := l.Rand
 	if random == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // check finds out what AWS would refuse in the plans, and which disruption budgets block a rollout.
-// It holds the steps of pools that could start no new machine.
+// It holds the steps that end machines of pools that could start no new machine.
 func (ps *passState) check(ctx context.Context) error {
 	addBudgets := ps.readBudgets(ctx)
 	hold := ps.preflight(ctx)
@@ -19,9 +19,10 @@ func (ps *passState) check(ctx context.Context) error {
 	return nil
 }
 
-// preflight adds to plans with changes what AWS would refuse in them. It sends nothing for plans
-// without steps. It returns a function that holds the steps of pools that cannot start a new
-// machine. The caller runs it once nobody else reads the plans' steps.
+// preflight asks AWS what it would refuse in the plans, and adds that to their diagnostics. It sends
+// nothing for plans without steps. It returns a function that holds the steps that end machines of
+// pools that could start no new machine. The caller runs hold last, because other checks of the plans
+// skip steps that are held.
 func (ps *passState) preflight(ctx context.Context) (hold func()) {
 	plans := ps.plans
 	if ps.Preflight == nil || !slices.ContainsFunc(plans, func(p *plan.Plan) bool { return p != nil && len(p.Steps) > 0 }) {

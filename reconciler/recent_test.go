@@ -7,7 +7,7 @@ import (
 
 func TestOnlyTheRecentIsKept(t *testing.T) {
 	const most = 10
-	r := recent[int]{most: most}
+	r := recent[int]{limit: most}
 	for i := range 95 {
 		r.set(fmt.Sprint(i), i)
 		all := r.all()

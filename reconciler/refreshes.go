@@ -49,9 +49,10 @@ func (m *refreshMemory) keep(watched map[string]model.Watched, planned map[strin
 	m.watched = watched
 }
 
-// note stores the effect of a step on a group's refresh. If that is unknown, because the step
-// failed or its answer was lost, the next pass reads it.
-func (m *refreshMemory) note(do step.Action, instances int, res step.Result, err error, now, clock time.Time) {
+// recordStep stores the effect of a step on a group's refresh. If the effect is unknown, because the
+// step failed, its answer was lost, or it is of another kind, the refresh is forgotten and the next
+// pass reads it. now is for durations, and wallClock for comparisons with times of AWS.
+func (m *refreshMemory) recordStep(do step.Action, instances int, res step.Result, err error, now, wallClock time.Time) {
 	group := do.About().RefreshOf()
 	if group == "" {
 		return
@@ -64,7 +65,7 @@ func (m *refreshMemory) note(do step.Action, instances int, res step.Result, err
 		known = true
 		w = model.Watched{Left: int32(instances), Total: int32(instances), Set: w.Set, MovedAt: now, Refresh: observed.Refresh{
 			ID: res.RefreshID, Status: "Pending", Template: a.Template, MixedInstancesPolicy: a.MixedInstancesPolicy, Preferences: a.Preferences,
-			StartedAt: clock, ReadAt: now,
+			StartedAt: wallClock, ReadAt: now,
 		}}
 	case step.CancelRefresh:
 		w.Refresh.Status, w.Refresh.ReadAt = "Cancelling", now

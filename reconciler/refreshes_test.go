@@ -72,7 +72,7 @@ func TestStepsChangeWhatIsKnownOfRefreshes(t *testing.T) {
 			if tc.before {
 				m.watched = map[string]model.Watched{"web": watched("r1", noon)}
 			}
-			m.note(tc.do, 3, tc.res, tc.err, noon, noon)
+			m.recordStep(tc.do, 3, tc.res, tc.err, noon, noon)
 			now, _ := m.view()
 			if w, known := now["web"]; w.Refresh.Status != tc.want || known != (tc.want != "") {
 				t.Errorf("known: %+v", now)

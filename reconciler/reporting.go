@@ -23,21 +23,24 @@ func newReports(b Batch, started time.Time) []*plan.Report {
 	return reports
 }
 
+// newReport returns the report of a target at the start of a pass. If the followed commit cannot be
+// rendered, the report names the earlier revision that the pass compares with AWS. The verdict is
+// Unclear until AWS has answered, and Differs if no earlier revision is left.
 func newReport(t Desired, started time.Time) *plan.Report {
-	var holds *plan.Fallback
+	var fallback *plan.Fallback
 	switch h := t.Policy.Fallback; {
 	case h != nil && t.Set == nil:
-		holds = &plan.Fallback{Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: h.None}}
-		t.Diagnostics = append(slices.Clone(t.Diagnostics), holds.Diagnostic()).Sorted()
+		fallback = &plan.Fallback{Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Differs, Why: h.None}}
+		t.Diagnostics = append(slices.Clone(t.Diagnostics), fallback.Diagnostic()).Sorted()
 	case h != nil: // until AWS has answered
-		holds = &plan.Fallback{Revision: h.Revision, Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS has not answered"}}
+		fallback = &plan.Fallback{Revision: h.Revision, Why: h.Why, Verdict: lastgood.Verdict{Answer: lastgood.Unclear, Why: "AWS has not answered"}}
 	}
 	subject := t.Commit.Subject
 	if t.HideSubject {
 		subject = ""
 	}
 	return &plan.Report{
-		Fallback: holds,
+		Fallback: fallback,
 		Target:   t.Policy.Target, Source: t.Source, Account: t.Policy.Account, Region: t.Policy.Region,
 		Revision: t.Commit.Revision, Subject: subject, Ref: t.Ref, Seq: t.Seq, Touched: t.Touched,
 		Diagnostics: t.Diagnostics, Err: t.Err, StartedAt: started, Suspended: t.Policy.Suspended,

@@ -62,7 +62,7 @@ func agree(ctx context.Context, s surroundings, w *workspace.Workspace) (agreed 
 		return true, nil
 	}
 	w.Decided = true
-	w.TryAgain()
+	w.RetryFailed()
 	reports := w.Pass(ctx, reconciler.PlanOnly)
 	if err := ctx.Err(); err != nil {
 		return false, err

@@ -59,7 +59,7 @@ func adoptCommand(s surroundings) *cobra.Command {
   weir adopt fleet --region eu-west-1 --from-terraform state.json`,
 		Args: cobra.ArbitraryArgs,
 	}
-	flags.addReading(c, s)
+	flags.addWithoutPrune(c, s)
 	outputFlag(c, &output, outputText, outputJSON, outputYAML)
 	c.Flags().StringVar(&from, "from", "", "also adopt resources of the weir instance of this name")
 	c.Flags().StringVar(&state, "from-terraform", "", "file with a Terraform state: print removed blocks for its resources that are adopted")
@@ -85,7 +85,7 @@ func adoptCommand(s surroundings) *cobra.Command {
 			return err
 		}
 		defer w.Close()
-		if err := w.Adopt(from, pools); err != nil {
+		if err := w.AdoptOnly(from, pools); err != nil {
 			return err
 		}
 		return adopt(c.Context(), s, w, adoption{output, yes, held})
@@ -110,12 +110,12 @@ func adopt(ctx context.Context, s surroundings, w *workspace.Workspace, a adopti
 			return err
 		}
 		if !a.yes {
-			if err := printAdoption(s, output, reports); err != nil {
+			if err := printAdoptionPlan(s, output, reports); err != nil {
 				return err
 			}
 		}
 		if a.held != nil {
-			printRemoved(s, output, *a.held, reports)
+			printRemovedBlocks(s, output, *a.held, reports)
 		}
 		n, code := 0, exitOK
 		for _, r := range reports {
@@ -180,7 +180,7 @@ func nothingToAdopt(s surroundings, r *plan.Report) {
 	fmt.Fprintf(s.stdout, "%s: nothing to adopt.\n", wording.Clean(r.Target))
 }
 
-func printAdoption(s surroundings, output string, reports []*plan.Report) error {
+func printAdoptionPlan(s surroundings, output string, reports []*plan.Report) error {
 	if output != outputText {
 		return s.value(output, terminal.Plans(reports))
 	}

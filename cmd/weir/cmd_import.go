@@ -127,7 +127,8 @@ func importCommand(s surroundings) *cobra.Command {
 	return c
 }
 
-// check rejects flags that exclude each other.
+// check validates the flags of an import without --update: required flags, their values, and flags that
+// exclude each other. It also parses --tag into choice.Tags. The output directory must not exist yet.
 func (f *importFlags) check() error {
 	switch {
 	case f.region == "":

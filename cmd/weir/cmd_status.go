@@ -62,7 +62,7 @@ func statusCommand(s surroundings) *cobra.Command {
   weir status overlays/prod --region eu-west-1`,
 		Args: cobra.ArbitraryArgs,
 	}
-	flags.addReading(c, s)
+	flags.addWithoutPrune(c, s)
 	f.add(c)
 	c.Flags().StringArrayVar(&f.phases, "phase", nil, "only pools in this phase, such as Failed; may be repeated")
 	c.Flags().BoolVar(&f.problems, "problems", false, "only pools with a problem: failed, held, drifted or not converged")

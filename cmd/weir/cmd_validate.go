@@ -87,7 +87,7 @@ func validateCommand(s surroundings) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		addUnused(paths)
+		addUnusedWarnings(paths)
 		v := summed(paths)
 		switch output {
 		case outputJSON, outputYAML:
@@ -146,19 +146,19 @@ func checkPath(ctx context.Context, s surroundings, path string, vars workspace.
 	}, nil
 }
 
-// addUnused adds warnings about variables of the command line that no path uses. A path that could not be
-// built counts as using all variables.
-func addUnused(paths []checked) {
-	left := paths[0].unused
+// addUnusedWarnings adds a warning to each path for each variable of the command line that no path uses. If a
+// path could not be built, it may use any variable, so there are no warnings.
+func addUnusedWarnings(paths []checked) {
+	unused := paths[0].unused
 	for _, c := range paths {
 		if !c.known {
 			return
 		}
-		left = slices.DeleteFunc(slices.Clone(left), func(name string) bool { return !slices.Contains(c.unused, name) })
+		unused = slices.DeleteFunc(slices.Clone(unused), func(name string) bool { return !slices.Contains(c.unused, name) })
 	}
 	for i := range paths {
-		paths[i].diags = append(slices.Clone(paths[i].diags), warnUnused(left)...).Sorted()
-		paths[i].Warnings += len(left)
+		paths[i].diags = append(slices.Clone(paths[i].diags), warnUnused(unused)...).Sorted()
+		paths[i].Warnings += len(unused)
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/weir-gitops/weir/status/wording"
 )
 
-// passFlags selects the targets of plan, apply and status: targets of a configuration, or a directory.
+// passFlags are the flags of commands that plan or apply (plan, apply, adopt, simulate and status). They
+// select targets of a configuration, or a directory.
 type passFlags struct {
 	config   string
 	region   string
@@ -29,12 +30,13 @@ type passFlags struct {
 }
 
 func (p *passFlags) add(c *cobra.Command, s surroundings) {
-	p.addReading(c, s)
+	p.addWithoutPrune(c, s)
 	c.Flags().BoolVar(&p.prune, "prune", false, "delete what PATH no longer wants, within the limit of 20 % of the pools")
 }
 
-// addReading adds the flags of a command that changes nothing.
-func (p *passFlags) addReading(c *cobra.Command, s surroundings) {
+// addWithoutPrune adds all flags except --prune, for commands that never delete resources of AWS: status and
+// adopt.
+func (p *passFlags) addWithoutPrune(c *cobra.Command, s surroundings) {
 	f := c.Flags()
 	f.StringVar(&p.config, "config", "", "configuration file; the arguments are then names of its targets (default: all)")
 	f.StringVar(&p.region, "region", "", "AWS region to apply PATH to (default: AWS_REGION)")

@@ -64,12 +64,12 @@ func (f *importFlags) factor(ctx context.Context, state observed.State, pools []
 // sameObjects describes how the objects of all overlays differ from the objects of a directory, "" if they do
 // not.
 func sameObjects(ctx context.Context, flat, files tree.Map, overlays []string) (why string, err error) {
-	want, why, err := built(ctx, flat, ".")
+	want, why, err := buildObjects(ctx, flat, ".")
 	if err != nil || why != "" {
 		return why, err
 	}
 	for _, dir := range overlays {
-		got, why, err := built(ctx, files, dir)
+		got, why, err := buildObjects(ctx, files, dir)
 		if err != nil || why != "" {
 			return why, err
 		}
@@ -86,8 +86,10 @@ func sameObjects(ctx context.Context, flat, files tree.Map, overlays []string) (
 	return "", nil
 }
 
-// built returns the objects of a directory as JSON, by their identity.
-func built(ctx context.Context, files tree.Map, dir string) (objects map[string]string, why string, err error) {
+// buildObjects builds a directory with kustomize and returns its objects as JSON, by identity. Encrypted
+// values get placeholders. If the objects cannot be compared, why is the reason, and the import goes on with
+// manifests without bases. An error ends the import.
+func buildObjects(ctx context.Context, files tree.Map, dir string) (objects map[string]string, why string, err error) {
 	r, err := kust.Build(ctx, files, dir, kust.Options{Decrypter: sops.New(sops.Options{Placeholders: true})})
 	if err != nil {
 		return nil, "", err
@@ -203,8 +205,8 @@ func (f *importFlags) tellFactored(s surroundings, r *factored, why string) {
 		pools[strings.SplitN(at, "/", 3)[1]]++
 	}
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
-		if pools[name] > factor.Most {
-			fmt.Fprintf(s.stdout, "overlays/%s has %d pools, more than %d: each is a file of its own, because kustomize is slow for so many pools with bases.\n", name, pools[name], factor.Most)
+		if pools[name] > factor.MaxOverlayPools {
+			fmt.Fprintf(s.stdout, "overlays/%s has %d pools, more than %d: each is a file of its own, because kustomize is slow for so many pools with bases.\n", name, pools[name], factor.MaxOverlayPools)
 		}
 	}
 	fmt.Fprintf(s.stdout, "%s, %s, %d lines%s.\n", wording.Count(len(r.Overlays), "overlay"), wording.Count(len(r.Bases), "base"), r.Lines, share)

@@ -122,7 +122,7 @@ func (f *importFlags) plan(c *cobra.Command, s surroundings, dir string, key age
 		return nil, err
 	}
 	defer w.Close()
-	if err := w.Adopt("", nil); err != nil {
+	if err := w.AdoptOnly("", nil); err != nil {
 		return nil, err
 	}
 	reports := w.Pass(c.Context(), reconciler.PlanOnly)

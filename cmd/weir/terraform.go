@@ -64,10 +64,10 @@ func here(state terraform.State, path, account, region string, line func(string)
 	}
 }
 
-// printRemoved prints the blocks that make Terraform forget the adopted resources. If the output is not
-// text, they go to standard error.
-func printRemoved(s surroundings, output string, state terraform.State, reports []*plan.Report) {
-	adopted := map[string]bool{}
+// printRemovedBlocks prints, before an adoption, the removed blocks with which Terraform forgets the
+// resources that the plans in reports will adopt. If the output is not text, the blocks go to standard error.
+func printRemovedBlocks(s surroundings, output string, state terraform.State, reports []*plan.Report) {
+	adopting := map[string]bool{}
 	key := func(region string, r step.Resource, name string) string { return region + " " + string(r) + " " + name }
 	for _, r := range reports {
 		if r.Plan == nil {
@@ -75,7 +75,7 @@ func printRemoved(s surroundings, output string, state terraform.State, reports 
 		}
 		for _, st := range r.Plan.Steps {
 			if st.Verb == step.Adopt && st.Held == "" {
-				adopted[key(r.Region, st.Resource, nameInAWS(&st))] = true
+				adopting[key(r.Region, st.Resource, nameInAWS(&st))] = true
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func printRemoved(s surroundings, output string, state terraform.State, reports 
 			name = r.ID
 		}
 		for _, report := range reports {
-			if (r.Region == "" || r.Region == report.Region) && adopted[key(report.Region, resources[r.Kind], name)] {
+			if (r.Region == "" || r.Region == report.Region) && adopting[key(report.Region, resources[r.Kind], name)] {
 				return true
 			}
 		}

@@ -91,7 +91,9 @@ func isObjectName(name string) bool { return len(name) <= 63 && dnsName.MatchStr
 // dnsName matches a DNS subdomain according to RFC 1123.
 var dnsName = lazyregexp.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-// objectName returns the closest name that Kubernetes accepts.
+// objectName returns the closest name that Kubernetes accepts: lower case, with a dash for each other
+// character, at most 63 characters, "x" if nothing is left. The caller must replace dots if the name may have
+// several in a row, or a dot next to a dash.
 func objectName(name string) string {
 	out := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' {

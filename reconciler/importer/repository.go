@@ -42,7 +42,7 @@ func Repository(s observed.State, pools []Pool, secrets map[string][]byte) facto
 		}
 		of = append(of, c)
 	}
-	return factor.Files(of, in)
+	return factor.NewRepository(of, in)
 }
 
 // Place sets the paths of the pools in a repository.

@@ -18,8 +18,8 @@ import (
 // The start of a rollout needs no claim if the version that it launches was made from the
 // same commit: the description of the version names it.
 
-// claim gives steps their Claim.
-func claim(in model.Input, steps []step.Step) {
+// setClaims sets Claim in the steps that need one.
+func setClaims(in model.Input, steps []step.Step) {
 	if len(in.Commit.Revision) < 40 || in.Policy.OwnTargetOnly {
 		return
 	}

@@ -27,7 +27,10 @@ func Compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	return gated(in, compute)
 }
 
-// compute plans without gates.
+// compute plans a target without its gates: the shared launch templates, then each pool, then the
+// orphans. It then removes the steps that targets and pools on an earlier revision must not do. It
+// holds steps that would undo a newer commit, that somebody keeps undoing, or that AWS accepts
+// without effect. needs lists the facts that are missing.
 func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 	c := &computation{
 		in: in, pools: model.NewPoolPlans(in.Set), shared: map[string]*template.Shared{},
@@ -49,15 +52,15 @@ func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 		c.Take(orphan.Plan(in, c.pools))
 	}
 	verdict := c.keepEarlier()
-	c.holdPools()
-	ahead := c.fence()
+	c.keepEarlierPools()
+	ahead := c.holdUndoingNewer()
 	c.holdContested()
-	c.notTaken()
-	c.drift()
-	c.leaveUndone()
-	stamp(in, c.Steps)
-	claim(in, c.Steps)
-	share(c.Steps)
+	c.holdIneffective()
+	c.markDrift()
+	c.dropNeverApplied()
+	setStamps(in, c.Steps)
+	setClaims(in, c.Steps)
+	internChanges(c.Steps)
 	c.Needs.Sort()
 	p := &Plan{
 		Target: in.Policy.Target, Revision: in.Commit.Revision, Account: in.Policy.Account, Region: in.Policy.Region,
@@ -65,7 +68,7 @@ func compute(in model.Input) (plan *Plan, needs observed.Needs) {
 		pools: c.pools, resolved: c.resolved, verdict: verdict,
 	}
 	for i := range c.pools {
-		if g := c.pools[i].Governed; g != nil {
+		if g := c.pools[i].Governed; g != nil { // the plan keeps at most MostWaiting machines
 			g.Facts.Waiting = g.Facts.Waiting[:min(len(g.Facts.Waiting), rollout.MostWaiting)]
 		}
 	}

@@ -34,9 +34,9 @@ func RememberConverged(next, old map[string]model.LastConverged, in model.Input,
 	}
 }
 
-// drift marks and reports the steps that correct changes from outside Git. If sizes or machines
+// markDrift marks and reports the steps that correct changes from outside Git. If sizes or machines
 // differ, it requests the cause from AWS.
-func (c *computation) drift() {
+func (c *computation) markDrift() {
 	if len(c.Steps) == 0 {
 		return
 	}

@@ -95,9 +95,9 @@ func (c *computation) candidate(pool *intent.Pool, h *model.Fallback) lastgood.P
 	return out
 }
 
-// holdPools removes all steps except corrections for pools that use an earlier revision while their
-// target does not. It notes the verdict about each such pool.
-func (c *computation) holdPools() {
+// keepEarlierPools removes all steps except corrections for pools that use an earlier revision while
+// their target does not. It stores the verdict about each such pool.
+func (c *computation) keepEarlierPools() {
 	held := c.in.Policy.FallbackPools
 	if c.in.Policy.Fallback != nil || len(held) == 0 {
 		return
@@ -123,9 +123,9 @@ func (c *computation) holdPools() {
 	})
 }
 
-// leaveUndone removes steps for differences that are no drift, because weir never applied the
+// dropNeverApplied removes steps for differences that are no drift, because weir never applied the
 // wanted value, or cannot know that it did.
-func (c *computation) leaveUndone() {
+func (c *computation) dropNeverApplied() {
 	if c.in.Policy.Fallback == nil && len(c.in.Policy.FallbackPools) == 0 {
 		return
 	}

@@ -29,9 +29,9 @@ type fence struct {
 	model.Result
 }
 
-// fence holds the steps of pools whose resources come from a newer commit, and returns these
-// commits.
-func (c *computation) fence() []string {
+// holdUndoingNewer holds the steps of pools whose resources come from a newer commit, and returns
+// these commits.
+func (c *computation) holdUndoingNewer() []string {
 	f := &fence{in: c.in, shared: c.shared, ahead: map[string]bool{}}
 	f.holdNewer(c.Steps)
 	c.Take(f.Result)
@@ -282,10 +282,10 @@ func roomFor(n int, have, more map[string]string) bool {
 	return n+len(more) <= mostTags
 }
 
-// stamp adds the commit to steps that write tags. If a launch template becomes this source's, it
+// setStamps adds the commit to steps that write tags. If a launch template becomes this source's, it
 // also adds the number of the version after which that is so. Neither tag is worth a write of its
 // own, so neither is part of the plan.
-func stamp(in model.Input, steps []step.Step) {
+func setStamps(in model.Input, steps []step.Step) {
 	if in.Commit.Revision == "" {
 		return
 	}

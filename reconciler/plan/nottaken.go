@@ -23,9 +23,9 @@ func Unclear(pools []PoolStatus) map[string]bool {
 	return unclear
 }
 
-// notTaken holds the steps that AWS has accepted often enough without effect, and the steps that
+// holdIneffective holds the steps that AWS has accepted often enough without effect, and the steps that
 // need a template version from one of them. A step with another change as well runs.
-func (c *computation) notTaken() {
+func (c *computation) holdIneffective() {
 	if !c.in.Memory.Refusals.HasWrites() {
 		return
 	}

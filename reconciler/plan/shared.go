@@ -7,9 +7,9 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// share makes equal parts of a plan's changes share memory. The pools of a target are much alike,
-// and a plan that makes a hundred of them stays in memory until all are made.
-func share(steps []step.Step) {
+// internChanges makes equal parts of a plan's changes share memory. The pools of a target are much
+// alike, and a plan that makes a hundred of them stays in memory until all are made.
+func internChanges(steps []step.Step) {
 	texts, paths, values := map[string]string{}, map[string]intent.Path{}, map[any]any{}
 	var key []byte
 	for _, s := range steps {

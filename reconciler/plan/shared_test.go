@@ -25,7 +25,7 @@ func TestEqualPartsOfChangesAreShared(t *testing.T) {
 		return []step.Step{{Changes: []step.Change{change(0), odd}}, {Changes: []step.Change{change(1), joined}}, {}}
 	}
 	got, want := make1(), make1()
-	share(got)
+	internChanges(got)
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the changes became others: %+v", got)
 	}

@@ -126,9 +126,9 @@ func (v *faulty) heldAsWhole() {
 	}
 }
 
-// Stays describes what weir does meanwhile with a pool that it keeps because of a fault in Git. It
-// is empty for every other pool.
-func (s *PoolStatus) Stays() string {
+// KeptMessage describes what weir does with a pool with a fault in Git until a commit fixes the fault.
+// It is empty for every other pool. The text is the message of the condition Ready, without the fault.
+func (s *PoolStatus) KeptMessage() string {
 	ready := s.Ready()
 	if ready.Reason == ReasonKept {
 		return ready.Message

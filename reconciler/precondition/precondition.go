@@ -27,8 +27,9 @@ func With(ctx context.Context, again func(context.Context) error) context.Contex
 	return context.WithValue(ctx, key{}, again)
 }
 
-// Again fails unless the resource of a call is unchanged since the decision to make the call.
-func Again(ctx context.Context) error {
+// Check fails unless the resources of a call are unchanged since the decision to make the call. It runs the
+// function of With, which reads them again, and returns nil if the context has none.
+func Check(ctx context.Context) error {
 	again, _ := ctx.Value(key{}).(func(context.Context) error)
 	if again == nil {
 		return nil

@@ -44,7 +44,7 @@ func (p Printer) stays(r *plan.Report) {
 	pools := map[string][]string{}
 	for i := range r.Pools {
 		s := &r.Pools[i]
-		does := s.Stays()
+		does := s.KeptMessage()
 		if does == "" {
 			continue
 		}

@@ -29,12 +29,13 @@ func (x templates) createTemplate(ctx context.Context, a step.CreateLaunchTempla
 	if len(a.Tags) > 0 {
 		in.TagSpecifications = []types.TagSpecification{{ResourceType: types.ResourceTypeLaunchTemplate, Tags: requestTags(a.Tags)}}
 	}
-	call, sent := sdk.Counting(ctx)
+	call, attempts := sdk.Counting(ctx)
 	out, err := x.ec2.CreateLaunchTemplate(call, in)
 	if e := sdk.Classify("ec2", "CreateLaunchTemplate", err); e != nil {
 		if e.Kind == observed.AlreadyThere {
 			res, err := x.existingTemplate(ctx, a, e)
-			res.Existed = sent() == 1
+			// AWS refused the first request, so no lost attempt of this call made the template.
+			res.Existed = attempts() == 1
 			return res, err
 		}
 		return step.Result{}, e

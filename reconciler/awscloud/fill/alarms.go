@@ -35,7 +35,7 @@ func (f *Filler) fillAlarms(ctx context.Context, s *observed.State, names []stri
 	due := f.alarms.due(names, f.client.Now())
 	if len(due) > 0 {
 		var failed error
-		if err := sdk.Poll(ctx, f.client, "cloudwatch", "DescribeAlarms", [][]string{due}, func(ctx context.Context, names []string) error {
+		if err := sdk.PollSpare(ctx, f.client, "cloudwatch", "DescribeAlarms", [][]string{due}, func(ctx context.Context, names []string) error {
 			began := f.client.Now()
 			states, err := f.reader.Alarms(ctx, names)
 			if failed = err; err == nil {

@@ -44,7 +44,7 @@ func (f *Filler) fillRefreshes(ctx context.Context, s *observed.State, groups, p
 
 // pollRefreshes reads the refreshes of as many groups as spare calls allow, and returns these groups.
 func (f *Filler) pollRefreshes(ctx context.Context, s *observed.State, groups []string) (polled []string, err error) {
-	err = sdk.Poll(ctx, f.client, "autoscaling", "DescribeInstanceRefreshes", groups, read.Noting(&s.Unread.Refreshes, f.reader.RefreshTriedOnce, func(name string, r observed.Refresh) {
+	err = sdk.PollSpare(ctx, f.client, "autoscaling", "DescribeInstanceRefreshes", groups, read.Noting(&s.Unread.Refreshes, f.reader.RefreshTriedOnce, func(name string, r observed.Refresh) {
 		s.Refreshes[name] = r
 		polled = append(polled, name)
 	}))

@@ -53,8 +53,8 @@ type shortGroup struct {
 	alone bool
 	// gate says that a gate needs its failed launches.
 	gate bool
-	// hooks makes the next read be for its lifecycle hooks.
-	hooks bool
+	// hooksNext makes the next read be for the group's lifecycle hooks.
+	hooksNext bool
 }
 
 // update stores the state of a group in this pass.
@@ -122,7 +122,7 @@ func (l *shortLog) due(groups map[string]observed.Group, names, gate []string, n
 		l.known[name] = g
 		switch {
 		case !g.due(now):
-		case g.hooks && !g.gate:
+		case g.hooksNext && !g.gate:
 			hooks = append(hooks, name)
 		default:
 			why = append(why, name)
@@ -215,7 +215,7 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 		return nil
 	}
 	due, hooks := f.short.due(s.Groups, names, gate, f.client.Now(), f.client.Clock())
-	if err := f.askHooks(ctx, s, hooks); err != nil {
+	if err := f.readHooks(ctx, s, hooks); err != nil {
 		return err
 	}
 	oneByOne := due
@@ -229,11 +229,11 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 				together = append(together, name)
 			}
 		}
-		if err := sdk.Poll(ctx, f.client, "autoscaling", "DescribeScalingActivities", [][]string{together}, f.askTogether); err != nil {
+		if err := sdk.PollSpare(ctx, f.client, "autoscaling", "DescribeScalingActivities", [][]string{together}, f.askTogether); err != nil {
 			return err
 		}
 	}
-	if err := sdk.Poll(ctx, f.client, "autoscaling", "DescribeScalingActivities", oneByOne, func(ctx context.Context, name string) error {
+	if err := sdk.PollSpare(ctx, f.client, "autoscaling", "DescribeScalingActivities", oneByOne, func(ctx context.Context, name string) error {
 		list, err := f.reader.Activities(ctx, name, false)
 		if err != nil {
 			f.short.unanswered([]string{name}, f.client.Now())
@@ -248,7 +248,7 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 	for _, name := range due {
 		_, known := s.Hooks[name]
 		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, observed.Instance.AwaitsHook)
-		f.short.with(name, func(g *shortGroup) { g.hooks = waits })
+		f.short.with(name, func(g *shortGroup) { g.hooksNext = waits })
 		if IsMissingVersion(s.Launches[name].Failure.Message) {
 			// The version was deleted, but is still cached. The next pass reads the existing versions, and
 			// makes it again.
@@ -266,16 +266,18 @@ func IsMissingVersion(message string) bool {
 	return strings.Contains(m, "launch template") && strings.Contains(m, "version") && (strings.Contains(m, "not find") || strings.Contains(m, "not exist") || strings.Contains(m, "not found"))
 }
 
-// askHooks reads the hooks of groups that declare none in Git and have machines that wait for one.
-func (f *Filler) askHooks(ctx context.Context, s *observed.State, names []string) error {
+// readHooks reads the lifecycle hooks of groups that have machines in a wait state and declare no hooks in
+// Git, as far as spare calls allow. The next passes read the rest. After each read, with or without an answer,
+// the next read about the group is for its scaling activities again.
+func (f *Filler) readHooks(ctx context.Context, s *observed.State, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
 	s.Hooks = read.Copied(s.Hooks)
 	var mu sync.Mutex
-	return sdk.Poll(ctx, f.client, "autoscaling", "DescribeLifecycleHooks", names, func(ctx context.Context, name string) error {
+	return sdk.PollSpare(ctx, f.client, "autoscaling", "DescribeLifecycleHooks", names, func(ctx context.Context, name string) error {
 		hooks, err := f.reader.Hooks(ctx, name)
-		f.short.with(name, func(g *shortGroup) { g.asked, g.hooks = f.client.Now(), false })
+		f.short.with(name, func(g *shortGroup) { g.asked, g.hooksNext = f.client.Now(), false })
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ func mark(g observed.Group) groupMark {
 	return groupMark{minSize: g.MinSize, maxSize: g.MaxSize, desired: g.DesiredCapacity, instances: len(g.Instances), template: g.Template}
 }
 
-// Due is a nodegroup that must be described again.
+// Due is a nodegroup whose turn it is to be described again.
 type Due struct {
 	Name observed.NodegroupName
 	// Since orders them, the oldest first: it is the time of the description, plus a round for an idle
@@ -54,8 +54,10 @@ type Due struct {
 	Since time.Time
 }
 
-// Recall puts the remembered nodegroups of a list into s, and returns the unknown ones and the due ones. It
-// forgets all others, except those in clusters that AWS does not let weir read.
+// Recall puts the remembered descriptions of the listed nodegroups into s. It returns the unknown nodegroups,
+// which the caller must describe, and the due ones, oldest first. If q.Round is zero, each pass describes all
+// nodegroups, so all count as unknown. Recall forgets nodegroups that are not listed, except in clusters that
+// AWS does not let weir read.
 func (m *Nodegroups) Recall(q observed.Query, listed []observed.NodegroupName, s *observed.State, now time.Time) (unknown []observed.NodegroupName, due []Due) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -91,7 +91,7 @@ func (o *Observer) describeDue(ctx context.Context, q observed.Query, listed []o
 	if err != nil {
 		return err
 	}
-	err = sdk.Poll(ctx, o.client, "eks", "DescribeNodegroup", due, read.Noting(&s.Unread.Nodegroups, o.reader.Nodegroup, func(name observed.NodegroupName, n *observed.Nodegroup) { described[name] = n }))
+	err = sdk.PollSpare(ctx, o.client, "eks", "DescribeNodegroup", due, read.Noting(&s.Unread.Nodegroups, o.reader.Nodegroup, func(name observed.NodegroupName, n *observed.Nodegroup) { described[name] = n }))
 	for _, name := range due {
 		if s.Unread.Nodegroups[name] != nil {
 			delete(s.Nodegroups, name)

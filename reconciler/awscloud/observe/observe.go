@@ -66,7 +66,7 @@ func (o *Observer) recallHooks(ctx context.Context, s *observed.State) error {
 		}
 		due = due[1:]
 	}
-	return sdk.Poll(ctx, o.client, "autoscaling", "DescribeLifecycleHooks", due, o.Hooks(s))
+	return sdk.PollSpare(ctx, o.client, "autoscaling", "DescribeLifecycleHooks", due, o.Hooks(s))
 }
 
 // Hooks reads the lifecycle hooks of groups into s, in parallel, and remembers them.

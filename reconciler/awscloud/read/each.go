@@ -22,7 +22,7 @@ func Each[K any](ctx context.Context, keys []K, read func(context.Context, K) er
 	return g.Wait()
 }
 
-// Noting returns a read function for Each and sdk.Poll. It passes results to take one at a time, and notes
+// Noting returns a read function for Each and sdk.PollSpare. It passes results to take one at a time, and notes
 // denied reads as unread.
 func Noting[K comparable, V any](unread *map[K]*observed.Error, read func(context.Context, K) (V, error), take func(K, V)) func(context.Context, K) error {
 	var mu sync.Mutex

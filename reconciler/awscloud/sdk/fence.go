@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/aws/smithy-go/middleware"
@@ -27,6 +28,17 @@ func mayChange(service, operation string) bool {
 	return !isRead(operation) && !harmless[service+":"+operation]
 }
 
+// isRead reports whether an operation only reads, by the prefix of its name. The rate limits use it, and so
+// does the fence, which lets reads pass: an operation with any other name counts as a change.
+func isRead(operation string) bool {
+	for _, prefix := range []string{"Describe", "List", "Get"} {
+		if strings.HasPrefix(operation, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // harmless lists the operations that only read or return credentials, although their names do not show it.
 var harmless = map[string]bool{"kms:Decrypt": true, "sts:AssumeRole": true}
 
@@ -43,7 +55,7 @@ func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next mi
 	if !mayChange(names(ctx)) {
 		return next.HandleFinalize(ctx, in)
 	}
-	if err := f.may(ctx); err != nil {
+	if err := f.awaitPermission(ctx); err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, err
 	}
 	ctx, cut := context.WithCancelCause(ctx)
@@ -72,11 +84,12 @@ func (f fenced) handle(ctx context.Context, in middleware.FinalizeInput, next mi
 	return out, meta, err
 }
 
-// may fails unless an attempt may be sent now. Reading the named resources again and checking the fence may
-// both take time, and neither result may be old. So may repeats both until the fence answers without delay.
-func (f fenced) may(ctx context.Context) error {
+// awaitPermission fails unless an attempt may be sent now. It checks the precondition of the call, which reads
+// the resources again, and then the fence. Both may take time, and neither result may be old. So it repeats
+// both until the fence answers within AtOnce.
+func (f fenced) awaitPermission(ctx context.Context) error {
 	for range askTimes {
-		if err := precondition.Again(ctx); err != nil {
+		if err := precondition.Check(ctx); err != nil {
 			return err
 		}
 		asked := time.Now()

@@ -21,9 +21,9 @@ const (
 	PollLate = 3 * time.Minute
 )
 
-// Poll reads as many things, in order, as spare calls allow. It never waits, and does not fail if AWS cannot
+// PollSpare reads as many things, in order, as spare calls allow. It never waits, and does not fail if AWS cannot
 // answer now: things that it does not read keep their known state, and a later pass reads them.
-func Poll[T any](ctx context.Context, c *Client, service, operation string, about []T, ask func(context.Context, T) error) error {
+func PollSpare[T any](ctx context.Context, c *Client, service, operation string, about []T, ask func(context.Context, T) error) error {
 	var g errgroup.Group
 	g.SetLimit(Parallel)
 	began := c.Now()

@@ -3,7 +3,6 @@ package sdk
 import (
 	"context"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -148,15 +147,6 @@ var together = map[string]bool{"autoscaling": true}
 // urgent lists rare calls that must not be delayed: they end the replacement of machines, or extend or end
 // the wait of a machine. They take a token without waiting, so later calls wait longer.
 var urgent = map[string]bool{"CancelInstanceRefresh": true, "RollbackInstanceRefresh": true, "RecordLifecycleActionHeartbeat": true, "CompleteLifecycleAction": true}
-
-func isRead(operation string) bool {
-	for _, prefix := range []string{"Describe", "List", "Get"} {
-		if strings.HasPrefix(operation, prefix) {
-			return true
-		}
-	}
-	return false
-}
 
 // throttle has the token buckets of one account and region. A throttling error halves the flow into the
 // call's bucket, and each later success restores a little.

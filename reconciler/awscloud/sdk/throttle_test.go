@@ -284,7 +284,7 @@ func TestUrgentCallsWaitForNoToken(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	err := precondition.Again(precondition.With(t.Context(), func(ctx context.Context) error {
+	err := precondition.Check(precondition.With(t.Context(), func(ctx context.Context) error {
 		_, err := g.pay(ctx, th, b, "DescribeAutoScalingGroups") // what is about to be changed
 		return err
 	}))

@@ -17,8 +17,8 @@ type Back struct {
 	// Lease is the shortest lease that the engine accepts, in real time. Zero means that sessions do not
 	// expire.
 	Lease time.Duration
-	// In runs a case in simulated time, if everything in it is simulated.
-	In func(t *testing.T, run func(*testing.T))
+	// Simulated runs a case in simulated time. It is nil if the back end is not simulated.
+	Simulated func(t *testing.T, run func(*testing.T))
 }
 
 // Data is the data of one instance.
@@ -33,7 +33,8 @@ type Data struct {
 // long is a lease that does not end during a case.
 const long = 5 * time.Minute
 
-// Contract runs the cases.
+// Contract runs the conformance tests that every back end of package coord must pass, each as a subtest. The
+// tests of a back end call it.
 func Contract(t *testing.T, b Back) {
 	for _, c := range []struct {
 		name string
@@ -61,12 +62,12 @@ func Contract(t *testing.T, b Back) {
 		{"histories are linearizable", linearizable},
 	} {
 		t.Run(strings.ReplaceAll(c.name, " ", "-"), func(t *testing.T) {
-			in := b.In
-			if in == nil {
+			runCase := b.Simulated
+			if runCase == nil {
 				t.Parallel() // the cases mostly wait
-				in = func(t *testing.T, run func(*testing.T)) { run(t) }
+				runCase = func(t *testing.T, run func(*testing.T)) { run(t) }
 			}
-			in(t, func(t *testing.T) { c.run(&world{T: t, back: b, data: b.Data(t)}) })
+			runCase(t, func(t *testing.T) { c.run(&world{T: t, back: b, data: b.Data(t)}) })
 		})
 	}
 }

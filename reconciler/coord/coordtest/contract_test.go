@@ -11,8 +11,8 @@ import (
 
 func TestContractMemory(t *testing.T) {
 	coordtest.Contract(t, coordtest.Back{
-		Lease: 10 * time.Second,
-		In:    synctest.Test,
+		Lease:     10 * time.Second,
+		Simulated: synctest.Test,
 		Data: func(*testing.T) coordtest.Data {
 			m := coordtest.NewMemory()
 			return coordtest.Data{Store: func(coord.Clock) coord.Store { return m }, Wipe: m.Wipe, Save: m.Save}

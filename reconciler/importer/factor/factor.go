@@ -19,10 +19,10 @@ import (
 // Object is a Kubernetes object: maps, lists, texts, numbers and booleans.
 type Object = map[string]any
 
-// Most is the maximum number of pools in an overlay whose pools use bases. For each reference, kustomize
-// searches all objects that had that name, which takes seconds from here on. Pools of larger clusters get
-// files of their own, which weir builds in batches.
-const Most = 128
+// MaxOverlayPools is the maximum number of pools in an overlay whose pools use bases. For each reference,
+// kustomize searches all objects that had that name, which takes seconds from here on. Pools of larger clusters
+// get files of their own, which weir builds in batches.
+const MaxOverlayPools = 128
 
 // Pool is a pool, with the objects that would describe it without a base.
 type Pool struct {
@@ -62,16 +62,17 @@ type Base struct {
 	Pools []string
 }
 
-// Files makes the repository. It leaves out clusters without a pool.
-func Files(clusters []Cluster, pools []Pool) Repository {
+// NewRepository writes the pools as a kustomize repository. Similar pools share a base, except in clusters
+// with more than MaxOverlayPools pools, whose pools get files of their own. Clusters without a pool are left out.
+func NewRepository(clusters []Cluster, pools []Pool) Repository {
 	w := writer{out: Repository{Files: map[string][]byte{}, Pools: map[string]string{}, Secrets: map[string]string{}}}
-	in := map[string]int{}
+	poolsIn := map[string]int{}
 	for i := range pools {
-		in[pools[i].Cluster]++
+		poolsIn[pools[i].Cluster]++
 	}
 	for i := range pools {
 		p := newPart(&pools[i])
-		if in[p.pool.Cluster] > Most {
+		if poolsIn[p.pool.Cluster] > MaxOverlayPools {
 			p = &part{pool: p.pool}
 		}
 		w.parts = append(w.parts, p)
@@ -79,11 +80,11 @@ func Files(clusters []Cluster, pools []Pool) Repository {
 	slices.SortFunc(w.parts, func(a, b *part) int {
 		return cmp.Or(cmp.Compare(a.pool.Cluster, b.pool.Cluster), cmp.Compare(a.pool.Name, b.pool.Name))
 	})
-	w.refer(clusters)
+	w.collectReferences(clusters)
 	w.shapes = shapes(w.parts)
-	w.name()
+	w.nameBases()
 	w.findPatches()
-	w.references()
+	w.writeReferences()
 	for _, s := range w.shapes {
 		w.base(s)
 	}

@@ -45,7 +45,7 @@ func check(t interface {
 	Fatalf(string, ...any)
 }, pools []Pool) Repository {
 	clusters := clustersOf(pools)
-	r := Files(clusters, pools)
+	r := NewRepository(clusters, pools)
 	want := map[string]map[string]string{}
 	add := func(to map[string]string, o Object) {
 		text, err := json.Marshal(o)
@@ -174,7 +174,7 @@ func TestRandomFleets(t *testing.T) {
 		}
 		a := check(rt, pools)
 		slices.Reverse(pools)
-		if b := Files(clustersOf(pools), pools); all(a) != all(b) {
+		if b := NewRepository(clustersOf(pools), pools); all(a) != all(b) {
 			rt.Fatalf("the order of pools matters:\n%s\n%s", all(a), all(b))
 		}
 	})

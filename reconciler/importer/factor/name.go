@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// name gives each shape a readable name: the common part of its pools' names without their cluster's name,
+// nameBases gives each shape a readable name: the common part of its pools' names without their cluster's name,
 // or else its kind.
-func (w *writer) name() {
+func (w *writer) nameBases() {
 	taken := map[string]bool{}
 	slices.SortFunc(w.shapes, func(a, b *shape) int {
 		return cmp.Or(cmp.Compare(a.signature(), b.signature()), cmp.Compare(len(b.parts), len(a.parts)), cmp.Compare(a.parts[0].pool.Name, b.parts[0].pool.Name))

@@ -42,7 +42,7 @@ func TestOnePoolMoreChangesNoName(t *testing.T) {
 		for _, k := range []string{"for", "a", "b", "c", "d", "e", "f", "g", "h"} {
 			spec[k] = "web" + k
 		}
-		after := Files(clustersOf(append(pools[:len(pools):len(pools)], group(name, "c-0", spec, nil))), append(pools[:len(pools):len(pools)], group(name, "c-0", spec, nil)))
+		after := NewRepository(clustersOf(append(pools[:len(pools):len(pools)], group(name, "c-0", spec, nil))), append(pools[:len(pools):len(pools)], group(name, "c-0", spec, nil)))
 		for _, b := range before.Bases {
 			if !slices.ContainsFunc(after.Bases, func(x Base) bool { return x.Name == b.Name }) {
 				t.Errorf("with %s more, bases are %v", name, after.Bases)
@@ -63,7 +63,7 @@ func TestFilesHaveNamesThatEverybodyTakes(t *testing.T) {
 		pools = append(pools, group(name, "prod", webSpec(len(name), "s"), nil))
 	}
 	pools = append(pools, group("one", "con", webSpec(1, "s"), nil), group("two", "a.b", webSpec(1, "s"), nil), group("three", "a-b", webSpec(1, "s"), nil))
-	r := Files(clustersOf(pools), pools)
+	r := NewRepository(clustersOf(pools), pools)
 	good := regexp.MustCompile(`^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$`)
 	seen := map[string]bool{}
 	for name := range r.Files {
@@ -86,7 +86,7 @@ func TestFilesHaveNamesThatEverybodyTakes(t *testing.T) {
 // own, and the rest share bases however many they are.
 func TestManyPools(t *testing.T) {
 	pools := append(fleet(20, 90), fleetOf("big", 200)...)
-	r := Files(clustersOf(pools), pools)
+	r := NewRepository(clustersOf(pools), pools)
 	if len(r.Bases) != 3 {
 		t.Errorf("bases %d", len(r.Bases))
 	}
@@ -101,7 +101,7 @@ func TestManyPools(t *testing.T) {
 			pools[i].Objects[1]["spec"].(map[string]any)[fmt.Sprint("key", j, "-", i)] = i
 		}
 	}
-	if r := Files(clustersOf(pools), pools); len(r.Bases) != 0 {
+	if r := NewRepository(clustersOf(pools), pools); len(r.Bases) != 0 {
 		t.Errorf("bases %d", len(r.Bases))
 	}
 }

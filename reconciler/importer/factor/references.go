@@ -71,10 +71,10 @@ func (p *part) follows(role string, keys []string, v any, refs []reference) bool
 	return false
 }
 
-// refer decides which references kustomize updates, finds the leaves, and collects the names that no base
+// collectReferences decides which references kustomize updates, finds the leaves, and collects the names that no base
 // may have: names of pools, and values of reference fields. Otherwise kustomize would confuse such a name
 // with a base's and rename it.
-func (w *writer) refer(clusters []Cluster) {
+func (w *writer) collectReferences(clusters []Cluster) {
 	w.taken = map[string]bool{}
 	values := func(r reference) (out []string, own int) {
 		for _, p := range w.parts {

@@ -120,8 +120,8 @@ func (w *writer) inCommon(cluster, path string) bool {
 	return ok
 }
 
-// references writes the references that kustomize updates.
-func (w *writer) references() {
+// writeReferences writes the references that kustomize updates.
+func (w *writer) writeReferences() {
 	if len(w.shapes) == 0 {
 		return
 	}

@@ -26,7 +26,7 @@ import (
 // wayOf returns how much of the pool may be rolled. The hash covers the launch body and the mixed
 // instances policy, because another policy replaces machines as well.
 func (l launching) wayOf() model.Way {
-	return l.planner.In.WayTo(l.pool, func() string { return hashOf(l.version.Body(), l.pool.Group.MixedInstancesPolicy) }, func() []rollout.Field { return l.values() })
+	return l.planner.In.WayTo(l.pool, func() string { return hashOf(l.version.Body(), l.pool.Group.MixedInstancesPolicy) }, func() []rollout.Field { return l.searchedFields() })
 }
 
 func hashOf(body string, policy *intent.MixedInstances) string {

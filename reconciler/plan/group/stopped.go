@@ -12,14 +12,16 @@ import (
 	"github.com/weir-gitops/weir/render/intent"
 )
 
-// fields returns the wanted launch configuration of the group's machines.
-func (l launching) fields() []rollout.Field {
+// wantedFields returns the wanted launch configuration of the group's machines.
+func (l launching) wantedFields() []rollout.Field {
 	return l.withPolicy(l.planner.Fields().WantedFields(l.pool, l.version), l.pool.Group.MixedInstancesPolicy)
 }
 
-// values returns the fields that weir searches for a stopped change.
-func (l launching) values() []rollout.Field {
-	out := append(l.fields(), l.planner.Fields().Values(l.version)...)
+// searchedFields returns everything in the wanted launch configuration that a record of a stopped
+// change may name: wantedFields, the lines of the user data, and the forms of earlier releases. So a
+// change that a FleetRollout stopped is not rolled out again as part of another commit.
+func (l launching) searchedFields() []rollout.Field {
+	out := append(l.wantedFields(), l.planner.Fields().Values(l.version)...)
 	if policy := l.pool.Group.MixedInstancesPolicy; policy != nil { // records of earlier releases contain whole overrides
 		for _, o := range policy.Overrides {
 			out = append(out, l.planner.Fields().Field(overrides, "mixedInstancesPolicy.overrides", o))
@@ -89,7 +91,7 @@ func (l launching) change(from rollout.Version) []rollout.Field {
 		policy = l.have.MixedInstancesPolicy
 	}
 	t := l.templateOf(from.Template)
-	before, wanted := l.withPolicy(l.planner.Fields().FieldsOf(l.pool, t, from.Number), policy), l.fields()
+	before, wanted := l.withPolicy(l.planner.Fields().FieldsOf(l.pool, t, from.Number), policy), l.wantedFields()
 	if policy != nil && l.pool.Group.MixedInstancesPolicy != nil {
 		was := typesOf(policy)
 		added := slices.DeleteFunc(typesOf(l.pool.Group.MixedInstancesPolicy), func(kind string) bool { return slices.Contains(was, kind) })

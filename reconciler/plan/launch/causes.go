@@ -116,8 +116,9 @@ var (
 	figures = lazyregexp.New(`[0-9]+`)
 )
 
-// CauseOf identifies the cause of a failed launch: two texts for the same cause give the same
-// result, even if they name different machines, zones, types or numbers.
+// CauseOf identifies the cause of a failed launch: the code of the first known cause that the text
+// shows. For any other text it is the text itself without ids and numbers, so two such texts are
+// equal only if they differ in nothing else.
 func CauseOf(message string) string {
 	for _, c := range launchCauses {
 		if c.pattern.MatchString(message) {

@@ -269,7 +269,8 @@ type Memory struct {
 	// map is replaced as a whole and never changed.
 	Converged map[string]LastConverged
 	// InService maps instance ids to the time since which the instances are in service, for pools
-	// with minReadySeconds. It is nil in the first pass of a process.
+	// with minReadySeconds, and for all pools if weir reads the nodes. It is nil in the first pass of
+	// a process.
 	InService map[string]time.Time
 	// Refusals lists the requests that weir must not repeat for now.
 	Refusals refusals.View

@@ -128,7 +128,7 @@ func (w Way) Report(in Input, pool *intent.Pool, members []observed.Instance, fr
 		}
 	}
 	slices.Sort(p.Zones)
-	unready(in.Memory, in.Now, &p)
+	judgeWaiting(in.Memory, in.Now, &p)
 	return p
 }
 
@@ -185,19 +185,20 @@ func waiting(state *observed.State, memory Memory, now time.Time, nodes *Nodes, 
 	return m
 }
 
-// unready sorts a pool's machines by waiting time. It sets Failed if one has been in service
-// without a Ready node for too long: such a rollout has failed, even if AWS reports success.
-func unready(memory Memory, now time.Time, p *rollout.Pool) {
+// judgeWaiting sorts the waiting machines of a pool: the longest wait first, unknown times last. If
+// readiness is read from nodes, it sets Failed once one of them has been in service without a Ready
+// node for joinsWithin. Such a rollout has failed, even if AWS reports success.
+func judgeWaiting(memory Memory, now time.Time, p *rollout.Pool) {
 	f := &p.Facts
 	slices.SortFunc(f.Waiting, func(a, b rollout.Machine) int {
 		return cmp.Or(cmp.Compare(unknownLast(a.Since), unknownLast(b.Since)), cmp.Compare(a.Instance, b.Instance))
 	})
 	for _, m := range f.Waiting {
-		seen, serves := memory.InService[m.Instance]
-		if seen.Before(m.Since) {
-			seen = m.Since
+		since, inService := memory.InService[m.Instance]
+		if since.Before(m.Since) {
+			since = m.Since
 		}
-		if f.NodesFrom == rollout.FromNodes && serves && now.Sub(seen) >= joinsWithin && p.Failed == "" {
+		if f.NodesFrom == rollout.FromNodes && inService && now.Sub(since) >= joinsWithin && p.Failed == "" {
 			p.Failed = strconv.Itoa(int(p.New-f.Ready)) + " of its " + strconv.Itoa(int(p.New)) + " machines of the new version have no Ready node, and one is in service for " + joinsWithin.String() + " and longer: " + m.Instance + " (" + m.Why + ")"
 		}
 	}

@@ -64,13 +64,14 @@ func (d *differences) placement(have observed.Nodegroup) {
 	d.field(!d.w.hasImage && d.n.AMIType != "" && have.AMIType != d.n.AMIType, "amiType", have.AMIType, d.n.AMIType)
 }
 
-// template compares the launch templates of the nodegroups; another version of the same template is
-// no difference here.
+// template adds a difference if the nodegroup uses another launch template than Git wants. It compares
+// ids, because a template that was deleted and created again has the same name. Another version of
+// the same template is no difference here, as EKS can change it in place.
 func (d *differences) template(have observed.Nodegroup) {
-	same := d.w.version.Found && have.Template.ID == d.w.version.Template.ID
+	sameID := d.w.version.Found && have.Template.ID == d.w.version.Template.ID
 	if f := d.w.pool.ForeignTemplate; f != nil && have.Template.ID != d.w.version.Template.ID {
 		d.found = append(d.found, immutable{field: "launch template", path: f.NameField, object: d.w.pool.Infrastructure, from: have.Template.Name, to: d.w.version.Template.Name})
-	} else if d.w.hasTemplate && f == nil && !same {
+	} else if d.w.hasTemplate && f == nil && !sameID {
 		to := d.w.version.Ref.Name
 		if to == have.Template.Name {
 			to += ", made anew"

@@ -43,7 +43,7 @@ func (c Planner) versionsOf(s *Shared, pool *intent.Pool) {
 		return
 	}
 	slices.SortFunc(candidates, func(a, b observed.TemplateVersion) int { return cmp.Compare(b.Number, a.Number) })
-	missing, candidates, read := c.find(pool, t, wants, candidates)
+	missing, candidates, read := c.findVersions(pool, t, wants, candidates)
 	if !read {
 		return
 	}
@@ -86,12 +86,16 @@ func inUseBy(in *model.Input, users []*intent.Pool) (refs []observed.TemplateRef
 	return slices.DeleteFunc(refs, func(r observed.TemplateRef) bool { return r == observed.TemplateRef{} })
 }
 
-// find looks for a version with each wanted content, and returns the contents that no version has.
-// If several versions match, it prefers one that a pool with this content already has, so that no
-// pool moves between equal versions. Otherwise it takes the newest, which was made and not rolled
-// out yet, or to which the pools return. read is false while a needed version is not read yet.
-func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedContent, candidates []observed.TemplateVersion) (missing []*SharedContent, all []observed.TemplateVersion, read bool) {
-	may := mayHold(candidates)
+// findVersions looks for a version with each wanted content, and returns the contents that no version
+// has. If several versions match, it prefers one that a pool with this content already has, so that no
+// pool moves between equal versions. Otherwise it takes the newest, which was made and not rolled out
+// yet, or to which the pools return.
+//
+// It first searches candidates, which are read already. Then it searches the other versions by the
+// hashes that weir recorded, and requests those that match and are not read yet: read is false until
+// they are. searched is candidates and the versions whose content does not match their hashes.
+func (c Planner) findVersions(pool *intent.Pool, t observed.Template, wants []*SharedContent, candidates []observed.TemplateVersion) (missing []*SharedContent, searched []observed.TemplateVersion, read bool) {
+	matching := mayHold(candidates)
 	for _, x := range wants {
 		var refs []observed.TemplateRef
 		has := map[int64]bool{}
@@ -102,10 +106,10 @@ func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedCon
 				}
 			}
 		}
-		all := may(x.want)
-		v, ok := x.want.findIn(t, slices.DeleteFunc(slices.Clone(all), func(v observed.TemplateVersion) bool { return !has[v.Number] }), refs)
+		matches := matching(x.want)
+		v, ok := x.want.findIn(t, slices.DeleteFunc(slices.Clone(matches), func(v observed.TemplateVersion) bool { return !has[v.Number] }), refs)
 		if !ok {
-			v, ok = x.want.findIn(t, all, refs)
+			v, ok = x.want.findIn(t, matches, refs)
 		}
 		if ok {
 			x.Version, x.Known = x.want.have(t, v), true
@@ -127,8 +131,8 @@ func (c Planner) find(pool *intent.Pool, t observed.Template, wants []*SharedCon
 	read = true
 	missing = slices.DeleteFunc(missing, func(x *SharedContent) bool {
 		for _, n := range numbers {
-			said, ok := content.Hashes(t.Contents[n])
-			if !ok || !x.want.named(said) || t.Missing[n] {
+			hashes, ok := content.Hashes(t.Contents[n])
+			if !ok || !x.want.named(hashes) || t.Missing[n] {
 				continue
 			}
 			v, known := c.Version(t, n)

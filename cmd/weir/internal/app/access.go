@@ -26,8 +26,8 @@ import (
 	"github.com/weir-gitops/weir/status/pulls"
 )
 
-// entrance checks the access to the daemon's HTTP server.
-type entrance struct {
+// httpAccess checks the access to the daemon's HTTP server.
+type httpAccess struct {
 	guard *access.Guard
 	// certificate is nil without TLS.
 	certificate *access.Certificate
@@ -35,9 +35,9 @@ type entrance struct {
 	log         *slog.Logger
 }
 
-// newEntrance returns the access checks of the page and the API. key signs sessions.
-func newEntrance(c *config.Config, key []byte, log *slog.Logger) (*entrance, error) {
-	e := &entrance{notices: page.NewNotices(), log: log}
+// newHTTPAccess returns the access checks of the page and the API. key signs sessions.
+func newHTTPAccess(c *config.Config, key []byte, log *slog.Logger) (*httpAccess, error) {
+	e := &httpAccess{notices: page.NewNotices(), log: log}
 	e.guard = access.New(access.NewPolicy(c.Access, c.Secure(), access.OnLoopback(c.Listen)), access.Options{Key: key, Notices: e.notices, Logger: log, Uploads: map[string]int64{commands.PlanPath: upload.MaxPacked}})
 	if c.TLS.CertFile == "" {
 		return e, nil
@@ -48,7 +48,7 @@ func newEntrance(c *config.Config, key []byte, log *slog.Logger) (*entrance, err
 }
 
 // check returns an error if the access settings of a configuration cannot be used.
-func (e *entrance) check(c *config.Config) error {
+func (e *httpAccess) check(c *config.Config) error {
 	if e.certificate == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (e *entrance) check(c *config.Config) error {
 }
 
 // set applies the access settings of a configuration from the next request on.
-func (e *entrance) set(c *config.Config) {
+func (e *httpAccess) set(c *config.Config) {
 	if e.certificate != nil {
 		if err := e.certificate.Set(c.TLS.CertFile, c.TLS.KeyFile); err != nil {
 			e.log.Error("the new certificate cannot be used, and the previous one stays in use", "error", err) // it was valid a moment ago
@@ -68,7 +68,7 @@ func (e *entrance) set(c *config.Config) {
 
 // site contains the handlers of the daemon's HTTP server.
 type site struct {
-	entrance   *entrance
+	access     *httpAccess
 	now        *currentGeneration
 	daemon     daemon
 	current    *current.State
@@ -96,17 +96,17 @@ func (s *site) handler() http.Handler {
 		Members: members, Rollouts: s.rollouts,
 		Book: s.recorder, Daemon: s.daemon, Logger: s.log, Redact: s.redact,
 		Who:  func(r *http.Request) string { return access.CallerOf(r.Context()).Name },
-		Plan: s.planDraft, Accept: s.accept, Done: s.commanded, Say: s.entrance.guard.Say, Refuse: s.refuse,
+		Plan: s.planDraft, Accept: s.accept, Done: s.commanded, Say: s.access.guard.Say, Refuse: s.refuse,
 	}, pages)
 	mux := http.NewServeMux()
 	mux.Handle(forge.Prefix, page.Secured(s.hooks))
-	mux.Handle("/", s.entrance.guard.Handler(commands))
+	mux.Handle("/", s.access.guard.Handler(commands))
 	return s.metrics.Count(mux)
 }
 
 // refuse shows why a form had no effect.
 func (s *site) refuse(w http.ResponseWriter, code int, wrong *gates.Fault, back string) {
-	s.entrance.notices.Notice(w, code, page.Notice{Headline: "Failed: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
+	s.access.notices.Notice(w, code, page.Notice{Headline: "Failed: " + wrong.Message + ".", Text: wrong.Hint, Back: back})
 }
 
 // viewer returns the user of a request, with the active suspensions.
@@ -149,7 +149,7 @@ func (a *App) PageURL() string {
 		}
 	}
 	scheme := "http://"
-	if a.entrance.certificate != nil {
+	if a.access.certificate != nil {
 		scheme = "https://"
 	}
 	return scheme + net.JoinHostPort(host, port)

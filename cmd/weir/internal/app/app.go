@@ -134,7 +134,7 @@ type App struct {
 	embedded string
 	files    fileWatch
 	registry *prometheus.Registry
-	entrance *entrance
+	access   *httpAccess
 	site     *site
 	daemon   daemon
 	reporter *reporter
@@ -247,7 +247,7 @@ func (a *App) openPage(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if a.entrance, err = newEntrance(a.o.Config, key, a.log); err != nil {
+	if a.access, err = newHTTPAccess(a.o.Config, key, a.log); err != nil {
 		return err
 	}
 	listen := a.o.Listen
@@ -299,7 +299,7 @@ func (a *App) openReporting(context.Context) error {
 			return 0
 		})
 	}
-	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.entrance.guard.Origin, Received: func(label string, result forge.Result) {
+	a.hooks = forge.NewReceiver(forge.Options{Logger: a.log, Origin: a.access.guard.Origin, Received: func(label string, result forge.Result) {
 		a.metrics.Webhook(label, string(result))
 	}})
 	return nil
@@ -335,7 +335,7 @@ func (a *App) openPasses(context.Context) error {
 	})
 	a.daemon = daemon{current: a.current, recorder: a.recorder, passes: a.passes, rollouts: a.rollouts, requests: a.requests, member: a.member, retries: retryRequests{a.store, a.log}}
 	a.site = &site{
-		entrance: a.entrance, now: &a.gen, daemon: a.daemon, current: a.current, recorder: a.recorder, rollouts: a.rollouts, drafts: a.drafts,
+		access: a.access, now: &a.gen, daemon: a.daemon, current: a.current, recorder: a.recorder, rollouts: a.rollouts, drafts: a.drafts,
 		dispatcher: a.dispatcher, hooks: a.hooks, registry: a.registry, metrics: a.metrics, log: a.log, redact: redact,
 	}
 	if a.peers != nil {

@@ -62,7 +62,7 @@ func (d daemon) Planned(digest string) (plans []gates.Grant, behind []string, er
 // Pass starts a pass, and ends the passes in progress over targets in interrupt.
 func (d daemon) Pass(interrupt []string) {
 	d.passes.end(func(l *loop) bool {
-		return slices.ContainsFunc(interrupt, func(target string) bool { return slices.Contains(l.in, target) })
+		return slices.ContainsFunc(interrupt, func(target string) bool { return slices.Contains(l.targets, target) })
 	})
 	d.requests.passAll()
 }

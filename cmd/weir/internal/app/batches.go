@@ -63,7 +63,7 @@ func (p *passes) gated(l *loop, access accounts.Access) reconciler.Batch {
 		if fresh := p.memory.fresh[d.Policy.Target]; fresh.After(b.Fresh) {
 			b.Fresh = fresh
 		}
-		l.in = append(l.in, d.Policy.Target)
+		l.targets = append(l.targets, d.Policy.Target)
 		if p.loops.elsewhere(l, d.Policy.Target) {
 			d.Policy.Gates.Waits = "waits for a pass to end that uses another role, region or endpoint"
 		}
@@ -200,11 +200,11 @@ func (p *passes) may(key reconciler.ScopeKey) error {
 		return errors.New(gates.LossText(*now.Lost))
 	}
 	for _, s := range newSuspensions(l.records, now) {
-		if s.Target == "" || slices.Contains(l.in, s.Target) {
+		if s.Target == "" || slices.Contains(l.targets, s.Target) {
 			return fmt.Errorf("%s was suspended after this pass started: %s", orAll(s.Target), s.Text())
 		}
 	}
-	if g := l.withdrawn(now); g != nil {
+	if g := l.withdrawnGrant(now); g != nil {
 		return fmt.Errorf("the approval by %s of the plan of %s ended after this pass started", g.By, g.Target)
 	}
 	return permitted(p.ledger, l.permits)

@@ -67,8 +67,8 @@ func (a *App) Start(ctx context.Context) {
 		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
 		MaxHeaderBytes: 64 << 10, ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
-	if a.entrance.certificate != nil {
-		server.TLSConfig = a.entrance.certificate.Config()
+	if a.access.certificate != nil {
+		server.TLSConfig = a.access.certificate.Config()
 	}
 	server.RegisterOnShutdown(a.current.Live.Close)
 	a.onStop("page", pageShare, a.spawn(ctx, "page", func(ctx context.Context) error { return serve(ctx, server, a.listener) }))

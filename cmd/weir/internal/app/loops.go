@@ -17,9 +17,9 @@ type loop struct {
 	// leave ends the loop, and wait waits for its end.
 	leave context.CancelFunc
 	wait  func(context.Context) error
-	// scope is nil until it is opened. in lists the targets of the pass in progress. passes.mu guards both.
-	scope *reconciler.Scope
-	in    []string
+	// scope is nil until it is opened. targets lists the targets of the pass in progress. passes.mu guards both.
+	scope   *reconciler.Scope
+	targets []string
 	// records contains the requests of users at the start of the pass in progress.
 	records gates.Records
 	// permits contains, by source, the permits of the governed pools that may roll in that pass.
@@ -32,11 +32,11 @@ type loop struct {
 	silent bool
 }
 
-// withdrawn returns a grant that the pass in progress uses, but that is no longer in the records; nil if
-// none exists. The caller holds mu.
-func (l *loop) withdrawn(now gates.Records) *gates.Grant {
+// withdrawnGrant returns a grant (an approval in use) of a target of the pass in progress that users have
+// withdrawn since the pass started, nil if there is none. The caller holds passes.mu.
+func (l *loop) withdrawnGrant(now gates.Records) *gates.Grant {
 	for _, g := range l.records.Grants {
-		if slices.Contains(l.in, g.Target) && !slices.ContainsFunc(now.Grants, func(o gates.Grant) bool { return o.Holds(g) }) {
+		if slices.Contains(l.targets, g.Target) && !slices.ContainsFunc(now.Grants, func(o gates.Grant) bool { return o.Holds(g) }) {
 			return &g
 		}
 	}
@@ -81,7 +81,7 @@ func (ls loops) nudge(keys []reconciler.ScopeKey) {
 // moved from there.
 func (ls loops) elsewhere(l *loop, target string) bool {
 	for other := range ls.run {
-		if other != l && !other.Began().IsZero() && slices.Contains(other.in, target) {
+		if other != l && !other.Began().IsZero() && slices.Contains(other.targets, target) {
 			return true
 		}
 	}

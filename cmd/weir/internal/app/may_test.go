@@ -83,7 +83,7 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 			if p.may(key) == nil {
 				t.Error("a write without a pass")
 			}
-			p.loops.of[key] = &loop{in: []string{"prod"}, records: recorder.Read(), permits: map[string][]rollout.Permit{"pools": permits(1, 30).Permits}}
+			p.loops.of[key] = &loop{targets: []string{"prod"}, records: recorder.Read(), permits: map[string][]rollout.Permit{"pools": permits(1, 30).Permits}}
 			if err := p.may(key); err != nil {
 				t.Fatal(err)
 			}

@@ -201,7 +201,7 @@ func quick(c *config.Config) bool {
 // calls it at the start of a pass, and waits here until the account is open.
 func (p *passes) batch(ctx context.Context, l *loop) (reconciler.Batch, error) {
 	p.mu.Lock()
-	l.in = nil
+	l.targets = nil
 	p.mu.Unlock()
 	access := p.accounts.Open(ctx, l.key)
 	if err := ctx.Err(); err != nil {
@@ -274,7 +274,7 @@ func (p *passes) again(withdrawn, changed map[string]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range p.loops.of {
-		if slices.ContainsFunc(l.in, func(target string) bool { return withdrawn[target] }) {
+		if slices.ContainsFunc(l.targets, func(target string) bool { return withdrawn[target] }) {
 			l.Interrupt()
 		}
 	}

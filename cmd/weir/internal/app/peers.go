@@ -189,7 +189,7 @@ func (a *peers) handleNews() {
 // endWithdrawn ends passes over targets that were suspended, or whose approval was withdrawn.
 func (a *peers) endWithdrawn(list []gates.Suspension, now gates.Records) {
 	a.passes.end(func(l *loop) bool {
-		return l.withdrawn(now) != nil || slices.ContainsFunc(list, func(s gates.Suspension) bool { return s.Target == "" || slices.Contains(l.in, s.Target) })
+		return l.withdrawnGrant(now) != nil || slices.ContainsFunc(list, func(s gates.Suspension) bool { return s.Target == "" || slices.Contains(l.targets, s.Target) })
 	})
 }
 

@@ -106,7 +106,7 @@ func (a *App) swap(ctx context.Context, c *config.Config) error {
 	if key := fixed(old.config, c); key != "" {
 		return fmt.Errorf("%s cannot change while weir runs: restart it", key)
 	}
-	if err := a.entrance.check(c); err != nil {
+	if err := a.access.check(c); err != nil {
 		return err
 	}
 	next, err := a.newGeneration(c)
@@ -163,7 +163,7 @@ func (a *App) adopt(next *generation, left inherited) {
 	if dropped := next.publisher.inherit(left.publisher); dropped > 0 {
 		a.log.Warn("notifications are dropped, because their receiver is no longer configured", "count", dropped)
 	}
-	a.entrance.set(next.config)
+	a.access.set(next.config)
 	next.webhooks.set()
 	a.passes.setPace(next.config)
 }

@@ -205,7 +205,7 @@ func Parse(file string, content []byte, env Env) (*Config, diag.List) {
 	}
 	c.setDefaults(env)
 	found := &findings{c, d}
-	v := &validator{config: c, found: found, reads: credentialFiles{c, found}}
+	v := &validator{config: c, found: found, reads: credentialValidator{c, found}}
 	v.run()
 	for i := range c.Targets {
 		for j := range c.Targets[i].VarsFrom {

@@ -80,7 +80,9 @@ func (c *Coordination) setDefaults(base string) {
 	targetspec.Absolute(base, &c.KeysFile, &c.Etcd.CertFile, &c.Etcd.KeyFile, &c.Etcd.CAFile, &c.Etcd.UsernameFile, &c.Etcd.PasswordFile)
 }
 
-func (v *credentialFiles) coordination() {
+// coordination validates the section coordination, except the files that it names: one engine with keys, and
+// encrypted connections.
+func (v *credentialValidator) coordination() {
 	const at = "coordination"
 	dynamo, etcd := v.found.written(at+".dynamodb"), v.found.written(at+".etcd")
 	switch {
@@ -97,11 +99,12 @@ func (v *credentialFiles) coordination() {
 	if v.config.Coordination.KeysFile == "" && len(v.config.Coordination.KMSKeyARNs) == 0 {
 		v.found.fault(at+".keysFile", "missing-key", goodKey+"; or name a key of AWS KMS in kmsKeyARNs", "a file with the instance's key is required")
 	}
-	v.encrypted(at+".dynamodb.endpointURL", v.config.Coordination.DynamoDB.EndpointURL)
+	v.requireTLS(at+".dynamodb.endpointURL", v.config.Coordination.DynamoDB.EndpointURL)
 	v.etcd(at+".etcd", v.config.Coordination.Etcd)
 }
 
-func (v *credentialFiles) etcd(at string, e Etcd) {
+// etcd validates coordination.etcd: its endpoints, and that files which belong together are named together.
+func (v *credentialValidator) etcd(at string, e Etcd) {
 	tls, seen := e.CertFile != "" || e.KeyFile != "" || e.CAFile != "", map[string]bool{}
 	for i, address := range e.Endpoints {
 		at := fmt.Sprintf("%s.endpoints[%d]", at, i)
@@ -112,7 +115,7 @@ func (v *credentialFiles) etcd(at string, e Etcd) {
 			v.found.fault(at, "bad-value", "write https://, or leave certFile, keyFile and caFile out", "certFile, keyFile and caFile are for https")
 		}
 		seen[address] = true
-		v.encrypted(at, address)
+		v.requireTLS(at, address)
 	}
 	if (e.CertFile == "") != (e.KeyFile == "") {
 		v.found.fault(at, "missing-key", "", "certFile and keyFile go together")
@@ -122,9 +125,9 @@ func (v *credentialFiles) etcd(at string, e Etcd) {
 	}
 }
 
-// encrypted rejects an engine that is reached over a network without TLS: an attacker who can read and
+// requireTLS rejects the address of an engine on another machine without TLS: an attacker who can read and
 // change the traffic would decide what is approved.
-func (v *credentialFiles) encrypted(at, raw string) {
+func (v *credentialValidator) requireTLS(at, raw string) {
 	u := webAddress(raw)
 	if u == nil || u.Scheme != "http" {
 		return // or this was already reported
@@ -136,7 +139,7 @@ func (v *credentialFiles) encrypted(at, raw string) {
 
 // coordinationFiles checks the files for the connection to the engine. An unreadable file is an error here,
 // because the daemon cannot start without its engine.
-func (v *credentialFiles) coordinationFiles() {
+func (v *credentialValidator) coordinationFiles() {
 	c := v.config.Coordination
 	for _, f := range []struct{ key, file string }{
 		{"keysFile", c.KeysFile}, {"etcd.certFile", c.Etcd.CertFile}, {"etcd.keyFile", c.Etcd.KeyFile}, {"etcd.caFile", c.Etcd.CAFile},

@@ -15,7 +15,7 @@ const minToken = 32
 
 // files checks the files with credentials that the configuration names. A fault of a file is only a
 // warning: a file that is mounted late is found at its next use, and until then only its users fail.
-func (v *credentialFiles) files() {
+func (v *credentialValidator) files() {
 	v.config.each(func(at, path, file string) {
 		if !ruleOf(path).credential || file == "" || strings.HasPrefix(path, "coordination.") {
 			return
@@ -38,7 +38,7 @@ func (v *credentialFiles) files() {
 }
 
 // credential reads a file that no other user should be able to read. ok is false if it cannot be read.
-func (v *credentialFiles) credential(at, file string) (content []byte, ok bool) {
+func (v *credentialValidator) credential(at, file string) (content []byte, ok bool) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		v.found.remark(at, "make the file, and let the user who runs weir read it", "%v", err)
@@ -56,7 +56,7 @@ func (v *credentialFiles) credential(at, file string) (content []byte, ok bool) 
 }
 
 // tokens checks the tokens in a file, one per line.
-func (v *credentialFiles) tokens(at, file string, content []byte) {
+func (v *credentialValidator) tokens(at, file string, content []byte) {
 	found, lines := false, bufio.NewScanner(bytes.NewReader(content))
 	for n := 1; lines.Scan(); n++ {
 		token := bytes.TrimSpace(lines.Bytes())

@@ -15,12 +15,12 @@ import (
 type validator struct {
 	config *Config
 	found  *findings
-	reads  credentialFiles
+	reads  credentialValidator
 }
 
-// credentialFiles checks the coordination of members, and the files with credentials that a
+// credentialValidator checks the coordination of members, and the files with credentials that a
 // configuration names.
-type credentialFiles struct {
+type credentialValidator struct {
 	config *Config
 	found  *findings
 }

@@ -32,8 +32,9 @@ func (p span) or(preferred string) string {
 	return p.address
 }
 
-// readAddresses reads an existing configuration. It ignores parts that it does not understand; the reader
-// of the configuration reports these faults.
+// readAddresses finds the addresses of the page and of the embedded AWS in an existing configuration, so that
+// the demo uses or replaces them. It returns only loopback addresses, because the demo writes no others. A
+// missing file gives no addresses, and so does a faulty one: the reader of the configuration reports faults.
 func readAddresses(file string) (existingConfig, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

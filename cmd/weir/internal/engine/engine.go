@@ -20,8 +20,9 @@ import (
 // is success, error, or refused by the rules of leases and records.
 type Called func(operation, result string, took time.Duration)
 
-// Open opens the engine of a configuration. It returns nil for a single daemon. The caller closes it. A nil
-// clock means this machine's clock; called may be nil.
+// Open connects to the etcd or DynamoDB through which the daemons of an instance coordinate, as the
+// coordination section of a configuration defines it. It returns nil for a single daemon. The caller closes the
+// engine. A nil clock means this machine's clock. called receives each call, and may be nil.
 func Open(ctx context.Context, c *config.Config, clock coord.Clock, called Called) (*coord.Engine, error) {
 	store, err := open(ctx, c)
 	if err != nil {

@@ -177,8 +177,8 @@ func (r *Reports) putBack(target string, waiting waitingReports) {
 	r.waiting[target] = waiting
 }
 
-// remove removes the record of a target. If it fails, another member removes the record, and no member
-// shows it.
+// remove deletes the report of a target that no longer exists. It ignores errors: each member deletes the
+// record when it notices that the target is gone, and no member shows the report of an unknown target.
 func (r *Reports) remove(ctx context.Context, target string) {
 	var ops []coord.Op
 	for _, record := range r.mirror.Snapshot().List(reportKey(target)) {

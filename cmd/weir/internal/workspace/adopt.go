@@ -14,15 +14,16 @@ import (
 	"github.com/weir-gitops/weir/status/terminal"
 )
 
-// Adopt limits the passes of the workspace to adoptions. names limits them to pools; an empty list means
-// all pools.
-func (w *Workspace) Adopt(from string, names []string) error {
+// AdoptOnly makes the passes of the workspace only adopt resources. With from, they also adopt resources of
+// the weir instance of that name. names limits the passes to pools; an empty list means all pools. AdoptOnly
+// returns an error for a name that no pool has, unless a target could not be rendered.
+func (w *Workspace) AdoptOnly(from string, names []string) error {
 	wanted := map[string]bool{}
 	known := map[string]bool{}
-	var blind bool
+	var unrendered bool
 	w.Each(func(_ reconciler.ScopeKey, d *reconciler.Desired) {
 		if d.Set == nil {
-			blind = true
+			unrendered = true
 			return
 		}
 		for i := range d.Set.Pools {
@@ -35,7 +36,7 @@ func (w *Workspace) Adopt(from string, names []string) error {
 	})
 	for _, name := range names {
 		found := slices.ContainsFunc(slices.Collect(maps.Keys(wanted)), func(k string) bool { return k == name || strings.HasSuffix(k, "/"+name) })
-		if !found && !blind {
+		if !found && !unrendered {
 			all := slices.Sorted(maps.Keys(known))
 			return advice.Usage(advice.DidYouMeanPool(name, all, "the pools are "+strings.Join(all, ", ")), "there is no pool %q", name)
 		}

@@ -32,7 +32,7 @@ type Wait struct {
 // Apply makes one pass, or passes until everything has converged. late says that the timeout passed before
 // that.
 func (w *Workspace) Apply(ctx context.Context, wait Wait) (applied []terminal.Applied, late bool) {
-	w.TryAgain()
+	w.RetryFailed()
 	for _, r := range w.Pass(ctx, reconciler.Apply) {
 		applied = append(applied, terminal.Applied{First: r, Last: r, Outcomes: r.Outcomes})
 	}

@@ -175,8 +175,8 @@ func (w *Workspace) choose(names []string, targets []fleet.Target) error {
 	return nil
 }
 
-// TryAgain makes the next pass retry everything that failed or was refused, if Retry is set.
-func (w *Workspace) TryAgain() {
+// RetryFailed makes the next pass retry everything that failed or was refused, if Retry is set.
+func (w *Workspace) RetryFailed() {
 	if !w.Retry {
 		return
 	}
