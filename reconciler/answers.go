@@ -30,7 +30,7 @@ func (ps *passState) answers(ctx context.Context) ([]observed.Answers, []map[mod
 	q := &questions{answers: make([]observed.Answers, len(targets)), checked: make([]map[model.ImageCheck]observed.Answer, len(targets))}
 	for i := range targets {
 		if targets[i].Set != nil {
-			q.of(i, &targets[i])
+			q.addTarget(i, &targets[i])
 		}
 	}
 	if len(q.requests) == 0 { // the resolver still drops its unused answers
@@ -52,9 +52,9 @@ func (ps *passState) answers(ctx context.Context) ([]observed.Answers, []map[mod
 	return q.answers, q.checked, nil
 }
 
-// of adds the lookups of one target. A target has one network, so a lookup has one answer for all
+// addTarget adds the lookups of one target. A target has one network, so a lookup has one answer for all
 // of its pools.
-func (q *questions) of(i int, t *Desired) {
+func (q *questions) addTarget(i int, t *Desired) {
 	clusters := clustersOf(t.Set)
 	since := map[intent.Lookup]time.Time{}
 	byLookup := map[intent.Lookup][]string{}

@@ -44,7 +44,7 @@ func (a *applier) slot(ctx context.Context, r *plan.Report, positions []int, mad
 			out.Status = step.Held
 			continue
 		case parksAlone(st) && !stopped && refused == nil:
-			a.alone(ctx, r, i, key, made)
+			a.runAlone(ctx, r, i, key, made)
 			continue
 		case refused != nil && !stopped:
 			out.Status, out.Err, out.Parked = refusedStatus(refused), refused, true
@@ -72,8 +72,8 @@ func parksAlone(st step.Step) bool {
 	return makes && st.LaunchConfig != ""
 }
 
-// alone runs a step for which parksAlone is true.
-func (a *applier) alone(ctx context.Context, r *plan.Report, i int, key refusals.Key, made step.Made) {
+// runAlone runs a step for which parksAlone is true.
+func (a *applier) runAlone(ctx context.Context, r *plan.Report, i int, key refusals.Key, made step.Made) {
 	st, out := r.Plan.Steps[i], &r.Outcomes[i]
 	digest := requestOf([]step.Step{st})
 	key.What = digest
@@ -229,6 +229,6 @@ func (a *applier) remember(r *plan.Report, st step.Step, res step.Result) {
 		m.refreshes.cancel(do.RefreshID)
 	}
 	if res.UpdateID != "" {
-		m.updates.note(st.Do.About().Nodegroup, model.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint})
+		m.updates.recordStarted(st.Do.About().Nodegroup, model.StartedUpdate{UpdateID: res.UpdateID, Fingerprint: st.Fingerprint})
 	}
 }

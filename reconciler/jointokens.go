@@ -74,7 +74,7 @@ func (ps *passState) joinTokens(ctx context.Context) error {
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, tokensTimeout)
 			defer cancel()
-			ps.memory.keepers.keep(ctx, ps.Options, t, ps.inputs[i], ps.reports[i])
+			ps.memory.keepers.renewTokens(ctx, ps.Options, t, ps.inputs[i], ps.reports[i])
 			return nil
 		})
 	}
@@ -82,8 +82,8 @@ func (ps *passState) joinTokens(ctx context.Context) error {
 	return nil
 }
 
-// keep renews the tokens of a target, and reports failures.
-func (k *tokenKeepers) keep(ctx context.Context, o *Options, t *Desired, in model.Input, r *plan.Report) {
+// renewTokens renews the tokens of a target, and reports failures.
+func (k *tokenKeepers) renewTokens(ctx context.Context, o *Options, t *Desired, in model.Input, r *plan.Report) {
 	converged := map[string]bool{}
 	for _, p := range r.Pools {
 		converged[p.Namespace+"/"+p.Name] = p.Converged

@@ -203,8 +203,8 @@ func forCall(ctx context.Context) (context.Context, context.CancelFunc) {
 func (l *Loop) pass(ctx context.Context, look bool) (found pace) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l.note(time.Now(), cancel)
-	defer l.note(time.Time{}, nil)
+	l.setRunning(time.Now(), cancel)
+	defer l.setRunning(time.Time{}, nil)
 	if l.Tracer != nil {
 		var s trace.Span
 		ctx, s = l.Tracer.Start(ctx, "pass")
@@ -235,7 +235,7 @@ func (l *Loop) pass(ctx context.Context, look bool) (found pace) {
 	return found
 }
 
-func (l *Loop) note(began time.Time, interrupt context.CancelFunc) {
+func (l *Loop) setRunning(began time.Time, interrupt context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.began, l.interrupt = began, interrupt

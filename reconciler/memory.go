@@ -190,7 +190,7 @@ type nodegroupUpdates struct {
 	started map[observed.NodegroupName]model.StartedUpdate
 }
 
-func (u *nodegroupUpdates) note(name observed.NodegroupName, started model.StartedUpdate) {
+func (u *nodegroupUpdates) recordStarted(name observed.NodegroupName, started model.StartedUpdate) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.started == nil {

@@ -21,7 +21,7 @@ func TestUpdatesOfGoneNodegroupsAreForgotten(t *testing.T) {
 		"the cluster cannot be read": {observed.State{Clusters: listed, Unread: observed.Unread{Clusters: map[string]*observed.Error{"demo": {}}}}, true},
 	} {
 		var u nodegroupUpdates
-		u.note(name, model.StartedUpdate{UpdateID: "u-1"})
+		u.recordStarted(name, model.StartedUpdate{UpdateID: "u-1"})
 		u.forget(&tc.state)
 		if _, kept := u.view()[name]; kept != tc.kept {
 			t.Errorf("%s: kept: %t", what, kept)

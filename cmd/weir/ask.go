@@ -54,9 +54,9 @@ func (s surroundings) confirm(ctx context.Context, question string) bool {
 // withoutYes is the reason why nothing is deleted if no user can be asked.
 const withoutYes = "--yes was not given"
 
-// agree shows on a terminal what an apply would do, and asks the user. An apply then runs exactly
+// confirmApply shows on a terminal what an apply would do, and asks the user. An apply then runs exactly
 // the plan that was shown. Without a terminal it does not ask, and weir deletes nothing.
-func agree(ctx context.Context, s surroundings, w *workspace.Workspace) (agreed bool, err error) {
+func confirmApply(ctx context.Context, s surroundings, w *workspace.Workspace) (agreed bool, err error) {
 	if !s.canAsk() {
 		w.Deletions = withoutYes
 		return true, nil

@@ -171,8 +171,8 @@ func adoptable(r *plan.Report) int {
 	return n
 }
 
-// nothing reports whether the report of a target contains nothing to show.
-func nothing(r *plan.Report) bool {
+// nothingToShow reports whether the report of a target contains nothing to show.
+func nothingToShow(r *plan.Report) bool {
 	return r.Err == nil && r.Plan != nil && r.Plan.Empty() && !r.Diagnostics.HasErrors()
 }
 
@@ -186,7 +186,7 @@ func printAdoptionPlan(s surroundings, output string, reports []*plan.Report) er
 	}
 	p := s.printer(s.stdout)
 	for _, r := range reports {
-		if nothing(r) {
+		if nothingToShow(r) {
 			nothingToAdopt(s, r)
 			continue
 		}
@@ -201,7 +201,7 @@ func printAdopted(s surroundings, output string, applied []terminal.Applied) err
 	}
 	p := s.printer(s.stdout)
 	for _, a := range applied {
-		if nothing(a.First) {
+		if nothingToShow(a.First) {
 			nothingToAdopt(s, a.First)
 			continue
 		}

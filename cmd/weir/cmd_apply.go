@@ -67,7 +67,7 @@ func applyCommand(s surroundings) *cobra.Command {
 		defer w.Close()
 		w.Retry, w.Insists = retry, insist
 		if w.Decided = yes; !yes {
-			agreed, err := agree(c.Context(), s, w)
+			agreed, err := confirmApply(c.Context(), s, w)
 			if err == nil && !agreed {
 				fmt.Fprintln(s.stderr, "weir: nothing was applied")
 				err = withCode(exitRefused)

@@ -51,7 +51,7 @@ func completeTargets(s surroundings, file *string) cobra.CompletionFunc {
 		if *file == "" {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		return offered(known(c.Context(), s, *file, serverFlags{}).targets())
+		return offered(loadNames(c.Context(), s, *file, serverFlags{}).targets())
 	}
 }
 
@@ -59,7 +59,7 @@ func completeTargets(s surroundings, file *string) cobra.CompletionFunc {
 // daemon, or otherwise the targets of the configuration. If neither is available, it returns nothing.
 func completeFromDaemon(s surroundings, file *string, server *serverFlags, poolsFrom int) cobra.CompletionFunc {
 	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		all := known(c.Context(), s, *file, *server)
+		all := loadNames(c.Context(), s, *file, *server)
 		switch {
 		case poolsFrom == 0:
 			return offered(append(all.targets(), all.pools("")...))
@@ -85,8 +85,8 @@ func offered(names []cobra.Completion) ([]cobra.Completion, cobra.ShellCompDirec
 // names maps targets to their pools.
 type names map[string][]string
 
-// known asks the daemon, or reads the configuration if no daemon answers in time.
-func known(ctx context.Context, s surroundings, file string, server serverFlags) names {
+// loadNames asks the daemon, or reads the configuration if no daemon answers in time.
+func loadNames(ctx context.Context, s surroundings, file string, server serverFlags) names {
 	out := names{}
 	var c *config.Config
 	if file != "" {

@@ -79,7 +79,7 @@ func explainCommand(s surroundings) *cobra.Command {
 				f.Origin = r.Readable(f.Origin)
 				out = append(out, terminal.Explained{Field: f})
 			}
-		} else if out, err = chains(r, pool, fields, args[2]); err != nil {
+		} else if out, err = explainFields(r, pool, fields, args[2]); err != nil {
 			return err
 		}
 		switch {
@@ -102,7 +102,7 @@ func explainCode(s surroundings, code, output string) error {
 		for _, r := range diag.Rules() {
 			codes = append(codes, r.Code)
 		}
-		return usage(meant(code, codes, "to explain a pool, give PATH and POOL; the codes are listed in render/diag/DIAGNOSTICS.md"), "unknown code %q", code)
+		return usage(similarHint(code, codes, "to explain a pool, give PATH and POOL; the codes are listed in render/diag/DIAGNOSTICS.md"), "unknown code %q", code)
 	}
 	if output != outputText {
 		return s.value(output, struct {
@@ -172,21 +172,21 @@ func poolsNamed(pools []intent.Pool, name string) []*intent.Pool {
 	return infra
 }
 
-// chains explains the fields that match a name.
-func chains(r *workspace.Rendered, pool *intent.Pool, fields []render.Field, name string) ([]terminal.Explained, error) {
+// explainFields explains the fields that match a name.
+func explainFields(r *workspace.Rendered, pool *intent.Pool, fields []render.Field, name string) ([]terminal.Explained, error) {
 	path, err := intent.ParsePath(name)
 	if err != nil {
 		return nil, usage("write it like awsLaunchTemplate.instanceType", "%q is not a field: %v", name, err)
 	}
 	selected := r.Select(pool, fields, path)
 	if len(selected) == 0 {
-		return nil, usage(meant(name, render.Names(fields), "omit FIELD to list all fields"), "pool %s has no field %q", pool.Key, name)
+		return nil, usage(similarHint(name, render.Names(fields), "omit FIELD to list all fields"), "pool %s has no field %q", pool.Key, name)
 	}
-	return past(r, selected), nil
+	return originsOf(r, selected), nil
 }
 
-// past returns the origins of fields' values.
-func past(r *workspace.Rendered, selected []render.Field) (out []terminal.Explained) {
+// originsOf returns the origins of fields' values.
+func originsOf(r *workspace.Rendered, selected []render.Field) (out []terminal.Explained) {
 	known := map[string][]steps.Step{}
 	for _, f := range selected {
 		// Fields of the pool that are based on one field of a manifest share its origins.
@@ -209,8 +209,8 @@ func past(r *workspace.Rendered, selected []render.Field) (out []terminal.Explai
 	return out
 }
 
-// meant returns a hint with the known names that are most similar to a word.
-func meant(word string, known []string, otherwise string) string {
+// similarHint returns a hint with the known names that are most similar to a word.
+func similarHint(word string, known []string, otherwise string) string {
 	type candidate struct {
 		name     string
 		distance int

@@ -119,7 +119,7 @@ func unknownNames(ctx context.Context, s surroundings, flags historyFlags, wante
 	if err != nil {
 		return err
 	}
-	now := known(ctx, s, flags.config, flags.serverFlags)
+	now := loadNames(ctx, s, flags.config, flags.serverFlags)
 	candidates := append(now.targets(), now.pools("")...)
 	for _, e := range all {
 		candidates = append(candidates, e.Target, e.Pool)

@@ -88,7 +88,7 @@ func importCommand(s surroundings) *cobra.Command {
   weir import --region eu-west-1 --update fleet --pool web --field maxSize --dry-run`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := update.fits(c); err != nil {
+			if err := update.checkFlags(c); err != nil {
 				return err
 			}
 			if update.dir != "" {
@@ -218,7 +218,7 @@ func (f *importFlags) run(c *cobra.Command, s surroundings) error {
 			return fmt.Errorf("make %s: %w", f.dir, err)
 		}
 	}
-	if err := f.tell(s, pools, made, why); err != nil {
+	if err := f.printReport(s, pools, made, why); err != nil {
 		return err
 	}
 	asked := func(p importer.Pool) bool {
@@ -242,7 +242,7 @@ func (f *importFlags) read(ctx context.Context, s surroundings, held terraform.S
 	defer progress.end()
 	hint := "names are those of AWS, and a nodegroup's may be CLUSTER/NAME"
 	if f.terraform != "" {
-		if held, err = here(held, f.terraform, cloud.Account(), f.region, progress.line); err != nil {
+		if held, err = resourcesIn(held, f.terraform, cloud.Account(), f.region, progress.line); err != nil {
 			return observed.State{}, err
 		}
 		f.choice.Groups, f.choice.Nodegroups = held.Names(terraform.Group), held.Names(terraform.Nodegroup)
@@ -294,8 +294,8 @@ type importReport struct {
 	Notice string `json:"notice,omitempty"`
 }
 
-// tell prints the report.
-func (f *importFlags) tell(s surroundings, pools []importer.Pool, made *factored, why string) error {
+// printReport prints the report.
+func (f *importFlags) printReport(s surroundings, pools []importer.Pool, made *factored, why string) error {
 	if f.report != outputText {
 		out := importReport{Schema: "weir.dev/import/v1", Region: f.region, Directory: f.dir, Pools: pools, Notice: why}
 		if made != nil {

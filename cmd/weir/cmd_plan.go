@@ -148,7 +148,7 @@ func planned(c *cobra.Command, s surroundings, flags *passFlags, proposal propos
 		return nil, usage("add --config FILE, or --server URL to ask a running daemon", "%s needs the targets of a configuration", given(c, proposals...))
 	}
 	if asks || proposal.given() {
-		if err := flags.fits(c); err != nil {
+		if err := flags.checkPathFlags(c); err != nil {
 			return nil, err
 		}
 		draft, err := proposal.draft(c, args)

@@ -110,7 +110,7 @@ func planCode(reports []*plan.Report, detailed bool) int {
 
 // draftScene plans a proposal, and returns it as the scene of a simulation.
 func draftScene(c *cobra.Command, env workspace.Env, flags *passFlags, proposal proposalFlags, cfg *config.Config, args []string) (scene simulate.Scene, _ []*plan.Report, err error) {
-	if err := flags.fits(c); err != nil {
+	if err := flags.checkPathFlags(c); err != nil {
 		return scene, nil, err
 	}
 	draft, err := proposal.draft(c, args)

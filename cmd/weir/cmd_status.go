@@ -199,7 +199,7 @@ type standing struct {
 // readStanding gets the state from a daemon or from AWS.
 func readStanding(c *cobra.Command, s surroundings, flags *passFlags, server serverFlags, args []string) (standing, error) {
 	ctx := c.Context()
-	if err := flags.fits(c); err != nil {
+	if err := flags.checkPathFlags(c); err != nil {
 		return standing{}, err
 	}
 	reading := flags.pathOnly(c)

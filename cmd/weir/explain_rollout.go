@@ -46,7 +46,7 @@ func explainRollout(ctx context.Context, s surroundings, args []string, values w
 		}
 		hint := "it has no valid FleetRollout: see weir validate " + args[0]
 		if len(names) > 0 {
-			hint = meant(args[1], names, "the FleetRollouts are "+strings.Join(names, ", "))
+			hint = similarHint(args[1], names, "the FleetRollouts are "+strings.Join(names, ", "))
 		}
 		return usage(hint, "%[2]s has no FleetRollout %[1]q", args[1], args[0])
 	default:
@@ -70,9 +70,9 @@ func explainRollout(ctx context.Context, s surroundings, args []string, values w
 		}
 		selected := render.SelectRollout(fields, path)
 		if len(selected) == 0 {
-			return usage(meant(args[2], render.Names(fields), "omit FIELD to list all fields"), "FleetRollout %s has no field %q", found[0].Key, args[2])
+			return usage(similarHint(args[2], render.Names(fields), "omit FIELD to list all fields"), "FleetRollout %s has no field %q", found[0].Key, args[2])
 		}
-		out = past(r, selected)
+		out = originsOf(r, selected)
 	}
 	switch {
 	case output != outputText:

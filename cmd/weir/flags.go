@@ -54,8 +54,8 @@ func (p *passFlags) pathOnly(c *cobra.Command) string {
 	return given(c, "region", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file", "kms-key-arn", "kubeconfig", "prune")
 }
 
-// fits rejects flags of a PATH together with a configuration.
-func (p *passFlags) fits(c *cobra.Command) error {
+// checkPathFlags rejects flags of a PATH together with a configuration.
+func (p *passFlags) checkPathFlags(c *cobra.Command) error {
 	if flag := p.pathOnly(c); p.config != "" && flag != "" {
 		return usage("omit the flag: the configuration defines it", "%s needs a PATH, and cannot be combined with --config", flag)
 	}
@@ -87,7 +87,7 @@ func (p *passFlags) open(c *cobra.Command, s surroundings, args []string, log *s
 			return nil, hinted(fmt.Errorf("--endpoint-url: %w", err), "write it like http://127.0.0.1:8345")
 		}
 	}
-	if err := p.fits(c); err != nil {
+	if err := p.checkPathFlags(c); err != nil {
 		return nil, err
 	}
 	switch {

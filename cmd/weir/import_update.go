@@ -58,8 +58,8 @@ var (
 	updateOnly = []string{"pool", "field", "dry-run", "config", "target", "instance", "var", "vars-file", "secret-vars-file", "age-key-file"}
 )
 
-// fits rejects flags that exclude each other.
-func (u *importUpdate) fits(c *cobra.Command) error {
+// checkFlags rejects flags that exclude each other.
+func (u *importUpdate) checkFlags(c *cobra.Command) error {
 	if flag := given(c, importOnly...); u.dir != "" && flag != "" {
 		return usage("omit it: the manifests define the pools", "%s cannot be combined with --update", flag)
 	}
@@ -107,7 +107,7 @@ func (u *importUpdate) run(c *cobra.Command, s surroundings, f *importFlags) err
 			return err
 		}
 	}
-	if err := u.tell(s, f.report, done); err != nil {
+	if err := u.printReport(s, f.report, done); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(done.Fields, func(f accept.Field) bool { return f.Left != "" }) {
@@ -127,7 +127,7 @@ type updateReport struct {
 	Written bool `json:"written"`
 }
 
-func (u *importUpdate) tell(s surroundings, form string, done *workspace.Accepted) error {
+func (u *importUpdate) printReport(s surroundings, form string, done *workspace.Accepted) error {
 	if form != outputText {
 		out := updateReport{Schema: "weir.dev/import-update/v1", Fields: append([]accept.Field{}, done.Fields...), Files: []string{}, More: append([]string{}, done.More...), Written: !u.dry && len(done.Files) > 0}
 		for _, f := range done.Files {

@@ -43,9 +43,9 @@ func readTerraform(path string) (terraform.State, error) {
 	return state, err
 }
 
-// here returns the part of a state in an account and region, or an error if that is empty. It lists the
+// resourcesIn returns the part of a state in an account and region, or an error if that is empty. It lists the
 // resources in other regions by calling line.
-func here(state terraform.State, path, account, region string, line func(string)) (terraform.State, error) {
+func resourcesIn(state terraform.State, path, account, region string, line func(string)) (terraform.State, error) {
 	in, elsewhere := state.In(account, region), state.Elsewhere(region)
 	if len(in.Resources) > 0 {
 		for _, other := range elsewhere {

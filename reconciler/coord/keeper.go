@@ -286,5 +286,5 @@ func (r *refusals) report(key string, err error) {
 	r.tell(Event{Kind: Refused, Key: key, Err: err})
 }
 
-// end notes that the engine accepted a request about a key.
-func (r *refusals) end(key string) { delete(r.last, key) }
+// accepted notes that the engine accepted a request about a key.
+func (r *refusals) accepted(key string) { delete(r.last, key) }

@@ -28,7 +28,7 @@ func (k *Keeper) step(ctx context.Context) {
 			k.refusals.report("", err)
 			return
 		}
-		k.refusals.end("")
+		k.refusals.accepted("")
 	}
 	scopes := k.o.Scopes()
 	k.placement.update(now, scopes)
@@ -130,7 +130,7 @@ func (k *Keeper) acquire(ctx context.Context, held *holdings, seen Owner) {
 		}
 		return
 	}
-	k.refusals.end(seen.Key)
+	k.refusals.accepted(seen.Key)
 	quiet := quietAfter(owner, seen, k.clock.Now().AtLeast(k.assignment.vacant[seen.Key].since), k.o.TTL)
 	k.assignment.took(seen.Key)
 	k.workers.start(held, owner, seen, quiet)

@@ -65,7 +65,7 @@ func Place(scopes []Scope, members []string) map[string]string {
 		most = max(1, len(scopes)/20)
 	}
 	for uneven := p.uneven(); uneven && most > 0; most-- {
-		uneven = p.even()
+		uneven = p.balance()
 	}
 	return p.at
 }
@@ -132,8 +132,8 @@ func (p *placing) best(s Scope) string {
 	})
 }
 
-// even moves one key, or returns false. Each move brings two loads closer together, so repeated calls end.
-func (p *placing) even() bool {
+// balance moves one key, or returns false. Each move brings two loads closer together, so repeated calls end.
+func (p *placing) balance() bool {
 	byLoad := slices.Clone(p.members)
 	slices.SortFunc(byLoad, func(a, b string) int {
 		return cmp.Or(cmp.Compare(p.loads[a], p.loads[b]), cmp.Compare(a, b))

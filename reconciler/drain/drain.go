@@ -318,7 +318,7 @@ func (t *turn) empty(ctx context.Context, node Node) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				t.Left[i].Why = err.Error()
-				t.note(err)
+				t.recordError(err)
 			}
 			return nil
 		})
@@ -335,11 +335,11 @@ func stays(p workload.Pod, now time.Time) bool {
 
 func (t *turn) failed(what string, err error) {
 	t.Why = what + ": " + err.Error()
-	t.note(err)
+	t.recordError(err)
 }
 
-// note stores an error that does not pass by itself.
-func (t *turn) note(err error) {
+// recordError stores an error that does not pass by itself.
+func (t *turn) recordError(err error) {
 	switch workload.KindOf(err) {
 	case workload.Unauthorized, workload.Forbidden, workload.Invalid:
 		t.Err = err

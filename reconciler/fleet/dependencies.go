@@ -9,9 +9,9 @@ import (
 	"github.com/weir-gitops/weir/render/diag"
 )
 
-// depend finds the targets that each item waits for. It reports items that would wait forever, because a
+// resolveDependencies finds the targets that each item waits for. It reports items that would wait forever, because a
 // target does not exist or because targets wait for each other in a ring. Their steps are planned and held.
-func depend(items []*item) {
+func resolveDependencies(items []*item) {
 	names := make([]string, len(items))
 	byName := make(map[string]*item, len(items))
 	for i, it := range items {

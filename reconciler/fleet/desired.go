@@ -52,7 +52,7 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 	}
 	d.Policy.Fault = cmp.Or(d.Policy.Fault, faultOf(d.Diagnostics))
 	if !it.since.IsZero() {
-		it.behind(&d)
+		it.useLastBuild(&d)
 	}
 	d.Whole = d.Whole && d.Err == nil
 	it.key.RoleARN = in.role(t, it.key.RoleARN)
@@ -64,11 +64,11 @@ func (f *Fleet) desired(in *inputs, it *item, sources []string) reconciler.Desir
 	return d
 }
 
-// behind describes a target whose newest commit is still being rendered. It uses the target's last build,
+// useLastBuild describes a target whose newest commit is still being rendered. It uses the target's last build,
 // under that build's commit. The target is observed and planned, but weir writes nothing, because its intents
 // are about to change. If commits come faster than they are rendered, weir applies the last build after
 // forLong.
-func (it *item) behind(d *reconciler.Desired) {
+func (it *item) useLastBuild(d *reconciler.Desired) {
 	r := it.render
 	d.Whole, d.Policy.Prune.Allowed = false, nil
 	d.Ref, d.Commit, d.Touched = r.ref, content.Commit{Revision: r.revision, Subject: r.subject}, r.revision != "" && r.touchedBy == r.revision

@@ -257,7 +257,7 @@ func (f *Fleet) compose(ctx context.Context, in *inputs, items []*item, patience
 	waves := wavesOf(items)
 	emptyWaves(items, waves)
 	demandWaves(items, waves)
-	depend(items)
+	resolveDependencies(items)
 	reserve(items)
 	c.Batches = f.batches(items)
 	accounts := map[reconciler.ScopeKey]string{}

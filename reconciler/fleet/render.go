@@ -158,7 +158,7 @@ func (it *item) upToDate() bool {
 		it.kept = true
 		return !it.allows()
 	case unchanged:
-		it.at()
+		it.setCommit()
 		it.kept = true
 		return !it.allows()
 	case outdated:
@@ -204,12 +204,12 @@ func (it *item) make(ctx context.Context) error {
 		result: result, path: it.path, vars: it.vars, secretVars: it.secretVars, valueFiles: it.valueFiles,
 		keys: it.keys.id, source: it.view.ID, verify: it.view.Verify,
 	}, full)
-	it.move()
+	it.setTouched()
 	return nil
 }
 
-// at notes that the render is valid for the snapshot.
-func (it *item) at() {
+// setCommit notes that the render is valid for the snapshot.
+func (it *item) setCommit() {
 	snap := it.view.Snapshot
 	it.render.revision, it.render.subject, it.render.ref = snap.Revision, snap.Subject, snap.Ref
 }
@@ -220,19 +220,19 @@ func (it *item) noteFault() {
 	r := it.render
 	fault := it.diags.Sorted()[0].Summary
 	if r.fault == fault {
-		it.at()
+		it.setCommit()
 		return
 	}
 	it.budget.reserve(it.name, r, &build{
 		fault: fault, path: r.path, vars: r.vars, secretVars: r.secretVars, valueFiles: r.valueFiles, keys: r.keys, source: r.source, verify: r.verify,
 	}, nil)
-	it.move()
+	it.setTouched()
 }
 
-// move notes that the commit changed the target. A change of the configuration alone does not count.
-func (it *item) move() {
+// setTouched notes that the commit changed the target. A change of the configuration alone does not count.
+func (it *item) setTouched() {
 	if revision := it.view.Snapshot.Revision; it.render.revision != revision {
-		it.at()
+		it.setCommit()
 		it.render.touchedBy = revision
 	}
 }

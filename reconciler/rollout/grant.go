@@ -15,7 +15,7 @@ func (n *next) grant(r *Run, all []Pool) {
 		if m.Wave != r.Wave || !n.mayGo(*m, share) {
 			continue
 		}
-		goal, need := share, left(n.pools, *m, share)
+		goal, need := share, machinesLeft(n.pools, *m, share)
 		if limit := r.Spec.MaxMachines; limit > 0 && used+need > limit {
 			if goal, need = part(n.pools, *m, limit-used); need == 0 {
 				continue
@@ -61,7 +61,7 @@ func (n *next) reserved(m Member) int32 {
 	case m.Granted == 0 && !missing(n.in, m), done && m.Granted > 0:
 		m.Reserved = 0 // machines of an earlier change are added below
 	case m.Granted > 0:
-		m.Reserved = left(n.pools, m, m.Granted)
+		m.Reserved = machinesLeft(n.pools, m, m.Granted)
 	}
 	if p != nil && p.Moving != nil {
 		m.Reserved = max(m.Reserved, p.Moving.Left)
@@ -95,14 +95,14 @@ func part(pools map[ID]*Pool, m Member, free int32) (goal, need int32) {
 		return 0, 0
 	}
 	goal = int32(int64(p.New+free) * 100 / int64(p.Machines))
-	if need = left(pools, m, goal); need > free {
+	if need = machinesLeft(pools, m, goal); need > free {
 		return 0, 0
 	}
 	return goal, need
 }
 
-// left returns the number of machines that a pool has yet to replace for a share.
-func left(pools map[ID]*Pool, m Member, share int32) int32 {
+// machinesLeft returns the number of machines that a pool has yet to replace for a share.
+func machinesLeft(pools map[ID]*Pool, m Member, share int32) int32 {
 	p := pools[m.ID]
 	if p == nil {
 		return Need(m.Machines, share) // its owner is silent, so the earlier number counts

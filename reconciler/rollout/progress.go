@@ -100,7 +100,7 @@ func (n *next) proves(r *Run, where string) string {
 	}
 	end := r.Baked.Add(r.Spec.Bake(r.Wave))
 	if n.in.Now.Before(end) {
-		n.again(end)
+		n.planAgainAt(end)
 		return where + ": bakes until " + clock(end)
 	}
 	for _, g := range r.Gates {

@@ -76,7 +76,7 @@ func (n *next) gather(r *Run, due []Pool) {
 	until := r.Began.Add(Settle)
 	if len(names) > 0 && n.in.Now.Before(until) {
 		r.Wait = "waits until " + names[0] + more(len(names)-1) + " reported what " + ShortRevision(r.Revision) + " changes, until " + clock(until) + " at the latest"
-		n.again(until)
+		n.planAgainAt(until)
 		return
 	}
 	if len(due) == 0 {
@@ -90,7 +90,7 @@ func (n *next) gather(r *Run, due []Pool) {
 	for _, m := range r.Members {
 		machines += m.Machines
 	}
-	n.tell(Began, r, "begins: "+count(len(r.Members), "pool")+", "+count(int(machines), "machine")+", in "+count(r.waves(), "wave"))
+	n.addEvent(Began, r, "begins: "+count(len(r.Members), "pool")+", "+count(int(machines), "machine")+", in "+count(r.waves(), "wave"))
 }
 
 // unheard returns the targets that have not reported the effect of the change on their pools. They
@@ -157,8 +157,8 @@ func (n *next) advance(r *Run, all []Pool) {
 		}
 	}()
 	for r.Active() {
-		n.hear(r)
-		if why := wrong(n.pools, r); why != "" {
+		n.storeAnswers(r)
+		if why := badReason(n.pools, r); why != "" {
 			n.stop(r, Decision{By: "weir", Why: why, At: n.in.Now})
 			return
 		}
@@ -175,9 +175,9 @@ func (n *next) advance(r *Run, all []Pool) {
 	}
 }
 
-// hear stores the answers of gates, except answers that were read before the share began. An
+// storeAnswers stores the answers of gates, except answers that were read before the share began. An
 // unchanged unknown answer keeps its first time, so that repeated reads do not change the record.
-func (n *next) hear(r *Run) {
+func (n *next) storeAnswers(r *Run) {
 	before := r.Gates
 	r.Gates = nil
 	for _, a := range r.questions() {
@@ -195,8 +195,8 @@ func (n *next) hear(r *Run) {
 	}
 }
 
-// wrong explains why the change is bad. It is empty if nothing shows that.
-func wrong(pools map[ID]*Pool, r *Run) string {
+// badReason explains why the change is bad. It is empty if nothing shows that.
+func badReason(pools map[ID]*Pool, r *Run) string {
 	if len(r.Failed) > int(r.Spec.FailureBudget) {
 		first := pools[r.Failed[len(r.Failed)-1]]
 		why := r.Failed[len(r.Failed)-1].String()
@@ -231,7 +231,7 @@ func (n *next) stop(r *Run, w Decision) {
 	if w.By != "weir" {
 		by = " by " + w.By
 	}
-	n.tell(Stopped, r, "is stopped"+by+": "+w.Why)
+	n.addEvent(Stopped, r, "is stopped"+by+": "+w.Why)
 }
 
 // badKept is the number of bad hashes that the record keeps for a pool.
@@ -261,7 +261,7 @@ func (n *next) nextWave(r *Run) {
 	for r.Wave++; r.Wave <= len(r.Spec.Waves)+1; r.Wave++ {
 		if slices.ContainsFunc(r.Members, func(m Member) bool { return m.Wave == r.Wave }) {
 			if before >= 0 {
-				n.tell(Advanced, r, "continues with "+r.Spec.WaveName(r.Wave))
+				n.addEvent(Advanced, r, "continues with "+r.Spec.WaveName(r.Wave))
 			}
 			return
 		}
@@ -279,10 +279,10 @@ func (n *next) nextWave(r *Run) {
 		}
 	}
 	if len(r.Failed) > 0 {
-		n.tell(Finished, r, "has ended: "+count(len(r.Failed), "pool")+" of "+itoa(len(r.Members))+" failed")
+		n.addEvent(Finished, r, "has ended: "+count(len(r.Failed), "pool")+" of "+itoa(len(r.Members))+" failed")
 		return
 	}
-	n.tell(Finished, r, "has ended: "+count(len(r.Members), "pool")+" rolled")
+	n.addEvent(Finished, r, "has ended: "+count(len(r.Members), "pool")+" rolled")
 }
 
 func (r *Run) member(id ID) (int, bool) {
@@ -298,11 +298,11 @@ func (r *Run) waves() int {
 	return len(seen)
 }
 
-func (n *next) tell(k Kind, r *Run, text string) {
+func (n *next) addEvent(k Kind, r *Run, text string) {
 	n.out.Events = append(n.out.Events, Event{Kind: k, Rollout: r.Name, Text: "rollout " + r.Name + " " + text})
 }
 
-func (n *next) again(at time.Time) {
+func (n *next) planAgainAt(at time.Time) {
 	if n.out.Again.IsZero() || at.Before(n.out.Again) {
 		n.out.Again = at
 	}

@@ -140,7 +140,7 @@ func (m *maker) graft(g awsemu.Graft) error {
 	return m.srv.Graft(g)
 }
 
-func (m *maker) do(ctx context.Context, what string, a step.Action) (step.Result, error) {
+func (m *maker) execute(ctx context.Context, what string, a step.Action) (step.Result, error) {
 	res, err := m.cloud.Execute(ctx, a)
 	if err != nil {
 		return res, fmt.Errorf("%s: %w", what, err)
@@ -308,7 +308,7 @@ func (m *maker) group(ctx context.Context, g observed.Group) error {
 		actions = append(actions, step.SetMetrics{Group: g.Name, Granularity: c.Granularity, Enable: c.Metrics})
 	}
 	for _, a := range actions {
-		if _, err := m.do(ctx, what, a); err != nil {
+		if _, err := m.execute(ctx, what, a); err != nil {
 			return err
 		}
 	}
@@ -340,7 +340,7 @@ func (m *maker) refreshes(ctx context.Context) error {
 		if _, there := m.seen.Groups[name]; !there || !f.Moving() || f.Template == (observed.TemplateRef{}) {
 			continue
 		}
-		if _, err := m.do(ctx, "instance refresh of "+name, step.StartRefresh{Group: name, Template: f.Template, MixedInstancesPolicy: f.MixedInstancesPolicy, Preferences: f.Preferences}); err != nil {
+		if _, err := m.execute(ctx, "instance refresh of "+name, step.StartRefresh{Group: name, Template: f.Template, MixedInstancesPolicy: f.MixedInstancesPolicy, Preferences: f.Preferences}); err != nil {
 			return err
 		}
 	}
@@ -351,7 +351,7 @@ func (m *maker) refreshes(ctx context.Context) error {
 func (m *maker) nodegroup(ctx context.Context, n observed.Nodegroup) error {
 	n.Tags = own(n.Tags)
 	n.Version, n.ReleaseVersion = "", ""
-	_, err := m.do(ctx, "nodegroup "+n.String(), step.CreateNodegroup{Nodegroup: n})
+	_, err := m.execute(ctx, "nodegroup "+n.String(), step.CreateNodegroup{Nodegroup: n})
 	return err
 }
 
@@ -387,7 +387,7 @@ func (m *maker) convergeAll(ctx context.Context) error {
 			if len(tags) == 0 {
 				continue
 			}
-			if _, err := m.do(ctx, "group of nodegroup "+name.String(), step.TagGroup{Group: is[i], Put: tags}); err != nil {
+			if _, err := m.execute(ctx, "group of nodegroup "+name.String(), step.TagGroup{Group: is[i], Put: tags}); err != nil {
 				return err
 			}
 		}

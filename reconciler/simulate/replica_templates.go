@@ -138,14 +138,14 @@ func (m *maker) template(ctx context.Context, t observed.Template) error {
 			v = observed.TemplateVersion{Data: some.Data}
 		}
 		if i == 0 {
-			res, err := m.do(ctx, "launch template "+t.Name, step.CreateLaunchTemplate{Name: t.Name, Description: v.Description, Data: v.Data, Tags: own(t.Tags)})
+			res, err := m.execute(ctx, "launch template "+t.Name, step.CreateLaunchTemplate{Name: t.Name, Description: v.Description, Data: v.Data, Tags: own(t.Tags)})
 			if err != nil {
 				return err
 			}
 			made = observed.TemplateRef{ID: res.Template.ID, Name: t.Name}
 			continue
 		}
-		if _, err := m.do(ctx, "launch template "+t.Name, step.CreateLaunchTemplateVersion{Template: made, Description: v.Description, Data: v.Data}); err != nil {
+		if _, err := m.execute(ctx, "launch template "+t.Name, step.CreateLaunchTemplateVersion{Template: made, Description: v.Description, Data: v.Data}); err != nil {
 			return err
 		}
 	}

@@ -32,7 +32,7 @@ func (v *visit) apply(ctx context.Context) {
 		}
 	}()
 	v.Progress("this is visit " + v.Number)
-	image, subnet, err := v.ground(ctx)
+	image, subnet, err := v.findImageAndSubnet(ctx)
 	if err != nil {
 		for _, a := range assumptions {
 			if a.needs == applies && v.notes.found[a.name] == nil {
@@ -56,8 +56,8 @@ func (v *visit) apply(ctx context.Context) {
 // name returns a name that no other visit uses.
 func (v *visit) name(suffix string) string { return Prefix + v.Number + "-" + suffix }
 
-// ground finds an image and a subnet for the machines.
-func (v *visit) ground(ctx context.Context) (image, subnet string, err error) {
+// findImageAndSubnet finds an image and a subnet for the machines.
+func (v *visit) findImageAndSubnet(ctx context.Context) (image, subnet string, err error) {
 	machine, err := v.calls.instanceTypes(ctx, &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{types.InstanceType(v.InstanceType)}})
 	if err != nil {
 		return "", "", sdk.AsError("ec2", "DescribeInstanceTypes", err)

@@ -43,13 +43,13 @@ func (v groupChecks) lateAnswers(ctx context.Context, group string, g types.Auto
 		_, _ = v.calls.deleteHook(context.WithoutCancel(ctx), &autoscaling.DeleteLifecycleHookInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook})
 	}()
 	_, err = v.calls.heartbeat(ctx, &autoscaling.RecordLifecycleActionHeartbeatInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook, InstanceId: machine})
-	v.late(about, "RecordLifecycleActionHeartbeat", err)
+	v.judgeLateAnswer(about, "RecordLifecycleActionHeartbeat", err)
 	_, err = v.calls.completeAction(ctx, &autoscaling.CompleteLifecycleActionInput{AutoScalingGroupName: aws.String(group), LifecycleHookName: hook, InstanceId: machine, LifecycleActionResult: aws.String("CONTINUE")})
-	v.late(about, "CompleteLifecycleAction", err)
+	v.judgeLateAnswer(about, "CompleteLifecycleAction", err)
 }
 
-// late judges how AWS refuses late answers.
-func (v groupChecks) late(about, operation string, err error) {
+// judgeLateAnswer judges how AWS refuses late answers.
+func (v groupChecks) judgeLateAnswer(about, operation string, err error) {
 	e := sdk.Classify("autoscaling", operation, err)
 	switch {
 	case e == nil:
@@ -73,7 +73,7 @@ func (v groupChecks) checkpoints(ctx context.Context, group, template string) {
 		return
 	}
 	defer func() { _ = size(1) }() // another machine costs little, and is deleted with the group
-	if !v.until(ctx, starting, func() bool { return inService(v.see(ctx, group)) == 2 }) {
+	if !v.until(ctx, starting, func() bool { return inService(v.readGroup(ctx, group)) == 2 }) {
 		v.notes.note(ends, NotSeen, "no second machine came into service in %s", starting)
 		return
 	}
@@ -82,14 +82,14 @@ func (v groupChecks) checkpoints(ctx context.Context, group, template string) {
 	if !ok {
 		return
 	}
-	g := v.see(ctx, group)
+	g := v.readGroup(ctx, group)
 	set := g.MixedInstancesPolicy != nil && g.MixedInstancesPolicy.LaunchTemplate != nil && aws.ToString(g.MixedInstancesPolicy.LaunchTemplate.LaunchTemplateSpecification.Version) == "1"
 	v.notes.judge(ends, r.Status == types.InstanceRefreshStatusSuccessful && ofVersion(g, "1") == 1 && set,
 		"a refresh with the checkpoint 50 ended as %s; %d of %d machines run the new version, and the group is set to it: %t", r.Status, ofVersion(g, "1"), len(g.Instances), set)
 	if r, ok = v.roll(ctx, counts, group, want, 50); !ok {
 		return
 	}
-	g = v.see(ctx, group)
+	g = v.readGroup(ctx, group)
 	v.notes.judge(counts, ofVersion(g, "1") == 1, "the same again ended as %s; %d of %d machines run the new version", r.Status, ofVersion(g, "1"), len(g.Instances))
 }
 
@@ -153,7 +153,7 @@ func (v groupChecks) setOverrides(ctx context.Context, group, template string) e
 }
 
 func (v groupChecks) overridesOf(ctx context.Context, group string) []string {
-	p := v.see(ctx, group).MixedInstancesPolicy
+	p := v.readGroup(ctx, group).MixedInstancesPolicy
 	if p == nil {
 		return nil
 	}

@@ -41,7 +41,7 @@ func (v groupChecks) run(ctx context.Context, template, subnet string) {
 	v.missing(ctx)
 
 	var g types.AutoScalingGroup
-	if !v.until(ctx, starting, func() bool { g = v.see(ctx, name); return inService(g) == 1 }) {
+	if !v.until(ctx, starting, func() bool { g = v.readGroup(ctx, name); return inService(g) == 1 }) {
 		v.lateLaunch(ctx, name)
 		return
 	}
@@ -78,8 +78,8 @@ func policy(template string, version int64, machines ...string) *types.MixedInst
 	return &types.MixedInstancesPolicy{LaunchTemplate: lt}
 }
 
-// see reads the group. It returns an empty group if the read fails.
-func (v *visit) see(ctx context.Context, name string) (g types.AutoScalingGroup) {
+// readGroup reads the group. It returns an empty group if the read fails.
+func (v *visit) readGroup(ctx context.Context, name string) (g types.AutoScalingGroup) {
 	out, err := v.calls.groups(ctx, &autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
 	if err == nil && len(out.AutoScalingGroups) == 1 {
 		g = out.AutoScalingGroups[0]
@@ -147,7 +147,7 @@ func (v groupChecks) metrics(ctx context.Context, group string) {
 		return
 	}
 	var enabled []string
-	for _, m := range v.see(ctx, group).EnabledMetrics {
+	for _, m := range v.readGroup(ctx, group).EnabledMetrics {
 		enabled = append(enabled, aws.ToString(m.Metric))
 	}
 	v.notes.judge(name, slices.Contains(enabled, metric), "enabled afterwards: %v", enabled)
@@ -264,7 +264,7 @@ func (v groupChecks) otherType(ctx context.Context, group string, want *types.Mi
 		return
 	}
 	var machines []string
-	for _, m := range v.see(ctx, group).Instances {
+	for _, m := range v.readGroup(ctx, group).Instances {
 		machines = append(machines, aws.ToString(m.InstanceType))
 	}
 	v.notes.judge(name, len(machines) > 0 && !slices.Contains(machines, v.InstanceType), "after a refresh to %s the group has %v", v.OtherType, machines)
@@ -278,13 +278,13 @@ func (v groupChecks) overrides(ctx context.Context, group, template string) {
 		if empty {
 			p.LaunchTemplate.Overrides = []types.LaunchTemplateOverrides{}
 		}
-		before := v.see(ctx, group)
+		before := v.readGroup(ctx, group)
 		_, err := v.calls.updateGroup(ctx, &autoscaling.UpdateAutoScalingGroupInput{AutoScalingGroupName: aws.String(group), MixedInstancesPolicy: p})
 		if e := sdk.Classify("autoscaling", "UpdateAutoScalingGroup", err); e != nil {
 			v.notes.judge(name, e.Kind == observed.Denied, "%s", e.Error())
 			return
 		}
-		after := v.see(ctx, group)
+		after := v.readGroup(ctx, group)
 		if before.MixedInstancesPolicy == nil || after.MixedInstancesPolicy == nil {
 			return
 		}

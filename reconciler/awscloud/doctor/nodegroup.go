@@ -127,7 +127,7 @@ func (v nodegroupChecks) groupBehind(ctx context.Context, n *types.Nodegroup) {
 	if after == nil {
 		return
 	}
-	kept := slices.ContainsFunc(v.see(ctx, group).Tags, func(t astypes.TagDescription) bool { return aws.ToString(t.Key) == keptTag })
+	kept := slices.ContainsFunc(v.readGroup(ctx, group).Tags, func(t astypes.TagDescription) bool { return aws.ToString(t.Key) == keptTag })
 	sound := after.Health == nil || len(after.Health.Issues) == 0
 	v.notes.judge(about, kept && sound, "after an update the tag on the group is there: %t; the nodegroup is %s without issues: %t", kept, after.Status, sound)
 }

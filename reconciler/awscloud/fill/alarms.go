@@ -39,7 +39,7 @@ func (f *Filler) fillAlarms(ctx context.Context, s *observed.State, names []stri
 			began := f.client.Now()
 			states, err := f.reader.Alarms(ctx, names)
 			if failed = err; err == nil {
-				f.alarms.note(names, states, began)
+				f.alarms.record(names, states, began)
 			}
 			return err
 		}); err != nil {
@@ -51,7 +51,7 @@ func (f *Filler) fillAlarms(ctx context.Context, s *observed.State, names []stri
 			s.AlarmsUnknown = e.Error()
 		}
 	}
-	s.Alarms = f.alarms.of(names, f.client.Now())
+	s.Alarms = f.alarms.recent(names, f.client.Now())
 	if len(s.Alarms) < len(names) && s.AlarmsUnknown == "" {
 		s.AlarmsUnknown = "AWS's rate limits allow no call for them now"
 	}
@@ -70,8 +70,8 @@ func (a *alarms) due(names []string, now time.Time) []string {
 	return nil
 }
 
-// note stores an answer, and forgets alarms that were unused for an hour.
-func (a *alarms) note(names []string, states map[string]string, at time.Time) {
+// record stores an answer, and forgets alarms that were unused for an hour.
+func (a *alarms) record(names []string, states map[string]string, at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	maps.DeleteFunc(a.known, func(_ string, one alarm) bool { return at.Sub(one.at) > time.Hour })
@@ -83,8 +83,8 @@ func (a *alarms) note(names []string, states map[string]string, at time.Time) {
 	}
 }
 
-// of returns the states that are recent enough to use.
-func (a *alarms) of(names []string, now time.Time) map[string]string {
+// recent returns the states that are recent enough to use.
+func (a *alarms) recent(names []string, now time.Time) map[string]string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	out := map[string]string{}

@@ -134,9 +134,9 @@ func (l *shortLog) due(groups map[string]observed.Group, names, gate []string, n
 	return why, hooks
 }
 
-// note stores AWS's answer about a group.
-func (l *shortLog) note(name string, list []read.Activity, now, clock time.Time) {
-	l.with(name, func(g *shortGroup) {
+// recordActivities stores AWS's answer about a group.
+func (l *shortLog) recordActivities(name string, list []read.Activity, now, clock time.Time) {
+	l.changeGroup(name, func(g *shortGroup) {
 		said := launchesOf(list, clock)
 		said.Failed, said.Read = joined(said.Failed, g.launches.Failed, clock), clock
 		if said.Failure.Message == "" && len(said.Failed) > 0 {
@@ -154,12 +154,12 @@ func (l *shortLog) note(name string, list []read.Activity, now, clock time.Time)
 // unanswered notes that AWS did not answer or denied the read. The known facts stay.
 func (l *shortLog) unanswered(names []string, now time.Time) {
 	for _, name := range names {
-		l.with(name, func(g *shortGroup) { g.asked, g.wait = now, min(2*g.wait, shortLatest) })
+		l.changeGroup(name, func(g *shortGroup) { g.asked, g.wait = now, min(2*g.wait, shortLatest) })
 	}
 }
 
-// with changes the facts about a group, unless another read has forgotten the group meanwhile.
-func (l *shortLog) with(name string, change func(*shortGroup)) {
+// changeGroup changes the facts about a group, unless another read has forgotten the group meanwhile.
+func (l *shortLog) changeGroup(name string, change func(*shortGroup)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if g := l.known[name]; g != nil {
@@ -239,7 +239,7 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 			f.short.unanswered([]string{name}, f.client.Now())
 			return err
 		}
-		f.short.note(name, list, f.client.Now(), f.client.Clock())
+		f.short.recordActivities(name, list, f.client.Now(), f.client.Clock())
 		return nil
 	}); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (f *Filler) fillShort(ctx context.Context, s *observed.State, names, gate [
 	for _, name := range due {
 		_, known := s.Hooks[name]
 		waits := !known && slices.ContainsFunc(s.Groups[name].Instances, observed.Instance.AwaitsHook)
-		f.short.with(name, func(g *shortGroup) { g.hooksNext = waits })
+		f.short.changeGroup(name, func(g *shortGroup) { g.hooksNext = waits })
 		if IsMissingVersion(s.Launches[name].Failure.Message) {
 			// The version was deleted, but is still cached. The next pass reads the existing versions, and
 			// makes it again.
@@ -277,7 +277,7 @@ func (f *Filler) readHooks(ctx context.Context, s *observed.State, names []strin
 	var mu sync.Mutex
 	return sdk.PollSpare(ctx, f.client, "autoscaling", "DescribeLifecycleHooks", names, func(ctx context.Context, name string) error {
 		hooks, err := f.reader.Hooks(ctx, name)
-		f.short.with(name, func(g *shortGroup) { g.asked, g.hooksNext = f.client.Now(), false })
+		f.short.changeGroup(name, func(g *shortGroup) { g.asked, g.hooksNext = f.client.Now(), false })
 		if err != nil {
 			return err
 		}
@@ -307,7 +307,7 @@ func (f *Filler) askTogether(ctx context.Context, names []string) error {
 		if len(of[name]) == 0 && !f.short.nothingSince(name, list) {
 			f.short.setAlone(name)
 		} else {
-			f.short.note(name, of[name], f.client.Now(), f.client.Clock())
+			f.short.recordActivities(name, of[name], f.client.Now(), f.client.Clock())
 		}
 	}
 	return nil
@@ -330,7 +330,7 @@ func (l *shortLog) needsOwnCall(name string) bool {
 }
 
 func (l *shortLog) setAlone(name string) {
-	l.with(name, func(g *shortGroup) { g.alone = true })
+	l.changeGroup(name, func(g *shortGroup) { g.alone = true })
 }
 
 func (l *shortLog) launches() map[string]observed.Launches {

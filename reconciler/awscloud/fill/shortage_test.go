@@ -18,7 +18,7 @@ func TestWhatAnotherReadHasForgotten(t *testing.T) {
 		t.Errorf("a process that has just started asks about %v", due)
 	}
 	l.due(groups, nil, nil, now, now)
-	l.note("web", nil, now, now)
+	l.recordActivities("web", nil, now, now)
 	l.unanswered([]string{"web"}, now)
 	l.setAlone("web")
 	if l.needsOwnCall("web") || len(l.launches()) != 0 {
@@ -47,14 +47,14 @@ func TestWhatAGateAsksAbout(t *testing.T) {
 		t.Error("it does not ask at first")
 	}
 	first := now.Add(-time.Second)
-	l.note("web", []read.Activity{failed(first), failed(now.Add(-2 * time.Hour))}, now, now)
+	l.recordActivities("web", []read.Activity{failed(first), failed(now.Add(-2 * time.Hour))}, now, now)
 	if now = now.Add(gateEvery - time.Second); asks() {
 		t.Error("it asks again at once")
 	}
 	if now = now.Add(time.Second); !asks() {
 		t.Error("it does not ask again")
 	}
-	l.note("web", []read.Activity{failed(now)}, now, now)
+	l.recordActivities("web", []read.Activity{failed(now)}, now, now)
 	got := l.launches()["web"]
 	if len(got.Failed) != 2 || !got.Failed[0].At.Equal(now) || !got.Failed[1].At.Equal(first) || got.Failure != got.Failed[0] || !got.Read.Equal(now) {
 		t.Errorf("%+v", got)
@@ -64,7 +64,7 @@ func TestWhatAGateAsksAbout(t *testing.T) {
 		t.Error("a page of others' activities says something else than how far it goes back")
 	}
 	for n := range 2 * observed.MostFailed {
-		l.note("web", []read.Activity{failed(now.Add(time.Duration(n) * time.Millisecond))}, now, now)
+		l.recordActivities("web", []read.Activity{failed(now.Add(time.Duration(n) * time.Millisecond))}, now, now)
 	}
 	if n := len(l.launches()["web"].Failed); n != observed.MostFailed {
 		t.Errorf("%d are remembered", n)
@@ -72,7 +72,7 @@ func TestWhatAGateAsksAbout(t *testing.T) {
 	if now = now.Add(2 * time.Hour); !asks() {
 		t.Error("it does not ask any more")
 	}
-	if l.note("web", nil, now, now); len(l.launches()["web"].Failed) > 0 {
+	if l.recordActivities("web", nil, now, now); len(l.launches()["web"].Failed) > 0 {
 		t.Error("what failed hours ago is still told")
 	}
 }

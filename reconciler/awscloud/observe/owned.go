@@ -75,19 +75,19 @@ func (o *Observer) list(ctx context.Context, q observed.Query, s *observed.State
 func (o *Observer) readMoving(ctx context.Context, owner string, near *observed.MovingSet, s *observed.State) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.Groups, err = again(ctx, near.Listed.Groups, near.Groups, o.reader.Groups, func(g observed.Group) bool { return g.Tags[observed.TagOwner].Value == owner })
+		s.Groups, err = readAgain(ctx, near.Listed.Groups, near.Groups, o.reader.Groups, func(g observed.Group) bool { return g.Tags[observed.TagOwner].Value == owner })
 		return err
 	})
 	g.Go(func() (err error) {
-		s.Templates, err = again(ctx, near.Listed.Templates, near.Templates, o.reader.Templates, func(t observed.Template) bool { return t.Tags[observed.TagOwner] == owner })
+		s.Templates, err = readAgain(ctx, near.Listed.Templates, near.Templates, o.reader.Templates, func(t observed.Template) bool { return t.Tags[observed.TagOwner] == owner })
 		return err
 	})
 	return g.Wait()
 }
 
-// again returns known with some names read again. Like a list, it leaves out resources that are gone or have
+// readAgain returns known with some names read again. Like a list, it leaves out resources that are gone or have
 // another owner by then.
-func again[T any](ctx context.Context, known map[string]T, names []string, read func(context.Context, ...string) (map[string]T, error), mine func(T) bool) (map[string]T, error) {
+func readAgain[T any](ctx context.Context, known map[string]T, names []string, read func(context.Context, ...string) (map[string]T, error), mine func(T) bool) (map[string]T, error) {
 	out := maps.Clone(known)
 	for _, name := range names {
 		delete(out, name)

@@ -114,7 +114,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	c.account = aws.ToString(who.Account)
 	if o.Limits != nil {
 		at := limitKey{c.account, c.Region(), o.EndpointURL}
-		c.gate.buckets.Store(o.Limits.of(at))
+		c.gate.buckets.Store(o.Limits.throttleOf(at))
 		c.leave = sync.OnceFunc(func() { o.Limits.leave(at) })
 	}
 	if o.AccountID != "" && o.AccountID != c.account {

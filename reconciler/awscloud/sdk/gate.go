@@ -32,7 +32,7 @@ func (g *gate) handle(ctx context.Context, in middleware.FinalizeInput, next mid
 	service, operation := names(ctx)
 	t := g.buckets.Load()
 	b := t.bucket(service, operation)
-	sentAt, err := g.pay(ctx, t, b, operation)
+	sentAt, err := g.takeToken(ctx, t, b, operation)
 	if err != nil {
 		return middleware.FinalizeOutput{}, middleware.Metadata{}, &waitError{err}
 	}
@@ -55,8 +55,8 @@ type payment struct {
 	halvings int
 }
 
-// pay takes a token, unless the context has one.
-func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string) (halvings int, err error) {
+// takeToken takes a token, unless the context has one.
+func (g *gate) takeToken(ctx context.Context, t *throttle, b *bucket, operation string) (halvings int, err error) {
 	if p, ok := ctx.Value(paidKey{}).(*payment); ok && !p.spent {
 		p.spent = true
 		return p.halvings, ctx.Err()
@@ -65,7 +65,7 @@ func (g *gate) pay(ctx context.Context, t *throttle, b *bucket, operation string
 		return t.awaitSpare(ctx, b)
 	}
 	if urgent[operation] || precondition.Looking(ctx) {
-		return t.owe(b), ctx.Err()
+		return t.forceToken(b), ctx.Err()
 	}
 	return t.acquire(ctx, b)
 }

@@ -62,7 +62,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (l *Limits) of(p limitKey) *throttle {
+func (l *Limits) throttleOf(p limitKey) *throttle {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, ok := l.throttles[p]
@@ -274,8 +274,8 @@ func (t *throttle) acquire(ctx context.Context, b *bucket) (halvings int, err er
 	return b.halvings, err
 }
 
-// owe takes a token even if the bucket is empty.
-func (t *throttle) owe(b *bucket) (halvings int) {
+// forceToken takes a token even if the bucket is empty.
+func (t *throttle) forceToken(b *bucket) (halvings int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b.limiter.ReserveN(t.o.Now(), 1)

@@ -14,7 +14,7 @@ import (
 )
 
 func buckets(share float64, now func() time.Time) *throttle {
-	return NewLimits(LimitOptions{Share: share, Now: now}).of(limitKey{})
+	return NewLimits(LimitOptions{Share: share, Now: now}).throttleOf(limitKey{})
 }
 
 func TestBuckets(t *testing.T) {
@@ -58,7 +58,7 @@ func (f *finalize) HandleFinalize(context.Context, middleware.FinalizeInput) (mi
 func TestThrottlingShrinksTheBucketAndSuccessRestoresIt(t *testing.T) {
 	limits := NewLimits(LimitOptions{Share: 1})
 	g := newGate(limits)
-	th := limits.of(limitKey{})
+	th := limits.throttleOf(limitKey{})
 	g.buckets.Store(th)
 	b := th.bucket("", "") // what a context without a client's values is counted under
 	full := b.limiter.Limit()
@@ -108,7 +108,7 @@ func TestThrottlingShrinksTheBucketAndSuccessRestoresIt(t *testing.T) {
 // Who gives up before the turn comes takes no token from those who wait.
 func TestWhoGivesUpTakesNoToken(t *testing.T) {
 	v := &virtual{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	th := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep}).of(limitKey{"1", "r", ""})
+	th := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep}).throttleOf(limitKey{"1", "r", ""})
 	b := th.bucket("eks", "CreateNodegroup") // one a second
 	take := func(within time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -137,7 +137,7 @@ func TestWhoGivesUpTakesNoToken(t *testing.T) {
 // that comes while the bucket is empty, or for a write.
 func TestAWaveOfReadsFindsASmallerBucket(t *testing.T) {
 	v := &virtual{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	th := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep}).of(limitKey{"1", "r", ""})
+	th := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep}).throttleOf(limitKey{"1", "r", ""})
 	b := th.bucket("eks", "DescribeNodegroup")
 	aws := rate.NewLimiter(10, 50)
 	began, throttled := v.now, 0
@@ -192,7 +192,7 @@ func TestTheFlowFollowsWhatOthersLeave(t *testing.T) {
 	for _, left := range []float64{0.8, 0.5, 0.2, 0.08} {
 		v := &virtual{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 		limits := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep})
-		th := limits.of(limitKey{"1", "r", ""})
+		th := limits.throttleOf(limitKey{"1", "r", ""})
 		b := th.bucket("ec2", "CreateLaunchTemplate")
 		// The rate that AWS has left for weir: others keep its bucket all but empty.
 		aws := rate.NewLimiter(b.full*rate.Limit(left), 2)
@@ -229,8 +229,8 @@ func TestTheFlowFollowsWhatOthersLeave(t *testing.T) {
 // reads have others than writes.
 func TestBucketsAreThoseOfAnAccount(t *testing.T) {
 	l := NewLimits(LimitOptions{})
-	one := l.of(limitKey{"1", "r", ""})
-	if l.of(limitKey{"1", "r", ""}) != one || l.of(limitKey{"2", "r", ""}) == one || l.of(limitKey{"1", "s", ""}) == one {
+	one := l.throttleOf(limitKey{"1", "r", ""})
+	if l.throttleOf(limitKey{"1", "r", ""}) != one || l.throttleOf(limitKey{"2", "r", ""}) == one || l.throttleOf(limitKey{"1", "s", ""}) == one {
 		t.Error("accounts and regions are not told apart")
 	}
 	write := one.bucket("autoscaling", "CreateAutoScalingGroup")
@@ -247,8 +247,8 @@ func TestLimitsOfPlacesThatNobodyReachesAreForgotten(t *testing.T) {
 	l := NewLimits(LimitOptions{})
 	for i := range 100 {
 		at := limitKey{account: strconv.Itoa(i)}
-		first := l.of(at)
-		if l.of(at) != first {
+		first := l.throttleOf(at)
+		if l.throttleOf(at) != first {
 			t.Fatal("two clients of one key share no limits")
 		}
 		l.leave(at)
@@ -268,7 +268,7 @@ func TestUrgentCallsWaitForNoToken(t *testing.T) {
 	v := &virtual{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	limits := NewLimits(LimitOptions{Now: func() time.Time { return v.now }, Sleep: v.sleep})
 	g := newGate(limits)
-	th := limits.of(limitKey{})
+	th := limits.throttleOf(limitKey{})
 	b := th.bucket("autoscaling", "CreateAutoScalingGroup")
 	for range 100 { // 40 at once, and 60 that wait
 		if _, err := th.acquire(t.Context(), b); err != nil {
@@ -280,12 +280,12 @@ func TestUrgentCallsWaitForNoToken(t *testing.T) {
 		if th.bucket("autoscaling", operation) != b {
 			t.Errorf("%s has another bucket", operation)
 		}
-		if _, err := g.pay(t.Context(), th, b, operation); err != nil {
+		if _, err := g.takeToken(t.Context(), th, b, operation); err != nil {
 			t.Error(err)
 		}
 	}
 	err := precondition.Check(precondition.With(t.Context(), func(ctx context.Context) error {
-		_, err := g.pay(ctx, th, b, "DescribeAutoScalingGroups") // what is about to be changed
+		_, err := g.takeToken(ctx, th, b, "DescribeAutoScalingGroups") // what is about to be changed
 		return err
 	}))
 	if err != nil {
@@ -302,7 +302,7 @@ func TestUrgentCallsWaitForNoToken(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := g.pay(ended, th, b, "CancelInstanceRefresh"); err == nil {
+	if _, err := g.takeToken(ended, th, b, "CancelInstanceRefresh"); err == nil {
 		t.Error("an urgent call was sent after its context had ended")
 	}
 }
@@ -310,7 +310,7 @@ func TestUrgentCallsWaitForNoToken(t *testing.T) {
 // A new share holds at once. A flow that AWS has made smaller than that stays so.
 func TestTheShareChanges(t *testing.T) {
 	limits := NewLimits(LimitOptions{})
-	th := limits.of(limitKey{})
+	th := limits.throttleOf(limitKey{})
 	write, read, slow := th.bucket("ec2", "CreateTags"), th.bucket("ec2", "DescribeTags"), th.bucket("ec2", "CreateLaunchTemplate")
 	th.slower(slow, 0)
 	th.slower(slow, 1)

@@ -136,7 +136,7 @@ func (s *Store) List(ctx context.Context, prefix, after string) (page []coord.Re
 
 // Commit implements coord.Store.
 func (s *Store) Commit(ctx context.Context, t coord.Txn) error {
-	if err := s.fit(); err != nil {
+	if err := s.checkUsable(); err != nil {
 		return err
 	}
 	ops, err := s.writes(t)
@@ -180,7 +180,7 @@ func (s *Store) writes(t coord.Txn) ([]types.TransactWriteItem, error) {
 		{Put: log},
 	}
 	for _, o := range t.Held {
-		condition, names, values := is(o)
+		condition, names, values := ownerUnchanged(o)
 		ops = append(ops, types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 			TableName: &s.table, Key: key(owners, o.Key), ConditionExpression: &condition, ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		}})
@@ -195,7 +195,7 @@ func (s *Store) writes(t coord.Txn) ([]types.TransactWriteItem, error) {
 			"session": text(o.Session), "engine": text(o.Epoch.Engine), "epoch": number(o.Epoch.N), "released": truth(o.Released), "owner": text(string(data)),
 		})}
 		if taking.Seen.Known() {
-			condition, names, values := is(taking.Seen)
+			condition, names, values := ownerUnchanged(taking.Seen)
 			put.ConditionExpression, put.ExpressionAttributeNames, put.ExpressionAttributeValues = &condition, names, values
 		}
 		ops = append(ops, types.TransactWriteItem{Put: put})
@@ -213,8 +213,8 @@ func (s *Store) writes(t coord.Txn) ([]types.TransactWriteItem, error) {
 	return ops, nil
 }
 
-// is returns the condition that an owner has not changed since it was seen.
-func is(o coord.Owner) (condition string, names map[string]string, values item) {
+// ownerUnchanged returns the condition that an owner has not changed since it was seen.
+func ownerUnchanged(o coord.Owner) (condition string, names map[string]string, values item) {
 	return "#session = :session AND #engine = :engine AND #epoch = :epoch AND #released = :released",
 		map[string]string{"#session": "session", "#engine": "engine", "#epoch": "epoch", "#released": "released"},
 		item{":session": text(o.Session), ":engine": text(o.Epoch.Engine), ":epoch": number(o.Epoch.N), ":released": truth(o.Released)}

@@ -199,7 +199,7 @@ func (s *Store) Poll(ctx context.Context) (coord.Poll, error) {
 		return coord.Poll{}, err
 	}
 	out := coord.Poll{Engine: p.engine, Logs: p.logs}
-	s.bury(ctx, p)
+	s.markDead(ctx, p)
 	for _, slot := range slices.Sorted(maps.Keys(p.sessions)) {
 		i := p.sessions[slot]
 		if !alive(i) {
@@ -214,8 +214,8 @@ func (s *Store) Poll(ctx context.Context) (coord.Poll, error) {
 	return out, nil
 }
 
-// bury marks sessions as dead whose count did not change for a full lease on this clock.
-func (s *Store) bury(ctx context.Context, p *polledData) {
+// markDead marks sessions as dead whose count did not change for a full lease on this clock.
+func (s *Store) markDead(ctx context.Context, p *polledData) {
 	now := s.clock.Now()
 	var still []int
 	s.mu.Lock()
@@ -258,7 +258,7 @@ func (s *Store) Enter(ctx context.Context, random string, m coord.Member, ttl ti
 		return coord.Entered{}, err
 	}
 	for {
-		if err := s.fit(); err != nil {
+		if err := s.checkUsable(); err != nil {
 			return coord.Entered{}, err
 		}
 		p, err := s.poll(ctx)
@@ -338,7 +338,7 @@ func (s *Store) putLog(slot int, was int64, log coord.Log) (*types.Put, error) {
 
 // Renew implements coord.Store.
 func (s *Store) Renew(ctx context.Context, session string, m *coord.Member) (time.Duration, error) {
-	if err := s.fit(); err != nil {
+	if err := s.checkUsable(); err != nil {
 		return 0, err
 	}
 	in := &dynamodb.UpdateItemInput{

@@ -170,8 +170,8 @@ func (s *Store) checkTable(ctx context.Context) {
 	s.mu.Unlock()
 }
 
-// fit fails while the table must not be used.
-func (s *Store) fit() error {
+// checkUsable fails while the table must not be used.
+func (s *Store) checkUsable() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.unfit

@@ -64,9 +64,9 @@ func New(client *clientv3.Client, instance string) *Store {
 // Counting makes calls receive the name of each request to etcd.
 func (s *Store) Counting(calls func(name string)) { s.calls = calls }
 
-// led makes an etcd member without a quorum fail at once, so that the client tries another one. Otherwise
+// requireLeader makes an etcd member without a quorum fail at once, so that the client tries another one. Otherwise
 // that member would keep each request, including renewals, until the request's deadline.
-func led(ctx context.Context) context.Context { return clientv3.WithRequireLeader(ctx) }
+func requireLeader(ctx context.Context) context.Context { return clientv3.WithRequireLeader(ctx) }
 
 // ask repeats a request on the next endpoint if one has no leader, and so has done nothing. The client
 // itself repeats only reads.
@@ -82,7 +82,7 @@ func (s *Store) ask(do func() error) (err error) {
 func (s *Store) txn(ctx context.Context, ifs []clientv3.Cmp, then, otherwise []clientv3.Op) (r *clientv3.TxnResponse, err error) {
 	err = s.ask(func() error {
 		s.calls("Txn")
-		r, err = s.client.Txn(led(ctx)).If(ifs...).Then(then...).Else(otherwise...).Commit()
+		r, err = s.client.Txn(requireLeader(ctx)).If(ifs...).Then(then...).Else(otherwise...).Commit()
 		return err
 	})
 	return r, err
@@ -117,7 +117,7 @@ type polledData struct {
 
 func (s *Store) poll(ctx context.Context) (*polledData, error) {
 	s.calls("Range")
-	r, err := s.client.Get(led(ctx), s.keys.polled(), clientv3.WithPrefix())
+	r, err := s.client.Get(requireLeader(ctx), s.keys.polled(), clientv3.WithPrefix())
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -236,7 +236,7 @@ func (s *Store) grant(ctx context.Context, id clientv3.LeaseID, ttl time.Duratio
 	var r *etcdserverpb.LeaseGrantResponse
 	err := s.ask(func() (err error) {
 		s.calls("LeaseGrant")
-		r, err = clientv3.RetryLeaseClient(s.client).LeaseGrant(led(ctx), &etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
+		r, err = clientv3.RetryLeaseClient(s.client).LeaseGrant(requireLeader(ctx), &etcdserverpb.LeaseGrantRequest{ID: int64(id), TTL: seconds})
 		return err
 	})
 	switch {
@@ -256,7 +256,7 @@ func (s *Store) keepAlive(ctx context.Context, id clientv3.LeaseID) (time.Durati
 	var r *etcdserverpb.LeaseKeepAliveResponse
 	err := s.ask(func() error {
 		s.calls("LeaseKeepAlive")
-		stream, err := clientv3.RetryLeaseClient(s.client).LeaseKeepAlive(led(ctx))
+		stream, err := clientv3.RetryLeaseClient(s.client).LeaseKeepAlive(requireLeader(ctx))
 		if err == nil {
 			err = stream.Send(&etcdserverpb.LeaseKeepAliveRequest{ID: int64(id)})
 		}
@@ -283,15 +283,15 @@ func (s *Store) Renew(ctx context.Context, session string, m *coord.Member) (tim
 		return 0, err
 	}
 	if m != nil {
-		if err := s.tell(ctx, session, lease, *m); err != nil {
+		if err := s.publishMember(ctx, session, lease, *m); err != nil {
 			return 0, err
 		}
 	}
 	return s.keepAlive(ctx, lease)
 }
 
-// tell publishes a member's changes.
-func (s *Store) tell(ctx context.Context, session string, lease clientv3.LeaseID, m coord.Member) error {
+// publishMember publishes a member's changes.
+func (s *Store) publishMember(ctx context.Context, session string, lease clientv3.LeaseID, m coord.Member) error {
 	member, err := json.Marshal(m)
 	if err != nil {
 		return err
@@ -317,7 +317,7 @@ func (s *Store) End(ctx context.Context, session string) error {
 	}
 	err = s.ask(func() error {
 		s.calls("LeaseRevoke")
-		_, err := s.client.Revoke(led(ctx), lease)
+		_, err := s.client.Revoke(requireLeader(ctx), lease)
 		return err
 	})
 	if err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {

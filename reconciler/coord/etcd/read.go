@@ -17,7 +17,7 @@ import (
 // Owners implements coord.Store.
 func (s *Store) Owners(ctx context.Context) ([]coord.Owner, error) {
 	s.calls("Range")
-	r, err := s.client.Get(led(ctx), s.keys.owners(), clientv3.WithPrefix())
+	r, err := s.client.Get(requireLeader(ctx), s.keys.owners(), clientv3.WithPrefix())
 	if err != nil {
 		return nil, s.explain(err)
 	}
@@ -117,7 +117,7 @@ func (s *Store) List(ctx context.Context, prefix, after string) (records []coord
 		from = s.keys.record(after) + "\x00"
 	}
 	s.calls("Range")
-	r, err := s.client.Get(led(ctx), from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.keys.record(prefix))), clientv3.WithLimit(page))
+	r, err := s.client.Get(requireLeader(ctx), from, clientv3.WithRange(clientv3.GetPrefixRangeEnd(s.keys.record(prefix))), clientv3.WithLimit(page))
 	if err != nil {
 		return nil, "", s.explain(err)
 	}

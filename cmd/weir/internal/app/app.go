@@ -214,7 +214,7 @@ func (a *App) openState(ctx context.Context) (err error) {
 // openRecords opens the records in the state directory, or the ones that several daemons share.
 func (a *App) openRecords(ctx context.Context) error {
 	if a.o.Engine != nil || a.o.Config.Several() {
-		return reach(ctx, a.manager, a.log, a.openEngine, a.openMembers)
+		return openWithRetry(ctx, a.manager, a.log, a.openEngine, a.openMembers)
 	}
 	db, err := state.Open(a.state.Name)
 	if err != nil {

@@ -165,7 +165,7 @@ func (p *passes) noted(r *plan.Report, own bool) bool {
 	p.loops.nudge(next)
 	done := own && m.busy[r.Target] && r.Converged()
 	if done {
-		p.loops.done(r.Target)
+		p.loops.dropGrants(r.Target)
 	}
 	p.mu.Unlock()
 	p.conduct.send()
@@ -179,16 +179,16 @@ func (p *passes) noted(r *plan.Report, own bool) bool {
 
 // fence returns the guard of writes to an account and region.
 func (p *passes) fence(key reconciler.ScopeKey) sdk.Fence {
-	may := func() error { return p.may(key) }
+	may := func() error { return p.checkAllowed(key) }
 	if p.member == nil {
 		return alone(may)
 	}
 	return membership.Fence{Member: p.member, Key: func() string { place, _ := placeOf(p.accounts, key); return place }, May: may}
 }
 
-// may returns an error if users have suspended targets of the pass, or withdrawn an approval that it uses,
+// checkAllowed returns an error if users have suspended targets of the pass, or withdrawn an approval that it uses,
 // since it started.
-func (p *passes) may(key reconciler.ScopeKey) error {
+func (p *passes) checkAllowed(key reconciler.ScopeKey) error {
 	now := p.approvals.recorder.Read()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -263,7 +263,7 @@ func (c *conductor) replay(sources map[string]bool) {
 func withUnlisted(before, targets []fleet.Target) []fleet.Target {
 	all := slices.Clone(targets)
 	for _, old := range before {
-		if !has(targets, old.Name) && mayHave(targets, old.Name) {
+		if !hasTarget(targets, old.Name) && mayHave(targets, old.Name) {
 			all = append(all, old)
 		}
 	}
@@ -271,7 +271,7 @@ func withUnlisted(before, targets []fleet.Target) []fleet.Target {
 	return all
 }
 
-func has(targets []fleet.Target, name string) bool {
+func hasTarget(targets []fleet.Target, name string) bool {
 	return slices.ContainsFunc(targets, func(t fleet.Target) bool { return t.Name == name })
 }
 
@@ -283,7 +283,7 @@ func mayHave(targets []fleet.Target, name string) bool {
 // configure shows the existing sources and targets, and forgets all others.
 func (c *conductor) configure(targets []fleet.Target) {
 	for _, old := range c.shown {
-		if !has(targets, old.Name) {
+		if !hasTarget(targets, old.Name) {
 			c.metrics.RemoveTarget(old.Name)
 			c.gone(old.Name)
 			if c.member != nil {
@@ -294,7 +294,7 @@ func (c *conductor) configure(targets []fleet.Target) {
 	}
 	if statuses := c.publisher.commits; statuses != nil {
 		for _, name := range statuses.Unfinished() { // includes targets that disappeared while weir was stopped
-			if !has(targets, name) && !mayHave(targets, name) {
+			if !hasTarget(targets, name) && !mayHave(targets, name) {
 				statuses.Forget(name)
 			}
 		}
@@ -314,6 +314,6 @@ func (c *conductor) configure(targets []fleet.Target) {
 		shown[i] = current.Target{Name: t.Name, Source: t.Source, Path: t.Path, Account: t.Account, Region: t.Region}
 	}
 	c.current.Configure(sources, shown)
-	know(c.metrics, sources, shown)
+	registerNames(c.metrics, sources, shown)
 	c.shown = targets
 }

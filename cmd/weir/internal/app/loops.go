@@ -105,9 +105,9 @@ func (ls loops) awaited(target string, before gates.Before) (targets []string) {
 	return targets
 }
 
-// done removes the approvals of a target from the passes in progress, so that their end does not interrupt
+// dropGrants removes the approvals of a target from the passes in progress, so that their end does not interrupt
 // a pass.
-func (ls loops) done(target string) {
+func (ls loops) dropGrants(target string) {
 	for _, l := range ls.of {
 		l.records.Grants = slices.DeleteFunc(slices.Clone(l.records.Grants), func(g gates.Grant) bool { return g.Target == target })
 	}

@@ -80,18 +80,18 @@ func TestWhatPeopleAskForHoldsTheNextWrite(t *testing.T) {
 			owner.Sync(t)
 			key := reconciler.ScopeKey{Account: "111111111111", Region: "eu-west-1"}
 			p := newPasses(passesOptions{approvals: approvals{recorder: recorder}, ledger: ledger.Open(owner)})
-			if p.may(key) == nil {
+			if p.checkAllowed(key) == nil {
 				t.Error("a write without a pass")
 			}
 			p.loops.of[key] = &loop{targets: []string{"prod"}, records: recorder.Read(), permits: map[string][]rollout.Permit{"pools": permits(1, 30).Permits}}
-			if err := p.may(key); err != nil {
+			if err := p.checkAllowed(key); err != nil {
 				t.Fatal(err)
 			}
 			if err := tc.does(theirs, ledger.Open(other), other); err != nil {
 				t.Fatal(err)
 			}
 			owner.Sync(t)
-			if err := p.may(key); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+			if err := p.checkAllowed(key); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%v, want %q", err, tc.want)
 			}
 		})

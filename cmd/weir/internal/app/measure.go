@@ -33,8 +33,8 @@ func measure(m *metrics.Metrics, on *current.State, now *currentGeneration, file
 	})
 }
 
-// know registers the names of sources and targets with the metrics.
-func know(m *metrics.Metrics, sources []current.Source, targets []current.Target) {
+// registerNames registers the names of sources and targets with the metrics.
+func registerNames(m *metrics.Metrics, sources []current.Source, targets []current.Target) {
 	var s, t []string
 	for _, source := range sources {
 		s = append(s, source.Name)

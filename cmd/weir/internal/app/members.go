@@ -24,9 +24,9 @@ const (
 	reachPause  = 3 * time.Second
 )
 
-// reach opens the engine and its records. It retries if the engine is unreachable, for example when all
+// openWithRetry opens the engine and its records. It retries if the engine is unreachable, for example when all
 // machines start together, but not if the engine refuses.
-func reach(ctx context.Context, m *servicemanager.Manager, log *slog.Logger, open ...func(context.Context) error) error {
+func openWithRetry(ctx context.Context, m *servicemanager.Manager, log *slog.Logger, open ...func(context.Context) error) error {
 	for began := time.Now(); ; {
 		err := func() error {
 			ctx, cancel := context.WithTimeout(ctx, reachTry)

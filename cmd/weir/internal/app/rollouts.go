@@ -167,7 +167,7 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 	}
 	out := rollout.Next(*old, input)
 	if out.Record.Seq == old.Seq {
-		return r.soon(out), nil
+		return r.nextTurn(out), nil
 	}
 	err = r.ledger.Change(store, source, func(now rollout.Record) (rollout.Record, error) {
 		out = rollout.Next(now, input)
@@ -183,7 +183,7 @@ func (r *rollouts) conduct(ctx context.Context, store state.Store, source, revis
 		}
 	}
 	r.changed(old, &out.Record)
-	return r.soon(out), nil
+	return r.nextTurn(out), nil
 }
 
 // now returns the time of AWS's clock, which the reports about machines, activities and alarms also use.
@@ -192,8 +192,8 @@ func (r *rollouts) now() time.Time {
 	return r.clock.Earliest().UTC().Truncate(time.Millisecond)
 }
 
-// soon returns the time of the next turn if nothing new arrives first.
-func (r *rollouts) soon(out rollout.Output) time.Time {
+// nextTurn returns the time of the next turn if nothing new arrives first.
+func (r *rollouts) nextTurn(out rollout.Output) time.Time {
 	wait := time.Minute // because this machine's clock may be set
 	switch {
 	case len(out.Asks) > 0:

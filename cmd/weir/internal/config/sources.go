@@ -82,11 +82,11 @@ func (v *validator) source(at string, s *Source) {
 	}
 	v.verify(at+".verify", s)
 	v.imageUpdates(at+".imageUpdates", s)
-	v.reach(at, s)
+	v.checkConnection(at, s)
 }
 
-// reach checks that credentials, certificates and proxy match the url.
-func (v *validator) reach(at string, s *Source) {
+// checkConnection checks that credentials, certificates and proxy match the url.
+func (v *validator) checkConnection(at string, s *Source) {
 	scheme, _ := transport.SchemeOf(s.URL) // an error was already reported
 	v.credentials(at+".auth", scheme, s.Auth)
 	if c := s.ClientCert; (c.CertFile == "") != (c.KeyFile == "") {

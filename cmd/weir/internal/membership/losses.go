@@ -53,7 +53,7 @@ func (s *losses) record(l *coord.Lease) bool {
 func (s *losses) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		synced := s.mirror.Synced()
-		s.note()
+		s.markRecorded()
 		select {
 		case <-synced:
 		case <-ctx.Done():
@@ -61,8 +61,8 @@ func (s *losses) watch(ctx context.Context) {
 	}
 }
 
-// note marks the current replacement as recorded if the store has a recorded loss.
-func (s *losses) note() {
+// markRecorded marks the current replacement as recorded if the store has a recorded loss.
+func (s *losses) markRecorded() {
 	now := s.mirror.Replaced() // read first, so that the records are at least as new as the count
 	s.mu.Lock()
 	known := s.recorded == now

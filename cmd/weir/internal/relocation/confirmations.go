@@ -33,7 +33,7 @@ const (
 
 // Followers asks the owners of targets whether they have read all earlier requests: see commands.Members.
 func (d *Dispatcher) Followers(ctx context.Context, targets []string) (by []string, all bool) {
-	if len(d.about(targets)) == 0 {
+	if len(d.scopesOf(targets)) == 0 {
 		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
@@ -57,7 +57,7 @@ func (d *Dispatcher) Followers(ctx context.Context, targets []string) (by []stri
 			}
 		}
 		owned := 0
-		for _, scope := range d.about(targets) {
+		for _, scope := range d.scopesOf(targets) {
 			o := now.Owner(scope)
 			if o.Released || !now.Lives(o.Session) || !slices.Contains(by, o.Member) {
 				return false
@@ -69,8 +69,8 @@ func (d *Dispatcher) Followers(ctx context.Context, targets []string) (by []stri
 	return by, all
 }
 
-// about returns the keys of the scopes with any of the targets, or of all scopes without targets.
-func (d *Dispatcher) about(targets []string) (keys []string) {
+// scopesOf returns the keys of the scopes with any of the targets, or of all scopes without targets.
+func (d *Dispatcher) scopesOf(targets []string) (keys []string) {
 	for _, w := range d.o.Wanted() {
 		if strings.HasPrefix(w.Key, "scope/") && (len(targets) == 0 || slices.ContainsFunc(w.Targets, func(t string) bool { return slices.Contains(targets, t) })) {
 			keys = append(keys, w.Key)
@@ -79,9 +79,9 @@ func (d *Dispatcher) about(targets []string) (keys []string) {
 	return keys
 }
 
-// hear answers questions about scopes that this member owns. asked contains the questions that it has
+// answerConfirmations answers questions about scopes that this member owns. asked contains the questions that it has
 // looked at, so that it looks at each one once.
-func (d *Dispatcher) hear(ctx context.Context, now *coord.Snapshot, asked map[string]bool) {
+func (d *Dispatcher) answerConfirmations(ctx context.Context, now *coord.Snapshot, asked map[string]bool) {
 	list := now.List(confirmations)
 	var ops []coord.Op
 	for _, r := range list {
@@ -90,7 +90,7 @@ func (d *Dispatcher) hear(ctx context.Context, now *coord.Snapshot, asked map[st
 		}
 		asked[r.Key] = true
 		var q question
-		if json.Unmarshal(r.Value, &q) == nil && slices.ContainsFunc(d.about(q.Targets), func(key string) bool { return d.o.Keeper.Lease(key) != nil }) {
+		if json.Unmarshal(r.Value, &q) == nil && slices.ContainsFunc(d.scopesOf(q.Targets), func(key string) bool { return d.o.Keeper.Lease(key) != nil }) {
 			ops = append(ops, coord.Op{Key: r.Key + "/" + url.PathEscape(d.o.Member), If: coord.Any})
 		}
 	}

@@ -87,8 +87,8 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	for {
 		synced := d.o.Mirror.Synced()
 		now := d.o.Mirror.Snapshot()
-		d.see(now)
-		d.hear(ctx, now, heard)
+		d.updateView(now)
+		d.answerConfirmations(ctx, now, heard)
 		asked := now.Get(drains+d.o.Member).Version != 0
 		switch {
 		case asked && endDrain == nil:
@@ -126,8 +126,8 @@ func (d *Dispatcher) watchSnapshot(now *coord.Snapshot) {
 	d.watch.See(time.Now(), d.o.Member, now.Alive, now.Owners, d.o.Wanted())
 }
 
-// see updates the view, and reports members with another configuration.
-func (d *Dispatcher) see(now *coord.Snapshot) {
+// updateView updates the view, and reports members with another configuration.
+func (d *Dispatcher) updateView(now *coord.Snapshot) {
 	d.watchSnapshot(now)
 	v, differ := d.watch.View(), map[string]string{}
 	for _, m := range v.Different() {
@@ -201,7 +201,7 @@ func (d *Dispatcher) ask(ctx context.Context, m commands.Move, member string) er
 	if err != nil {
 		return err
 	}
-	ops := append(d.over(now, member), coord.Op{Key: drains + member, Value: value, Delete: m.Undo, If: coord.Any})
+	ops := append(d.dropGone(now, member), coord.Op{Key: drains + member, Value: value, Delete: m.Undo, If: coord.Any})
 	if !m.Undo {
 		if !takesOver(now, member) {
 			return fault("start another daemon of the instance, or stop this one", "no other member could take what %s owns", member)
@@ -218,9 +218,9 @@ func takesOver(now *coord.Snapshot, member string) bool {
 	})
 }
 
-// over returns operations that delete requests to members that are permanently gone. A member that was only
+// dropGone returns operations that delete requests to members that are permanently gone. A member that was only
 // disconnected returns under the same name.
-func (d *Dispatcher) over(now *coord.Snapshot, except string) (out []coord.Op) {
+func (d *Dispatcher) dropGone(now *coord.Snapshot, except string) (out []coord.Op) {
 	for _, r := range now.List(drains) {
 		name := strings.TrimPrefix(r.Key, drains)
 		var asked drain

@@ -67,8 +67,8 @@ func (l *acceptPlan) pass(ctx context.Context, b reconciler.Batch) []*plan.Repor
 	return reports
 }
 
-// whole returns an error if a target has no complete plan.
-func (l *acceptPlan) whole(names []string) error {
+// checkComplete returns an error if a target has no complete plan.
+func (l *acceptPlan) checkComplete(names []string) error {
 	for _, name := range names {
 		r := l.reports[name]
 		switch {
@@ -137,7 +137,7 @@ func AcceptConfig(ctx context.Context, env Env, cfg *config.Config, path string,
 func accepts(ctx context.Context, c accept.Choice, see func(files map[string][]byte) (*acceptPlan, []string, error)) (*Accepted, error) {
 	before, names, err := see(nil)
 	if err == nil {
-		err = before.whole(names)
+		err = before.checkComplete(names)
 	}
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func accepts(ctx context.Context, c accept.Choice, see func(files map[string][]b
 	}
 	after, _, err := see(set.Files)
 	if err == nil {
-		err = after.whole(names)
+		err = after.checkComplete(names)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("plan the edited manifests: %w", err)

@@ -119,7 +119,7 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 			for i := range b.Targets { // for later targets it does not matter that it waits itself
 				b.Targets[i].Policy.Gates.Wave = ""
 			}
-			g.note(ctx, b)
+			g.recordStates(ctx, b)
 		}
 		g.ready = map[string]gates.Grant{}
 		for _, a := range g.records.Approvals {
@@ -133,8 +133,8 @@ func (g *gating) before(ctx context.Context, batches []reconciler.Batch) {
 	gates.Gate(batches, g.conditions, g.records, g.known, gates.Pending{Ready: g.ready, Begin: g.startGrant}, g.clock.Moment())
 }
 
-// note records the state of the targets of a scope.
-func (g *gating) note(ctx context.Context, b reconciler.Batch) {
+// recordStates records the state of the targets of a scope.
+func (g *gating) recordStates(ctx context.Context, b reconciler.Batch) {
 	for _, r := range reconciler.RunBatch(ctx, b, reconciler.PlanOnly) {
 		g.known.Note(r)
 	}
@@ -160,7 +160,7 @@ func (g *gating) renew(ctx context.Context, batches []reconciler.Batch) {
 			}
 		}
 		if !b.Fresh.IsZero() {
-			g.note(ctx, b)
+			g.recordStates(ctx, b)
 		}
 	}
 }

@@ -121,7 +121,7 @@ func OpenPath(ctx context.Context, env Env, p Path) (*Workspace, error) {
 	}
 	// Only commands that change nothing may use placeholders.
 	o := in.Options(!p.Writes)
-	w := &Workspace{Quick: env.quick()}
+	w := &Workspace{Quick: env.usesEmulator()}
 	for i, path := range dirs {
 		if err := w.addPath(ctx, env, aws, p, path, names[i], o); err != nil {
 			w.Close()
@@ -249,7 +249,7 @@ func compose(ctx context.Context, env Env, c *config.Config, o fleet.Options) (w
 	if err != nil {
 		return nil, nil, err
 	}
-	w = &Workspace{Quick: env.quick() || c.AWS.Endpoint != "", release: []func(){done}}
+	w = &Workspace{Quick: env.usesEmulator() || c.AWS.Endpoint != "", release: []func(){done}}
 	views, err := w.readSources(ctx, env, c, dir)
 	if err == nil {
 		o.Config, o.Secrets, o.Logger = c.Fleet(""), env.Secrets, env.Logger

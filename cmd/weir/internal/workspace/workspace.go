@@ -55,8 +55,8 @@ func (e Env) accounts() *accounts.Set {
 	return accounts.New(accounts.Options{Logger: e.Logger, Getenv: e.Getenv})
 }
 
-// quick reports whether an emulator replaces AWS.
-func (e Env) quick() bool { return e.Endpoint != "" || e.Getenv("AWS_ENDPOINT_URL") != "" }
+// usesEmulator reports whether an emulator replaces AWS.
+func (e Env) usesEmulator() bool { return e.Endpoint != "" || e.Getenv("AWS_ENDPOINT_URL") != "" }
 
 // Workspace is the work of one command. All its passes read the same commits.
 type Workspace struct {
